@@ -1,0 +1,88 @@
+"""What can go wrong, in words for the person who reads it.
+
+Every error says what, where (file and line) and what to do next. The library raises; the command line
+prints one line and turns the class into an exit code.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class WarehouseError(Exception):
+    """Base of every error that this package raises on purpose. Exit code 1."""
+
+    exit_code = 1
+
+
+class UsageError(WarehouseError):
+    """A wrong name, option or argument. Exit code 2."""
+
+    exit_code = 2
+
+
+class InputError(WarehouseError):
+    """A file or table that cannot be taken in. Exit code 2.
+
+    `problems` holds the first offending places as `(line, reason)`, `total` how many there are.
+    """
+
+    exit_code = 2
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        problems: Iterable[tuple[int | None, str]] = (),
+        total: int | None = None,
+    ) -> None:
+        self.message = message
+        self.problems = tuple(problems)
+        self.total = len(self.problems) if total is None else total
+        super().__init__(self._text())
+
+    def _text(self) -> str:
+        lines = [self.message]
+        for line, reason in self.problems:
+            lines.append(f"  {reason}" if line is None else f"  line {line}: {reason}")
+        rest = self.total - len(self.problems)
+        if rest > 0:
+            lines.append(f"  … and {rest:,} more")
+        return "\n".join(lines)
+
+
+class ConflictError(WarehouseError):
+    """A name that is taken by other content. Exit code 2."""
+
+    exit_code = 2
+
+
+class LockedError(WarehouseError):
+    """The database file is held by another process. Exit code 3."""
+
+    exit_code = 3
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Return `; did you mean X?` for the nearest known word, or an empty string.
+
+    >>> nearest("nDGC", ["AP", "nDCG"])
+    '; did you mean nDCG?'
+    """
+    candidates = list(known)
+    folded = {name.lower(): name for name in candidates}
+    found = difflib.get_close_matches(word.lower(), list(folded), n=1, cutoff=0.5)
+    return f"; did you mean {folded[found[0]]}?" if found else ""
+
+
+def listing(names: Iterable[str], limit: int = 12) -> str:
+    """Return the names as one line, cut at `limit` with the count of the rest.
+
+    >>> listing(["a", "b", "c"], limit=2)
+    'a, b and 1 more'
+    """
+    all_names = list(names)
+    shown = ", ".join(all_names[:limit])
+    rest = len(all_names) - limit
+    return f"{shown} and {rest} more" if rest > 0 else shown

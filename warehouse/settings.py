@@ -1,0 +1,28 @@
+"""Where things are: the database file and the folders that ship with the package."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from warehouse.errors import UsageError
+
+DATABASE_VARIABLE = "WAREHOUSE_DB"
+DEFAULT_DATABASE = "warehouse.duckdb"
+
+
+def resource_folder(name: str) -> Path:
+    """Return the folder `sql` or `migrations`.
+
+    An installed wheel carries it inside the package; in a checkout it lies beside the package.
+    """
+    package = Path(__file__).parent
+    for folder in (package / name, package.parent / name):
+        if folder.is_dir():
+            return folder
+    raise UsageError(f"the folder {name!r} is missing from this installation: reinstall the package")
+
+
+def database_path(given: str | os.PathLike[str] | None = None) -> Path:
+    """Return the database file: as given, else from WAREHOUSE_DB, else `warehouse.duckdb` here."""
+    return Path(given or os.environ.get(DATABASE_VARIABLE) or DEFAULT_DATABASE)

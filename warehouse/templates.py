@@ -1,0 +1,126 @@
+"""The Jinja environment of the SQL templates: strict, with quoting filters, and the header reader.
+
+A template is `sql/<folder>/<name>.sql.j2`. It may open with a block comment that holds a TOML header.
+Values reach SQL as bound parameters or through the filters `literal` and `ident`, never otherwise.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import jinja2.meta
+
+from warehouse.errors import WarehouseError
+from warehouse.settings import resource_folder
+
+SUFFIX = ".sql.j2"
+_HEADER = re.compile(r"\A\s*/\*(.*?)\*/", re.DOTALL)
+_BLOCK_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_LINE_COMMENT = re.compile(r"--[^\n]*")
+
+
+def ident(name: str) -> str:
+    """Quote an identifier.
+
+    >>> ident('a "b"')
+    '"a ""b"""'
+    """
+    return '"' + str(name).replace('"', '""') + '"'
+
+
+def literal(value: object) -> str:
+    """Write a Python value as a SQL literal; a float stays a double (0.7 alone would be a DECIMAL).
+
+    >>> literal("it's"), literal(0.7), literal(3), literal(None), literal(True)
+    ("'it''s'", '0.7e0', '3', 'null', 'true')
+    """
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        text = repr(value)
+        if text in ("nan", "inf", "-inf"):
+            return f"'{text}'::double"
+        return text if "e" in text else text + "e0"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(literal(item) for item in value) + "]"
+    return "'" + str(value).replace("'", "''") + "'"
+
+
+@cache
+def environment() -> jinja2.Environment:
+    """Return the environment; every macro of `sql/macros` is known in every template by its name."""
+    env = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(resource_folder("sql")),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=False,
+        autoescape=False,
+    )
+    env.filters["ident"] = ident
+    env.filters["literal"] = literal
+    for path in sorted((resource_folder("sql") / "macros").glob("*" + SUFFIX)):
+        module = env.get_template(f"macros/{path.name}").module
+        env.globals |= {k: v for k, v in vars(module).items() if not k.startswith("_")}
+    return env
+
+
+def render(name: str, **values: Any) -> str:
+    """Render `sql/<name>.sql.j2` with the values it asks for, without its header."""
+    try:
+        text = environment().get_template(name + SUFFIX).render(**values)
+    except jinja2.TemplateError as error:
+        raise WarehouseError(f"sql/{name}{SUFFIX}: {error}") from error
+    return _HEADER.sub("", text, count=1).strip()
+
+
+def source(name: str) -> str:
+    """Return the text of `sql/<name>.sql.j2` as it stands."""
+    return (resource_folder("sql") / (name + SUFFIX)).read_text(encoding="utf-8")
+
+
+def header(text: str, where: str) -> dict[str, Any]:
+    """Read the TOML header in the leading block comment of a template's text."""
+    match = _HEADER.match(text)
+    if match is None:
+        raise WarehouseError(f"{where}: no header; a template opens with /* TOML */")
+    try:
+        return tomllib.loads(match.group(1))
+    except tomllib.TOMLDecodeError as error:
+        raise WarehouseError(f"{where}: the header is not TOML: {error}") from error
+
+
+def body(text: str) -> str:
+    """Return a template's text without its header."""
+    return _HEADER.sub("", text, count=1).strip()
+
+
+def variables(text: str) -> set[str]:
+    """Return the names that a template's text asks for, macros left out."""
+    env = environment()
+    return jinja2.meta.find_undeclared_variables(env.parse(text)) - set(env.globals)
+
+
+def names_in(folder: str) -> list[str]:
+    """Return the names of the templates in `sql/<folder>`, sorted."""
+    files: Iterable[Path] = (resource_folder("sql") / folder).glob("*" + SUFFIX)
+    return sorted(path.name.removesuffix(SUFFIX) for path in files)
+
+
+def normalised(sql: str) -> str:
+    """Return SQL without comments and with single blanks: what a fingerprint is made of.
+
+    >>> normalised("select  1 -- one\\n  /* two */ as x")
+    'select 1 as x'
+    """
+    return " ".join(_LINE_COMMENT.sub(" ", _BLOCK_COMMENT.sub(" ", sql)).split())
