@@ -10,6 +10,9 @@ from warehouse.errors import UsageError
 DATABASE_VARIABLE = "WAREHOUSE_DB"
 DEFAULT_DATABASE = "warehouse.duckdb"
 
+# The newest migration; a test holds it against the folder migrations.
+SCHEMA_REVISION = "0001"
+
 
 def resource_folder(name: str) -> Path:
     """Return the folder `sql` or `migrations`.

@@ -17,43 +17,13 @@ import jinja2
 import jinja2.meta
 
 from warehouse.errors import WarehouseError
+from warehouse.quoting import ident, literal
 from warehouse.settings import resource_folder
 
 SUFFIX = ".sql.j2"
 _HEADER = re.compile(r"\A\s*/\*(.*?)\*/", re.DOTALL)
 _BLOCK_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _LINE_COMMENT = re.compile(r"--[^\n]*")
-
-
-def ident(name: str) -> str:
-    """Quote an identifier.
-
-    >>> ident('a "b"')
-    '"a ""b"""'
-    """
-    return '"' + str(name).replace('"', '""') + '"'
-
-
-def literal(value: object) -> str:
-    """Write a Python value as a SQL literal; a float stays a double (0.7 alone would be a DECIMAL).
-
-    >>> literal("it's"), literal(0.7), literal(3), literal(None), literal(True)
-    ("'it''s'", '0.7e0', '3', 'null', 'true')
-    """
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int):
-        return str(value)
-    if isinstance(value, float):
-        text = repr(value)
-        if text in ("nan", "inf", "-inf"):
-            return f"'{text}'::double"
-        return text if "e" in text else text + "e0"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(literal(item) for item in value) + "]"
-    return "'" + str(value).replace("'", "''") + "'"
 
 
 @cache

@@ -1,0 +1,475 @@
+"""TREC runs and qrels: what is taken, what is refused and with which words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from warehouse import readers
+from warehouse.errors import InputError, UsageError
+from warehouse.readers import trec
+
+CASES = Path(__file__).resolve().parents[2] / "shared" / "cases"
+needs_cases = pytest.mark.skipif(not CASES.is_dir(), reason="the folder of shared cases is absent")
+
+RUN = "q1 Q0 d1 1 2.5 bm25\nq1 Q0 d2 2 1.5 bm25\nq2 Q0 d1 1 -3 bm25\n"
+RUN_ROWS = [("q1", "d1", 2.5), ("q1", "d2", 1.5), ("q2", "d1", -3.0)]
+QRELS = "q1 0 d1 2\nq1 0 d3 -1\nq2 7 d1 +1\n"
+QRELS_ROWS = [("q1", "d1", 2, "0"), ("q1", "d3", -1, "0"), ("q2", "d1", 1, "7")]
+
+
+@pytest.fixture
+def con():
+    with duckdb.connect() as connection:
+        yield connection
+
+
+@pytest.fixture
+def put(tmp_path):
+    def write(content: str | bytes, name: str = "file.txt") -> Path:
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return write
+
+
+def rows(con):
+    return con.execute("from staged").fetchall()
+
+
+def refused(con, path, kind, **options) -> InputError:
+    with pytest.raises(InputError) as caught:
+        readers.stage(con, path, kind, **options)
+    assert caught.value.message.startswith(str(path))
+    assert no_table(con)
+    return caught.value
+
+
+def no_table(con):
+    return con.execute(
+        "select count(*) from duckdb_tables() where table_name = 'staged'"
+    ).fetchall() == [(0,)]
+
+
+@pytest.mark.core
+def test_run(con, put):
+    path = put(RUN)
+    result = readers.stage(con, path, "run")
+    assert rows(con) == RUN_ROWS
+    assert con.execute("select column_name, column_type from (describe staged)").fetchall() == [
+        ("query_id", "VARCHAR"),
+        ("doc_id", "VARCHAR"),
+        ("score", "DOUBLE"),
+    ]
+    assert (result.kind, result.source, result.format, result.rows) == ("run", str(path), "trec", 3)
+    assert (result.ranked_by, result.tag, result.warnings) == ("score", "bm25", ())
+
+
+@pytest.mark.core
+def test_qrels(con, put):
+    result = readers.stage(con, put(QRELS), "qrels")
+    assert rows(con) == QRELS_ROWS
+    assert con.execute("select column_name, column_type from (describe staged)").fetchall() == [
+        ("query_id", "VARCHAR"),
+        ("doc_id", "VARCHAR"),
+        ("relevance", "INTEGER"),
+        ("iteration", "VARCHAR"),
+    ]
+    assert (result.kind, result.rows, result.ranked_by, result.tag) == ("qrels", 3, None, None)
+
+
+@pytest.mark.core
+@pytest.mark.parametrize(
+    "text",
+    [
+        RUN.replace(" ", "\t"),
+        RUN.replace(" ", "  "),
+        RUN.replace("\n", "\r\n"),
+        RUN.replace("\n", " \t\r\n"),
+        RUN.replace("\n", "\n\n  \n"),
+        "\ufeff" + RUN,
+        "\ufeff# top\n" + RUN,
+        "  # by hand\n" + RUN + "#end",
+        RUN.removesuffix("\n"),
+        RUN.replace("q1", " q1", 1),
+        RUN.replace("Q0 d1", "Q0 \td1", 1),
+        RUN.replace("1 2.5", "one 2.5"),
+        RUN.replace("2.5", "+2.50E0"),
+    ],
+)
+def test_spellings_of_one_run(con, put, text):
+    result = readers.stage(con, put(text), "run")
+    assert rows(con) == RUN_ROWS
+    assert (result.tag, result.rows) == ("bm25", 3)
+
+
+def test_clean_files_take_the_fast_way(con, put, monkeypatch):
+    monkeypatch.setattr(trec, "_careful", lambda *_: pytest.fail("the careful way was taken"))
+    for text in (RUN, RUN.replace(" ", "\t"), RUN.replace("\n", "\r\n"), RUN.replace("d1", "d#1")):
+        readers.stage(con, put(text), "run")
+    readers.stage(con, put(QRELS), "qrels")
+
+
+@pytest.mark.core
+@pytest.mark.parametrize(
+    "odd",
+    [
+        "q5000 Q0  dx 1 0.5 t",
+        "q5000\tQ0 dx 1 0.5 t",
+        "q5000 Q0 dx 1 0.5 t  ",
+        " q5000 Q0 dx 1 0.5 t\r",
+    ],
+)
+def test_one_odd_line_in_the_middle(con, put, odd):
+    lines = [f"q{n} Q0 d{n} 1 {n}.5 t" for n in range(10_000)]
+    lines[5_000] = odd
+    readers.stage(con, put("\n".join(lines)), "run")
+    found = rows(con)
+    assert len(found) == 10_000
+    assert found[5_000] == ("q5000", "dx", 0.5)
+    assert found[9_999] == ("q9999", "d9999", 9999.5)
+
+
+@pytest.mark.core
+def test_the_order_of_the_file_is_kept(con, put):
+    con.execute("set preserve_insertion_order = false")
+    pairs = [(f"q{n * 7919 % 1000}", f"d{n}", float(n % 13)) for n in range(300_000)]
+    readers.stage(con, put("".join(f"{q} Q0 {d} 0 {s} t\n" for q, d, s in pairs)), "run")
+    assert con.execute("from staged order by rowid").fetchall() == pairs
+    assert con.execute("select current_setting('preserve_insertion_order')").fetchall() == [
+        (False,)
+    ]
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("text", ["15", "+15.0", "015.0", "15.0E0", "1.5e+01", "15.", "150e-1"])
+def test_spellings_of_a_score(con, put, text):
+    readers.stage(con, put(f"q Q0 d 1 {text} t\n"), "run")
+    assert rows(con) == [("q", "d", 15.0)]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [(".5", 0.5), ("-3", -3.0), ("-.25e1", -2.5), ("1e-400", 0.0)]
+)
+def test_more_spellings_of_a_score(con, put, text, value):
+    readers.stage(con, put(f"q Q0 d 1 {text} t\n"), "run")
+    assert rows(con) == [("q", "d", value)]
+
+
+@pytest.mark.core
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("nan", "score 'nan' is not a finite number"),
+        ("-Inf", "score '-Inf' is not a finite number"),
+        ("infinity", "score 'infinity' is not a finite number"),
+        ("1e400", "score '1e400' is not a finite number"),
+        ("1_000", "score '1_000' is not a number"),
+        ("0x1F", "score '0x1F' is not a number"),
+        ("1,5", "score '1,5' is not a number"),
+        ("e5", "score 'e5' is not a number"),
+        (".", "score '.' is not a number"),
+    ],
+)
+def test_scores_that_are_refused(con, put, text, reason):
+    error = refused(con, put(RUN + f"q9 Q0 d 1 {text} t\n"), "run")
+    assert error.problems == ((4, reason),)
+    assert error.total == 1
+
+
+@pytest.mark.core
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("1.7", "relevance '1.7' is not an integer"),
+        ("1.0", "relevance '1.0' is not an integer"),
+        ("1e2", "relevance '1e2' is not an integer"),
+        ("1_0", "relevance '1_0' is not an integer"),
+        ("yes", "relevance 'yes' is not an integer"),
+        ("2147483648", "relevance '2147483648' does not fit into 32 bits"),
+        ("-2147483649", "relevance '-2147483649' does not fit into 32 bits"),
+    ],
+)
+def test_grades_that_are_refused(con, put, text, reason):
+    assert refused(con, put(QRELS + f"q9 0 d {text}\n"), "qrels").problems == ((4, reason),)
+
+
+def test_grades_at_the_edge_of_32_bits(con, put):
+    readers.stage(con, put("q 0 a 2147483647\nq 0 b -2147483648\nq 0 c -0\n"), "qrels")
+    assert [row[2] for row in rows(con)] == [2147483647, -2147483648, 0]
+
+
+@pytest.mark.core
+def test_line_numbers_count_blank_lines_and_comments(con, put):
+    text = "# top\n\nq1 Q0 d1 1 x t\r\n\n# more\n\tq1 Q0 d2\nq1 Q0 d3 1 2 t\n q1  Q0 d3 2 1 t\n"
+    error = refused(con, put(text), "run")
+    assert error.problems == (
+        (3, "score 'x' is not a number"),
+        (6, "expected 6 fields (query Q0 document rank score tag), found 3"),
+        (8, "document 'd3' is there twice for query 'q1', first on line 7"),
+    )
+    assert "3 problems" in str(error)
+
+
+@pytest.mark.core
+def test_the_first_ten_and_the_count_of_the_rest(con, put):
+    lines = [f"q Q0 d{n} 1 {'bad' if n % 100 == 99 else n} t" for n in range(100_000)]
+    error = refused(con, put("\n".join(lines)), "run")
+    assert [line for line, _ in error.problems] == [100 * n for n in range(1, 11)]
+    assert error.total == 1_000
+    assert str(error).endswith("… and 990 more")
+
+
+@pytest.mark.core
+def test_the_same_document_twice_in_qrels(con, put):
+    error = refused(con, put("q 0 a 1\nr 0 a 1\nq 0 b 1\nq 0 a 0\nq 0 a 1\n"), "qrels")
+    assert error.problems == (
+        (4, "document 'a' is there twice for query 'q', first on line 1"),
+        (5, "document 'a' is there twice for query 'q', first on line 1"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("", "is empty"), ("\n \n", "is empty"), ("# one\n#two", "is empty"), ("\ufeff", "is empty")],
+)
+def test_a_file_without_data(con, put, text, words):
+    assert words in str(refused(con, put(text), "run"))
+    assert words in str(refused(con, put(text), "qrels"))
+
+
+@pytest.mark.core
+def test_qrels_where_a_run_was_asked_for(con, put):
+    message = str(refused(con, put(QRELS), "run"))
+    assert "this looks like qrels (4 fields" in message
+    assert "use 'warehouse ingest qrels'" in message
+
+
+@pytest.mark.core
+def test_a_run_where_qrels_were_asked_for(con, put):
+    message = str(refused(con, put(RUN), "qrels"))
+    assert "this looks like a run (6 fields" in message
+    assert "use 'warehouse ingest run'" in message
+
+
+def test_four_fields_that_are_neither(con, put):
+    text = "q1\td1\t1\t0.9\nq1\td2\t2\t0.8\n"
+    for name in ("a.tsv", "a.txt"):
+        message = str(refused(con, put(text, name), "run"))
+        assert "names of" in message and "TREC run" in message
+    assert "neither" in str(refused(con, put(text, "a.tsv"), "qrels"))
+
+
+@pytest.mark.core
+@pytest.mark.parametrize(
+    "content",
+    [b"q Q0 caf\xe9 1 2 t\n", b"q Q0 a 1 2 t\nq Q0 b\x00 2 1 t\n", RUN.encode("utf-16")],
+)
+def test_not_text(con, put, content):
+    error = refused(con, put(content), "run")
+    if content.startswith(b"q Q0 caf"):
+        assert error.problems == ((1, "not UTF-8"),)
+    elif b"b\x00 2" in content:
+        assert error.problems == ((2, "holds a NUL byte"),)
+    else:
+        assert "UTF-16" in str(error)
+
+
+def test_lines_that_are_no_text_are_counted_with_the_others(con, put):
+    lines = [f"q Q0 d{n} 1 {n} t".encode() for n in range(3_000)]
+    for n in range(0, 3_000, 2):
+        lines[n] += b"\xff\xfe"
+    lines[1] = b"q Q0 d1 1 x t"
+    error = refused(con, put(b"\n".join(lines)), "run")
+    assert error.total == 1_501
+    assert [line for line, _ in error.problems] == [1, 2, 3, 5, 7, 9, 11, 13, 15, 17]
+    assert error.problems[1] == (2, "score 'x' is not a number")
+
+
+@pytest.mark.core
+@pytest.mark.parametrize(
+    "name",
+    [
+        'a"b',
+        "a;b",
+        "x';drop/**/table/**/run;--",
+        "日本語",
+        "é\u00a0x",
+        "NULL",
+        "d#1",
+        "\\N",
+        "a,b",
+        "'",
+        "\U0001f600",
+    ],
+)
+def test_ids_come_back_as_they_are(con, put, name):
+    readers.stage(con, put(f"{name} Q0 {name} 1 2 t\nq Q0 {name} 1 2 t\n"), "run")
+    assert rows(con) == [(name, name, 2.0), ("q", name, 2.0)]
+    readers.stage(con, put(f"{name} 0  {name} 1\n"), "qrels")
+    assert rows(con) == [(name, name, 1, "0")]
+
+
+@pytest.mark.parametrize("length", [1_000, 3_000_000, 9_000_000])
+def test_very_long_ids(con, put, length):
+    long = "d" * length
+    readers.stage(con, put(f"q Q0 {long} 1 2 t\nq Q0 e 2 1 t\n"), "run")
+    assert con.execute("select length(doc_id), score from staged").fetchall() == [
+        (length, 2),
+        (1, 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    "name", ["a[1].run", "a*b.run", "with blank.run", "it's.run", "a{b}.csv", "ü.gz"]
+)
+def test_names_of_files(con, put, name):
+    assert readers.stage(con, put(RUN, name), "run").rows == 3
+
+
+def test_tag_is_the_last_lines(con, put):
+    text = RUN + "q3 Q0 d1 1 2 last\n\n# end\n"
+    assert readers.stage(con, put(text), "run").tag == "last"
+    assert readers.stage(con, put(text.replace(" ", "  ")), "run").tag == "last"
+
+
+@pytest.mark.core
+def test_warning_for_scores_against_ranks(con, put):
+    text = (
+        "q1 Q0 a 1 1 t\nq1 Q0 b 2 2 t\n"  # against
+        "q2 Q0 a 1 2 t\nq2 Q0 b 2 2 t\nq2 Q0 c 3 1 t\n"  # with a tie in the scores: good
+        "q3 Q0 a 5 9 t\nq3 Q0 b 5 10 t\n"  # one rank for both: says nothing
+        "q4 Q0 b 2 1 t\nq4 Q0 a 1 2 t\n"  # backwards in the file, but good
+        "q5 Q0 a 1 3 t\nq5 Q0 b 2 2 t\nq5 Q0 c 3 2.5 t\n"  # against, further down
+    )
+    (warning,) = readers.stage(con, put(text), "run").warnings
+    assert warning.startswith("scores contradict the rank column in 2 of 5 queries")
+
+
+def test_ranks_that_contradict_over_scattered_lines(con, put):
+    text = "q1 Q0 a 1 1 t\nq2 Q0 a 1 1 t\nq1 Q0 b 2 2 t\n"
+    (warning,) = readers.stage(con, put(text), "run").warnings
+    assert "in 1 of 2 queries" in warning
+
+
+def test_no_warning_for_ranks_that_are_all_equal(con, put):
+    assert readers.stage(con, put("q Q0 a 0 1 t\nq Q0 b 0 2 t\n"), "run").warnings == ()
+
+
+def test_warning_for_equal_scores(con, put):
+    lines = [f"q{q} Q0 d{d} {d} 1 t\n" for q in range(1_234) for d in range(2)]
+    lines.append("one Q0 d 1 1 t\n")  # a single document is no tie
+    (warning,) = readers.stage(con, put("".join(lines)), "run").warnings
+    assert warning.startswith("all scores are equal in 1,234 of 1,235 queries")
+
+
+def test_within_a_transaction(con, put):
+    con.execute("begin")
+    readers.stage(con, put(RUN.replace("d2", " d2")), "run")
+    readers.stage(con, put(RUN), "run")
+    assert rows(con) == RUN_ROWS
+    with pytest.raises(InputError):
+        readers.stage(con, put(RUN + "q"), "run")
+    con.execute("create table still_alive as select 1")
+    con.execute("commit")
+    assert no_table(con)
+
+
+def test_a_refusal_removes_the_table_of_before(con, put):
+    readers.stage(con, put(RUN), "run")
+    refused(con, put("q\n"), "run")
+
+
+def test_unknown_kind(con, put):
+    with pytest.raises(UsageError, match="qrels"):
+        readers.stage(con, put(RUN), "qrel")  # type: ignore[arg-type]
+
+
+def test_no_columns_for_trec(con, put):
+    with pytest.raises(UsageError, match="not for trec"):
+        readers.stage(con, put(RUN), "run", format="trec", columns={"query_id": "q"})
+
+
+blanks = st.lists(st.sampled_from([" ", "\t"]), min_size=1, max_size=3).map("".join)
+edges = st.lists(st.sampled_from([" ", "\t"]), max_size=2).map("".join)
+ids = st.text(st.characters(codec="utf-8", exclude_categories=("Z", "C")), min_size=1, max_size=6)
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.data())
+def test_any_mixture_of_blanks_equals_the_clean_file(tmp_path, data):
+    pairs = data.draw(st.lists(st.tuples(ids, ids), min_size=1, max_size=12, unique=True))
+    pairs = [(q, d) for q, d in pairs if not q.startswith(("#", "\ufeff"))]
+    if not pairs:
+        return
+    clean = [f"{q} Q0 {d} {n} {n / 8} tag" for n, (q, d) in enumerate(pairs)]
+    mixed = []
+    for line in clean:
+        cells = line.split(" ")
+        text = cells[0] + "".join(data.draw(blanks) + cell for cell in cells[1:])
+        mixed.append(data.draw(edges) + text + data.draw(edges))
+        mixed.append(data.draw(st.sampled_from(["\n", "\r\n", "\n\n", "\n# c\n", "\n \t\n"])))
+    with duckdb.connect() as con:
+        (tmp_path / "clean").write_text("\n".join(clean), encoding="utf-8", newline="")
+        (tmp_path / "mixed").write_text("".join(mixed), encoding="utf-8", newline="")
+        readers.stage(con, tmp_path / "clean", "run")
+        expected = rows(con)
+        assert expected == [(q, d, n / 8) for n, (q, d) in enumerate(pairs)]
+        readers.stage(con, tmp_path / "mixed", "run")
+        assert rows(con) == expected
+
+
+@needs_cases
+@pytest.mark.parametrize("case", ["crlf", "tabs", "plain"])
+def test_shared_edge_cases_are_the_plain_case(con, case):
+    readers.stage(con, CASES / "edge_basic" / case / "runs" / "run.run", "run")
+    found = rows(con)
+    readers.stage(con, CASES / "edge_basic" / "plain" / "runs" / "run.run", "run")
+    assert found == rows(con)
+    assert len(found) == 60
+    readers.stage(con, CASES / "edge_basic" / case / "qrels.txt", "qrels")
+    assert len(rows(con)) == 72
+
+
+@needs_cases
+def test_shared_scientific_scores(con):
+    readers.stage(con, CASES / "edge_basic" / "scientific_scores" / "runs" / "run.run", "run")
+    assert rows(con)[0] == ("303", "LA041090-0148", 231.0)
+
+
+@needs_cases
+def test_shared_duplicate_and_contradiction(con):
+    path = CASES / "edge_basic" / "dup_docs_in_run" / "runs" / "run.run"
+    error = refused(con, path, "run")
+    assert error.problems == (
+        (4, "document 'LA041090-0148' is there twice for query '303', first on line 1"),
+    )
+    path = CASES / "edge_basic" / "rank_contradicts_score" / "runs" / "run.run"
+    assert "in 4 of 4 queries" in readers.stage(con, path, "run").warnings[0]
+
+
+@needs_cases
+def test_shared_comments_are_passed_over(con):
+    data = CASES / "trec_eval_suite" / "data"
+    readers.stage(con, data / "qrels.test", "qrels")
+    expected = rows(con)
+    readers.stage(con, data / "qrels.test.with-comments", "qrels")
+    assert rows(con) == expected
+    result = readers.stage(con, data / "results.comment.test.gz", "run")
+    assert result.rows == 30_100
+    ((hashes,),) = con.execute("select count(*) from staged where doc_id like '%#%'").fetchall()
+    assert hashes > 0
+
+
+@needs_cases
+def test_shared_table_without_header(con):
+    path = CASES / "dl19_passage" / "other_formats" / "repllama.msmarco4.tsv.gz"
+    for kind in ("run", "qrels"):
+        assert "neither a TREC run, nor qrels" in str(refused(con, path, kind))

@@ -1,0 +1,1 @@
+"""Reading: leaderboards, queries and listings, each one SQL template over the stored values."""

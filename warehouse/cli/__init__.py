@@ -1,0 +1,38 @@
+"""The command line: options in, one library call, output. The only place that prints."""
+
+from __future__ import annotations
+
+import sys
+
+from warehouse.errors import WarehouseError
+
+INTERRUPTED = 130
+
+
+def main() -> None:
+    """Run the command line and turn errors into one line and an exit code."""
+    from warehouse.cli.app import app
+
+    try:
+        app(prog_name="warehouse")
+    except WarehouseError as error:
+        print(f"warehouse: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        print("warehouse: interrupted; nothing of the last step was stored", file=sys.stderr)
+        sys.exit(INTERRUPTED)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(0)
+    except Exception as error:
+        if type(error).__module__.split(".")[0] not in ("duckdb", "_duckdb", "sqlalchemy"):
+            raise
+        print(f"warehouse: {_in_words(error)}", file=sys.stderr)
+        sys.exit(1)
+
+
+def _in_words(error: Exception) -> str:
+    text = str(error).strip()
+    if "Out of Memory" in text or "OutOfMemory" in type(error).__name__:
+        return f"out of memory: give more with --memory-limit, or fewer --threads\n{text}"
+    return text

@@ -1,0 +1,71 @@
+"""`warehouse evaluate`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from warehouse.cli import options
+from warehouse.cli.examples import epilog
+from warehouse.cli.output import Progress, emit, say, warn
+
+
+def evaluate(
+    dataset: options.AnyDataset = None,
+    run: Annotated[
+        list[str] | None,
+        typer.Option("--run", "-r", help="Only this run; may be given again. Default: all."),
+    ] = None,
+    metric: options.Metrics = None,
+    protocol: options.Protocol = "default",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be computed, and compute nothing.")
+    ] = False,
+    show_sql: Annotated[
+        bool, typer.Option("--show-sql", help="Print the SQL of each metric, and compute nothing.")
+    ] = False,
+    db: options.Database = None,
+    memory_limit: options.MemoryLimit = None,
+    threads: options.Threads = None,
+    lock_timeout: options.LockTimeout = 30.0,
+) -> None:
+    """Compute the metrics that are missing or stale, and nothing else.
+
+    Everything computed by one call becomes visible together or not at all.
+    """
+    from warehouse.warehouse import DEFAULT_METRICS, Warehouse
+
+    wanted = metric or list(DEFAULT_METRICS)
+    if show_sql:
+        emit(Warehouse.sql(wanted, protocol=protocol), None)
+        return
+    wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
+    with Progress("evaluating", len(wanted)) as step:
+        done = wh.evaluate(
+            dataset,
+            runs=run or (),
+            metrics=wanted,
+            protocol=protocol,
+            dry_run=dry_run,
+            on_metric=step,
+        )
+    for name in done.without_qrels:
+        warn(f"{name}: skipped, it has no qrels yet: warehouse ingest qrels FILE -d {name}")
+    if done.unknown:
+        warn(f"trec_eval has these too, this program not yet: {', '.join(done.unknown)}")
+    if dry_run:
+        emit("".join("\t".join(row) + "\n" for row in done.details), None)
+    stale = f" ({done.stale} of them stale)" if done.stale else ""
+    verb = "would compute" if dry_run else "computed"
+    if done.computed:
+        say(f"{verb} {done.computed} values{stale} for {done.runs} runs; {done.up_to_date} up to date")
+    elif done.up_to_date:
+        say(f"nothing to do: {done.up_to_date} values are up to date")
+    else:
+        say("nothing to do: there are no runs yet; load one with: warehouse ingest run FILE -d DATASET")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(epilog=epilog("evaluate"))(evaluate)

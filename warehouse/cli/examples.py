@@ -1,0 +1,53 @@
+"""The examples that close a command's help; a test runs each of them as printed."""
+
+from __future__ import annotations
+
+EXAMPLES: dict[str, tuple[str, ...]] = {
+    "demo": ("warehouse demo",),
+    "init": ("warehouse init --db mine.duckdb",),
+    "ingest qrels": (
+        "warehouse ingest qrels qrels.txt --dataset dl19",
+        "warehouse ingest qrels ratings.csv -d films --column query_id=user "
+        "--column doc_id=item --column relevance=stars",
+    ),
+    "ingest run": (
+        "warehouse ingest run runs/*.run.gz --dataset dl19 --tag stage=first",
+        "warehouse ingest run distances.csv -d films --name ann --lower-is-better "
+        "--column query_id=user --column doc_id=item --column score=distance",
+        "gzip -dc runs/bm25.run.gz | warehouse ingest run - -d dl19 --name bm25 --at 2026-09-01",
+    ),
+    "evaluate": (
+        "warehouse evaluate",
+        "warehouse evaluate -d dl19 -m nDCG@10 -m 'AP(rel=2)' -m map_cut_100",
+        "warehouse evaluate -m official --protocol trec_eval_9 --dry-run",
+    ),
+    "leaderboard": (
+        "warehouse leaderboard -d dl19",
+        "warehouse leaderboard -d dl19 -m AP -m nDCG@10 --sort nDCG@10 --top 3",
+        "warehouse leaderboard -d dl19 -f latex -o board.tex",
+    ),
+    "queries": ("warehouse queries bm25 -d dl19 -m nDCG@10 --worst 5",),
+    "score": (
+        "warehouse score qrels.txt runs/bm25.run.gz nDCG@10 AP 'P(rel=2)@10'",
+        "warehouse score qrels.txt runs/bm25.run.gz official -q -c -l 2 -f trec",
+        "warehouse score qrels.txt runs/bm25.run.gz all_trec --protocol trec_eval_9 -f csv",
+    ),
+    "query": (
+        'warehouse query "from leaderboard where metric = \'AP\' order by place"',
+        'warehouse query "select count(*) as judgments from judgment where query_id = $q" '
+        "-p q=19335",
+    ),
+    "runs": ("warehouse runs -d dl19",),
+    "datasets": ("warehouse datasets -f json",),
+    "metrics": ("warehouse metrics",),
+    "metrics show": ("warehouse metrics show nDCG@10",),
+    "protocols": ("warehouse protocols",),
+    "protocols show": ("warehouse protocols show default trec_eval_9",),
+    "schema": ("warehouse schema", "warehouse schema hit"),
+}
+
+
+def epilog(command: str) -> str:
+    """Return a command's examples as the end of its help."""
+    lines = "\n".join(f"  {example}" for example in EXAMPLES[command])
+    return f"\b\nExamples:\n{lines}"

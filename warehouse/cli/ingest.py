@@ -1,0 +1,162 @@
+"""`warehouse ingest qrels` and `warehouse ingest run`."""
+
+from __future__ import annotations
+
+import glob
+from typing import TYPE_CHECKING, Annotated, Literal, cast
+
+import typer
+
+from warehouse.cli import options
+from warehouse.cli.examples import epilog
+from warehouse.cli.output import Progress, say, warn
+from warehouse.errors import LockedError, UsageError, WarehouseError
+
+if TYPE_CHECKING:
+    from warehouse.ingest import Loaded
+
+Replace = Annotated[
+    bool,
+    typer.Option(
+        "--replace", help="Take other content as a new version; the old one stays readable."
+    ),
+]
+
+
+def qrels(
+    file: Annotated[str, typer.Argument(help="The file; - is stdin. May be .gz or .zst.")],
+    dataset: options.Dataset,
+    label: Annotated[
+        str | None, typer.Option("--label", help="What to call this version of the qrels.")
+    ] = None,
+    format: options.InputFormat = None,
+    column: options.Columns = None,
+    replace: Replace = False,
+    db: options.Database = None,
+    memory_limit: options.MemoryLimit = None,
+    threads: options.Threads = None,
+    lock_timeout: options.LockTimeout = 30.0,
+) -> None:
+    """Load relevance judgments: TREC qrels, CSV or TSV with a header, JSON Lines, Parquet, ranx JSON.
+
+    The same judgments again are "unchanged"; other ones need --replace and become a new version.
+    """
+    from warehouse.warehouse import Warehouse
+
+    wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
+    columns = options.pairs(column, "--column")
+    _report(
+        wh.ingest_qrels(
+            file, dataset, label=label, format=format, columns=columns, replace=replace
+        )
+    )
+
+
+def run(
+    files: Annotated[
+        list[str], typer.Argument(help="Files or globs; - is stdin. May be .gz or .zst.")
+    ],
+    dataset: options.Dataset,
+    name: Annotated[
+        str | None, typer.Option("--name", help="Name of the run; default: the file's stem.")
+    ] = None,
+    name_from: Annotated[
+        str, typer.Option("--name-from", help="Take the name from the file's stem or the TREC tag.")
+    ] = "stem",
+    system: Annotated[
+        str | None, typer.Option("--system", help="The system that made the run.")
+    ] = None,
+    tag: Annotated[
+        list[str] | None,
+        typer.Option("--tag", metavar="KEY=VALUE", help="A tag of the run; may be given again."),
+    ] = None,
+    at: Annotated[
+        str | None, typer.Option("--at", help="When the experiment was run, as in 2026-09-01T12:00.")
+    ] = None,
+    lower_is_better: Annotated[
+        bool, typer.Option("--lower-is-better", help="The scores are distances: smallest first.")
+    ] = False,
+    format: options.InputFormat = None,
+    column: options.Columns = None,
+    replace: Replace = False,
+    db: options.Database = None,
+    memory_limit: options.MemoryLimit = None,
+    threads: options.Threads = None,
+    lock_timeout: options.LockTimeout = 30.0,
+) -> None:
+    """Load runs: TREC runs, CSV or TSV with a header, JSON Lines, Parquet, ranx JSON.
+
+    Each file is loaded in a transaction of its own: one that fails is reported, undoes no other, and
+    makes the exit code 2. The same content again is "unchanged".
+    """
+    from warehouse.warehouse import Warehouse
+
+    found = _expand(files)
+    if name is not None and len(found) > 1:
+        raise UsageError(f"--name {name}: names one run, but {len(found)} files are given")
+    if name_from not in ("stem", "tag"):
+        raise UsageError(f"--name-from {name_from}: is stem or tag")
+    wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
+    tags = options.pairs(tag, "--tag")
+    columns = options.pairs(column, "--column")
+    run_at = options.moment(at)
+    failed: list[WarehouseError] = []
+    with Progress("loading", len(found)) as step:
+        for file in found:
+            step(file)
+            try:
+                loaded = wh.ingest_run(
+                    file,
+                    dataset,
+                    name=name,
+                    name_from=cast(Literal["stem", "tag"], name_from),
+                    system=system,
+                    tags=tags,
+                    run_at=run_at,
+                    lower_is_better=lower_is_better,
+                    format=format,
+                    columns=columns,
+                    replace=replace,
+                )
+            except LockedError:
+                raise
+            except WarehouseError as error:
+                failed.append(error)
+                say(f"warehouse: {error}")
+            else:
+                _report(loaded)
+    if len(found) > 1:
+        say(f"{len(found) - len(failed)} of {len(found)} files loaded or unchanged")
+    if failed:
+        raise typer.Exit(max(error.exit_code for error in failed))
+
+
+def _expand(files: list[str]) -> list[str]:
+    """Expand globs that the shell left alone; a pattern without a match is an error."""
+    found: list[str] = []
+    for file in files:
+        matches = sorted(glob.glob(file, recursive=True)) if glob.has_magic(file) else []
+        if glob.has_magic(file) and not matches and not glob.glob(glob.escape(file)):
+            raise UsageError(f"{file}: no file matches")
+        found += matches or [file]
+    return list(dict.fromkeys(found))
+
+
+def _report(loaded: Loaded) -> None:
+    what = "judgments" if loaded.kind == "qrels" else "predictions"
+    version = f", version {loaded.version}" if loaded.status == "replaced" else ""
+    label = f"qrels of {loaded.dataset}" if loaded.kind == "qrels" else loaded.name
+    say(
+        f"{label}: {loaded.status}{version} "
+        f"({loaded.num_rows:,} {what}, {loaded.num_queries:,} queries)"
+    )
+    for text in loaded.warnings:
+        warn(f"{label}: {text}")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    group = typer.Typer(help="Load qrels and runs.", no_args_is_help=True, rich_markup_mode=None)
+    group.command(epilog=epilog("ingest qrels"))(qrels)
+    group.command(epilog=epilog("ingest run"))(run)
+    app.add_typer(group, name="ingest")

@@ -1,0 +1,54 @@
+"""`warehouse leaderboard`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from warehouse.cli import options, output
+from warehouse.cli.examples import epilog
+
+
+def leaderboard(
+    dataset: options.Dataset,
+    metric: options.Metrics = None,
+    sort: Annotated[
+        str | None, typer.Option("--sort", help="Order by this metric; default: the first one.")
+    ] = None,
+    top: Annotated[int | None, typer.Option("--top", min=1, help="Only the first N.")] = None,
+    protocol: options.Protocol = "default",
+    format: options.Format = "table",
+    out: options.Output = None,
+    places: options.Places = 4,
+    db: options.Database = None,
+    lock_timeout: options.LockTimeout = 30.0,
+) -> None:
+    """Show the runs of a dataset, best first.
+
+    An arrow tells which direction is better. "answered" counts the judged queries that the run has a
+    document for; under the protocol default the others count as 0.
+    """
+    from warehouse.metrics import parse_one
+    from warehouse.warehouse import Warehouse
+
+    wh = Warehouse(db, lock_timeout=lock_timeout)
+    board = wh.leaderboard(
+        dataset, metrics=metric or (), sort=sort, top=top, protocol=protocol
+    )
+    values = board.columns[3:-2]
+    titles = {name: f"{name} {parse_one(name).metric.definition.arrow}".strip() for name in values}
+    output.show(board, format, out, places=places, titles=titles | {"place": "#"})
+    gaps = board.aggregate(
+        ", ".join(f'count(*) - count("{name}") as "{name}"' for name in values)
+    ).fetchall()[0]
+    for name, gap in zip(values, gaps, strict=True):
+        if gap:
+            output.say(
+                f"{gap} runs have no value of {name} yet: warehouse evaluate -d {dataset} -m '{name}'"
+            )
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(epilog=epilog("leaderboard"))(leaderboard)

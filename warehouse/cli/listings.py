@@ -1,0 +1,45 @@
+"""`warehouse runs` and `warehouse datasets`."""
+
+from __future__ import annotations
+
+import typer
+
+from warehouse.cli import options, output
+from warehouse.cli.examples import epilog
+
+
+def runs(
+    dataset: options.AnyDataset = None,
+    format: options.Format = "table",
+    out: options.Output = None,
+    db: options.Database = None,
+    lock_timeout: options.LockTimeout = 30.0,
+) -> None:
+    """List the current runs with their systems, tags and sizes."""
+    from warehouse.warehouse import Warehouse
+
+    found = Warehouse(db, lock_timeout=lock_timeout).runs(dataset)
+    output.show(found, format, out)
+    if not found.fetchmany(1):
+        output.say("no runs yet: warehouse ingest run FILE -d DATASET")
+
+
+def datasets(
+    format: options.Format = "table",
+    out: options.Output = None,
+    db: options.Database = None,
+    lock_timeout: options.LockTimeout = 30.0,
+) -> None:
+    """List the datasets with their qrels and how many runs they have."""
+    from warehouse.warehouse import Warehouse
+
+    found = Warehouse(db, lock_timeout=lock_timeout).datasets()
+    output.show(found, format, out)
+    if not found.fetchmany(1):
+        output.say("no datasets yet: warehouse ingest qrels FILE -d DATASET")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command(epilog=epilog("runs"))(runs)
+    app.command(epilog=epilog("datasets"))(datasets)

@@ -1,0 +1,105 @@
+"""Options that several commands share, each written once, and the reading of their values."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from warehouse.errors import UsageError
+
+Database = Annotated[
+    Path | None,
+    typer.Option(
+        "--db",
+        envvar="WAREHOUSE_DB",
+        show_default="warehouse.duckdb",
+        help="The database file.",
+    ),
+]
+Dataset = Annotated[str, typer.Option("--dataset", "-d", help="Name of the dataset.")]
+AnyDataset = Annotated[
+    str | None, typer.Option("--dataset", "-d", help="Name of the dataset; default: all.")
+]
+Metrics = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--metric",
+        "-m",
+        help="A metric, as in nDCG@10, P(rel=2)@5, map or ndcg_cut_10; may be given again.",
+    ),
+]
+Protocol = Annotated[
+    str, typer.Option("--protocol", help="The rules of the evaluation; see: warehouse protocols.")
+]
+Format = Annotated[
+    str,
+    typer.Option(
+        "--format",
+        "-f",
+        help="table, json, jsonl, csv, tsv, markdown, latex or parquet (with -o).",
+    ),
+]
+Output = Annotated[
+    Path | None, typer.Option("--output", "-o", help="Write to this file instead of stdout.")
+]
+Places = Annotated[
+    int, typer.Option("--places", min=0, max=17, help="Digits after the point in tables.")
+]
+MemoryLimit = Annotated[
+    str | None, typer.Option("--memory-limit", help="Memory for DuckDB, as in 1GB; beyond it spills.")
+]
+Threads = Annotated[int | None, typer.Option("--threads", min=1, help="Threads for DuckDB.")]
+LockTimeout = Annotated[
+    float,
+    typer.Option("--lock-timeout", min=0, help="Seconds to wait while another process writes."),
+]
+InputFormat = Annotated[
+    str | None,
+    typer.Option(
+        "--format", help="Format of the file: trec, csv, tsv, jsonl, parquet or ranx; default: a guess."
+    ),
+]
+Columns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--column",
+        metavar="OURS=THEIRS",
+        help="The file's name of a column, as in query_id=user; may be given again.",
+    ),
+]
+
+
+def pairs(texts: Sequence[str] | None, option: str) -> dict[str, str]:
+    """Read KEY=VALUE options.
+
+    >>> pairs(["query_id=user"], "--column")
+    {'query_id': 'user'}
+    """
+    found: dict[str, str] = {}
+    for text in texts or ():
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip():
+            raise UsageError(f"{option} {text}: write it as KEY=VALUE")
+        if key.strip() in found:
+            raise UsageError(f"{option} {key.strip()}: given twice")
+        found[key.strip()] = value
+    return found
+
+
+def moment(text: str | None) -> dt.datetime | None:
+    """Read a timestamp; one without a zone is UTC.
+
+    >>> moment("2026-09-01T12:00").isoformat()
+    '2026-09-01T12:00:00+00:00'
+    """
+    if text is None:
+        return None
+    try:
+        found = dt.datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"--at {text}: write a time as 2026-09-01 or 2026-09-01T12:00+02:00") from None
+    return found.replace(tzinfo=dt.UTC) if found.tzinfo is None else found

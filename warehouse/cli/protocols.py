@@ -1,0 +1,47 @@
+"""`warehouse protocols` and `warehouse protocols show`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from warehouse.cli import options, output
+from warehouse.cli.examples import epilog
+
+
+def protocols(
+    context: typer.Context,
+    format: options.Format = "table",
+    out: options.Output = None,
+) -> None:
+    """List the protocols: what is the evaluation's and not the metric's."""
+    if context.invoked_subcommand is not None:
+        return
+    from warehouse.analyze import catalogue
+
+    output.show(catalogue.protocols(), format, out)
+    output.say("side by side: warehouse protocols show NAME NAME")
+
+
+def show(
+    names: Annotated[list[str], typer.Argument(help="One protocol or several.")],
+    format: options.Format = "table",
+    out: options.Output = None,
+) -> None:
+    """Show protocols side by side, rule by rule."""
+    from warehouse.analyze import catalogue
+
+    output.show(catalogue.compare_protocols(names), format, out)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    group = typer.Typer(
+        invoke_without_command=True,
+        callback=protocols,
+        epilog=epilog("protocols"),
+        rich_markup_mode=None,
+    )
+    group.command(epilog=epilog("protocols show"))(show)
+    app.add_typer(group, name="protocols")

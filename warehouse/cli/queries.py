@@ -1,0 +1,42 @@
+"""`warehouse queries`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from warehouse.cli import options, output
+from warehouse.cli.examples import epilog
+
+
+def queries(
+    run: Annotated[str, typer.Argument(help="Name of the run.")],
+    dataset: options.Dataset,
+    metric: options.Metrics = None,
+    worst: Annotated[
+        int | None, typer.Option("--worst", min=1, help="Only the N worst by the first metric.")
+    ] = None,
+    protocol: options.Protocol = "default",
+    format: options.Format = "table",
+    out: options.Output = None,
+    places: options.Places = 4,
+    db: options.Database = None,
+    lock_timeout: options.LockTimeout = 30.0,
+) -> None:
+    """Show a run query by query: the values, and how many documents were retrieved, relevant, unjudged."""
+    from warehouse.warehouse import Warehouse
+
+    wh = Warehouse(db, lock_timeout=lock_timeout)
+    found = wh.queries(run, dataset, metrics=metric or (), worst=worst, protocol=protocol)
+    titles = {
+        "query_id": "query",
+        "relevant_retrieved": "rel. retrieved",
+        "unjudged_at_10": "unjudged@10",
+    }
+    output.show(found, format, out, places=places, titles=titles)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(epilog=epilog("queries"))(queries)

@@ -1,0 +1,118 @@
+"""`warehouse score`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from warehouse.cli import options, output
+from warehouse.cli.examples import epilog
+
+
+def score(
+    qrels: Annotated[str, typer.Argument(help="The judgments; - is stdin.")],
+    run: Annotated[str, typer.Argument(help="The run; - is stdin.")],
+    metrics: Annotated[
+        list[str] | None,
+        typer.Argument(help="Metrics, or a set: official, all_trec, set.", show_default="official"),
+    ] = None,
+    per_query: Annotated[
+        bool, typer.Option("--per-query", "-q", help="Give each query's values too.")
+    ] = False,
+    protocol: options.Protocol = "default",
+    level: Annotated[
+        int | None,
+        typer.Option(
+            "--level", "-l", min=1, help="Lowest relevance that counts as relevant (not for nDCG)."
+        ),
+    ] = None,
+    complete: Annotated[
+        bool,
+        typer.Option("--complete", "-c", help="Every judged query counts, a missing one as 0."),
+    ] = False,
+    judged_only: Annotated[
+        bool, typer.Option("--judged-only", "-J", help="Take unjudged documents out of the rankings.")
+    ] = False,
+    depth: Annotated[
+        int | None, typer.Option("--depth", "-M", min=1, help="Look at the first N documents only.")
+    ] = None,
+    lower_is_better: Annotated[
+        bool, typer.Option("--lower-is-better", help="The scores are distances: smallest first.")
+    ] = False,
+    qrels_format: Annotated[
+        str | None, typer.Option("--qrels-format", help="Format of the qrels; default: a guess.")
+    ] = None,
+    run_format: Annotated[
+        str | None, typer.Option("--run-format", help="Format of the run; default: a guess.")
+    ] = None,
+    format: Annotated[
+        str,
+        typer.Option(
+            "--format", "-f", help="table, json, jsonl, csv, tsv, markdown, latex, parquet or trec."
+        ),
+    ] = "table",
+    out: options.Output = None,
+    places: options.Places = 4,
+    memory_limit: options.MemoryLimit = None,
+    threads: options.Threads = None,
+) -> None:
+    """Score a run against qrels: files in, numbers out, nothing stored.
+
+    Metrics are named as in ir_measures (nDCG@10, P(rel=2)@5), ranx (ndcg@10, map@100-l2) or trec_eval
+    (ndcg_cut_10, P.5,10). -l, -c, -J and -M mean what they mean to trec_eval; -f trec prints its layout.
+    """
+    from warehouse import metrics as notation
+    from warehouse import protocols
+    from warehouse.errors import UsageError
+    from warehouse.report import formats, trec
+    from warehouse.warehouse import Warehouse
+
+    formats.check(format, (*formats.FORMATS, "trec"))
+    if qrels == run == "-":
+        raise UsageError("only one of the two can be read from stdin")
+    wanted = metrics or ["official"]
+    scores = Warehouse.score(
+        qrels,
+        run,
+        wanted,
+        per_query=per_query,
+        protocol=protocol,
+        level=level,
+        complete=complete,
+        judged_only=judged_only,
+        depth=depth,
+        lower_is_better=lower_is_better,
+        qrels_format=qrels_format,
+        run_format=run_format,
+        memory_limit=memory_limit,
+        threads=threads,
+    )
+    read = scores.read
+    for warning in (*read.qrels.warnings, *read.run.warnings):
+        output.warn(warning)
+    if read.num_answered < read.num_judged:
+        counted = "counts as 0" if complete or protocols.get(protocol).queries == "judged" else "is left out"
+        output.warn(
+            f"the run has no line for {read.num_judged - read.num_answered:,} of "
+            f"{read.num_judged:,} judged queries; each {counted}"
+        )
+    if read.num_unjudged_queries:
+        output.warn(f"{read.num_unjudged_queries:,} queries of the run are not judged; they are left out")
+    if scores.missing:
+        output.warn(f"trec_eval has these too, this program not yet: {', '.join(scores.missing)}")
+    if format == "trec":
+        runid = read.run.tag if any(word in notation.TREC_SETS for word in wanted) else None
+        defaults = protocols.get(protocol).defaults(level)
+        text = trec.text(
+            scores.relation.fetchall(), scores.requested, defaults, runid=runid, places=places
+        )
+        output.emit(text, out)
+        return
+    shown = scores.relation if per_query else scores.relation.project("metric, value")
+    output.show(shown, format, out, places=places, titles={"query_id": "query"})
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(epilog=epilog("score"))(score)

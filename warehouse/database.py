@@ -1,0 +1,177 @@
+"""Connections to DuckDB: one writer that waits for the lock, readers that hold none.
+
+A writer is short: one transaction, then the file is free again. A reader attaches the file read-only to
+a database in memory, takes what it needs and lets go, so that no result keeps the file locked.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import duckdb
+
+from warehouse.errors import LockedError, UsageError, WarehouseError
+from warehouse.quoting import ident, literal
+from warehouse.settings import SCHEMA_REVISION
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
+
+STORAGE_VERSION = "v1.5.0"
+LOCK_TIMEOUT = 30.0
+ALIAS = "warehouse"
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Resources:
+    """How much of the machine a connection may use; None leaves it to DuckDB."""
+
+    memory_limit: str | None = None
+    threads: int | None = None
+    temp_directory: str | None = None
+
+    def apply(self, con: duckdb.DuckDBPyConnection) -> None:
+        """Set the limits on a connection."""
+        con.execute("set TimeZone = 'UTC'")
+        if self.memory_limit is not None:
+            try:
+                con.execute(f"set memory_limit = {literal(self.memory_limit)}")
+            except duckdb.Error:
+                raise UsageError(
+                    f"memory limit {self.memory_limit!r}: write a size such as 512MB or 4GB"
+                ) from None
+        if self.threads is not None:
+            con.execute(f"set threads = {int(self.threads)}")
+        if self.temp_directory is not None:
+            con.execute(f"set temp_directory = {literal(self.temp_directory)}")
+
+
+def wait_for_lock(open_it: Callable[[], _T], path: Path, timeout: float) -> _T:
+    """Call `open_it` until the file's lock is free, with growing pauses, `timeout` seconds at most."""
+    deadline = time.monotonic() + timeout
+    pause = 0.02
+    while True:
+        try:
+            return open_it()
+        except Exception as error:
+            if "Could not set lock" not in str(error):
+                raise
+            if time.monotonic() >= deadline:
+                raise LockedError(
+                    f"{path}: another process has the database open (waited {timeout:g} s); "
+                    "close it, or wait longer with --lock-timeout"
+                ) from None
+        time.sleep(pause * (0.5 + random.random()))
+        pause = min(pause * 1.6, 1.0)
+
+
+def memory(resources: Resources | None = None) -> duckdb.DuckDBPyConnection:
+    """Open a database in memory."""
+    con = duckdb.connect(":memory:")
+    (resources or Resources()).apply(con)
+    return con
+
+
+def create(path: Path) -> None:
+    """Make an empty database file in the storage version that older clients can open too."""
+    with duckdb.connect(":memory:") as con:
+        con.execute(
+            f"attach {literal(str(path))} as {ident(ALIAS)} "
+            f"(storage_version {literal(STORAGE_VERSION)})"
+        )
+
+
+@contextmanager
+def write(
+    path: Path, *, resources: Resources | None = None, lock_timeout: float = LOCK_TIMEOUT
+) -> Iterator[sa.Connection]:
+    """Open the file for one transaction: committed when the block ends, rolled back on any error."""
+    import sqlalchemy as sa
+    from sqlalchemy.pool import NullPool
+
+    engine = sa.create_engine(f"duckdb:///{path}", poolclass=NullPool)
+    try:
+        connection = wait_for_lock(engine.connect, path, lock_timeout)
+    except Exception as error:
+        raise _unreadable(path, error) from error
+    try:
+        (resources or Resources()).apply(raw(connection))
+        with connection.begin():
+            yield connection
+    finally:
+        connection.close()
+        engine.dispose()
+
+
+def raw(connection: sa.Connection) -> duckdb.DuckDBPyConnection:
+    """Return the DuckDB connection below a SQLAlchemy connection: the same transaction."""
+    wrapped: Any = connection.connection.dbapi_connection
+    inner = getattr(wrapped, "_ConnectionWrapper__c", wrapped)
+    if not isinstance(inner, duckdb.DuckDBPyConnection):
+        raise WarehouseError("the SQLAlchemy dialect hides DuckDB's connection; is it up to date?")
+    return inner
+
+
+@contextmanager
+def read(
+    path: Path, *, resources: Resources | None = None, lock_timeout: float = LOCK_TIMEOUT
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Attach the file read-only to a database in memory and make it the default.
+
+    When the block ends the file is detached; temporary tables and the relations on them live on.
+    """
+    con = memory(resources)
+    try:
+        wait_for_lock(
+            lambda: con.execute(f"attach {literal(str(path))} as {ident(ALIAS)} (read_only)"),
+            path,
+            lock_timeout,
+        )
+    except Exception as error:
+        con.close()
+        raise _unreadable(path, error) from error
+    con.execute(f"use {ident(ALIAS)}")
+    try:
+        yield con
+    finally:
+        con.execute("use memory")
+        con.execute(f"detach {ident(ALIAS)}")
+
+
+def check_schema(con: duckdb.DuckDBPyConnection, path: Path) -> None:
+    """Refuse to read a database whose schema is not this program's, saying what to do."""
+    tables = con.execute(
+        "select table_name from duckdb_tables() where database_name = $1", [ALIAS]
+    ).fetchall()
+    if ("alembic_version",) not in tables:
+        raise UsageError(f"{path}: not a warehouse yet; run: warehouse init --db {path}")
+    revision = str(con.execute("select max(version_num) from alembic_version").fetchall()[0][0])
+    if revision > SCHEMA_REVISION:
+        raise newer_schema(path, revision)
+    if revision < SCHEMA_REVISION:
+        raise UsageError(f"{path}: has an older schema; run: warehouse init --db {path}")
+
+
+def newer_schema(path: Path, revision: str) -> UsageError:
+    """Return the refusal of a database that a newer program wrote."""
+    return UsageError(
+        f"{path}: was written by a newer version of this program (schema {revision}, this one knows "
+        f"up to {SCHEMA_REVISION}); upgrade it: pip install --upgrade ranking-warehouse"
+    )
+
+
+def _unreadable(path: Path, error: Exception) -> Exception:
+    """Turn DuckDB's refusal of a file that is no DuckDB database into words; pass on the rest."""
+    text = str(error)
+    if "not a valid DuckDB database file" in text:
+        return UsageError(f"{path}: not a DuckDB database")
+    if "version number" in text and "can only read" in text:
+        return UsageError(f"{path}: written by a newer DuckDB than {duckdb.__version__}: upgrade it")
+    return error

@@ -1,0 +1,1 @@
+"""Evaluation: from rankings and judgments to values, each metric one rendered template."""

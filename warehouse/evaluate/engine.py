@@ -1,0 +1,57 @@
+"""Running a plan: the one place where metrics are computed, for stored runs and for files alike.
+
+The engine works on relations that its caller has put in scope on a connection:
+
+    scope_run         (run_id)                              the runs to evaluate
+    scope_judgment    (query_id, doc_id, relevance)         the qrels, all of one version
+    scope_ranking     (run_id, query_id, num_ret)           the length of each ranked list
+    scope_hit         (run_id, query_id, doc_id, relevance, rank)   judged documents retrieved
+    pending           (evaluation_id, run_id, metric_number, aggregate)   what is to be computed
+
+and writes to `query_score` and `score`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import duckdb
+
+from warehouse.evaluate.plan import Plan
+from warehouse.quoting import ident
+from warehouse.templates import render
+
+
+def compute(
+    con: duckdb.DuckDBPyConnection,
+    work: Plan,
+    *,
+    on_metric: Callable[[str], None] | None = None,
+) -> None:
+    """Compute the pending evaluations of a plan's metrics; `metric_number` counts them from 0."""
+    try:
+        for table, query in work.tables.items():
+            con.execute(f"create or replace temp table {ident(table)} as\n{query}")
+        for number, (metric, query) in enumerate(work.queries.items()):
+            con.execute(
+                render(
+                    "statements/query_scores",
+                    metric=query,
+                    number=number,
+                    undefined=metric.definition.undefined,
+                )
+            )
+            if on_metric is not None:
+                on_metric(str(metric))
+        con.execute(render("statements/scores"))
+    finally:
+        for table in reversed(work.tables):
+            _drop_quietly(con, table)
+
+
+def _drop_quietly(con: duckdb.DuckDBPyConnection, table: str) -> None:
+    """Drop a scratch table; in an aborted transaction it goes with the rollback."""
+    try:
+        con.execute(f"drop table if exists temp.{ident(table)}")
+    except duckdb.Error:
+        return

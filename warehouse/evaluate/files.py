@@ -1,0 +1,66 @@
+"""Scoring files: qrels and a run in, values out, nothing stored; the same templates and engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import duckdb
+
+from warehouse import readers
+from warehouse.errors import InputError
+from warehouse.evaluate import engine
+from warehouse.evaluate.plan import Plan, matched_sql
+from warehouse.templates import render
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What was read to score a run, beside the values in `query_score` and `score`."""
+
+    run: readers.Staged
+    qrels: readers.Staged
+    num_judged: int
+    num_answered: int
+    num_unjudged_queries: int
+
+
+def score(
+    con: duckdb.DuckDBPyConnection,
+    qrels: object,
+    run: object,
+    work: Plan,
+    *,
+    qrels_format: str | None = None,
+    run_format: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    lower_is_better: bool = False,
+) -> Scored:
+    """Compute a plan's metrics for a run and qrels that are files or objects.
+
+    Leaves the temporary tables `query_score (evaluation_id, query_id, value)`, `score` and `pending`
+    on the connection; evaluation_id is the number of the metric in the plan.
+    """
+    read_qrels = readers.stage(con, qrels, "qrels", format=qrels_format, columns=columns)
+    con.execute(
+        "create or replace temp table scope_judgment as "
+        "select query_id, doc_id, relevance from staged"
+    )
+    read_run = readers.stage(con, run, "run", format=run_format, columns=columns)
+    turned = lower_is_better or read_run.ranked_by == "rank"
+    con.execute(render("statements/score_scope", lower_is_better=turned))
+    con.execute(
+        f"create or replace temp table scope_hit as\n{matched_sql(work.protocol)}"
+    )
+    for number, metric in enumerate(work.queries):
+        con.execute(
+            "insert into pending values ($1, 1, $1, $2)", [number, metric.definition.aggregate]
+        )
+    judged, answered, extra = con.execute(render("statements/score_counts")).fetchall()[0]
+    if answered == 0:
+        raise InputError(
+            f"{read_run.source}: no query of the run is judged in {read_qrels.source}; "
+            "do the two belong together, and are the query ids written the same way?"
+        )
+    engine.compute(con, work)
+    return Scored(read_run, read_qrels, judged, answered, extra)

@@ -1,0 +1,117 @@
+"""What to run for a list of metrics under a protocol: rendered SQL, in order, with fingerprints."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from warehouse import templates
+from warehouse.metrics import Metric
+from warehouse.protocols import Protocol
+
+
+@cache
+def _relation(name: str) -> tuple[dict[str, Any], str, frozenset[str]]:
+    text = templates.source(f"relations/{name}")
+    head = templates.header(text, f"sql/relations/{name}{templates.SUFFIX}")
+    body = templates.body(text)
+    return head, body, frozenset(templates.variables(body))
+
+
+@cache
+def relation_variables(name: str) -> frozenset[str]:
+    """Return the variables of a relation and of all that it reads, relations' names left out."""
+    head, _, used = _relation(name)
+    found = set(used) - set(head["reads"])
+    for read in head["reads"]:
+        found |= relation_variables(read)
+    return frozenset(found)
+
+
+@dataclass
+class Plan:
+    """The tables to make, in order, and the metric queries that read them."""
+
+    protocol: Protocol
+    tables: dict[str, str] = field(default_factory=dict)
+    queries: dict[Metric, str] = field(default_factory=dict)
+    reads: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def add(self, metric: Metric) -> str:
+        """Add a metric and the relations that it reads; return its SQL."""
+        if metric not in self.queries:
+            found = metric.definition
+            names = {read: self._table(read, metric.params) for read in found.reads}
+            self.queries[metric] = _render(found.body, metric.params | names)
+            self.reads[str(metric)] = tuple(names.values())
+        return self.queries[metric]
+
+    def _table(self, relation: str, params: Mapping[str, Any]) -> str:
+        head, body, _ = _relation(relation)
+        rules = self.protocol.variables()
+        own = sorted(v for v in relation_variables(relation) if v in params and v not in rules)
+        table = "_".join([relation, *(f"{name}_{params[name]}" for name in own)])
+        if table not in self.tables:
+            names = {read: self._table(read, params) for read in head["reads"]}
+            self.tables[table] = _render(body, {**params, **rules, **names})
+            self.reads[table] = tuple(names.values())
+        return table
+
+    def fingerprint(self, metric: Metric) -> str:
+        """Return a hash of all SQL that a metric's values come from; comments do not count."""
+        parts: dict[str, str] = {}
+
+        def follow(names: Iterable[str]) -> None:
+            for name in names:
+                parts[name] = templates.normalised(self.tables[name])
+                follow(self.reads[name])
+
+        text = templates.normalised(self.add(metric))
+        follow(self.reads[str(metric)])
+        found = metric.definition
+        lines = [text, found.aggregate, repr(found.undefined), matched_sql(self.protocol)]
+        lines += [f"{name}: {parts[name]}" for name in sorted(parts)]
+        return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+
+    def script(self, metric: Metric) -> str:
+        """Return everything that is run for one metric, as one readable SQL script."""
+        needed: list[str] = []
+
+        def follow(names: Iterable[str]) -> None:
+            for name in names:
+                follow(self.reads[name])
+                if name not in needed:
+                    needed.append(name)
+
+        query = self.add(metric)
+        follow(self.reads[str(metric)])
+        made = [f"create temp table {name} as\n{self.tables[name]};" for name in needed]
+        return "\n\n".join([*made, f"-- {metric}\n{query};"])
+
+
+def _render(body: str, values: Mapping[str, Any]) -> str:
+    return templates.environment().from_string(body).render(**values).strip()
+
+
+def matched_sql(protocol: Protocol) -> str:
+    """Return the query that makes the hits in a protocol's order."""
+    _, ranked, _ = _relation("ranked")
+    _, matched, _ = _relation("matched")
+    order = {"score_precision": protocol.score_precision, "ties": protocol.ties}
+    return _render(matched, {"ranked": _render(ranked, order)})
+
+
+def plan(metrics: Iterable[Metric], protocol: Protocol) -> Plan:
+    """Return the plan for some metrics under a protocol.
+
+    >>> from warehouse import metrics, protocols
+    >>> sorted(plan(metrics.parse("AP", "nDCG@10"), protocols.get("default")).tables)
+    ['hits_rel_1', 'ideal_rel_1', 'rankings', 'retrieved']
+    """
+    made = Plan(protocol)
+    for metric in metrics:
+        made.add(metric)
+    return made

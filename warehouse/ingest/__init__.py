@@ -1,0 +1,5 @@
+"""Ingest: staged rows become predictions and judgments, each source in one transaction."""
+
+from warehouse.ingest.load import Loaded, RunOptions, load_qrels, load_run
+
+__all__ = ["Loaded", "RunOptions", "load_qrels", "load_run"]

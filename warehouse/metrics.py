@@ -1,0 +1,515 @@
+"""The catalogue of metrics and their notation.
+
+A metric is one file, `sql/metrics/<name>.sql.j2`; its header says what it is. The notation is
+`Name(param=value, ...)@cutoff`; it parses, prints back in one canonical form, and is what is stored.
+Names of ranx (`ndcg@10`, `map@100-l2`) and of trec_eval (`ndcg_cut_10`, `P.5,10`) are read as well.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from warehouse import templates
+from warehouse.errors import UsageError, WarehouseError, listing, nearest
+
+Value = int | float | str | bool | None
+
+_NOTATION = re.compile(r"^(?P<name>[^\s@()]+?)(?:\((?P<params>[^()]*)\))?(?:@(?P<at>[^\s@()]+?))?$")
+_RANX_LEVEL = re.compile(r"^(?P<rest>.+)-l(?P<level>\d+)$")
+_HEADER_KEYS = {
+    "title": str,
+    "summary": str,
+    "formula": str,
+    "reads": list,
+    "direction": str,
+    "range": list,
+    "aggregate": str,
+    "undefined": (int, float, str),
+    "reference": str,
+}
+_OPTIONAL_KEYS = {"params": dict, "names": dict, "trec_eval": dict, "at": str}
+_PARAM_KEYS = {
+    "type", "default", "min", "max", "choices", "required", "summary", "follows_level", "needs",
+}  # fmt: skip
+_TYPES = ("integer", "number", "choice", "boolean")
+DIRECTIONS = ("higher", "lower", "none")
+AGGREGATES = ("mean", "sum")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a metric, as its header declares it."""
+
+    name: str
+    type: str
+    summary: str
+    default: Value = None
+    required: bool = False
+    minimum: float | None = None
+    maximum: float | None = None
+    choices: tuple[str, ...] = ()
+    follows_level: bool = True
+    needs: Mapping[str, str] = field(default_factory=dict)
+
+    def read(self, text: str) -> Value:
+        """Read a value from the notation, or raise ValueError in words."""
+        if self.type == "choice":
+            word = text.strip("'\"")
+            if word not in self.choices:
+                raise ValueError(f"{self.name} is one of {', '.join(self.choices)}, not {text}")
+            return word
+        try:
+            value = ast.literal_eval(text)
+        except (ValueError, SyntaxError):
+            value = text
+        if self.type == "boolean":
+            if not isinstance(value, bool):
+                raise ValueError(f"{self.name} is True or False, not {text}")
+            return value
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise ValueError(f"{self.name} is a number, not {text}")
+        if self.type == "integer":
+            if value != int(value):
+                raise ValueError(f"{self.name} is a whole number, not {text}")
+            value = int(value)
+        else:
+            value = float(value)
+        if self.minimum is not None and value < self.minimum:
+            raise ValueError(f"{self.name} is at least {self.minimum:g}, not {text}")
+        if self.maximum is not None and value > self.maximum:
+            raise ValueError(f"{self.name} is at most {self.maximum:g}, not {text}")
+        return value
+
+
+@dataclass(frozen=True)
+class TrecName:
+    """A name that trec_eval has for a metric, with the values it takes when none are given."""
+
+    name: str
+    param: str | None = None
+    values: tuple[float, ...] = ()
+    format: str = "{}"
+    integer: bool = False
+    per_query: bool = True
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A metric as its file defines it."""
+
+    name: str
+    title: str
+    summary: str
+    formula: str
+    reads: tuple[str, ...]
+    direction: str
+    range: tuple[float, float]
+    aggregate: str
+    undefined: float | None
+    reference: str
+    parameters: tuple[Parameter, ...]
+    at: str
+    aliases: Mapping[str, tuple[str, ...]]
+    trec_names: tuple[TrecName, ...]
+    body: str = field(repr=False)
+
+    def parameter(self, name: str) -> Parameter | None:
+        """Return the parameter of that name, if the metric has it."""
+        return next((p for p in self.parameters if p.name == name), None)
+
+    @property
+    def arrow(self) -> str:
+        """Return an arrow for the direction that is better."""
+        return {"higher": "↑", "lower": "↓"}.get(self.direction, "")
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric with every parameter settled.
+
+    >>> str(parse("ndcg_cut_10")[0]), str(parse("P(rel=2)@5")[0]), str(parse("map@100-l2")[0])
+    ('nDCG@10', 'P(rel=2)@5', 'AP(rel=2)@100')
+    """
+
+    definition: Definition = field(compare=False, repr=False)
+    name: str
+    values: tuple[tuple[str, Value], ...]
+
+    def __str__(self) -> str:
+        given = dict(self.values)
+        at = given.pop(self.definition.at, None)
+        shown = [
+            f"{p.name}={given[p.name]}"
+            for p in self.definition.parameters
+            if p.name in given and given[p.name] != p.default
+        ]
+        params = f"({', '.join(shown)})" if shown else ""
+        return f"{self.name}{params}" + ("" if at is None else f"@{at}")
+
+    @property
+    def params(self) -> dict[str, Value]:
+        """Return every parameter with its value."""
+        return dict(self.values)
+
+
+@dataclass(frozen=True)
+class Defaults:
+    """What a protocol or an option puts in place of the headers' defaults."""
+
+    level: int | None = None
+    params: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Requested:
+    """A metric as it was asked for, and the name to print where a peer's own layout is wanted."""
+
+    metric: Metric
+    trec_name: str | None = None
+
+
+# --------------------------------------------------------------------------- the catalogue
+
+
+def _definition(name: str, text: str, where: str) -> Definition:
+    head = templates.header(text, where)
+    allowed = _HEADER_KEYS | _OPTIONAL_KEYS
+    for key, value in head.items():
+        if key not in allowed:
+            raise WarehouseError(f"{where}: unknown key {key!r}{nearest(key, allowed)}")
+        if not isinstance(value, allowed[key]):  # type: ignore[arg-type]
+            raise WarehouseError(f"{where}: {key!r} has the wrong type")
+    for key in _HEADER_KEYS:
+        if key not in head:
+            raise WarehouseError(f"{where}: the key {key!r} is missing")
+    if head["direction"] not in DIRECTIONS:
+        raise WarehouseError(f"{where}: direction is one of {', '.join(DIRECTIONS)}")
+    if head["aggregate"] not in AGGREGATES:
+        raise WarehouseError(f"{where}: aggregate is one of {', '.join(AGGREGATES)}")
+    parameters = tuple(
+        _parameter(key, spec, where) for key, spec in head.get("params", {}).items()
+    )
+    undefined = head["undefined"]
+    if isinstance(undefined, str) and undefined != "null":
+        raise WarehouseError(f"{where}: undefined is a number or 'null'")
+    low, high = (float(bound) for bound in head["range"])
+    return Definition(
+        name=name,
+        title=head["title"],
+        summary=head["summary"],
+        formula=head["formula"],
+        reads=tuple(head["reads"]),
+        direction=head["direction"],
+        range=(low, high),
+        aggregate=head["aggregate"],
+        undefined=None if isinstance(undefined, str) else float(undefined),
+        reference=head["reference"],
+        parameters=parameters,
+        at=head.get("at", "cutoff"),
+        aliases={peer: tuple(names) for peer, names in head.get("names", {}).items()},
+        trec_names=tuple(
+            TrecName(key, **(spec | {"values": tuple(spec.get("values", ()))}))
+            for key, spec in head.get("trec_eval", {}).items()
+        ),
+        body=templates.body(text),
+    )
+
+
+def _parameter(name: str, spec: Mapping[str, Any], where: str) -> Parameter:
+    for key in spec:
+        if key not in _PARAM_KEYS:
+            raise WarehouseError(
+                f"{where}: parameter {name}: unknown key {key!r}{nearest(key, _PARAM_KEYS)}"
+            )
+    if spec.get("type") not in _TYPES or "summary" not in spec:
+        raise WarehouseError(
+            f"{where}: parameter {name}: needs a summary and a type ({', '.join(_TYPES)})"
+        )
+    return Parameter(
+        name=name,
+        type=spec["type"],
+        summary=spec["summary"],
+        default=spec.get("default"),
+        required=spec.get("required", False),
+        minimum=spec.get("min"),
+        maximum=spec.get("max"),
+        choices=tuple(spec.get("choices", ())),
+        follows_level=spec.get("follows_level", name == "rel"),
+        needs=spec.get("needs", {}),
+    )
+
+
+@cache
+def catalogue() -> dict[str, Definition]:
+    """Return every metric by its name, read from `sql/metrics`."""
+    return {
+        name: _definition(
+            name,
+            templates.source(f"metrics/{name}"),
+            f"sql/metrics/{name}{templates.SUFFIX}",
+        )
+        for name in templates.names_in("metrics")
+    }
+
+
+def definition(name: str) -> Definition:
+    """Return one metric's definition by any of its names, or raise with the nearest name."""
+    return parse_one(name, settle=False).metric.definition
+
+
+@cache
+def _aliases() -> dict[str, Definition]:
+    """Return every plain name by which a metric is known: its own and those of ir_measures."""
+    known = dict(catalogue())
+    for found in catalogue().values():
+        for alias in found.aliases.get("ir_measures", ()):
+            known.setdefault(alias, found)
+    return known
+
+
+@cache
+def _ranx() -> dict[str, list[Definition]]:
+    known: dict[str, list[Definition]] = {}
+    for found in catalogue().values():
+        for alias in found.aliases.get("ranx", ()):
+            known.setdefault(alias, []).append(found)
+    return known
+
+
+@cache
+def _trec() -> dict[str, tuple[Definition, TrecName]]:
+    return {t.name: (d, t) for d in catalogue().values() for t in d.trec_names}
+
+
+# --------------------------------------------------------------------------- trec_eval's sets
+
+# The measures of trec_eval 10.0 in the order in which it prints them; what has no metric file yet
+# is reported as missing by `parse`.
+ALL_TREC = (
+    "runid num_q num_ret num_rel num_rel_ret map gm_map Rprec bpref recip_rank iprec_at_recall P "
+    "relstring recall infAP gm_bpref Rprec_mult utility 11pt_avg binG G dcg ideal_dcg ndcg ndcg_rel "
+    "Rndcg ndcg_cut map_cut relative_P success set_P set_relative_P set_recall set_map set_F "
+    "num_nonrel_judged_ret yaap rbp rbp_resid unj"
+).split()
+TREC_SETS: dict[str, tuple[str, ...]] = {
+    "all_trec": tuple(ALL_TREC),
+    "official": tuple(
+        "runid num_q num_ret num_rel num_rel_ret map gm_map Rprec bpref recip_rank iprec_at_recall P".split()
+    ),
+    "set": tuple(
+        "runid num_q num_ret num_rel num_rel_ret utility set_P set_relative_P set_recall set_map set_F".split()
+    ),
+}
+
+
+# --------------------------------------------------------------------------- reading names
+
+
+def parse(
+    *texts: str, defaults: Defaults | None = None, missing: list[str] | None = None
+) -> list[Metric]:
+    """Read metric names; sets and names with several values give several metrics.
+
+    All wrong names are reported at once, each with the nearest right one. Names of a trec_eval set
+    that have no metric yet are appended to `missing`.
+
+    >>> [str(m) for m in parse("P.5,10", "nDCG")]
+    ['P@5', 'P@10', 'nDCG']
+    """
+    return [r.metric for r in request(*texts, defaults=defaults, missing=missing)]
+
+
+def request(
+    *texts: str, defaults: Defaults | None = None, missing: list[str] | None = None
+) -> list[Requested]:
+    """Read metric names as `parse` does, and keep the names that trec_eval has for them."""
+    problems: list[str] = []
+    found: dict[tuple[Metric, str | None], Requested] = {}
+    for text in _split(texts):
+        try:
+            for one in _expand(text, defaults or Defaults(), missing):
+                found.setdefault((one.metric, one.trec_name), one)
+        except UsageError as error:
+            problems.append(str(error))
+    if problems:
+        raise UsageError("\n".join(problems))
+    return list(found.values())
+
+
+def parse_one(text: str, *, defaults: Defaults | None = None, settle: bool = True) -> Requested:
+    """Read one name that stands for one metric; `settle=False` lets required values be absent."""
+    expanded = _expand(text, defaults or Defaults(), None, settle=settle)
+    if len(expanded) != 1 and settle:
+        raise UsageError(f"{text}: stands for several metrics; name one")
+    return expanded[0]
+
+
+def _split(texts: Iterable[str]) -> list[str]:
+    """Split on blanks outside parentheses, so that "AP P(rel=2)@5" may be one argument."""
+    return [word for text in texts for word in re.findall(r"(?:\([^()]*\)|[^\s()])+|[()]", text)]
+
+
+def _expand(
+    text: str, defaults: Defaults, missing: list[str] | None, *, settle: bool = True
+) -> list[Requested]:
+    if text in TREC_SETS:
+        members: list[Requested] = []
+        for name in TREC_SETS[text]:
+            if name in _trec():
+                members += _from_trec(*_trec()[name], None, defaults)
+            elif missing is not None and name != "runid":
+                missing.append(name)
+        return members
+    match = _NOTATION.match(text)
+    if match is None:
+        raise UsageError(f"{text}: not in the notation Name(param=value, ...)@cutoff")
+    name, at = match["name"], match["at"]
+    if name in _aliases():
+        given = _arguments(text, _aliases()[name], match["params"], at)
+        return [Requested(_settle(text, _aliases()[name], given, defaults, settle=settle))]
+    trec = _trec_request(text, defaults)
+    if trec is not None:
+        return trec
+    ranx = _ranx_request(text, defaults, settle=settle)
+    if ranx is not None:
+        return [ranx]
+    folded = {known.lower(): d for known, d in _aliases().items()}
+    if name.lower() in folded:
+        found = folded[name.lower()]
+        given = _arguments(text, found, match["params"], at)
+        return [Requested(_settle(text, found, given, defaults, settle=settle))]
+    known_names = [*_aliases(), *_trec(), *_ranx(), *TREC_SETS]
+    raise UsageError(f"{text}: no such metric{nearest(name, known_names)}")
+
+
+def _arguments(text: str, found: Definition, params: str | None, at: str | None) -> dict[str, Value]:
+    given: dict[str, str] = {}
+    for part in (params or "").split(","):
+        if not part.strip():
+            continue
+        key, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals:
+            raise UsageError(f"{text}: write parameters as name=value, not {part.strip()!r}")
+        given[key] = value
+    if at is not None:
+        if found.parameter(found.at) is None:
+            raise UsageError(f"{text}: {found.name} takes no @{found.at}")
+        given[found.at] = at
+    values: dict[str, Value] = {}
+    for key, value in given.items():
+        parameter = found.parameter(key)
+        if parameter is None:
+            known = [p.name for p in found.parameters]
+            hint = nearest(key, known) or f"; it has {listing(known) or 'none'}"
+            raise UsageError(f"{text}: {found.name} has no parameter {key!r}{hint}")
+        try:
+            values[key] = parameter.read(value)
+        except (ValueError, OverflowError) as error:
+            raise UsageError(f"{text}: {error}") from None
+    return values
+
+
+def _settle(
+    text: str,
+    found: Definition,
+    given: Mapping[str, Value],
+    defaults: Defaults,
+    *,
+    settle: bool = True,
+) -> Metric:
+    settled: dict[str, Value] = {}
+    overrides = defaults.params.get(found.name, {})
+    for p in found.parameters:
+        if p.name in given:
+            settled[p.name] = given[p.name]
+        elif p.name == "rel" and p.follows_level and defaults.level is not None:
+            settled[p.name] = defaults.level
+        elif p.name in overrides:
+            settled[p.name] = overrides[p.name]
+        elif p.required and settle:
+            example = f"{found.name}@{0.5 if p.type == 'number' else 10}"
+            raise UsageError(f"{text}: {found.name} needs a {p.name}, as in {example}")
+        else:
+            settled[p.name] = p.default
+    for p in found.parameters:
+        needed = p.needs.get(str(settled[p.name]))
+        if needed is not None and settled.get(needed) is None:
+            raise UsageError(f"{text}: {p.name}={settled[p.name]} needs a {needed}, as in {text}@10")
+    return Metric(found, found.name, tuple(settled.items()))
+
+
+def _trec_request(text: str, defaults: Defaults) -> list[Requested] | None:
+    """Read `map`, `P_5`, `ndcg_cut_10`, `P.5,10`, `set_F_2.0`; None when it is not trec_eval's."""
+    name, dot, listed = text.partition(".")
+    if name in _trec():
+        return _from_trec(*_trec()[name], listed if dot else None, defaults)
+    stem, _, last = text.rpartition("_")
+    if stem in _trec() and re.fullmatch(r"\d+(\.\d+)?", last):
+        found, trec = _trec()[stem]
+        if trec.param is not None:
+            return _from_trec(found, trec, last, defaults)
+    return None
+
+
+def _from_trec(
+    found: Definition, trec: TrecName, listed: str | None, defaults: Defaults
+) -> list[Requested]:
+    def one(given: Mapping[str, Value], label: str) -> Requested:
+        metric = _settle(trec.name, found, given, defaults)
+        return Requested(metric, label)
+
+    if trec.param is None:
+        if listed is not None:
+            raise UsageError(f"{trec.name}.{listed}: {trec.name} takes no parameters")
+        return [one({}, trec.name)]
+    parameter = found.parameter(trec.param)
+    if parameter is None:
+        raise WarehouseError(f"{found.name}: trec_eval name {trec.name} has a wrong param")
+    if listed is None and not trec.values:
+        return [one({}, trec.name)]
+    try:
+        words: Sequence[str] = listed.split(",") if listed else [str(v) for v in trec.values]
+        values = [parameter.read(word) for word in words]
+    except (ValueError, OverflowError) as error:
+        raise UsageError(f"{trec.name}: {error}") from None
+    order = sorted(set(values), key=lambda value: float(value or 0))
+    return [one({trec.param: v}, f"{trec.name}_{trec.format.format(v)}") for v in order]
+
+
+def trec_name(metric: Metric, defaults: Defaults) -> tuple[str, TrecName | None]:
+    """Return trec_eval's name for a metric under some defaults, else its canonical name.
+
+    >>> trec_name(parse("nDCG@10")[0], Defaults())[0]
+    'ndcg_cut_10'
+    """
+    for trec in metric.definition.trec_names:
+        value = None if trec.param is None else metric.params[trec.param]
+        given = {} if trec.param is None or value is None else {trec.param: value}
+        if trec.param is not None and value is None and trec.values:
+            continue
+        if _settle(trec.name, metric.definition, given, defaults) == metric:
+            return trec.name + (f"_{trec.format.format(value)}" if given else ""), trec
+    return str(metric), None
+
+
+def _ranx_request(text: str, defaults: Defaults, *, settle: bool) -> Requested | None:
+    """Read `ndcg@10`, `map@100-l2`, `precision`; None when it is not ranx's."""
+    level = _RANX_LEVEL.match(text)
+    rest = level["rest"] if level else text
+    name, at_sign, at = rest.partition("@")
+    candidates = _ranx().get(name, [])
+    for found in candidates:
+        if bool(at_sign) == _wants_cutoff(found) or len(candidates) == 1:
+            given = _arguments(text, found, f"rel={level['level']}" if level else None, at or None)
+            return Requested(_settle(text, found, given, defaults, settle=settle))
+    return None
+
+
+def _wants_cutoff(found: Definition) -> bool:
+    cutoff = found.parameter("cutoff")
+    return cutoff is not None and cutoff.required

@@ -1,0 +1,34 @@
+"""The only two ways by which a Python value becomes part of SQL text."""
+
+from __future__ import annotations
+
+
+def ident(name: str) -> str:
+    """Quote an identifier.
+
+    >>> ident("user id")
+    '"user id"'
+    """
+    return '"' + str(name).replace('"', '""') + '"'
+
+
+def literal(value: object) -> str:
+    """Write a Python value as a SQL literal; a float stays a double (0.7 alone would be a DECIMAL).
+
+    >>> literal("it's"), literal(0.7), literal(3), literal(None), literal(True)
+    ("'it''s'", '0.7e0', '3', 'null', 'true')
+    """
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        text = repr(value)
+        if text in ("nan", "inf", "-inf"):
+            return f"'{text}'::double"
+        return text if "e" in text else text + "e0"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(literal(item) for item in value) + "]"
+    return "'" + str(value).replace("'", "''") + "'"

@@ -1,0 +1,168 @@
+"""Read runs and qrels, from files of many formats and from Python objects, into one table."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+import duckdb
+
+from warehouse.errors import InputError, UsageError
+from warehouse.readers import checks, documents, tables, trec
+from warehouse.readers.files import LocalFile, open_file
+from warehouse.readers.guess import guess
+from warehouse.readers.staged import (
+    FORMATS,
+    NAMED_COLUMNS,
+    Kind,
+    Staged,
+    canonical_format,
+    canonical_kind,
+    checked_mapping,
+)
+
+__all__ = ["FORMATS", "Staged", "stage"]
+
+
+def stage(
+    con: duckdb.DuckDBPyConnection,
+    source: Any,
+    kind: Literal["run", "qrels"],
+    *,
+    format: str | None = None,
+    columns: Mapping[str, str] | None = None,
+) -> Staged:
+    """Read a source into the temporary table `staged` of the connection, replacing the one before.
+
+    `source` is a path (plain, .gz or .zst), `-` for standard input, a dict of dicts, a pandas or
+    polars data frame, an Arrow table or a DuckDB relation. `format` is guessed unless given: trec,
+    csv, tsv, jsonl, parquet, ranx. `columns` maps our column names to those of a table.
+
+    For a run the table is `(query_id varchar, doc_id varchar, score double)`, for qrels `(query_id
+    varchar, doc_id varchar, relevance integer, iteration varchar)`, in the order of the source.
+
+    Raises InputError, with the first ten problems and their lines, when the source cannot be taken
+    as it is, and UsageError for an unknown format or column of ours; then no `staged` is left.
+
+    >>> con = duckdb.connect()
+    >>> result = stage(con, {"q1": {"d1": 0.5, "d2": 0.25}}, "run")
+    >>> result.rows, result.format, result.ranked_by
+    (2, 'dict', 'score')
+    >>> con.execute("select * from staged").fetchall()
+    [('q1', 'd1', 0.5), ('q1', 'd2', 0.25)]
+    """
+    wanted = canonical_kind(kind)
+    mapping = checked_mapping(wanted, columns)
+    name = None if format is None else canonical_format(format)
+    con.execute("drop table if exists temp.staged")
+    try:
+        with _file_order(con):
+            if isinstance(source, str | os.PathLike):
+                with open_file(source) as file:
+                    return _stage_file(con, file, wanted, name, mapping)
+            return _stage_object(con, source, wanted, mapping)
+    except BaseException:
+        with contextlib.suppress(duckdb.Error):
+            con.execute("drop table if exists temp.staged")
+        raise
+
+
+def _stage_file(
+    con: duckdb.DuckDBPyConnection,
+    file: LocalFile,
+    kind: Kind,
+    name: str | None,
+    mapping: dict[str, str],
+) -> Staged:
+    if file.size == 0:
+        raise InputError(f"{file.source}: is empty: there is no line of data")
+    format = name or guess(file, mapping.values())
+    _refuse_mapping(format, mapping)
+    tag: str | None = None
+    ranked_by: Literal["score", "rank"] | None = "score" if kind == "run" else None
+    if format == "trec":
+        tag = trec.read(con, file, kind)
+    elif format in ("csv", "tsv"):
+        delimiter = "," if format == "csv" else "\t"
+        ranked_by = tables.read_delimited(con, file, kind, delimiter, mapping)
+    elif format == "jsonl":
+        ranked_by = documents.read_lines(con, file, kind, mapping)
+    elif format == "parquet":
+        ranked_by = tables.read_parquet(con, file, kind, mapping)
+    else:
+        documents.read_nested_file(con, file, kind)
+    return _finished(con, kind, file.source, format, file.sha256, ranked_by, tag)
+
+
+def _stage_object(
+    con: duckdb.DuckDBPyConnection, source: Any, kind: Kind, mapping: dict[str, str]
+) -> Staged:
+    ranked_by: Literal["score", "rank"] | None = "score" if kind == "run" else None
+    if isinstance(source, Mapping):
+        name, format = f"<{type(source).__name__}>", "dict"
+        _refuse_mapping(format, mapping)
+        documents.read_dict(con, source, name, kind)
+    else:
+        name, format = _object_name(source), "table"
+        ranked_by = tables.read_object(con, source, name, kind, mapping)
+    return _finished(con, kind, name, format, None, ranked_by, None)
+
+
+def _finished(
+    con: duckdb.DuckDBPyConnection,
+    kind: Kind,
+    source: str,
+    format: str,
+    sha256: str | None,
+    ranked_by: Literal["score", "rank"] | None,
+    tag: str | None,
+) -> Staged:
+    """Warn about the whole, leave the columns of the contract, and say what was read."""
+    rows = checks.row_count(con)
+    if rows == 0:
+        what = "line" if sha256 else "row"
+        raise InputError(f"{source}: is empty: there is no {what} of data")
+    ranks = checks.has_column(con, "rank")
+    warnings = checks.warnings(con, kind, ranks=ranks, word=ranked_by or "score")
+    checks.drop_service_columns(con)
+    return Staged(kind, source, format, rows, sha256, ranked_by, tag, tuple(warnings))
+
+
+def _refuse_mapping(format: str, mapping: dict[str, str]) -> None:
+    if mapping and format not in NAMED_COLUMNS:
+        raise UsageError(f"columns can be named for {', '.join(NAMED_COLUMNS)}, not for {format}")
+
+
+def _object_name(source: Any) -> str:
+    """Return the words for a data frame or relation; an object of another kind is refused."""
+    library, kind = type(source).__module__.split(".")[0], type(source).__name__
+    if isinstance(source, duckdb.DuckDBPyRelation):
+        return "<DuckDB relation>"
+    if (library, kind) in (
+        ("pandas", "DataFrame"),
+        ("polars", "DataFrame"),
+        ("polars", "LazyFrame"),
+        ("pyarrow", "Table"),
+    ):
+        return f"<{library} {kind}>"
+    raise UsageError(
+        f"cannot read a {kind}: give a path, a dict of dicts, a pandas or polars data frame, "
+        "an Arrow table or a DuckDB relation"
+    )
+
+
+@contextlib.contextmanager
+def _file_order(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Keep the order of the source, whatever the connection is set to."""
+    ((keeps,),) = con.execute("select current_setting('preserve_insertion_order')").fetchall()
+    if keeps:
+        yield
+        return
+    con.execute("set preserve_insertion_order = true")
+    try:
+        yield
+    finally:
+        with contextlib.suppress(duckdb.Error):
+            con.execute("set preserve_insertion_order = false")

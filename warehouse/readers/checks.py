@@ -1,0 +1,155 @@
+"""The checks on the staged rows: what is refused, what is warned about, and the words for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import duckdb
+
+from warehouse import templates
+from warehouse.errors import InputError
+from warehouse.readers.lines import count
+from warehouse.readers.staged import Kind
+
+LIMIT = 10
+_SERVICE_COLUMNS = ("rank", "shown", "fault", "fields", "line")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One offending row: its place (a line or row number), its ids, what is wrong with it."""
+
+    place: int
+    query_id: str | None
+    doc_id: str | None
+    reason: str
+    earlier: int | None
+
+
+def rows(con: duckdb.DuckDBPyConnection, sql: str) -> list[tuple[object, ...]]:
+    """Run SQL and fetch everything."""
+    return con.execute(sql).fetchall()
+
+
+def problems(
+    con: duckdb.DuckDBPyConnection, kind: Kind, *, place: str, word: str = "score"
+) -> tuple[list[Problem], int]:
+    """Return the first problems of the table `staged` by place, and the count of all.
+
+    `place` is the SQL of a row's place; `word` is what a run's value is called.
+    """
+    names = ["unreadable", "empty_id", "document_twice"]
+    names.append("score_not_a_number" if kind == "run" else "relevance_not_an_integer")
+    checks = [templates.render(f"checks/{name}", line=place, word=word) for name in names]
+    found = con.execute(templates.render("ingest/problems", checks=checks, limit=LIMIT)).fetchall()
+    total = int(found[0][5]) if found else 0
+    return [Problem(*row[:5]) for row in found], total
+
+
+def any_document_twice(con: duckdb.DuckDBPyConnection) -> bool:
+    """Whether some query holds a document twice: the cheap question, without the lines."""
+    return bool(rows(con, templates.render("checks/pair_twice")))
+
+
+def refuse(
+    source: str,
+    found: Iterable[tuple[int | None, str]],
+    total: int,
+    *,
+    opening: str = "",
+) -> InputError:
+    """Return the error for these problems, the first ones by line."""
+    first = sorted(found, key=lambda problem: problem[0] or 0)[:LIMIT]
+    message = opening or count(total, "problem")
+    return InputError(f"{source}: {message}", problems=first, total=total)
+
+
+def in_words(found: Iterable[Problem], where: Callable[[int], int] = int) -> list[tuple[int, str]]:
+    """Return the problems as `(line, reason)`; `where` turns a place into a line number."""
+    return [
+        (
+            where(problem.place),
+            problem.reason
+            + ("" if problem.earlier is None else f", first on line {where(problem.earlier)}"),
+        )
+        for problem in found
+    ]
+
+
+def in_words_by_row(found: Iterable[Problem]) -> list[tuple[None, str]]:
+    """Return the problems of a source without lines: the reason names the row."""
+    return [
+        (
+            None,
+            f"row {problem.place:,}: {problem.reason}"
+            + ("" if problem.earlier is None else f", first in row {problem.earlier:,}"),
+        )
+        for problem in found
+    ]
+
+
+def in_words_by_key(found: Iterable[Problem]) -> list[tuple[None, str]]:
+    """Return the problems of a nested source: the reason names query and document."""
+    return [
+        (None, problem.reason if problem.earlier else f"{_keys(problem)}: {problem.reason}")
+        for problem in found
+    ]
+
+
+def _keys(problem: Problem) -> str:
+    query = f"query {(problem.query_id or '')[:80]!r}"
+    return f"{query}, document {problem.doc_id[:80]!r}" if problem.doc_id else query
+
+
+def warnings(con: duckdb.DuckDBPyConnection, kind: Kind, *, ranks: bool, word: str) -> list[str]:
+    """Return the sentences about a run as a whole; `ranks` says that `staged` has a rank column."""
+    if kind != "run":
+        return []
+    sentences: list[str] = []
+    queries = _number(con, "select count(distinct query_id) from staged")
+    if ranks and rows(con, templates.render("checks/rank_out_of_step")):
+        against = _size(con, "rank_against_score")
+        if against:
+            sentences.append(
+                f"scores contradict the rank column in {against:,} of {count(queries, 'query')}: "
+                "the scores decide, the ranks are not used"
+            )
+    equal = _size(con, "scores_all_equal")
+    if equal:
+        sentences.append(
+            f"all {word}s are equal in {equal:,} of {count(queries, 'query')}: "
+            "only the tie rule orders their documents"
+        )
+    return [sentence.replace("querys", "queries") for sentence in sentences]
+
+
+def _size(con: duckdb.DuckDBPyConnection, check: str) -> int:
+    return _number(con, f"select count(*) from ({templates.render('checks/' + check)})")
+
+
+def _number(con: duckdb.DuckDBPyConnection, sql: str) -> int:
+    (row,) = con.execute(sql).fetchall()
+    return int(row[0])
+
+
+def row_count(con: duckdb.DuckDBPyConnection) -> int:
+    """Return the number of staged rows."""
+    return _number(con, "select count(*) from staged")
+
+
+def has_column(con: duckdb.DuckDBPyConnection, name: str) -> bool:
+    """Whether the table `staged` has a column."""
+    return name in _columns(con)
+
+
+def drop_service_columns(con: duckdb.DuckDBPyConnection) -> None:
+    """Leave the columns of the contract; dropping a column moves no data."""
+    present = _columns(con)
+    for name in _SERVICE_COLUMNS:
+        if name in present:
+            con.execute(f"alter table staged drop column {name}")
+
+
+def _columns(con: duckdb.DuckDBPyConnection) -> list[str]:
+    return [str(row[0]) for row in rows(con, "describe staged")]

@@ -1,0 +1,74 @@
+"""Which column of a table is which of ours: the mapping, the refusals, the nearest names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NoReturn
+
+from warehouse.errors import InputError, listing, nearest
+from warehouse.readers.staged import COLUMNS, Kind
+
+
+def chosen(
+    source: str, kind: Kind, available: Sequence[str], mapping: Mapping[str, str]
+) -> dict[str, str]:
+    """Return `{our name: their name}` for the columns to read; the value is under `value`.
+
+    A run's value is its score, or its rank when it has no score. Raises InputError when a column
+    that was asked for, or one that is needed, is not there.
+    """
+    for ours, theirs in mapping.items():
+        if theirs not in available:
+            raise InputError(
+                f"{source}: there is no column {theirs!r} (asked for as {ours})"
+                f"{nearest(theirs, available)} The file has: {_names(available)}"
+            )
+    for name in available:
+        if list(available).count(name) > 1 and name in (*COLUMNS[kind], *mapping.values()):
+            raise InputError(f"{source}: the column {name!r} is there twice")
+    found = {ours: mapping.get(ours, ours) for ours in COLUMNS[kind]}
+    found = {ours: theirs for ours, theirs in found.items() if theirs in available}
+    value = "relevance" if kind == "qrels" else "score" if "score" in found else "rank"
+    missing = [ours for ours in ("query_id", "doc_id", value) if ours not in found]
+    if missing:
+        _refuse(source, kind, available, missing)
+    found["value"] = found.pop(value)
+    return found
+
+
+def ranked_by_rank(
+    kind: Kind, found: Mapping[str, str], available: Sequence[str], mapping: Mapping[str, str]
+) -> bool:
+    """Whether the value of a run is its rank, for want of a score."""
+    return kind == "run" and mapping.get("score", "score") not in available and "value" in found
+
+
+def _refuse(source: str, kind: Kind, available: Sequence[str], missing: list[str]) -> NoReturn:
+    if missing == ["rank"] and "relevance" in available:
+        raise InputError(
+            f"{source}: this looks like qrels (columns {_names(available)}): "
+            "use 'warehouse ingest qrels', or say which column is the score: --column score=NAME"
+        )
+    if missing == ["relevance"] and ("score" in available or "rank" in available):
+        raise InputError(
+            f"{source}: this looks like a run (columns {_names(available)}): "
+            "use 'warehouse ingest run', or say which column is the grade: --column relevance=NAME"
+        )
+    words = ["score (or rank)" if name == "rank" else name for name in missing]
+    free = [name for name in available if name not in COLUMNS[kind]]
+    example = "score" if missing[0] == "rank" else missing[0]
+    theirs = _guess(example, free) or (free[0] if free else "NAME")
+    raise InputError(
+        f"{source}: missing column{'s' if len(words) > 1 else ''} {', '.join(words)}; "
+        f"the file has: {_names(available)}. Say which is which, e.g. --column {example}={theirs}"
+    )
+
+
+def _guess(ours: str, free: Sequence[str]) -> str:
+    """Return the free column whose name is most like ours, or an empty string."""
+    hint = nearest(ours, free)
+    return hint.removeprefix("; did you mean ").removesuffix("?") if hint else ""
+
+
+def _names(available: Sequence[str]) -> str:
+    return listing(available) or "no columns"

@@ -1,0 +1,95 @@
+"""What format a file has: by a look at its first lines, then by its extension."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable
+from pathlib import PurePath
+
+from warehouse.readers.files import BOM, LocalFile
+from warehouse.readers.staged import COLUMNS, Kind
+
+_EXTENSIONS = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+}
+_NESTED = re.compile(r'\{\s*("(?:[^"\\]|\\.)*"\s*:\s*\{|\}\s*$)', re.DOTALL)
+_INTEGER = re.compile(r"[+-]?\d+")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+
+def guess(file: LocalFile, mapping: Iterable[str] = ()) -> str:
+    """Return the format; `mapping` holds the column names that the caller asked for."""
+    if file.head.startswith(b"PAR1"):
+        return "parquet"
+    by_extension = _EXTENSIONS.get(PurePath(file.name).suffix.lower())
+    text = head_text(file)
+    stripped = text.lstrip()
+    if stripped.startswith("{"):
+        return "ranx" if _NESTED.match(stripped) else "jsonl"
+    if by_extension == "parquet":
+        return "parquet"
+    line = _first_data_line(text)
+    wanted = {name for names in COLUMNS.values() for name in names} | set(mapping)
+    for delimiter, name in ((",", "csv"), ("\t", "tsv")):
+        cells = header_cells(line, delimiter)
+        if len(cells) > 1 and wanted.intersection(cells):
+            return name
+    if looks_like_trec(line):
+        return "trec"
+    if by_extension:
+        return by_extension
+    if "," in line and len(line.split()) == 1:
+        return "csv"
+    return "trec"
+
+
+def head_text(file: LocalFile) -> str:
+    """Return the first bytes of a file as text, whatever they are."""
+    return file.head.removeprefix(BOM).decode("utf-8", "replace")
+
+
+def header_cells(line: str, delimiter: str) -> list[str]:
+    """Return the cells of a line of a CSV or TSV file.
+
+    >>> header_cells('a,"b,c"', ",")
+    ['a', 'b,c']
+    """
+    try:
+        return next(csv.reader([line], delimiter=delimiter), [])
+    except csv.Error:
+        return line.split(delimiter)
+
+
+def looks_like_trec(line: str) -> bool:
+    """Whether a line could be one of TREC qrels or of a TREC run.
+
+    >>> looks_like_trec("q1 0 d1 2"), looks_like_trec("q1 Q0 d1 1 0.5 tag"), looks_like_trec("a,b")
+    (True, True, False)
+    """
+    cells = line.split()
+    if len(cells) == 4:
+        return _INTEGER.fullmatch(cells[3]) is not None
+    return len(cells) == 6 and _NUMBER.fullmatch(cells[4]) is not None
+
+
+def is_number(cell: str) -> bool:
+    """Whether a cell holds a number, and so is no name of a column."""
+    return _NUMBER.fullmatch(cell.strip()) is not None
+
+
+def other_kind(kind: Kind) -> Kind:
+    """Return the other kind."""
+    return "qrels" if kind == "run" else "run"
+
+
+def _first_data_line(text: str) -> str:
+    for line in text.splitlines():
+        if line.strip() and not line.lstrip().startswith("#"):
+            return line
+    return ""

@@ -1,0 +1,138 @@
+"""A text file as blocks of whole lines with their line numbers: the careful way of reading.
+
+Each block goes to DuckDB as one bound text: no CSV rule stands between a line and its number.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from warehouse.errors import InputError
+from warehouse.readers.files import BOM, LocalFile, looks_like_utf16
+
+BLOCK = 1 << 22
+LONGEST_LINE = 1 << 26
+_BLANKS = bytes.maketrans(b"\t\r", b"  ")
+_NOT_TEXT = re.compile("[\x00\udc80-\udcff]")
+
+
+@dataclass(frozen=True)
+class Block:
+    """Whole lines; `first` is the number of the first one."""
+
+    text: str
+    first: int
+
+
+@dataclass
+class BadLines:
+    """The lines that are no text: the first few with their reason, and how many."""
+
+    limit: int
+    problems: list[tuple[int, str]] = field(default_factory=list)
+    total: int = 0
+
+    def add(self, line: int, reason: str) -> None:
+        """Count a line and keep it if it is among the first."""
+        self.total += 1
+        if len(self.problems) < self.limit:
+            self.problems.append((line, reason))
+
+
+def blocks(file: LocalFile, bad: BadLines, *, single_blanks: bool) -> Iterator[Block]:
+    """Give the file's lines in blocks; a line that is no text is emptied and told to `bad`.
+
+    With `single_blanks`, tabs and carriage returns count as blanks, runs of blanks become one, and
+    blanks at either end of a line go.
+    """
+    first = 1
+    with Path(file.path).open("rb") as handle:
+        rest = b""
+        while True:
+            block = handle.read(BLOCK)
+            data = rest + block
+            if block:
+                cut = data.rfind(b"\n") + 1
+                data, rest = data[:cut], data[cut:]
+                if len(rest) > LONGEST_LINE:
+                    reason = f"longer than {LONGEST_LINE >> 20} MiB: not a text of lines"
+                    raise InputError(f"{file.source}: 1 problem", problems=[(first, reason)])
+            if data:
+                if first == 1:
+                    data = data.removeprefix(BOM)
+                yield Block(_text(_single(data) if single_blanks else data, first, bad), first)
+                first += data.count(b"\n")
+            if not block:
+                return
+
+
+def _single(data: bytes) -> bytes:
+    data = data.translate(_BLANKS)
+    while b"  " in data:
+        data = data.replace(b"  ", b" ")
+    return data.replace(b" \n", b"\n").replace(b"\n ", b"\n").strip(b" ")
+
+
+def _text(data: bytes, first: int, bad: BadLines) -> str:
+    if b"\x00" not in data:
+        try:
+            return data.decode("utf-8")
+        except UnicodeDecodeError:
+            pass
+    text = data.decode("utf-8", "surrogateescape")
+    kept: list[str] = []
+    done, line = 0, first
+    while found := _NOT_TEXT.search(text, done):
+        start = text.rfind("\n", done, found.start()) + 1 or done
+        end = text.find("\n", found.end())
+        end = len(text) if end < 0 else end
+        line += text.count("\n", done, start)
+        bad.add(line, "holds a NUL byte" if found.group() == "\x00" else "not UTF-8")
+        kept.append(text[done:start])
+        done = end
+    kept.append(text[done:])
+    return "".join(kept)
+
+
+def refuse_if_not_text(file: LocalFile, limit: int) -> None:
+    """Raise InputError with the lines that are not UTF-8 or hold a NUL byte, if there are any."""
+    if file.is_text:
+        return
+    if looks_like_utf16(file.head):
+        raise InputError(f"{file.source}: is UTF-16 text: convert it to UTF-8")
+    bad = BadLines(limit)
+    for _ in blocks(file, bad, single_blanks=False):
+        pass
+    raise InputError(
+        f"{file.source}: not UTF-8 text: {count(bad.total, 'line')}",
+        problems=bad.problems,
+        total=bad.total,
+    )
+
+
+def last_data_line(text: str) -> str | None:
+    """Return the last line that is neither blank nor a comment.
+
+    >>> last_data_line("a b" + chr(10) + "# end" + chr(10))
+    'a b'
+    """
+    end = len(text)
+    while end > 0:
+        start = text.rfind("\n", 0, end) + 1
+        line = text[start:end].strip(" \t\r")
+        if line and not line.startswith("#"):
+            return line
+        end = start - 1
+    return None
+
+
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun.
+
+    >>> count(1, "line"), count(1200, "line")
+    ('1 line', '1,200 lines')
+    """
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

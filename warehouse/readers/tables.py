@@ -1,0 +1,202 @@
+"""Tables: CSV, TSV and Parquet files, and the data frames and relations of Python."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import itertools
+import re
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import duckdb
+
+from warehouse import templates
+from warehouse.errors import InputError
+from warehouse.quoting import ident, literal
+from warehouse.readers import checks
+from warehouse.readers.columns import chosen, ranked_by_rank
+from warehouse.readers.files import LocalFile
+from warehouse.readers.guess import header_cells, is_number
+from warehouse.readers.lines import refuse_if_not_text
+from warehouse.readers.staged import Kind
+
+Ranking = Literal["score", "rank"]
+_VIEW = "warehouse_reader_source"
+_WHOLE = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|BOOLEAN")
+_REAL = re.compile(r"FLOAT|DOUBLE|DECIMAL.*")
+
+
+def read_delimited(
+    con: duckdb.DuckDBPyConnection,
+    file: LocalFile,
+    kind: Kind,
+    delimiter: str,
+    mapping: Mapping[str, str],
+) -> Ranking | None:
+    """Fill `staged` from a CSV or TSV file with a header line. Raises InputError."""
+    refuse_if_not_text(file, checks.LIMIT)
+    header = _header(file, delimiter)
+    if sum(map(is_number, header)) > 0 and "query_id" not in (*header, *mapping):
+        names = "query_id, doc_id, " + ("rank, score" if kind == "run" else "relevance")
+        raise InputError(
+            f"{file.source}: neither a TREC run, nor qrels, nor a table with a header line: its "
+            f"first line holds values ({', '.join(header[:6])}). Put a line with the names of the "
+            f"columns on top ({names}, as they come, with {'commas' if delimiter == ',' else 'tabs'} "
+            "between)"
+        )
+    found = chosen(file.source, kind, header, mapping)
+    relation = templates.render(
+        "ingest/delimited", path=file.path, delimiter=delimiter, width=len(header)
+    )
+    columns = {ours: (f"c{header.index(theirs)}", "text") for ours, theirs in found.items()}
+    con.execute("drop table if exists temp.staged_reject")
+    con.execute("drop table if exists temp.staged_reject_scan")
+    try:
+        _fill(con, kind, relation, columns)
+        rejected = checks.rows(con, templates.render("ingest/rejects", limit=checks.LIMIT))
+    finally:
+        with contextlib.suppress(duckdb.Error):
+            con.execute("drop table if exists temp.staged_reject")
+            con.execute("drop table if exists temp.staged_reject_scan")
+    by_rank = ranked_by_rank(kind, found, header, mapping)
+    problems, total = checks.problems(con, kind, place="rowid + 1", word=_word(by_rank))
+    if total or rejected:
+        refused = [(int(str(line)), str(reason)) for line, reason, _ in rejected]
+        total += int(str(rejected[0][2])) if rejected else 0
+        where = _line_finder(con, file, delimiter, {line for line, _ in refused}, problems)
+        raise checks.refuse(file.source, [*checks.in_words(problems, where), *refused], total)
+    return _ranking(kind, by_rank)
+
+
+def read_parquet(
+    con: duckdb.DuckDBPyConnection, file: LocalFile, kind: Kind, mapping: Mapping[str, str]
+) -> Ranking | None:
+    """Fill `staged` from a Parquet file. Raises InputError."""
+    relation = f"read_parquet({literal(file.path)}, binary_as_string = true)"
+    return _read_relation(con, file.source, kind, relation, mapping)
+
+
+def read_object(
+    con: duckdb.DuckDBPyConnection,
+    table: Any,
+    source: str,
+    kind: Kind,
+    mapping: Mapping[str, str],
+) -> Ranking | None:
+    """Fill `staged` from a data frame, an Arrow table or a relation. Raises InputError."""
+    with _relation(con, table) as relation:
+        return _read_relation(con, source, kind, relation, mapping)
+
+
+@contextlib.contextmanager
+def _relation(con: duckdb.DuckDBPyConnection, table: Any) -> Iterator[str]:
+    """Give the SQL of a relation that holds the object's rows in their order."""
+    library = type(table).__module__.split(".")[0]
+    if library in ("pandas", "pyarrow"):
+        con.register(_VIEW, table)
+        try:
+            yield _VIEW
+        finally:
+            with contextlib.suppress(duckdb.Error):
+                con.unregister(_VIEW)
+        return
+    # A relation may belong to another connection, and polars needs Arrow to be scanned in place.
+    with tempfile.TemporaryDirectory(prefix="warehouse-") as folder:
+        path = str(Path(folder) / "table.parquet")
+        if isinstance(table, duckdb.DuckDBPyRelation):
+            table.to_parquet(path)
+        else:
+            (table.collect() if hasattr(table, "collect") else table).write_parquet(path)
+        yield f"read_parquet({literal(path)})"
+
+
+def _read_relation(
+    con: duckdb.DuckDBPyConnection,
+    source: str,
+    kind: Kind,
+    relation: str,
+    mapping: Mapping[str, str],
+) -> Ranking | None:
+    try:
+        described = con.execute(f"describe select * from {relation}").fetchall()
+        types = {str(row[0]): str(row[1]) for row in described}
+        found = chosen(source, kind, list(types), mapping)
+        columns = {ours: (ident(theirs), _family(types[theirs])) for ours, theirs in found.items()}
+        _fill(con, kind, relation, columns)
+    except duckdb.Error as error:
+        raise InputError(f"{source}: cannot be read as a table: {_first_line(error)}") from error
+    by_rank = ranked_by_rank(kind, found, list(types), mapping)
+    problems, total = checks.problems(con, kind, place="rowid + 1", word=_word(by_rank))
+    if total:
+        raise checks.refuse(source, checks.in_words_by_row(problems), total)
+    return _ranking(kind, by_rank)
+
+
+def _fill(
+    con: duckdb.DuckDBPyConnection,
+    kind: Kind,
+    relation: str,
+    columns: Mapping[str, tuple[str, str]],
+) -> None:
+    sql = templates.render("ingest/from_relation", kind=kind, relation=relation, columns=columns)
+    con.execute(sql).fetchall()
+
+
+def _family(type_name: str) -> str:
+    if _WHOLE.fullmatch(type_name):
+        return "whole"
+    return "real" if _REAL.fullmatch(type_name) else "text"
+
+
+def _word(by_rank: bool) -> str:
+    return "rank" if by_rank else "score"
+
+
+def _ranking(kind: Kind, by_rank: bool) -> Ranking | None:
+    if kind == "qrels":
+        return None
+    return "rank" if by_rank else "score"
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().split("\n")[0]
+
+
+def _header(file: LocalFile, delimiter: str) -> list[str]:
+    for _, record in _records(file, delimiter):
+        return record
+    return header_cells("", delimiter)
+
+
+def _records(file: LocalFile, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Give the records of a delimited file that are not blank, each with the line it begins on."""
+    with Path(file.path).open(encoding="utf-8-sig", newline="") as handle:
+        reader = csv.reader(handle, delimiter=delimiter)
+        begins = 1
+        for record in reader:
+            if record:
+                yield begins, record
+            begins = reader.line_num + 1
+
+
+def _line_finder(
+    con: duckdb.DuckDBPyConnection,
+    file: LocalFile,
+    delimiter: str,
+    refused: set[int],
+    problems: Sequence[checks.Problem],
+) -> Callable[[int], int]:
+    """Return the function from the number of a row to its line.
+
+    Rows are lines but for blank lines, refused lines and line breaks in quotes: only then the file
+    is gone through once more, up to the last row that is asked for.
+    """
+    if not refused and checks.row_count(con) + 1 == file.lines:
+        return lambda row: row + 1
+    last = max((problem.place for problem in problems), default=0)
+    begins = (line for line, _ in itertools.islice(_records(file, delimiter), 1, None))
+    lines = list(itertools.islice((line for line in begins if line not in refused), last))
+    return lambda row: lines[row - 1] if row <= len(lines) else row + 1

@@ -1,0 +1,103 @@
+"""TREC runs and qrels: the fast way when the file allows it, else the careful way, line by line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+
+from warehouse import templates
+from warehouse.errors import InputError
+from warehouse.readers import checks
+from warehouse.readers.files import LocalFile
+from warehouse.readers.lines import BadLines, blocks, count, last_data_line
+from warehouse.readers.staged import FIELDS, LAYOUT, Kind
+
+_TAIL = 1 << 16
+
+
+def read(con: duckdb.DuckDBPyConnection, file: LocalFile, kind: Kind) -> str | None:
+    """Fill `staged` from a TREC file and return the tag on its last line. Raises InputError."""
+    if _fast(con, file, kind):
+        return _tag(_tail(file), kind)
+    return _careful(con, file, kind)
+
+
+def _fast(con: duckdb.DuckDBPyConnection, file: LocalFile, kind: Kind) -> bool:
+    """Try the CSV reader with the one delimiter; False when file or result leaves a doubt."""
+    doubtful = (
+        not file.is_text
+        or file.has_comment
+        or file.has_blank == file.has_tab
+        or (file.has_return and not file.windows_ends)
+    )
+    if doubtful:
+        return False
+    delimiter = "\t" if file.has_tab else " "
+    con.execute(
+        templates.render("ingest/trec_fast", path=file.path, delimiter=delimiter, kind=kind)
+    ).fetchall()
+    value = "isfinite(score)" if kind == "run" else "relevance is not null"
+    counted = checks.rows(con, f"select count(*), count(*) filter ({value}) from staged")
+    if counted == [(file.lines, file.lines)] and not checks.any_document_twice(con):
+        return True
+    con.execute("drop table staged")
+    return False
+
+
+def _careful(con: duckdb.DuckDBPyConnection, file: LocalFile, kind: Kind) -> str | None:
+    """Read whole lines, blanks made single, and report all that is wrong with line numbers."""
+    con.execute(templates.render("ingest/careful_table", kind=kind))
+    insert = templates.render(
+        "ingest/trec_lines", kind=kind, expected=FIELDS[kind], layout=LAYOUT[kind]
+    )
+    bad = BadLines(checks.LIMIT)
+    last: str | None = None
+    for block in blocks(file, bad, single_blanks=True):
+        con.execute(insert, {"text": block.text, "first": block.first}).fetchall()
+        last = last_data_line(block.text) or last
+    found, total = checks.problems(con, kind, place="line")
+    if total or bad.total:
+        opening = _judge(con, file, kind)
+        raise checks.refuse(
+            file.source,
+            [*checks.in_words(found), *bad.problems],
+            total + bad.total,
+            opening=f"{opening}; {count(total + bad.total, 'problem')}" if opening else "",
+        )
+    return _tag(last, kind)
+
+
+def _judge(con: duckdb.DuckDBPyConnection, file: LocalFile, kind: Kind) -> str:
+    """Say what the file is when most of its lines are not of this kind."""
+    ((fields, grades),) = con.execute(
+        templates.render("ingest/trec_shape", kind=kind)
+    ).fetchall() or [(None, None)]
+    if fields is None or fields == FIELDS[kind]:
+        return ""
+    layout = f"{FIELDS[kind]} fields: {LAYOUT[kind]}"
+    if kind == "qrels" and fields == FIELDS["run"]:
+        raise InputError(
+            f"{file.source}: this looks like a run ({fields} fields, {LAYOUT['run']}): "
+            "use 'warehouse ingest run'"
+        )
+    if kind == "run" and fields == FIELDS["qrels"] and grades:
+        raise InputError(
+            f"{file.source}: this looks like qrels ({fields} fields, {LAYOUT['qrels']}): "
+            "use 'warehouse ingest qrels'"
+        )
+    what = "a TREC run" if kind == "run" else "TREC qrels"
+    return (
+        f"not {what}: most lines have {count(fields, 'field')} where {what} has {layout}. "
+        "A table needs a first line with the names of its columns: see --format and --column"
+    )
+
+
+def _tail(file: LocalFile) -> str | None:
+    with Path(file.path).open("rb") as handle:
+        handle.seek(max(0, file.size - _TAIL))
+        return last_data_line(handle.read().decode("utf-8", "replace"))
+
+
+def _tag(line: str | None, kind: Kind) -> str | None:
+    return line.split()[-1] if line and kind == "run" else None

@@ -1,0 +1,135 @@
+"""One result in any of the output formats.
+
+Tables for people (table, markdown, latex) round numbers; the others keep every digit of a double.
+"""
+
+from __future__ import annotations
+
+import csv
+import datetime as dt
+import io
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from warehouse.errors import UsageError, listing, nearest
+
+FORMATS = ("table", "json", "jsonl", "csv", "tsv", "markdown", "latex", "parquet")
+_FOR_PEOPLE = {"table": "simple", "markdown": "github", "latex": "latex_booktabs"}
+_NUMERIC = ("INT", "DOUBLE", "FLOAT", "DECIMAL")
+Row = Sequence[Any]
+
+
+def check(format: str, known: Sequence[str] = FORMATS) -> str:
+    """Return the format's name, or raise with the nearest known one."""
+    if format not in known:
+        hint = nearest(format, known) or f"; known are {listing(known)}"
+        raise UsageError(f"{format}: no such output format{hint}")
+    return format
+
+
+def text(
+    relation: duckdb.DuckDBPyRelation,
+    format: str,
+    *,
+    places: int = 4,
+    titles: Mapping[str, str] | None = None,
+) -> str:
+    """Write a relation as text; `titles` renames columns in the tables for people.
+
+    >>> print(text(duckdb.sql("select 'bm25' as run, 0.5 as AP"), "csv"), end="")
+    run,AP
+    bm25,0.5
+    """
+    columns = list(relation.columns)
+    rows = relation.fetchall()
+    if format in _FOR_PEOPLE:
+        numeric = [str(kind).upper().startswith(_NUMERIC) for kind in relation.types]
+        heads = [(titles or {}).get(column, column) for column in columns]
+        return _for_people(heads, rows, numeric, format, places)
+    writers: dict[str, Callable[[list[str], Sequence[Row]], str]] = {
+        "csv": lambda c, r: _separated(c, r, ","),
+        "tsv": lambda c, r: _separated(c, r, "\t"),
+        "json": _json,
+        "jsonl": _json_lines,
+    }
+    return writers[format](columns, rows)
+
+
+def write_parquet(relation: duckdb.DuckDBPyRelation, path: Path) -> None:
+    """Write a relation as a Parquet file."""
+    relation.write_parquet(str(path))
+
+
+def _for_people(
+    heads: Sequence[str], rows: Sequence[Row], numeric: Sequence[bool], format: str, places: int
+) -> str:
+    from tabulate import tabulate
+
+    cells = [[_cell(value, places) for value in row] for row in rows]
+    aligned = ["right" if number else "left" for number in numeric]
+    table = tabulate(
+        cells,
+        headers=list(heads),
+        tablefmt=_FOR_PEOPLE[format],
+        colalign=aligned if cells else None,
+        disable_numparse=True,
+    )
+    return "\n".join(line.rstrip() for line in str(table).splitlines()) + "\n"
+
+
+def _cell(value: object, places: int) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.{places}f}"
+    if isinstance(value, int):
+        return f"{value:,}" if abs(value) >= 10_000 else str(value)
+    if isinstance(value, dt.datetime):
+        return value.astimezone(dt.UTC).strftime("%Y-%m-%d %H:%M")
+    return str(value)
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, dt.datetime | dt.date):
+        return value.isoformat()
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return str(value)
+
+
+def _separated(columns: Sequence[str], rows: Sequence[Row], delimiter: str) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
+    writer.writerow(columns)
+    for row in rows:
+        plain = [_plain(value) for value in row]
+        writer.writerow([json.dumps(v) if isinstance(v, dict | list) else v for v in plain])
+    return out.getvalue()
+
+
+def _json_rows(columns: Sequence[str], rows: Sequence[Row]) -> list[str]:
+    return [
+        json.dumps(
+            {c: _plain(v) for c, v in zip(columns, row, strict=True)}, ensure_ascii=False
+        )
+        for row in rows
+    ]
+
+
+def _json(columns: Sequence[str], rows: Sequence[Row]) -> str:
+    lines = _json_rows(columns, rows)
+    return "[\n" + ",\n".join(f"  {line}" for line in lines) + "\n]\n" if lines else "[]\n"
+
+
+def _json_lines(columns: Sequence[str], rows: Sequence[Row]) -> str:
+    return "".join(line + "\n" for line in _json_rows(columns, rows))

@@ -1,0 +1,114 @@
+"""The catalogue tables for SQLAlchemy Core, and bringing a database file to this program's schema.
+
+The migrations in `migrations/` make the tables and hold the comment of each; here is only what Python
+needs to write rows. Bulk rows (prediction, judgment, hit, query_score) are moved by SQL templates.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import sqlalchemy as sa
+
+from warehouse import database
+from warehouse.errors import UsageError, listing
+from warehouse.settings import SCHEMA_REVISION, resource_folder
+
+if TYPE_CHECKING:
+    from alembic.config import Config
+
+metadata = sa.MetaData()
+
+
+def _table(name: str, /, **columns: type[sa.types.TypeEngine[object]]) -> sa.Table:
+    return sa.Table(name, metadata, *(sa.Column(key, kind) for key, kind in columns.items()))
+
+
+_Time = sa.TIMESTAMP
+
+dataset = _table("dataset", dataset_id=sa.Integer, name=sa.String, created_at=_Time)
+qrels = _table(
+    "qrels",
+    qrels_id=sa.Integer,
+    dataset_id=sa.Integer,
+    version=sa.Integer,
+    label=sa.String,
+    content_hash=sa.String,
+    source=sa.String,
+    source_sha256=sa.String,
+    format=sa.String,
+    num_queries=sa.Integer,
+    num_judgments=sa.BigInteger,
+    ingested_at=_Time,
+    program_version=sa.String,
+)
+run = _table(
+    "run",
+    run_id=sa.Integer,
+    dataset_id=sa.Integer,
+    name=sa.String,
+    version=sa.Integer,
+    system=sa.String,
+    content_hash=sa.String,
+    source=sa.String,
+    source_sha256=sa.String,
+    format=sa.String,
+    trec_tag=sa.String,
+    ranked_by=sa.String,
+    lower_is_better=sa.Boolean,
+    num_queries=sa.Integer,
+    num_predictions=sa.BigInteger,
+    run_at=_Time,
+    ingested_at=_Time,
+    program_version=sa.String,
+)
+run_tag = _table("run_tag", run_id=sa.Integer, key=sa.String, value=sa.String)
+
+
+def ensure(path: Path, *, lock_timeout: float = database.LOCK_TIMEOUT) -> bool:
+    """Make the file if it is absent and bring it to this program's schema; tell whether it changed."""
+    if not path.parent.is_dir():
+        raise UsageError(f"{path}: there is no folder {path.parent}")
+    if not path.exists():
+        database.wait_for_lock(lambda: database.create(path), path, lock_timeout)
+    with database.write(path, lock_timeout=lock_timeout) as connection:
+        found = _revision(path, connection)
+        if found == SCHEMA_REVISION:
+            return False
+        _migrate(path, connection, found)
+    return True
+
+
+def _revision(path: Path, connection: sa.Connection) -> str | None:
+    rows = connection.exec_driver_sql(
+        "select table_name from duckdb_tables() where not internal and not temporary"
+    ).fetchall()
+    tables = [str(row[0]) for row in rows]
+    if tables and "alembic_version" not in tables:
+        raise UsageError(f"{path}: holds other tables ({listing(tables, 5)}); take a file of its own")
+    if not tables:
+        return None
+    rows = connection.exec_driver_sql("select version_num from alembic_version").fetchall()
+    return str(rows[0][0]) if rows else None
+
+
+def _migrate(path: Path, connection: sa.Connection, found: str | None) -> None:
+    from alembic import command
+    from alembic.script import ScriptDirectory
+
+    config = alembic_config(connection)
+    known = {s.revision for s in ScriptDirectory.from_config(config).walk_revisions()}
+    if found is not None and found not in known:
+        raise database.newer_schema(path, found)
+    command.upgrade(config, "head")
+
+
+def alembic_config(connection: sa.Connection) -> Config:
+    """Return Alembic's configuration for a connection."""
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(resource_folder("migrations")).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    return config
