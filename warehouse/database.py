@@ -6,11 +6,13 @@ a database in memory, takes what it needs and lets go, so that no result keeps t
 
 from __future__ import annotations
 
+import os
 import random
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -75,7 +77,12 @@ def wait_for_lock(open_it: Callable[[], _T], path: Path, timeout: float) -> _T:
 def memory(resources: Resources | None = None) -> duckdb.DuckDBPyConnection:
     """Open a database in memory."""
     con = duckdb.connect(":memory:")
-    (resources or Resources()).apply(con)
+    given = resources or Resources()
+    if given.temp_directory is None:
+        # DuckDB would otherwise spill into a folder in the current directory.
+        spill = Path(tempfile.gettempdir()) / f"warehouse-spill-{os.getpid()}"
+        given = replace(given, temp_directory=str(spill))
+    given.apply(con)
     return con
 
 
@@ -173,5 +180,7 @@ def _unreadable(path: Path, error: Exception) -> Exception:
     if "not a valid DuckDB database file" in text:
         return UsageError(f"{path}: not a DuckDB database")
     if "version number" in text and "can only read" in text:
-        return UsageError(f"{path}: written by a newer DuckDB than {duckdb.__version__}: upgrade it")
+        return UsageError(
+            f"{path}: written by a newer DuckDB than {duckdb.__version__}: upgrade it"
+        )
     return error

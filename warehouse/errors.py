@@ -67,12 +67,13 @@ class LockedError(WarehouseError):
 def nearest(word: str, known: Iterable[str]) -> str:
     """Return `; did you mean X?` for the nearest known word, or an empty string.
 
-    >>> nearest("nDGC", ["AP", "nDCG"])
+    >>> nearest("nDGC", ["AP", "nDCG", "ndcg"])
     '; did you mean nDCG?'
     """
-    candidates = list(known)
-    folded = {name.lower(): name for name in candidates}
-    found = difflib.get_close_matches(word.lower(), list(folded), n=1, cutoff=0.5)
+    folded: dict[str, str] = {}
+    for name in known:
+        folded.setdefault(name.lower(), name)
+    found = difflib.get_close_matches(word.lower(), list(folded), n=1, cutoff=0.6)
     return f"; did you mean {folded[found[0]]}?" if found else ""
 
 
@@ -86,3 +87,12 @@ def listing(names: Iterable[str], limit: int = 12) -> str:
     shown = ", ".join(all_names[:limit])
     rest = len(all_names) - limit
     return f"{shown} and {rest} more" if rest > 0 else shown
+
+
+def counted(number: int, word: str) -> str:
+    """Return a number with its word in the singular or plural.
+
+    >>> counted(1, "run"), counted(1200, "run")
+    ('1 run', '1,200 runs')
+    """
+    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"

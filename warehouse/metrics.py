@@ -1,131 +1,21 @@
-"""The catalogue of metrics and their notation.
+"""The notation of metrics: `Name(param=value, ...)@cutoff`, read, settled and printed back.
 
-A metric is one file, `sql/metrics/<name>.sql.j2`; its header says what it is. The notation is
-`Name(param=value, ...)@cutoff`; it parses, prints back in one canonical form, and is what is stored.
-Names of ranx (`ndcg@10`, `map@100-l2`) and of trec_eval (`ndcg_cut_10`, `P.5,10`) are read as well.
+It has one canonical form, which is what is stored. Names of ranx (`ndcg@10`, `map@100-l2`) and of
+trec_eval (`ndcg_cut_10`, `P.5,10`) are read as well.
 """
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
 
-from warehouse import templates
+from warehouse.catalogue import Definition, TrecName, Value, catalogue
 from warehouse.errors import UsageError, WarehouseError, listing, nearest
-
-Value = int | float | str | bool | None
 
 _NOTATION = re.compile(r"^(?P<name>[^\s@()]+?)(?:\((?P<params>[^()]*)\))?(?:@(?P<at>[^\s@()]+?))?$")
 _RANX_LEVEL = re.compile(r"^(?P<rest>.+)-l(?P<level>\d+)$")
-_HEADER_KEYS = {
-    "title": str,
-    "summary": str,
-    "formula": str,
-    "reads": list,
-    "direction": str,
-    "range": list,
-    "aggregate": str,
-    "undefined": (int, float, str),
-    "reference": str,
-}
-_OPTIONAL_KEYS = {"params": dict, "names": dict, "trec_eval": dict, "at": str}
-_PARAM_KEYS = {
-    "type", "default", "min", "max", "choices", "required", "summary", "follows_level", "needs",
-}  # fmt: skip
-_TYPES = ("integer", "number", "choice", "boolean")
-DIRECTIONS = ("higher", "lower", "none")
-AGGREGATES = ("mean", "sum")
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """A parameter of a metric, as its header declares it."""
-
-    name: str
-    type: str
-    summary: str
-    default: Value = None
-    required: bool = False
-    minimum: float | None = None
-    maximum: float | None = None
-    choices: tuple[str, ...] = ()
-    follows_level: bool = True
-    needs: Mapping[str, str] = field(default_factory=dict)
-
-    def read(self, text: str) -> Value:
-        """Read a value from the notation, or raise ValueError in words."""
-        if self.type == "choice":
-            word = text.strip("'\"")
-            if word not in self.choices:
-                raise ValueError(f"{self.name} is one of {', '.join(self.choices)}, not {text}")
-            return word
-        try:
-            value = ast.literal_eval(text)
-        except (ValueError, SyntaxError):
-            value = text
-        if self.type == "boolean":
-            if not isinstance(value, bool):
-                raise ValueError(f"{self.name} is True or False, not {text}")
-            return value
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise ValueError(f"{self.name} is a number, not {text}")
-        if self.type == "integer":
-            if value != int(value):
-                raise ValueError(f"{self.name} is a whole number, not {text}")
-            value = int(value)
-        else:
-            value = float(value)
-        if self.minimum is not None and value < self.minimum:
-            raise ValueError(f"{self.name} is at least {self.minimum:g}, not {text}")
-        if self.maximum is not None and value > self.maximum:
-            raise ValueError(f"{self.name} is at most {self.maximum:g}, not {text}")
-        return value
-
-
-@dataclass(frozen=True)
-class TrecName:
-    """A name that trec_eval has for a metric, with the values it takes when none are given."""
-
-    name: str
-    param: str | None = None
-    values: tuple[float, ...] = ()
-    format: str = "{}"
-    integer: bool = False
-    per_query: bool = True
-
-
-@dataclass(frozen=True)
-class Definition:
-    """A metric as its file defines it."""
-
-    name: str
-    title: str
-    summary: str
-    formula: str
-    reads: tuple[str, ...]
-    direction: str
-    range: tuple[float, float]
-    aggregate: str
-    undefined: float | None
-    reference: str
-    parameters: tuple[Parameter, ...]
-    at: str
-    aliases: Mapping[str, tuple[str, ...]]
-    trec_names: tuple[TrecName, ...]
-    body: str = field(repr=False)
-
-    def parameter(self, name: str) -> Parameter | None:
-        """Return the parameter of that name, if the metric has it."""
-        return next((p for p in self.parameters if p.name == name), None)
-
-    @property
-    def arrow(self) -> str:
-        """Return an arrow for the direction that is better."""
-        return {"higher": "↑", "lower": "↓"}.get(self.direction, "")
 
 
 @dataclass(frozen=True)
@@ -173,90 +63,6 @@ class Requested:
     trec_name: str | None = None
 
 
-# --------------------------------------------------------------------------- the catalogue
-
-
-def _definition(name: str, text: str, where: str) -> Definition:
-    head = templates.header(text, where)
-    allowed = _HEADER_KEYS | _OPTIONAL_KEYS
-    for key, value in head.items():
-        if key not in allowed:
-            raise WarehouseError(f"{where}: unknown key {key!r}{nearest(key, allowed)}")
-        if not isinstance(value, allowed[key]):  # type: ignore[arg-type]
-            raise WarehouseError(f"{where}: {key!r} has the wrong type")
-    for key in _HEADER_KEYS:
-        if key not in head:
-            raise WarehouseError(f"{where}: the key {key!r} is missing")
-    if head["direction"] not in DIRECTIONS:
-        raise WarehouseError(f"{where}: direction is one of {', '.join(DIRECTIONS)}")
-    if head["aggregate"] not in AGGREGATES:
-        raise WarehouseError(f"{where}: aggregate is one of {', '.join(AGGREGATES)}")
-    parameters = tuple(
-        _parameter(key, spec, where) for key, spec in head.get("params", {}).items()
-    )
-    undefined = head["undefined"]
-    if isinstance(undefined, str) and undefined != "null":
-        raise WarehouseError(f"{where}: undefined is a number or 'null'")
-    low, high = (float(bound) for bound in head["range"])
-    return Definition(
-        name=name,
-        title=head["title"],
-        summary=head["summary"],
-        formula=head["formula"],
-        reads=tuple(head["reads"]),
-        direction=head["direction"],
-        range=(low, high),
-        aggregate=head["aggregate"],
-        undefined=None if isinstance(undefined, str) else float(undefined),
-        reference=head["reference"],
-        parameters=parameters,
-        at=head.get("at", "cutoff"),
-        aliases={peer: tuple(names) for peer, names in head.get("names", {}).items()},
-        trec_names=tuple(
-            TrecName(key, **(spec | {"values": tuple(spec.get("values", ()))}))
-            for key, spec in head.get("trec_eval", {}).items()
-        ),
-        body=templates.body(text),
-    )
-
-
-def _parameter(name: str, spec: Mapping[str, Any], where: str) -> Parameter:
-    for key in spec:
-        if key not in _PARAM_KEYS:
-            raise WarehouseError(
-                f"{where}: parameter {name}: unknown key {key!r}{nearest(key, _PARAM_KEYS)}"
-            )
-    if spec.get("type") not in _TYPES or "summary" not in spec:
-        raise WarehouseError(
-            f"{where}: parameter {name}: needs a summary and a type ({', '.join(_TYPES)})"
-        )
-    return Parameter(
-        name=name,
-        type=spec["type"],
-        summary=spec["summary"],
-        default=spec.get("default"),
-        required=spec.get("required", False),
-        minimum=spec.get("min"),
-        maximum=spec.get("max"),
-        choices=tuple(spec.get("choices", ())),
-        follows_level=spec.get("follows_level", name == "rel"),
-        needs=spec.get("needs", {}),
-    )
-
-
-@cache
-def catalogue() -> dict[str, Definition]:
-    """Return every metric by its name, read from `sql/metrics`."""
-    return {
-        name: _definition(
-            name,
-            templates.source(f"metrics/{name}"),
-            f"sql/metrics/{name}{templates.SUFFIX}",
-        )
-        for name in templates.names_in("metrics")
-    }
-
-
 def definition(name: str) -> Definition:
     """Return one metric's definition by any of its names, or raise with the nearest name."""
     return parse_one(name, settle=False).metric.definition
@@ -288,22 +94,19 @@ def _trec() -> dict[str, tuple[Definition, TrecName]]:
 
 # --------------------------------------------------------------------------- trec_eval's sets
 
-# The measures of trec_eval 10.0 in the order in which it prints them; what has no metric file yet
-# is reported as missing by `parse`.
-ALL_TREC = (
-    "runid num_q num_ret num_rel num_rel_ret map gm_map Rprec bpref recip_rank iprec_at_recall P "
-    "relstring recall infAP gm_bpref Rprec_mult utility 11pt_avg binG G dcg ideal_dcg ndcg ndcg_rel "
-    "Rndcg ndcg_cut map_cut relative_P success set_P set_relative_P set_recall set_map set_F "
-    "num_nonrel_judged_ret yaap rbp rbp_resid unj"
-).split()
+_COUNTS = "runid num_q num_ret num_rel num_rel_ret"
+# trec_eval 10.0's nicknames, each with its measures in the order in which it prints them. What has no
+# metric file yet is reported as missing by `parse`.
 TREC_SETS: dict[str, tuple[str, ...]] = {
-    "all_trec": tuple(ALL_TREC),
-    "official": tuple(
-        "runid num_q num_ret num_rel num_rel_ret map gm_map Rprec bpref recip_rank iprec_at_recall P".split()
-    ),
-    "set": tuple(
-        "runid num_q num_ret num_rel num_rel_ret utility set_P set_relative_P set_recall set_map set_F".split()
-    ),
+    name: tuple(measures.split())
+    for name, measures in {
+        "official": f"{_COUNTS} map gm_map Rprec bpref recip_rank iprec_at_recall P",
+        "set": f"{_COUNTS} utility set_P set_relative_P set_recall set_map set_F",
+        "all_trec": f"{_COUNTS} map gm_map Rprec bpref recip_rank iprec_at_recall P relstring recall "
+        "infAP gm_bpref Rprec_mult utility 11pt_avg binG G dcg ideal_dcg ndcg ndcg_rel Rndcg ndcg_cut "
+        "map_cut relative_P success set_P set_relative_P set_recall set_map set_F "
+        "num_nonrel_judged_ret yaap rbp rbp_resid unj",
+    }.items()
 }
 
 
@@ -387,7 +190,9 @@ def _expand(
     raise UsageError(f"{text}: no such metric{nearest(name, known_names)}")
 
 
-def _arguments(text: str, found: Definition, params: str | None, at: str | None) -> dict[str, Value]:
+def _arguments(
+    text: str, found: Definition, params: str | None, at: str | None
+) -> dict[str, Value]:
     given: dict[str, str] = {}
     for part in (params or "").split(","):
         if not part.strip():
@@ -439,7 +244,9 @@ def _settle(
     for p in found.parameters:
         needed = p.needs.get(str(settled[p.name]))
         if needed is not None and settled.get(needed) is None:
-            raise UsageError(f"{text}: {p.name}={settled[p.name]} needs a {needed}, as in {text}@10")
+            raise UsageError(
+                f"{text}: {p.name}={settled[p.name]} needs a {needed}, as in {text}@10"
+            )
     return Metric(found, found.name, tuple(settled.items()))
 
 

@@ -9,8 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from warehouse.catalogue import Value
 from warehouse.errors import UsageError, WarehouseError, listing, nearest
-from warehouse.metrics import Defaults, Value
+from warehouse.metrics import Defaults
 
 DEFAULT = "default"
 _CHOICES: dict[str, tuple[object, ...]] = {

@@ -7,7 +7,7 @@ needs to write rows. Bulk rows (prediction, judgment, hit, query_score) are move
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 metadata = sa.MetaData()
 
 
-def _table(name: str, /, **columns: type[sa.types.TypeEngine[object]]) -> sa.Table:
+def _table(name: str, /, **columns: type[sa.types.TypeEngine[Any]]) -> sa.Table:
     return sa.Table(name, metadata, *(sa.Column(key, kind) for key, kind in columns.items()))
 
 
@@ -86,7 +86,9 @@ def _revision(path: Path, connection: sa.Connection) -> str | None:
     ).fetchall()
     tables = [str(row[0]) for row in rows]
     if tables and "alembic_version" not in tables:
-        raise UsageError(f"{path}: holds other tables ({listing(tables, 5)}); take a file of its own")
+        raise UsageError(
+            f"{path}: holds other tables ({listing(tables, 5)}); take a file of its own"
+        )
     if not tables:
         return None
     rows = connection.exec_driver_sql("select version_num from alembic_version").fetchall()

@@ -23,7 +23,9 @@ def resource_folder(name: str) -> Path:
     for folder in (package / name, package.parent / name):
         if folder.is_dir():
             return folder
-    raise UsageError(f"the folder {name!r} is missing from this installation: reinstall the package")
+    raise UsageError(
+        f"the folder {name!r} is missing from this installation: reinstall the package"
+    )
 
 
 def database_path(given: str | os.PathLike[str] | None = None) -> Path:

@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import duckdb
@@ -169,9 +168,7 @@ class Warehouse:
         work = plan(wanted, rules)
         names = _texts(runs)
         with self._read() as con:
-            found = stored.evaluate(
-                con, work, stored.candidates(con, dataset, names), dry_run=True
-            )
+            found = stored.evaluate(con, work, stored.candidates(con, dataset, names), dry_run=True)
         if not dry_run and found.computed:
             with self._write() as connection:
                 con = database.raw(connection)

@@ -24,8 +24,14 @@ TABLES: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
             "dataset_id": ("integer not null", "The dataset that it judges."),
             "version": ("integer not null", "1 for the first qrels of the dataset, then 2, 3, …"),
             "label": ("varchar", "What the person who loaded it called it."),
-            "content_hash": ("varchar not null", "Hash of the judgments, whatever their order or format."),
-            "source": ("varchar not null", "Where they came from: a path, <stdin> or a kind of object."),
+            "content_hash": (
+                "varchar not null",
+                "Hash of the judgments, whatever their order or format.",
+            ),
+            "source": (
+                "varchar not null",
+                "Where they came from: a path, <stdin> or a kind of object.",
+            ),
             "source_sha256": ("varchar", "SHA-256 of the file's bytes after decompression."),
             "format": ("varchar not null", "Format that they were read in."),
             "num_queries": ("integer not null", "How many queries have a judgment."),
@@ -40,8 +46,14 @@ TABLES: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
             "qrels_id": ("integer not null", "The version of the qrels that it belongs to."),
             "query_id": ("varchar not null", "The query."),
             "doc_id": ("varchar not null", "The document."),
-            "relevance": ("integer not null", "The grade; 1 and above is relevant unless a metric says otherwise."),
-            "iteration": ("varchar not null", "The second column of TREC qrels: '0', or a subtopic."),
+            "relevance": (
+                "integer not null",
+                "The grade; 1 and above is relevant unless a metric says otherwise.",
+            ),
+            "iteration": (
+                "varchar not null",
+                "The second column of TREC qrels: '0', or a subtopic.",
+            ),
         },
     ),
     "run": (
@@ -53,16 +65,31 @@ TABLES: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
             "name": ("varchar not null", "Name of the run within the dataset."),
             "version": ("integer not null", "1, and one more each time the name was replaced."),
             "system": ("varchar", "The system that made it."),
-            "content_hash": ("varchar not null", "Hash of the predictions, whatever their order or format."),
-            "source": ("varchar not null", "Where it came from: a path, <stdin> or a kind of object."),
+            "content_hash": (
+                "varchar not null",
+                "Hash of the predictions, whatever their order or format.",
+            ),
+            "source": (
+                "varchar not null",
+                "Where it came from: a path, <stdin> or a kind of object.",
+            ),
             "source_sha256": ("varchar", "SHA-256 of the file's bytes after decompression."),
             "format": ("varchar not null", "Format that it was read in."),
             "trec_tag": ("varchar", "The tag in the last line of a TREC run."),
-            "ranked_by": ("varchar not null", "'score', or 'rank' where the source has no scores; then prediction.score is the rank."),
-            "lower_is_better": ("boolean not null", "True where the smallest score is the best: distances and ranks."),
+            "ranked_by": (
+                "varchar not null",
+                "'score', or 'rank' where the source has no scores; then prediction.score is the rank.",
+            ),
+            "lower_is_better": (
+                "boolean not null",
+                "True where the smallest score is the best: distances and ranks.",
+            ),
             "num_queries": ("integer not null", "How many queries it answers."),
             "num_predictions": ("bigint not null", "How many documents it ranks in all."),
-            "run_at": ("timestamptz not null", "When the experiment was run, as given with --at, else when it was loaded."),
+            "run_at": (
+                "timestamptz not null",
+                "When the experiment was run, as given with --at, else when it was loaded.",
+            ),
             "ingested_at": ("timestamptz not null", "When it was loaded."),
             "program_version": ("varchar not null", "Version of this program that loaded it."),
         },
@@ -81,7 +108,10 @@ TABLES: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
             "run_id": ("integer not null", "The run."),
             "query_id": ("varchar not null", "The query."),
             "doc_id": ("varchar not null", "The document."),
-            "score": ("double not null", "The score as given; run.lower_is_better says which way it counts."),
+            "score": (
+                "double not null",
+                "The score as given; run.lower_is_better says which way it counts.",
+            ),
         },
     ),
     "ranking": (
@@ -97,7 +127,10 @@ TABLES: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
         {
             "run_id": ("integer not null", "The run."),
             "qrels_id": ("integer not null", "The version of the qrels."),
-            "ordering": ("varchar not null", "Score precision and tie rule that the ranks follow, as in 'double/doc_desc'."),
+            "ordering": (
+                "varchar not null",
+                "Score precision and tie rule that the ranks follow, as in 'double/doc_desc'.",
+            ),
             "num_hits": ("bigint not null", "How many hits there are."),
         },
     ),
@@ -117,16 +150,28 @@ TABLES: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
         "One row per metric computed for a run. Append-only: the newest of a run, qrels, metric and "
         "protocol counts, the older ones stay.",
         {
-            "evaluation_id": ("integer not null", "Number of the evaluation; later ones are higher."),
+            "evaluation_id": (
+                "integer not null",
+                "Number of the evaluation; later ones are higher.",
+            ),
             "run_id": ("integer not null", "The run."),
             "qrels_id": ("integer not null", "The version of the qrels."),
             "metric": ("varchar not null", "The metric in canonical notation, as in nDCG@10."),
-            "protocol": ("varchar not null", "The protocol that fixed ties, precision and the query set."),
+            "protocol": (
+                "varchar not null",
+                "The protocol that fixed ties, precision and the query set.",
+            ),
             "direction": ("varchar not null", "'higher' or 'lower' is better, or 'none'."),
-            "fingerprint": ("varchar not null", "Hash of the SQL that computed it: another formula, another fingerprint."),
+            "fingerprint": (
+                "varchar not null",
+                "Hash of the SQL that computed it: another formula, another fingerprint.",
+            ),
             "program_version": ("varchar not null", "Version of this program."),
             "engine_version": ("varchar not null", "Version of DuckDB."),
-            "evaluated_at": ("timestamptz not null", "When; the same for all evaluations of one call."),
+            "evaluated_at": (
+                "timestamptz not null",
+                "When; the same for all evaluations of one call.",
+            ),
         },
     ),
     "query_score": (
@@ -141,10 +186,16 @@ TABLES: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
         "One row per evaluation: the value over all queries.",
         {
             "evaluation_id": ("integer not null", "The evaluation."),
-            "aggregate": ("varchar not null", "How the queries' values were put together: 'mean' or 'sum'."),
+            "aggregate": (
+                "varchar not null",
+                "How the queries' values were put together: 'mean' or 'sum'.",
+            ),
             "value": ("double", "The value; null where it is undefined for every query."),
             "num_queries": ("integer not null", "How many queries' values went into it."),
-            "num_answered": ("integer not null", "How many judged queries the run has at least one document for."),
+            "num_answered": (
+                "integer not null",
+                "How many judged queries the run has at least one document for.",
+            ),
             "num_judged": ("integer not null", "How many queries the qrels judge."),
         },
     ),

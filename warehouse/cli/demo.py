@@ -18,13 +18,14 @@ DATA = Path(__file__).parent.parent / "demo"
 
 
 def demo(
-    db: Annotated[Path, typer.Option("--db", help="The database file to make.")] = Path("demo.duckdb"),
+    db: Annotated[Path, typer.Option("--db", help="The database file to make.")] = Path(
+        "demo.duckdb"
+    ),
 ) -> None:
-    """Make a database from real judgments and runs that ship with the package, and show its leaderboard.
+    """Make a database from real judgments and runs, and show its leaderboard.
 
-    The data: TREC 2019 Deep Learning, passage task, 43 queries; first-stage systems and rerankers.
+    They ship with the package: TREC 2019 Deep Learning, passage task, 43 queries, nine systems.
     """
-    from warehouse.metrics import parse_one
     from warehouse.warehouse import Warehouse
 
     plan = tomllib.loads((DATA / "demo.toml").read_text(encoding="utf-8"))
@@ -41,9 +42,7 @@ def demo(
         f"{db}: {len(plan['runs'])} runs of dataset {dataset}; "
         f"{done.computed} values computed, {done.up_to_date} up to date"
     )
-    titles = {name: f"{name} {parse_one(name).metric.definition.arrow}".strip() for name in metrics}
-    board = wh.leaderboard(dataset, metrics=metrics)
-    output.show(board, "table", None, titles=titles | {"place": "#"})
+    output.show_board(wh.leaderboard(dataset, metrics=metrics), "table", None)
     output.say("\nTry next:")
     for command in plan["next"]:
         output.say(f"  {_program()} {command} --db {shlex.quote(str(db))}")

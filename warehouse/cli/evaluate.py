@@ -9,6 +9,7 @@ import typer
 from warehouse.cli import options
 from warehouse.cli.examples import epilog
 from warehouse.cli.output import Progress, emit, say, warn
+from warehouse.errors import counted
 
 
 def evaluate(
@@ -59,11 +60,16 @@ def evaluate(
     stale = f" ({done.stale} of them stale)" if done.stale else ""
     verb = "would compute" if dry_run else "computed"
     if done.computed:
-        say(f"{verb} {done.computed} values{stale} for {done.runs} runs; {done.up_to_date} up to date")
+        say(
+            f"{verb} {counted(done.computed, 'value')}{stale} for {counted(done.runs, 'run')}; "
+            f"{done.up_to_date:,} up to date"
+        )
     elif done.up_to_date:
-        say(f"nothing to do: {done.up_to_date} values are up to date")
+        say(f"nothing to do: {counted(done.up_to_date, 'value')} up to date")
     else:
-        say("nothing to do: there are no runs yet; load one with: warehouse ingest run FILE -d DATASET")
+        say(
+            "nothing to do: there are no runs yet; load one with: warehouse ingest run FILE -d DATASET"
+        )
 
 
 def register(app: typer.Typer) -> None:

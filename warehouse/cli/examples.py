@@ -33,7 +33,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "warehouse score qrels.txt runs/bm25.run.gz all_trec --protocol trec_eval_9 -f csv",
     ),
     "query": (
-        'warehouse query "from leaderboard where metric = \'AP\' order by place"',
+        "warehouse query \"from leaderboard where metric = 'AP' order by place\"",
         'warehouse query "select count(*) as judgments from judgment where query_id = $q" '
         "-p q=19335",
     ),

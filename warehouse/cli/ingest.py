@@ -46,9 +46,7 @@ def qrels(
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     columns = options.pairs(column, "--column")
     _report(
-        wh.ingest_qrels(
-            file, dataset, label=label, format=format, columns=columns, replace=replace
-        )
+        wh.ingest_qrels(file, dataset, label=label, format=format, columns=columns, replace=replace)
     )
 
 
@@ -71,7 +69,8 @@ def run(
         typer.Option("--tag", metavar="KEY=VALUE", help="A tag of the run; may be given again."),
     ] = None,
     at: Annotated[
-        str | None, typer.Option("--at", help="When the experiment was run, as in 2026-09-01T12:00.")
+        str | None,
+        typer.Option("--at", help="When the experiment was run, as in 2026-09-01T12:00."),
     ] = None,
     lower_is_better: Annotated[
         bool, typer.Option("--lower-is-better", help="The scores are distances: smallest first.")

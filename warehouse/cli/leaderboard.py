@@ -29,23 +29,21 @@ def leaderboard(
     An arrow tells which direction is better. "answered" counts the judged queries that the run has a
     document for; under the protocol default the others count as 0.
     """
-    from warehouse.metrics import parse_one
+    from warehouse.errors import counted
+    from warehouse.quoting import ident
     from warehouse.warehouse import Warehouse
 
     wh = Warehouse(db, lock_timeout=lock_timeout)
-    board = wh.leaderboard(
-        dataset, metrics=metric or (), sort=sort, top=top, protocol=protocol
-    )
+    board = wh.leaderboard(dataset, metrics=metric or (), sort=sort, top=top, protocol=protocol)
+    output.show_board(board, format, out, places=places)
     values = board.columns[3:-2]
-    titles = {name: f"{name} {parse_one(name).metric.definition.arrow}".strip() for name in values}
-    output.show(board, format, out, places=places, titles=titles | {"place": "#"})
     gaps = board.aggregate(
-        ", ".join(f'count(*) - count("{name}") as "{name}"' for name in values)
+        ", ".join(f"count(*) - count({ident(name)})" for name in values)
     ).fetchall()[0]
     for name, gap in zip(values, gaps, strict=True):
         if gap:
             output.say(
-                f"{gap} runs have no value of {name} yet: warehouse evaluate -d {dataset} -m '{name}'"
+                f"{counted(gap, 'run')} without a value of {name} yet: warehouse evaluate -d {dataset} -m '{name}'"
             )
 
 

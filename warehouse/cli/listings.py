@@ -20,7 +20,7 @@ def runs(
 
     found = Warehouse(db, lock_timeout=lock_timeout).runs(dataset)
     output.show(found, format, out)
-    if not found.fetchmany(1):
+    if not found.limit(1).fetchall():
         output.say("no runs yet: warehouse ingest run FILE -d DATASET")
 
 
@@ -35,7 +35,7 @@ def datasets(
 
     found = Warehouse(db, lock_timeout=lock_timeout).datasets()
     output.show(found, format, out)
-    if not found.fetchmany(1):
+    if not found.limit(1).fetchall():
         output.say("no datasets yet: warehouse ingest qrels FILE -d DATASET")
 
 

@@ -18,26 +18,31 @@ def metrics(
     """List the metrics: name, direction, parameters and what each says."""
     if context.invoked_subcommand is not None:
         return
-    from warehouse.analyze import catalogue
+    from warehouse.analyze import pages
 
-    output.show(catalogue.metrics(), format, out)
+    output.show(pages.metrics(), format, out)
     output.say("more of one: warehouse metrics show NAME")
 
 
 def show(
-    name: Annotated[str, typer.Argument(help="A metric by any of its names, as in nDCG@10 or map.")],
+    name: Annotated[
+        str, typer.Argument(help="A metric by any of its names, as in nDCG@10 or map.")
+    ],
     protocol: options.Protocol = "default",
 ) -> None:
     """Show one metric: formula, parameters, direction, reference, its names elsewhere and its SQL."""
-    from warehouse.analyze import catalogue
+    from warehouse.analyze import pages
 
-    output.emit(catalogue.describe(name, protocol), None)
+    output.emit(pages.describe(name, protocol), None)
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     group = typer.Typer(
-        invoke_without_command=True, callback=metrics, epilog=epilog("metrics"), rich_markup_mode=None
+        invoke_without_command=True,
+        callback=metrics,
+        epilog=epilog("metrics"),
+        rich_markup_mode=None,
     )
     group.command(epilog=epilog("metrics show"))(show)
     app.add_typer(group, name="metrics")

@@ -50,7 +50,8 @@ Places = Annotated[
     int, typer.Option("--places", min=0, max=17, help="Digits after the point in tables.")
 ]
 MemoryLimit = Annotated[
-    str | None, typer.Option("--memory-limit", help="Memory for DuckDB, as in 1GB; beyond it spills.")
+    str | None,
+    typer.Option("--memory-limit", help="Memory for DuckDB, as in 1GB; beyond it spills."),
 ]
 Threads = Annotated[int | None, typer.Option("--threads", min=1, help="Threads for DuckDB.")]
 LockTimeout = Annotated[
@@ -60,7 +61,8 @@ LockTimeout = Annotated[
 InputFormat = Annotated[
     str | None,
     typer.Option(
-        "--format", help="Format of the file: trec, csv, tsv, jsonl, parquet or ranx; default: a guess."
+        "--format",
+        help="Format of the file: trec, csv, tsv, jsonl, parquet or ranx; default: a guess.",
     ),
 ]
 Columns = Annotated[
@@ -101,5 +103,7 @@ def moment(text: str | None) -> dt.datetime | None:
     try:
         found = dt.datetime.fromisoformat(text)
     except ValueError:
-        raise UsageError(f"--at {text}: write a time as 2026-09-01 or 2026-09-01T12:00+02:00") from None
+        raise UsageError(
+            f"--at {text}: write a time as 2026-09-01 or 2026-09-01T12:00+02:00"
+        ) from None
     return found.replace(tzinfo=dt.UTC) if found.tzinfo is None else found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 import duckdb
@@ -42,15 +42,31 @@ def show(
     *,
     places: int = 4,
     titles: Mapping[str, str] | None = None,
+    counts: Collection[str] = (),
 ) -> None:
-    """Write a relation in one of the formats."""
+    """Write a relation in one of the formats; see `formats.text`."""
     if format == "parquet":
         if output is None:
             raise UsageError("-f parquet needs a file: -o FILE")
         formats.write_parquet(relation, output)
         say(f"wrote {output}")
         return
-    emit(formats.text(relation, formats.check(format), places=places, titles=titles), output)
+    text = formats.text(
+        relation, formats.check(format), places=places, titles=titles, counts=counts
+    )
+    emit(text, output)
+
+
+def show_board(
+    board: duckdb.DuckDBPyRelation, format: str, output: Path | None, *, places: int = 4
+) -> None:
+    """Write a leaderboard, in tables with an arrow for each metric's better direction."""
+    from warehouse.metrics import parse_one
+
+    found = {name: parse_one(name).metric.definition for name in board.columns[3:-2]}
+    titles = {name: f"{name} {metric.arrow}".strip() for name, metric in found.items()}
+    counts = {name for name, metric in found.items() if metric.aggregate == "sum"}
+    show(board, format, output, places=places, titles=titles | {"place": "#"}, counts=counts)
 
 
 class Progress:

@@ -18,9 +18,9 @@ def protocols(
     """List the protocols: what is the evaluation's and not the metric's."""
     if context.invoked_subcommand is not None:
         return
-    from warehouse.analyze import catalogue
+    from warehouse.analyze import pages
 
-    output.show(catalogue.protocols(), format, out)
+    output.show(pages.protocols(), format, out)
     output.say("side by side: warehouse protocols show NAME NAME")
 
 
@@ -30,9 +30,9 @@ def show(
     out: options.Output = None,
 ) -> None:
     """Show protocols side by side, rule by rule."""
-    from warehouse.analyze import catalogue
+    from warehouse.analyze import pages
 
-    output.show(catalogue.compare_protocols(names), format, out)
+    output.show(pages.compare_protocols(names), format, out)
 
 
 def register(app: typer.Typer) -> None:

@@ -24,7 +24,11 @@ def queries(
     db: options.Database = None,
     lock_timeout: options.LockTimeout = 30.0,
 ) -> None:
-    """Show a run query by query: the values, and how many documents were retrieved, relevant, unjudged."""
+    """Show a run query by query.
+
+    Beside the values: how many documents were retrieved and relevant, and how many of the first ten
+    nobody judged.
+    """
     from warehouse.warehouse import Warehouse
 
     wh = Warehouse(db, lock_timeout=lock_timeout)

@@ -14,7 +14,9 @@ from warehouse.errors import UsageError
 
 
 def query(
-    sql: Annotated[str | None, typer.Argument(help="One SQL statement; - reads it from stdin.")] = None,
+    sql: Annotated[
+        str | None, typer.Argument(help="One SQL statement; - reads it from stdin.")
+    ] = None,
     file: Annotated[
         Path | None, typer.Option("--file", help="Read the statement from this file.")
     ] = None,
@@ -64,7 +66,7 @@ def query(
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     result = wh.query(text, **options.pairs(param, "--param"))
     output.show(result, format, out, places=places)
-    if not result.fetchmany(1):
+    if not result.limit(1).fetchall():
         output.say("no rows")
 
 

@@ -32,7 +32,8 @@ def score(
         typer.Option("--complete", "-c", help="Every judged query counts, a missing one as 0."),
     ] = False,
     judged_only: Annotated[
-        bool, typer.Option("--judged-only", "-J", help="Take unjudged documents out of the rankings.")
+        bool,
+        typer.Option("--judged-only", "-J", help="Take unjudged documents out of the rankings."),
     ] = False,
     depth: Annotated[
         int | None, typer.Option("--depth", "-M", min=1, help="Look at the first N documents only.")
@@ -92,13 +93,19 @@ def score(
     for warning in (*read.qrels.warnings, *read.run.warnings):
         output.warn(warning)
     if read.num_answered < read.num_judged:
-        counted = "counts as 0" if complete or protocols.get(protocol).queries == "judged" else "is left out"
+        counted = (
+            "counts as 0"
+            if complete or protocols.get(protocol).queries == "judged"
+            else "is left out"
+        )
         output.warn(
             f"the run has no line for {read.num_judged - read.num_answered:,} of "
             f"{read.num_judged:,} judged queries; each {counted}"
         )
     if read.num_unjudged_queries:
-        output.warn(f"{read.num_unjudged_queries:,} queries of the run are not judged; they are left out")
+        output.warn(
+            f"{read.num_unjudged_queries:,} queries of the run are not judged; they are left out"
+        )
     if scores.missing:
         output.warn(f"trec_eval has these too, this program not yet: {', '.join(scores.missing)}")
     if format == "trec":
@@ -110,7 +117,8 @@ def score(
         output.emit(text, out)
         return
     shown = scores.relation if per_query else scores.relation.project("metric, value")
-    output.show(shown, format, out, places=places, titles={"query_id": "query"})
+    counts = {str(r.metric) for r in scores.requested if r.metric.definition.aggregate == "sum"}
+    output.show(shown, format, out, places=places, titles={"query_id": "query"}, counts=counts)
 
 
 def register(app: typer.Typer) -> None:

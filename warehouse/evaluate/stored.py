@@ -13,7 +13,6 @@ from warehouse import __version__
 from warehouse.errors import UsageError, listing, nearest
 from warehouse.evaluate import engine
 from warehouse.evaluate.plan import Plan, matched_sql
-from warehouse.metrics import Metric
 from warehouse.protocols import Protocol
 from warehouse.templates import render
 
@@ -153,7 +152,9 @@ def _count(
     ).fetchall()
     for run_id, metric, is_stale in rows:
         found = names[run_id]
-        outcome.details.append((found.dataset, found.run, metric, "stale" if is_stale else "missing"))
+        outcome.details.append(
+            (found.dataset, found.run, metric, "stale" if is_stale else "missing")
+        )
         outcome.stale += bool(is_stale)
     outcome.computed += len(rows)
     outcome.up_to_date += len(group) * metrics - len(rows)

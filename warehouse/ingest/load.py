@@ -72,7 +72,9 @@ def load_qrels(
     if current is not None and current["content_hash"] == content.content_hash:
         warnings = list(staged.warnings)
         if label is not None and label != current["label"]:
-            warnings.append(f"the label stays {current['label']!r}: these judgments are loaded already")
+            warnings.append(
+                f"the label stays {current['label']!r}: these judgments are loaded already"
+            )
         return _outcome("qrels", "unchanged", dataset, current, content, warnings)
     if current is not None and not replace:
         raise ConflictError(
@@ -181,7 +183,9 @@ def _run_name(staged: readers.Staged, options: RunOptions) -> str:
             raise UsageError(f"{staged.source}: has no TREC tag to take the name from; give --name")
         return staged.tag
     if staged.source.startswith("<"):
-        raise UsageError(f"{staged.source}: has no file name to take the run's name from; give --name")
+        raise UsageError(
+            f"{staged.source}: has no file name to take the run's name from; give --name"
+        )
     return default_name(staged.source)
 
 
@@ -222,7 +226,10 @@ def _dataset_id(connection: sa.Connection, name: str) -> int:
 
 def _next_id(connection: sa.Connection, column: sa.Column[Any]) -> int:
     """Return the next number: there is one writer, so the highest so far and one is free."""
-    return int(connection.execute(sa.select(sa.func.coalesce(sa.func.max(column), 0))).scalar_one()) + 1
+    return (
+        int(connection.execute(sa.select(sa.func.coalesce(sa.func.max(column), 0))).scalar_one())
+        + 1
+    )
 
 
 def _newest(

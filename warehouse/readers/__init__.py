@@ -11,7 +11,7 @@ import duckdb
 
 from warehouse.errors import InputError, UsageError
 from warehouse.readers import checks, documents, tables, trec
-from warehouse.readers.files import LocalFile, open_file
+from warehouse.readers.files import LocalFile, looks_like_utf16, open_file
 from warehouse.readers.guess import guess
 from warehouse.readers.staged import (
     FORMATS,
@@ -78,6 +78,8 @@ def _stage_file(
 ) -> Staged:
     if file.size == 0:
         raise InputError(f"{file.source}: is empty: there is no line of data")
+    if looks_like_utf16(file.head):
+        raise InputError(f"{file.source}: is UTF-16 text: convert it to UTF-8")
     format = name or guess(file, mapping.values())
     _refuse_mapping(format, mapping)
     tag: str | None = None

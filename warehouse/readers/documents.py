@@ -72,9 +72,9 @@ def _read_nested(
 ) -> None:
     bound = {} if text is None else {"content": text}
     valid = con.execute(
-        f"select json_valid(content) and json_type(content) = 'OBJECT' from {content}", bound
+        f"select case when json_valid(content) then json_type(content) end from {content}", bound
     ).fetchall()
-    if valid != [(True,)]:
+    if valid != [("OBJECT",)]:
         raise InputError(f"{source}: not a JSON object of the form {{query: {{document: number}}}}")
     con.execute(
         templates.render("ingest/nested_json", kind=kind, content=content), bound

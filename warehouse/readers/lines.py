@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from warehouse.errors import InputError
-from warehouse.readers.files import BOM, LocalFile, looks_like_utf16
+from warehouse.readers.files import BOM, LocalFile
 
 BLOCK = 1 << 22
 LONGEST_LINE = 1 << 26
@@ -101,8 +101,6 @@ def refuse_if_not_text(file: LocalFile, limit: int) -> None:
     """Raise InputError with the lines that are not UTF-8 or hold a NUL byte, if there are any."""
     if file.is_text:
         return
-    if looks_like_utf16(file.head):
-        raise InputError(f"{file.source}: is UTF-16 text: convert it to UTF-8")
     bad = BadLines(limit)
     for _ in blocks(file, bad, single_blanks=False):
         pass

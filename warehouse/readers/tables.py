@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import itertools
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,7 +18,7 @@ from warehouse.quoting import ident, literal
 from warehouse.readers import checks
 from warehouse.readers.columns import chosen, ranked_by_rank
 from warehouse.readers.files import LocalFile
-from warehouse.readers.guess import header_cells, is_number
+from warehouse.readers.guess import is_number
 from warehouse.readers.lines import refuse_if_not_text
 from warehouse.readers.staged import Kind
 
@@ -39,13 +38,15 @@ def read_delimited(
     """Fill `staged` from a CSV or TSV file with a header line. Raises InputError."""
     refuse_if_not_text(file, checks.LIMIT)
     header = _header(file, delimiter)
+    if not header:
+        raise InputError(f"{file.source}: is empty: there is no line of data")
     if sum(map(is_number, header)) > 0 and "query_id" not in (*header, *mapping):
         names = "query_id, doc_id, " + ("rank, score" if kind == "run" else "relevance")
+        marks = "commas" if delimiter == "," else "tabs"
         raise InputError(
             f"{file.source}: neither a TREC run, nor qrels, nor a table with a header line: its "
             f"first line holds values ({', '.join(header[:6])}). Put a line with the names of the "
-            f"columns on top ({names}, as they come, with {'commas' if delimiter == ',' else 'tabs'} "
-            "between)"
+            f"columns on top ({names}, as they come, with {marks} between)"
         )
     found = chosen(file.source, kind, header, mapping)
     relation = templates.render(
@@ -56,7 +57,8 @@ def read_delimited(
     con.execute("drop table if exists temp.staged_reject_scan")
     try:
         _fill(con, kind, relation, columns)
-        rejected = checks.rows(con, templates.render("ingest/rejects", limit=checks.LIMIT))
+        rejects = templates.render("ingest/rejects", limit=checks.LIMIT)
+        rejected = con.execute(rejects).fetchall()
     finally:
         with contextlib.suppress(duckdb.Error):
             con.execute("drop table if exists temp.staged_reject")
@@ -64,10 +66,13 @@ def read_delimited(
     by_rank = ranked_by_rank(kind, found, header, mapping)
     problems, total = checks.problems(con, kind, place="rowid + 1", word=_word(by_rank))
     if total or rejected:
-        refused = [(int(str(line)), str(reason)) for line, reason, _ in rejected]
-        total += int(str(rejected[0][2])) if rejected else 0
-        where = _line_finder(con, file, delimiter, {line for line, _ in refused}, problems)
-        raise checks.refuse(file.source, [*checks.in_words(problems, where), *refused], total)
+        lines = _Lines(
+            file, delimiter, (record for record, _, _ in rejected), checks.row_count(con)
+        )
+        refused = [(lines.of_record(record), reason) for record, reason, _ in rejected]
+        total += rejected[0][2] if rejected else 0
+        found_places = checks.in_words(problems, lines.of_row)
+        raise checks.refuse(file.source, [*found_places, *refused], total)
     return _ranking(kind, by_rank)
 
 
@@ -166,37 +171,58 @@ def _first_line(error: Exception) -> str:
 
 
 def _header(file: LocalFile, delimiter: str) -> list[str]:
-    for _, record in _records(file, delimiter):
-        return record
-    return header_cells("", delimiter)
+    return next((record for _, record in _records(file, delimiter) if record), [])
 
 
 def _records(file: LocalFile, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Give the records of a delimited file that are not blank, each with the line it begins on."""
+    """Give the records of a delimited file, blank ones too, each with the line it begins on."""
+    csv.field_size_limit(1 << 30)
     with Path(file.path).open(encoding="utf-8-sig", newline="") as handle:
         reader = csv.reader(handle, delimiter=delimiter)
         begins = 1
         for record in reader:
-            if record:
-                yield begins, record
+            yield begins, record
             begins = reader.line_num + 1
 
 
-def _line_finder(
-    con: duckdb.DuckDBPyConnection,
-    file: LocalFile,
-    delimiter: str,
-    refused: set[int],
-    problems: Sequence[checks.Problem],
-) -> Callable[[int], int]:
-    """Return the function from the number of a row to its line.
+class _Lines:
+    """Where the records and the rows of a delimited file begin.
 
-    Rows are lines but for blank lines, refused lines and line breaks in quotes: only then the file
-    is gone through once more, up to the last row that is asked for.
+    DuckDB numbers records, blank ones too, but not lines; and rows are the records that it took. Where
+    a row is a line, that is simple; otherwise the file is gone through once more, in Python, as far as
+    the problems to be shown lie. `refused` are the first refused records: behind the last of them
+    lines may come out too small, but never small enough to be among the first problems.
     """
-    if not refused and checks.row_count(con) + 1 == file.lines:
-        return lambda row: row + 1
-    last = max((problem.place for problem in problems), default=0)
-    begins = (line for line, _ in itertools.islice(_records(file, delimiter), 1, None))
-    lines = list(itertools.islice((line for line in begins if line not in refused), last))
-    return lambda row: lines[row - 1] if row <= len(lines) else row + 1
+
+    def __init__(self, file: LocalFile, delimiter: str, refused: Iterable[int], rows: int) -> None:
+        self._refused = set(refused)
+        self._simple = not self._refused and rows + 1 == file.lines
+        self._records = enumerate(_records(file, delimiter), 1)
+        self._record_lines: dict[int, int] = {}
+        self._row_lines: list[int] = []
+        self._header_seen = False
+
+    def of_record(self, number: int) -> int:
+        """Return the line on which a record begins."""
+        while number not in self._record_lines and self._step():
+            pass
+        return self._record_lines.get(number, number)
+
+    def of_row(self, number: int) -> int:
+        """Return the line on which a row begins."""
+        if self._simple:
+            return number + 1
+        while number > len(self._row_lines) and self._step():
+            pass
+        return self._row_lines[number - 1] if number <= len(self._row_lines) else number + 1
+
+    def _step(self) -> bool:
+        number, (line, record) = next(self._records, (0, (0, [])))
+        if not number:
+            return False
+        if number in self._refused:
+            self._record_lines[number] = line
+        elif record and self._header_seen:
+            self._row_lines.append(line)
+        self._header_seen = self._header_seen or bool(record)
+        return True

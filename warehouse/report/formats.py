@@ -9,7 +9,8 @@ import csv
 import datetime as dt
 import io
 import json
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from warehouse.errors import UsageError, listing, nearest
 
 FORMATS = ("table", "json", "jsonl", "csv", "tsv", "markdown", "latex", "parquet")
 _FOR_PEOPLE = {"table": "simple", "markdown": "github", "latex": "latex_booktabs"}
-_NUMERIC = ("INT", "DOUBLE", "FLOAT", "DECIMAL")
+_NUMERIC = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DOUBLE|FLOAT|DECIMAL.*")
 Row = Sequence[Any]
 
 
@@ -37,8 +38,12 @@ def text(
     *,
     places: int = 4,
     titles: Mapping[str, str] | None = None,
+    counts: Collection[str] = (),
 ) -> str:
-    """Write a relation as text; `titles` renames columns in the tables for people.
+    """Write a relation as text.
+
+    `titles` renames columns in the tables for people; `counts` names metrics whose values are whole
+    numbers, whether a metric is a column or is named in the column `metric`.
 
     >>> print(text(duckdb.sql("select 'bm25' as run, 0.5 as AP"), "csv"), end="")
     run,AP
@@ -47,9 +52,10 @@ def text(
     columns = list(relation.columns)
     rows = relation.fetchall()
     if format in _FOR_PEOPLE:
-        numeric = [str(kind).upper().startswith(_NUMERIC) for kind in relation.types]
+        numeric = [_NUMERIC.fullmatch(str(kind).upper()) is not None for kind in relation.types]
         heads = [(titles or {}).get(column, column) for column in columns]
-        return _for_people(heads, rows, numeric, format, places)
+        whole = _whole(columns, rows, counts)
+        return _for_people(heads, whole, numeric, format, places)
     writers: dict[str, Callable[[list[str], Sequence[Row]], str]] = {
         "csv": lambda c, r: _separated(c, r, ","),
         "tsv": lambda c, r: _separated(c, r, "\t"),
@@ -57,6 +63,19 @@ def text(
         "jsonl": _json_lines,
     }
     return writers[format](columns, rows)
+
+
+def _whole(columns: Sequence[str], rows: Sequence[Row], counts: Collection[str]) -> Sequence[Row]:
+    """Return the rows with the values of counting metrics as whole numbers."""
+    if not counts:
+        return rows
+    named = columns.index("metric") if "metric" in columns else None
+
+    def cell(row: Row, column: str, value: Any) -> Any:
+        of = row[named] if named is not None and column == "value" else column
+        return int(value) if of in counts and isinstance(value, float) else value
+
+    return [[cell(row, c, v) for c, v in zip(columns, row, strict=True)] for row in rows]
 
 
 def write_parquet(relation: duckdb.DuckDBPyRelation, path: Path) -> None:
@@ -88,8 +107,6 @@ def _cell(value: object, places: int) -> str:
         return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.{places}f}"
-    if isinstance(value, int):
-        return f"{value:,}" if abs(value) >= 10_000 else str(value)
     if isinstance(value, dt.datetime):
         return value.astimezone(dt.UTC).strftime("%Y-%m-%d %H:%M")
     return str(value)
@@ -119,9 +136,7 @@ def _separated(columns: Sequence[str], rows: Sequence[Row], delimiter: str) -> s
 
 def _json_rows(columns: Sequence[str], rows: Sequence[Row]) -> list[str]:
     return [
-        json.dumps(
-            {c: _plain(v) for c, v in zip(columns, row, strict=True)}, ensure_ascii=False
-        )
+        json.dumps({c: _plain(v) for c, v in zip(columns, row, strict=True)}, ensure_ascii=False)
         for row in rows
     ]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from warehouse.metrics import Defaults, Requested, TrecName, trec_name
+from warehouse.catalogue import TrecName
+from warehouse.metrics import Defaults, Requested, trec_name
 
 
 def text(
@@ -45,5 +46,3 @@ def _number(value: float | None, name: TrecName | None, places: int) -> str:
     if value is None:
         return "nan"
     return str(int(value)) if name is not None and name.integer else f"{value:6.{places}f}"
-
-

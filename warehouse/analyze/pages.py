@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 import duckdb
 
-from warehouse import database, metrics as notation, protocols as rules
+from warehouse import database
+from warehouse import metrics as notation
+from warehouse import protocols as rules
 from warehouse.analyze.board import keep
+from warehouse.catalogue import Definition, catalogue
 from warehouse.evaluate.plan import plan
-from warehouse.metrics import Definition
 from warehouse.quoting import ident, literal
 
 
@@ -23,7 +25,7 @@ def metrics() -> duckdb.DuckDBPyRelation:
     """Return every metric: `metric, better, parameters, summary`."""
     rows = [
         (_usage(found), found.direction, _parameters(found), found.summary)
-        for found in notation.catalogue().values()
+        for found in catalogue().values()
     ]
     return _relation(("metric", "better", "parameters", "summary"), rows)
 
@@ -46,7 +48,9 @@ def describe(name: str, protocol: str) -> str:
     found = notation.definition(name)
     chosen = rules.get(protocol)
     at = found.parameter(found.at)
-    example = f"{found.name}@{10 if at and at.type == 'integer' else 0.5}" if at and at.required else name
+    example = (
+        f"{found.name}@{10 if at and at.type == 'integer' else 0.5}" if at and at.required else name
+    )
     metric = notation.parse_one(example, defaults=chosen.defaults()).metric
     undefined = "null" if found.undefined is None else f"{found.undefined:g}"
     lines = [
@@ -69,7 +73,9 @@ def describe(name: str, protocol: str) -> str:
     if found.parameters:
         lines += ["", "parameters"]
     for p in found.parameters:
-        default = "required" if p.required else f"default {'none' if p.default is None else p.default}"
+        default = (
+            "required" if p.required else f"default {'none' if p.default is None else p.default}"
+        )
         symbol = "@" if p.name == found.at else ""
         choices = f"; one of {', '.join(p.choices)}" if p.choices else ""
         lines.append(f"  {symbol}{p.name} ({p.type}, {default}{choices}): {p.summary}")

@@ -1,0 +1,123 @@
+"""Where the shared cases lie, and readers of their golden files.
+
+The folder holds real data with the values that established tools compute for them; it stands beside
+the checkout and is no part of the repository. Without it the tests that need it are skipped.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+CASES = Path(__file__).resolve().parents[2] / "shared" / "cases"
+needs_cases = pytest.mark.skipif(
+    not CASES.is_dir(),
+    reason="the folder shared/cases with the real data is not beside this checkout",
+)
+EDGES = "edge_basic"
+
+# Of one run: (measure, query_id) and the value as the tool printed it.
+Golden = dict[tuple[str, str], str]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A folder of data with one qrels file, its runs, and the golden files of the tools."""
+
+    name: str
+    folder: Path
+    qrels: Path
+    infix: str = ""
+
+    @property
+    def runs(self) -> dict[str, Path]:
+        return {
+            path.name.removesuffix(".gz").removesuffix(".run"): path
+            for path in sorted((self.folder / "runs").iterdir())
+        }
+
+    @property
+    def qrels_name(self) -> str:
+        return self.qrels.name.removesuffix(".gz").removesuffix(".txt")
+
+    def golden(self, tool: str, opts: str) -> dict[str, Golden] | None:
+        """Read `golden/<tool>[.<qrels>].<opts>.tsv[.gz]` by run; None where there is no such file."""
+        return _golden(self.folder / "golden" / f"{tool}{self.infix}.{opts}.tsv")
+
+    def refused(self, tool: str, version: str, opts: str, run: str) -> str | None:
+        """Say why the tool gave no value for a run; None where it gave them all or in part."""
+        for row in _rows(self.folder / "golden" / "status.tsv"):
+            key = (row["tool"], row["version"], row["qrels"], row["opts"], row["run"])
+            if key == (tool, version, self.qrels_name, opts, run):
+                return row["message"] or row["status"] if row["status"] == "error" else None
+        return "not run"
+
+
+@cache
+def _golden(path: Path) -> dict[str, Golden] | None:
+    if found(path) is None:
+        return None
+    runs: dict[str, Golden] = {}
+    with opened(path) as lines:
+        next(lines)
+        for line in lines:
+            run, measure, query_id, value = line.rstrip("\n").split("\t")
+            runs.setdefault(run, {})[measure, query_id] = value
+    return runs
+
+
+def found(path: Path) -> Path | None:
+    """Return the file itself or its gzipped twin, whichever is there."""
+    packed = path.with_name(path.name + ".gz")
+    return path if path.exists() else packed if packed.exists() else None
+
+
+def opened(path: Path):
+    """Open a text file, gzipped or not."""
+    there = found(path)
+    if there is None:
+        raise FileNotFoundError(path)
+    if there.suffix == ".gz":
+        return gzip.open(there, "rt", encoding="utf-8", newline="")
+    return there.open(encoding="utf-8", newline="")
+
+
+@cache
+def _rows(path: Path) -> tuple[dict[str, str], ...]:
+    with opened(path) as lines:
+        return tuple(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+def aggregate(case: Case) -> tuple[dict[str, str], ...]:
+    """Return the rows of `golden/aggregate.tsv[.gz]`: every mean of every tool and option."""
+    return _rows(case.folder / "golden" / "aggregate.tsv")
+
+
+def cases() -> Iterator[Case]:
+    """Return every case that has a qrels file, runs and golden files."""
+    if not CASES.is_dir():
+        return
+    for name in ("dl19_passage", "robust03", "mptp2078", "bibtex"):
+        folder = CASES / name
+        qrels = found(folder / "qrels.txt")
+        assert qrels is not None, f"{folder}: no qrels"
+        yield Case(name, folder, qrels)
+    folder = CASES / "ml_latest_small"
+    for stem in ("qrels", "qrels.binary"):
+        qrels = found(folder / f"{stem}.txt")
+        assert qrels is not None, f"{folder}: no {stem}"
+        yield Case(f"ml_latest_small.{stem}", folder, qrels, f".{stem}")
+    for folder in sorted((CASES / EDGES).iterdir()):
+        if folder.is_dir():
+            yield Case(f"{EDGES}/{folder.name}", folder, folder / "qrels.txt")
+
+
+def case(name: str) -> Case:
+    """Return one case by its name."""
+    return next(c for c in cases() if c.name == name)

@@ -1,0 +1,187 @@
+"""Where bytes come from: plain and compressed files, standard input; and what is no file at all."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import os
+import tempfile
+import threading
+from pathlib import Path
+
+import duckdb
+import pytest
+import zstandard
+
+from warehouse import readers
+from warehouse.errors import InputError, UsageError
+from warehouse.readers import files, lines
+
+RUN = b"".join(b"q%d Q0 d%d 1 %d t\n" % (n % 50, n, n * 31 % 1009) for n in range(60_000))
+SHA = hashlib.sha256(RUN).hexdigest()
+
+
+@pytest.fixture
+def con():
+    with duckdb.connect() as connection:
+        yield connection
+
+
+@pytest.fixture
+def scratch(tmp_path, monkeypatch):
+    """Give the folder of temporary files, which must be empty again afterwards."""
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    yield folder
+    assert list(folder.iterdir()) == []
+
+
+def packed(name: str) -> bytes:
+    frames = zstandard.ZstdCompressor().compress
+    return {
+        "plain": RUN,
+        "gzip": gzip.compress(RUN),
+        "gzip, two members": gzip.compress(RUN[:70_000]) + gzip.compress(RUN[70_000:]),
+        "zstd": frames(RUN),
+        "zstd, two frames": frames(RUN[:70_000]) + frames(RUN[70_000:]),
+    }[name]
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("name", ["plain", "gzip", "gzip, two members", "zstd", "zstd, two frames"])
+@pytest.mark.parametrize("suffix", ["", ".gz", ".zst"])
+def test_compression_is_known_by_content(con, tmp_path, scratch, name, suffix):
+    path = tmp_path / f"a.run{suffix}"
+    path.write_bytes(packed(name))
+    result = readers.stage(con, path, "run")
+    assert (result.rows, result.source_sha256, result.source) == (60_000, SHA, str(path))
+    assert con.execute("select * from staged where doc_id = 'd59999'").fetchall() == [
+        ("q49", "d59999", float(59_999 * 31 % 1009))
+    ]
+
+
+@pytest.mark.core
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("gzip", "the gzip stream ends early: the file is truncated"),
+        ("zstd", "the zstd stream ends early: the file is truncated"),
+        ("zstd, two frames", "the zstd stream ends early: the file is truncated"),
+    ],
+)
+def test_truncated(con, tmp_path, scratch, name, words):
+    path = tmp_path / "a.run"
+    whole = packed(name)
+    for length in (len(whole) - 1, len(whole) - 9, len(whole) // 2, 5):
+        path.write_bytes(whole[:length])
+        with pytest.raises(InputError) as caught:
+            readers.stage(con, path, "run")
+        assert str(caught.value) == f"{path}: {words}"
+
+
+@pytest.mark.parametrize(("name", "word"), [("gzip", "gzip"), ("zstd", "zstd")])
+def test_damaged(con, tmp_path, scratch, name, word):
+    path = tmp_path / "a.run"
+    content = bytearray(packed(name))
+    content[len(content) // 2 : len(content) // 2 + 200] = b"\xff" * 200
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=word):
+        readers.stage(con, path, "run")
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("name", ["plain", "gzip", "zstd"])
+def test_standard_input(con, scratch, monkeypatch, name):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(packed(name))))
+    result = readers.stage(con, "-", "run")
+    assert (result.source, result.rows, result.source_sha256) == ("<stdin>", 60_000, SHA)
+
+
+def test_standard_input_that_is_empty(con, scratch, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"")))
+    with pytest.raises(InputError, match="<stdin>: is empty"):
+        readers.stage(con, "-", "run")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes on this system")
+def test_named_pipe(con, tmp_path, scratch):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    writer = threading.Thread(target=path.write_bytes, args=(packed("gzip"),))
+    writer.start()
+    result = readers.stage(con, path, "run")
+    writer.join()
+    assert (result.rows, result.source_sha256) == (60_000, SHA)
+
+
+@pytest.mark.core
+def test_missing_file(con, tmp_path):
+    (tmp_path / "bm25.run").write_bytes(RUN)
+    with pytest.raises(InputError, match=r"bm52\.run: no such file; did you mean bm25\.run\?"):
+        readers.stage(con, tmp_path / "bm52.run", "run")
+    with pytest.raises(InputError, match="no such file"):
+        readers.stage(con, tmp_path / "no" / "folder" / "a.run", "run")
+
+
+@pytest.mark.core
+def test_directory(con, tmp_path):
+    with pytest.raises(InputError, match="is a directory"):
+        readers.stage(con, tmp_path, "run")
+
+
+@pytest.mark.parametrize("name", ["trcc", "CSW", "yaml"])
+def test_unknown_format(con, tmp_path, name):
+    path = tmp_path / "a"
+    path.write_bytes(RUN)
+    with pytest.raises(UsageError, match="Known: trec, csv, tsv, jsonl, parquet, ranx"):
+        readers.stage(con, path, "run", format=name)
+
+
+def test_the_look_at_a_file_over_the_edge_of_blocks(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "BLOCK", 4)
+    cases = {
+        # bytes: lines, Windows ends, comment, UTF-8
+        b"abc\r\ndefg\r\n": (2, True, False, True),
+        b"abc\r\nd\ng\r\n": (3, False, False, True),
+        b"abc\n#def": (2, False, True, True),
+        b"abcd#ef\n": (1, False, False, True),
+        "abcé\n日本\n".encode(): (2, False, False, True),
+        b"abc\xc3": (1, False, False, False),
+        b"abc\xc3\nd": (2, False, False, False),
+    }
+    for content, expected in cases.items():
+        path = tmp_path / "a"
+        path.write_bytes(content)
+        with files.open_file(path) as file:
+            found = (file.lines, file.windows_ends, file.has_comment, file.is_utf8)
+            assert found == expected, content
+            assert file.sha256 == hashlib.sha256(content).hexdigest()
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 64])
+def test_line_numbers_over_the_edge_of_blocks(tmp_path, monkeypatch, size):
+    monkeypatch.setattr(lines, "BLOCK", size)
+    path = tmp_path / "a"
+    path.write_bytes(b"\xef\xbb\xbfone  two\t\r\n\n \xff\xff\nfour\x00\n five")
+    bad = lines.BadLines(10)
+    with files.open_file(path) as file:
+        found = {
+            block.first + n: text
+            for block in lines.blocks(file, bad, single_blanks=True)
+            for n, text in enumerate(block.text.removesuffix("\n").split("\n"))
+        }
+    assert {line: text for line, text in found.items() if text} == {1: "one two", 5: "five"}
+    assert bad.problems == [(3, "not UTF-8"), (4, "holds a NUL byte")]
+
+
+def test_a_line_without_end(con, tmp_path, monkeypatch):
+    monkeypatch.setattr(lines, "BLOCK", 100)
+    monkeypatch.setattr(lines, "LONGEST_LINE", 1_000)
+    path: Path = tmp_path / "a.run"
+    path.write_bytes(b"q Q0 d 1 1 t\n" + b"x" * 5_000)
+    with pytest.raises(InputError) as caught:
+        readers.stage(con, path, "run")
+    assert caught.value.problems[0][0] is not None
+    assert "not a text of lines" in str(caught.value)

@@ -1,0 +1,167 @@
+"""Objects in memory: dicts, data frames, Arrow tables, relations."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import duckdb
+import pytest
+
+from warehouse import readers
+from warehouse.errors import InputError, UsageError
+
+
+@pytest.fixture
+def con():
+    with duckdb.connect() as connection:
+        yield connection
+
+
+def rows(con):
+    return con.execute("from staged").fetchall()
+
+
+@pytest.mark.core
+def test_dict(con):
+    result = readers.stage(con, {"q2": {"b": 1, "a": 2.5}, 7: {3: -1}}, "run")
+    assert (result.source, result.format, result.rows) == ("<dict>", "dict", 3)
+    assert (result.source_sha256, result.ranked_by) == (None, "score")
+    assert rows(con) == [("q2", "b", 1.0), ("q2", "a", 2.5), ("7", "3", -1.0)]
+
+
+@pytest.mark.core
+def test_dict_keeps_the_last_bit(con):
+    scores = {"a": 0.1 + 0.2, "b": 1 / 3, "c": 5e-324, "d": 1.7976931348623157e308}
+    readers.stage(con, {"q": scores}, "run")
+    assert dict(row[1:] for row in rows(con)) == scores
+
+
+@pytest.mark.core
+def test_dict_with_numpy(con):
+    np = pytest.importorskip("numpy")
+    given = {np.int64(5): {np.str_("a"): np.float32(0.5), np.int32(2): np.int8(3)}}
+    readers.stage(con, given, "run")
+    assert rows(con) == [("5", "a", 0.5), ("5", "2", 3.0)]
+    readers.stage(con, {"q": {"a": np.int64(2), "b": np.float64(1.0)}}, "qrels")
+    assert rows(con) == [("q", "a", 2, "0"), ("q", "b", 1, "0")]
+
+
+@pytest.mark.core
+@pytest.mark.parametrize(
+    ("given", "kind", "reason"),
+    [
+        ({"q": {"a": float("nan")}}, "run", "score 'NaN' is not a finite number"),
+        ({"q": {"a": float("inf")}}, "run", "score 'Infinity' is not a finite number"),
+        ({"q": {"a": None}}, "run", "the score is missing"),
+        ({"q": {"a": 1.5}}, "qrels", "relevance '1.5' is not an integer"),
+        ({"q": {"": 1}}, "qrels", "the document id is empty"),
+        ({"q": 3}, "run", "not an object of documents"),
+        ({1: {"a": 1}, "1": {"a": 1}}, "run", "is there twice"),
+    ],
+)
+def test_dict_problems(con, given, kind, reason):
+    with pytest.raises(InputError) as caught:
+        readers.stage(con, given, kind)
+    assert reason in str(caught.value)
+    assert str(caught.value).startswith("<dict>: 1 problem")
+
+
+@pytest.mark.parametrize("given", [{}, {"q": {}}])
+def test_empty_dict(con, given):
+    with pytest.raises(InputError, match="<dict>: is empty"):
+        readers.stage(con, given, "run")
+
+
+FRAME = {"query_id": ["q1", "q1", "q2"], "doc_id": [10, 9, 10], "score": [0.5, 0.25, 1.0]}
+FRAME_ROWS = [("q1", "10", 0.5), ("q1", "9", 0.25), ("q2", "10", 1.0)]
+
+
+def make(library: str, data: dict[str, list[object]], con=None):
+    if library == "pandas":
+        return pytest.importorskip("pandas").DataFrame(data)
+    if library == "polars":
+        return pytest.importorskip("polars").DataFrame(data)
+    if library == "lazy polars":
+        return pytest.importorskip("polars").LazyFrame(data)
+    if library == "pyarrow":
+        return pytest.importorskip("pyarrow").table(data)
+    other = con or duckdb.connect()
+    other.register("given", pytest.importorskip("pyarrow").table(data))
+    return other.table("given")
+
+
+LIBRARIES = ["pandas", "polars", "lazy polars", "pyarrow", "relation"]
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_tables(con, library):
+    result = readers.stage(con, make(library, FRAME), "run")
+    assert rows(con) == FRAME_ROWS
+    assert (result.format, result.rows, result.source_sha256) == ("table", 3, None)
+    assert (result.source[0], result.source[-1], result.ranked_by) == ("<", ">", "score")
+
+
+@pytest.mark.core
+def test_relation_of_the_same_connection(con):
+    readers.stage(con, make("relation", FRAME, con), "run")
+    assert rows(con) == FRAME_ROWS
+    readers.stage(con, con.sql("select 'q' as query_id, 'd' as doc_id, 2 as relevance"), "qrels")
+    assert rows(con) == [("q", "d", 2, "0")]
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_tables_with_columns_and_problems(con, library):
+    data = {"user": [1.0, 2.0], "item": ["a", "b"], "r": [1.0, 2.5]}
+    columns = {"query_id": "user", "doc_id": "item", "relevance": "r"}
+    with pytest.raises(InputError) as caught:
+        readers.stage(con, make(library, data), "qrels", columns=columns)
+    assert caught.value.problems == ((None, "row 2: relevance '2.5' is not an integer"),)
+    data["r"] = [1.0, 2.0]
+    readers.stage(con, make(library, data), "qrels", columns=columns)
+    assert rows(con) == [("1", "a", 1, "0"), ("2", "b", 2, "0")]
+    with pytest.raises(InputError, match="missing columns query_id, doc_id, relevance"):
+        readers.stage(con, make(library, data), "qrels")
+    with pytest.raises(InputError, match="missing columns query_id, doc_id, score"):
+        readers.stage(con, make(library, data), "run")
+
+
+@pytest.mark.core
+def test_pandas_kinds_of_columns(con):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(
+        {
+            "query_id": pd.Categorical(["x", "y"]),
+            "doc_id": [1.0, None],
+            "rank": [1, 2],
+        },
+        index=[5, 5],
+    )
+    with pytest.raises(InputError) as caught:
+        readers.stage(con, frame, "run")
+    assert caught.value.problems == ((None, "row 2: the document id is empty"),)
+    result = readers.stage(con, frame.assign(doc_id=["é", "'; drop table staged; --"]), "run")
+    assert result.ranked_by == "rank"
+    assert rows(con) == [("x", "é", 1.0), ("y", "'; drop table staged; --", 2.0)]
+    assert con.execute("select count(*) from duckdb_views() where not internal").fetchall() == [
+        (0,)
+    ]
+
+
+@pytest.mark.parametrize("given", [3, None, [("q", "d", 1)], object()])
+def test_other_objects(con, given):
+    with pytest.raises(UsageError, match="cannot read"):
+        readers.stage(con, given, "run")
+
+
+def test_no_library_is_imported_for_files(tmp_path):
+    path = tmp_path / "a.run"
+    path.write_text("q Q0 d 1 1 t\n")
+    code = (
+        "import sys, duckdb; from warehouse import readers; "
+        f"readers.stage(duckdb.connect(), {str(path)!r}, 'run'); "
+        "sys.exit(any(name in sys.modules for name in ('pandas', 'polars', 'pyarrow')))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

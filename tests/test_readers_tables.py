@@ -1,0 +1,346 @@
+"""CSV, TSV, JSON Lines, Parquet and ranx files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from warehouse import readers
+from warehouse.errors import InputError, UsageError
+
+CASES = Path(__file__).resolve().parents[2] / "shared" / "cases"
+needs_cases = pytest.mark.skipif(not CASES.is_dir(), reason="the folder of shared cases is absent")
+
+
+@pytest.fixture
+def con():
+    with duckdb.connect() as connection:
+        yield connection
+
+
+@pytest.fixture
+def put(tmp_path):
+    def write(content: str | bytes, name: str) -> Path:
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def parquet(tmp_path):
+    def write(query: str, name: str = "a.parquet") -> Path:
+        with duckdb.connect() as other:
+            other.execute(f"copy ({query}) to '{tmp_path / name}' (format parquet)").fetchall()
+        return tmp_path / name
+
+    return write
+
+
+def rows(con):
+    return con.execute("from staged").fetchall()
+
+
+def refused(con, source, kind, **options) -> InputError:
+    with pytest.raises(InputError) as caught:
+        readers.stage(con, source, kind, **options)
+    assert caught.value.message.startswith(str(source))
+    left = con.execute("select table_name from duckdb_tables() where table_name like 'staged%'")
+    assert left.fetchall() == []
+    return caught.value
+
+
+@pytest.mark.core
+@pytest.mark.parametrize(("delimiter", "name"), [(",", "csv"), ("\t", "tsv")])
+@pytest.mark.parametrize("extension", ["own", ".txt"])
+def test_delimited_run(con, put, delimiter, name, extension):
+    text = "\n".join(
+        delimiter.join(cells)
+        for cells in [
+            ("extra", "doc_id", "query_id", "score"),
+            ("x", '"d,1"', "q1", "0.5"),
+            ("", '"d ""2"""', "01", "1e-3"),
+            ("y", '"d\n3"', "1.0", "-3"),
+        ]
+    )
+    path = put(text, "a" + (f".{name}" if extension == "own" else extension))
+    result = readers.stage(con, path, "run")
+    assert (result.format, result.rows, result.ranked_by, result.tag) == (name, 3, "score", None)
+    assert rows(con) == [("q1", "d,1", 0.5), ("01", 'd "2"', 0.001), ("1.0", "d\n3", -3.0)]
+
+
+@pytest.mark.core
+def test_csv_qrels(con, put):
+    text = "\ufeffquery_id,doc_id,relevance,iteration\r\nq,a,2,Q0\r\nq,b,-1,7\r\n"
+    result = readers.stage(con, put(text, "a.csv"), "qrels")
+    assert (result.format, result.ranked_by) == ("csv", None)
+    assert rows(con) == [("q", "a", 2, "Q0"), ("q", "b", -1, "7")]
+    readers.stage(con, put("query_id,doc_id,relevance\nq,a,2\n", "a.csv"), "qrels")
+    assert rows(con) == [("q", "a", 2, "0")]
+
+
+@pytest.mark.core
+def test_a_run_by_rank(con, put):
+    result = readers.stage(con, put("query_id,doc_id,rank\nq,a,1\nq,b,2\n", "a.csv"), "run")
+    assert (result.ranked_by, result.warnings) == ("rank", ())
+    assert rows(con) == [("q", "a", 1.0), ("q", "b", 2.0)]
+
+
+def test_ranks_beside_scores(con, put):
+    text = "query_id,doc_id,rank,score\nq,a,1,1\nq,b,2,2\nr,a,1,2\nr,b,2,1\n"
+    result = readers.stage(con, put(text, "a.csv"), "run")
+    assert result.ranked_by == "score"
+    assert result.warnings[0].startswith("scores contradict the rank column in 1 of 2 queries")
+    assert rows(con)[0] == ("q", "a", 1.0)
+
+
+@pytest.mark.core
+def test_csv_problems_have_their_lines(con, put):
+    text = (
+        "query_id,doc_id,score\n"
+        "q,a,1\n"
+        "\n"
+        'q,"b\nb",x\n'  # lines 4 and 5
+        "q,,1\n"  # 6
+        "q,c\n"  # 7
+        "q,d,1,2\n"  # 8
+        "q,a,nan\n"  # 9
+    )
+    assert refused(con, put(text, "a.csv"), "run").problems == (
+        (4, "score 'x' is not a number"),
+        (6, "the document id is empty"),
+        (7, "expected 3 fields, found 2"),
+        (8, "expected 3 fields, found 4"),
+        (9, "document 'a' is there twice for query 'q', first on line 2"),
+        (9, "score 'nan' is not a finite number"),
+    )
+
+
+def test_csv_with_a_quote_that_does_not_end(con, put):
+    error = refused(con, put('query_id,doc_id,score\nq,"a,1\nq,b,2\n', "a.csv"), "run")
+    assert error.problems[0] == (
+        2,
+        "a quoted field does not end or goes on after its closing quote",
+    )
+
+
+def test_csv_that_is_not_text(con, put):
+    error = refused(con, put(b"query_id,doc_id,score\nq,a,1\nq,\xe9,1\nq,\x00,1\n", "a.csv"), "run")
+    assert error.problems == ((3, "not UTF-8"), (4, "holds a NUL byte"))
+
+
+@pytest.mark.parametrize("text", ["query_id,doc_id,score\n", "query_id,doc_id,score", "\n"])
+def test_csv_without_rows(con, put, text):
+    assert "is empty" in str(refused(con, put(text, "a.csv"), "run", format="csv"))
+
+
+@pytest.mark.core
+def test_columns_are_renamed(con, put):
+    path = put("user,item,rating,doc_id\n1,m1,4,z\n2,m2,3,z\n", "a.csv")
+    columns = {"query_id": "user", "doc_id": "item", "relevance": "rating"}
+    readers.stage(con, path, "qrels", columns=columns)
+    assert rows(con) == [("1", "m1", 4, "0"), ("2", "m2", 3, "0")]
+
+
+@pytest.mark.core
+def test_columns_that_are_missing(con, put):
+    path = put("userId,movieId,rating\n1,2,3\n", "a.csv")
+    message = str(refused(con, path, "qrels"))
+    assert "missing columns query_id, doc_id, relevance" in message
+    assert "userId, movieId, rating" in message
+    assert "--column query_id=" in message
+    message = str(refused(con, path, "qrels", columns={"query_id": "userid"}))
+    assert "there is no column 'userid'" in message
+    assert "did you mean userId?" in message
+    with pytest.raises(UsageError, match="no column 'qid'; did you mean query_id"):
+        readers.stage(con, path, "qrels", columns={"qid": "userId"})
+    with pytest.raises(UsageError, match="a run has no column 'relevance'"):
+        readers.stage(con, path, "run", columns={"relevance": "rating"})
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.parquet"])
+def test_the_other_kind(con, put, parquet, name):
+    def source(value: str) -> Path:
+        if name == "a.parquet":
+            return parquet(f"select 'q' as query_id, 'd' as doc_id, 1 as {value}")
+        if name == "a.jsonl":
+            return put(json.dumps({"query_id": "q", "doc_id": "d", value: 1}), name)
+        return put(f"query_id,doc_id,{value}\nq,d,1\n", name)
+
+    assert "this looks like qrels" in str(refused(con, source("relevance"), "run"))
+    assert "use 'warehouse ingest qrels'" in str(refused(con, source("relevance"), "run"))
+    assert "this looks like a run" in str(refused(con, source("score"), "qrels"))
+
+
+def test_a_column_that_is_there_twice(con, put):
+    path = put("query_id,doc_id,score,score\nq,d,1,2\n", "a.csv")
+    assert "'score' is there twice" in str(refused(con, path, "run"))
+
+
+@pytest.mark.core
+def test_json_lines(con, put):
+    text = (
+        '{"query_id": 1, "doc_id": "a", "score": 0.5, "more": [1]}\n\n'
+        '{"doc_id": 2.0, "query_id": "é", "score": "1e1"}\r\n'
+        '{"query_id": 12345678901234567890, "doc_id": "x y", "score": -3}'
+    )
+    for name in ("a.jsonl", "a.txt"):
+        result = readers.stage(con, put(text, name), "run")
+        assert (result.format, result.rows, result.ranked_by) == ("jsonl", 3, "score")
+        assert rows(con) == [
+            ("1", "a", 0.5),
+            ("é", "2", 10.0),
+            ("12345678901234567890", "x y", -3.0),
+        ]
+
+
+@pytest.mark.core
+def test_json_lines_qrels(con, put):
+    text = '{"u.x": "q", "d/x": "a", "r": 1.0}\n{"u.x": "q", "d/x": "b", "r": true}\n'
+    columns = {"query_id": "u.x", "doc_id": "d/x", "relevance": "r"}
+    error = refused(con, put(text, "a.jsonl"), "qrels", columns=columns)
+    assert error.problems == ((2, "relevance 'true' is not an integer"),)
+    readers.stage(con, put(text.replace("true", "-2"), "a.jsonl"), "qrels", columns=columns)
+    assert rows(con) == [("q", "a", 1, "0"), ("q", "b", -2, "0")]
+
+
+@pytest.mark.core
+def test_json_lines_problems(con, put):
+    good = '{"query_id": "q", "doc_id": "a", "score": 1}'
+    text = "\n".join(
+        [
+            good,
+            "",
+            "{oops",
+            '{"query_id": "q", "score": 1}',
+            '{"query_id": [1], "doc_id": "b", "score": 1}',
+            '{"query_id": "q", "doc_id": "c", "score": null}',
+            '{"query_id": "q", "doc_id": "d", "score": NaN}',
+            "[1, 2]",
+            good,
+        ]
+    )
+    assert refused(con, put(text, "a.jsonl"), "run").problems == (
+        (3, "not JSON"),
+        (4, "the document id is empty"),
+        (5, "the query id is empty"),
+        (6, "the score is missing"),
+        (7, "score 'NaN' is not a finite number"),
+        (8, "not a JSON object"),
+        (9, "document 'a' is there twice for query 'q', first on line 1"),
+    )
+
+
+@pytest.mark.core
+def test_parquet(con, parquet):
+    path = parquet(
+        "select 7 as query_id, 3.0::double as doc_id, 0.5::float as score, 1 as rank "
+        "union all select 8, 4, 0.25, 2"
+    )
+    result = readers.stage(con, path, "run")
+    assert (result.format, result.rows, result.ranked_by) == ("parquet", 2, "score")
+    assert result.source_sha256 is not None
+    assert rows(con) == [("7", "3", 0.5), ("8", "4", 0.25)]
+
+
+@pytest.mark.core
+@pytest.mark.parametrize(
+    ("value", "outcome"),
+    [
+        ("1.0::double", 1),
+        ("2::tinyint", 2),
+        ("3.0::decimal(4, 1)", 3),
+        ("true", 1),
+        ("'-4'", -4),
+        ("1.7::double", "relevance '1.7' is not an integer"),
+        ("1.5::decimal(4, 1)", "relevance '1.5' is not an integer"),
+        ("'1.0'", "relevance '1.0' is not an integer"),
+        ("3000000000::bigint", "relevance '3000000000' does not fit into 32 bits"),
+        ("null::integer", "the relevance is missing"),
+        ("'nan'::double", "relevance 'nan' is not an integer"),
+    ],
+)
+def test_typed_grades(con, parquet, value, outcome):
+    path = parquet(f"select 'q' as query_id, 'd' as doc_id, {value} as relevance")
+    if isinstance(outcome, int):
+        readers.stage(con, path, "qrels")
+        assert rows(con) == [("q", "d", outcome, "0")]
+    else:
+        assert refused(con, path, "qrels").problems == ((None, f"row 1: {outcome}"),)
+
+
+@pytest.mark.core
+def test_parquet_problems_name_the_row(con, parquet):
+    path = parquet(
+        "from (values ('q', 'a', 1.5::double), ('q', 'b', 'inf'), ('q', null, 2), "
+        "('q', 'a', null)) as t(query_id, doc_id, score)"
+    )
+    assert refused(con, path, "run").problems == (
+        (None, "row 2: score 'inf' is not a finite number"),
+        (None, "row 3: the document id is empty"),
+        (None, "row 4: document 'a' is there twice for query 'q', first in row 1"),
+        (None, "row 4: the score is missing"),
+    )
+
+
+def test_parquet_that_is_none(con, put):
+    assert "cannot be read" in str(refused(con, put(b"PAR1 and nothing else", "a"), "run"))
+    assert "cannot be read" in str(refused(con, put(b"some text", "a.parquet"), "run"))
+
+
+@pytest.mark.core
+def test_ranx(con, put):
+    text = '{"q2": {"b": 1, "a": 2.5}, "q1": {"": 3, "é\\n": -1e-2}, "none": {}}'
+    error = refused(con, put(text, "a.json"), "run")
+    assert error.problems == ((None, "query 'q1': the document id is empty"),)
+    text = text.replace('""', '"c.d"')
+    for name in ("a.json", "b.txt"):
+        result = readers.stage(con, put(text, name), "run")
+        assert (result.format, result.rows, result.ranked_by) == ("ranx", 4, "score")
+        assert rows(con) == [
+            ("q2", "b", 1.0),
+            ("q2", "a", 2.5),
+            ("q1", "c.d", 3.0),
+            ("q1", "é\n", -0.01),
+        ]
+    readers.stage(con, put('{"q": {"a": 1.0, "b": -2}}', "a.json"), "qrels", format="json")
+    assert rows(con) == [("q", "a", 1, "0"), ("q", "b", -2, "0")]
+
+
+@pytest.mark.core
+def test_ranx_problems(con, put):
+    text = '{"q": {"a": 1, "b": NaN, "a": 2, "c": {"x": 1}, "d": "x"}, "r": 3, "s": [1]}'
+    assert refused(con, put(text, "a.json"), "run", format="ranx").problems == (
+        (None, "query 'q', document 'b': score 'NaN' is not a finite number"),
+        (None, "document 'a' is there twice for query 'q'"),
+        (None, "query 'q', document 'c': the score is missing"),
+        (None, "query 'q', document 'd': score 'x' is not a number"),
+        (None, "query 'r': not an object of documents"),
+        (None, "query 's': not an object of documents"),
+    )
+
+
+@pytest.mark.parametrize("text", ["{", '{"q": {"a": 1}', "[1]", "3", '"x"'])
+def test_not_ranx(con, put, text):
+    assert "not a JSON object" in str(refused(con, put(text, "a.json"), "run", format="ranx"))
+
+
+def test_a_query_named_twice_in_ranx_is_one_query(con, put):
+    readers.stage(con, put('{"q": {"a": 1}, "r": {"a": 1}, "q": {"b": 2}}', "a"), "run")
+    assert rows(con) == [("q", "a", 1.0), ("r", "a", 1.0), ("q", "b", 2.0)]
+
+
+@needs_cases
+def test_shared_ratings_are_decimal(con):
+    path = CASES / "ml_latest_small" / "test.csv.gz"
+    columns = {"query_id": "userId", "doc_id": "movieId", "relevance": "rating"}
+    error = refused(con, path, "qrels", columns=columns)
+    assert error.total == 20_417
+    assert error.problems[0] == (2, "relevance '5.0' is not an integer")
+    columns = {"query_id": "userId", "doc_id": "movieId", "score": "rating"}
+    assert readers.stage(con, path, "run", columns=columns).rows == 20_417

@@ -1,0 +1,202 @@
+"""The catalogue of metrics: what the header of each file in `sql/metrics` says, checked hard.
+
+A metric is one file, `sql/metrics/<name>.sql.j2`; its name is its file name and nothing else lists it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from warehouse import templates
+from warehouse.errors import WarehouseError, nearest
+
+Value = int | float | str | bool | None
+
+_HEADER_KEYS = {
+    "title": str,
+    "summary": str,
+    "formula": str,
+    "reads": list,
+    "direction": str,
+    "range": list,
+    "aggregate": str,
+    "undefined": (int, float, str),
+    "reference": str,
+}
+_OPTIONAL_KEYS = {"params": dict, "names": dict, "trec_eval": dict, "at": str}
+_PARAM_KEYS = {
+    "type", "default", "min", "max", "choices", "required", "summary", "follows_level", "needs",
+}  # fmt: skip
+_TYPES = ("integer", "number", "choice", "boolean")
+DIRECTIONS = ("higher", "lower", "none")
+AGGREGATES = ("mean", "sum")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a metric, as its header declares it."""
+
+    name: str
+    type: str
+    summary: str
+    default: Value = None
+    required: bool = False
+    minimum: float | None = None
+    maximum: float | None = None
+    choices: tuple[str, ...] = ()
+    follows_level: bool = True
+    needs: Mapping[str, str] = field(default_factory=dict)
+
+    def read(self, text: str) -> Value:
+        """Read a value from the notation, or raise ValueError in words."""
+        if self.type == "choice":
+            word = text.strip("'\"")
+            if word not in self.choices:
+                raise ValueError(f"{self.name} is one of {', '.join(self.choices)}, not {text}")
+            return word
+        try:
+            value: object = ast.literal_eval(text)
+        except (ValueError, SyntaxError):
+            value = text
+        if self.type == "boolean":
+            if not isinstance(value, bool):
+                raise ValueError(f"{self.name} is True or False, not {text}")
+            return value
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise ValueError(f"{self.name} is a number, not {text}")
+        if self.type == "integer":
+            if value != int(value):
+                raise ValueError(f"{self.name} is a whole number, not {text}")
+            value = int(value)
+        else:
+            value = float(value)
+        if self.minimum is not None and value < self.minimum:
+            raise ValueError(f"{self.name} is at least {self.minimum:g}, not {text}")
+        if self.maximum is not None and value > self.maximum:
+            raise ValueError(f"{self.name} is at most {self.maximum:g}, not {text}")
+        return value
+
+
+@dataclass(frozen=True)
+class TrecName:
+    """A name that trec_eval has for a metric, with the values it takes when none are given."""
+
+    name: str
+    param: str | None = None
+    values: tuple[float, ...] = ()
+    format: str = "{}"
+    integer: bool = False
+    per_query: bool = True
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A metric as its file defines it."""
+
+    name: str
+    title: str
+    summary: str
+    formula: str
+    reads: tuple[str, ...]
+    direction: str
+    range: tuple[float, float]
+    aggregate: str
+    undefined: float | None
+    reference: str
+    parameters: tuple[Parameter, ...]
+    at: str
+    aliases: Mapping[str, tuple[str, ...]]
+    trec_names: tuple[TrecName, ...]
+    body: str = field(repr=False)
+
+    def parameter(self, name: str) -> Parameter | None:
+        """Return the parameter of that name, if the metric has it."""
+        return next((p for p in self.parameters if p.name == name), None)
+
+    @property
+    def arrow(self) -> str:
+        """Return an arrow for the direction that is better."""
+        return {"higher": "↑", "lower": "↓"}.get(self.direction, "")
+
+
+def _definition(name: str, text: str, where: str) -> Definition:
+    head = templates.header(text, where)
+    allowed = _HEADER_KEYS | _OPTIONAL_KEYS
+    for key, value in head.items():
+        if key not in allowed:
+            raise WarehouseError(f"{where}: unknown key {key!r}{nearest(key, allowed)}")
+        if not isinstance(value, allowed[key]):  # type: ignore[arg-type]
+            raise WarehouseError(f"{where}: {key!r} has the wrong type")
+    for key in _HEADER_KEYS:
+        if key not in head:
+            raise WarehouseError(f"{where}: the key {key!r} is missing")
+    if head["direction"] not in DIRECTIONS:
+        raise WarehouseError(f"{where}: direction is one of {', '.join(DIRECTIONS)}")
+    if head["aggregate"] not in AGGREGATES:
+        raise WarehouseError(f"{where}: aggregate is one of {', '.join(AGGREGATES)}")
+    parameters = tuple(_parameter(key, spec, where) for key, spec in head.get("params", {}).items())
+    undefined = head["undefined"]
+    if isinstance(undefined, str) and undefined != "null":
+        raise WarehouseError(f"{where}: undefined is a number or 'null'")
+    low, high = (float(bound) for bound in head["range"])
+    return Definition(
+        name=name,
+        title=head["title"],
+        summary=head["summary"],
+        formula=head["formula"],
+        reads=tuple(head["reads"]),
+        direction=head["direction"],
+        range=(low, high),
+        aggregate=head["aggregate"],
+        undefined=None if isinstance(undefined, str) else float(undefined),
+        reference=head["reference"],
+        parameters=parameters,
+        at=head.get("at", "cutoff"),
+        aliases={peer: tuple(names) for peer, names in head.get("names", {}).items()},
+        trec_names=tuple(
+            TrecName(key, **(spec | {"values": tuple(spec.get("values", ()))}))
+            for key, spec in head.get("trec_eval", {}).items()
+        ),
+        body=templates.body(text),
+    )
+
+
+def _parameter(name: str, spec: Mapping[str, Any], where: str) -> Parameter:
+    for key in spec:
+        if key not in _PARAM_KEYS:
+            raise WarehouseError(
+                f"{where}: parameter {name}: unknown key {key!r}{nearest(key, _PARAM_KEYS)}"
+            )
+    if spec.get("type") not in _TYPES or "summary" not in spec:
+        raise WarehouseError(
+            f"{where}: parameter {name}: needs a summary and a type ({', '.join(_TYPES)})"
+        )
+    return Parameter(
+        name=name,
+        type=spec["type"],
+        summary=spec["summary"],
+        default=spec.get("default"),
+        required=spec.get("required", False),
+        minimum=spec.get("min"),
+        maximum=spec.get("max"),
+        choices=tuple(spec.get("choices", ())),
+        follows_level=spec.get("follows_level", name == "rel"),
+        needs=spec.get("needs", {}),
+    )
+
+
+@cache
+def catalogue() -> dict[str, Definition]:
+    """Return every metric by its name, read from `sql/metrics`."""
+    return {
+        name: _definition(
+            name,
+            templates.source(f"metrics/{name}"),
+            f"sql/metrics/{name}{templates.SUFFIX}",
+        )
+        for name in templates.names_in("metrics")
+    }
