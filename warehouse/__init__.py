@@ -1,3 +1,25 @@
-"""The warehouse for ranking evaluation: runs and qrels in DuckDB, every metric one SQL template."""
+"""The warehouse for ranking evaluation: runs and qrels in DuckDB, every metric one SQL template.
+
+>>> from warehouse import Warehouse
+>>> Warehouse.score({"q": {"a": 1}}, {"q": {"b": 2.0, "a": 1.0}}, "RR").means()
+{'RR': 0.5}
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from warehouse.warehouse import Warehouse
 
 __version__ = "0.1.0"
+__all__ = ["Warehouse", "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    # Loaded when asked for, so that the command line's help does not wait for DuckDB.
+    if name == "Warehouse":
+        from warehouse.warehouse import Warehouse
+
+        return Warehouse
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

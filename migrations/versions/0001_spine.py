@@ -323,6 +323,35 @@ VIEWS: dict[str, tuple[str, str]] = {
     ),
 }
 
+VIEW_COLUMNS: dict[str, str] = {
+    "dataset": "Name of the dataset.",
+    "run": "Name of the run.",
+    "version": "Version of the run; the newest is shown.",
+    "system": "The system that made the run.",
+    "tags": "The run's tags, as a map from key to value.",
+    "num_queries": "How many queries: of a run those it answers, of a value those that went into it.",
+    "num_predictions": "How many documents the run ranks in all.",
+    "run_at": "When the experiment was run.",
+    "ingested_at": "When the run was loaded.",
+    "source": "Where the run came from.",
+    "run_id": "Number of the run, as in the table run.",
+    "run_version": "Version of the run that the value is of.",
+    "qrels_version": "Version of the qrels that the value is against.",
+    "metric": "The metric in canonical notation, as in nDCG@10.",
+    "protocol": "The protocol that fixed ties, precision and the query set.",
+    "direction": "'higher' or 'lower' is better, or 'none'.",
+    "aggregate": "How the queries' values were put together: 'mean' or 'sum'.",
+    "value": "The value; null where the metric is undefined.",
+    "num_answered": "How many judged queries the run has at least one document for.",
+    "num_judged": "How many queries the qrels judge.",
+    "is_current": "Whether this is the newest version of the run and of the qrels.",
+    "evaluated_at": "When the value was computed.",
+    "qrels_id": "Number of the version of the qrels, as in the table qrels.",
+    "evaluation_id": "Number of the evaluation, as in the table evaluation.",
+    "query_id": "The query.",
+    "place": "Place on the board; 1 is the best, equal values share a place.",
+}
+
 
 def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
@@ -341,6 +370,9 @@ def upgrade() -> None:
     for view, (comment, query) in VIEWS.items():
         execute(f'create view "{view}" as {query}')
         execute(f'comment on view "{view}" is {_quoted(comment)}')
+        described = execute(f'describe "{view}"').fetchall()
+        for name in (str(row[0]) for row in described):
+            execute(f'comment on column "{view}"."{name}" is {_quoted(VIEW_COLUMNS[name])}')
 
 
 def downgrade() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -20,6 +21,8 @@ from warehouse.readers.staged import Kind
 
 Ranking = Literal["score", "rank"]
 _HEAD_LINES = 100
+# Characters of JSON that are unfolded at a time.
+_BATCH = 1 << 22
 
 
 def read_lines(
@@ -76,12 +79,26 @@ def _read_nested(
     ).fetchall()
     if valid != [("OBJECT",)]:
         raise InputError(f"{source}: not a JSON object of the form {{query: {{document: number}}}}")
-    con.execute(
-        templates.render("ingest/nested_json", kind=kind, content=content), bound
-    ).fetchall()
+    con.execute("drop table if exists temp.staged_query")
+    con.execute(templates.render("ingest/careful_table", kind=kind))
+    try:
+        sql = templates.render("ingest/nested_queries", content=content)
+        con.execute(sql, bound).fetchall()
+        _insert_documents(con, kind)
+    finally:
+        with contextlib.suppress(duckdb.Error):
+            con.execute("drop table if exists temp.staged_query")
     problems, total = checks.problems(con, kind, place="rowid + 1")
     if total:
         raise checks.refuse(source, checks.in_words_by_key(problems), total)
+
+
+def _insert_documents(con: duckdb.DuckDBPyConnection, kind: Kind) -> None:
+    ((queries, characters),) = con.execute(templates.render("ingest/nested_size")).fetchall()
+    insert = templates.render("ingest/nested_json", kind=kind)
+    step = max(1, int(queries * _BATCH / max(characters, 1)))
+    for low in range(0, queries, step):
+        con.execute(insert, {"low": low, "high": low + step - 1}).fetchall()
 
 
 def _plain(value: Any) -> Any:
