@@ -103,9 +103,9 @@ TREC_SETS: dict[str, tuple[str, ...]] = {
         "official": f"{_COUNTS} map gm_map Rprec bpref recip_rank iprec_at_recall P",
         "set": f"{_COUNTS} utility set_P set_relative_P set_recall set_map set_F",
         "all_trec": f"{_COUNTS} map gm_map Rprec bpref recip_rank iprec_at_recall P relstring recall "
-        "infAP gm_bpref Rprec_mult utility 11pt_avg binG G dcg ideal_dcg ndcg ndcg_rel Rndcg ndcg_cut "
+        "infAP gm_bpref Rprec_mult utility 11pt_avg binG G ndcg ndcg_rel Rndcg ndcg_cut "
         "map_cut relative_P success set_P set_relative_P set_recall set_map set_F "
-        "num_nonrel_judged_ret yaap rbp rbp_resid unj",
+        "num_nonrel_judged_ret rbp rbp_resid unj",
     }.items()
 }
 
