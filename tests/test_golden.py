@@ -22,6 +22,7 @@ from shared_cases import CASES, EDGES, Case, Golden, aggregate, case, cases, nee
 from typer.testing import CliRunner
 
 from warehouse import metrics as notation
+from warehouse import protocols
 from warehouse.cli.app import app
 from warehouse.errors import InputError, UsageError
 from warehouse.warehouse import Warehouse
@@ -68,8 +69,9 @@ def scored(
     scores = Warehouse.score(qrels, run, names, protocol=protocol, **dict(opts))
     labels: dict[str, list[str]] = {}
     integers = set()
+    defaults = protocols.get(protocol).defaults(dict(opts).get("level"))
     for one in scores.requested:
-        label = one.trec_name or str(one.metric)
+        label = one.trec_name or notation.trec_name(one.metric, defaults)[0]
         labels.setdefault(str(one.metric), []).append(label)
         if any(t.integer for t in one.metric.definition.trec_names):
             integers.add(label)
@@ -95,7 +97,7 @@ def known(label: str) -> bool:
         found = notation.request(label)
     except UsageError:
         return False
-    return [one.trec_name for one in found] == [label]
+    return [one.trec_name or str(one.metric) for one in found] == [label]
 
 
 def split_known(labels: Iterable[str]) -> list[str]:
@@ -166,11 +168,14 @@ def layers(data: Case, version: str, opts: str, run: str) -> tuple[Golden, Golde
         return (data.golden(tool, opts) or {}).get(run, {})
 
     exact = dict(rows("trec_eval-9.0.8-exact", "base"))
+    if version == "10.0" and data.golden("trec_eval-10.0-exact", "base") is None:
+        # not stored for ml_latest_small.qrels.binary: its means stand in aggregate.tsv
+        exact = {key: text for key, text in exact.items() if key[1] != "all"}
     if opts == "base":
         return exact | (rows("trec_eval-10.0-exact", "base") if version == "10.0" else {}), {}
     if opts == "c":
         printed = {
-            key: text if text.lstrip("-").isdigit() or key[0] in ("runid", "relstring")
+            key: text if key[0].startswith(("num_", "runid", "relstring"))
             else f"{float(text):6.4f}".strip()
             for key, text in exact.items()
         }  # fmt: skip
@@ -218,7 +223,8 @@ def test_trec_eval(data: Case, version: str, opts: str, run: str) -> None:
         key = ("num_rel", "all")
         theirs = means.pop(key)["exact"]
         assert printed.pop(key) == theirs
-        assert ours.values["NumRel(rel=1)", "all"] == int(theirs)
+        assert ours.values["NumRel", "all"] == int(theirs)
+    check_queries(ours, {k: v for k, v in (exact | printed).items() if k[0] in supported}, where)
     nans = {key for key, text in printed.items() if "nan" in text}
     if nans:
         # trec_eval 10 -c scores a made-up document for a query that the run lacks; -J takes it away,
@@ -238,7 +244,6 @@ def test_trec_eval(data: Case, version: str, opts: str, run: str) -> None:
 
     compared = check_exact(ours, mine(exact), where)
     compared += check_printed(ours, mine(printed), where)
-    check_queries(ours, mine(exact | printed), where)
     compared += check_exact(ours, mine({k: row["exact"] for k, row in means.items()}), where)
     compared += check_printed(
         ours, mine({k: row["official_4dec"] for k, row in means.items()}), where
@@ -254,23 +259,27 @@ def test_every_set_of_options_is_asked_for():
 
 def test_all_trec_has_every_label_that_trec_eval_prints():
     """`all_trec` gives the labels of `-m all_trec` in trec_eval's order, and names what is missing."""
-    data = case("dl19_passage")
-    golden = data.golden("trec_eval-10.0-exact", "base")
-    assert golden is not None
-    theirs = [measure for measure, query in golden["bm25"] if query == "all"]
+    theirs = [label for label, _ in parsed("10.0", "out.test.a")]
     missing: list[str] = []
     ours = [one.trec_name for one in notation.request("all_trec", missing=missing)]
     assert ours == [label for label in theirs if known(label)]
-    assert set(missing) == NOT_YET - {"runid"}
+    # of its own accord -m all_trec leaves these out, and the tag of the run is no metric
+    assert set(missing) == NOT_YET - {"runid", "yaap", "dcg", "ideal_dcg"}
 
 
 # --------------------------------------------------------------------------- pytrec_eval
+
+
+# A document twice in one ranking: trec_eval stops, ir_measures and ranx take the last line without a
+# word. We refuse the file (`test_a_document_twice_is_refused`), so there is nothing to compare.
+TWICE = f"{EDGES}/dup_docs_in_run"
 
 
 def peer_keys(tool: str) -> list[object]:
     return [
         pytest.param(data, run, opts, id="-".join([data.name, run, opts]))
         for data in cases()
+        if data.name != TWICE
         for run, opts in {
             (row["run"], row["opts"]): None
             for row in aggregate(data)
@@ -320,8 +329,8 @@ def test_ir_measures_not_yet_is_not_there():
 
 
 @lru_cache(maxsize=4)
-def tied_queries(run: Path, single: bool) -> frozenset[str]:
-    """Return the queries of a run in which two documents have the same score."""
+def tied_queries(run: Path, *, single: bool) -> frozenset[str]:
+    """Return the queries of a run in which two documents have the same score (in 32 bits)."""
     import struct
 
     seen: set[tuple[str, float]] = set()
@@ -342,9 +351,9 @@ def tied_queries(run: Path, single: bool) -> frozenset[str]:
 def test_ir_measures(data: Case, run: str, opts: str) -> None:
     """ir_measures asks pytrec_eval for most measures and counts a missing query as 0 (trec_eval -c).
 
-    Its names are read as they are. Not comparable, by query: measures of `ASCENDING` where the query
-    has equal scores; nDCG(dcg='exp-log2'), which gdeval orders by doubles, where 32-bit scores tie;
-    it is printed with five decimals.
+    Its names are read as they are. Not comparable where two scores of the query are equal in 32 bits:
+    the measures of `ASCENDING`, and nDCG(dcg='exp-log2'), for which gdeval keeps doubles. gdeval prints
+    five decimals.
     """
     golden = dict((data.golden("ir_measures-0.4.3", "base") or {}).get(run, {}))
     for row in aggregate(data):
@@ -356,7 +365,7 @@ def test_ir_measures(data: Case, run: str, opts: str) -> None:
     judged = {m: n.replace("(judged_only=True)", "") for m, n in readable.items() if "judged" in n}
     plain = {m: n for m, n in readable.items() if m not in judged}
 
-    tied, tied_single = tied_queries(data.runs[run], False), tied_queries(data.runs[run], True)
+    tied = tied_queries(data.runs[run], single=True)
     compared = 0
     wrong = []
     for names, judged_only in ((plain, False), (judged, True)):
@@ -374,9 +383,7 @@ def test_ir_measures(data: Case, run: str, opts: str) -> None:
                 assert theirs == 0.0, f"{measure} of the missing query {query}"
                 continue
             everything = query == "all"
-            if measure in ASCENDING and (tied if everything else query in tied):
-                continue
-            if "exp-log2" in measure and (tied_single if everything else query in tied_single):
+            if (measure in ASCENDING or "exp-log2" in measure) and (tied if everything else query in tied):
                 continue
             if measure == "NumQ" and everything:
                 theirs += len(silent)  # a query of which the run is silent is not counted there
@@ -394,12 +401,14 @@ def scored_by_name(
     data: Case, run: str, names: tuple[tuple[str, str], ...], judged_only: bool
 ) -> Ours:
     """Score under trec_eval_c and key the values by the peer's own names."""
-    settled = {peer: str(notation.parse(name)[0]) for peer, name in names}
+    rules = protocols.get("trec_eval_c").defaults()
+    settled = {peer: str(notation.parse(name, defaults=rules)[0]) for peer, name in names}
     wanted = [*settled.values(), "NumRel", "NumQ"]
-    rules = {"judged_only": judged_only, "complete": True}
-    full = Warehouse.score(data.qrels, data.runs[run], wanted, protocol="default", **rules)
+    full = Warehouse.score(data.qrels, data.runs[run], ["NumRel", "NumQ"])
     everyone = {(m, q): value for q, m, value in full.relation.fetchall()}
-    part = Warehouse.score(data.qrels, data.runs[run], wanted, protocol="trec_eval_c", **rules)
+    part = Warehouse.score(
+        data.qrels, data.runs[run], wanted, protocol="trec_eval_c", judged_only=judged_only
+    )
     values = {(m, q): value for q, m, value in part.relation.fetchall()}
     silent = {q for _, q in everyone} - {q for _, q in values}
     lost = math.fsum(v for (m, q), v in everyone.items() if m == "NumRel" and q in silent)
@@ -417,8 +426,11 @@ def scored_by_name(
 
 # --------------------------------------------------------------------------- ranx
 
-RANX_NOT_YET = {"dcg", "dcg@10", "dcg_burges@10", "f1@10", "rbp.50", "rbp.80", "rbp.95"}
+RANX_NOT_YET = {
+    "dcg", "dcg@10", "dcg_burges@10", "f1@10", "hit_rate", "rbp.50", "rbp.80", "rbp.95",
+}  # fmt: skip
 RANX_OTHERWISE = {
+    "recall": "SetR",  # alone it is trec_eval's list of cutoffs here
     "ndcg_burges": "nDCG(dcg=exp-log2)",
     "ndcg_burges@10": "nDCG(dcg=exp-log2)@10",
 }
@@ -435,8 +447,9 @@ def test_ranx_not_yet_is_not_there():
 def test_ranx(data: Case, run: str, opts: str) -> None:
     """ranx leaves the order of equal scores open, so only queries without equal scores compare.
 
-    Its bpref is NaN where no judged document is non-relevant and takes negative grades for judged
-    non-relevant ones: not comparable where either occurs.
+    Its bpref takes negative grades for judged non-relevant ones, and a query without relevant or without
+    judged non-relevant documents is 0/0 there, which also leaves other queries at 0: only comparable
+    where no query of the qrels is of that kind.
     """
     golden = dict((data.golden("ranx-0.3.21", "base") or {}).get(run, {}))
     for row in aggregate(data):
@@ -444,13 +457,13 @@ def test_ranx(data: Case, run: str, opts: str) -> None:
         if mine == ("ranx", data.qrels_name, run):
             golden[row["measure"], "all"] = row["exact"]
     names = {m: RANX_OTHERWISE.get(m, m) for m, _ in golden if m not in RANX_NOT_YET}
-    tied = tied_queries(data.runs[run], False)
+    tied = tied_queries(data.runs[run], single=False)
     judgments: dict[str, list[int]] = {}
     with opened(data.qrels) as lines:
         for line in lines:
             query, _, _, grade = line.split()
             judgments.setdefault(query, []).append(int(grade))
-    settled = {peer: notation.parse(name)[0] for peer, name in names.items()}
+    settled = {peer: notation.parse_one(name).metric for peer, name in names.items()}
     scores = Warehouse.score(data.qrels, data.runs[run], [str(m) for m in settled.values()])
     values = {(m, q): value for q, m, value in scores.relation.fetchall()}
     compared = 0
@@ -460,8 +473,7 @@ def test_ranx(data: Case, run: str, opts: str) -> None:
             continue
         if measure.startswith("bpref"):
             level = int(settled[measure].params["rel"] or 1)
-            concerned = judgments.values() if query == "all" else [judgments[query]]
-            if any(min(g) < 0 or not any(0 <= x < level for x in g) for g in concerned):
+            if not all(min(g) in range(level) and max(g) >= level for g in judgments.values()):
                 continue
         value = values[str(settled[measure]), query]
         if measure.startswith("hits") and query == "all":
@@ -493,8 +505,7 @@ def test_how_a_file_is_written_changes_nothing(name: str, protocol: str) -> None
 def test_ties_in_32_bits() -> None:
     """Scores that differ as doubles only are ties for trec_eval 9 and are none for trec_eval 10."""
     nine, ten = values("ties_float32", "trec_eval_9"), values("ties_float32", "trec_eval_10")
-    assert f"{nine['map', 'all']:.5f}" == "0.18376"
-    assert f"{ten['map', 'all']:.5f}" == "0.21076"
+    assert (repr(nine["map", "all"])[:7], repr(ten["map", "all"])[:7]) == ("0.18376", "0.21076")
     assert values("ties_float32", "default")["map", "all"] == ten["map", "all"]
 
 
@@ -533,7 +544,7 @@ def test_missing_queries() -> None:
 
 
 def test_answers() -> None:
-    """`answers.txt`: num_q / num_ret / map / recip_rank / ndcg of every edge case, tool by tool."""
+    """`answers.txt`: num_q / num_ret / map / recip_rank / ndcg_cut_10 of every edge case, tool by tool."""
     asked = {
         "te9": ("trec_eval_9", {}),
         "te10": ("trec_eval_10", {}),
@@ -562,11 +573,14 @@ def test_answers() -> None:
             continue
         protocol, options = asked[tool]
         ours = values(name, protocol, **options)
-        labels = ("num_q", "num_ret", "map", "recip_rank", "ndcg")
+        labels = ("num_q", "num_ret", "map", "recip_rank", "ndcg_cut_10")
         for label, text in zip(labels, told.split("/"), strict=True):
-            # rounded there from four to six digits in one place, hence by the digits that are told
-            digits = len(text.partition(".")[2])
-            assert round(ours[label, "all"], digits) == float(text), (name, tool, label)
+            value = ours[label, "all"]
+            if label in ("num_q", "num_ret"):
+                assert value == float(text), (name, tool, label)
+            else:  # seven characters, cut off: of the %.17g of trec_eval, of the repr of Python
+                cut = repr(value) if tool == "pyte" else f"{value:.17g}"
+                assert cut[:7] == text, (name, tool, label)
             compared += 1
     assert compared > 200
 
@@ -577,6 +591,25 @@ SUITE = CASES / "trec_eval_suite"
 PARAMETERS = (
     "iprec_at_recall..10,.20,.25,.75,.50 P.5,7,3 recall.20,2000 ndcg_cut.10,20,23 success.2,5,20"
 )
+
+
+def suite_file(name: str) -> Path:
+    return next(p for p in (SUITE / "data" / name, SUITE / "data" / f"{name}.gz") if p.exists())
+
+
+def six_fields(name: str, folder: Path) -> Path:
+    """Return a run of the suite; one with more than six fields in a line as a copy cut to six.
+
+    trec_eval passes over what follows the tag ("more junk at"); this program refuses such lines.
+    """
+    path = suite_file(name)
+    with opened(path) as lines:
+        fields = [line.split() for line in lines]
+    if all(len(row) == 6 for row in fields):
+        return path
+    cut = folder / name
+    cut.write_text("".join("\t".join(row[:6]) + "\n" for row in fields), encoding="utf-8")
+    return cut
 
 
 def parsed(version: str, name: str) -> Golden:
@@ -613,13 +646,17 @@ def parsed(version: str, name: str) -> Golden:
     ],
 )  # fmt: skip
 def test_upstream(
-    version: str, expected: str, names: str, options: dict[str, int], qrels: str, run: str
+    version: str,
+    expected: str,
+    names: str,
+    options: dict[str, int],
+    qrels: str,
+    run: str,
+    tmp_path: Path,
 ) -> None:
     """trec_eval's `make quicktest`, without -Z, prefs, qrels_prefs and qrels_jg (not built yet)."""
     golden = parsed(version, expected)
-    paths = [next(p for p in (SUITE / "data" / n, SUITE / "data" / f"{n}.gz") if p.exists())
-             for n in (qrels, run)]  # fmt: skip
-    ours = ask(*paths, PROTOCOLS[version], names.split(), **options)
+    ours = ask(suite_file(qrels), six_fields(run, tmp_path), PROTOCOLS[version], names.split(), **options)
     labels = {label for label, _ in ours.values}
     assert labels <= {label for label, _ in golden}
     if names != PARAMETERS:
@@ -642,13 +679,15 @@ def test_upstream(
         ("10.0", "out.test.aql", ["qrels.rel_level", "results.test", "all_trec", "-q", "-l2"]),
     ],
 )
-def test_printed_layout(version: str, expected: str, arguments: list[str]) -> None:
+def test_printed_layout(
+    version: str, expected: str, arguments: list[str], tmp_path: Path
+) -> None:
     """`warehouse score -f trec` prints trec_eval's lines to the letter, in trec_eval's order."""
     qrels, run, *rest = arguments
     result = CliRunner().invoke(
         app,
         [
-            "score", str(SUITE / "data" / qrels), str(SUITE / "data" / run), *rest,
+            "score", str(suite_file(qrels)), str(six_fields(run, tmp_path)), *rest,
             "-f", "trec", "--protocol", PROTOCOLS[version],
         ],
     )  # fmt: skip

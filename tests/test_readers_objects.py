@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
@@ -10,6 +11,7 @@ import pytest
 
 from warehouse import readers
 from warehouse.errors import InputError, UsageError
+from warehouse.readers import documents
 
 
 @pytest.fixture
@@ -165,3 +167,26 @@ def test_no_library_is_imported_for_files(tmp_path):
         "sys.exit(any(name in sys.modules for name in ('pandas', 'polars', 'pyarrow')))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.core
+def test_dicts_and_files_in_parts(con, tmp_path, monkeypatch):
+    given = {f"q{q}": {f"d{d * 7 % 50}": q + d / 8 for d in range(50)} for q in range(60)}
+    expected = [(q, d, score) for q, inner in given.items() for d, score in inner.items()]
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(given))
+    monkeypatch.setattr(documents, "_DOCUMENTS", 120)
+    monkeypatch.setattr(documents, "_CHARACTERS", 2_000)
+    for large in (1, 1 << 30):
+        monkeypatch.setattr(documents, "_LARGE", large)
+        readers.stage(con, given, "run")
+        assert rows(con) == expected
+        readers.stage(con, path, "run")
+        assert rows(con) == expected
+    monkeypatch.setattr(documents, "_LARGE", 1)
+    path.write_text('{"q": {"a": 1, "a": 2}}')
+    with pytest.raises(InputError, match="is there twice"):
+        readers.stage(con, path, "run")
+    path.write_text('{"q": {"a": 1}')
+    with pytest.raises(InputError, match="not a JSON object"):
+        readers.stage(con, path, "run")

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from warehouse.settings import VERSION
+
 if TYPE_CHECKING:
     from warehouse.warehouse import Warehouse
 
-__version__ = "0.1.0"
+__version__ = VERSION
 __all__ = ["Warehouse", "__version__"]
 
 

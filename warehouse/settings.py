@@ -7,6 +7,8 @@ from pathlib import Path
 
 from warehouse.errors import UsageError
 
+VERSION = "0.1.0"
+
 DATABASE_VARIABLE = "WAREHOUSE_DB"
 DEFAULT_DATABASE = "warehouse.duckdb"
 

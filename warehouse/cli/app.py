@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from warehouse import __version__
 from warehouse.cli import (
     demo,
     evaluate,
@@ -21,6 +20,7 @@ from warehouse.cli import (
     schema,
     score,
 )
+from warehouse.settings import VERSION
 
 app = typer.Typer(
     name="warehouse",
@@ -39,7 +39,7 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"warehouse {__version__}")
+        typer.echo(f"warehouse {VERSION}")
         raise typer.Exit
 
 

@@ -43,7 +43,8 @@ def leaderboard(
     for name, gap in zip(values, gaps, strict=True):
         if gap:
             output.say(
-                f"{counted(gap, 'run')} without a value of {name} yet: warehouse evaluate -d {dataset} -m '{name}'"
+                f"{counted(gap, 'run')} without a value of {name} yet: "
+                f"warehouse evaluate -d {dataset} -m '{name}'"
             )
 
 

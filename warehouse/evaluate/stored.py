@@ -9,11 +9,11 @@ from itertools import groupby
 
 import duckdb
 
-from warehouse import __version__
 from warehouse.errors import UsageError, listing, nearest
 from warehouse.evaluate import engine
 from warehouse.evaluate.plan import Plan, matched_sql
 from warehouse.protocols import Protocol
+from warehouse.settings import VERSION
 from warehouse.templates import render
 
 # Predictions that are ranked in one statement; more runs go in batches, so that memory is bounded.
@@ -102,7 +102,7 @@ def evaluate(
                 {
                     "qrels_id": qrels_id,
                     "protocol": work.protocol.name,
-                    "program_version": __version__,
+                    "program_version": VERSION,
                     "engine_version": duckdb.__version__,
                     "evaluated_at": now,
                 },

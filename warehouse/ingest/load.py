@@ -11,8 +11,9 @@ from typing import Any, Literal
 import duckdb
 import sqlalchemy as sa
 
-from warehouse import __version__, database, readers, schema
+from warehouse import database, readers, schema
 from warehouse.errors import ConflictError, UsageError
+from warehouse.settings import VERSION
 from warehouse.templates import render
 
 Status = Literal["loaded", "unchanged", "replaced"]
@@ -205,7 +206,7 @@ def _common(staged: readers.Staged, content: _Content) -> dict[str, Any]:
         "format": staged.format,
         "num_queries": content.num_queries,
         "ingested_at": dt.datetime.now(dt.UTC),
-        "program_version": __version__,
+        "program_version": VERSION,
     }
 
 

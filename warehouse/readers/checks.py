@@ -13,6 +13,8 @@ from warehouse.readers.lines import count
 from warehouse.readers.staged import Kind
 
 LIMIT = 10
+# Row ids of a table made in the open transaction begin at a large number, not at 0.
+PLACE = "rowid - (select min(rowid) from staged) + 1"
 _SERVICE_COLUMNS = ("rank", "shown", "fault", "fields", "line")
 
 
@@ -107,21 +109,25 @@ def warnings(con: duckdb.DuckDBPyConnection, kind: Kind, *, ranks: bool, word: s
     if kind != "run":
         return []
     sentences: list[str] = []
-    queries = _number(con, "select count(distinct query_id) from staged")
     if ranks and rows(con, templates.render("checks/rank_out_of_step")):
         against = _size(con, "rank_against_score")
         if against:
             sentences.append(
-                f"scores contradict the rank column in {against:,} of {count(queries, 'query')}: "
+                f"scores contradict the rank column in {_of_queries(con, against)}: "
                 "the scores decide, the ranks are not used"
             )
     equal = _size(con, "scores_all_equal")
     if equal:
         sentences.append(
-            f"all {word}s are equal in {equal:,} of {count(queries, 'query')}: "
+            f"all {word}s are equal in {_of_queries(con, equal)}: "
             "only the tie rule orders their documents"
         )
-    return [sentence.replace("querys", "queries") for sentence in sentences]
+    return sentences
+
+
+def _of_queries(con: duckdb.DuckDBPyConnection, some: int) -> str:
+    queries = _number(con, "select count(distinct query_id) from staged")
+    return f"{some:,} of {queries:,} {'query' if queries == 1 else 'queries'}"
 
 
 def _size(con: duckdb.DuckDBPyConnection, check: str) -> int:

@@ -21,7 +21,7 @@ def chosen(
         if theirs not in available:
             raise InputError(
                 f"{source}: there is no column {theirs!r} (asked for as {ours})"
-                f"{nearest(theirs, available)} The file has: {_names(available)}"
+                f"{nearest(theirs, available)} (the source has: {_names(available)})"
             )
     for name in available:
         if list(available).count(name) > 1 and name in (*COLUMNS[kind], *mapping.values()):
@@ -60,7 +60,7 @@ def _refuse(source: str, kind: Kind, available: Sequence[str], missing: list[str
     theirs = _guess(example, free) or (free[0] if free else "NAME")
     raise InputError(
         f"{source}: missing column{'s' if len(words) > 1 else ''} {', '.join(words)}; "
-        f"the file has: {_names(available)}. Say which is which, e.g. --column {example}={theirs}"
+        f"the source has: {_names(available)}. Say which is which, e.g. --column {example}={theirs}"
     )
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 import duckdb
@@ -21,8 +22,13 @@ from warehouse.readers.staged import Kind
 
 Ranking = Literal["score", "rank"]
 _HEAD_LINES = 100
-# Characters of JSON that are unfolded at a time.
-_BATCH = 1 << 22
+# Bytes of a nested file from which Python reads it, documents of a dict that go to DuckDB as one text,
+# characters of JSON that are unfolded at a time: what bounds the memory.
+_LARGE = 1 << 25
+_DOCUMENTS = 200_000
+_CHARACTERS = 1 << 22
+
+_Part = tuple[str, dict[str, str]]
 
 
 def read_lines(
@@ -54,51 +60,91 @@ def read_lines(
 def read_nested_file(con: duckdb.DuckDBPyConnection, file: LocalFile, kind: Kind) -> None:
     """Fill `staged` from `{query: {document: number}}` in a file. Raises InputError."""
     refuse_if_not_text(file, checks.LIMIT)
-    if file.size == 0:
-        raise InputError(f"{file.source}: is empty: there is no line of data")
-    _read_nested(con, file.source, kind, f"read_text({literal(file.path)})", None)
+    given = _loaded(file) if file.size > _LARGE else None
+    if given is None:
+        _read_parts(con, file.source, kind, [(f"read_text({literal(file.path)})", {})])
+    else:
+        _read_parts(con, file.source, kind, _texts(file.source, given))
 
 
 def read_dict(
     con: duckdb.DuckDBPyConnection, given: Mapping[Any, Any], source: str, kind: Kind
 ) -> None:
     """Fill `staged` from a dict of dicts. Raises InputError."""
+    _read_parts(con, source, kind, _texts(source, given))
+
+
+def _loaded(file: LocalFile) -> dict[str, Any] | None:
+    """Read a large file with Python: DuckDB takes many times the memory for one JSON value.
+
+    None when the file is not JSON or holds a key twice: then DuckDB reads it, and the problem is told.
+    """
     try:
-        text = json.dumps(given, default=_plain)
+        with Path(file.path).open(encoding="utf-8-sig") as handle:
+            value = json.load(handle, object_pairs_hook=_without_repetition)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        raise ValueError("a key is there twice")
+    return value
+
+
+def _texts(source: str, given: Mapping[Any, Any]) -> Iterator[_Part]:
+    """Give the queries as JSON texts of a bounded number of documents each."""
+    part: dict[Any, Any] = {}
+    documents = 0
+    for query, value in given.items():
+        part[query] = value
+        documents += len(value) if isinstance(value, Mapping) else 1
+        if documents >= _DOCUMENTS:
+            yield _text(source, part)
+            part, documents = {}, 0
+    yield _text(source, part)
+
+
+def _text(source: str, part: Mapping[Any, Any]) -> _Part:
+    try:
+        text = json.dumps(part, default=_plain)
     except (TypeError, ValueError):
-        text = json.dumps(_with_text_keys(source, given), default=_plain)
-    _read_nested(con, source, kind, "(select $content as content)", text)
+        text = json.dumps(_with_text_keys(source, part), default=_plain)
+    return "(select $content as content)", {"content": text}
 
 
-def _read_nested(
-    con: duckdb.DuckDBPyConnection, source: str, kind: Kind, content: str, text: str | None
+def _read_parts(
+    con: duckdb.DuckDBPyConnection, source: str, kind: Kind, parts: Iterable[_Part]
 ) -> None:
-    bound = {} if text is None else {"content": text}
-    valid = con.execute(
-        f"select case when json_valid(content) then json_type(content) end from {content}", bound
-    ).fetchall()
-    if valid != [("OBJECT",)]:
-        raise InputError(f"{source}: not a JSON object of the form {{query: {{document: number}}}}")
-    con.execute("drop table if exists temp.staged_query")
     con.execute(templates.render("ingest/careful_table", kind=kind))
-    try:
-        sql = templates.render("ingest/nested_queries", content=content)
-        con.execute(sql, bound).fetchall()
-        _insert_documents(con, kind)
-    finally:
-        with contextlib.suppress(duckdb.Error):
-            con.execute("drop table if exists temp.staged_query")
-    problems, total = checks.problems(con, kind, place="rowid + 1")
+    for content, bound in parts:
+        _unfold(con, source, kind, content, bound)
+    problems, total = checks.problems(con, kind, place=checks.PLACE)
     if total:
         raise checks.refuse(source, checks.in_words_by_key(problems), total)
 
 
-def _insert_documents(con: duckdb.DuckDBPyConnection, kind: Kind) -> None:
-    ((queries, characters),) = con.execute(templates.render("ingest/nested_size")).fetchall()
-    insert = templates.render("ingest/nested_json", kind=kind)
-    step = max(1, int(queries * _BATCH / max(characters, 1)))
-    for low in range(0, queries, step):
-        con.execute(insert, {"low": low, "high": low + step - 1}).fetchall()
+def _unfold(
+    con: duckdb.DuckDBPyConnection, source: str, kind: Kind, content: str, bound: dict[str, str]
+) -> None:
+    """Put the pairs of one JSON text into `staged`, some queries at a time."""
+    shape = f"select case when json_valid(content) then json_type(content) end from {content}"
+    if con.execute(shape, bound).fetchall() != [("OBJECT",)]:
+        raise InputError(f"{source}: not a JSON object of the form {{query: {{document: number}}}}")
+    con.execute("drop table if exists temp.staged_query")
+    try:
+        sql = templates.render("ingest/nested_queries", content=content)
+        con.execute(sql, bound).fetchall()
+        ((queries, characters),) = con.execute(templates.render("ingest/nested_size")).fetchall()
+        insert = templates.render("ingest/nested_json", kind=kind)
+        step = max(1, int(queries * _CHARACTERS / max(characters, 1)))
+        for low in range(0, queries, step):
+            con.execute(insert, {"low": low, "high": low + step - 1}).fetchall()
+    finally:
+        with contextlib.suppress(duckdb.Error):
+            con.execute("drop table if exists temp.staged_query")
 
 
 def _plain(value: Any) -> Any:

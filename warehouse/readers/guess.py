@@ -15,9 +15,12 @@ _EXTENSIONS = {
     ".tsv": "tsv",
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
+    ".json": "ranx",
     ".parquet": "parquet",
     ".pq": "parquet",
 }
+# A brace alone may be the id of a query.
+_JSON = re.compile(r'\{\s*("(?:[^"\\]|\\.)*"\s*:|\}\s*$)', re.DOTALL)
 _NESTED = re.compile(r'\{\s*("(?:[^"\\]|\\.)*"\s*:\s*\{|\}\s*$)', re.DOTALL)
 _INTEGER = re.compile(r"[+-]?\d+")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
@@ -30,7 +33,7 @@ def guess(file: LocalFile, mapping: Iterable[str] = ()) -> str:
     by_extension = _EXTENSIONS.get(PurePath(file.name).suffix.lower())
     text = head_text(file)
     stripped = text.lstrip()
-    if stripped.startswith("{"):
+    if _JSON.match(stripped):
         return "ranx" if _NESTED.match(stripped) else "jsonl"
     if by_extension == "parquet":
         return "parquet"
@@ -72,10 +75,10 @@ def looks_like_trec(line: str) -> bool:
     >>> looks_like_trec("q1 0 d1 2"), looks_like_trec("q1 Q0 d1 1 0.5 tag"), looks_like_trec("a,b")
     (True, True, False)
     """
-    cells = line.split()
+    cells = re.split(r"[ \t]+", line.strip(" \t\r"))
     if len(cells) == 4:
         return _INTEGER.fullmatch(cells[3]) is not None
-    return len(cells) == 6 and _NUMBER.fullmatch(cells[4]) is not None
+    return len(cells) >= 6 and _NUMBER.fullmatch(cells[4]) is not None
 
 
 def is_number(cell: str) -> bool:
@@ -89,7 +92,7 @@ def other_kind(kind: Kind) -> Kind:
 
 
 def _first_data_line(text: str) -> str:
-    for line in text.splitlines():
+    for line in text.split("\n"):
         if line.strip() and not line.lstrip().startswith("#"):
-            return line
+            return line.rstrip("\r")
     return ""

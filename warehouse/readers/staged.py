@@ -31,6 +31,7 @@ LAYOUT: Mapping[Kind, str] = {
     "qrels": "query iteration document relevance",
 }
 
+# A run may have more: its tag takes the rest of the line, as for trec_eval.
 FIELDS: Mapping[Kind, int] = {"run": 6, "qrels": 4}
 
 
@@ -60,7 +61,7 @@ def canonical_kind(kind: str) -> Kind:
         return "run"
     if kind == "qrels":
         return "qrels"
-    raise UsageError(f"unknown kind {kind!r}{nearest(kind, COLUMNS)} Known: run, qrels")
+    raise UsageError(f"unknown kind {kind!r}{nearest(kind, COLUMNS)} (known: run, qrels)")
 
 
 def canonical_format(name: str) -> str:
@@ -73,7 +74,7 @@ def canonical_format(name: str) -> str:
     folded = ALIASES.get(folded, folded)
     if folded not in FORMATS:
         known = ", ".join(FORMATS)
-        raise UsageError(f"unknown format {name!r}{nearest(folded, FORMATS)} Known: {known}")
+        raise UsageError(f"unknown format {name!r}{nearest(folded, FORMATS)} (known: {known})")
     return folded
 
 
@@ -85,7 +86,7 @@ def checked_mapping(kind: Kind, columns: Mapping[str, str] | None) -> dict[str, 
             known = ", ".join(COLUMNS[kind])
             raise UsageError(
                 f"{'a run has' if kind == 'run' else 'qrels have'} no column {ours!r}"
-                f"{nearest(ours, COLUMNS[kind])} Known: {known}"
+                f"{nearest(ours, COLUMNS[kind])} (known: {known})"
             )
         if not isinstance(theirs, str) or not theirs:
             raise UsageError(f"the column for {ours!r} must be a name, not {theirs!r}")

@@ -64,7 +64,7 @@ def read_delimited(
             con.execute("drop table if exists temp.staged_reject")
             con.execute("drop table if exists temp.staged_reject_scan")
     by_rank = ranked_by_rank(kind, found, header, mapping)
-    problems, total = checks.problems(con, kind, place="rowid + 1", word=_word(by_rank))
+    problems, total = checks.problems(con, kind, place=checks.PLACE, word=_word(by_rank))
     if total or rejected:
         lines = _Lines(
             file, delimiter, (record for record, _, _ in rejected), checks.row_count(con)
@@ -134,7 +134,7 @@ def _read_relation(
     except duckdb.Error as error:
         raise InputError(f"{source}: cannot be read as a table: {_first_line(error)}") from error
     by_rank = ranked_by_rank(kind, found, list(types), mapping)
-    problems, total = checks.problems(con, kind, place="rowid + 1", word=_word(by_rank))
+    problems, total = checks.problems(con, kind, place=checks.PLACE, word=_word(by_rank))
     if total:
         raise checks.refuse(source, checks.in_words_by_row(problems), total)
     return _ranking(kind, by_rank)

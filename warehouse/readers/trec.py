@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import duckdb
@@ -73,10 +74,10 @@ def _judge(con: duckdb.DuckDBPyConnection, file: LocalFile, kind: Kind) -> str:
     ((fields, grades),) = con.execute(
         templates.render("ingest/trec_shape", kind=kind)
     ).fetchall() or [(None, None)]
-    if fields is None or fields == FIELDS[kind]:
+    if fields is None or fields == FIELDS[kind] or fields > FIELDS[kind] == FIELDS["run"]:
         return ""
     layout = f"{FIELDS[kind]} fields: {LAYOUT[kind]}"
-    if kind == "qrels" and fields == FIELDS["run"]:
+    if kind == "qrels" and fields >= FIELDS["run"]:
         raise InputError(
             f"{file.source}: this looks like a run ({fields} fields, {LAYOUT['run']}): "
             "use 'warehouse ingest run'"
@@ -100,4 +101,7 @@ def _tail(file: LocalFile) -> str | None:
 
 
 def _tag(line: str | None, kind: Kind) -> str | None:
-    return line.split()[-1] if line and kind == "run" else None
+    if not line or kind != "run":
+        return None
+    fields = re.split(r"[ \t]+", line)
+    return fields[min(FIELDS["run"], len(fields)) - 1]

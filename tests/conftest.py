@@ -1,0 +1,147 @@
+"""What several tests share: a warehouse in a temporary folder, the demo made once, the command."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import warehouse
+from warehouse.warehouse import Warehouse
+
+PACKAGE = Path(warehouse.__file__).parent
+_ENTRY = "import sys; sys.argv[0] = {name!r}; from warehouse.cli import main; main()"
+
+
+@pytest.fixture(autouse=True)
+def _own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep the person's own database, settings and terminal width away from the tests."""
+    monkeypatch.delenv("WAREHOUSE_DB", raising=False)
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("NO_COLOR", "1")
+
+
+@pytest.fixture
+def wh(tmp_path: Path) -> Warehouse:
+    """Return a warehouse whose file is not made yet."""
+    return Warehouse(tmp_path / "warehouse.duckdb")
+
+
+@dataclass(frozen=True)
+class Program:
+    """The command `warehouse` of the package under test, for processes of their own."""
+
+    folder: Path
+
+    @property
+    def environment(self) -> dict[str, str]:
+        path = os.pathsep.join([str(self.folder), os.environ.get("PATH", "")])
+        return os.environ | {"PATH": path, "PYTHONUNBUFFERED": "1"}
+
+    def __call__(
+        self,
+        *arguments: str,
+        cwd: Path,
+        env: Mapping[str, str] | None = None,
+        stdin: str | None = None,
+    ) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [str(self.folder / "warehouse"), *arguments],
+            cwd=cwd,
+            env=self.environment | dict(env or {}),
+            input=stdin,
+            stdin=subprocess.DEVNULL if stdin is None else None,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    def shell(self, line: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+        """Run a line of bash in which `warehouse` is this program; a failing pipe part fails it."""
+        return subprocess.run(
+            ["bash", "-o", "pipefail", "-c", line],
+            cwd=cwd,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    def python(self, code: str, *arguments: str, cwd: Path) -> subprocess.Popen[str]:
+        """Start Python on some code with the package at hand; the caller ends it."""
+        return subprocess.Popen(
+            [sys.executable, "-c", code, *arguments],
+            cwd=cwd,
+            env=self.environment | {"PYTHONPATH": str(PACKAGE.parent)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            # a suite that runs in the background hands on an ignored SIGINT
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
+
+
+@pytest.fixture(scope="session")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Program:
+    """Return the command `warehouse`: a script that stands first on the PATH."""
+    folder = tmp_path_factory.mktemp("bin")
+    script = folder / "warehouse"
+    entry = _ENTRY.format(name=str(script))
+    script.write_text(
+        "#!/bin/sh\n"
+        f"PYTHONPATH='{PACKAGE.parent}' exec '{sys.executable}' -c \"{entry}\" \"$@\"\n"
+    )
+    script.chmod(0o755)
+    return Program(folder)
+
+
+@pytest.fixture(scope="session")
+def demo_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the database of `warehouse demo`, made once; tests that write take a copy."""
+    from typer.testing import CliRunner
+
+    from warehouse.cli.app import app
+
+    path = tmp_path_factory.mktemp("demo") / "demo.duckdb"
+    result = CliRunner().invoke(app, ["demo", "--db", str(path)])
+    assert result.exit_code == 0, result.output
+    return path
+
+
+@pytest.fixture
+def demo(demo_file: Path, tmp_path: Path) -> Warehouse:
+    """Return a copy of the demo's database."""
+    return Warehouse(shutil.copy(demo_file, tmp_path / "demo.duckdb"))
+
+
+@pytest.fixture(scope="session")
+def demo_data() -> Path:
+    """Return the folder with the demo's qrels and runs."""
+    return PACKAGE / "demo"
+
+
+@pytest.fixture
+def counts() -> Callable[[Path], dict[str, int]]:
+    """Return a function that counts the rows of every table of a database file."""
+
+    def count(path: Path) -> dict[str, int]:
+        with duckdb.connect(str(path), read_only=True) as con:
+            tables = con.execute("select table_name from duckdb_tables() order by 1").fetchall()
+            return {
+                name: con.execute(f'select count(*) from "{name}"').fetchall()[0][0]
+                for (name,) in tables
+            }
+
+    return count

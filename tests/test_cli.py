@@ -1,0 +1,723 @@
+"""The command line: its examples, its exit codes, its words, and what goes where."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import shlex
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import duckdb
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from warehouse import cli
+from warehouse.cli.app import app
+from warehouse.cli.examples import EXAMPLES
+from warehouse.errors import LockedError
+from warehouse.warehouse import Warehouse
+
+Counts = Callable[[Path], dict[str, int]]
+
+
+class Result:
+    """What one call of the command gave: exit code, stdout, stderr."""
+
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
+
+
+@pytest.fixture
+def run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., Result]:
+    """Return a function that runs the command in this process, exit codes and all."""
+
+    def call(*arguments: str) -> Result:
+        monkeypatch.setattr(sys, "argv", ["warehouse", *arguments])
+        capsys.readouterr()
+        code = 0
+        try:
+            cli.main()
+        except SystemExit as end:
+            code = int(end.code or 0)
+        out, err = capsys.readouterr()
+        assert "Traceback" not in out + err
+        return Result(code, out, err)
+
+    return call
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder with two small files, in which the test runs."""
+    monkeypatch.chdir(tmp_path)
+    Path("qrels.txt").write_text("q1 0 a 2\nq1 0 b 0\nq2 0 c 1\n")
+    Path("one.run").write_text("q1 Q0 b 1 2 t\nq1 Q0 a 2 1 t\nq2 Q0 c 1 1 t\n")
+    Path("two.run").write_text("q1 Q0 a 1 2 t\nq1 Q0 b 2 1 t\n")
+    return tmp_path
+
+
+@pytest.fixture
+def small(here: Path) -> Warehouse:
+    """Return an evaluated warehouse at the default place of that folder."""
+    wh = Warehouse(here / "warehouse.duckdb")
+    wh.ingest_qrels("qrels.txt", "tiny")
+    wh.ingest_run("one.run", "tiny")
+    wh.ingest_run("two.run", "tiny")
+    wh.evaluate(metrics="RR AP")
+    return wh
+
+
+# --------------------------------------------------------------------------- help and examples
+
+
+def leaves(command: object, path: tuple[str, ...] = ()) -> Iterator[tuple[str, object]]:
+    """Give every command that does something, with its full name."""
+    inner = getattr(command, "commands", None)
+    if inner is None or getattr(command, "invoke_without_command", False):
+        yield " ".join(path), command
+    for name, child in (inner or {}).items():
+        yield from leaves(child, (*path, name))
+
+
+COMMANDS = dict(leaves(typer.main.get_command(app)))
+ALL_EXAMPLES = [(name, line) for name, lines in EXAMPLES.items() for line in lines]
+
+
+def test_every_command_has_examples_and_the_other_way_round() -> None:
+    assert set(COMMANDS) == set(EXAMPLES)
+    assert all(EXAMPLES.values())
+    for name, line in ALL_EXAMPLES:
+        assert f"warehouse {name}" in line
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_says_what_it_does_and_ends_with_its_examples(name: str) -> None:
+    found = CliRunner().invoke(app, [*name.split(), "--help"])
+    assert found.exit_code == 0
+    assert COMMANDS[name].help.strip().split("\n")[0].endswith(".")
+    head, _, tail = found.output.partition("Examples:\n")
+    assert [line.strip() for line in tail.strip().splitlines()] == list(EXAMPLES[name])
+    assert "Options:" in head
+    same = CliRunner().invoke(app, [*name.split(), "-h"])
+    assert same.output == found.output
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_and_argument_has_help(name: str) -> None:
+    for parameter in COMMANDS[name].params:
+        assert getattr(parameter, "help", None), f"{name}: {parameter.name}"
+
+
+@pytest.fixture(scope="module")
+def prepared(
+    tmp_path_factory: pytest.TempPathFactory, demo_data: Path, demo_file: Path
+) -> Callable[[], Path]:
+    """Return a function that makes a folder as the examples expect it."""
+
+    def make() -> Path:
+        folder = tmp_path_factory.mktemp("examples")
+        (folder / "runs").mkdir()
+        (folder / "qrels.txt").write_bytes(
+            gzip.decompress((demo_data / "qrels.txt.gz").read_bytes())
+        )
+        for name in ("bm25", "tasb", "rr_gpt35_bm25"):
+            file = f"{name}.run.gz"
+            (folder / "runs" / file).write_bytes((demo_data / file).read_bytes())
+        (folder / "ratings.csv").write_text("user,item,stars\nann,alien,5\nann,up,2\nbob,up,4\n")
+        (folder / "distances.csv").write_text(
+            "user,item,distance\nann,alien,0.25\nann,up,0.5\nbob,up,1.5\n"
+        )
+        return folder
+
+    return make
+
+
+@pytest.mark.parametrize(("name", "line"), ALL_EXAMPLES, ids=[line for _, line in ALL_EXAMPLES])
+def test_every_example_runs_as_printed(
+    name: str, line: str, prepared: Callable[[], Path], program
+) -> None:
+    folder = prepared()
+    if name not in ("demo", "init", "ingest qrels", "ingest run", "score"):
+        wh = Warehouse(folder / "warehouse.duckdb")
+        wh.ingest_qrels(str(folder / "qrels.txt"), "dl19")
+        for path in sorted((folder / "runs").iterdir()):
+            wh.ingest_run(str(path), "dl19")
+        if name != "evaluate":
+            wh.evaluate()
+    found = program.shell(line, folder)
+    assert found.returncode == 0, found.stderr
+    assert "Traceback" not in found.stderr
+    data = found.stdout if name not in ("init", "ingest qrels", "ingest run") else found.stderr
+    if "-o " in line:
+        data = (folder / "board.tex").read_text()
+    elif line == "warehouse evaluate" or (name == "evaluate" and "--dry-run" not in line):
+        data = found.stderr
+    assert data.strip()
+    if name == "ingest run" and line.startswith("warehouse ingest run runs/"):
+        assert found.stderr.count("loaded") >= 3
+        tags = Warehouse(folder / "warehouse.duckdb").query("select distinct tags from runs")
+        assert tags.fetchall() == [({"stage": "first"},)]
+    if line.startswith("gzip"):
+        at = Warehouse(folder / "warehouse.duckdb").query("select run, run_at::date::text from runs")
+        assert at.fetchall() == [("bm25", "2026-09-01")]
+
+
+def test_the_help_of_the_whole_names_every_command() -> None:
+    found = CliRunner().invoke(app, ["--help"])
+    assert found.exit_code == 0
+    for name in COMMANDS:
+        assert name.split()[0] in found.output
+    assert "warehouse demo" in found.output
+
+
+def test_without_arguments_it_shows_help() -> None:
+    found = CliRunner().invoke(app, [])
+    assert "Usage: warehouse" in found.output
+
+
+def test_the_version() -> None:
+    from warehouse import __version__
+
+    found = CliRunner().invoke(app, ["--version"])
+    assert (found.exit_code, found.output) == (0, f"warehouse {__version__}\n")
+
+
+# --------------------------------------------------------------------------- wrong words
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["quer"], "'query'"),
+        (["leaderbord", "-d", "tiny"], "'leaderboard'"),
+        (["ingest", "qrel", "x"], "'qrels'"),
+        (["evaluate", "--metrc", "AP"], "--metric"),
+        (["leaderboard", "--datset", "tiny"], "--dataset"),
+        (["leaderboard"], "--dataset"),
+    ],
+)
+def test_wrong_commands_and_options_name_the_nearest(
+    run: Callable[..., Result], small: Warehouse, arguments: list[str], words: str
+) -> None:
+    found = run(*arguments)
+    assert (found.code, found.out) == (2, "")
+    assert words in found.err.strip().splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["evaluate", "-m", "nDGC@10"], "nDGC@10: no such metric; did you mean nDCG?"),
+        (["evaluate", "-m", "P"], "P: P needs a cutoff, as in P@10"),
+        (["score", "qrels.txt", "one.run", "AP(rell=2)"], "has no parameter 'rell'"),
+        (["leaderboard", "-d", "tinny"], "tinny: no such dataset; did you mean tiny?"),
+        (["evaluate", "-d", "tinny"], "tinny: no such dataset; did you mean tiny?"),
+        (["runs", "-d", "tinny"], "tinny: no such dataset; did you mean tiny?"),
+        (["queries", "onne", "-d", "tiny"], "did you mean one?"),
+        (["evaluate", "-r", "onne"], "onne: no such run; did you mean one?"),
+        (["evaluate", "--protocol", "trec_eval_8"], "trec_eval_8: no such protocol; did you mean"),
+        (["leaderboard", "-d", "tiny", "-f", "latx"], "latx: no such output format; did you mean latex?"),
+        (["score", "qrels.txt", "one.run", "-f", "trek"], "trek: no such output format; did you mean trec?"),
+        (["query", "select 1", "-f", "jsn"], "jsn: no such output format; did you mean json?"),
+        (["ingest", "run", "one.run", "-d", "x", "--format", "trek"], "trec"),
+        (["schema", "evalution"], "evalution: no such table or view; did you mean evaluation?"),
+        (["metrics", "show", "nDGC"], "nDGC: no such metric; did you mean nDCG?"),
+        (["protocols", "show", "defalt"], "defalt: no such protocol; did you mean default?"),
+        (["leaderboard", "-d", "tiny", "-m", "nDCG@10"], "warehouse evaluate -d tiny -m 'nDCG@10'"),
+        (["leaderboard", "-d", "tiny", "--sort", "nDCG@10"], "warehouse evaluate -d tiny -m 'nDCG@10'"),
+        (["ingest", "run", "onee.run", "-d", "x"], "onee.run: no such file; did you mean one.run?"),
+        (["ingest", "run", "*.nope", "-d", "x"], "*.nope: no file matches"),
+        (["ingest", "run", "one.run", "two.run", "-d", "x", "--name", "a"], "--name a: names one run, but 2 files"),
+        (["ingest", "run", "one.run", "-d", "x", "--name-from", "header"], "is stem or tag"),
+        (["ingest", "run", "one.run", "-d", "x", "--tag", "stage"], "--tag stage: write it as KEY=VALUE"),
+        (["ingest", "run", "one.run", "-d", "x", "--at", "yesterday"], "--at yesterday: write a time as"),
+        (["ingest", "qrels", "one.run", "-d", "x"], "use 'warehouse ingest run'"),
+        (["ingest", "run", "qrels.txt", "-d", "x"], "use 'warehouse ingest qrels'"),
+        (["evaluate", "--memory-limit", "lots"], "write a size such as 512MB or 4GB"),
+        (["query"], "give the SQL"),
+        (["query", "select $a", "-p", "a"], "--param a: write it as KEY=VALUE"),
+        (["leaderboard", "-d", "tiny", "-f", "parquet"], "needs a file: -o FILE"),
+        (["leaderboard", "-d", "tiny", "-o", "no/such/file"], "no/such/file: cannot be written"),
+        (["leaderboard", "-d", "tiny", "--protocol", "trec_eval_9"], "warehouse evaluate -d tiny --protocol trec_eval_9"),
+        (["runs", "--db", "absent.duckdb"], "absent.duckdb: no such database"),
+        (["score", "-", "-"], "only one of the two can be read from stdin"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)  # fmt: skip
+def test_wrong_words_get_one_line_and_exit_code_2(
+    run: Callable[..., Result], small: Warehouse, arguments: list[str], line: str
+) -> None:
+    found = run(*arguments)
+    assert (found.code, found.out) == (2, "")
+    text = found.err.strip()
+    assert line in text
+    assert text.startswith("warehouse: ")
+    assert "\n" not in text
+    assert "sqlalche.me" not in text
+
+
+def test_all_wrong_metrics_are_reported_at_once(
+    run: Callable[..., Result], small: Warehouse
+) -> None:
+    found = run("evaluate", "-m", "nDGC@10", "-m", "AP", "-m", "Recal@5")
+    assert found.code == 2
+    assert "nDGC@10: no such metric" in found.err
+    assert "Recal@5: no such metric" in found.err
+
+
+def test_the_path_of_the_database_may_be_wrong(run: Callable[..., Result], small: Warehouse) -> None:
+    Path("folder").mkdir()
+    for arguments in (["init"], ["runs"], ["ingest", "run", "one.run", "-d", "x"]):
+        found = run(*arguments, "--db", "folder")
+        assert found.code == 2
+        assert found.err.startswith("warehouse: folder: ")
+        assert "sqlalche.me" not in found.err
+
+
+# --------------------------------------------------------------------------- exit codes and streams
+
+
+def test_data_on_stdout_and_narration_on_stderr(run: Callable[..., Result], here: Path) -> None:
+    for arguments in (
+        ["init"],
+        ["ingest", "qrels", "qrels.txt", "-d", "tiny"],
+        ["ingest", "run", "one.run", "-d", "tiny"],
+        ["evaluate", "-m", "RR"],
+        ["evaluate", "-m", "RR"],
+        ["leaderboard", "-d", "tiny", "-f", "csv", "-o", "board.csv"],
+    ):
+        found = run(*arguments)
+        assert (found.code, found.out) == (0, ""), found.err
+        assert found.err.strip()
+    assert run("leaderboard", "-d", "tiny", "-f", "csv").out == Path("board.csv").read_text()
+    assert Path("board.csv").read_text() == (
+        "place,run,system,RR,answered,judged\n1,one,,0.75,2,2\n"
+    )
+
+
+def test_warnings_go_to_stderr(run: Callable[..., Result], here: Path) -> None:
+    run("ingest", "qrels", "qrels.txt", "-d", "tiny")
+    found = run("ingest", "run", "two.run", "-d", "tiny")
+    assert (found.code, found.out) == (0, "")
+    assert "warning: two: 1 of 2 judged queries" in found.err
+    scored = run("score", "qrels.txt", "two.run", "RR", "-f", "csv")
+    assert scored.out == "metric,value\nRR,0.5\n"
+    assert "1 of 2 judged queries" in scored.err
+    assert "counts as 0" in scored.err
+
+
+def test_the_format_does_not_depend_on_the_terminal(
+    run: Callable[..., Result], small: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wide = run("runs").out
+    monkeypatch.setenv("COLUMNS", "20")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert run("runs").out == wide
+
+
+def test_several_files_one_fails_the_others_stay(run: Callable[..., Result], here: Path) -> None:
+    Path("bad.run").write_text("q1 Q0 a 1 high t\n")
+    found = run("ingest", "run", "one.run", "bad.run", "two.run", "-d", "tiny")
+    assert found.code == 2
+    assert "bad.run" in found.err
+    assert "line 1" in found.err
+    assert "2 of 3 files loaded or unchanged" in found.err
+    names = Warehouse("warehouse.duckdb").query("select name from run order by 1").fetchall()
+    assert names == [("one",), ("two",)]
+    again = run("ingest", "run", "*.run", "-d", "tiny")
+    assert again.code == 2
+    assert again.err.count("unchanged (") == 2
+
+
+def test_a_conflict_is_exit_code_2(run: Callable[..., Result], small: Warehouse) -> None:
+    found = run("ingest", "run", "two.run", "-d", "tiny", "--name", "one")
+    assert found.code == 2
+    assert "--replace" in found.err
+    replaced = run("ingest", "run", "two.run", "-d", "tiny", "--name", "one", "--replace")
+    assert replaced.code == 0
+    assert "one: replaced, version 2 (2 predictions, 1 " in replaced.err
+
+
+def test_wrong_sql_is_exit_code_1(run: Callable[..., Result], small: Warehouse) -> None:
+    for sql, words in (
+        ("selec 1", "selec"),
+        ("select nope from run", "nope"),
+        ("from rnu", "rnu"),
+        ("select 1/0 + 'a'::int", "Could not convert"),
+        ("select $a", "a"),
+    ):
+        found = run("query", sql)
+        assert (found.code, found.out) == (1, ""), sql
+        assert found.err.startswith("warehouse: ")
+        assert words in found.err
+
+
+def test_a_locked_database_is_exit_code_3(
+    run: Callable[..., Result], small: Warehouse, program
+) -> None:
+    holder = program.python(
+        "import duckdb, sys; con = duckdb.connect(sys.argv[1]); print('held', flush=True); "
+        "sys.stdin.readline()",
+        str(small.path),
+        cwd=small.path.parent,
+    )
+    try:
+        assert holder.stdout.readline() == "held\n"
+        for arguments in (
+            ["ingest", "run", "one.run", "two.run", "-d", "x"],
+            ["evaluate"],
+            ["leaderboard", "-d", "tiny"],
+            ["query", "select 1"],
+        ):
+            found = run(*arguments, "--lock-timeout", "0.2")
+            assert (found.code, found.out) == (LockedError.exit_code, "") == (3, "")
+            assert found.err.strip().count("\n") == 0
+            assert "another process has the database open" in found.err
+    finally:
+        holder.communicate("done\n", timeout=30)
+
+
+def test_ctrl_c_during_a_load(tmp_path: Path, program, counts: Counts) -> None:
+    wh = Warehouse(tmp_path / "w.duckdb")
+    wh.ingest_qrels({"q1": {"a": 1}}, "tiny")
+    wh.ingest_run({"q1": {"a": 1.0}}, "tiny", name="first")
+    before = counts(wh.path)
+    with (tmp_path / "big.run").open("w") as out:
+        for query in range(1500):
+            out.writelines(f"q{query} Q0 d{n} {n} {2000 - n} t\n" for n in range(1000))
+    started = time.monotonic()
+    process = program.python(
+        "import sys; sys.argv[0] = 'warehouse'; from warehouse.cli import main; "
+        "import warehouse.warehouse, warehouse.ingest; print('ready', flush=True); main()",
+        *["ingest", "run", "big.run", "-d", "tiny", "--db", "w.duckdb", "--threads", "1"],
+        cwd=tmp_path,
+    )
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(0.6)
+    assert process.poll() is None, "it was over before it could be interrupted"
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert out == ""
+    assert "Traceback" not in err
+    assert "interrupted" in err
+    assert counts(wh.path) == before
+    assert time.monotonic() - started < 60
+    assert wh.ingest_run({"q1": {"a": 2.0}}, "tiny", name="second").status == "loaded"
+
+
+def test_a_closed_pipe_leaves_no_traceback(tmp_path: Path, program) -> None:
+    Warehouse(tmp_path / "warehouse.duckdb").init()
+    for command in (
+        "warehouse query 'select range as i, repeat(chr(120), 100) as x from range(200000)' -f csv",
+        "warehouse schema",
+        "warehouse metrics show nDCG@10",
+    ):
+        found = program.shell(f"set +o pipefail; {command} | head -1", tmp_path)
+        assert found.returncode == 0
+        assert found.stdout.count("\n") == 1
+        assert "Traceback" not in found.stderr
+        assert "BrokenPipe" not in found.stderr
+        assert "Exception" not in found.stderr
+
+
+def test_a_small_memory_limit_says_what_to_do(run: Callable[..., Result], small: Warehouse) -> None:
+    found = run(
+        "query",
+        "select list(range::varchar || repeat('x', 100)) from range(3000000)",
+        "--memory-limit",
+        "30MB",
+    )
+    assert (found.code, found.out) == (1, "")
+    assert "--memory-limit" in found.err
+
+
+# --------------------------------------------------------------------------- demo
+
+
+def test_the_demo_twice_and_what_it_proposes(tmp_path: Path, program) -> None:
+    first = program("demo", cwd=tmp_path)
+    assert first.returncode == 0, first.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["demo.duckdb"]
+    head, rule, *board = first.stdout.splitlines()
+    assert head.split()[:3] == ["#", "run", "system"]
+    assert set(rule) == {"-", " "}
+    assert len(board) == 9
+    assert "9 runs of dataset dl19; 54 values computed, 0 up to date" in first.stderr
+    content = (tmp_path / "demo.duckdb").read_bytes()
+
+    again = program("demo", cwd=tmp_path)
+    assert again.stdout == first.stdout
+    assert "0 values computed, 54 up to date" in again.stderr
+    assert (tmp_path / "demo.duckdb").read_bytes() == content
+
+    lines = first.stderr.split("Try next:\n")[1].splitlines()
+    proposed = [line.strip() for line in lines if line.startswith("  ")]
+    assert len(proposed) == 3
+    for line in proposed:
+        assert shlex.split(line)[0] == "warehouse"
+        found = program.shell(line, tmp_path)
+        assert found.returncode == 0, found.stderr
+        assert found.stdout or "computed 18 values" in found.stderr
+
+
+def test_the_demo_goes_where_it_is_told(tmp_path: Path, program) -> None:
+    found = program("demo", "--db", "my demo.duckdb", cwd=tmp_path)
+    assert found.returncode == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["my demo.duckdb"]
+    assert found.stderr.count("--db 'my demo.duckdb'") == 3
+
+
+# --------------------------------------------------------------------------- query
+
+REFUSED = [
+    "insert into dataset select * from dataset",
+    "update run set name = 'x'",
+    "delete from run",
+    "with gone as (delete from run returning *) select * from gone",
+    "create table t (i integer)",
+    "create temp table t as select 1",
+    "drop view leaderboard",
+    "alter table run add column x integer",
+    "attach 'other.duckdb' as other",
+    "detach warehouse",
+    "use memory",
+    "copy run to 'out.csv'",
+    "copy (select 1) to 'out.parquet'",
+    "export database 'out'",
+    "select * from read_csv('secret.csv')",
+    "select * from read_text('secret.csv')",
+    "select * from read_blob('secret.csv')",
+    "select * from glob('*')",
+    "from 'secret.csv'",
+    "from sniff_csv('secret.csv')",
+    "install httpfs",
+    "load httpfs",
+    "set memory_limit = '1GB'",
+    "set enable_external_access = true",
+    "reset lock_configuration",
+    "pragma threads = 1",
+    "pragma database_size",
+    "call enable_logging(storage = 'file')",
+    "checkpoint",
+    "vacuum",
+    "begin",
+    "create secret s (type s3)",
+    "select 1; select 2",
+    "select 1; drop table run",
+    "from python_variable",
+    "",
+    "-- only a comment",
+]
+python_variable = duckdb.sql("select 1 as i")
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("sql", REFUSED)
+def test_query_is_closed(run: Callable[..., Result], small: Warehouse, sql: str) -> None:
+    Path("secret.csv").write_text("secret\n42\n")
+    names = sorted(path.name for path in Path().iterdir())
+    content = small.path.read_bytes()
+    found = run("query", "--", sql)
+    assert found.code in (1, 2)
+    assert found.out == ""
+    assert "42" not in found.err
+    assert small.path.read_bytes() == content
+    assert sorted(path.name for path in Path().iterdir()) == names
+    assert run("query", "select count(*) as runs from run", "-f", "csv").out == "runs\n2\n"
+
+
+@pytest.mark.core
+def test_the_library_is_closed_too(small: Warehouse) -> None:
+    secret = duckdb.sql("select 42 as i")
+    with pytest.raises(Exception, match="secret"):
+        small.query("from secret")
+    assert secret.fetchall() == [(42,)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["select $a || $b as x", "-p", "a=it's", "-p", "b= = $c"], "x\nit's = $c\n"),
+        (["select run, value from run_scores where metric = $m order by 1", "-p", "m=RR"],
+         "run,value\none,0.75\ntwo,0.5\n"),
+        (["select 1 as i where false"], "i\n"),
+        (["values (1), (2)"], "col0\n1\n2\n"),
+        (["  with a as (select 1 as i) from a ; "], "i\n1\n"),
+        (["select 1 as i -- the end"], "i\n1\n"),
+        (["from leaderboard where metric = 'RR' select place, run order by all"],
+         None),
+        (["show tables"], None),
+        (["describe run"], None),
+        (["summarize score"], None),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)  # fmt: skip
+def test_query_answers(
+    run: Callable[..., Result], small: Warehouse, arguments: list[str], expected: str | None
+) -> None:
+    if arguments[0].startswith("from leaderboard"):
+        arguments = ["select place, run from leaderboard where metric = 'RR' order by all"]
+        expected = "place,run\n1,one\n2,two\n"
+    found = run("query", *arguments, "-f", "csv")
+    assert found.code == 0, found.err
+    if expected is None:
+        assert found.out.count("\n") > 3
+    else:
+        assert found.out == expected
+
+
+def test_query_from_a_file_and_stdin(
+    run: Callable[..., Result], small: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("ask.sql").write_text("select count(*) as runs\nfrom run -- all of them\n;\n")
+    for arguments in (["--file", "ask.sql", "-f", "csv"], ["-f", "ask.sql", "-f", "csv"]):
+        assert run("query", *arguments).out == "runs\n2\n"
+    monkeypatch.setattr(sys, "stdin", io.StringIO("select 7 as n"))
+    assert run("query", "-", "-f", "csv").out == "n\n7\n"
+    absent = run("query", "--file", "absent.sql")
+    assert (absent.code, absent.out) == (2, "")
+    assert "absent.sql: cannot be read" in absent.err
+    both = run("query", "select 1", "--file", "ask.sql")
+    assert both.code == 2
+
+
+def test_an_empty_result_is_said(run: Callable[..., Result], small: Warehouse) -> None:
+    found = run("query", "select run from runs where false")
+    assert found.code == 0
+    assert "no rows" in found.err
+    assert found.out.split() == ["run", "-----"] or found.out.startswith("run\n")
+    assert run("query", "select run from runs where false", "-f", "json").out == "[]\n"
+    assert run("query", "select run from runs where false", "-f", "jsonl").out == ""
+
+
+def test_formats_hold_the_same_rows(run: Callable[..., Result], small: Warehouse) -> None:
+    sql = "select run, value from run_scores order by run, metric"
+    as_csv = list(csv.DictReader(io.StringIO(run("query", sql, "-f", "csv").out)))
+    as_json = json.loads(run("query", sql, "-f", "json").out)
+    as_lines = [json.loads(line) for line in run("query", sql, "-f", "jsonl").out.splitlines()]
+    run("query", sql, "-f", "parquet", "-o", "out.parquet")
+    as_parquet = duckdb.read_parquet("out.parquet").fetchall()
+    assert as_json == as_lines
+    assert [(row["run"], row["value"]) for row in as_json] == as_parquet
+    assert [(row["run"], float(row["value"])) for row in as_csv] == as_parquet
+    assert len(as_parquet) == 4
+
+
+# --------------------------------------------------------------------------- the other commands
+
+
+def test_the_environment_names_the_database(
+    run: Callable[..., Result], small: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small.path.rename("elsewhere.duckdb")
+    assert run("runs").code == 2
+    monkeypatch.setenv("WAREHOUSE_DB", "elsewhere.duckdb")
+    assert run("runs").code == 0
+    assert run("runs", "--db", "absent.duckdb").code == 2
+
+
+def test_evaluate_says_what_it_did(run: Callable[..., Result], small: Warehouse) -> None:
+    assert "nothing to do: 4 values are up to date" in run("evaluate", "-m", "RR", "-m", "AP").err
+    dry = run("evaluate", "-m", "P@1", "--dry-run")
+    assert dry.out == "tiny\tone\tP@1\tmissing\ntiny\ttwo\tP@1\tmissing\n"
+    assert "would compute 2 values" in dry.err
+    assert "computed 2 values for 2 runs" in run("evaluate", "-m", "P@1").err
+    run("ingest", "run", "one.run", "-d", "bare")
+    bare = run("evaluate", "-m", "P@1")
+    assert bare.code == 0
+    assert "bare: skipped, it has no qrels yet" in bare.err
+
+
+def test_show_sql_is_sql_that_runs_nowhere_else(
+    run: Callable[..., Result], small: Warehouse
+) -> None:
+    found = run("evaluate", "-m", "RR", "--show-sql")
+    assert found.code == 0
+    assert "-- RR" in found.out
+    assert duckdb.extract_statements(found.out)
+
+
+def test_boards_of_what_is_not_there_say_what_to_do(run: Callable[..., Result], here: Path) -> None:
+    run("init")
+    assert "warehouse ingest run" in run("runs").err
+    assert "warehouse ingest qrels" in run("datasets").err
+    assert "there are no runs yet" in run("evaluate").err
+    run("ingest", "qrels", "qrels.txt", "-d", "tiny")
+    no_runs = run("leaderboard", "-d", "tiny")
+    assert no_runs.code == 2
+    assert "it has no runs yet: warehouse ingest run FILE -d tiny" in no_runs.err
+    run("ingest", "run", "one.run", "-d", "tiny")
+    not_evaluated = run("leaderboard", "-d", "tiny")
+    assert not_evaluated.code == 2
+    assert "warehouse evaluate -d tiny" in not_evaluated.err
+    run("ingest", "run", "one.run", "-d", "bare")
+    no_qrels = run("leaderboard", "-d", "bare")
+    assert "it has no qrels yet: warehouse ingest qrels FILE -d bare" in no_qrels.err
+
+
+def test_a_board_with_a_gap_says_so(run: Callable[..., Result], small: Warehouse) -> None:
+    small.ingest_run({"q1": {"a": 1.0}}, "tiny", name="three")
+    small.evaluate(runs="three", metrics="RR")
+    found = run("leaderboard", "-d", "tiny", "-f", "csv")
+    assert found.out.splitlines()[1:] == [
+        "1,one,,0.75,0.75,2,2",
+        "2,three,,0.5,,1,2",
+        "2,two,,0.5,0.5,1,2",
+    ]
+    assert "1 run without a value of AP yet: warehouse evaluate -d tiny -m 'AP'" in found.err
+
+
+def test_queries_worst_first(run: Callable[..., Result], small: Warehouse) -> None:
+    found = run("queries", "two", "-d", "tiny", "-m", "RR", "--worst", "1", "-f", "csv")
+    assert found.out == (
+        "query_id,RR,retrieved,relevant_retrieved,relevant,unjudged_at_10\nq2,0.0,0,0,1,0\n"
+    )
+
+
+def test_score_in_the_layout_of_trec_eval(run: Callable[..., Result], here: Path) -> None:
+    found = run("score", "qrels.txt", "one.run", "recip_rank", "num_rel", "-q", "-f", "trec")
+    assert found.out == (
+        f"{'recip_rank':<22}\tq1\t0.5000\n"
+        f"{'num_rel':<22}\tq1\t1\n"
+        f"{'recip_rank':<22}\tq2\t1.0000\n"
+        f"{'num_rel':<22}\tq2\t1\n"
+        f"{'recip_rank':<22}\tall\t0.7500\n"
+        f"{'num_rel':<22}\tall\t2\n"
+    )
+
+
+def test_score_reads_stdin(tmp_path: Path, program) -> None:
+    (tmp_path / "qrels.txt").write_text("q1 0 a 1\n")
+    found = program("score", "qrels.txt", "-", "RR", "-f", "csv", cwd=tmp_path,
+                    stdin="q1 Q0 b 1 2 t\nq1 Q0 a 2 1 t\n")  # fmt: skip
+    assert (found.returncode, found.stdout) == (0, "metric,value\nRR,0.5\n")
+
+
+def test_score_of_files_that_do_not_belong_together(
+    run: Callable[..., Result], here: Path
+) -> None:
+    Path("strange.run").write_text("x1 Q0 a 1 1 t\n")
+    found = run("score", "qrels.txt", "strange.run")
+    assert (found.code, found.out) == (2, "")
+    assert "no query of the run is judged in qrels.txt" in found.err
+
+
+def test_listings(run: Callable[..., Result], small: Warehouse) -> None:
+    assert run("datasets", "-f", "csv").out == (
+        "dataset,qrels,label,queries,judgments,runs,metrics\ntiny,1,,2,3,2,2\n"
+    )
+    runs = list(csv.DictReader(io.StringIO(run("runs", "-d", "tiny", "-f", "csv").out)))
+    assert [(row["run"], row["predictions"]) for row in runs] == [("one", "3"), ("two", "2")]
+    assert "nDCG" in run("metrics").out
+    assert "trec_eval_9" in run("protocols", "-f", "csv").out
+    assert "reciprocal" in run("metrics", "show", "mrr").out.lower()

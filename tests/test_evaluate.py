@@ -1,0 +1,513 @@
+"""Evaluating what is stored: only what is missing, all or nothing, the same bits every time."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import struct
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from warehouse.errors import UsageError
+from warehouse.evaluate import engine, plan
+from warehouse.warehouse import Warehouse
+
+CASES = Path(__file__).resolve().parents[2] / "shared" / "cases"
+Counts = Callable[[Path], dict[str, int]]
+
+QRELS = {"q1": {"a": 2, "b": 0}, "q2": {"c": 1}}
+# first: RR (1/2 + 1) / 2, second: RR (1 + 0) / 2
+RUNS = {
+    "first": {"q1": {"b": 2.0, "a": 1.0}, "q2": {"c": 1.0}},
+    "second": {"q1": {"a": 2.0, "b": 1.0}},
+}
+
+
+def rows(wh: Warehouse, sql: str, **params: object) -> list[tuple]:
+    return wh.query(sql, **params).fetchall()
+
+
+@pytest.fixture
+def tiny(wh: Warehouse) -> Warehouse:
+    wh.ingest_qrels(QRELS, "tiny")
+    for name, run in RUNS.items():
+        wh.ingest_run(run, "tiny", name=name)
+    return wh
+
+
+# --------------------------------------------------------------------------- only what is missing
+
+
+@pytest.mark.core
+def test_computes_what_is_missing_and_nothing_twice(tiny: Warehouse, counts: Counts) -> None:
+    first = tiny.evaluate(metrics="RR P@1")
+    assert (first.computed, first.stale, first.up_to_date, first.runs) == (4, 0, 0, 2)
+    assert first.new_hit_sets == 2
+    assert rows(tiny, "select run, metric, value from run_scores order by all") == [
+        ("first", "P@1", 0.5),
+        ("first", "RR", 0.75),
+        ("second", "P@1", 0.5),
+        ("second", "RR", 0.5),
+    ]
+    before = counts(tiny.path)
+    again = tiny.evaluate(metrics="RR P@1")
+    assert (again.computed, again.up_to_date, again.runs) == (0, 4, 0)
+    assert counts(tiny.path) == before
+
+    tiny.ingest_run({"q2": {"c": 1.0}}, "tiny", name="third")
+    more = tiny.evaluate(metrics="RR P@1 AP")
+    assert (more.computed, more.up_to_date, more.runs) == (5, 4, 3)
+    assert more.new_hit_sets == 1
+    assert sorted(more.details) == [
+        ("tiny", "first", "AP", "missing"),
+        ("tiny", "second", "AP", "missing"),
+        ("tiny", "third", "AP", "missing"),
+        ("tiny", "third", "P@1", "missing"),
+        ("tiny", "third", "RR", "missing"),
+    ]
+
+
+@pytest.mark.core
+def test_values_of_each_query_and_the_silent_one(tiny: Warehouse) -> None:
+    tiny.evaluate(metrics="RR")
+    assert rows(tiny, "select run, query_id, value from query_scores order by all") == [
+        ("first", "q1", 0.5),
+        ("first", "q2", 1.0),
+        ("second", "q1", 1.0),
+        ("second", "q2", 0.0),
+    ]
+    found = rows(tiny, "select run, num_queries, num_answered, num_judged from run_scores order by 1")
+    assert found == [("first", 2, 2, 2), ("second", 2, 1, 2)]
+
+
+@pytest.mark.core
+def test_the_queries_that_count_are_the_protocols(tiny: Warehouse) -> None:
+    tiny.evaluate(metrics="RR", protocol="trec_eval_9")
+    found = rows(tiny, "select run, protocol, value, num_queries from run_scores order by 1")
+    # second is silent on q2: trec_eval 9 leaves the query out
+    assert found == [("first", "trec_eval_9", 0.75, 2), ("second", "trec_eval_9", 1.0, 1)]
+
+
+@pytest.mark.core
+def test_protocols_share_no_column(tiny: Warehouse) -> None:
+    tiny.evaluate(metrics="RR")
+    assert tiny.evaluate(metrics="RR", protocol="trec_eval_9").computed == 2
+    assert tiny.leaderboard("tiny").fetchall()[0][1:4] == ("first", None, 0.75)
+    board = tiny.leaderboard("tiny", protocol="trec_eval_9").fetchall()
+    assert board[0][1:4] == ("second", None, 1.0)
+
+
+@pytest.mark.core
+def test_dry_run_says_what_and_does_nothing(tiny: Warehouse, counts: Counts) -> None:
+    before = counts(tiny.path)
+    content = tiny.path.read_bytes()
+    dry = tiny.evaluate(metrics="RR", dry_run=True)
+    assert (dry.computed, dry.runs) == (2, 2)
+    assert dry.details == [
+        ("tiny", "first", "RR", "missing"),
+        ("tiny", "second", "RR", "missing"),
+    ]
+    assert counts(tiny.path) == before
+    assert tiny.path.read_bytes() == content
+
+
+@pytest.mark.core
+def test_one_dataset_or_one_run(tiny: Warehouse) -> None:
+    tiny.ingest_qrels(QRELS, "other")
+    tiny.ingest_run(RUNS["first"], "other", name="first")
+    assert tiny.evaluate("other", metrics="RR").computed == 1
+    assert tiny.evaluate("tiny", runs="second", metrics="RR").computed == 1
+    found = rows(tiny, "select dataset, run from run_scores order by all")
+    assert found == [("other", "first"), ("tiny", "second")]
+    # a name without a dataset stands for every run of that name
+    assert tiny.evaluate(runs=["first"], metrics="AP").computed == 2
+
+
+@pytest.mark.core
+def test_wrong_names_get_the_nearest(tiny: Warehouse) -> None:
+    with pytest.raises(UsageError, match=r"tinny: no such dataset; did you mean tiny\?"):
+        tiny.evaluate("tinny")
+    with pytest.raises(UsageError, match=r"frist: no such run; did you mean first\?"):
+        tiny.evaluate(runs=["frist"])
+    with pytest.raises(UsageError, match=r"(?s)nDGC@10.*nDCG.*RRR"):
+        tiny.evaluate(metrics="nDGC@10 RRR AP")
+    with pytest.raises(UsageError, match=r"trec_eval9: no such protocol; did you mean trec_eval_9"):
+        tiny.evaluate(protocol="trec_eval9")
+
+
+@pytest.mark.core
+def test_datasets_without_qrels_are_reported_and_the_others_computed(tiny: Warehouse) -> None:
+    tiny.ingest_run(RUNS["first"], "bare", name="first")
+    done = tiny.evaluate(metrics="RR")
+    assert done.without_qrels == ["bare"]
+    assert done.computed == 2
+
+
+@pytest.mark.core
+def test_an_empty_warehouse_has_nothing_to_do(wh: Warehouse) -> None:
+    wh.init()
+    done = wh.evaluate()
+    assert (done.computed, done.up_to_date, done.without_qrels) == (0, 0, [])
+
+
+# --------------------------------------------------------------------------- stale
+
+
+@pytest.mark.core
+def test_another_formula_makes_values_stale_and_keeps_the_old(
+    tiny: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tiny.evaluate(metrics="RR P@1")
+    old = rows(tiny, "select evaluation_id, query_id, value from query_score order by all")
+    add = plan.Plan.add
+
+    def halved(self: plan.Plan, metric: object) -> str:
+        sql = add(self, metric)
+        if str(metric) != "RR":
+            return sql
+        self.queries[metric] = f"select run_id, query_id, value / 2 as value from ({sql}) as whole"
+        return self.queries[metric]
+
+    def once(self: plan.Plan, metric: object) -> str:
+        return self.queries[metric] if metric in self.queries else halved(self, metric)
+
+    monkeypatch.setattr(plan.Plan, "add", once)
+    dry = tiny.evaluate(metrics="RR P@1", dry_run=True)
+    assert (dry.computed, dry.stale, dry.up_to_date) == (2, 2, 2)
+    assert {reason for *_, reason in dry.details} == {"stale"}
+    done = tiny.evaluate(metrics="RR P@1")
+    assert (done.computed, done.stale, done.up_to_date, done.new_hit_sets) == (2, 2, 2, 0)
+
+    values = dict(rows(tiny, "select run, value from run_scores where metric = 'RR'"))
+    assert values == {"first": 0.375, "second": 0.25}
+    of_queries = rows(
+        tiny, "select query_id, value from query_scores where metric = 'RR' and run = 'first' order by 1"
+    )
+    assert of_queries == [("q1", 0.25), ("q2", 0.5)]
+    kept = rows(tiny, "select evaluation_id, query_id, value from query_score order by all")
+    assert kept[: len(old)] == old
+    assert len(kept) == len(old) + 4
+    assert tiny.leaderboard("tiny", metrics="RR").fetchall()[0][3] == 0.375
+
+    monkeypatch.undo()
+    back = tiny.evaluate(metrics="RR")
+    assert (back.computed, back.stale) == (2, 2)
+    assert dict(rows(tiny, "select run, value from run_scores where metric = 'RR'"))["first"] == 0.75
+
+
+def test_a_changed_sentence_makes_nothing_stale(
+    tiny: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tiny.evaluate(metrics="RR")
+    add = plan.Plan.add
+
+    def reworded(self: plan.Plan, metric: object) -> str:
+        if metric not in self.queries:
+            self.queries[metric] = f"/* better words */\n  {add(self, metric)} -- said again\n"
+        return self.queries[metric]
+
+    monkeypatch.setattr(plan.Plan, "add", reworded)
+    assert tiny.evaluate(metrics="RR").computed == 0
+
+
+# --------------------------------------------------------------------------- all or nothing
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("when", [2, "scores"])
+def test_an_evaluation_that_fails_leaves_yesterdays_board(
+    tiny: Warehouse, counts: Counts, monkeypatch: pytest.MonkeyPatch, when: object
+) -> None:
+    tiny.evaluate(metrics="RR")
+    before, board = counts(tiny.path), tiny.leaderboard("tiny").fetchall()
+    render = engine.render
+    seen: list[str] = []
+
+    def failing(name: str, **values: object) -> str:
+        seen.append(name)
+        if len(seen) == when or name == f"statements/{when}":
+            raise RuntimeError("the power went out")
+        return render(name, **values)
+
+    monkeypatch.setattr(engine, "render", failing)
+    with pytest.raises(RuntimeError, match="power"):
+        tiny.evaluate(metrics="P@1 AP nDCG@10", protocol="default")
+    assert seen[0] == "statements/query_scores"
+    assert len(seen) == (2 if when == 2 else 4)
+    assert counts(tiny.path) == before
+    assert tiny.leaderboard("tiny").fetchall() == board
+    monkeypatch.undo()
+    assert tiny.evaluate(metrics="P@1 AP nDCG@10").computed == 6
+
+
+@pytest.mark.core
+def test_a_failure_in_the_second_dataset_undoes_the_first(
+    tiny: Warehouse, counts: Counts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tiny.ingest_qrels(QRELS, "zeta")
+    tiny.ingest_run(RUNS["first"], "zeta", name="first")
+    before = counts(tiny.path)
+    compute = engine.compute
+    calls: list[int] = []
+
+    def failing(*args: object, **more: object) -> None:
+        calls.append(1)
+        if len(calls) == 2:
+            raise RuntimeError("the power went out")
+        compute(*args, **more)
+
+    monkeypatch.setattr(engine, "compute", failing)
+    with pytest.raises(RuntimeError, match="power"):
+        tiny.evaluate(metrics="RR")
+    assert counts(tiny.path) == before
+
+
+# --------------------------------------------------------------------------- qrels versions
+
+
+@pytest.mark.core
+def test_new_qrels_are_evaluated_again_and_boards_do_not_mix(tiny: Warehouse) -> None:
+    tiny.evaluate(metrics="RR")
+    tiny.ingest_qrels({"q1": {"a": 0, "b": 1}, "q2": {"c": 1}}, "tiny", replace=True)
+    with pytest.raises(UsageError, match="nothing is evaluated"):
+        tiny.leaderboard("tiny")
+    done = tiny.evaluate(runs="first", metrics="RR")
+    assert (done.computed, done.stale, done.new_hit_sets) == (1, 0, 1)
+    # only the run that is evaluated with the new judgments is on the board: b first, c first
+    assert tiny.leaderboard("tiny").fetchall() == [(1, "first", None, 1.0, 2, 2)]
+    history = "select qrels_version, run, value, is_current from run_scores order by all"
+    assert rows(tiny, history) == [
+        (1, "first", 0.75, False),
+        (1, "second", 0.5, False),
+        (2, "first", 1.0, True),
+    ]
+
+
+# --------------------------------------------------------------------------- the same bits
+
+PROTOCOLS = ("default", "trec_eval_9", "trec_eval_10")
+METRICS = ("all_trec", "Judged@10")
+Values = dict[tuple[str, str], str | None]
+
+
+def bits(value: float | None) -> str | None:
+    return None if value is None else struct.pack(">d", value).hex()
+
+
+def stored(wh: Warehouse, dataset: str, run: str, protocol: str) -> tuple[Values, Values]:
+    """Return the bits of a run's values of each query and of its totals."""
+    where = "where is_current and dataset = $d and run = $r and protocol = $p"
+    asked = {"d": dataset, "r": run, "p": protocol}
+    of_queries = rows(wh, f"select query_id, metric, value from query_scores {where}", **asked)
+    totals = rows(wh, f"select 'all', metric, value from run_scores {where}", **asked)
+    return (
+        {(query, metric): bits(value) for query, metric, value in of_queries},
+        {(query, metric): bits(value) for query, metric, value in totals},
+    )
+
+
+def scored(qrels: Path, run: Path, protocol: str) -> tuple[Values, Values]:
+    found = Warehouse.score(str(qrels), str(run), METRICS, protocol=protocol)
+    values = {(query, metric): bits(v) for query, metric, v in found.relation.fetchall()}
+    queries = {key: v for key, v in values.items() if key[0] != "all"}
+    return queries, {key: v for key, v in values.items() if key[0] == "all"}
+
+
+def assert_stored_is_scored(wh: Warehouse, dataset: str, qrels: Path, runs: list[Path]) -> None:
+    """Hold what `evaluate` stored against what `score` says of the same files, to the bit."""
+    for protocol in PROTOCOLS:
+        wh.evaluate(dataset, metrics=METRICS, protocol=protocol)
+        for path in runs:
+            name = path.name.split(".")[0]
+            kept_queries, kept_totals = stored(wh, dataset, name, protocol)
+            queries, totals = scored(qrels, path, protocol)
+            assert len(totals) >= 50
+            assert kept_totals == totals
+            if protocol == "trec_eval_9":  # which lists no query that the run is silent on
+                kept_queries = {k: v for k, v in kept_queries.items() if k in queries}
+            assert kept_queries == queries
+
+
+@pytest.mark.core
+def test_stored_values_are_the_scored_ones_to_the_bit(wh: Warehouse, demo_data: Path) -> None:
+    qrels = demo_data / "qrels.txt.gz"
+    runs = [demo_data / f"{name}.run.gz" for name in ("bm25", "rr_gpt35_bm25", "splade_pp_ed")]
+    wh.ingest_qrels(str(qrels), "dl19")
+    for path in runs:
+        wh.ingest_run(str(path), "dl19")
+    assert_stored_is_scored(wh, "dl19", qrels, runs)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not CASES.is_dir(), reason="the folder shared/cases is not beside the checkout")
+def test_stored_values_are_the_scored_ones_on_the_shared_case(wh: Warehouse) -> None:
+    folder = CASES / "dl19_passage"
+    runs = sorted((folder / "runs").glob("*.run.gz"))
+    assert len(runs) == 13
+    wh.ingest_qrels(str(folder / "qrels.txt"), "dl19")
+    for path in runs:
+        wh.ingest_run(str(path), "dl19")
+    assert_stored_is_scored(wh, "dl19", folder / "qrels.txt", runs)
+
+
+def everything(wh: Warehouse) -> dict[tuple, str | None]:
+    found = rows(wh, "select run, protocol, metric, query_id, value from query_scores")
+    totals = rows(wh, "select run, protocol, metric, 'all', value from run_scores")
+    return {tuple(row[:4]): bits(row[4]) for row in [*found, *totals]}
+
+
+@pytest.mark.core
+def test_order_of_loading_lines_and_threads_change_no_bit(tmp_path: Path, demo_data: Path) -> None:
+    names = ["tasb", "bm25", "ada2"]
+    found = []
+    for number, threads in enumerate((1, 2, 2)):
+        chance = random.Random(number)
+        wh = Warehouse(tmp_path / f"{number}.duckdb", threads=threads)
+        chance.shuffle(names)
+        files = ["qrels.txt.gz", *(f"{name}.run.gz" for name in names)]
+        if number == 2:
+            files.reverse()
+        for file in files:
+            lines = gzip.decompress((demo_data / file).read_bytes()).decode().splitlines()
+            chance.shuffle(lines)
+            shuffled = tmp_path / file.removesuffix(".gz")
+            shuffled.write_text("".join(line + "\n" for line in lines))
+            if file.startswith("qrels"):
+                wh.ingest_qrels(str(shuffled), "dl19")
+            else:
+                wh.ingest_run(str(shuffled), "dl19")
+        if number == 1:  # metric by metric, run by run
+            for metric in ("Judged@10", "nDCG", "all_trec"):
+                for name in names:
+                    wh.evaluate("dl19", runs=name, metrics=metric)
+        wh.evaluate("dl19", metrics=METRICS)
+        found.append(everything(wh))
+    assert len(found[0]) > 3 * 43 * 50
+    assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.core
+def test_the_demo_is_what_its_files_say(demo: Warehouse, demo_data: Path) -> None:
+    """The board of the demo against plain Python: nDCG@10 of each run by its definition."""
+    from math import log2
+
+    about = tomllib.loads((demo_data / "demo.toml").read_text(encoding="utf-8"))
+    qrels: dict[str, dict[str, int]] = {}
+    for line in gzip.decompress((demo_data / about["qrels"]).read_bytes()).decode().splitlines():
+        query, _, doc, grade = line.split()
+        qrels.setdefault(query, {})[doc] = int(grade)
+    board = demo.leaderboard("dl19", metrics="nDCG@10").fetchall()
+    assert [row[3] for row in board] == sorted((row[3] for row in board), reverse=True)
+    assert {row[1] for row in board} == set(about["runs"])
+    for row in board:
+        text = gzip.decompress((demo_data / f"{row[1]}.run.gz").read_bytes()).decode()
+        run: dict[str, list[tuple[float, str]]] = {}
+        for line in text.splitlines():
+            query, _, doc, _, score, _ = line.split()
+            run.setdefault(query, []).append((float(score), doc))
+        values = []
+        for query, judged in qrels.items():
+            ranked = sorted(run.get(query, []), reverse=True)[:10]
+            gains = [max(0, judged.get(doc, 0)) for _, doc in ranked]
+            best = sorted(judged.values(), reverse=True)[:10]
+            dcg, ideal = (
+                sum(gain / log2(rank + 2) for rank, gain in enumerate(order) if gain > 0)
+                for order in (gains, best)
+            )
+            values.append(dcg / ideal if ideal else 0.0)
+        assert row[3] == pytest.approx(sum(values) / len(values), abs=1e-12)
+
+
+# --------------------------------------------------------------------------- many lines, little memory
+
+IN_LITTLE_MEMORY = """
+import json, resource, sys, time
+from warehouse.warehouse import Warehouse
+
+database, qrels, run, limit = sys.argv[1:]
+wh = Warehouse(database, memory_limit=limit, threads=2)
+times = {}
+start = time.monotonic()
+wh.ingest_qrels(qrels, "big")
+loaded = wh.ingest_run(run, "big", name="run")
+times["load"] = time.monotonic() - start
+start = time.monotonic()
+wh.evaluate("big", metrics=["RR@10", "R@1000", "AP", "nDCG@10", "Judged@10"])
+times["evaluate"] = time.monotonic() - start
+board = wh.leaderboard("big")
+values = dict(zip(board.columns, board.fetchall()[0]))
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+print(json.dumps({"rows": loaded.num_rows, "values": values, "times": times, "peak_mb": peak}))
+"""
+
+
+def in_little_memory(tmp_path: Path, program, qrels: Path, run: Path, limit: str) -> dict:
+    process = program.python(
+        IN_LITTLE_MEMORY, str(tmp_path / "big.duckdb"), str(qrels), str(run), limit, cwd=tmp_path
+    )
+    out, errors = process.communicate(timeout=900)
+    assert process.returncode == 0, errors
+    found = json.loads(out)
+    print(f"{found['rows']:,} lines in {limit}: {found['times']}, peak {found['peak_mb']:.0f} MB")
+    return found
+
+
+@pytest.mark.slow
+def test_a_million_lines_in_little_memory(tmp_path: Path, program) -> None:
+    """Every tenth document is judged; the one at rank 10 q is the first relevant one of query q."""
+    queries, depth = 1000, 1000
+    with (tmp_path / "run.trec").open("w") as out, (tmp_path / "qrels.txt").open("w") as truth:
+        for query in range(queries):
+            out.writelines(
+                f"q{query} Q0 doc{query}_{rank} {rank} {depth - rank} tag\n"
+                for rank in range(1, depth + 1)
+            )
+            relevant = query % 20 + 1
+            truth.writelines(
+                f"q{query} 0 doc{query}_{rank} {int(rank == relevant)}\n" for rank in range(1, 101)
+            )
+    found = in_little_memory(
+        tmp_path, program, tmp_path / "qrels.txt", tmp_path / "run.trec", "200MB"
+    )
+    assert found["rows"] == queries * depth
+    # the relevant document lies at ranks 1 … 20, each as often: RR@10 = (1/1 + … + 1/10) / 20
+    assert found["values"]["RR@10"] == pytest.approx(7381 / 2520 / 20, abs=1e-14)
+    assert found["values"]["R@1000"] == 1.0
+    assert found["values"]["Judged@10"] == 1.0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not (CASES / "make_msmarco_scale.py").exists(),
+    reason="shared/cases/make_msmarco_scale.py is not beside the checkout",
+)
+def test_a_run_of_ms_marco_size_in_one_gigabyte(tmp_path: Path, program) -> None:
+    """6,980 queries with 1,000 documents each, against the values that the generator computed."""
+    pytest.importorskip("numpy")
+    start = time.monotonic()
+    subprocess.run(
+        [sys.executable, CASES / "make_msmarco_scale.py", "--out", tmp_path / "data"],
+        check=True,
+        capture_output=True,
+    )
+    print(f"generated in {time.monotonic() - start:.0f} s")
+    head, line = (tmp_path / "data" / "expected.tsv").read_text().splitlines()
+    expected = dict(zip(head.split("\t"), line.split("\t"), strict=True))
+    found = in_little_memory(
+        tmp_path, program, tmp_path / "data" / "qrels.txt", tmp_path / "data" / "run00.trec", "1GB"
+    )
+    assert found["rows"] == int(expected["lines"]) == 6_980_000
+    assert found["values"]["answered"] == found["values"]["judged"] == 6980
+    assert found["values"]["RR@10"] == pytest.approx(float(expected["MRR@10_float64"]), abs=1e-12)
+    assert found["values"]["R@1000"] == pytest.approx(
+        float(expected["recall@1000_mean"]), abs=1e-12
+    )
+    # the limit is DuckDB's; Python, the engine's code and its allocator come on top
+    assert found["peak_mb"] < 1600

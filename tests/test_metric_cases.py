@@ -1,0 +1,163 @@
+"""Worked by hand: `cases/metrics/<Metric>.toml` holds small rankings and the arithmetic of the values.
+
+A case has `qrels` and `run` by query: "doc:grade ..." and "doc doc ..." (best first) or "doc=score ...".
+`expected` maps a metric to its value for the only query, or to values by query and for all of them. A
+value is an expression over whole numbers with + - * / and log2, worked out exactly as far as it goes.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import tomllib
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from warehouse import metrics as notation
+from warehouse import templates
+from warehouse.catalogue import catalogue
+from warehouse.warehouse import Warehouse
+
+FOLDER = Path(__file__).parent / "cases" / "metrics"
+OPTIONS = ("protocol", "level", "depth", "judged_only", "complete")
+Number = Fraction | float
+
+
+def value(text: str) -> Number:
+    """Work out an expression; only whole numbers, + - * / and log2 and sqrt are understood.
+
+    >>> value("(1/2 + 2/4 + 3/5) / 3")
+    Fraction(8, 15)
+    """
+    return _value(ast.parse(text, mode="eval").body)
+
+
+def _value(node: ast.expr) -> Number:
+    match node:
+        case ast.Constant(value=int(number)):
+            return Fraction(number)
+        case ast.BinOp(left=left, op=op, right=right):
+            a, b = _value(left), _value(right)
+            match op:
+                case ast.Add():
+                    return a + b
+                case ast.Sub():
+                    return a - b
+                case ast.Mult():
+                    return a * b
+                case ast.Div():
+                    return a / b
+        case ast.Call(func=ast.Name(id="log2" | "sqrt" as name), args=[argument], keywords=[]):
+            exact = _value(argument)
+            return math.log2(exact) if name == "log2" else math.sqrt(exact)
+    raise ValueError(f"not understood: {ast.unparse(node)}")
+
+
+@pytest.mark.parametrize("text", ["__import__('os')", "2**3", "x", "1.5", "log2(2, 3)", "'a'"])
+def test_only_arithmetic_is_understood(text: str) -> None:
+    with pytest.raises((ValueError, TypeError)):
+        value(text)
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    return tomllib.loads(path.read_text(encoding="utf-8"))["case"]
+
+
+def qrels(case: dict[str, Any]) -> dict[str, dict[str, int]]:
+    return {
+        query: {doc: int(grade) for doc, _, grade in (w.partition(":") for w in text.split())}
+        for query, text in case["qrels"].items()
+    }
+
+
+def run(case: dict[str, Any]) -> dict[str, dict[str, float]]:
+    made: dict[str, dict[str, float]] = {}
+    for query, text in case["run"].items():
+        words = text.split()
+        made[query] = {
+            word.partition("=")[0]: float(word.partition("=")[2] or len(words) - number)
+            for number, word in enumerate(words)
+        }
+    return made
+
+
+def expected(case: dict[str, Any]) -> dict[tuple[str, str], Number]:
+    made: dict[tuple[str, str], Number] = {}
+    for metric, given in case["expected"].items():
+        if isinstance(given, str):
+            (query,) = case["qrels"]
+            given = {query: given, "all": given}
+        for query, text in given.items():
+            made[metric, query] = value(text)
+    return made
+
+
+ALL = [
+    pytest.param(name, number, id=f"{name}-{number}", marks=pytest.mark.core)
+    for name in catalogue()
+    for number in range(1, len(read(FOLDER / f"{name}.toml")) + 1)
+]
+
+
+@pytest.mark.parametrize(("name", "number"), ALL)
+def test_case(name: str, number: int) -> None:
+    case = read(FOLDER / f"{name}.toml")[number - 1]
+    assert set(case) <= {"why", "qrels", "run", "expected", *OPTIONS}
+    wanted = expected(case)
+    assert wanted
+    metrics = list(case["expected"])
+    assert all(metric.startswith(name) for metric in metrics)
+    options = {key: case[key] for key in OPTIONS if key in case}
+    scores = Warehouse.score(qrels(case), run(case), metrics, **options)
+    canonical = {
+        metric: str(one.metric) for metric, one in zip(metrics, scores.requested, strict=True)
+    }
+    ours = {(metric, query): found for query, metric, found in scores.relation.fetchall()}
+    for (metric, query), exact in wanted.items():
+        found = ours[canonical[metric], query]
+        assert math.isclose(found, float(exact), rel_tol=1e-12, abs_tol=0), (
+            f"{metric} of {query}: {found}, worked out {exact} = {float(exact)}; {case['why']}"
+        )
+    answered = {query for _, query in ours}
+    assert {query for _, query in wanted} <= answered
+
+
+def test_every_metric_has_its_cases_and_the_other_way_round() -> None:
+    assert sorted(path.stem for path in FOLDER.glob("*.toml")) == templates.names_in("metrics")
+
+
+@pytest.mark.parametrize("name", list(catalogue()))
+def test_every_parameter_is_worked(name: str) -> None:
+    """Every parameter takes another value than its default, a choice every one of its values."""
+    seen: dict[str, set[object]] = {}
+    for case in read(FOLDER / f"{name}.toml"):
+        for metric in notation.parse(*case["expected"]):
+            for key, chosen in metric.params.items():
+                seen.setdefault(key, set()).add(chosen)
+    for parameter in catalogue()[name].parameters:
+        if parameter.choices:
+            assert seen[parameter.name] == set(parameter.choices), parameter.name
+        else:
+            assert seen[parameter.name] - {parameter.default}, parameter.name
+
+
+@pytest.mark.parametrize("name", list(catalogue()))
+def test_every_hard_query_is_worked(name: str) -> None:
+    """Nothing relevant, no answer, equal scores, a grade below 0: every metric says what it does."""
+    kinds = set()
+    for case in read(FOLDER / f"{name}.toml"):
+        judged, answers = qrels(case), run(case)
+        for query, grades in judged.items():
+            if max(grades.values()) < 1:
+                kinds.add("nothing relevant")
+            if min(grades.values()) < 0:
+                kinds.add("a grade below 0")
+            if query not in answers:
+                kinds.add("no answer")
+            scores = list(answers.get(query, {}).values())
+            if len(set(scores)) < len(scores):
+                kinds.add("equal scores")
+    assert kinds == {"nothing relevant", "a grade below 0", "no answer", "equal scores"}

@@ -1,0 +1,218 @@
+"""The metrics against their twins in plain Python and against what must hold whatever the data.
+
+A call of `Warehouse.score` costs some tens of milliseconds whatever its size, so one example is a
+whole collection of random queries.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable
+
+import oracles
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from warehouse import metrics as notation
+from warehouse import protocols
+from warehouse.catalogue import catalogue
+from warehouse.warehouse import Warehouse
+
+METRICS = """
+AP AP@3 AP(rel=2) AP(norm=min)@4 AP(norm=hits) AP(norm=hits)@4 AP(norm=k)@4 AP(rel=2,norm=min)@2
+RR RR@2 RR(rel=2) P@1 P@3 P@20 P(rel=2)@4 R@1 R@3 R@20 R(rel=3)@5 Rprec Rprec(rel=2) SetP SetP(rel=2)
+SetR SetR(rel=2) SetF SetF(beta=2.0) SetF(beta=0.5) SetF(x=2.0) SetF(beta=0.0) SetF(rel=2)
+Success@1 Success@3 Success(rel=2)@2 bpref bpref(rel=2) bpref(rel=3) nDCG nDCG@1 nDCG@3 nDCG@20
+nDCG(dcg=exp-log2) nDCG(dcg=exp-log2)@3 nDCG(rel=2) nDCG(rel=2)@3 Judged@1 Judged@3 Judged@20 NumQ
+NumRel NumRel(rel=2) NumRelRet NumRelRet@3 NumRelRet(rel=2) NumRet NumRet@3
+IPrec@0.0 IPrec@0.1 IPrec@0.25 IPrec@0.5 IPrec@0.7 IPrec@1.0 IPrec(rel=2)@0.5
+IPrec(needed=trec_eval_9)@0.7 IPrec(needed=trec_eval_10)@0.7 IPrec(needed=trec_eval_10)@0.4
+""".split()
+
+Qrels = dict[str, dict[str, int]]
+Run = dict[str, dict[str, float]]
+# Equal scores often; two that are equal in 32 bits only; the sign; a great and a small one.
+SCORES = [0.0, 1.0, 1.0, 2.0, 2.0000000001, 2.00000001, -1.0, 16777216.0, 16777216.5, 1e-300, 0.1]
+DOCS = [*"abcdefghijklmnop", "d1", "d10", "d2", "é", "Z", "9"]
+
+
+def collection(rng: random.Random, queries: int = 30) -> tuple[Qrels, Run]:
+    """Return random judgments and a run; each may have queries that the other lacks."""
+    qrels: Qrels = {"anchor": {"a": 1}}
+    run: Run = {"anchor": {"a": 1.0}}
+    for number in range(queries):
+        query = f"q{number}"
+        grades = rng.choice([[0, 1], [0, 1, 2, 3], [-2, -1, 0, 1, 2, 3], [0], [1], [-1, 1, 3]])
+        judged = {doc: rng.choice(grades) for doc in rng.sample(DOCS, rng.randint(1, 12))}
+        scores = rng.choice([SCORES, [rng.random() for _ in range(30)]])
+        found = {doc: rng.choice(scores) for doc in rng.sample(DOCS, rng.randint(1, 15))}
+        if rng.random() < 0.9:
+            qrels[query] = judged
+        if rng.random() < 0.9:
+            run[query] = found
+    return qrels, run
+
+
+COLLECTIONS = st.integers(0, 2**32 - 1).map(lambda seed: collection(random.Random(seed)))
+FEW = settings(max_examples=8, deadline=None)
+
+
+def values(qrels: object, run: object, names: list[str], **options: object) -> dict:
+    scores = Warehouse.score(qrels, run, names, **options)
+    return {(metric, query): value for query, metric, value in scores.relation.fetchall()}
+
+
+def test_every_metric_has_a_twin() -> None:
+    assert set(oracles.TWINS) == set(catalogue())
+    assert {m.name for m in notation.parse(*METRICS)} == set(catalogue())
+
+
+@pytest.mark.core
+@given(
+    data=COLLECTIONS,
+    protocol=st.sampled_from(["default", "trec_eval_9", "trec_eval_10", "trec_eval_c"]),
+    depth=st.sampled_from([None, None, 1, 3]),
+    judged_only=st.booleans(),
+    complete=st.booleans(),
+    level=st.sampled_from([None, None, 2]),
+)
+@settings(max_examples=25, deadline=None)
+def test_twins(
+    data: tuple[Qrels, Run],
+    protocol: str,
+    depth: int | None,
+    judged_only: bool,
+    complete: bool,
+    level: int | None,
+) -> None:
+    qrels, run = data
+    rules = protocols.get(protocol)
+    scores = Warehouse.score(
+        qrels, run, METRICS, protocol=protocol, depth=depth, judged_only=judged_only,
+        complete=complete, level=level,
+    )  # fmt: skip
+    ours = {(metric, query): value for query, metric, value in scores.relation.fetchall()}
+    everyone = rules.queries == "judged" or complete
+    counted = sorted((q for q in qrels if everyone or q in run), key=str.encode)
+    listed = [q for q in counted if q in run or rules.list_silent]
+    metrics = {one.metric for one in scores.requested}
+    assert set(ours) == {(str(m), q) for m in metrics for q in [*listed, "all"]}
+    for metric in metrics:
+        total = 0.0
+        for query in counted:
+            docs = oracles.ranking(
+                run.get(query, {}), qrels[query],
+                single=rules.score_precision == "single", depth=depth, judged_only=judged_only,
+            )  # fmt: skip
+            twin = oracles.TWINS[metric.name](docs, qrels[query], **metric.params)
+            total += twin
+            if query in listed:
+                assert math.isclose(ours[str(metric), query], twin, rel_tol=1e-12), (metric, query)
+        mean = total if metric.definition.aggregate == "sum" else total / len(counted)
+        assert math.isclose(ours[str(metric), "all"], mean, rel_tol=1e-12), (metric, "all")
+
+
+@FEW
+@given(data=COLLECTIONS)
+def test_identities(data: tuple[Qrels, Run]) -> None:
+    qrels, run = data
+    levels = [f"IPrec@{k / 10}" for k in range(11)]
+    ours = values(
+        qrels, run,
+        [*METRICS, *levels, "RR@1", "P@2", "R@2", "R@4", "Success@2", "NumRet@1"],
+    )  # fmt: skip
+    bounds = {str(m): m.definition.range for m in notation.parse(*METRICS)}
+    for query in {query for _, query in ours}:
+
+        def of(metric: str, query: str = query) -> float:
+            return ours[metric, query]
+
+        for metric, (low, high) in bounds.items():
+            assert low <= of(metric) <= high + 1e-12, metric
+        assert of("RR@1") == of("P@1")
+        assert of("R@1") <= of("R@2") <= of("R@3") <= of("R@4") <= of("R@20") <= of("SetR") + 1e-15
+        falling = [of(level) for level in levels]
+        assert falling == sorted(falling, reverse=True)
+        if query == "all":
+            continue
+        for k in (1, 2, 3):
+            assert of(f"Success@{k}") == (of(f"P@{k}") > 0)
+        p, r = of("SetP"), of("SetR")
+        assert math.isclose(of("SetF"), 2 * p * r / (p + r) if p + r else 0.0, rel_tol=1e-12)
+        assert math.isclose(of("SetF(beta=0.0)"), p if r else 0.0, rel_tol=1e-12)
+        if of("NumRelRet") == of("NumRel"):
+            assert of("AP") == of("AP(norm=hits)")
+
+
+@FEW
+@given(data=COLLECTIONS)
+def test_the_best_order_is_1(data: tuple[Qrels, Run]) -> None:
+    qrels, _ = data
+    ideal = {q: {doc: float(grade) for doc, grade in grades.items()} for q, grades in qrels.items()}
+    names = ["nDCG", "nDCG@3", "nDCG(dcg=exp-log2)@5", "AP", "RR", "Rprec", "bpref", "IPrec@1.0"]
+    ours = values(qrels, ideal, [*names, "NumRel"])
+    for query in qrels:
+        best = 1.0 if ours["NumRel", query] else 0.0
+        assert [ours[name, query] for name in names] == pytest.approx([best] * len(names), rel=1e-12)
+
+
+@FEW
+@given(data=COLLECTIONS)
+def test_unjudged_documents_at_the_bottom_change_nothing(data: tuple[Qrels, Run]) -> None:
+    """They change only what counts the retrieved documents."""
+    qrels, run = data
+    longer = {
+        query: found | {f"unjudged{n}": min(found.values()) - 1 - abs(min(found.values())) - n
+                        for n in range(3)}
+        for query, found in run.items()
+    }  # fmt: skip
+    names = [m for m in METRICS if not m.startswith(("SetP", "SetF", "NumRet", "Judged"))]
+    assert values(qrels, run, names) == values(qrels, longer, names)
+
+
+def shuffled(rng: random.Random, rows: list) -> list:
+    return rng.sample(rows, len(rows))
+
+
+@pytest.mark.core
+@FEW
+@given(data=COLLECTIONS, rng=st.randoms(use_true_random=False))
+def test_the_order_of_the_lines_and_the_threads_change_nothing(
+    tmp_path_factory: pytest.TempPathFactory, data: tuple[Qrels, Run], rng: random.Random
+) -> None:
+    """To the bit: no value moves with the order of the input or the number of threads."""
+    qrels, run = data
+    folder = tmp_path_factory.mktemp("lines")
+    judgments = [f"{q} 0 {d} {g}\n" for q, grades in qrels.items() for d, g in grades.items()]
+    lines = [f"{q} Q0 {d} 1 {s!r} tag\n" for q, found in run.items() for d, s in found.items()]
+    seen = []
+    for name, mix in (("plain", list), ("mixed", lambda rows: shuffled(rng, rows))):
+        paths = (folder / f"{name}.qrels", folder / f"{name}.run")
+        paths[0].write_text("".join(mix(judgments)), encoding="utf-8")
+        paths[1].write_text("".join(mix(lines)), encoding="utf-8")
+        seen += [Warehouse.score(*paths, METRICS, threads=n).relation.fetchall() for n in (1, 2)]
+    assert seen[0] == seen[1] == seen[2] == seen[3]
+
+
+def test_many_threads_to_the_bit() -> None:
+    """Enough rows for DuckDB to share them out: sums must still go in one order."""
+    rng = random.Random(7)
+    queries = [f"q{n}" for n in range(300)]
+    docs = [f"d{n}" for n in range(1000)]
+    qrels = {q: {d: rng.randint(0, 3) for d in rng.sample(docs, 40)} for q in queries}
+    run = {q: {d: rng.random() for d in rng.sample(docs, 500)} for q in queries}
+    names = ["AP", "nDCG", "nDCG@10", "bpref", "IPrec@0.3"]
+    one, two, four = (
+        Warehouse.score(qrels, run, names, threads=n).relation.fetchall() for n in (1, 2, 4)
+    )
+    assert one == two == four
+
+
+def test_a_wrong_twin_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The comparison with the twins is able to fail."""
+    right: Callable[..., float] = oracles.ap
+    monkeypatch.setitem(oracles.TWINS, "AP", lambda *a, **k: right(*a, **k) + 1e-9)
+    with pytest.raises(AssertionError):
+        test_twins.hypothesis.inner_test(collection(random.Random(1)), "default", None, False, False, None)

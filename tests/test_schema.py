@@ -1,0 +1,314 @@
+"""The database file: its tables and their comments, its migrations, and files that are none of ours."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+import pytest
+import sqlalchemy as sa
+from alembic import command
+from alembic.script import ScriptDirectory
+
+from warehouse import database, schema, settings
+from warehouse.errors import UsageError
+from warehouse.warehouse import Warehouse
+
+pytestmark = pytest.mark.core
+
+Counts = Callable[[Path], dict[str, int]]
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect(str(path), read_only=True) as con:
+        yield con
+
+
+def columns(path: Path) -> dict[str, list[str]]:
+    with opened(path) as con:
+        found = con.execute(
+            "select table_name, column_name from duckdb_columns() "
+            "where not internal order by table_name, column_index"
+        ).fetchall()
+    tables: dict[str, list[str]] = {}
+    for table, column in found:
+        tables.setdefault(table, []).append(column)
+    return tables
+
+
+@pytest.fixture
+def made(wh: Warehouse) -> Path:
+    assert wh.init() is True
+    return wh.path
+
+
+# --------------------------------------------------------------------------- tables and comments
+
+
+def test_the_tables_of_the_code_are_those_of_the_migrations(made: Path) -> None:
+    found = columns(made)
+    for table in schema.metadata.sorted_tables:
+        assert found[table.name] == [column.name for column in table.columns], table.name
+
+
+def test_the_types_of_the_code_are_those_of_the_migrations(made: Path) -> None:
+    words = {
+        "INTEGER": sa.Integer,
+        "BIGINT": sa.BigInteger,
+        "VARCHAR": sa.String,
+        "BOOLEAN": sa.Boolean,
+        "TIMESTAMP WITH TIME ZONE": sa.TIMESTAMP,
+    }
+    with opened(made) as con:
+        rows = con.execute(
+            "select table_name, column_name, data_type from duckdb_columns() where not internal"
+        ).fetchall()
+    types = {(table, column): kind for table, column, kind in rows}
+    for table in schema.metadata.sorted_tables:
+        for column in table.columns:
+            expected = words[types[table.name, column.name]]
+            assert type(column.type) is expected, f"{table.name}.{column.name}"
+
+
+def test_everything_carries_a_comment(made: Path) -> None:
+    with opened(made) as con:
+        bare = con.execute(
+            """
+            select table_name, '' from duckdb_tables() where not internal and comment is null
+            union all
+            select view_name, '' from duckdb_views() where not internal and comment is null
+            union all
+            select table_name, column_name from duckdb_columns()
+            where not internal and comment is null
+            and table_name in (select table_name from duckdb_tables())
+            """
+        ).fetchall()
+        comments = con.execute(
+            "select comment from duckdb_columns() where not internal and comment is not null"
+        ).fetchall()
+    assert bare == []
+    assert all(text.endswith(".") for (text,) in comments)
+
+
+def test_the_command_schema_shows_all_of_it(wh: Warehouse, made: Path) -> None:
+    shown: dict[str, list[str]] = {}
+    for _, relation, column, _, comment in wh.schema().fetchall():
+        shown.setdefault(relation, [])
+        if column is not None:
+            shown[relation].append(column)
+        else:
+            assert comment
+    assert shown == columns(made)
+
+
+# --------------------------------------------------------------------------- migrations
+
+
+def test_the_revision_in_the_settings_is_the_head(made: Path) -> None:
+    with database.write(made) as connection:
+        scripts = ScriptDirectory.from_config(schema.alembic_config(connection))
+        assert scripts.get_heads() == [settings.SCHEMA_REVISION]
+        # revisions sort as text: a program compares them so
+        walked = [script.revision for script in scripts.walk_revisions()]
+    assert walked == sorted(walked, reverse=True)
+    with opened(made) as con:
+        assert con.execute("select * from alembic_version").fetchall() == [
+            (settings.SCHEMA_REVISION,)
+        ]
+
+
+def _described(path: Path) -> list[tuple]:
+    with opened(path) as con:
+        return con.execute(
+            """
+            select table_name, '', comment, sql from duckdb_tables() where not internal
+            union all
+            select view_name, '', comment, sql from duckdb_views() where not internal
+            union all
+            select table_name, column_name, comment, data_type from duckdb_columns()
+            where not internal
+            order by all
+            """
+        ).fetchall()
+
+
+def test_up_down_and_up_again(wh: Warehouse, made: Path) -> None:
+    before = _described(made)
+    with database.write(made) as connection:
+        command.downgrade(schema.alembic_config(connection), "base")
+    assert set(columns(made)) == {"alembic_version"}
+    assert wh.init() is True
+    assert _described(made) == before
+    assert wh.ingest_run({"q": {"d": 1.0}}, "tiny", name="r").status == "loaded"
+
+
+def test_a_migration_that_fails_leaves_nothing(
+    wh: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "migrations"
+    (folder / "versions").mkdir(parents=True)
+    source = settings.resource_folder("migrations")
+    (folder / "env.py").write_text((source / "env.py").read_text())
+    for path in (source / "versions").glob("*.py"):
+        (folder / "versions" / path.name).write_text(path.read_text())
+    (folder / "versions" / "0999_bad.py").write_text(
+        "from alembic import op\n"
+        f"revision = '0999'\ndown_revision = '{settings.SCHEMA_REVISION}'\n"
+        "def upgrade():\n"
+        "    op.get_bind().exec_driver_sql('create table half (i integer)')\n"
+        "    op.get_bind().exec_driver_sql('create table half (i integer)')\n"
+        "def downgrade():\n    pass\n"
+    )
+    wh.init()
+    before = _described(wh.path)
+    monkeypatch.setattr(schema, "resource_folder", lambda _: folder)
+    monkeypatch.setattr(schema, "SCHEMA_REVISION", "0999")
+    with pytest.raises(Exception, match="half.*already exists"):
+        wh.init()
+    assert _described(wh.path) == before
+
+    fresh = Warehouse(tmp_path / "fresh.duckdb")
+    with pytest.raises(Exception, match="half.*already exists"):
+        fresh.init()
+    assert columns(fresh.path) == {}
+    monkeypatch.undo()
+    assert fresh.init() is True
+    assert _described(fresh.path) == before
+
+
+def test_init_twice(wh: Warehouse) -> None:
+    assert wh.init() is True
+    content = wh.path.read_bytes()
+    assert wh.init() is False
+    assert wh.path.read_bytes() == content
+
+
+# --------------------------------------------------------------------------- files that are not ours
+
+
+def test_a_file_of_a_newer_program_is_refused(wh: Warehouse, counts: Counts) -> None:
+    wh.ingest_run({"q": {"d": 1.0}}, "tiny", name="r")
+    with duckdb.connect(str(wh.path)) as con:
+        con.execute("update alembic_version set version_num = '9999'")
+    before = counts(wh.path)
+    words = r"written by a newer version of this program \(schema 9999.*pip install --upgrade"
+    for use in (
+        wh.runs,
+        wh.init,
+        wh.evaluate,
+        lambda: wh.query("select 1"),
+        lambda: wh.leaderboard("tiny"),
+        lambda: wh.ingest_run({"q": {"d": 2.0}}, "tiny", name="new"),
+        lambda: wh.ingest_qrels({"q": {"d": 2}}, "tiny"),
+    ):
+        with pytest.raises(UsageError, match=words):
+            use()
+    assert counts(wh.path) == before
+
+
+def test_a_file_of_an_older_program_says_what_to_do(wh: Warehouse) -> None:
+    wh.init()
+    with duckdb.connect(str(wh.path)) as con:
+        con.execute("update alembic_version set version_num = '0000'")
+    with pytest.raises(UsageError, match="has an older schema; run: warehouse init --db"):
+        wh.runs()
+
+
+@pytest.mark.parametrize("content", [b"", b"a note to myself\n" * 500, bytes(range(256)) * 64])
+def test_a_file_that_is_no_database(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "notes.duckdb"
+    path.write_bytes(content)
+    wh = Warehouse(path)
+    for use in (wh.runs, wh.init, lambda: wh.ingest_run({"q": {"d": 1.0}}, "tiny", name="r")):
+        with pytest.raises(UsageError, match=r"notes\.duckdb: not a DuckDB database"):
+            use()
+    assert path.read_bytes() == content
+
+
+def test_a_database_with_other_tables(tmp_path: Path) -> None:
+    path = tmp_path / "sales.duckdb"
+    with duckdb.connect(str(path)) as con:
+        con.execute("create table orders (i integer); insert into orders values (1)")
+    wh = Warehouse(path)
+    with pytest.raises(UsageError, match="not a warehouse"):
+        wh.runs()
+    for use in (wh.init, lambda: wh.ingest_run({"q": {"d": 1.0}}, "tiny", name="r")):
+        with pytest.raises(UsageError, match=r"holds other tables \(orders\); take a file"):
+            use()
+    with opened(path) as con:
+        assert con.execute("from orders").fetchall() == [(1,)]
+        assert con.execute("select count(*) from duckdb_tables()").fetchall() == [(1,)]
+
+
+def test_no_file_and_no_folder(tmp_path: Path) -> None:
+    wh = Warehouse(tmp_path / "absent.duckdb")
+    for use in (wh.runs, wh.evaluate, lambda: wh.query("select 1")):
+        with pytest.raises(UsageError, match=r"absent\.duckdb: no such database.*warehouse init"):
+            use()
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(UsageError, match="there is no folder"):
+        Warehouse(tmp_path / "no" / "such.duckdb").init()
+
+
+# --------------------------------------------------------------------------- storage
+
+
+def storage_version(path: Path) -> int:
+    """Return the number in the header of a DuckDB file: after a checksum of 8 bytes, DUCK, then it."""
+    head = path.read_bytes()[:20]
+    assert head[8:12] == b"DUCK"
+    (number,) = struct.unpack("<Q", head[12:20])
+    return int(number)
+
+
+def test_the_file_can_be_read_by_duckdb_1_5_after_every_write(wh: Warehouse) -> None:
+    """DuckDB 1.5.6 reads storage 64 to 68; what DuckDB 2.0 makes unasked is 69 and more."""
+    wh.init()
+    versions = [storage_version(wh.path)]
+    wh.ingest_qrels({"q": {"d": 1}}, "tiny")
+    versions.append(storage_version(wh.path))
+    wh.ingest_run({"q": {f"d{n}": float(n) for n in range(5000)}}, "tiny", name="r")
+    versions.append(storage_version(wh.path))
+    wh.evaluate(metrics="AP nDCG@10")
+    versions.append(storage_version(wh.path))
+    wh.ingest_run({"q": {"d": 1.0}}, "tiny", name="r", replace=True)
+    versions.append(storage_version(wh.path))
+    assert versions == [68] * 5
+    with opened(wh.path) as con:
+        ((tags,),) = con.execute(
+            "select tags from duckdb_databases() where database_name = 'warehouse'"
+        ).fetchall()
+    assert tags["storage_version"].startswith("v1.5.0")
+
+
+def test_nothing_is_left_beside_the_file(wh: Warehouse) -> None:
+    wh.ingest_qrels({"q": {"d": 1}}, "tiny")
+    wh.ingest_run({"q": {"d": 1.0}}, "tiny", name="r")
+    wh.evaluate(metrics="AP")
+    wh.leaderboard("tiny")
+    assert [path.name for path in wh.path.parent.iterdir()] == [wh.path.name]
+
+
+def test_no_orphans(demo: Warehouse) -> None:
+    """DuckDB has no foreign key that may be upserted: queries take its place."""
+    for child, key, parent in (
+        ("qrels", "dataset_id", "dataset"),
+        ("run", "dataset_id", "dataset"),
+        ("judgment", "qrels_id", "qrels"),
+        ("run_tag", "run_id", "run"),
+        ("prediction", "run_id", "run"),
+        ("ranking", "run_id", "run"),
+        ("hit_set", "run_id", "run"),
+        ("hit", "run_id", "hit_set"),
+        ("evaluation", "run_id", "hit_set"),
+        ("evaluation", "qrels_id", "qrels"),
+        ("query_score", "evaluation_id", "evaluation"),
+        ("score", "evaluation_id", "evaluation"),
+    ):
+        found = demo.query(f"select count(*) from {child} anti join {parent} using ({key})")
+        assert found.fetchall() == [(0,)], f"{child}.{key}"
+        assert demo.query(f"select count(*) > 0 from {child}").fetchall() == [(True,)]

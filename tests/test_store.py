@@ -1,0 +1,492 @@
+"""Loading: what is taken in, what is refused, and that nothing is ever half done."""
+
+from __future__ import annotations
+
+import datetime as dt
+import gzip
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from warehouse.errors import ConflictError, InputError, LockedError, UsageError
+from warehouse.ingest import load
+from warehouse.warehouse import Warehouse
+
+pytestmark = pytest.mark.core
+
+Counts = Callable[[Path], dict[str, int]]
+
+QRELS = {"q1": {"d1": 2, "d2": 0}, "q2": {"d3": 1}}
+RUN = {"q1": {"d1": 2.5, "d2": 1.5}, "q2": {"d3": 0.25}}
+OTHER = {"q1": {"d1": 1.0, "d2": 3.0}, "q2": {"d3": 0.25}}
+
+TREC = "q1 Q0 d1 1 2.5 tag\nq1 Q0 d2 2 1.5 tag\nq2 Q0 d3 1 0.25 tag\n"
+
+
+def rows(wh: Warehouse, sql: str, **params: object) -> list[tuple]:
+    return wh.query(sql, **params).fetchall()
+
+
+# --------------------------------------------------------------------------- loaded, unchanged, …
+
+
+def test_first_load_is_loaded_with_its_counts(wh: Warehouse) -> None:
+    qrels = wh.ingest_qrels(QRELS, "tiny", label="by hand")
+    run = wh.ingest_run(RUN, "tiny", name="first")
+    assert (qrels.kind, qrels.status, qrels.version) == ("qrels", "loaded", 1)
+    assert (qrels.num_queries, qrels.num_rows, qrels.warnings) == (2, 3, ())
+    assert (run.kind, run.status, run.name, run.version) == ("run", "loaded", "first", 1)
+    assert (run.num_queries, run.num_rows, run.warnings) == (2, 3, ())
+    assert rows(wh, "select query_id, doc_id, score from prediction order by all") == [
+        ("q1", "d1", 2.5),
+        ("q1", "d2", 1.5),
+        ("q2", "d3", 0.25),
+    ]
+    assert rows(wh, "select query_id, doc_id, relevance, iteration from judgment order by all") == [
+        ("q1", "d1", 2, "0"),
+        ("q1", "d2", 0, "0"),
+        ("q2", "d3", 1, "0"),
+    ]
+    assert rows(wh, "select query_id, num_ret from ranking order by all") == [("q1", 2), ("q2", 1)]
+    assert rows(wh, "select label, num_queries, num_judgments from qrels") == [("by hand", 2, 3)]
+
+
+def test_the_same_again_changes_nothing(wh: Warehouse, counts: Counts) -> None:
+    wh.ingest_qrels(QRELS, "tiny")
+    wh.ingest_run(RUN, "tiny", name="first")
+    before = counts(wh.path)
+    assert wh.ingest_qrels(QRELS, "tiny").status == "unchanged"
+    assert wh.ingest_run(RUN, "tiny", name="first").status == "unchanged"
+    assert wh.ingest_run(RUN, "tiny", name="first", replace=True).status == "unchanged"
+    assert counts(wh.path) == before
+
+
+def test_other_content_under_a_taken_name_is_refused(wh: Warehouse, counts: Counts) -> None:
+    wh.ingest_qrels(QRELS, "tiny")
+    wh.ingest_run(RUN, "tiny", name="first")
+    before = counts(wh.path)
+    with pytest.raises(ConflictError, match=r"another run named first.*--name.*--replace"):
+        wh.ingest_run(OTHER, "tiny", name="first")
+    with pytest.raises(ConflictError, match=r"other qrels already \(version 1, 3 judgments"):
+        wh.ingest_qrels({"q1": {"d1": 1}}, "tiny")
+    assert counts(wh.path) == before
+
+
+def test_replace_makes_a_version_and_keeps_the_history(wh: Warehouse) -> None:
+    wh.ingest_qrels(QRELS, "tiny")
+    wh.ingest_run(RUN, "tiny", name="first")
+    wh.evaluate(metrics="RR")
+    replaced = wh.ingest_run(OTHER, "tiny", name="first", replace=True)
+    assert (replaced.status, replaced.version) == ("replaced", 2)
+    wh.evaluate(metrics="RR")
+
+    kept = rows(
+        wh,
+        "select version, doc_id, score from prediction join run using (run_id) "
+        "where query_id = 'q1' order by all",
+    )
+    assert kept == [(1, "d1", 2.5), (1, "d2", 1.5), (2, "d1", 1.0), (2, "d2", 3.0)]
+    # version 1 has d1 first in both queries: RR 1; version 2 has it second in q1: (1/2 + 1) / 2
+    assert wh.leaderboard("tiny").fetchall() == [(1, "first", None, 0.75, 2, 2)]
+    history = rows(wh, "select run_version, value, is_current from run_scores order by 1")
+    assert history == [(1, 1.0, False), (2, 0.75, True)]
+    assert [row[2] for row in wh.runs("tiny").fetchall()] == [2]
+
+
+def test_going_back_to_the_first_content_is_a_third_version(wh: Warehouse) -> None:
+    wh.ingest_run(RUN, "tiny", name="first")
+    wh.ingest_run(OTHER, "tiny", name="first", replace=True)
+    again = wh.ingest_run(RUN, "tiny", name="first", replace=True)
+    assert (again.status, again.version) == ("replaced", 3)
+
+
+def test_one_name_in_two_datasets_is_two_runs(wh: Warehouse) -> None:
+    assert wh.ingest_run(RUN, "one", name="first").status == "loaded"
+    assert wh.ingest_run(OTHER, "two", name="first").status == "loaded"
+
+
+# --------------------------------------------------------------------------- what content is
+
+
+def _trec(folder: Path) -> Path:
+    path = folder / "a.trec"
+    path.write_text(TREC)
+    return path
+
+
+def _shuffled(folder: Path) -> Path:
+    path = folder / "b.trec"
+    path.write_text("".join(reversed(TREC.splitlines(keepends=True))))
+    return path
+
+
+def _tabbed(folder: Path) -> Path:
+    path = folder / "c.trec"
+    path.write_text(TREC.replace(" ", "\t").replace("\n", "\r\n"))
+    return path
+
+
+def _gzipped(folder: Path) -> Path:
+    path = folder / "d.trec.gz"
+    path.write_bytes(gzip.compress(TREC.encode()))
+    return path
+
+
+def _csv(folder: Path) -> Path:
+    path = folder / "e.csv"
+    path.write_text("score,doc_id,query_id\n2.50,d1,q1\n1.5,d2,q1\n2.5e-1,d3,q2\n")
+    return path
+
+
+def _jsonl(folder: Path) -> Path:
+    path = folder / "f.jsonl"
+    lines = [
+        {"query_id": query, "doc_id": doc, "score": score}
+        for query, found in RUN.items()
+        for doc, score in found.items()
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def _ranx(folder: Path) -> Path:
+    path = folder / "g.json"
+    path.write_text(json.dumps(RUN))
+    return path
+
+
+@pytest.mark.parametrize(
+    "make", [_trec, _shuffled, _tabbed, _gzipped, _csv, _jsonl, _ranx], ids=lambda f: f.__name__
+)
+def test_order_and_format_make_no_other_content(
+    wh: Warehouse, tmp_path: Path, make: Callable[[Path], Path]
+) -> None:
+    wh.ingest_run(RUN, "tiny", name="first")
+    assert wh.ingest_run(str(make(tmp_path)), "tiny", name="first").status == "unchanged"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"q1": {"d1": 2.5, "d2": 1.5}},
+        {"q1": {"d1": 2.5, "d2": 1.5}, "q2": {"d3": 0.5}},
+        {"q1": {"d1": 2.5, "d2": 1.5}, "q3": {"d3": 0.25}},
+        {"q1": {"d1": 1.5, "d2": 2.5}, "q2": {"d3": 0.25}},
+        {"q1": {"d1": 2.5, "d2": 1.5}, "q2": {"d3": 0.25, "d4": 0.0}},
+    ],
+    ids=["fewer", "a score", "a query", "scores swapped", "more"],
+)
+def test_any_difference_is_other_content(wh: Warehouse, other: dict) -> None:
+    wh.ingest_run(RUN, "tiny", name="first")
+    with pytest.raises(ConflictError):
+        wh.ingest_run(other, "tiny", name="first")
+
+
+def test_direction_is_part_of_the_content(wh: Warehouse) -> None:
+    wh.ingest_run(RUN, "tiny", name="first")
+    with pytest.raises(ConflictError):
+        wh.ingest_run(RUN, "tiny", name="first", lower_is_better=True)
+
+
+def test_the_engine_hashes_as_it_did() -> None:
+    # Content hashes are kept in files for years: a DuckDB that hashes otherwise would call every
+    # run that is loaded again a conflict.
+    ((found,),) = duckdb.sql("select hash('a', 'b', 1.5::double)").fetchall()
+    assert found == 15191091317367397459
+
+
+# --------------------------------------------------------------------------- scores and ranks
+
+
+def test_lower_is_better_turns_the_order_and_keeps_the_scores(wh: Warehouse) -> None:
+    wh.ingest_qrels({"q": {"near": 1}}, "tiny")
+    wh.ingest_run({"q": {"near": 0.1, "far": 9.0}}, "tiny", name="up")
+    wh.ingest_run({"q": {"near": 0.1, "far": 9.0}}, "tiny", name="down", lower_is_better=True)
+    wh.evaluate(metrics="RR")
+    assert rows(wh, "select run, value from run_scores order by run") == [("down", 1.0), ("up", 0.5)]
+    stored = "select distinct doc_id, score from prediction order by score"
+    assert rows(wh, stored) == [("near", 0.1), ("far", 9.0)]
+
+
+def test_a_run_with_ranks_only(wh: Warehouse, tmp_path: Path) -> None:
+    (tmp_path / "ranks.csv").write_text("query_id,doc_id,rank\nq,a,1\nq,b,2\nq,c,10\n")
+    wh.ingest_qrels({"q": {"b": 1, "c": 1}}, "tiny")
+    wh.ingest_run(str(tmp_path / "ranks.csv"), "tiny")
+    wh.evaluate(metrics="RR AP")
+    # b second, c third: RR 1/2, AP (1/2 + 2/3) / 2 = 7/12
+    assert dict(rows(wh, "select metric, value from run_scores")) == {
+        "RR": 0.5,
+        "AP": pytest.approx(7 / 12, abs=1e-15),
+    }
+    assert rows(wh, "select ranked_by, lower_is_better from run") == [("rank", True)]
+
+
+def test_equal_scores_are_ordered_by_document_id_descending(wh: Warehouse) -> None:
+    wh.ingest_qrels({"q": {"a": 1}}, "tiny")
+    wh.ingest_run({"q": {"a": 1.0, "b": 1.0, "c": 1.0}}, "tiny", name="ties")
+    wh.evaluate(metrics="RR")
+    # c, b, a
+    assert rows(wh, "select value from run_scores") == [(pytest.approx(1 / 3, abs=1e-15),)]
+
+
+# --------------------------------------------------------------------------- warnings
+
+
+def test_warns_of_queries_without_judgments_and_of_silent_ones(wh: Warehouse) -> None:
+    wh.ingest_qrels({"q1": {"a": 1}, "q2": {"a": 1}, "q3": {"a": 1}}, "tiny")
+    found = wh.ingest_run(
+        {"q1": {"a": 1.0}, "x1": {"a": 1.0}, "x2": {"a": 1.0}}, "tiny", name="r"
+    ).warnings
+    assert len(found) == 2
+    assert "2 queries of the run are not in the qrels" in found[0]
+    assert "2 of 3 judged queries have no line in the run" in found[1]
+
+
+def test_warns_of_missing_qrels(wh: Warehouse) -> None:
+    (found,) = wh.ingest_run(RUN, "tiny", name="r").warnings
+    assert "tiny has no qrels yet" in found
+    assert "warehouse ingest qrels FILE -d tiny" in found
+
+
+def test_warns_of_the_same_predictions_under_another_name(wh: Warehouse) -> None:
+    wh.ingest_qrels(QRELS, "tiny")
+    wh.ingest_run(RUN, "tiny", name="first")
+    second = wh.ingest_run(RUN, "tiny", name="second")
+    assert second.status == "loaded"
+    assert second.warnings == ("the predictions are the same as those of run first",)
+
+
+def test_warns_when_what_is_said_of_a_run_is_not_stored(wh: Warehouse) -> None:
+    wh.ingest_qrels(QRELS, "tiny")
+    wh.ingest_run(RUN, "tiny", name="r", system="one", tags={"k": "1"})
+    (of_system,) = wh.ingest_run(RUN, "tiny", name="r", system="two").warnings
+    (of_tags,) = wh.ingest_run(RUN, "tiny", name="r", tags={"k": "2"}).warnings
+    assert "another system" in of_system
+    assert "another set of tags" in of_tags
+    assert rows(wh, "select system from run") == [("one",)]
+    replaced = wh.ingest_run(RUN, "tiny", name="r", system="two", replace=True)
+    assert (replaced.status, replaced.version) == ("replaced", 2)
+    assert rows(wh, "select system from runs") == [("two",)]
+
+
+# --------------------------------------------------------------------------- metadata
+
+
+def test_metadata_comes_back(wh: Warehouse, tmp_path: Path) -> None:
+    (tmp_path / "bm25.run.gz").write_bytes(gzip.compress(TREC.encode()))
+    at = dt.datetime(2026, 9, 1, 12, 30, tzinfo=dt.timezone(dt.timedelta(hours=2)))
+    loaded = wh.ingest_run(
+        str(tmp_path / "bm25.run.gz"),
+        "tiny",
+        system="BM25",
+        tags={"stage": "first", "k1": "0.9"},
+        run_at=at,
+    )
+    assert loaded.name == "bm25"
+    ((system, tags, run_at, source),) = rows(wh, "select system, tags, run_at, source from runs")
+    assert system == "BM25"
+    assert tags == {"k1": "0.9", "stage": "first"}
+    assert run_at == dt.datetime(2026, 9, 1, 10, 30, tzinfo=dt.UTC)
+    assert run_at.utcoffset() == dt.timedelta(0)
+    assert source.endswith("bm25.run.gz")
+    ((tag, format_name, sha256),) = rows(wh, "select trec_tag, format, source_sha256 from run")
+    assert (tag, format_name) == ("tag", "trec")
+    assert sha256 == hashlib.sha256(TREC.encode()).hexdigest()
+
+
+def test_time_of_a_run_without_one_is_the_time_of_loading(wh: Warehouse) -> None:
+    before = dt.datetime.now(dt.UTC)
+    wh.ingest_run(RUN, "tiny", name="r")
+    after = dt.datetime.now(dt.UTC)
+    ((run_at, ingested_at),) = rows(wh, "select run_at, ingested_at from run")
+    assert before <= run_at <= after
+    assert before <= ingested_at <= after
+
+
+def test_name_from_the_tag(wh: Warehouse, tmp_path: Path) -> None:
+    assert wh.ingest_run(str(_trec(tmp_path)), "tiny", name_from="tag").name == "tag"
+    with pytest.raises(UsageError, match="no TREC tag"):
+        wh.ingest_run(str(_csv(tmp_path)), "tiny", name_from="tag")
+
+
+def test_an_object_needs_a_name(wh: Warehouse) -> None:
+    with pytest.raises(UsageError, match="no file name to take the run's name from; give --name"):
+        wh.ingest_run(RUN, "tiny")
+
+
+# --------------------------------------------------------------------------- all or nothing
+
+
+def test_a_file_that_cannot_be_read_leaves_the_database_as_it_was(
+    wh: Warehouse, tmp_path: Path, counts: Counts
+) -> None:
+    wh.ingest_qrels(QRELS, "tiny")
+    wh.ingest_run(RUN, "tiny", name="first")
+    before = counts(wh.path)
+    bad = tmp_path / "bad.run"
+    bad.write_text(TREC + "q9 Q0 d1 1 high tag\nq9 Q0 d2\n")
+    with pytest.raises(InputError, match=r"(?s)2 problems.*line 4.*line 5"):
+        wh.ingest_run(str(bad), "new")
+    with pytest.raises(InputError):
+        wh.ingest_qrels(str(tmp_path / "absent"), "new")
+    assert counts(wh.path) == before
+
+
+@pytest.mark.parametrize("step", ["ingest/predictions", "ingest/rankings", "checks/query_overlap"])
+def test_a_load_that_fails_half_way_leaves_the_database_as_it_was(
+    wh: Warehouse, counts: Counts, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    wh.ingest_qrels(QRELS, "tiny")
+    wh.ingest_run(RUN, "tiny", name="first", tags={"a": "b"})
+    before = counts(wh.path)
+    render = load.render
+    reached = []
+
+    def failing(name: str, **values: object) -> str:
+        if name == step:
+            reached.append(name)
+            raise RuntimeError("the power went out")
+        return render(name, **values)
+
+    monkeypatch.setattr(load, "render", failing)
+    with pytest.raises(RuntimeError, match="power"):
+        wh.ingest_run(OTHER, "new", name="second", tags={"a": "b"})
+    assert reached == [step]
+    assert counts(wh.path) == before
+    monkeypatch.undo()
+    assert wh.ingest_run(OTHER, "new", name="second").status == "loaded"
+
+
+def test_qrels_that_fail_half_way_leave_the_database_as_it_was(
+    wh: Warehouse, counts: Counts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wh.ingest_qrels(QRELS, "tiny")
+    before = counts(wh.path)
+
+    def failing(*_: object, **__: object) -> None:
+        raise RuntimeError("the power went out")
+
+    monkeypatch.setattr(load, "_outcome", failing)
+    with pytest.raises(RuntimeError, match="power"):
+        wh.ingest_qrels({"q1": {"d1": 1}}, "tiny", replace=True)
+    with pytest.raises(RuntimeError, match="power"):
+        wh.ingest_qrels({"q1": {"d1": 1}}, "new")
+    assert counts(wh.path) == before
+
+
+# --------------------------------------------------------------------------- locks
+
+LOAD_SOME = """
+import sys
+from warehouse.warehouse import Warehouse
+path, who = sys.argv[1:]
+wh = Warehouse(path, lock_timeout=60)
+print("ready", flush=True)
+sys.stdin.readline()
+for number in range(6):
+    wh.ingest_run({f"q{n}": {f"d{n}": float(number)} for n in range(50)}, "d", name=f"{who}{number}")
+"""
+
+HOLD = """
+import sys, duckdb
+con = duckdb.connect(sys.argv[1])
+print("held", flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_processes_that_load_at_once_wait_for_each_other(
+    wh: Warehouse, tmp_path: Path, program
+) -> None:
+    started = [program.python(LOAD_SOME, str(wh.path), who, cwd=tmp_path) for who in "abc"]
+    for process in started:
+        assert process.stdout.readline() == "ready\n"
+    for process in started:
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    for process in started:
+        _, errors = process.communicate(timeout=90)
+        assert process.returncode == 0, errors
+    names = [row[0] for row in rows(wh, "select name from run order by name")]
+    assert names == [f"{who}{number}" for who in "abc" for number in range(6)]
+    assert rows(wh, "select count(*), count(distinct run_id) from run") == [(18, 18)]
+    assert rows(wh, "select count(*) from prediction") == [(18 * 50,)]
+    assert rows(wh, "select count(*) from dataset") == [(1,)]
+
+
+def test_a_held_lock_is_waited_for_and_then_reported(
+    wh: Warehouse, tmp_path: Path, program, counts: Counts
+) -> None:
+    wh.ingest_qrels(QRELS, "tiny")
+    before = counts(wh.path)
+    holder = program.python(HOLD, str(wh.path), cwd=tmp_path)
+    try:
+        assert holder.stdout.readline() == "held\n"
+        impatient = Warehouse(wh.path, lock_timeout=0.3)
+        with pytest.raises(LockedError, match=r"another process.*waited 0\.3 s.*--lock-timeout"):
+            impatient.ingest_run(RUN, "tiny", name="r")
+        with pytest.raises(LockedError):
+            impatient.runs()
+        assert LockedError.exit_code == 3
+    finally:
+        holder.communicate("done\n", timeout=30)
+    assert counts(wh.path) == before
+    assert wh.ingest_run(RUN, "tiny", name="r").status == "loaded"
+
+
+def test_a_result_holds_no_lock(wh: Warehouse, tmp_path: Path, program) -> None:
+    wh.ingest_run(RUN, "tiny", name="first")
+    result = wh.query("select name from run")
+    process = program.python(
+        "import sys; from warehouse.warehouse import Warehouse\n"
+        "Warehouse(sys.argv[1], lock_timeout=1).ingest_run({'q': {'d': 1.0}}, 'tiny', name='new')",
+        str(wh.path),
+        cwd=tmp_path,
+    )
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    assert result.fetchall() == [("first",)]
+    assert wh.query("select count(*) from run").fetchall() == [(2,)]
+    assert wh.ingest_run(OTHER, "tiny", name="third").status == "loaded"
+
+
+# --------------------------------------------------------------------------- odd names
+
+ODD = "x'; drop table run; --"
+
+
+def test_odd_names_come_back_as_data(wh: Warehouse) -> None:
+    name, query, document = 'ünï "quoted" run', "query one; {{ 1 }}", "doc'\u2028 ñ 猫"
+    wh.ingest_qrels({query: {document: 1}}, ODD, label=ODD)
+    wh.ingest_run({query: {document: 1.0}}, ODD, name=name, system=ODD, tags={ODD: ODD})
+    assert wh.evaluate(ODD, runs=[name], metrics="RR").computed == 1
+    assert wh.leaderboard(ODD).fetchall() == [(1, name, ODD, 1.0, 1, 1)]
+    assert wh.queries(name, ODD).fetchall()[0][:2] == (query, 1.0)
+    assert rows(wh, "select tags from runs") == [({ODD: ODD},)]
+    found = rows(wh, "select name from run where name = $name", name=name)
+    assert found == [(name,)]
+    assert rows(wh, "select doc_id from prediction") == [(document,)]
+
+
+@pytest.mark.parametrize(
+    "file",
+    ["with space.duckdb", "it's \"it\".duckdb", "ünï.duckdb", "100%.duckdb", "a%20b.db", "a?b.db",
+     "a#b.db", "no-suffix", "a;b.duckdb"],
+)  # fmt: skip
+def test_odd_names_of_the_file(tmp_path: Path, file: str) -> None:
+    wh = Warehouse(tmp_path / file)
+    wh.ingest_qrels(QRELS, "tiny")
+    wh.ingest_run(RUN, "tiny", name="first")
+    wh.evaluate(metrics="RR")
+    assert wh.leaderboard("tiny").fetchall() == [(1, "first", None, 1.0, 2, 2)]
+    assert [path.name for path in tmp_path.iterdir()] == [file]
+
+
+def test_odd_names_of_the_run_file(wh: Warehouse, tmp_path: Path) -> None:
+    for name in ("a'b.run", "a b.run", "[1]*.run", "ü.run"):
+        (tmp_path / name).write_text(TREC)
+        assert wh.ingest_run(str(tmp_path / name), "tiny").name == name.removesuffix(".run")
