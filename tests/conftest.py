@@ -18,7 +18,6 @@ import warehouse
 from warehouse.warehouse import Warehouse
 
 PACKAGE = Path(warehouse.__file__).parent
-_ENTRY = "import sys; sys.argv[0] = {name!r}; from warehouse.cli import main; main()"
 
 
 @pytest.fixture(autouse=True)
@@ -80,8 +79,10 @@ class Program:
 
     def python(self, code: str, *arguments: str, cwd: Path) -> subprocess.Popen[str]:
         """Start Python on some code with the package at hand; the caller ends it."""
+        file = cwd / f"code-{len(list(cwd.glob('code-*.py')))}.py"
+        file.write_text(code)
         return subprocess.Popen(
-            [sys.executable, "-c", code, *arguments],
+            [sys.executable, str(file), *arguments],
             cwd=cwd,
             env=self.environment | {"PYTHONPATH": str(PACKAGE.parent)},
             stdin=subprocess.PIPE,
@@ -98,10 +99,12 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Program:
     """Return the command `warehouse`: a script that stands first on the PATH."""
     folder = tmp_path_factory.mktemp("bin")
     script = folder / "warehouse"
-    entry = _ENTRY.format(name=str(script))
     script.write_text(
-        "#!/bin/sh\n"
-        f"PYTHONPATH='{PACKAGE.parent}' exec '{sys.executable}' -c \"{entry}\" \"$@\"\n"
+        f"#!{sys.executable}\n"
+        "import sys\n"
+        f"sys.path.insert(0, {str(PACKAGE.parent)!r})\n"
+        "from warehouse.cli import main\n"
+        "main()\n"
     )
     script.chmod(0o755)
     return Program(folder)

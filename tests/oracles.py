@@ -126,7 +126,9 @@ def gain(grade: int, dcg: str) -> int:
 
 def ndcg(docs: Docs, grades: Grades, *, rel: int, cutoff: int | None, dcg: str) -> float:
     best = sorted((grade for grade in grades.values() if grade >= rel), reverse=True)[:cutoff]
-    actual = sum(gain(grades[docs[k - 1]], dcg) / log2(k + 1) for k in hits(docs, grades, rel, cutoff))
+    actual = sum(
+        gain(grades[docs[k - 1]], dcg) / log2(k + 1) for k in hits(docs, grades, rel, cutoff)
+    )
     return ratio(actual, sum(gain(grade, dcg) / log2(k + 1) for k, grade in enumerate(best, 1)))
 
 

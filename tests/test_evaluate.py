@@ -83,7 +83,9 @@ def test_values_of_each_query_and_the_silent_one(tiny: Warehouse) -> None:
         ("second", "q1", 1.0),
         ("second", "q2", 0.0),
     ]
-    found = rows(tiny, "select run, num_queries, num_answered, num_judged from run_scores order by 1")
+    found = rows(
+        tiny, "select run, num_queries, num_answered, num_judged from run_scores order by 1"
+    )
     assert found == [("first", 2, 2, 2), ("second", 2, 1, 2)]
 
 
@@ -188,7 +190,8 @@ def test_another_formula_makes_values_stale_and_keeps_the_old(
     values = dict(rows(tiny, "select run, value from run_scores where metric = 'RR'"))
     assert values == {"first": 0.375, "second": 0.25}
     of_queries = rows(
-        tiny, "select query_id, value from query_scores where metric = 'RR' and run = 'first' order by 1"
+        tiny,
+        "select query_id, value from query_scores where metric = 'RR' and run = 'first' order by 1",
     )
     assert of_queries == [("q1", 0.25), ("q2", 0.5)]
     kept = rows(tiny, "select evaluation_id, query_id, value from query_score order by all")
@@ -199,7 +202,9 @@ def test_another_formula_makes_values_stale_and_keeps_the_old(
     monkeypatch.undo()
     back = tiny.evaluate(metrics="RR")
     assert (back.computed, back.stale) == (2, 2)
-    assert dict(rows(tiny, "select run, value from run_scores where metric = 'RR'"))["first"] == 0.75
+    assert (
+        dict(rows(tiny, "select run, value from run_scores where metric = 'RR'"))["first"] == 0.75
+    )
 
 
 def test_a_changed_sentence_makes_nothing_stale(

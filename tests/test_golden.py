@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 import pytest
@@ -90,7 +90,7 @@ def ask(
     return scored(qrels, run, protocol, tuple(names), tuple(sorted(opts.items())))
 
 
-@lru_cache(maxsize=None)
+@cache
 def known(label: str) -> bool:
     """Tell whether a label of trec_eval is the name of a metric here."""
     try:
@@ -117,8 +117,8 @@ def test_not_yet_is_not_there():
 def trec_eval_set_f(ours: Ours, query: str) -> float:
     """Return set_F by trec_eval's own arithmetic from our precision and recall.
 
-    Ours divides whole numbers once and is exact; trec_eval's 2PR / (P + R) is off in the last bit. Where the
-    true value lies on a rounding boundary (11/32 = 0.34375) that bit decides the fourth digit.
+    Ours divides whole numbers once and is exact; trec_eval's 2PR / (P + R) is off in the last bit.
+    Where the true value lies on a rounding boundary (11/32 = 0.34375) that bit decides a digit.
     """
     p, r = ours.values["set_P", query], ours.values["set_recall", query]
     return 2.0 * p * r / (r + p) if p + r else 0.0
@@ -383,7 +383,8 @@ def test_ir_measures(data: Case, run: str, opts: str) -> None:
                 assert theirs == 0.0, f"{measure} of the missing query {query}"
                 continue
             everything = query == "all"
-            if (measure in ASCENDING or "exp-log2" in measure) and (tied if everything else query in tied):
+            open_order = measure in ASCENDING or "exp-log2" in measure
+            if open_order and (tied if everything else query in tied):
                 continue
             if measure == "NumQ" and everything:
                 theirs += len(silent)  # a query of which the run is silent is not counted there
@@ -515,7 +516,10 @@ def test_negative_judgments_count_as_unjudged() -> None:
     differing = {label for label, query in plain if plain[label, query] != negative[label, query]}
     assert differing == {"bpref"}
     judged = values("negative_judgements", "trec_eval_9", judged_only=True)
-    assert judged["num_ret", "all"] < values("plain", "trec_eval_9", judged_only=True)["num_ret", "all"]
+    assert (
+        judged["num_ret", "all"]
+        < values("plain", "trec_eval_9", judged_only=True)["num_ret", "all"]
+    )
 
 
 def test_a_document_twice_is_refused() -> None:
@@ -544,7 +548,7 @@ def test_missing_queries() -> None:
 
 
 def test_answers() -> None:
-    """`answers.txt`: num_q / num_ret / map / recip_rank / ndcg_cut_10 of every edge case, tool by tool."""
+    """`answers.txt`: num_q/num_ret/map/recip_rank/ndcg_cut_10 of every edge case, tool by tool."""
     asked = {
         "te9": ("trec_eval_9", {}),
         "te10": ("trec_eval_10", {}),
@@ -558,7 +562,9 @@ def test_answers() -> None:
         if not line.startswith(" "):
             name = line.strip()
             continue
-        tool = next(t for t in (*reversed(asked), "irm", "ranx") if line.split("  ")[2].startswith(t))
+        tool = next(
+            t for t in (*reversed(asked), "irm", "ranx") if line.split("  ")[2].startswith(t)
+        )
         told = line.strip().removeprefix(tool).strip()
         if tool not in asked:
             continue
@@ -656,7 +662,9 @@ def test_upstream(
 ) -> None:
     """trec_eval's `make quicktest`, without -Z, prefs, qrels_prefs and qrels_jg (not built yet)."""
     golden = parsed(version, expected)
-    ours = ask(suite_file(qrels), six_fields(run, tmp_path), PROTOCOLS[version], names.split(), **options)
+    ours = ask(
+        suite_file(qrels), six_fields(run, tmp_path), PROTOCOLS[version], names.split(), **options
+    )
     labels = {label for label, _ in ours.values}
     assert labels <= {label for label, _ in golden}
     if names != PARAMETERS:
@@ -674,14 +682,16 @@ def test_upstream(
     [
         ("9.0.8", "out.test.aq", ["qrels.test", "results.test", "all_trec", "-q"]),
         ("9.0.8", "out.test", ["qrels.test", "results.test", "official"]),
-        ("9.0.8", "out.test.aqcM", ["qrels.test", "results.trunc", "all_trec", "-q", "-c", "-M100"]),
+        (
+            "9.0.8",
+            "out.test.aqcM",
+            ["qrels.test", "results.trunc", "all_trec", "-q", "-c", "-M100"],
+        ),
         ("10.0", "out.test.aqc", ["qrels.test", "results.trunc", "all_trec", "-q", "-c"]),
         ("10.0", "out.test.aql", ["qrels.rel_level", "results.test", "all_trec", "-q", "-l2"]),
     ],
 )
-def test_printed_layout(
-    version: str, expected: str, arguments: list[str], tmp_path: Path
-) -> None:
+def test_printed_layout(version: str, expected: str, arguments: list[str], tmp_path: Path) -> None:
     """`warehouse score -f trec` prints trec_eval's lines to the letter, in trec_eval's order."""
     qrels, run, *rest = arguments
     result = CliRunner().invoke(

@@ -87,10 +87,11 @@ def run(case: dict[str, Any]) -> dict[str, dict[str, float]]:
 def expected(case: dict[str, Any]) -> dict[tuple[str, str], Number]:
     made: dict[tuple[str, str], Number] = {}
     for metric, given in case["expected"].items():
+        texts = given
         if isinstance(given, str):
             (query,) = case["qrels"]
-            given = {query: given, "all": given}
-        for query, text in given.items():
+            texts = {query: given, "all": given}
+        for query, text in texts.items():
             made[metric, query] = value(text)
     return made
 

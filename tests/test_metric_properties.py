@@ -20,16 +20,19 @@ from warehouse import protocols
 from warehouse.catalogue import catalogue
 from warehouse.warehouse import Warehouse
 
-METRICS = """
-AP AP@3 AP(rel=2) AP(norm=min)@4 AP(norm=hits) AP(norm=hits)@4 AP(norm=k)@4 AP(rel=2,norm=min)@2
-RR RR@2 RR(rel=2) P@1 P@3 P@20 P(rel=2)@4 R@1 R@3 R@20 R(rel=3)@5 Rprec Rprec(rel=2) SetP SetP(rel=2)
-SetR SetR(rel=2) SetF SetF(beta=2.0) SetF(beta=0.5) SetF(x=2.0) SetF(beta=0.0) SetF(rel=2)
-Success@1 Success@3 Success(rel=2)@2 bpref bpref(rel=2) bpref(rel=3) nDCG nDCG@1 nDCG@3 nDCG@20
-nDCG(dcg=exp-log2) nDCG(dcg=exp-log2)@3 nDCG(rel=2) nDCG(rel=2)@3 Judged@1 Judged@3 Judged@20 NumQ
-NumRel NumRel(rel=2) NumRelRet NumRelRet@3 NumRelRet(rel=2) NumRet NumRet@3
-IPrec@0.0 IPrec@0.1 IPrec@0.25 IPrec@0.5 IPrec@0.7 IPrec@1.0 IPrec(rel=2)@0.5
-IPrec(needed=trec_eval_9)@0.7 IPrec(needed=trec_eval_10)@0.7 IPrec(needed=trec_eval_10)@0.4
-""".split()
+METRICS = [
+    "AP", "AP@3", "AP(rel=2)", "AP(norm=min)@4", "AP(norm=hits)", "AP(norm=hits)@4", "AP(norm=k)@4",
+    "AP(rel=2,norm=min)@2", "RR", "RR@2", "RR(rel=2)", "P@1", "P@3", "P@20", "P(rel=2)@4", "R@1",
+    "R@3", "R@20", "R(rel=3)@5", "Rprec", "Rprec(rel=2)", "SetP", "SetP(rel=2)", "SetR",
+    "SetR(rel=2)", "SetF", "SetF(beta=2.0)", "SetF(beta=0.5)", "SetF(x=2.0)", "SetF(beta=0.0)",
+    "SetF(rel=2)", "Success@1", "Success@3", "Success(rel=2)@2", "bpref", "bpref(rel=2)",
+    "bpref(rel=3)", "nDCG", "nDCG@1", "nDCG@3", "nDCG@20", "nDCG(dcg=exp-log2)",
+    "nDCG(dcg=exp-log2)@3", "nDCG(rel=2)", "nDCG(rel=2)@3", "Judged@1", "Judged@3", "Judged@20",
+    "NumQ", "NumRel", "NumRel(rel=2)", "NumRelRet", "NumRelRet@3", "NumRelRet(rel=2)", "NumRet",
+    "NumRet@3", "IPrec@0.0", "IPrec@0.1", "IPrec@0.25", "IPrec@0.5", "IPrec@0.7", "IPrec@1.0",
+    "IPrec(rel=2)@0.5", "IPrec(needed=trec_eval_9)@0.7", "IPrec(needed=trec_eval_10)@0.7",
+    "IPrec(needed=trec_eval_10)@0.4",
+]  # fmt: skip
 
 Qrels = dict[str, dict[str, int]]
 Run = dict[str, dict[str, float]]
@@ -155,7 +158,9 @@ def test_the_best_order_is_1(data: tuple[Qrels, Run]) -> None:
     ours = values(qrels, ideal, [*names, "NumRel"])
     for query in qrels:
         best = 1.0 if ours["NumRel", query] else 0.0
-        assert [ours[name, query] for name in names] == pytest.approx([best] * len(names), rel=1e-12)
+        assert [ours[name, query] for name in names] == pytest.approx(
+            [best] * len(names), rel=1e-12
+        )
 
 
 @FEW
@@ -215,4 +220,6 @@ def test_a_wrong_twin_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     right: Callable[..., float] = oracles.ap
     monkeypatch.setitem(oracles.TWINS, "AP", lambda *a, **k: right(*a, **k) + 1e-9)
     with pytest.raises(AssertionError):
-        test_twins.hypothesis.inner_test(collection(random.Random(1)), "default", None, False, False, None)
+        test_twins.hypothesis.inner_test(
+            collection(random.Random(1)), "default", None, False, False, None
+        )

@@ -207,7 +207,10 @@ def test_lower_is_better_turns_the_order_and_keeps_the_scores(wh: Warehouse) -> 
     wh.ingest_run({"q": {"near": 0.1, "far": 9.0}}, "tiny", name="up")
     wh.ingest_run({"q": {"near": 0.1, "far": 9.0}}, "tiny", name="down", lower_is_better=True)
     wh.evaluate(metrics="RR")
-    assert rows(wh, "select run, value from run_scores order by run") == [("down", 1.0), ("up", 0.5)]
+    assert rows(wh, "select run, value from run_scores order by run") == [
+        ("down", 1.0),
+        ("up", 0.5),
+    ]
     stored = "select distinct doc_id, score from prediction order by score"
     assert rows(wh, stored) == [("near", 0.1), ("far", 9.0)]
 

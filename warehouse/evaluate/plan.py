@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+import jinja2
+
 from warehouse import templates
 from warehouse.metrics import Metric
 from warehouse.protocols import Protocol
@@ -92,8 +94,13 @@ class Plan:
         return "\n\n".join([*made, f"-- {metric}\n{query};"])
 
 
+@cache
+def _compiled(body: str) -> jinja2.Template:
+    return templates.environment().from_string(body)
+
+
 def _render(body: str, values: Mapping[str, Any]) -> str:
-    return templates.environment().from_string(body).render(**values).strip()
+    return _compiled(body).render(**values).strip()
 
 
 def matched_sql(protocol: Protocol) -> str:
