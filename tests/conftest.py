@@ -90,7 +90,7 @@ class Program:
             stderr=subprocess.PIPE,
             text=True,
             # a suite that runs in the background hands on an ignored SIGINT
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
         )
 
 

@@ -514,5 +514,5 @@ def test_a_run_of_ms_marco_size_in_one_gigabyte(tmp_path: Path, program) -> None
     assert found["values"]["R@1000"] == pytest.approx(
         float(expected["recall@1000_mean"]), abs=1e-12
     )
-    # the limit is DuckDB's; Python, the engine's code and its allocator come on top
-    assert found["peak_mb"] < 1600
+    # the whole process, Python and the libraries too
+    assert found["peak_mb"] < 1024

@@ -74,7 +74,8 @@ class Plan:
         text = templates.normalised(self.add(metric))
         follow(self.reads[str(metric)])
         found = metric.definition
-        lines = [text, found.aggregate, repr(found.undefined), matched_sql(self.protocol)]
+        hits = templates.normalised(matched_sql(self.protocol))
+        lines = [text, found.aggregate, repr(found.undefined), hits]
         lines += [f"{name}: {parts[name]}" for name in sorted(parts)]
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
