@@ -430,6 +430,32 @@ def test_the_demo_is_what_its_files_say(demo: Warehouse, demo_data: Path) -> Non
         assert row[3] == pytest.approx(sum(values) / len(values), abs=1e-12)
 
 
+@pytest.mark.slow
+def test_totals_are_summed_in_the_order_of_the_queries(tmp_path: Path) -> None:
+    """With two threads DuckDB's plain sum over this many rows differs in its last bits by chance."""
+    chance, wh = random.Random(5), Warehouse(tmp_path / "w.duckdb", threads=2)
+    queries, runs = 20_000, 8
+    names = [f"q{chance.randrange(10**9)}" for _ in range(queries)]
+    wh.ingest_qrels({name: {"x": 1} for name in names}, "many")
+    for number in range(runs):
+        wh.ingest_run(
+            {name: {f"{n}": -n for n in range(chance.randrange(9))} | {"x": -9} for name in names},
+            "many",
+            name=f"r{number}",
+        )
+    wh.evaluate(metrics="RR nDCG")
+    for run, metric, value in rows(wh, "select run, metric, value from run_scores"):
+        total = 0.0
+        for (one,) in rows(
+            wh,
+            "select value from query_scores where run = $r and metric = $m order by query_id",
+            r=run,
+            m=metric,
+        ):
+            total += one
+        assert bits(value) == bits(total / len(set(names))), f"{metric} of {run}"
+
+
 # --------------------------------------------------------------------------- many lines, little memory
 
 IN_LITTLE_MEMORY = """

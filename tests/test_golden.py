@@ -613,21 +613,6 @@ def suite_file(name: str) -> Path:
     return next(p for p in (SUITE / "data" / name, SUITE / "data" / f"{name}.gz") if p.exists())
 
 
-def six_fields(name: str, folder: Path) -> Path:
-    """Return a run of the suite; one with more than six fields in a line as a copy cut to six.
-
-    trec_eval passes over what follows the tag ("more junk at"); this program refuses such lines.
-    """
-    path = suite_file(name)
-    with opened(path) as lines:
-        fields = [line.split() for line in lines]
-    if all(len(row) == 6 for row in fields):
-        return path
-    cut = folder / name
-    cut.write_text("".join("\t".join(row[:6]) + "\n" for row in fields), encoding="utf-8")
-    return cut
-
-
 def parsed(version: str, name: str) -> Golden:
     golden: Golden = {}
     with opened(SUITE / "upstream_golden" / version / name) as lines:
@@ -668,13 +653,10 @@ def test_upstream(
     options: dict[str, int],
     qrels: str,
     run: str,
-    tmp_path: Path,
 ) -> None:
     """trec_eval's `make quicktest`, without -Z, prefs, qrels_prefs and qrels_jg (not built yet)."""
     golden = parsed(version, expected)
-    ours = ask(
-        suite_file(qrels), six_fields(run, tmp_path), PROTOCOLS[version], names.split(), **options
-    )
+    ours = ask(suite_file(qrels), suite_file(run), PROTOCOLS[version], names.split(), **options)
     labels = {label for label, _ in ours.values}
     assert labels <= {label for label, _ in golden}
     if names != PARAMETERS:
@@ -701,13 +683,13 @@ def test_upstream(
         ("10.0", "out.test.aql", ["qrels.rel_level", "results.test", "all_trec", "-q", "-l2"]),
     ],
 )
-def test_printed_layout(version: str, expected: str, arguments: list[str], tmp_path: Path) -> None:
+def test_printed_layout(version: str, expected: str, arguments: list[str]) -> None:
     """`warehouse score -f trec` prints trec_eval's lines to the letter, in trec_eval's order."""
     qrels, run, *rest = arguments
     result = CliRunner().invoke(
         app,
         [
-            "score", str(suite_file(qrels)), str(six_fields(run, tmp_path)), *rest,
+            "score", str(suite_file(qrels)), str(suite_file(run)), *rest,
             "-f", "trec", "--protocol", PROTOCOLS[version],
         ],
     )  # fmt: skip

@@ -6,6 +6,7 @@ A metric is one file, `sql/metrics/<name>.sql.j2`; its name is its file name and
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -54,7 +55,8 @@ class Parameter:
     def read(self, text: str) -> Value:
         """Read a value from the notation, or raise ValueError in words."""
         if self.type == "choice":
-            word = text.strip("'\"")
+            quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "'\""
+            word = text[1:-1] if quoted else text
             if word not in self.choices:
                 raise ValueError(f"{self.name} is one of {', '.join(self.choices)}, not {text}")
             return word
@@ -68,6 +70,8 @@ class Parameter:
             return value
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise ValueError(f"{self.name} is a number, not {text}")
+        if not math.isfinite(value):
+            raise ValueError(f"{self.name} is a finite number, not {text}")
         if self.type == "integer":
             if value != int(value):
                 raise ValueError(f"{self.name} is a whole number, not {text}")

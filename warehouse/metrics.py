@@ -200,10 +200,14 @@ def _arguments(
         key, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals:
             raise UsageError(f"{text}: write parameters as name=value, not {part.strip()!r}")
+        if key in given:
+            raise UsageError(f"{text}: {key} is given twice")
         given[key] = value
     if at is not None:
         if found.parameter(found.at) is None:
             raise UsageError(f"{text}: {found.name} takes no @{found.at}")
+        if found.at in given:
+            raise UsageError(f"{text}: {found.at} is given twice")
         given[found.at] = at
     values: dict[str, Value] = {}
     for key, value in given.items():
@@ -284,7 +288,9 @@ def _from_trec(
         values = [parameter.read(word) for word in words]
     except (ValueError, OverflowError) as error:
         raise UsageError(f"{trec.name}: {error}") from None
-    order = sorted(set(values), key=lambda value: float(value or 0))
+    if len(set(values)) < len(values):
+        raise UsageError(f"{trec.name}.{listed}: a value is there twice")
+    order = sorted(values, key=lambda value: float(value or 0))
     return [one({trec.param: v}, f"{trec.name}_{trec.format.format(v)}") for v in order]
 
 

@@ -1,0 +1,82 @@
+create temp table retrieved as
+select
+    run_id,
+    query_id,
+    doc_id,
+    relevance,
+    rank
+from scope_hit
+where true;
+
+create temp table rankings as
+with
+judged_query as (
+    select distinct query_id from scope_judgment
+),
+length as (
+    select
+        run_id,
+        query_id,
+        num_ret
+    from scope_ranking
+),
+counted as (
+    select scope_run.run_id, judged_query.query_id
+    from scope_run
+    cross join judged_query
+)
+select run_id, query_id, coalesce(num_ret, 0) as num_ret
+from counted
+left join length using (run_id, query_id);
+
+create temp table hits_rel_1 as
+with
+relevant as (
+    select
+        query_id,
+        count(*) filter (where relevance >= 1) as num_rel,
+        count(*) filter (where relevance between 0 and 0) as num_nonrel
+    from scope_judgment
+    group by query_id
+),
+hit as (
+    select
+        *,
+        relevance >= 1 as is_rel,
+        relevance between 0 and 0 as is_nonrel
+    from retrieved
+)
+select
+    run_id,
+    query_id,
+    doc_id,
+    rank,
+    relevance,
+    is_rel,
+    count(*) filter (where is_rel) over so_far as rel_so_far,
+    count(*) filter (where is_nonrel) over so_far as nonrel_so_far,
+    num_ret,
+    num_rel,
+    num_nonrel
+from rankings
+join relevant using (query_id)
+left join hit using (run_id, query_id)
+window so_far as (
+    partition by run_id, query_id order by rank
+    rows between unbounded preceding and current row
+);
+
+-- bpref
+with
+preferred as (
+    select
+        *,
+        1 - coalesce((least(nonrel_so_far, num_rel)) / nullif(least(num_nonrel, num_rel), 0), 0) as preference
+    from hits_rel_1
+)
+select
+    run_id,
+    query_id,
+    (coalesce(sum(preference order by rank) filter (where is_rel), 0)) / nullif(num_rel, 0) as value
+from preferred
+group by run_id, query_id, num_rel;

@@ -1,0 +1,257 @@
+"""The output formats: one result in each, held against a file of that format which was read by eye.
+
+To write the files anew after a wanted change: UPDATE_GOLDEN=1 pytest tests/test_formats.py, and then
+read the difference.
+"""
+
+from __future__ import annotations
+
+import csv
+import datetime as dt
+import io
+import json
+import os
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from warehouse.errors import UsageError
+from warehouse.metrics import request
+from warehouse.protocols import get
+from warehouse.report import formats, trec
+
+GOLDEN = Path(__file__).parent / "golden_output"
+EXTENSIONS = {
+    "table": "txt",
+    "csv": "csv",
+    "tsv": "tsv",
+    "json": "json",
+    "jsonl": "jsonl",
+    "markdown": "md",
+    "latex": "tex",
+}
+
+BOARD = """
+select * from (values
+    (1, 'bm25', 'BM25', 1.0 / 3.0e0, 0.1e0 + 0.2e0, 43, 43),
+    (2, 'rr_50%_&_more', null, 0.25e0, null, 12345, 43),
+    (3, 'dash-bar', 'ünï 猫', 1e-7, -0.5e0, 0, 43)
+) as t (place, run, system, "nDCG@10", "AP(rel=2)", answered, judged)
+"""
+
+KINDS = """
+select
+    true as yes,
+    null::integer as nothing,
+    'a "b", c' as quoted,
+    timestamptz '2026-09-01 12:30:45.5+02:00' as moment,
+    date '2026-09-01' as day,
+    map {'stage': 'first', 'k1': '0.9'} as tags,
+    [1, 2] as list,
+    {'a': 1, 'b': 'x'} as record,
+    1234567890123::bigint as big,
+    0.1::float as single
+"""
+
+
+@pytest.fixture
+def con() -> duckdb.DuckDBPyConnection:
+    made = duckdb.connect()
+    made.execute("set TimeZone = 'UTC'")
+    return made
+
+
+def golden(name: str, text: str) -> None:
+    """Hold a text against its file."""
+    path = GOLDEN / name
+    if os.environ.get("UPDATE_GOLDEN"):
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("format", EXTENSIONS)
+def test_a_board_in_each_format(con: duckdb.DuckDBPyConnection, format: str) -> None:
+    text = formats.text(con.sql(BOARD), format, titles={"place": "#"})
+    golden(f"board.{EXTENSIONS[format]}", text)
+
+
+@pytest.mark.parametrize("format", ["csv", "json", "jsonl", "table"])
+def test_every_kind_of_value(con: duckdb.DuckDBPyConnection, format: str) -> None:
+    golden(f"kinds.{EXTENSIONS[format]}", formats.text(con.sql(KINDS), format))
+
+
+def test_the_layout_of_trec_eval() -> None:
+    """The lines of trec_eval: name padded to 22, a tab, the query, a tab, %6.4f; counts whole."""
+    asked = request("official", "ndcg_cut_10", "P(rel=2)@5")
+    names = [str(one.metric) for one in asked]
+    rows: list[tuple[str, str, float | None]] = []
+    for query in ("q1", "q2", "all"):
+        for number, name in enumerate(dict.fromkeys(names)):
+            count = name.startswith("Num")
+            rows.append((query, name, float(number) if count else number / 7))
+    text = trec.text(rows, asked, get("default").defaults(), runid="my-run")
+    golden("official.trec.txt", text)
+    lines = text.splitlines()
+    assert all(len(line.split("\t")[0]) >= 22 for line in lines)
+    assert f"{'runid':<22}\tall\tmy-run" in lines
+    assert f"{'num_q':<22}\tall\t0" in lines
+    # num_q is a total: trec_eval has no line of it for a query
+    assert not [line for line in lines if line.startswith("num_q ") and "\tall\t" not in line]
+    assert "P(rel=2)@5            \tq1\t" in text
+
+
+# --------------------------------------------------------------------------- precision
+
+
+def test_full_precision_for_programs_and_rounding_for_people(
+    con: duckdb.DuckDBPyConnection,
+) -> None:
+    values = [
+        0.1 + 0.2,
+        1 / 3,
+        5e-324,
+        1.7976931348623157e308,
+        123456789.123456789,
+        1e16,
+        0.0,
+        -0.0,
+    ]
+    listed = ", ".join(f"'{value!r}'::double" for value in values)
+    relation = con.sql(f"select unnest([{listed}]) as x")
+    as_csv = formats.text(relation, "csv").splitlines()[1:]
+    assert as_csv == [repr(value) for value in values]
+    assert [row["x"] for row in json.loads(formats.text(relation, "json"))] == values
+    lines = formats.text(relation, "jsonl").splitlines()
+    assert [repr(json.loads(line)["x"]) for line in lines] == [repr(value) for value in values]
+    for format in ("table", "markdown", "latex"):
+        assert "0.3000" in formats.text(relation, format)
+        assert "0.30000000000000004" not in formats.text(relation, format)
+        assert "0.30000000000000004" in formats.text(relation, format, places=17)
+    assert "0.3\n" not in formats.text(relation, "table", places=0)
+
+
+def test_json_is_json_even_for_what_it_has_no_word_for(con: duckdb.DuckDBPyConnection) -> None:
+    def refuse(word: str) -> None:
+        raise AssertionError(f"{word} is not JSON")
+
+    relation = con.sql("select 'nan'::double as a, 'inf'::double as b, '-inf'::double as c")
+    for text in (formats.text(relation, "json"), f"[{formats.text(relation, 'jsonl')}]"):
+        ((row),) = json.loads(text, parse_constant=refuse)
+        assert set(row) == {"a", "b", "c"}
+
+
+def test_a_decimal_is_a_number_in_json(con: duckdb.DuckDBPyConnection) -> None:
+    # in SQL 0.5 is a DECIMAL, not a DOUBLE: whoever writes it means a number
+    (row,) = json.loads(formats.text(con.sql("select 0.5 as x, sum(7) as n"), "json"))
+    assert row == {"x": 0.5, "n": 7}
+
+
+def test_csv_comes_back_as_it_was(con: duckdb.DuckDBPyConnection) -> None:
+    odd = ['a "b"', "a,b", "two\nlines", " blanks ", "ünï 猫", "tab\there", "'"]
+    con.execute("create table odd (i integer, x varchar)")
+    con.executemany("insert into odd values (?, ?)", list(enumerate(odd)))
+    for format, delimiter in (("csv", ","), ("tsv", "\t")):
+        text = formats.text(con.sql("from odd order by i"), format)
+        found = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
+        assert found == [["i", "x"], *([str(i), x] for i, x in enumerate(odd))]
+
+
+# --------------------------------------------------------------------------- people's tables
+
+
+@pytest.mark.parametrize("character", list("_%&#${}"))
+def test_latex_escapes_what_means_something(con: duckdb.DuckDBPyConnection, character: str) -> None:
+    text = formats.text(con.sql(f"select 'a{character}b' as \"x{character}y\""), "latex")
+    assert f"a\\{character}b" in text
+    assert f"x\\{character}y" in text
+
+
+def test_latex_escapes_backslash_tilde_and_caret(con: duckdb.DuckDBPyConnection) -> None:
+    text = formats.text(con.sql(r"select 'a\b' as x, 'c~d' as y, 'e^f' as z"), "latex")
+    body = text.split("\\midrule")[1]
+    assert "a\\b " not in body
+    assert "c~d" not in body
+    assert "e^f" not in body
+
+
+def test_latex_has_rules_and_one_line_per_row(con: duckdb.DuckDBPyConnection) -> None:
+    text = formats.text(con.sql(BOARD), "latex")
+    assert text.startswith("\\begin{tabular}")
+    assert [text.count(rule) for rule in ("\\toprule", "\\midrule", "\\bottomrule")] == [1, 1, 1]
+    assert text.count("\\\\\n") == 4
+    assert text.endswith("\\end{tabular}\n")
+
+
+def test_markdown_keeps_its_columns_when_a_value_has_a_pipe(
+    con: duckdb.DuckDBPyConnection,
+) -> None:
+    lines = formats.text(con.sql("select 'a|b' as x, 1 as y"), "markdown").splitlines()
+    assert len(lines) == 3
+    assert lines[2].replace("\\|", "").count("|") == lines[0].count("|") == 3
+
+
+@pytest.mark.parametrize("format", ["table", "markdown", "latex"])
+def test_a_row_stays_one_line(con: duckdb.DuckDBPyConnection, format: str) -> None:
+    one = formats.text(con.sql("select 'two lines' as x"), format)
+    two = formats.text(con.sql("select e'two\\nlines' as x"), format)
+    assert two.count("\n") == one.count("\n")
+
+
+def test_an_id_that_looks_like_a_number_is_left_alone(con: duckdb.DuckDBPyConnection) -> None:
+    relation = con.sql("select '007' as run, '1e5' as system, '1,5' as note")
+    for format in ("table", "markdown", "latex", "csv", "tsv"):
+        text = formats.text(relation, format)
+        assert "007" in text
+        assert "1e5" in text
+
+
+def test_counts_are_whole_numbers(con: duckdb.DuckDBPyConnection) -> None:
+    relation = con.sql("select 'NumRet' as metric, 43.0::double as value")
+    assert "43.0000" in formats.text(relation, "table")
+    relation = con.sql('select 43.0::double as "NumRet", 0.5::double as "AP"')
+    assert formats.text(relation, "table", counts={"NumRet"}).splitlines()[2].split() == [
+        "43",
+        "0.5000",
+    ]
+
+
+@pytest.mark.parametrize("format", EXTENSIONS)
+def test_no_rows(con: duckdb.DuckDBPyConnection, format: str) -> None:
+    text = formats.text(con.sql("select 1 as a, 'x' as b where false"), format)
+    if format == "jsonl":
+        assert text == ""
+    elif format == "json":
+        assert json.loads(text) == []
+    else:
+        assert text.endswith("\n")
+        assert "a" in text
+        assert text.count("\n") == {"csv": 1, "tsv": 1, "latex": 6}.get(format, 2)
+
+
+def test_times_are_utc_for_people_and_exact_for_programs(
+    con: duckdb.DuckDBPyConnection,
+) -> None:
+    relation = con.sql("select timestamptz '2026-09-01 12:30:45.123456+02:00' as at")
+    assert "2026-09-01 10:30" in formats.text(relation, "table")
+    (row,) = json.loads(formats.text(relation, "json"))
+    expected = dt.datetime(2026, 9, 1, 10, 30, 45, 123456, tzinfo=dt.UTC)
+    assert dt.datetime.fromisoformat(row["at"]) == expected
+    assert dt.datetime.fromisoformat(formats.text(relation, "csv").splitlines()[1]) == expected
+
+
+def test_parquet_keeps_types(con: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
+    path = tmp_path / "it's.parquet"
+    formats.write_parquet(con.sql(BOARD), path)
+    back = con.sql(f"from read_parquet('{str(path).replace(chr(39), chr(39) * 2)}')")
+    assert back.columns == con.sql(BOARD).columns
+    assert back.types == con.sql(BOARD).types
+    assert back.fetchall() == con.sql(BOARD).fetchall()
+
+
+def test_unknown_formats() -> None:
+    assert formats.check("csv") == "csv"
+    with pytest.raises(UsageError, match=r"markdwon: no such output format; did you mean markdown"):
+        formats.check("markdwon")
+    with pytest.raises(UsageError, match="known are table, json"):
+        formats.check("zzz")

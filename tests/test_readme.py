@@ -1,0 +1,187 @@
+"""The README and the docstrings say what is true: their commands and code are run.
+
+In a ```console block a line that starts with `$ ` is a command (lines that start with `> ` go on with
+it), and what follows up to the next command is what stdout must hold: a line `...` stands for any
+lines. A command without such lines may print what it likes. All blocks of the README run in one
+folder, in order, in one shell, after `qrels.txt` and `runs/` with the demo's files were put there;
+```python blocks run as one program each in the same folder. Commands that make an environment are
+not run here but held against the two that are documented; CI runs them.
+"""
+
+from __future__ import annotations
+
+import doctest
+import gzip
+import importlib
+import pkgutil
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import warehouse
+
+README = Path(__file__).resolve().parents[1] / "README.md"
+ENVIRONMENTS = {
+    "python3 -m venv .venv && .venv/bin/pip install . && .venv/bin/warehouse demo",
+    "python3 -m venv .venv && .venv/bin/pip install -e '.[dev]' && .venv/bin/python -m pytest",
+}
+_BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_END = "--- end of a command ---"
+
+
+@dataclass
+class Command:
+    """A command of the README, the line it stands on and the lines that it is said to print."""
+
+    line: int
+    text: str
+    expected: list[str] = field(default_factory=list)
+
+
+def blocks(language: str) -> list[tuple[int, str]]:
+    """Return the blocks of a language with the number of their first line."""
+    text = README.read_text(encoding="utf-8")
+    return [
+        (text.count("\n", 0, found.start()) + 2, found[2])
+        for found in _BLOCK.finditer(text)
+        if found[1] == language
+    ]
+
+
+def commands(first: int, text: str) -> list[Command]:
+    """Read the commands of one console block."""
+    made: list[Command] = []
+    for number, line in enumerate(text.splitlines(), first):
+        if line.startswith("$ "):
+            made.append(Command(number, line[2:]))
+        elif line.startswith("> ") and made and not made[-1].expected:
+            made[-1].text += "\n" + line[2:]
+        else:
+            assert made, f"README.md:{number}: output before any command"
+            made[-1].expected.append(line)
+    return made
+
+
+def matches(expected: list[str], printed: list[str]) -> bool:
+    """Whether printed lines are the expected ones; `...` stands for any lines, none included."""
+    pattern = "".join(
+        r"(?:.*\n)*?" if line.strip() == "..." else re.escape(line.rstrip()) + r"\n"
+        for line in expected
+    )
+    text = "".join(line.rstrip() + "\n" for line in printed)
+    return re.fullmatch(pattern, text) is not None
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, demo_data: Path) -> Path:
+    """Return the folder in which the README's commands run."""
+    made = tmp_path_factory.mktemp("readme")
+    (made / "runs").mkdir()
+    (made / "qrels.txt").write_bytes(gzip.decompress((demo_data / "qrels.txt.gz").read_bytes()))
+    for path in demo_data.glob("*.run.gz"):
+        shutil.copy(path, made / "runs")
+    return made
+
+
+def test_matching_of_output() -> None:
+    assert matches(["a", "...", "c"], ["a", "b", "b", "c"])
+    assert matches(["..."], [])
+    assert matches(["a", "..."], ["a"])
+    assert not matches(["a"], ["a", "b"])
+    assert not matches(["a", "...", "c"], ["a", "b"])
+    assert not matches(["a.c"], ["abc"])
+
+
+def test_the_documented_ways_to_install() -> None:
+    found = [c.text for block in blocks("console") for c in commands(*block)]
+    made = [text for text in found if "venv" in text or "pip " in text]
+    assert set(made) == ENVIRONMENTS
+
+
+def test_the_commands_of_the_readme(folder: Path, program) -> None:
+    todo = [
+        command
+        for block in blocks("console")
+        for command in commands(*block)
+        if command.text not in ENVIRONMENTS
+    ]
+    assert todo
+    # one shell, so that an export holds for what follows
+    script = "".join(f"{command.text}\necho\necho '{_END}' $?\n" for command in todo)
+    done = subprocess.run(
+        ["bash", "-c", script],
+        cwd=folder,
+        env=program.environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    answers = re.split(rf"\n{_END} (\d+)\n", done.stdout)
+    wrong: list[str] = []
+    for command, printed, code in zip(todo, answers[0::2], answers[1::2], strict=False):
+        where = f"README.md:{command.line}: {command.text}"
+        if code != "0":
+            wrong.append(f"{where}\nended with exit code {code}")
+        elif command.expected and not matches(command.expected, printed.splitlines()):
+            wrong.append(f"{where}\nprinted\n{printed}")
+    assert not wrong, "\n\n".join([*wrong, done.stderr])
+    assert len(answers) == 2 * len(todo) + 1
+
+
+@pytest.mark.parametrize(
+    ("line", "code"), [pytest.param(*block, id=f"line {block[0]}") for block in blocks("python")]
+)
+def test_the_python_of_the_readme(line: int, code: str, folder: Path, program) -> None:
+    process = program.python(code, cwd=folder)
+    out, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, f"README.md:{line}\n{out}\n{errors}"
+
+
+def test_every_command_is_in_the_readme() -> None:
+    from warehouse.cli.examples import EXAMPLES
+
+    text = README.read_text(encoding="utf-8")
+    missing = [name for name in EXAMPLES if f"warehouse {name}" not in text]
+    assert not missing
+
+
+def test_paths_named_in_the_readme_exist() -> None:
+    text = README.read_text(encoding="utf-8")
+    named = re.findall(r"\]\((?!https?:|#)([^)]+)\)", text)
+    missing = [name for name in named if not (README.parent / name.split("#")[0]).exists()]
+    assert not missing
+
+
+def modules() -> list[str]:
+    """Return the name of every module of the package."""
+    found = pkgutil.walk_packages(warehouse.__path__, "warehouse.")
+    skipped = ("warehouse.migrations", "warehouse.sql")
+    return ["warehouse", *(m.name for m in found if not m.name.startswith(skipped))]
+
+
+@pytest.mark.parametrize("name", modules())
+def test_docstrings(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    module: ModuleType = importlib.import_module(name)
+    done = doctest.testmod(module, optionflags=doctest.ELLIPSIS)
+    assert done.failed == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_there_are_docstrings_with_examples() -> None:
+    finder = doctest.DocTestFinder(exclude_empty=True)
+    count = sum(
+        len(test.examples)
+        for name in modules()
+        for test in finder.find(importlib.import_module(name))
+    )
+    assert count > 20
+    assert sys.version_info >= (3, 11)

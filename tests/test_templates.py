@@ -1,0 +1,502 @@
+"""Every template holds to the rules of the house, and rendered text is kept for a few of them.
+
+After a wanted change of a template, renew the kept text: `PYTHONPATH=. python tests/test_templates.py`
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import jinja2
+import pytest
+from test_metric_properties import METRICS, collection
+
+from warehouse import catalogue, protocols, templates
+from warehouse import metrics as notation
+from warehouse.errors import UsageError, WarehouseError
+from warehouse.evaluate import plan as planning
+from warehouse.evaluate.plan import Plan, matched_sql, plan, relation_variables
+from warehouse.protocols import Protocol
+from warehouse.settings import resource_folder
+from warehouse.warehouse import Warehouse
+
+GOLDEN = Path(__file__).parent / "golden_sql"
+KEPT = ("AP", "nDCG@10", "bpref")
+METRIC_FILES = templates.names_in("metrics")
+RELATIONS = templates.names_in("relations")
+PROTOCOL_VARIABLES = {"queries", "depth", "judged_only", "score_precision", "ties"}
+HOSTILE = "x'; drop table run; --"
+SCOPE = {
+    "scope_run": "run_id integer",
+    "scope_judgment": "query_id varchar, doc_id varchar, relevance integer",
+    "scope_ranking": "run_id integer, query_id varchar, num_ret bigint",
+    "scope_prediction": "run_id integer, query_id varchar, doc_id varchar, score double, "
+    "lower_is_better boolean",
+    "scope_hit": "run_id integer, query_id varchar, doc_id varchar, relevance integer, rank bigint",
+}
+
+
+def rules() -> Iterator[Protocol]:
+    """Return protocols that take every value of every rule."""
+    for ties, precision, queries, depth, judged_only in itertools.product(
+        ("doc_desc", "doc_asc"), ("double", "single"), ("judged", "both"), (None, 3), (True, False)
+    ):
+        yield Protocol("any", "", ties, precision, queries, True, depth, judged_only)
+
+
+def where(folder: str, name: str) -> str:
+    return f"sql/{folder}/{name}{templates.SUFFIX}"
+
+
+def text(folder: str, name: str) -> str:
+    return templates.source(f"{folder}/{name}")
+
+
+# --------------------------------------------------------------------------- parameters and reads
+
+
+@pytest.mark.parametrize("name", METRIC_FILES)
+def test_declared_parameters_are_used_parameters(name: str) -> None:
+    found = catalogue.catalogue()[name]
+    body = templates.variables(found.body)
+    assert set(found.reads) <= body, "a relation is declared and not read"
+    used = set(body) - set(found.reads)
+    for relation in found.reads:
+        assert relation in RELATIONS
+        used |= relation_variables(relation)
+    assert used - PROTOCOL_VARIABLES == {p.name for p in found.parameters}
+
+
+@pytest.mark.parametrize("name", METRIC_FILES)
+def test_parameters_are_settled_sensibly(name: str) -> None:
+    found = catalogue.catalogue()[name]
+    names = {p.name for p in found.parameters}
+    assert found.at == "cutoff" or found.at in names
+    for parameter in found.parameters:
+        assert set(parameter.needs) <= set(parameter.choices)
+        assert set(parameter.needs.values()) <= names
+        if parameter.default is not None:
+            assert parameter.read(str(parameter.default)) == parameter.default
+        assert parameter.required is False or parameter.default is None
+    for trec in found.trec_names:
+        assert trec.param is None or trec.param in names
+
+
+@pytest.mark.parametrize("name", RELATIONS)
+def test_relation_header(name: str) -> None:
+    head = templates.header(text("relations", name), where("relations", name))
+    assert set(head) == {"summary", "grain", "reads"}
+    assert head["grain"]
+    assert set(head["reads"]) <= set(RELATIONS)
+    assert relation_variables(name) <= PROTOCOL_VARIABLES | {
+        p.name for found in catalogue.catalogue().values() for p in found.parameters
+    }
+
+
+STUBS = SCOPE | {
+    "ranked": "run_id integer, query_id varchar, doc_id varchar, rank bigint",
+    "matched": SCOPE["scope_hit"],
+    "retrieved": SCOPE["scope_hit"],
+    "rankings": SCOPE["scope_ranking"],
+    "ideal": "query_id varchar, relevance integer, ideal_rank bigint",
+    "hits": SCOPE["scope_hit"] + ", is_rel boolean, rel_so_far bigint, nonrel_so_far bigint, "
+    "num_ret bigint, num_rel bigint, num_nonrel bigint",
+}
+
+
+def tables_of(sql: str) -> set[str]:
+    """Return the tables that a query reads: those that DuckDB's parser names and that are no CTE.
+
+    (`get_table_names` fails on a join `using` a column of a CTE.) The query must run on the stubs.
+    """
+    names: set[str] = set()
+    steps: set[str] = set()
+
+    def walk(node: object) -> None:
+        if isinstance(node, list):
+            for child in node:
+                walk(child)
+        elif isinstance(node, dict):
+            if node.get("type") == "BASE_TABLE":
+                names.add(node["table_name"])
+            for step in (node.get("cte_map") or {}).get("map", []):
+                steps.add(step["key"])
+            for child in node.values():
+                walk(child)
+
+    with duckdb.connect() as con:
+        for table, columns in STUBS.items():
+            con.execute(f"create table {table} ({columns})")
+        assert con.execute(sql).fetchall() == []
+        tree = json.loads(con.execute("select json_serialize_sql($1)", [sql]).fetchall()[0][0])
+    assert not tree["error"]
+    walk(tree)
+    return names - steps
+
+
+@pytest.mark.parametrize("name", RELATIONS)
+def test_what_a_relation_reads_is_what_it_says(name: str) -> None:
+    source = text("relations", name)
+    head = templates.header(source, where("relations", name))
+    reads: set[str] = set()
+    for rule in rules():
+        values = {
+            **{r: f"select * from {r}" if name == "matched" else r for r in head["reads"]},
+            **rule.variables(), "ties": rule.ties, "score_precision": rule.score_precision, "rel": 1,
+        }  # fmt: skip
+        sql = templates.environment().from_string(templates.body(source)).render(**values)
+        reads |= tables_of(sql)
+    assert reads - set(SCOPE) == set(head["reads"])
+
+
+def test_what_is_read_is_seen() -> None:
+    sql = "with a as (select * from hits join ideal using (query_id)) select * from a, scope_run"
+    assert tables_of(sql) == {"hits", "ideal", "scope_run"}
+
+
+@pytest.mark.parametrize("name", METRIC_FILES)
+def test_what_a_metric_reads_is_what_it_says(name: str) -> None:
+    for metric in notation.parse(*(m for m in METRICS if notation.parse(m)[0].name == name)):
+        found = metric.definition
+        values = metric.params | {r: r for r in found.reads}
+        sql = templates.environment().from_string(found.body).render(**values)
+        assert tables_of(sql) == set(found.reads), str(metric)
+
+
+# --------------------------------------------------------------------------- rows and columns
+
+
+@pytest.fixture
+def scope() -> Iterator[duckdb.DuckDBPyConnection]:
+    """Return a connection with random judgments and three runs in scope; one run is silent."""
+    rng = random.Random(3)
+    qrels, first = collection(rng)
+    _, second = collection(rng)
+    with duckdb.connect() as con:
+        for table, columns in SCOPE.items():
+            con.execute(f"create table {table} ({columns})")
+        con.executemany("insert into scope_run values (?)", [[1], [2], [3]])
+        con.executemany(
+            "insert into scope_judgment values (?, ?, ?)",
+            [[q, d, g] for q, grades in qrels.items() for d, g in grades.items()],
+        )
+        con.executemany(
+            "insert into scope_prediction values (?, ?, ?, ?, ?)",
+            [
+                [number, q, d, s, number == 2]
+                for number, run in ((1, first), (2, second))
+                for q, found in run.items()
+                for d, s in found.items()
+            ],
+        )
+        con.execute(
+            "insert into scope_ranking select run_id, query_id, count(*) from scope_prediction "
+            "group by all"
+        )
+        yield con
+
+
+def doubled(con: duckdb.DuckDBPyConnection, sql: str, grain: list[str]) -> int:
+    keys = ", ".join(grain)
+    return con.execute(
+        f"select count(*) from (select {keys} from ({sql}) group by {keys} having count(*) > 1)"
+    ).fetchall()[0][0]
+
+
+@pytest.mark.parametrize("rule", list(rules())[::3], ids=str)
+def test_grains_are_unique_and_metrics_give_one_row_per_query(
+    scope: duckdb.DuckDBPyConnection, rule: Protocol
+) -> None:
+    ranked = templates.body(text("relations", "ranked"))
+    order = {"score_precision": rule.score_precision, "ties": rule.ties}
+    seen = {"matched": matched_sql(rule)}
+    seen["ranked"] = templates.environment().from_string(ranked).render(**order)
+    scope.execute(f"insert into scope_hit {seen['matched']}")
+    work = plan(notation.parse(*METRICS), rule)
+    for table, sql in work.tables.items():
+        scope.execute(f"create table {table} as {sql}")
+        relation = next(name for name in RELATIONS if table.startswith(name))
+        seen[table] = sql
+        grain = templates.header(text("relations", relation), relation)["grain"]
+        assert doubled(scope, sql, grain) == 0, table
+        assert scope.execute(f"select count(*) from {table}").fetchall()[0][0] > 0, table
+    assert {next(n for n in RELATIONS if t.startswith(n)) for t in seen} == set(RELATIONS)
+    for name in ("matched", "ranked"):
+        grain = templates.header(text("relations", name), name)["grain"]
+        assert doubled(scope, seen[name], grain) == 0, name
+    keys = scope.execute("select run_id, query_id from rankings order by all").fetchall()
+    assert keys
+    for metric, sql in work.queries.items():
+        found = scope.sql(sql)
+        assert found.columns == ["run_id", "query_id", "value"], str(metric)
+        rows = scope.execute(f"select run_id, query_id from ({sql}) order by all").fetchall()
+        assert rows == keys, f"{metric}: not one row for each query that counts"
+
+
+def test_a_grain_that_is_not_unique_is_seen(scope: duckdb.DuckDBPyConnection) -> None:
+    assert doubled(scope, "select * from scope_judgment", ["query_id"]) > 0
+
+
+# --------------------------------------------------------------------------- how SQL is written
+
+
+@pytest.mark.parametrize("name", METRIC_FILES)
+def test_no_bare_division(name: str) -> None:
+    """Every division goes through the macro `ratio`, so that undefined is null."""
+    assert "/" not in templates.body(text("metrics", name))
+    assert "order by" not in re.sub(
+        r"over \w+|\{\{.*?\}\}", "", templates.body(text("metrics", name)), flags=re.DOTALL
+    )
+
+
+def sums_without_order(sql: str) -> list[str]:
+    """Return the sums and means in a query that leave open in which order they add."""
+    with duckdb.connect() as con:
+        tree = json.loads(con.execute("select json_serialize_sql($1)", [sql]).fetchall()[0][0])
+    assert not tree["error"], sql
+    loose: list[str] = []
+
+    def walk(node: object) -> None:
+        if isinstance(node, list):
+            for child in node:
+                walk(child)
+        elif isinstance(node, dict):
+            if node.get("function_name") in ("sum", "avg", "mean", "fsum", "product"):
+                orders = (node.get("order_bys") or {}).get("orders")
+                loose.extend([] if orders else [node["function_name"]])
+            for child in node.values():
+                walk(child)
+
+    walk(tree)
+    return loose
+
+
+def test_sums_are_ordered() -> None:
+    """A sum of floating-point numbers in no stated order moves with the number of threads."""
+    assert sums_without_order("select sum(x), sum(x order by y), avg(y) from t") == ["sum", "avg"]
+    work = plan(notation.parse(*METRICS), protocols.get("default"))
+    for metric, sql in work.queries.items():
+        assert sums_without_order(sql) == [], str(metric)
+    insert = templates.render("statements/scores")
+    assert sums_without_order(insert[insert.index("with") :]) == []
+
+
+@pytest.mark.parametrize(
+    "path", sorted(resource_folder("sql").rglob("*" + templates.SUFFIX)), ids=lambda p: p.name
+)
+def test_keywords_are_in_lower_case(path: Path) -> None:
+    body = templates.body(path.read_text(encoding="utf-8"))
+    bare = re.sub(r"\{#.*?#\}|/\*.*?\*/|--[^\n]*|'[^']*'|\{%.*?%\}", " ", body, flags=re.DOTALL)
+    words = (
+        "select|from|where|group|order|by|join|left|with|as|on|and|or|not|null|case|when|then|end"
+    )
+    shouted = re.findall(rf"\b(?:{words.upper()})\b", bare)
+    assert not shouted
+    assert "\t" not in body
+
+
+# --------------------------------------------------------------------------- strictness and quoting
+
+
+def test_an_unknown_variable_is_an_error() -> None:
+    with pytest.raises(jinja2.UndefinedError, match="nope"):
+        templates.environment().from_string("select {{ nope }}").render()
+    with pytest.raises(WarehouseError, match=r"sql/analyses/scored\.sql\.j2: .* is undefined"):
+        templates.render("analyses/scored")
+
+
+def test_the_filters_quote() -> None:
+    made = templates.environment().from_string("select {{ a | literal }} as {{ b | ident }}")
+    with duckdb.connect() as con:
+        for value in (HOSTILE, "a'b\"c", "", "%{{ 1 }}", "é\n;", 0.1, -3, 2**40, True, None):
+            rows = con.sql(made.render(a=value, b=HOSTILE + '"'))
+            assert rows.columns == [HOSTILE + '"']
+            assert rows.fetchall() == [(value,)]
+        assert con.sql(made.render(a=0.7, b="x")).types == ["DOUBLE"]
+
+
+def test_hostile_names_come_back_as_data(tmp_path: Path) -> None:
+    qrels = {HOSTILE: {HOSTILE: 1, "b": 0}, '"; --': {"a''": 2}}
+    run = {HOSTILE: {"b": 2.0, HOSTILE: 1.0}, '"; --': {"a''": 1.0}}
+    rows = Warehouse.score(qrels, run, "RR").relation.fetchall()
+    assert rows == [('"; --', "RR", 1.0), (HOSTILE, "RR", 0.5), ("all", "RR", 0.75)]
+
+    path = tmp_path / f"{HOSTILE}.run"
+    path.write_text("q\tQ0\t';--\t1\t2\t';drop\nq Q0 b 2 1 ';drop\n", encoding="utf-8")
+    scores = Warehouse.score({"q": {"b": 1}}, path, "RR")
+    assert scores.means() == {"RR": 0.5}
+    assert scores.read.run.tag == "';drop"
+
+    wh = Warehouse(tmp_path / "hostile.duckdb")
+    wh.ingest_qrels(qrels, HOSTILE)
+    wh.ingest_run(run, HOSTILE, name=HOSTILE, tags={HOSTILE: HOSTILE})
+    wh.evaluate(metrics="RR")
+    ((_, name, _, value, *_),) = wh.leaderboard(HOSTILE).fetchall()
+    assert (name, value) == (HOSTILE, 0.75)
+    assert [row[0] for row in wh.queries(HOSTILE, HOSTILE).fetchall()] == ['"; --', HOSTILE]
+
+
+@pytest.mark.parametrize(
+    "name", [HOSTILE, "AP(rel=1;drop)", "P@5'--", "IPrec@0.1)", "AP(norm='x')"]
+)
+def test_hostile_metrics_are_refused(name: str) -> None:
+    with pytest.raises(UsageError):
+        Warehouse.score({"q": {"a": 1}}, {"q": {"a": 1.0}}, name)
+
+
+# --------------------------------------------------------------------------- wrong headers
+
+
+def define(source: str) -> catalogue.Definition:
+    return catalogue._definition("Mine", source, "sql/metrics/Mine.sql.j2")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (
+            'direction = "higher"',
+            'direktion = "higher"',
+            ["'direktion'", "did you mean direction?"],
+        ),
+        ('direction = "higher"\n', "", ["'direction'", "missing"]),
+        ('direction = "higher"', 'direction = "up"', ["direction", "higher, lower, none"]),
+        ('aggregate = "mean"', 'aggregate = "median"', ["aggregate", "mean, sum"]),
+        ("undefined = 0", 'undefined = "nothing"', ["undefined", "'null'"]),
+        ("range = [0, 1]", 'range = "0 to 1"', ["'range'", "type"]),
+        ("required = true", "required = true\nminimum = 1", ["cutoff", "'minimum'", "mean min?"]),
+        ('type = "integer"', 'type = "int"', ["rel", "integer, number, choice, boolean"]),
+        ('title = "Precision"', 'title = "Precision', ["not TOML"]),
+        ("/*", "", ["no header"]),
+    ],
+)
+def test_a_wrong_header_is_refused(old: str, new: str, words: list[str]) -> None:
+    source = text("metrics", "P")
+    assert old in source
+    define(source)
+    with pytest.raises(WarehouseError) as caught:
+        define(source.replace(old, new, 1))
+    message = str(caught.value)
+    assert message.startswith("sql/metrics/Mine.sql.j2: ")
+    for word in words:
+        assert word in message
+
+
+# --------------------------------------------------------------------------- fingerprints
+
+
+def fingerprint(source: str, protocol: str = "default") -> str:
+    found = define(source)
+    values = tuple((p.name, 10 if p.name == "cutoff" else p.default) for p in found.parameters)
+    work = Plan(protocols.get(protocol))
+    return work.fingerprint(notation.Metric(found, "Mine", values))
+
+
+def test_a_changed_sentence_keeps_the_fingerprint() -> None:
+    source = text("metrics", "P")
+    for old, new in (
+        ("Share of relevant", "The share of relevant"),
+        ('title = "Precision"', 'title = "Another"'),
+        ("select\n    run_id", "-- a remark\nselect /* and\n another */\n\n    run_id"),
+        ("select\n    run_id", "{# a remark #}\nselect run_id"),
+    ):
+        changed = source.replace(old, new, 1)
+        assert changed != source
+        assert fingerprint(changed) == fingerprint(source), new
+
+
+def test_a_changed_formula_changes_the_fingerprint() -> None:
+    source = text("metrics", "P")
+    seen = {fingerprint(source)}
+    for old, new in (
+        ("count(*) filter", "count(doc_id) filter"),
+        ("cutoff) }}", "cutoff + 1) }}"),
+        ("undefined = 0", "undefined = 1"),
+        ("undefined = 0", 'undefined = "null"'),
+        ('aggregate = "mean"', 'aggregate = "sum"'),
+    ):
+        changed = source.replace(old, new, 1)
+        assert changed != source
+        assert fingerprint(changed) not in seen, new
+        seen.add(fingerprint(changed))
+    assert fingerprint(source, "trec_eval_9") not in seen
+
+
+@pytest.mark.parametrize("relation", ["hits", "rankings", "retrieved", "ranked", "matched"])
+def test_the_fingerprint_covers_the_relations(
+    monkeypatch: pytest.MonkeyPatch, relation: str
+) -> None:
+    original = templates.source
+
+    def with_change(changed: str | None) -> str:
+        def source(name: str) -> str:
+            found = original(name)
+            if name != f"relations/{relation}" or changed is None:
+                return found
+            return re.sub(r"(?m)^select$", changed, found, count=1)
+
+        monkeypatch.setattr(templates, "source", source)
+        planning._relation.cache_clear()
+        planning.relation_variables.cache_clear()
+        return fingerprint(original("metrics/P"))
+
+    if relation == "rankings":
+        marker = "select run_id, query_id, coalesce"
+        assert marker in original("relations/rankings")
+    try:
+        plain = with_change(None)
+        assert with_change("-- a remark\nselect") == plain
+        if relation == "rankings":
+            monkeypatch.setattr(
+                templates, "source",
+                lambda name: original(name).replace("coalesce(num_ret, 0)", "coalesce(num_ret, 1)"),
+            )  # fmt: skip
+            planning._relation.cache_clear()
+            assert fingerprint(original("metrics/P")) != plain
+        else:
+            assert with_change("select\n    1 as one,") != plain
+    finally:
+        monkeypatch.undo()
+        planning._relation.cache_clear()
+        planning.relation_variables.cache_clear()
+
+
+def test_fingerprints_differ_between_metrics_and_parameters() -> None:
+    work = plan(notation.parse(*METRICS), protocols.get("default"))
+    prints = [work.fingerprint(metric) for metric in list(work.queries)]
+    # beta and x are two ways to the same weight; their SQL is the same where the weight is
+    assert len(set(prints)) == len(prints)
+
+
+# --------------------------------------------------------------------------- the text that is kept
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_rendered_text_is_as_kept(name: str) -> None:
+    kept = (GOLDEN / f"{name}.sql").read_text(encoding="utf-8")
+    assert Warehouse.sql([name]) == kept, (
+        "if wanted, renew: PYTHONPATH=. python tests/test_templates.py"
+    )
+
+
+def test_only_what_is_compared_is_kept() -> None:
+    assert {path.stem for path in GOLDEN.glob("*.sql")} == set(KEPT)
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_the_script_runs_as_it_stands(scope: duckdb.DuckDBPyConnection, name: str) -> None:
+    scope.execute(f"insert into scope_hit {matched_sql(protocols.get('default'))}")
+    assert scope.execute(Warehouse.sql([name])).fetchall()
+
+
+if __name__ == "__main__":
+    GOLDEN.mkdir(exist_ok=True)
+    for each in KEPT:
+        (GOLDEN / f"{each}.sql").write_text(Warehouse.sql([each]), encoding="utf-8")
+        print(f"wrote {GOLDEN / each}.sql")
