@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
 
-from warehouse.errors import LockedError, UsageError, WarehouseError
+from warehouse.errors import LockedError, UsageError, WarehouseError, listing
 from warehouse.quoting import ident, literal
 from warehouse.settings import SCHEMA_REVISION
 
@@ -42,6 +42,7 @@ class Resources:
     def apply(self, con: duckdb.DuckDBPyConnection) -> None:
         """Set the limits on a connection."""
         con.execute("set TimeZone = 'UTC'")
+        con.execute("set enable_progress_bar = false")
         if self.memory_limit is not None:
             try:
                 con.execute(f"set memory_limit = {literal(self.memory_limit)}")
@@ -103,7 +104,9 @@ def write(
     import sqlalchemy as sa
     from sqlalchemy.pool import NullPool
 
-    engine = sa.create_engine(f"duckdb:///{path}", poolclass=NullPool)
+    url = sa.URL.create("duckdb", database=str(path))
+    # The connection is closed after its one transaction: there is nothing to reset.
+    engine = sa.create_engine(url, poolclass=NullPool, pool_reset_on_return=None)
     try:
         connection = wait_for_lock(engine.connect, path, lock_timeout)
     except Exception as error:
@@ -157,7 +160,10 @@ def check_schema(con: duckdb.DuckDBPyConnection, path: Path) -> None:
     tables = con.execute(
         "select table_name from duckdb_tables() where database_name = $1", [ALIAS]
     ).fetchall()
-    if ("alembic_version",) not in tables:
+    if tables and ("alembic_version",) not in tables:
+        names = listing((str(row[0]) for row in tables), 5)
+        raise UsageError(f"{path}: not a warehouse; it holds other tables ({names})")
+    if not tables:
         raise UsageError(f"{path}: not a warehouse yet; run: warehouse init --db {path}")
     revision = str(con.execute("select max(version_num) from alembic_version").fetchall()[0][0])
     if revision > SCHEMA_REVISION:
@@ -177,6 +183,13 @@ def newer_schema(path: Path, revision: str) -> UsageError:
 def _unreadable(path: Path, error: Exception) -> Exception:
     """Turn DuckDB's refusal of a file that is no DuckDB database into words; pass on the rest."""
     text = str(error)
+    if (
+        "same database file with a different configuration" in text
+        or "file handle conflict" in text
+    ):
+        return LockedError(f"{path}: this process has the file open: close that connection first")
+    if path.is_dir():
+        return UsageError(f"{path}: is a directory; name a file in it")
     if "not a valid DuckDB database file" in text:
         return UsageError(f"{path}: not a DuckDB database")
     if "version number" in text and "can only read" in text:

@@ -92,7 +92,8 @@ def listing(names: Iterable[str], limit: int = 12) -> str:
 def counted(number: int, word: str) -> str:
     """Return a number with its word in the singular or plural.
 
-    >>> counted(1, "run"), counted(1200, "run")
-    ('1 run', '1,200 runs')
+    >>> counted(1, "run"), counted(1200, "run"), counted(2, "query")
+    ('1 run', '1,200 runs', '2 queries')
     """
-    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
+    many = word[:-1] + "ies" if word.endswith("y") else word + "s"
+    return f"{number:,} {word if number == 1 else many}"

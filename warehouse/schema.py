@@ -70,6 +70,8 @@ def ensure(path: Path, *, lock_timeout: float = database.LOCK_TIMEOUT) -> bool:
     """Make the file if it is absent and bring it to this program's schema; tell whether it changed."""
     if not path.parent.is_dir():
         raise UsageError(f"{path}: there is no folder {path.parent}")
+    if path.is_dir():
+        raise UsageError(f"{path}: is a directory; name a file in it")
     if not path.exists():
         database.wait_for_lock(lambda: database.create(path), path, lock_timeout)
     with database.write(path, lock_timeout=lock_timeout) as connection:
@@ -82,7 +84,8 @@ def ensure(path: Path, *, lock_timeout: float = database.LOCK_TIMEOUT) -> bool:
 
 def _revision(path: Path, connection: sa.Connection) -> str | None:
     rows = connection.exec_driver_sql(
-        "select table_name from duckdb_tables() where not internal and not temporary"
+        "select table_name from duckdb_tables() where not internal and not temporary "
+        "union all select view_name from duckdb_views() where not internal and not temporary"
     ).fetchall()
     tables = [str(row[0]) for row in rows]
     if tables and "alembic_version" not in tables:

@@ -32,4 +32,9 @@ def resource_folder(name: str) -> Path:
 
 def database_path(given: str | os.PathLike[str] | None = None) -> Path:
     """Return the database file: as given, else from WAREHOUSE_DB, else `warehouse.duckdb` here."""
-    return Path(given or os.environ.get(DATABASE_VARIABLE) or DEFAULT_DATABASE)
+    path = Path(given or os.environ.get(DATABASE_VARIABLE) or DEFAULT_DATABASE)
+    if str(path).startswith(":"):
+        raise UsageError(
+            f"{path}: a warehouse is a file; to compute without storing, use 'warehouse score'"
+        )
+    return path

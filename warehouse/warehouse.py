@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import duckdb
@@ -226,10 +227,16 @@ class Warehouse:
                 con, run, dataset, self._metrics(metrics, rules), rules, worst=worst
             )
 
-    def query(self, sql: str, **params: object) -> duckdb.DuckDBPyRelation:
-        """Run one SQL statement, read-only, with `$name` bound from the keywords."""
+    def query(
+        self, sql: str, output: Path | None = None, /, **params: object
+    ) -> duckdb.DuckDBPyRelation:
+        """Run one SQL statement, read-only, with `$name` bound from the keywords.
+
+        Files and network are closed to it; `output` is the one file that the relation may be
+        written to afterwards.
+        """
         with self._read() as con:
-            return adhoc.query(con, sql, params)
+            return adhoc.query(con, sql, params, output)
 
     def runs(self, dataset: str | None = None) -> duckdb.DuckDBPyRelation:
         """Return the current runs, of one dataset or of all."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import duckdb
 
 from warehouse.analyze.board import keep
 from warehouse.errors import UsageError, WarehouseError
+from warehouse.quoting import literal
 
 _CLOSE = (
     "set enable_external_access = false",
@@ -19,9 +21,17 @@ _CLOSE = (
 
 
 def query(
-    con: duckdb.DuckDBPyConnection, sql: str, params: Mapping[str, object]
+    con: duckdb.DuckDBPyConnection,
+    sql: str,
+    params: Mapping[str, object],
+    output: Path | None = None,
 ) -> duckdb.DuckDBPyRelation:
-    """Run one statement on a reading connection and return its rows."""
+    """Run one statement on a reading connection and return its rows.
+
+    `output` is the one file that may be written afterwards, with the relation's own methods.
+    """
+    if output is not None:
+        con.execute(f"set allowed_paths = {literal([str(output.absolute())])}")
     for setting in _CLOSE:
         con.execute(setting)
     try:
@@ -37,5 +47,7 @@ def query(
         except duckdb.ParserException:
             # describe, show and summarize stand only inside parentheses on DuckDB 1.5
             return keep(con, f"select * from (\n{text}\n)", dict(params))
+    except duckdb.OutOfMemoryException:
+        raise
     except duckdb.Error as error:
         raise WarehouseError(str(error).strip()) from error

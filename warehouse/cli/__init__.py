@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import NoReturn
 
 from warehouse.errors import WarehouseError
 
@@ -19,16 +20,32 @@ def main() -> None:
         print(f"warehouse: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
-        print("warehouse: interrupted; nothing of the last step was stored", file=sys.stderr)
-        sys.exit(INTERRUPTED)
+        _interrupted()
+    except SystemExit as leaving:
+        # Typer has turned the interrupt into an exit of its own.
+        if leaving.code == INTERRUPTED:
+            _interrupted()
+        raise
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(0)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"warehouse: {where}{error.strerror or error}", file=sys.stderr)
+        sys.exit(1)
     except Exception as error:
+        # An interrupt that falls into a statement comes back as DuckDB's own error.
+        if "Query interrupted" in str(error) or "INTERRUPT" in str(error):
+            _interrupted()
         if type(error).__module__.split(".")[0] not in ("duckdb", "_duckdb", "sqlalchemy"):
             raise
         print(f"warehouse: {_in_words(error)}", file=sys.stderr)
         sys.exit(1)
+
+
+def _interrupted() -> NoReturn:
+    print("warehouse: interrupted; nothing of the last step was stored", file=sys.stderr)
+    sys.exit(INTERRUPTED)
 
 
 def _in_words(error: Exception) -> str:

@@ -34,7 +34,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "query": (
         "warehouse query \"from leaderboard where metric = 'AP' order by place\"",
-        'warehouse query "select count(*) as judgments from judgment where query_id = $q" '
+        "warehouse query 'select count(*) as judgments from judgment where query_id = $q' "
         "-p q=19335",
     ),
     "runs": ("warehouse runs -d dl19",),

@@ -10,7 +10,7 @@ import typer
 from warehouse.cli import options
 from warehouse.cli.examples import epilog
 from warehouse.cli.output import Progress, say, warn
-from warehouse.errors import LockedError, UsageError, WarehouseError
+from warehouse.errors import LockedError, UsageError, WarehouseError, counted
 
 if TYPE_CHECKING:
     from warehouse.ingest import Loaded
@@ -142,12 +142,12 @@ def _expand(files: list[str]) -> list[str]:
 
 
 def _report(loaded: Loaded) -> None:
-    what = "judgments" if loaded.kind == "qrels" else "predictions"
+    what = "judgment" if loaded.kind == "qrels" else "prediction"
     version = f", version {loaded.version}" if loaded.status == "replaced" else ""
     label = f"qrels of {loaded.dataset}" if loaded.kind == "qrels" else loaded.name
     say(
         f"{label}: {loaded.status}{version} "
-        f"({loaded.num_rows:,} {what}, {loaded.num_queries:,} queries)"
+        f"({counted(loaded.num_rows, what)}, {counted(loaded.num_queries, 'query')})"
     )
     for text in loaded.warnings:
         warn(f"{label}: {text}")

@@ -64,7 +64,7 @@ def query(
     else:
         text = sys.stdin.read() if sql == "-" else str(sql)
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
-    result = wh.query(text, **options.pairs(param, "--param"))
+    result = wh.query(text, out, **options.pairs(param, "--param"))
     output.show(result, format, out, places=places)
     if not result.limit(1).fetchall():
         output.say("no rows")

@@ -12,7 +12,7 @@ import duckdb
 import sqlalchemy as sa
 
 from warehouse import database, readers, schema
-from warehouse.errors import ConflictError, UsageError
+from warehouse.errors import ConflictError, UsageError, counted
 from warehouse.settings import VERSION
 from warehouse.templates import render
 
@@ -64,6 +64,7 @@ def load_qrels(
     replace: bool = False,
 ) -> Loaded:
     """Load the judgments of a dataset; other content than before needs `replace`, a new version."""
+    _check_name("dataset", dataset)
     con = database.raw(connection)
     staged = readers.stage(con, source, "qrels", format=format, columns=columns)
     content = _content(con, "query_id, doc_id, relevance, iteration")
@@ -109,6 +110,9 @@ def load_run(
 ) -> Loaded:
     """Load a run; a name that is taken by other content needs `replace`, a new version."""
     options = options or RunOptions()
+    _check_name("dataset", dataset)
+    if options.name is not None:
+        _check_name("run", options.name)
     con = database.raw(connection)
     staged = readers.stage(con, source, "run", format=format, columns=columns)
     turned = options.lower_is_better or staged.ranked_by == "rank"
@@ -162,6 +166,11 @@ def load_run(
     warnings += _query_warnings(con, dataset, dataset_id)
     status: Status = "loaded" if current is None else "replaced"
     return _outcome("run", status, dataset, row, content, warnings, name)
+
+
+def _check_name(what: str, name: str) -> None:
+    if not name.strip():
+        raise UsageError(f"the name of the {what} is empty")
 
 
 def default_name(source: str) -> str:
@@ -280,9 +289,11 @@ def _query_warnings(con: duckdb.DuckDBPyConnection, dataset: str, dataset_id: in
         return [f"dataset {dataset} has no qrels yet: warehouse ingest qrels FILE -d {dataset}"]
     warnings = []
     if unjudged_queries:
-        warnings.append(f"{unjudged_queries:,} queries of the run are not in the qrels")
+        are = "is" if unjudged_queries == 1 else "are"
+        warnings.append(f"{counted(unjudged_queries, 'query')} of the run {are} not in the qrels")
     if silent:
-        warnings.append(f"{silent:,} of {judged:,} judged queries have no line in the run")
+        have = "has" if silent == 1 else "have"
+        warnings.append(f"{silent:,} of {judged:,} judged queries {have} no line in the run")
     return warnings
 
 

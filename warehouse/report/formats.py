@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import csv
 import datetime as dt
+import decimal
 import io
 import json
+import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
@@ -80,7 +82,10 @@ def _whole(columns: Sequence[str], rows: Sequence[Row], counts: Collection[str])
 
 def write_parquet(relation: duckdb.DuckDBPyRelation, path: Path) -> None:
     """Write a relation as a Parquet file."""
-    relation.write_parquet(str(path))
+    try:
+        relation.write_parquet(str(path.absolute()))
+    except duckdb.IOException as error:
+        raise UsageError(f"{path}: cannot be written: {error}") from error
 
 
 def _for_people(
@@ -90,6 +95,8 @@ def _for_people(
 
     cells = [[_cell(value, places) for value in row] for row in rows]
     aligned = ["right" if number else "left" for number in numeric]
+    if format == "markdown":
+        cells = [[cell.replace("|", "\\|") for cell in row] for row in cells]
     table = tabulate(
         cells,
         headers=list(heads),
@@ -97,6 +104,8 @@ def _for_people(
         colalign=aligned if cells else None,
         disable_numparse=True,
     )
+    if format == "latex":
+        table = table.replace("↑", "$\\uparrow$").replace("↓", "$\\downarrow$")
     return "\n".join(line.rstrip() for line in str(table).splitlines()) + "\n"
 
 
@@ -109,7 +118,9 @@ def _cell(value: object, places: int) -> str:
         return f"{value:.{places}f}"
     if isinstance(value, dt.datetime):
         return value.astimezone(dt.UTC).strftime("%Y-%m-%d %H:%M")
-    return str(value)
+    text = json.dumps(_plain(value), ensure_ascii=False) if isinstance(value, dict) else str(value)
+    # One row is one line, whatever the value holds.
+    return re.sub(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+", " ", text)
 
 
 def _plain(value: object) -> object:
@@ -119,6 +130,10 @@ def _plain(value: object) -> object:
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
+    if isinstance(value, decimal.Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
     if value is None or isinstance(value, bool | int | float | str):
         return value
     return str(value)
@@ -130,8 +145,14 @@ def _separated(columns: Sequence[str], rows: Sequence[Row], delimiter: str) -> s
     writer.writerow(columns)
     for row in rows:
         plain = [_plain(value) for value in row]
-        writer.writerow([json.dumps(v) if isinstance(v, dict | list) else v for v in plain])
+        writer.writerow([_field(v) for v in plain])
     return out.getvalue()
+
+
+def _field(value: object) -> object:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
 
 
 def _json_rows(columns: Sequence[str], rows: Sequence[Row]) -> list[str]:
