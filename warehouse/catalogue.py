@@ -28,13 +28,15 @@ _HEADER_KEYS = {
     "undefined": (int, float, str),
     "reference": str,
 }
-_OPTIONAL_KEYS = {"params": dict, "names": dict, "trec_eval": dict, "at": str}
+_OPTIONAL_KEYS = {"params": dict, "names": dict, "trec_eval": dict, "at": str, "extends": str}
+# What a metric that extends another has to say for itself.
+_OWN_KEYS = ("names", "trec_eval")
 _PARAM_KEYS = {
     "type", "default", "min", "max", "choices", "required", "summary", "follows_level", "needs",
 }  # fmt: skip
 _TYPES = ("integer", "number", "choice", "boolean")
 DIRECTIONS = ("higher", "lower", "none")
-AGGREGATES = ("mean", "sum")
+AGGREGATES = ("mean", "sum", "geometric_mean")
 
 
 @dataclass(frozen=True)
@@ -129,6 +131,15 @@ class Definition:
 
 def _definition(name: str, text: str, where: str) -> Definition:
     head = templates.header(text, where)
+    body = templates.body(text)
+    if "extends" in head:
+        parent = head["extends"]
+        if parent not in templates.names_in("metrics"):
+            raise WarehouseError(f"{where}: extends {parent!r}, which is no metric")
+        parent_text = templates.source(f"metrics/{parent}")
+        inherited = templates.header(parent_text, _where(parent))
+        head = {k: v for k, v in inherited.items() if k not in _OWN_KEYS} | head
+        body = templates.body(parent_text)
     allowed = _HEADER_KEYS | _OPTIONAL_KEYS
     for key, value in head.items():
         if key not in allowed:
@@ -165,7 +176,7 @@ def _definition(name: str, text: str, where: str) -> Definition:
             TrecName(key, **(spec | {"values": tuple(spec.get("values", ()))}))
             for key, spec in head.get("trec_eval", {}).items()
         ),
-        body=templates.body(text),
+        body=body,
     )
 
 
@@ -197,10 +208,10 @@ def _parameter(name: str, spec: Mapping[str, Any], where: str) -> Parameter:
 def catalogue() -> dict[str, Definition]:
     """Return every metric by its name, read from `sql/metrics`."""
     return {
-        name: _definition(
-            name,
-            templates.source(f"metrics/{name}"),
-            f"sql/metrics/{name}{templates.SUFFIX}",
-        )
+        name: _definition(name, templates.source(f"metrics/{name}"), _where(name))
         for name in templates.names_in("metrics")
     }
+
+
+def _where(name: str) -> str:
+    return f"sql/metrics/{name}{templates.SUFFIX}"
