@@ -36,7 +36,9 @@ _PARAM_KEYS = {
 }  # fmt: skip
 _TYPES = ("integer", "number", "choice", "boolean")
 DIRECTIONS = ("higher", "lower", "none")
-AGGREGATES = ("mean", "sum", "geometric_mean")
+AGGREGATES = ("mean", "sum", "geometric_mean", "pooled")
+# A parameter of this name says how a metric's queries are put together, in place of its header.
+AGGREGATE = "aggregate"
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,15 @@ class TrecName:
 
 
 @dataclass(frozen=True)
+class Alias:
+    """A name that a peer has for a metric, with the parameters that it fixes."""
+
+    peer: str
+    name: str
+    fixed: Mapping[str, Value] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Definition:
     """A metric as its file defines it."""
 
@@ -115,13 +126,21 @@ class Definition:
     reference: str
     parameters: tuple[Parameter, ...]
     at: str
-    aliases: Mapping[str, tuple[str, ...]]
+    names: tuple[Alias, ...]
     trec_names: tuple[TrecName, ...]
     body: str = field(repr=False)
 
     def parameter(self, name: str) -> Parameter | None:
         """Return the parameter of that name, if the metric has it."""
         return next((p for p in self.parameters if p.name == name), None)
+
+    @property
+    def aliases(self) -> dict[str, list[str]]:
+        """Return the metric's other names by peer."""
+        found: dict[str, list[str]] = {}
+        for alias in self.names:
+            found.setdefault(alias.peer, []).append(alias.name)
+        return found
 
     @property
     def arrow(self) -> str:
@@ -154,9 +173,14 @@ def _definition(name: str, text: str, where: str) -> Definition:
     if head["aggregate"] not in AGGREGATES:
         raise WarehouseError(f"{where}: aggregate is one of {', '.join(AGGREGATES)}")
     parameters = tuple(_parameter(key, spec, where) for key, spec in head.get("params", {}).items())
-    undefined = head["undefined"]
-    if isinstance(undefined, str) and undefined != "null":
-        raise WarehouseError(f"{where}: undefined is a number or 'null'")
+    for p in parameters:
+        if p.name == AGGREGATE and not (
+            p.default == head["aggregate"] and set(p.choices) <= set(AGGREGATES)
+        ):
+            raise WarehouseError(
+                f"{where}: parameter {AGGREGATE}: chooses among {', '.join(AGGREGATES)}, "
+                "by default what the header says"
+            )
     low, high = (float(bound) for bound in head["range"])
     return Definition(
         name=name,
@@ -167,17 +191,47 @@ def _definition(name: str, text: str, where: str) -> Definition:
         direction=head["direction"],
         range=(low, high),
         aggregate=head["aggregate"],
-        undefined=None if isinstance(undefined, str) else float(undefined),
+        undefined=undefined_value(head["undefined"], where),
         reference=head["reference"],
         parameters=parameters,
         at=head.get("at", "cutoff"),
-        aliases={peer: tuple(names) for peer, names in head.get("names", {}).items()},
+        names=tuple(
+            _alias(peer, given, parameters, where)
+            for peer, names in head.get("names", {}).items()
+            for given in names
+        ),
         trec_names=tuple(
             TrecName(key, **(spec | {"values": tuple(spec.get("values", ()))}))
             for key, spec in head.get("trec_eval", {}).items()
         ),
         body=body,
     )
+
+
+def undefined_value(given: float | str, where: str) -> float | None:
+    """Read what a query gets that has no value: a number, or 'null' for None."""
+    if given == "null":
+        return None
+    if isinstance(given, str):
+        raise WarehouseError(f"{where}: undefined is a number or 'null'")
+    return float(given)
+
+
+def _alias(
+    peer: str, given: str | Mapping[str, Any], parameters: tuple[Parameter, ...], where: str
+) -> Alias:
+    """Read a peer's name: a string, or a table of `name` and the parameters that the name fixes."""
+    if isinstance(given, str):
+        return Alias(peer, given)
+    fixed = {key: value for key, value in given.items() if key != "name"}
+    known = {p.name: p for p in parameters}
+    for key, value in fixed.items():
+        if key not in known:
+            raise WarehouseError(
+                f"{where}: name {given['name']}: unknown parameter {key!r}{nearest(key, known)}"
+            )
+        fixed[key] = known[key].read(str(value))
+    return Alias(peer, given["name"], fixed)
 
 
 def _parameter(name: str, spec: Mapping[str, Any], where: str) -> Parameter:
