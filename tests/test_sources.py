@@ -154,6 +154,22 @@ def test_bounds(data: tuple[Qrels, Run]) -> None:
             assert value is None or low <= value <= high + 1e-12, (metric, query)
 
 
+@FEW
+@given(data=COLLECTIONS)
+def test_upside_down(data: tuple[Qrels, Run]) -> None:
+    """Read from the bottom, every pair is the other way round: the two areas add up to 1."""
+    qrels, run = data
+    down = {q: {d: -float(n) for n, d in enumerate(sorted(found))} for q, found in run.items()}
+    up = {q: {d: -score for d, score in found.items()} for q, found in down.items()}
+    names = ["AUC", "AUC(empty=half)", "AUC(rel=2,empty=half)"]
+    one, other = values(qrels, down, names), values(qrels, up, names)
+    for key, area in one.items():
+        if area is None:
+            assert other[key] is None
+        else:
+            assert math.isclose(area + other[key], 1, rel_tol=1e-12), key
+
+
 # --------------------------------------------------------------------------- the notes
 
 
