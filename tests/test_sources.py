@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from test_metric_properties import COLLECTIONS, FEW, Qrels, Run, collection, val
 from warehouse import protocols
 from warehouse.catalogue import catalogue
 from warehouse.errors import UsageError
+from warehouse.evaluate.plan import plan
 from warehouse.metrics import parse
 from warehouse.warehouse import Warehouse
 
@@ -332,15 +334,26 @@ def test_pooled_values_are_stored(tmp_path: Path) -> None:
     assert [row[1] for row in board] == ["one", "both", "no hit"]  # the smallest is the best
 
 
-def test_a_protocols_undefined_is_in_the_fingerprint(tmp_path: Path) -> None:
-    from dataclasses import replace
-
-    from warehouse.evaluate.plan import plan
-
+def test_a_protocols_undefined_is_in_the_fingerprint() -> None:
     ardoco = protocols.get("ardoco")
     (metric,) = parse("AP(norm=hits)")
     zero = plan([metric], replace(ardoco, undefined={}))
     assert plan([metric], ardoco).fingerprint(metric) != zero.fingerprint(metric)
+
+
+@pytest.mark.parametrize(
+    ("metric", "wanted"), [("AP", 1 / 2), ("GMAP", 1 / 2), ("NumRet", 2), ("P@1", 0)]
+)
+def test_a_query_without_a_value_is_no_part_of_the_whole(
+    monkeypatch: pytest.MonkeyPatch, metric: str, wanted: float
+) -> None:
+    """However the queries are put together; a metric that always has a value is not touched."""
+    known = protocols.get("default")
+    undefined = dict.fromkeys(["AP", "GMAP", "NumRet", "P"], "null")
+    monkeypatch.setattr(protocols, "get", lambda _: replace(known, undefined=undefined))
+    qrels, run = {"1": {"a": 1}, "n": {"a": 0}}, {"1": {"x": 2.0, "a": 1.0}}
+    (whole,) = Warehouse.score(qrels, run, metric).means().values()
+    assert whole == pytest.approx(wanted, rel=1e-12)
 
 
 # --------------------------------------------------------------------------- label ranking
