@@ -65,8 +65,11 @@ def rr(docs: Docs, grades: Grades, *, rel: int, cutoff: int | None) -> float:
     return 1 / min(hits(docs, grades, rel, cutoff), default=float("inf"))
 
 
-def p(docs: Docs, grades: Grades, *, rel: int, cutoff: int) -> float:
-    return len(hits(docs, grades, rel, cutoff)) / cutoff
+def p(docs: Docs, grades: Grades, *, rel: int, cutoff: int, norm: str, no_relevant: float) -> float:
+    if not relevant(grades, rel):
+        return no_relevant
+    divisor = {"k": cutoff, "retrieved": len(docs[:cutoff])}[norm]
+    return ratio(len(hits(docs, grades, rel, cutoff)), divisor)
 
 
 def r(docs: Docs, grades: Grades, *, rel: int, cutoff: int) -> float:
@@ -121,7 +124,7 @@ def iprec(docs: Docs, grades: Grades, *, rel: int, recall: float, needed: str) -
 
 
 def gain(grade: int, dcg: str) -> int:
-    return 2**grade - 1 if dcg == "exp-log2" else grade
+    return {"log2": grade, "exp-log2": 2**grade - 1, "binary": 1}[dcg]
 
 
 def ndcg(docs: Docs, grades: Grades, *, rel: int, cutoff: int | None, dcg: str) -> float:

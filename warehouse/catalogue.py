@@ -28,13 +28,17 @@ _HEADER_KEYS = {
     "undefined": (int, float, str),
     "reference": str,
 }
-_OPTIONAL_KEYS = {"params": dict, "names": dict, "trec_eval": dict, "at": str}
+_OPTIONAL_KEYS = {"params": dict, "names": dict, "trec_eval": dict, "at": str, "extends": str}
+# What a metric that extends another has to say for itself.
+_OWN_KEYS = ("names", "trec_eval")
 _PARAM_KEYS = {
     "type", "default", "min", "max", "choices", "required", "summary", "follows_level", "needs",
 }  # fmt: skip
 _TYPES = ("integer", "number", "choice", "boolean")
 DIRECTIONS = ("higher", "lower", "none")
-AGGREGATES = ("mean", "sum")
+AGGREGATES = ("mean", "sum", "geometric_mean", "pooled")
+# A parameter of this name says how a metric's queries are put together, in place of its header.
+AGGREGATE = "aggregate"
 
 
 @dataclass(frozen=True)
@@ -98,6 +102,15 @@ class TrecName:
 
 
 @dataclass(frozen=True)
+class Alias:
+    """A name that a peer has for a metric, with the parameters that it fixes."""
+
+    peer: str
+    name: str
+    fixed: Mapping[str, Value] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Definition:
     """A metric as its file defines it."""
 
@@ -113,13 +126,21 @@ class Definition:
     reference: str
     parameters: tuple[Parameter, ...]
     at: str
-    aliases: Mapping[str, tuple[str, ...]]
+    names: tuple[Alias, ...]
     trec_names: tuple[TrecName, ...]
     body: str = field(repr=False)
 
     def parameter(self, name: str) -> Parameter | None:
         """Return the parameter of that name, if the metric has it."""
         return next((p for p in self.parameters if p.name == name), None)
+
+    @property
+    def aliases(self) -> dict[str, list[str]]:
+        """Return the metric's other names by peer."""
+        found: dict[str, list[str]] = {}
+        for alias in self.names:
+            found.setdefault(alias.peer, []).append(alias.name)
+        return found
 
     @property
     def arrow(self) -> str:
@@ -129,6 +150,15 @@ class Definition:
 
 def _definition(name: str, text: str, where: str) -> Definition:
     head = templates.header(text, where)
+    body = templates.body(text)
+    if "extends" in head:
+        parent = head["extends"]
+        if parent not in templates.names_in("metrics"):
+            raise WarehouseError(f"{where}: extends {parent!r}, which is no metric")
+        parent_text = templates.source(f"metrics/{parent}")
+        inherited = templates.header(parent_text, _where(parent))
+        head = {k: v for k, v in inherited.items() if k not in _OWN_KEYS} | head
+        body = templates.body(parent_text)
     allowed = _HEADER_KEYS | _OPTIONAL_KEYS
     for key, value in head.items():
         if key not in allowed:
@@ -143,9 +173,14 @@ def _definition(name: str, text: str, where: str) -> Definition:
     if head["aggregate"] not in AGGREGATES:
         raise WarehouseError(f"{where}: aggregate is one of {', '.join(AGGREGATES)}")
     parameters = tuple(_parameter(key, spec, where) for key, spec in head.get("params", {}).items())
-    undefined = head["undefined"]
-    if isinstance(undefined, str) and undefined != "null":
-        raise WarehouseError(f"{where}: undefined is a number or 'null'")
+    for p in parameters:
+        if p.name == AGGREGATE and not (
+            p.default == head["aggregate"] and set(p.choices) <= set(AGGREGATES)
+        ):
+            raise WarehouseError(
+                f"{where}: parameter {AGGREGATE}: chooses among {', '.join(AGGREGATES)}, "
+                "by default what the header says"
+            )
     low, high = (float(bound) for bound in head["range"])
     return Definition(
         name=name,
@@ -156,17 +191,47 @@ def _definition(name: str, text: str, where: str) -> Definition:
         direction=head["direction"],
         range=(low, high),
         aggregate=head["aggregate"],
-        undefined=None if isinstance(undefined, str) else float(undefined),
+        undefined=undefined_value(head["undefined"], where),
         reference=head["reference"],
         parameters=parameters,
         at=head.get("at", "cutoff"),
-        aliases={peer: tuple(names) for peer, names in head.get("names", {}).items()},
+        names=tuple(
+            _alias(peer, given, parameters, where)
+            for peer, names in head.get("names", {}).items()
+            for given in names
+        ),
         trec_names=tuple(
             TrecName(key, **(spec | {"values": tuple(spec.get("values", ()))}))
             for key, spec in head.get("trec_eval", {}).items()
         ),
-        body=templates.body(text),
+        body=body,
     )
+
+
+def undefined_value(given: float | str, where: str) -> float | None:
+    """Read what a query gets that has no value: a number, or 'null' for None."""
+    if given == "null":
+        return None
+    if isinstance(given, str):
+        raise WarehouseError(f"{where}: undefined is a number or 'null'")
+    return float(given)
+
+
+def _alias(
+    peer: str, given: str | Mapping[str, Any], parameters: tuple[Parameter, ...], where: str
+) -> Alias:
+    """Read a peer's name: a string, or a table of `name` and the parameters that the name fixes."""
+    if isinstance(given, str):
+        return Alias(peer, given)
+    fixed = {key: value for key, value in given.items() if key != "name"}
+    known = {p.name: p for p in parameters}
+    for key, value in fixed.items():
+        if key not in known:
+            raise WarehouseError(
+                f"{where}: name {given['name']}: unknown parameter {key!r}{nearest(key, known)}"
+            )
+        fixed[key] = known[key].read(str(value))
+    return Alias(peer, given["name"], fixed)
 
 
 def _parameter(name: str, spec: Mapping[str, Any], where: str) -> Parameter:
@@ -197,10 +262,10 @@ def _parameter(name: str, spec: Mapping[str, Any], where: str) -> Parameter:
 def catalogue() -> dict[str, Definition]:
     """Return every metric by its name, read from `sql/metrics`."""
     return {
-        name: _definition(
-            name,
-            templates.source(f"metrics/{name}"),
-            f"sql/metrics/{name}{templates.SUFFIX}",
-        )
+        name: _definition(name, templates.source(f"metrics/{name}"), _where(name))
         for name in templates.names_in("metrics")
     }
+
+
+def _where(name: str) -> str:
+    return f"sql/metrics/{name}{templates.SUFFIX}"

@@ -1,7 +1,7 @@
 """The notation of metrics: `Name(param=value, ...)@cutoff`, read, settled and printed back.
 
-It has one canonical form, which is what is stored. Names of ranx (`ndcg@10`, `map@100-l2`) and of
-trec_eval (`ndcg_cut_10`, `P.5,10`) are read as well.
+It has one canonical form, which is what is stored. Names of ranx (`ndcg@10`, `map@100-l2`), of
+trec_eval (`ndcg_cut_10`, `P.5,10`) and of other peers (`oocover`, `k@recall(0.5)`) are read as well.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
-from warehouse.catalogue import Definition, TrecName, Value, catalogue
+from warehouse.catalogue import AGGREGATE, Alias, Definition, TrecName, Value, catalogue
 from warehouse.errors import UsageError, WarehouseError, listing, nearest
 
 _NOTATION = re.compile(r"^(?P<name>[^\s@()]+?)(?:\((?P<params>[^()]*)\))?(?:@(?P<at>[^\s@()]+?))?$")
+# `k@recall(0.5)`: a name that holds an @, with the value of the @ in parentheses
+_FUNCTION = re.compile(r"^(?P<name>[^\s@()]+@[a-z]+)\((?P<at>[^()]*)\)$")
 _RANX_LEVEL = re.compile(r"^(?P<rest>.+)-l(?P<level>\d+)$")
 
 
@@ -46,6 +48,11 @@ class Metric:
         """Return every parameter with its value."""
         return dict(self.values)
 
+    @property
+    def aggregate(self) -> str:
+        """Return how the queries' values are put together."""
+        return str(self.params.get(AGGREGATE, self.definition.aggregate))
+
 
 @dataclass(frozen=True)
 class Defaults:
@@ -69,12 +76,16 @@ def definition(name: str) -> Definition:
 
 
 @cache
-def _aliases() -> dict[str, Definition]:
-    """Return every plain name by which a metric is known: its own and those of ir_measures."""
-    known = dict(catalogue())
+def _aliases() -> dict[str, tuple[Definition, Alias]]:
+    """Return every plain name by which a metric is known: its own and those of the peers.
+
+    ranx's names are not among them: they have a notation of their own.
+    """
+    known = {name: (found, Alias("", name)) for name, found in catalogue().items()}
     for found in catalogue().values():
-        for alias in found.aliases.get("ir_measures", ()):
-            known.setdefault(alias, found)
+        for alias in found.names:
+            if alias.peer != "ranx":
+                known.setdefault(alias.name, (found, alias))
     return known
 
 
@@ -168,31 +179,42 @@ def _expand(
             elif missing is not None and name != "runid":
                 missing.append(name)
         return members
+    match = _FUNCTION.match(text)
+    if match is not None and match["name"] in _aliases():
+        found, alias = _aliases()[match["name"]]
+        given = _arguments(text, found, None, match["at"], alias.fixed)
+        return [Requested(_settle(text, found, given, defaults, settle=settle))]
     match = _NOTATION.match(text)
     if match is None:
         raise UsageError(f"{text}: not in the notation Name(param=value, ...)@cutoff")
     name, at = match["name"], match["at"]
     if name in _aliases():
-        given = _arguments(text, _aliases()[name], match["params"], at)
-        return [Requested(_settle(text, _aliases()[name], given, defaults, settle=settle))]
+        found, alias = _aliases()[name]
+        given = _arguments(text, found, match["params"], at, alias.fixed)
+        return [Requested(_settle(text, found, given, defaults, settle=settle))]
     trec = _trec_request(text, defaults)
     if trec is not None:
         return trec
     ranx = _ranx_request(text, defaults, settle=settle)
     if ranx is not None:
         return [ranx]
-    folded = {known.lower(): d for known, d in _aliases().items()}
+    folded = {known.lower(): one for known, one in _aliases().items()}
     if name.lower() in folded:
-        found = folded[name.lower()]
-        given = _arguments(text, found, match["params"], at)
+        found, alias = folded[name.lower()]
+        given = _arguments(text, found, match["params"], at, alias.fixed)
         return [Requested(_settle(text, found, given, defaults, settle=settle))]
     known_names = [*_aliases(), *_trec(), *_ranx(), *TREC_SETS]
     raise UsageError(f"{text}: no such metric{nearest(name, known_names)}")
 
 
 def _arguments(
-    text: str, found: Definition, params: str | None, at: str | None
+    text: str,
+    found: Definition,
+    params: str | None,
+    at: str | None,
+    fixed: Mapping[str, Value] | None = None,
 ) -> dict[str, Value]:
+    """Read the parameters that a text gives, beside those that its name has fixed."""
     given: dict[str, str] = {}
     for part in (params or "").split(","):
         if not part.strip():
@@ -209,8 +231,10 @@ def _arguments(
         if found.at in given:
             raise UsageError(f"{text}: {found.at} is given twice")
         given[found.at] = at
-    values: dict[str, Value] = {}
+    values: dict[str, Value] = dict(fixed or {})
     for key, value in given.items():
+        if key in values:
+            raise UsageError(f"{text}: the name fixes {key}={values[key]}")
         parameter = found.parameter(key)
         if parameter is None:
             known = [p.name for p in found.parameters]

@@ -9,9 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from warehouse.catalogue import Value
+from warehouse.catalogue import Value, undefined_value
 from warehouse.errors import UsageError, WarehouseError, listing, nearest
-from warehouse.metrics import Defaults
+from warehouse.metrics import Defaults, Metric
 
 DEFAULT = "default"
 _CHOICES: dict[str, tuple[object, ...]] = {
@@ -38,6 +38,7 @@ class Protocol:
     depth: int | None = None
     judged_only: bool = False
     params: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
+    undefined: Mapping[str, float | str] = field(default_factory=dict)
 
     @property
     def ordering(self) -> str:
@@ -47,6 +48,12 @@ class Protocol:
     def defaults(self, level: int | None = None) -> Defaults:
         """Return what this protocol puts in place of the metrics' own defaults."""
         return Defaults(level=level, params=self.params)
+
+    def undefined_of(self, metric: Metric) -> float | None:
+        """Return what a query without a value counts as; None leaves it out of the mean."""
+        if metric.name in self.undefined:
+            return undefined_value(self.undefined[metric.name], f"protocol {self.name}")
+        return metric.definition.undefined
 
     def variables(self) -> dict[str, Any]:
         """Return the values that the relations' templates ask a protocol for."""

@@ -52,7 +52,8 @@ def describe(name: str, protocol: str) -> str:
         f"{found.name}@{10 if at and at.type == 'integer' else 0.5}" if at and at.required else name
     )
     metric = notation.parse_one(example, defaults=chosen.defaults()).metric
-    undefined = "null" if found.undefined is None else f"{found.undefined:g}"
+    given = chosen.undefined_of(metric)
+    undefined = "null" if given is None else f"{given:g}"
     lines = [
         f"{_usage(found)}: {found.title}",
         "",
@@ -61,12 +62,12 @@ def describe(name: str, protocol: str) -> str:
         f"formula      {found.formula}",
         f"better       {found.direction}",
         f"range        {found.range[0]:g} to {found.range[1]:g}",
-        f"over queries {found.aggregate}",
+        f"over queries {metric.aggregate}",
         f"undefined    a query without relevant documents gets {undefined}",
         f"reference    {found.reference}",
     ]
     trec = [t.name + ("_…" if t.param else "") for t in found.trec_names]
-    elsewhere = {"trec_eval": trec, **{peer: list(names) for peer, names in found.aliases.items()}}
+    elsewhere = {"trec_eval": trec, **found.aliases}
     for peer, names in elsewhere.items():
         if names:
             lines.append(f"{peer:<12} {', '.join(names)}")
@@ -105,4 +106,7 @@ def compare_protocols(names: Sequence[str]) -> duckdb.DuckDBPyRelation:
     for metric in metrics_named:
         row = [", ".join(f"{k}={v}" for k, v in p.params.get(metric, {}).items()) for p in chosen]
         rows.append([metric, *row])
+    for metric in sorted({name for p in chosen for name in p.undefined}):
+        row = [str(p.undefined.get(metric, "")) for p in chosen]
+        rows.append([f"{metric} undefined", *row])
     return _relation(["rule", *(p.name for p in chosen)], rows)

@@ -117,7 +117,7 @@ def score(
         output.emit(text, out)
         return
     shown = scores.relation if per_query else scores.relation.project("metric, value")
-    counts = {str(r.metric) for r in scores.requested if r.metric.definition.aggregate == "sum"}
+    counts = {str(r.metric) for r in scores.requested if r.metric.aggregate == "sum"}
     output.show(shown, format, out, places=places, titles={"query_id": "query"}, counts=counts)
 
 

@@ -8,7 +8,8 @@ The engine works on relations that its caller has put in scope on a connection:
     scope_hit         (run_id, query_id, doc_id, relevance, rank)   judged documents retrieved
     pending           (evaluation_id, run_id, metric_number, aggregate)   what is to be computed
 
-and writes to `query_score` and `score`.
+and writes to `query_score` and `score`. A metric that is pooled gives, beside the rows of its queries,
+one row for each run with no query_id: the value over all queries.
 """
 
 from __future__ import annotations
@@ -21,6 +22,10 @@ from warehouse.evaluate.plan import Plan
 from warehouse.quoting import ident
 from warehouse.templates import render
 
+# Scratch tables: the rows of one pooled metric, and the values over all queries of all of them.
+_VALUE = "metric_value"
+_POOLED = "pooled_score"
+
 
 def compute(
     con: duckdb.DuckDBPyConnection,
@@ -32,21 +37,29 @@ def compute(
     try:
         for table, query in work.tables.items():
             con.execute(f"create or replace temp table {ident(table)} as\n{query}")
+        con.execute(f"create or replace temp table {_POOLED} (evaluation_id integer, value double)")
         for number, (metric, query) in enumerate(work.queries.items()):
             con.execute(
                 render(
                     "statements/query_scores",
-                    metric=query,
+                    metric=_pool(con, query, number) if metric.aggregate == "pooled" else query,
                     number=number,
-                    undefined=metric.definition.undefined,
+                    undefined=work.protocol.undefined_of(metric),
                 )
             )
             if on_metric is not None:
                 on_metric(str(metric))
         con.execute(render("statements/scores"))
     finally:
-        for table in reversed(work.tables):
+        for table in (_VALUE, _POOLED, *reversed(work.tables)):
             _drop_quietly(con, table)
+
+
+def _pool(con: duckdb.DuckDBPyConnection, query: str, number: int) -> str:
+    """Run a pooled metric, keep its values over all queries, return the query for the other rows."""
+    con.execute(f"create or replace temp table {_VALUE} as\n{query}")
+    con.execute(render("statements/pooled_scores", metric=_VALUE, number=number))
+    return f"select * from {_VALUE} where query_id is not null"
 
 
 def _drop_quietly(con: duckdb.DuckDBPyConnection, table: str) -> None:

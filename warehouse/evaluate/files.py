@@ -51,9 +51,7 @@ def score(
     con.execute(render("statements/score_scope", lower_is_better=turned))
     con.execute(f"create or replace temp table scope_hit as\n{matched_sql(work.protocol)}")
     for number, metric in enumerate(work.queries):
-        con.execute(
-            "insert into pending values ($1, 1, $1, $2)", [number, metric.definition.aggregate]
-        )
+        con.execute("insert into pending values ($1, 1, $1, $2)", [number, metric.aggregate])
     judged, answered, extra = con.execute(render("statements/score_counts")).fetchall()[0]
     if answered == 0:
         raise InputError(

@@ -73,9 +73,8 @@ class Plan:
 
         text = templates.normalised(self.add(metric))
         follow(self.reads[str(metric)])
-        found = metric.definition
         hits = templates.normalised(matched_sql(self.protocol))
-        lines = [text, found.aggregate, repr(found.undefined), hits]
+        lines = [text, metric.aggregate, repr(self.protocol.undefined_of(metric)), hits]
         lines += [f"{name}: {parts[name]}" for name in sorted(parts)]
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 

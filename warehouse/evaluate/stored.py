@@ -129,7 +129,7 @@ def _find_pending(
             [
                 number,
                 str(metric),
-                metric.definition.aggregate,
+                metric.aggregate,
                 metric.definition.direction,
                 work.fingerprint(metric),
             ],

@@ -1,0 +1,132 @@
+"""The metrics of the four sources a second time, in plain Python; see `oracles` for the others.
+
+A twin takes `docs` (the ids, best first), `grades` (by id) and the parameters as keywords. What is
+undefined is None here: what it counts as is the header's or the protocol's to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from math import ceil
+
+from oracles import Docs, Grades, hits, p, relevant
+
+METRICS = [
+    "Cover", "Cover@1", "Cover@3", "Cover(rel=2)", "oocover", "MaxRank", "MaxRank(rel=2)", "AvgRank",
+    "AvgRank(rel=3)", "AUC", "AUC@3", "AUC(rel=2)", "AUC(empty=zero)", "AUC(empty=half)",
+    "AUC(empty=roerei)", "AUC(empty=half)@2", "Volume", "Volume(share=True)", "KAtRecall@0",
+    "KAtRecall@0.1", "KAtRecall@0.5", "KAtRecall@0.7", "KAtRecall@1", "KAtRecall(rel=2)@0.5",
+    "KAtRecall(never=retrieved)@0.3", "KAtRecall(never=retrieved)@1", "PAtRecall@0", "PAtRecall@0.1",
+    "PAtRecall@0.5", "PAtRecall@0.7", "PAtRecall@1", "PAtRecall(rel=2)@1", "PAtRecall(never=zero)@0.6",
+    "E", "E(beta=2.0)", "E(beta=0.0)", "E@3", "E(rel=2)@2", "F@3", "F@20", "F(beta=0.5)@2",
+    "F(norm=retrieved)@20", "F(rel=2)@4", "LAG", "LAG@3", "LAG(rel=2)", "LAG(aggregate=pooled)",
+    "LAG(rel=2,aggregate=pooled)@5", "P@4", "P(norm=retrieved)@4", "P(norm=retrieved)@20", "ooprecision",
+    "P(no_relevant=0.5)@3", "P(norm=retrieved,no_relevant=1,rel=2)@5",
+]  # fmt: skip
+
+
+def share(part: float, whole: float) -> float | None:
+    return part / whole if whole else None
+
+
+def cover(docs: Docs, grades: Grades, *, rel: int, cutoff: int | None) -> float | None:
+    return share(len(hits(docs, grades, rel, cutoff)), relevant(grades, rel))
+
+
+def max_rank(docs: Docs, grades: Grades, *, rel: int) -> float:
+    """Try every length of the list, from none: the first that holds all that is required."""
+    required = {doc for doc, grade in grades.items() if grade >= rel}
+    return next((k for k in range(len(docs) + 1) if required <= set(docs[:k])), len(docs) + 1)
+
+
+def avg_rank(docs: Docs, grades: Grades, *, rel: int) -> float:
+    positions = [docs.index(doc) for doc in docs if grades.get(doc, 0) >= rel]
+    if not relevant(grades, rel):
+        return 0
+    return sum(positions) / len(positions) if positions else len(docs) + 1
+
+
+def auc(docs: Docs, grades: Grades, *, rel: int, cutoff: int | None, empty: str) -> float | None:
+    """Look at every pair."""
+    good = [i for i, doc in enumerate(docs[:cutoff]) if grades.get(doc, 0) >= rel]
+    bad = [i for i, doc in enumerate(docs[:cutoff]) if grades.get(doc, 0) < rel]
+    if good and bad:
+        return sum(g < b for g in good for b in bad) / (len(good) * len(bad))
+    if empty == "roerei":
+        return 1.0 if not relevant(grades, rel) or not bad else 0.0
+    return {"null": None, "zero": 0.0, "half": 0.5}[empty]
+
+
+def volume(docs: Docs, grades: Grades, *, share: bool, known: int) -> float:
+    return len(docs) / known if share else len(docs)
+
+
+def first_with_recall(docs: Docs, grades: Grades, rel: int, recall: float) -> int | None:
+    """Return the smallest k whose recall is at least a level, which is a decimal number."""
+    total = relevant(grades, rel)
+    needed = ceil(Fraction(str(recall)) * total)
+    if not total:
+        return None
+    counts = (sum(grades.get(doc, 0) >= rel for doc in docs[:k]) for k in range(len(docs) + 1))
+    return next((k for k, count in enumerate(counts) if count >= needed), None)
+
+
+def k_at_recall(docs: Docs, grades: Grades, *, rel: int, recall: float, never: str) -> float | None:
+    k = first_with_recall(docs, grades, rel, recall)
+    if k is None and relevant(grades, rel) and never == "retrieved":
+        return len(docs) + 1
+    return k
+
+
+def p_at_recall(docs: Docs, grades: Grades, *, rel: int, recall: float, never: str) -> float | None:
+    k = first_with_recall(docs, grades, rel, recall)
+    if not k:
+        return {"null": None, "zero": 0.0}[never]
+    return len(hits(docs, grades, rel, k)) / k
+
+
+def e(docs: Docs, grades: Grades, *, rel: int, beta: float, cutoff: int | None) -> float | None:
+    """Count the members of the two sets and of what they do not share."""
+    seen = set(docs[:cutoff])
+    right = {doc for doc, grade in grades.items() if grade >= rel}
+    differ = len(seen - right) + beta**2 * len(right - seen)
+    return share(differ, len(seen) + beta**2 * len(right))
+
+
+def f(docs: Docs, grades: Grades, *, rel: int, cutoff: int, beta: float, norm: str) -> float | None:
+    """Take the weighted harmonic mean of precision and recall."""
+    precision = p(docs, grades, rel=rel, cutoff=cutoff, norm=norm, no_relevant=0.0)
+    recall = cover(docs, grades, rel=rel, cutoff=cutoff)
+    if not precision or not recall:
+        return 0.0
+    return (1 + beta**2) / (1 / precision + beta**2 / recall)
+
+
+def lags(docs: Docs, grades: Grades, rel: int, cutoff: int | None) -> list[int]:
+    """Return for each relevant document how many non-relevant ones stand above it."""
+    return [
+        sum(grades.get(other, 0) < rel for other in docs[: rank - 1])
+        for rank in hits(docs, grades, rel, cutoff)
+    ]
+
+
+def lag(
+    docs: Docs, grades: Grades, *, rel: int, cutoff: int | None, aggregate: str
+) -> float | None:
+    found = lags(docs, grades, rel, cutoff)
+    return share(sum(found), len(found))
+
+
+def pooled_lag(
+    rankings: Iterable[tuple[Docs, Grades]], *, rel: int, cutoff: int | None, aggregate: str
+) -> float | None:
+    found = [one for docs, grades in rankings for one in lags(docs, grades, rel, cutoff)]
+    return share(sum(found), len(found))
+
+
+TWINS: dict[str, Callable[..., float | None]] = {
+    "AUC": auc, "AvgRank": avg_rank, "Cover": cover, "E": e, "F": f, "KAtRecall": k_at_recall,
+    "LAG": lag, "MaxRank": max_rank, "P": p, "PAtRecall": p_at_recall, "Volume": volume,
+}  # fmt: skip
+POOLED: dict[str, Callable[..., float | None]] = {"LAG": pooled_lag}

@@ -1,0 +1,458 @@
+"""What the four sources ask for: their metrics against twins in plain Python, their tables, their names.
+
+The sources: a thesis on premise selection (program roerei), notes on precision and recall, the rank
+metrics calculator of ArDoCo, and a thesis on label ranking.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import oracles
+import oracles_sources
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_metric_properties import COLLECTIONS, FEW, Qrels, Run, collection, values
+
+from warehouse import protocols
+from warehouse.catalogue import catalogue
+from warehouse.errors import UsageError
+from warehouse.evaluate.plan import plan
+from warehouse.metrics import parse
+from warehouse.warehouse import Warehouse
+
+TWINS = oracles.TWINS | oracles_sources.TWINS
+# x a y b c z, of which a, b, c are relevant: the table of the notes
+NOTES: tuple[Qrels, Run] = (
+    {"goal": {"a": 1, "b": 1, "c": 1, "x": 0, "y": 0, "z": 0}},
+    {"goal": {doc: 6.0 - place for place, doc in enumerate("xaybcz")}},
+)
+
+
+def close(found: float | None, wanted: float | None) -> bool:
+    if found is None or wanted is None:
+        return found is wanted
+    return math.isclose(found, wanted, rel_tol=1e-12, abs_tol=1e-15)
+
+
+@pytest.mark.core
+@given(
+    data=COLLECTIONS,
+    protocol=st.sampled_from(["default", "roerei", "ardoco"]),
+    depth=st.sampled_from([None, None, 1, 3]),
+    judged_only=st.booleans(),
+    level=st.sampled_from([None, None, 2]),
+)
+@settings(max_examples=12, deadline=None)
+def test_twins(
+    data: tuple[Qrels, Run], protocol: str, depth: int | None, judged_only: bool, level: int | None
+) -> None:
+    qrels, run = data
+    rules = protocols.get(protocol)
+    scores = Warehouse.score(
+        qrels, run, oracles_sources.METRICS, protocol=protocol, depth=depth,
+        judged_only=judged_only, level=level,
+    )  # fmt: skip
+    ours = {(metric, query): value for query, metric, value in scores.relation.fetchall()}
+    known = len({doc for grades in qrels.values() for doc in grades})
+    counted = sorted((q for q in qrels if rules.queries == "judged" or q in run), key=str.encode)
+    docs = {
+        q: oracles.ranking(run.get(q, {}), qrels[q], depth=depth, judged_only=judged_only)
+        for q in counted
+    }
+    for metric in {one.metric for one in scores.requested}:
+        defined = []
+        for query in counted:
+            grades, extra = qrels[query], {"known": known} if metric.name == "Volume" else {}
+            wanted = TWINS[metric.name](docs[query], grades, **metric.params, **extra)
+            wanted = rules.undefined_of(metric) if wanted is None else wanted
+            assert close(ours[str(metric), query], wanted), (metric, query)
+            defined += [] if wanted is None else [wanted]
+        mean = sum(defined) / len(defined) if defined else None
+        if metric.aggregate == "pooled":
+            lists = ((docs[query], qrels[query]) for query in counted)
+            mean = oracles_sources.POOLED[metric.name](lists, **metric.params)
+        assert close(ours[str(metric), "all"], mean), metric
+
+
+def test_a_wrong_twin_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The comparison with the twins is able to fail, for a query and for the pooled value."""
+    right = oracles_sources.lag
+    data = collection(random.Random(1))
+    compare = test_twins.hypothesis.inner_test
+    compare(data, "default", None, False, None)
+    wrong = (
+        (TWINS, lambda *a, **k: (right(*a, **k) or 0) + 1e-9),
+        (oracles_sources.POOLED, lambda *_, **__: 0.123),
+    )
+    for twins, twin in wrong:
+        with monkeypatch.context() as patch:
+            patch.setitem(twins, "LAG", twin)
+            with pytest.raises(AssertionError):
+                compare(data, "default", None, False, None)
+
+
+# --------------------------------------------------------------------------- identities
+
+
+@FEW
+@given(data=COLLECTIONS)
+def test_identities(data: tuple[Qrels, Run]) -> None:
+    qrels, run = data
+    levels = [k / 10 for k in range(11)]
+    names = ["Cover", "MaxRank", "AvgRank", "AUC", "LAG", "E", "E(beta=2.0)", "E@3", "Volume"]
+    names += ["SetR", "SetF", "SetF(beta=2.0)", "F(norm=retrieved)@3", "R@3", "Cover@3", "Rprec"]
+    names += ["NumRet", "NumRel", "NumRelRet", "KAtRecall(never=retrieved)@1", "nDCG(dcg=binary)@3"]
+    names += ["RelP@3", "P@3", "P(norm=retrieved)@3"]
+    names += [f"{m}@{r}" for m in ("KAtRecall", "PAtRecall", "IPrec") for r in levels]
+    ours = values(qrels, run, [str(one) for one in parse(*names)])
+    for query in qrels:
+
+        def of(name: str, query: str = query) -> float:
+            return ours[str(parse(name)[0]), query]
+
+        total, found, retrieved = of("NumRel"), of("NumRelRet"), of("NumRet")
+        missed = retrieved - found
+        assert of("Cover") == of("SetR")
+        assert of("Cover@3") == of("R@3")
+        assert close(of("E"), 1 - of("SetF"))
+        assert close(of("E(beta=2.0)"), 1 - of("SetF(beta=2.0)"))
+        assert close(of("E@3"), 1 - of("F(norm=retrieved)@3"))
+        assert of("Volume") == retrieved
+        if found and missed:  # the lags of a query add up to the pairs in the wrong order
+            assert close(of("LAG") * found, found * missed * (1 - of("AUC")))
+        if found:  # a rank is the relevant above, the non-relevant above, and itself
+            assert close(of("AvgRank"), of("LAG") + (found - 1) / 2)
+            assert of("LAG") <= missed
+        assert (of("AUC") is None) == (not found or not missed)
+        if total:
+            assert of("MaxRank") == of("KAtRecall(never=retrieved)@1")
+            assert (of("KAtRecall@1") is None) == (found < total)
+        if total >= 3:
+            assert of("RelP@3") == of("P@3")
+        if retrieved >= 3:
+            assert of("P@3") == of("P(norm=retrieved)@3")
+        rising = [of(f"KAtRecall@{r}") for r in levels]
+        rising = [k for k in rising if k is not None]
+        assert rising == sorted(rising)
+        for r in levels:
+            if of(f"PAtRecall@{r}") is not None:  # the interpolated one is the best from there on
+                assert of(f"PAtRecall@{r}") <= of(f"IPrec@{r}") + 1e-15
+
+
+@FEW
+@given(data=COLLECTIONS)
+def test_bounds(data: tuple[Qrels, Run]) -> None:
+    for protocol in ("default", "roerei", "ardoco"):
+        scores = Warehouse.score(*data, oracles_sources.METRICS, protocol=protocol)
+        bounds = {str(r.metric): r.metric.definition.range for r in scores.requested}
+        for query, metric, value in scores.relation.fetchall():
+            low, high = bounds[metric]
+            assert value is None or low <= value <= high + 1e-12, (metric, query)
+
+
+@FEW
+@given(data=COLLECTIONS)
+def test_upside_down(data: tuple[Qrels, Run]) -> None:
+    """Read from the bottom, every pair is the other way round: the two areas add up to 1."""
+    qrels, run = data
+    down = {q: {d: -float(n) for n, d in enumerate(sorted(found))} for q, found in run.items()}
+    up = {q: {d: -score for d, score in found.items()} for q, found in down.items()}
+    names = ["AUC", "AUC(empty=half)", "AUC(rel=2,empty=half)"]
+    one, other = values(qrels, down, names), values(qrels, up, names)
+    for key, area in one.items():
+        if area is None:
+            assert other[key] is None
+        else:
+            assert math.isclose(area + other[key], 1, rel_tol=1e-12), key
+
+
+# --------------------------------------------------------------------------- the notes
+
+
+def test_the_table_of_the_notes() -> None:
+    """Rank, value, precision, recall; where the printed table slips, the number that is meant.
+
+    The source prints 3/4 as the precision of c, and 5 and 3/5 as rank and precision of z.
+    """
+    table = [
+        (1, "x", Fraction(0, 1), Fraction(0, 3)),
+        (2, "a", Fraction(1, 2), Fraction(1, 3)),
+        (3, "y", Fraction(1, 3), Fraction(1, 3)),
+        (4, "b", Fraction(2, 4), Fraction(2, 3)),
+        (5, "c", Fraction(3, 5), Fraction(3, 3)),
+        (6, "z", Fraction(3, 6), Fraction(3, 3)),
+    ]
+    names = [f"{name}@{k}" for k in range(1, 7) for name in ("precision", "recall")]
+    ours = Warehouse.score(*NOTES, names).means()
+    ranking = sorted(NOTES[1]["goal"], key=lambda doc: -NOTES[1]["goal"][doc])
+    shown = [
+        (k, doc, *(Fraction(ours[f"{name}@{k}"]).limit_denominator(100) for name in ("P", "R")))
+        for k, doc in enumerate(ranking, 1)
+    ]
+    assert shown == table
+
+
+def test_the_names_of_the_notes() -> None:
+    ours = Warehouse.score(
+        *NOTES, "k@recall(0) k@recall(0.3) k@recall(0.5) k@recall(1) precision@recall(0.5) "
+        "precision@recall(1) r-precision SetF E AP AP(norm=hits)@2",
+    ).means()  # fmt: skip
+    assert ours == pytest.approx(
+        {
+            "KAtRecall@0.0": 0, "KAtRecall@0.3": 2, "KAtRecall@0.5": 4, "KAtRecall@1.0": 5,
+            "PAtRecall@0.5": 2 / 4, "PAtRecall@1.0": 3 / 5, "Rprec": 1 / 3, "SetF": 2 / 3,
+            "E": (3 + 0) / (3 + 6), "AP": 8 / 15, "AP(norm=hits)@2": 1 / 2,
+        },
+        rel=1e-12,
+    )  # fmt: skip
+
+
+# --------------------------------------------------------------------------- the thesis
+
+
+@pytest.mark.parametrize(
+    ("required", "suggested", "wanted"),
+    [
+        # cover, oocover, ooprecision, recall, rank, auc
+        ("abc", "xaybcz", (1, 1, 3 / 6, 5, (1 + 3 + 4) / 3, 4 / 9)),
+        ("abc", "xaybz", (2 / 3, 2 / 3, 2 / 5, 6, (1 + 3) / 2, 3 / 6)),
+        ("abc", "xyz", (0, 0, 0, 4, 4, 0)),
+        ("abc", "", (0, 0, 0, 1, 1, 1)),
+        ("abc", "abc", (1, 1, 1, 3, 1, 1)),
+        ("", "xyz", (1, 1, 1, 0, 0, 1)),
+        ("", "", (1, 1, 1, 0, 0, 1)),
+    ],
+)
+def test_the_thesis_as_its_program_computes_it(
+    required: str, suggested: str, wanted: tuple[float, ...]
+) -> None:
+    grades = dict.fromkeys(required, 1) | {"known": 0}
+    scores = {doc: float(len(suggested) - place) for place, doc in enumerate(suggested)}
+    names = ["Cover", "oocover", "ooprecision", "MaxRank", "AvgRank", "AUC"]
+    # a run with no line for any judged query is refused: another query answers
+    qrels = {"q": grades, "other": {"a": 1}}
+    run = {"q": scores, "other": {"a": 1.0}}
+    ours = values(qrels, run, names, protocol="roerei")
+    canonical = parse(*names, defaults=protocols.get("roerei").defaults())
+    assert [ours[str(m), "q"] for m in canonical] == pytest.approx(wanted, rel=1e-12)
+
+
+def test_volume_of_the_thesis() -> None:
+    qrels = {"1": {"a": 1, "b": 1}, "2": {"b": 1, "c": 0, "d": 1}}
+    run = {"1": {"a": 3.0, "x": 2.0, "y": 1.0}, "2": {"d": 1.0}}
+    assert Warehouse.score(qrels, run, "Volume").means() == {"Volume": (3 + 1) / 2}
+    share = Warehouse.score(qrels, run, "Volume", protocol="roerei").means()
+    assert share == {"Volume(share=True)": (3 / 4 + 1 / 4) / 2}  # a, b, c, d are known
+
+
+# --------------------------------------------------------------------------- the calculator
+
+
+def ranked(*lists: str) -> Run:
+    return {f"q{n}": {d: float(len(one) - i) for i, d in enumerate(one)}
+            for n, one in enumerate(lists, 1)}  # fmt: skip
+
+
+def judged(lists: Run, truth: str) -> Qrels:
+    """Judge as the calculator does: one set of ids for all lists, and what is listed is all there is."""
+    return {query: {doc: int(doc in truth) for doc in scores} for query, scores in lists.items()}
+
+
+@pytest.mark.parametrize(
+    ("lists", "mean_ap", "lag"),
+    [
+        (("ABC", "BAD"), Fraction(1), Fraction(0)),
+        # second list: 1/2 and 2/3 over 2 hits; A and B each under one wrong link
+        (("ABC", "DAB"), (1 + (Fraction(1, 2) + Fraction(2, 3)) / 2) / 2, Fraction(0 + 0 + 1 + 1, 4)),
+        # the list without a hit is dropped from the mean
+        (("ABC", "DEF"), Fraction(1), Fraction(0)),
+    ],
+)  # fmt: skip
+def test_the_calculator_as_coded(lists: tuple[str, ...], mean_ap: Fraction, lag: Fraction) -> None:
+    run = ranked(*lists)
+    ours = Warehouse.score(judged(run, "AB"), run, "AP LAG", protocol="ardoco").means()
+    assert ours == pytest.approx(
+        {"AP(norm=hits)": float(mean_ap), "LAG(aggregate=pooled)": float(lag)}, rel=1e-12
+    )
+
+
+def test_the_calculator_without_any_hit_has_no_value() -> None:
+    qrels, run = {"q": {"a": 1}}, {"q": {"x": 1.0}}
+    ours = Warehouse.score(qrels, run, "AP LAG", protocol="ardoco").means()
+    assert ours == {"AP(norm=hits)": None, "LAG(aggregate=pooled)": None}
+    assert Warehouse.score(qrels, run, "AP(norm=hits) LAG").means() == {
+        "AP(norm=hits)": 0.0, "LAG": None,
+    }  # fmt: skip
+
+
+# a x x x: lag 0 of one; y b1 b2 b3: lag 1 each of three
+TWO: tuple[Qrels, Run] = (
+    {"1": {"a": 1}, "2": {"b1": 1, "b2": 1, "b3": 1}},
+    {"1": {"a": 4, "x1": 3, "x2": 2, "x3": 1}, "2": {"y": 4, "b1": 3, "b2": 2, "b3": 1}},
+)
+
+
+def test_pooled_and_mean_differ() -> None:
+    ours = values(*TWO, ["LAG", "LAG(aggregate=pooled)"])
+    for name, whole in (("LAG", (0 + 1) / 2), ("LAG(aggregate=pooled)", (0 + 1 + 1 + 1) / 4)):
+        assert [ours[name, query] for query in ("1", "2", "all")] == [0, 1, whole]
+
+
+def test_pooled_values_are_stored(tmp_path: Path) -> None:
+    """Per run, with the values of its queries beside it; what is up to date stays so."""
+    wh = Warehouse(tmp_path / "pooled.duckdb")
+    qrels, run = TWO
+    wh.ingest_qrels(qrels, "two")
+    wh.ingest_run(run, "two", name="both")
+    wh.ingest_run({"1": run["1"]}, "two", name="one")
+    wh.ingest_run({"1": {"none": 1.0}}, "two", name="no hit")
+    assert wh.evaluate(metrics=["LAG", "LAG(aggregate=pooled)"]).computed == 6
+    assert wh.evaluate(metrics=["LAG", "LAG(aggregate=pooled)"]).up_to_date == 6
+    found = wh.query(
+        "select run, metric, aggregate, value, num_queries from run_scores order by all"
+    ).fetchall()
+    assert found == [
+        ("both", "LAG", "mean", 0.5, 2),
+        ("both", "LAG(aggregate=pooled)", "pooled", 0.75, 2),
+        ("no hit", "LAG", "mean", None, 0),
+        ("no hit", "LAG(aggregate=pooled)", "pooled", None, 0),
+        ("one", "LAG", "mean", 0.0, 1),
+        ("one", "LAG(aggregate=pooled)", "pooled", 0.0, 1),
+    ]
+    found = wh.query(
+        "select run, query_id, value from query_scores where metric like '%pooled%' order by all"
+    ).fetchall()
+    assert [row for row in found if row[0] == "both"] == [("both", "1", 0.0), ("both", "2", 1.0)]
+    assert all(row[1] is not None for row in found)
+    board = wh.leaderboard("two", metrics=["LAG(aggregate=pooled)"]).fetchall()
+    assert [row[1] for row in board] == ["one", "both", "no hit"]  # the smallest is the best
+
+
+def test_a_protocols_undefined_is_in_the_fingerprint() -> None:
+    ardoco = protocols.get("ardoco")
+    (metric,) = parse("AP(norm=hits)")
+    zero = plan([metric], replace(ardoco, undefined={}))
+    assert plan([metric], ardoco).fingerprint(metric) != zero.fingerprint(metric)
+
+
+@pytest.mark.parametrize(
+    ("metric", "wanted"), [("AP", 1 / 2), ("GMAP", 1 / 2), ("NumRet", 2), ("P@1", 0)]
+)
+def test_a_query_without_a_value_is_no_part_of_the_whole(
+    monkeypatch: pytest.MonkeyPatch, metric: str, wanted: float
+) -> None:
+    """However the queries are put together; a metric that always has a value is not touched."""
+    known = protocols.get("default")
+    undefined = dict.fromkeys(["AP", "GMAP", "NumRet", "P"], "null")
+    monkeypatch.setattr(protocols, "get", lambda _: replace(known, undefined=undefined))
+    qrels, run = {"1": {"a": 1}, "n": {"a": 0}}, {"1": {"x": 2.0, "a": 1.0}}
+    (whole,) = Warehouse.score(qrels, run, metric).means().values()
+    assert whole == pytest.approx(wanted, rel=1e-12)
+
+
+# --------------------------------------------------------------------------- label ranking
+
+
+def test_normalised_recall_as_meant_and_as_coded() -> None:
+    """The code divides by the number of instances, cut at k, in place of an instance's labels."""
+    truth = {"1": {"a": 1}, "2": {"b": 1, "c": 1}, "3": {"d": 1, "e": 1, "f": 1}}
+    run = {"1": {"a": 2.0, "x": 1.0}, "2": {"b": 2.0, "y": 1.0}, "3": {"d": 2.0, "z": 1.0}}
+    k = 2
+    ours = Warehouse.score(truth, run, f"nR@{k} P(norm=retrieved)@{k}").means()
+    as_coded = sum(
+        sum(doc in truth[query] for doc in list(run[query])[:k]) / len(list(truth)[:k])
+        for query in truth
+    ) / len(truth)
+    assert ours == pytest.approx(
+        {"RelP@2": (1 / 1 + 1 / 2 + 1 / 2) / 3, "P(norm=retrieved)@2": (1 / 2) * 3 / 3}, rel=1e-12
+    )
+    assert as_coded == pytest.approx(ours["P(norm=retrieved)@2"])
+
+
+@FEW
+@given(data=COLLECTIONS)
+def test_normalised_recall_is_precision_where_there_are_labels_enough(
+    data: tuple[Qrels, Run],
+) -> None:
+    qrels, run = data
+    enough = {query: grades | {f"more{n}": 1 for n in range(3)} for query, grades in qrels.items()}
+    ours = values(enough, run, ["RelP@3", "P@3"])
+    for query in enough:
+        assert ours["RelP@3", query] == ours["P@3", query]
+
+
+# --------------------------------------------------------------------------- names and protocols
+
+
+@pytest.mark.parametrize(
+    ("text", "metric"),
+    [
+        ("oocover", "Cover@100"),
+        ("oocover(rel=2)", "Cover(rel=2)@100"),
+        ("ooprecision", "P(norm=retrieved)@100"),
+        ("max_rank", "MaxRank"),
+        ("maxrank", "MaxRank"),
+        ("avg_rank", "AvgRank"),
+        ("auc", "AUC"),
+        ("Accuracy@10", "AUC@10"),
+        ("volume", "Volume"),
+        ("nR@5", "RelP@5"),
+        ("f1@10", "F@10"),
+        ("f1", "SetF"),
+        ("f1@10-l2", "F(rel=2)@10"),
+        ("k@recall(0.5)", "KAtRecall@0.5"),
+        ("precision@recall(1)", "PAtRecall@1.0"),
+        ("precision@10", "P@10"),
+        ("recall@10", "R@10"),
+        ("nDCG(dcg=binary)@5", "nDCG(dcg=binary)@5"),
+        ("lag(aggregate=pooled)", "LAG(aggregate=pooled)"),
+    ],
+)
+def test_names(text: str, metric: str) -> None:
+    assert [str(one) for one in parse(text)] == [metric]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("oocover@50", ["the name fixes cutoff=100"]),
+        ("ooprecision(norm=k)", ["the name fixes norm=retrieved"]),
+        ("k@recall(2)", ["at most 1"]),
+        ("k@recall()", ["recall is a number"]),
+        ("k@recalls(0.5)", ["k@recalls(0.5)"]),
+        ("LAG(aggregate=sum)", ["mean, pooled"]),
+    ],
+)
+def test_wrong_names(text: str, words: list[str]) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse(text)
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_no_name_is_given_to_two_metrics() -> None:
+    """ranx has one name for two metrics where one takes a cutoff; nobody else may."""
+    taken: dict[str, str] = {name.lower(): name for name in catalogue()}
+    for found in catalogue().values():
+        for alias in found.names:
+            if alias.peer != "ranx":
+                assert taken.setdefault(alias.name.lower(), found.name) == found.name, alias
+
+
+@pytest.mark.parametrize("name", list(protocols.catalogue()))
+def test_what_a_protocol_says_of_metrics_is_understood(name: str) -> None:
+    chosen = protocols.get(name)
+    for metric, params in chosen.params.items():
+        for key, value in params.items():
+            parameter = catalogue()[metric].parameter(key)
+            assert parameter is not None, (metric, key)
+            assert parameter.read(str(value)) == value, (metric, key)
+    for metric in chosen.undefined:
+        (asked,) = parse(metric, defaults=chosen.defaults())
+        chosen.undefined_of(asked)
