@@ -26,7 +26,7 @@ def values_of(parameter: Parameter) -> st.SearchStrategy[str]:
         )
     if parameter.type == "boolean":
         return st.sampled_from(["True", "False"])
-    low = 0 if parameter.minimum is None else parameter.minimum
+    low = (1 if parameter.above else 0) if parameter.minimum is None else parameter.minimum
     high = 10_000 if parameter.maximum is None else parameter.maximum
     if parameter.type == "integer":
         return st.integers(int(low), int(high)).map(str)
@@ -45,6 +45,9 @@ def notations(draw: st.DrawFn) -> str:
             other = found.parameter(needed)
             assert other is not None
             given[needed] = draw(values_of(other))
+    for p in found.parameters:
+        if p.above in given and p.name in given:
+            given[p.name] = str(int(given[p.above]) + 1 + int(given[p.name]))
     at = given.pop(found.at, None) if draw(st.booleans()) else None
     order = draw(st.permutations(list(given.items())))
     comma = draw(st.sampled_from([",", ", ", " , "]))
@@ -73,13 +76,10 @@ def test_different_metrics_print_differently(one: str, two: str) -> None:
 @pytest.mark.parametrize("name", list(catalogue()))
 def test_every_metric_by_its_own_name(name: str) -> None:
     found = catalogue()[name]
-    at = (
-        ""
-        if not any(p.required for p in found.parameters)
-        else "@0.5"
-        if found.at == "recall"
-        else "@5"
-    )
+    required = {p.name for p in found.parameters if p.required}
+    at = "(max_rel=3)" if "max_rel" in required else ""
+    if found.at in required:
+        at += "@0.5" if found.at == "recall" else "@5"
     assert read(name + at) == [name + at]
     assert read(name.lower() + at if name != "R" else "R@5") == [name + at]
     for alias in found.aliases.get("ir_measures", ()):
