@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import oracles_user_models
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -320,7 +321,18 @@ def test_the_level_is_for_binary_metrics() -> None:
         for name, found in catalogue().items()
         if any(p.name == "rel" and p.follows_level for p in found.parameters)
     }
-    assert set(catalogue()) - followers == {"nDCG", "NumQ", "NumRet", "Judged"}
+    assert set(catalogue()) - followers == (
+        {"nDCG", "NumQ", "NumRet", "Judged"} | set(oracles_user_models.TWINS) - {"Accuracy"}
+    )
+
+
+def test_a_value_that_must_be_above_another() -> None:
+    assert read("SDCG(min_rel=2, max_rel=3)@5") == ["SDCG(min_rel=2, max_rel=3)@5"]
+    for text in ("SDCG(max_rel=0)@5", "INST(min_rel=3, max_rel=3)"):
+        with pytest.raises(UsageError, match="max_rel is above min_rel"):
+            parse(text)
+    with pytest.raises(UsageError, match=r"INST needs a max_rel, as in INST\(max_rel=3\)"):
+        parse("INST")
 
 
 def test_a_protocol_settles_what_its_peer_means() -> None:
