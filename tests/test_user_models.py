@@ -194,6 +194,23 @@ def test_many_threads_to_the_bit() -> None:
     assert one == two == four
 
 
+@needs_cases
+def test_runs_evaluated_together_have_the_values_of_each_alone(tmp_path: Path) -> None:
+    """To the bit: a product over a window, for one, would fall into other pieces."""
+    wh = Warehouse(tmp_path / "together.duckdb")
+    wh.ingest_qrels(DL19 / "qrels.txt", "dl19")
+    runs = {name: DL19 / "runs" / f"{name}.run.gz" for name in ("ada2", "bm25", "tasb")}
+    for name, path in runs.items():
+        wh.ingest_run(path, "dl19", name=name)
+    wh.evaluate("dl19", metrics=METRICS)
+    rows = wh.query("select run, metric, query_id, value from query_scores").fetchall()
+    together = {row[:3]: row[3] for row in rows}
+    for name, path in runs.items():
+        alone = Warehouse.score(DL19 / "qrels.txt", path, METRICS, threads=2).relation.fetchall()
+        for query, metric, value in alone:
+            assert query == "all" or together[name, metric, query] == value, (metric, query)
+
+
 # --------------------------------------------------------------------------- undefined is left out
 
 
@@ -208,7 +225,10 @@ def test_the_mean_is_over_the_queries_for_which_there_is_a_value(tmp_path: Path)
     wh.evaluate("tiny", metrics=["Accuracy", "ERR@5"])
     sql = "select metric, value, num_queries from run_scores order by metric"
     # a: 1 of 1 pairs, c: 1 of 2; b has nothing else than the document that is not relevant, s no answer
-    assert wh.query(sql).fetchall() == [("Accuracy", 0.75, 2), ("ERR@5", (1 + 0 + 1 / 2 + 0) / 64, 4)]
+    assert wh.query(sql).fetchall() == [
+        ("Accuracy", 0.75, 2),
+        ("ERR@5", (1 + 0 + 1 / 2 + 0) / 64, 4),
+    ]
 
 
 # --------------------------------------------------------------------------- how the SQL is written
