@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 import oracles
 import oracles_sources
+import oracles_user_models
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -70,9 +71,13 @@ def values(qrels: object, run: object, names: list[str], **options: object) -> d
 
 
 def test_every_metric_has_a_twin() -> None:
-    assert set(oracles.TWINS) | set(oracles_sources.TWINS) == set(catalogue())
+    """Those of the sources and of the user models are compared in files of their own."""
+    there = {m.name for m in notation.parse(*oracles_user_models.METRICS)}
+    assert there == set(oracles_user_models.TWINS)
+    twins = set(oracles.TWINS) | set(oracles_sources.TWINS) | there
+    assert twins == set(catalogue())
     seen = notation.parse(*METRICS, *oracles_sources.METRICS)
-    assert {m.name for m in seen} == set(catalogue())
+    assert {m.name for m in seen} | there == set(catalogue())
 
 
 @pytest.mark.core

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import oracles_user_models
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,7 +27,7 @@ def values_of(parameter: Parameter) -> st.SearchStrategy[str]:
         )
     if parameter.type == "boolean":
         return st.sampled_from(["True", "False"])
-    low = 0 if parameter.minimum is None else parameter.minimum
+    low = (1 if parameter.above else 0) if parameter.minimum is None else parameter.minimum
     high = 10_000 if parameter.maximum is None else parameter.maximum
     if parameter.type == "integer":
         return st.integers(int(low), int(high)).map(str)
@@ -45,6 +46,9 @@ def notations(draw: st.DrawFn) -> str:
             other = found.parameter(needed)
             assert other is not None
             given[needed] = draw(values_of(other))
+    for p in found.parameters:
+        if p.above in given and p.name in given:
+            given[p.name] = str(int(given[p.above]) + 1 + int(given[p.name]))
     at = given.pop(found.at, None) if draw(st.booleans()) else None
     order = draw(st.permutations(list(given.items())))
     comma = draw(st.sampled_from([",", ", ", " , "]))
@@ -73,13 +77,10 @@ def test_different_metrics_print_differently(one: str, two: str) -> None:
 @pytest.mark.parametrize("name", list(catalogue()))
 def test_every_metric_by_its_own_name(name: str) -> None:
     found = catalogue()[name]
-    at = (
-        ""
-        if not any(p.required for p in found.parameters)
-        else "@0.5"
-        if found.at == "recall"
-        else "@5"
-    )
+    required = {p.name for p in found.parameters if p.required}
+    at = "(max_rel=3)" if "max_rel" in required else ""
+    if found.at in required:
+        at += "@0.5" if found.at == "recall" else "@5"
     assert read(name + at) == [name + at]
     assert read(name.lower() + at if name != "R" else "R@5") == [name + at]
     for alias in found.aliases.get("ir_measures", ()):
@@ -320,7 +321,18 @@ def test_the_level_is_for_binary_metrics() -> None:
         for name, found in catalogue().items()
         if any(p.name == "rel" and p.follows_level for p in found.parameters)
     }
-    assert set(catalogue()) - followers == {"nDCG", "NumQ", "NumRet", "Judged"}
+    assert set(catalogue()) - followers == (
+        {"nDCG", "NumQ", "NumRet", "Judged"} | set(oracles_user_models.TWINS)
+    )
+
+
+def test_a_value_that_must_be_above_another() -> None:
+    assert read("SDCG(min_rel=2, max_rel=3)@5") == ["SDCG(min_rel=2, max_rel=3)@5"]
+    for text in ("SDCG(max_rel=0)@5", "INST(min_rel=3, max_rel=3)"):
+        with pytest.raises(UsageError, match="max_rel is above min_rel"):
+            parse(text)
+    with pytest.raises(UsageError, match=r"INST needs a max_rel, as in INST\(max_rel=3\)"):
+        parse("INST")
 
 
 def test_a_protocol_settles_what_its_peer_means() -> None:

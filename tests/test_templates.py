@@ -16,6 +16,7 @@ import duckdb
 import jinja2
 import pytest
 from oracles_sources import METRICS as OF_THE_SOURCES
+from oracles_user_models import METRICS as USER_MODELS
 from test_metric_properties import METRICS as OF_THE_PEERS
 from test_metric_properties import collection
 
@@ -29,7 +30,7 @@ from warehouse.settings import resource_folder
 from warehouse.warehouse import Warehouse
 
 GOLDEN = Path(__file__).parent / "golden_sql"
-METRICS = list(dict.fromkeys([*OF_THE_PEERS, *OF_THE_SOURCES]))
+METRICS = list(dict.fromkeys([*OF_THE_PEERS, *OF_THE_SOURCES, *USER_MODELS]))
 KEPT = ("AP", "nDCG@10", "bpref")
 METRIC_FILES = templates.names_in("metrics")
 RELATIONS = templates.names_in("relations")
@@ -105,6 +106,8 @@ def test_relation_header(name: str) -> None:
 STUBS = SCOPE | {
     "ranked": "run_id integer, query_id varchar, doc_id varchar, rank bigint",
     "matched": SCOPE["scope_hit"],
+    "gains": "run_id integer, query_id varchar, doc_id varchar, rank bigint, gain double, "
+    "gain_so_far double, chance double",
     "retrieved": SCOPE["scope_hit"],
     "rankings": SCOPE["scope_ranking"],
     "ideal": "query_id varchar, relevance integer, ideal_rank bigint",
@@ -153,6 +156,7 @@ def test_what_a_relation_reads_is_what_it_says(name: str) -> None:
         values = {
             **{r: f"select * from {r}" if name == "matched" else r for r in head["reads"]},
             **rule.variables(), "ties": rule.ties, "score_precision": rule.score_precision, "rel": 1,
+            "min_rel": 0, "max_rel": 3,
         }  # fmt: skip
         sql = templates.environment().from_string(templates.body(source)).render(**values)
         reads |= tables_of(sql)
@@ -256,10 +260,13 @@ def test_a_grain_that_is_not_unique_is_seen(scope: duckdb.DuckDBPyConnection) ->
 
 @pytest.mark.parametrize("name", METRIC_FILES)
 def test_no_bare_division(name: str) -> None:
-    """Every division goes through the macro `ratio`, so that undefined is null."""
+    """Every division goes through the macro `ratio`, so that undefined is null; no row is sorted."""
     assert "/" not in templates.body(text("metrics", name))
     assert "order by" not in re.sub(
-        r"over \w+|\{\{.*?\}\}", "", templates.body(text("metrics", name)), flags=re.DOTALL
+        r"over \w+|\{\{.*?\}\}|\bwindow\n? *\w+ as \([^()]*\)",
+        "",
+        templates.body(text("metrics", name)),
+        flags=re.DOTALL,
     )
 
 
@@ -276,7 +283,7 @@ def sums_without_order(sql: str) -> list[str]:
                 walk(child)
         elif isinstance(node, dict):
             if node.get("function_name") in ("sum", "avg", "mean", "fsum", "product"):
-                orders = (node.get("order_bys") or {}).get("orders")
+                orders = (node.get("order_bys") or {}).get("orders") or node.get("orders")
                 loose.extend([] if orders else [node["function_name"]])
             for child in node.values():
                 walk(child)
@@ -288,6 +295,10 @@ def sums_without_order(sql: str) -> list[str]:
 def test_sums_are_ordered() -> None:
     """A sum of floating-point numbers in no stated order moves with the number of threads."""
     assert sums_without_order("select sum(x), sum(x order by y), avg(y) from t") == ["sum", "avg"]
+    windows = (
+        "select sum(x) over w, sum(x) over v from t window w as (order by y), v as (partition by y)"
+    )
+    assert sums_without_order(windows) == ["sum"]
     work = plan(notation.parse(*METRICS), protocols.get("default"))
     for metric, sql in work.queries.items():
         assert sums_without_order(sql) == [], str(metric)

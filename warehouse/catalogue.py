@@ -32,7 +32,7 @@ _OPTIONAL_KEYS = {"params": dict, "names": dict, "trec_eval": dict, "at": str, "
 # What a metric that extends another has to say for itself.
 _OWN_KEYS = ("names", "trec_eval")
 _PARAM_KEYS = {
-    "type", "default", "min", "max", "choices", "required", "summary", "follows_level", "needs",
+    "type", "default", "min", "max", "above", "choices", "required", "summary", "follows_level", "needs",
 }  # fmt: skip
 _TYPES = ("integer", "number", "choice", "boolean")
 DIRECTIONS = ("higher", "lower", "none")
@@ -43,7 +43,10 @@ AGGREGATE = "aggregate"
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a metric, as its header declares it."""
+    """A parameter of a metric, as its header declares it.
+
+    `above` names another parameter, whose value must be smaller.
+    """
 
     name: str
     type: str
@@ -52,6 +55,7 @@ class Parameter:
     required: bool = False
     minimum: float | None = None
     maximum: float | None = None
+    above: str | None = None
     choices: tuple[str, ...] = ()
     follows_level: bool = True
     needs: Mapping[str, str] = field(default_factory=dict)
@@ -252,6 +256,7 @@ def _parameter(name: str, spec: Mapping[str, Any], where: str) -> Parameter:
         required=spec.get("required", False),
         minimum=spec.get("min"),
         maximum=spec.get("max"),
+        above=spec.get("above"),
         choices=tuple(spec.get("choices", ())),
         follows_level=spec.get("follows_level", name == "rel"),
         needs=spec.get("needs", {}),

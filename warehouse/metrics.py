@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
-from warehouse.catalogue import AGGREGATE, Alias, Definition, TrecName, Value, catalogue
+from warehouse.catalogue import AGGREGATE, Alias, Definition, Parameter, TrecName, Value, catalogue
 from warehouse.errors import UsageError, WarehouseError, listing, nearest
 
 _NOTATION = re.compile(r"^(?P<name>[^\s@()]+?)(?:\((?P<params>[^()]*)\))?(?:@(?P<at>[^\s@()]+?))?$")
@@ -265,7 +265,8 @@ def _settle(
         elif p.name in overrides:
             settled[p.name] = overrides[p.name]
         elif p.required and settle:
-            example = f"{found.name}@{0.5 if p.type == 'number' else 10}"
+            at = f"@{0.5 if p.type == 'number' else 10}"
+            example = found.name + (at if p.name == found.at else f"({p.name}=3)")
             raise UsageError(f"{text}: {found.name} needs a {p.name}, as in {example}")
         else:
             settled[p.name] = p.default
@@ -275,7 +276,17 @@ def _settle(
             raise UsageError(
                 f"{text}: {p.name}={settled[p.name]} needs a {needed}, as in {text}@10"
             )
+        _check_above(text, p, settled)
     return Metric(found, found.name, tuple(settled.items()))
+
+
+def _check_above(text: str, p: Parameter, settled: Mapping[str, Value]) -> None:
+    """Refuse a value that is not above that of the parameter which its header names."""
+    if p.above is None:
+        return
+    value, bound = settled[p.name], settled[p.above]
+    if isinstance(value, int | float) and isinstance(bound, int | float) and value <= bound:
+        raise UsageError(f"{text}: {p.name} is above {p.above}, and {value} is not above {bound}")
 
 
 def _trec_request(text: str, defaults: Defaults) -> list[Requested] | None:

@@ -48,9 +48,12 @@ def describe(name: str, protocol: str) -> str:
     found = notation.definition(name)
     chosen = rules.get(protocol)
     at = found.parameter(found.at)
-    example = (
-        f"{found.name}@{10 if at and at.type == 'integer' else 0.5}" if at and at.required else name
-    )
+    required = [f"{p.name}=3" for p in found.parameters if p.required and p != at]
+    example = f"{found.name}({', '.join(required)})" if required else name
+    if at and at.required:
+        example = (example if required else found.name) + (
+            "@10" if at.type == "integer" else "@0.5"
+        )
     metric = notation.parse_one(example, defaults=chosen.defaults()).metric
     given = chosen.undefined_of(metric)
     undefined = "null" if given is None else f"{given:g}"

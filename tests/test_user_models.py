@@ -1,0 +1,246 @@
+"""The user models, ERR and Compat against the values of ir_measures and against their twins.
+
+`golden_peers/*.tsv` hold what ir_measures prints; its first line says which versions and how they were
+made. All agree to 1e-9, ERR to the five decimals that gdeval prints. Where two scores of a query are
+equal, cwl_eval keeps the order of the file and Compat takes the lower document id first: left out.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from functools import cache
+from pathlib import Path
+
+import oracles
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles_user_models import METRICS, TWINS
+from shared_cases import CASES, needs_cases, opened
+from test_metric_properties import COLLECTIONS, FEW, Qrels, Run
+from test_templates import sums_without_order, tables_of
+
+from warehouse import metrics as notation
+from warehouse import protocols, templates
+from warehouse.evaluate.plan import plan
+from warehouse.warehouse import Warehouse
+
+PEERS = Path(__file__).parent / "golden_peers"
+RANDOM = (PEERS / "random.qrels", PEERS / "random.run")
+DL19 = CASES / "dl19_passage"
+Values = dict[tuple[str, str], float]
+
+
+@cache
+def golden(name: str, run: str) -> Values:
+    values: Values = {}
+    comment, _, *rows = (PEERS / f"{name}.tsv").read_text(encoding="utf-8").splitlines()
+    assert comment.startswith("# ir_measures 0.4.3, cwl-eval 1.0.12")
+    for row in rows:
+        of, measure, query, value = row.split("\t")
+        if of == run:
+            values[measure, query] = float(value)
+    assert values
+    return values
+
+
+def tied(run: Path) -> set[str]:
+    """Return the queries of a run in which two documents have the same score."""
+    seen: set[tuple[str, float]] = set()
+    found: set[str] = set()
+    with opened(run) as lines:
+        for line in lines:
+            query, _, _, _, score = line.split()[:5]
+            if (query, float(score)) in seen:
+                found.add(query)
+            seen.add((query, float(score)))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "qrels", "run"),
+    [
+        pytest.param("random", *RANDOM, id="random", marks=pytest.mark.core),
+        *(
+            pytest.param(
+                "dl19_passage", DL19 / "qrels.txt", DL19 / "runs" / f"{run}.run.gz",
+                id=f"dl19-{run}", marks=needs_cases,
+            )
+            for run in ("bm25", "repllama")
+        ),
+    ],
+)  # fmt: skip
+def test_ir_measures(name: str, qrels: Path, run: Path) -> None:
+    theirs = golden(name, run.name.partition(".")[0])
+    names = {measure: str(notation.parse(measure)[0]) for measure, _ in theirs}
+    rows = Warehouse.score(qrels, run, list(names)).relation.fetchall()
+    ours = {(metric, query): value for query, metric, value in rows}
+    open_order = tied(run)
+    wrong = []
+    compared = 0
+    for (measure, query), value in theirs.items():
+        gdeval = measure.startswith("ERR")  # keeps doubles, and puts equal scores in our order
+        if not gdeval and (query in open_order or (query == "all" and open_order)):
+            continue
+        compared += 1
+        found = ours[names[measure], query]
+        if found is None or abs(found - value) > (5.1e-6 if gdeval else 1e-9):
+            wrong.append(f"{measure} {query}: golden {value}, ours {found}")
+    assert not wrong, f"{len(wrong)} of {compared} differ: {wrong[:20]}"
+    assert compared > len(names)
+    for measure, canonical in names.items():
+        mine = {
+            query
+            for (metric, query), value in ours.items()
+            if metric == canonical and value is not None
+        }
+        assert mine == {query for of, query in theirs if of == measure}, measure
+
+
+# --------------------------------------------------------------------------- the twins
+
+
+@pytest.mark.core
+@given(
+    data=COLLECTIONS,
+    protocol=st.sampled_from(["default", "trec_eval_9", "trec_eval_10", "trec_eval_c"]),
+    depth=st.sampled_from([None, None, 1, 3]),
+    judged_only=st.booleans(),
+    level=st.sampled_from([None, None, 2]),
+)
+@settings(max_examples=12, deadline=None)
+def test_twins(
+    data: tuple[Qrels, Run],
+    protocol: str,
+    depth: int | None,
+    judged_only: bool,
+    level: int | None,
+) -> None:
+    """Every value of every query, and the mean over those queries for which there is one."""
+    qrels, run = data
+    rules = protocols.get(protocol)
+    scores = Warehouse.score(
+        qrels, run, METRICS, protocol=protocol, depth=depth, judged_only=judged_only, level=level
+    )
+    ours = {(metric, query): value for query, metric, value in scores.relation.fetchall()}
+    counted = sorted(q for q in qrels if rules.queries == "judged" or q in run)
+    for metric in {one.metric for one in scores.requested}:
+        twins = {}
+        for query in counted:
+            docs = oracles.ranking(
+                run.get(query, {}), qrels[query],
+                single=rules.score_precision == "single", depth=depth, judged_only=judged_only,
+            )  # fmt: skip
+            twins[query] = TWINS[metric.name](docs, qrels[query], **metric.params)
+        defined = [value for value in twins.values() if value is not None]
+        twins["all"] = sum(defined) / len(defined) if defined else None
+        low, high = metric.definition.range
+        for query, twin in twins.items():
+            if query not in run and query != "all" and not rules.list_silent:
+                continue
+            value = ours[str(metric), query]
+            if twin is None:
+                assert value is None, (str(metric), query)
+            else:
+                assert math.isclose(value, twin, rel_tol=1e-11, abs_tol=1e-15), (str(metric), query)
+                assert low <= value <= high + 1e-12, (str(metric), query)
+
+
+@FEW
+@given(data=COLLECTIONS)
+def test_identities(data: tuple[Qrels, Run]) -> None:
+    """Models that must meet: one document looked at, a person who never tires, one who never stops."""
+    qrels, run = data
+    pairs = [
+        ("NERR8(max_rel=1)@1", "P@1"),
+        ("NERR9(max_rel=1)@1", "P@1"),
+        ("NERR10(p=0.0, max_rel=1)", "P@1"),
+        ("SDCG(max_rel=1)@1", "P@1"),
+        ("BPM(T=1000.0, max_rel=1)@5", "P@5"),
+        ("NERR10(p=1.0, max_rel=3, horizon=7)", "NERR8(max_rel=3)@7"),
+    ]
+    rows = Warehouse.score(
+        qrels, run, [name for pair in pairs for name in pair]
+    ).relation.fetchall()
+    ours = {(metric, query): value for query, metric, value in rows}
+    for query in [*qrels, "all"]:
+        for one, other in pairs:
+            assert math.isclose(ours[one, query], ours[other, query], rel_tol=1e-12), (one, query)
+
+
+@FEW
+@given(data=COLLECTIONS)
+def test_the_best_order_is_compatible(data: tuple[Qrels, Run]) -> None:
+    qrels, _ = data
+    ideal = {q: {doc: float(grade) for doc, grade in grades.items()} for q, grades in qrels.items()}
+    rows = Warehouse.score(qrels, ideal, ["Compat", "NumRel", "AUC"]).relation.fetchall()
+    ours = {(metric, query): value for query, metric, value in rows}
+    for query in qrels:
+        assert ours["Compat", query] == pytest.approx(1.0 if ours["NumRel", query] else 0.0)
+        assert ours["AUC", query] in (1.0, None)
+
+
+def test_many_threads_to_the_bit() -> None:
+    """Enough rows for DuckDB to share them out: products and sums must still go in one order."""
+    rng = random.Random(7)
+    queries = [f"q{n}" for n in range(300)]
+    docs = [f"d{n}" for n in range(1000)]
+    qrels = {q: {d: rng.randint(0, 3) for d in rng.sample(docs, 60)} for q in queries}
+    run = {q: {d: rng.random() for d in rng.sample(docs, 500)} for q in queries}
+    one, two, four = (
+        Warehouse.score(qrels, run, METRICS, threads=n).relation.fetchall() for n in (1, 2, 4)
+    )
+    assert one == two == four
+
+
+@needs_cases
+def test_runs_evaluated_together_have_the_values_of_each_alone(tmp_path: Path) -> None:
+    """To the bit: a product over a window, for one, would fall into other pieces."""
+    wh = Warehouse(tmp_path / "together.duckdb")
+    wh.ingest_qrels(DL19 / "qrels.txt", "dl19")
+    runs = {name: DL19 / "runs" / f"{name}.run.gz" for name in ("ada2", "bm25", "tasb")}
+    for name, path in runs.items():
+        wh.ingest_run(path, "dl19", name=name)
+    wh.evaluate("dl19", metrics=METRICS)
+    rows = wh.query("select run, metric, query_id, value from query_scores").fetchall()
+    together = {row[:3]: row[3] for row in rows}
+    for name, path in runs.items():
+        alone = Warehouse.score(DL19 / "qrels.txt", path, METRICS, threads=2).relation.fetchall()
+        for query, metric, value in alone:
+            assert query == "all" or together[name, metric, query] == value, (metric, query)
+
+
+# --------------------------------------------------------------------------- undefined is left out
+
+
+def test_the_mean_is_over_the_queries_for_which_there_is_a_value(tmp_path: Path) -> None:
+    wh = Warehouse(tmp_path / "undefined.duckdb")
+    wh.ingest_qrels({"a": {"x": 1}, "b": {"x": 0}, "c": {"x": 1}, "s": {"x": 1}}, "tiny")
+    wh.ingest_run(
+        {"a": {"x": 2.0, "y": 1.0}, "b": {"x": 1.0}, "c": {"y": 2.0, "x": 1.0, "z": 0.5}},
+        "tiny",
+        name="mine",
+    )
+    wh.evaluate("tiny", metrics=["AUC", "ERR@5"])
+    sql = "select metric, value, num_queries from run_scores order by metric"
+    # a: 1 of 1 pairs, c: 1 of 2; b has nothing else than the document that is not relevant, s no answer
+    assert wh.query(sql).fetchall() == [
+        ("AUC", 0.75, 2),
+        ("ERR@5", (1 + 0 + 1 / 2 + 0) / 64, 4),
+    ]
+
+
+# --------------------------------------------------------------------------- how the SQL is written
+
+
+def test_templates() -> None:
+    """What `test_templates` asks of every metric, asked of these with all their parameters."""
+    work = plan(notation.parse(*METRICS), protocols.get("default"))
+    for metric, sql in work.queries.items():
+        found = metric.definition
+        rendered = templates.environment().from_string(found.body)
+        assert tables_of(rendered.render(metric.params | {r: r for r in found.reads})) == set(
+            found.reads
+        ), str(metric)
+        assert sums_without_order(sql) == [], str(metric)
