@@ -188,7 +188,7 @@ TABLES: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
             "evaluation_id": ("integer not null", "The evaluation."),
             "aggregate": (
                 "varchar not null",
-                "How the queries' values were put together: 'mean' or 'sum'.",
+                "How the queries' values were put together, as in 'mean' or 'sum'.",
             ),
             "value": ("double", "The value; null where it is undefined for every query."),
             "num_queries": ("integer not null", "How many queries' values went into it."),
@@ -340,7 +340,7 @@ VIEW_COLUMNS: dict[str, str] = {
     "metric": "The metric in canonical notation, as in nDCG@10.",
     "protocol": "The protocol that fixed ties, precision and the query set.",
     "direction": "'higher' or 'lower' is better, or 'none'.",
-    "aggregate": "How the queries' values were put together: 'mean' or 'sum'.",
+    "aggregate": "How the queries' values were put together, as in 'mean' or 'sum'.",
     "value": "The value; null where the metric is undefined.",
     "num_answered": "How many judged queries the run has at least one document for.",
     "num_judged": "How many queries the qrels judge.",

@@ -30,22 +30,18 @@ def leaderboard(
     document for; under the protocol default the others count as 0.
     """
     from warehouse.errors import counted
-    from warehouse.quoting import ident
     from warehouse.warehouse import Warehouse
 
     wh = Warehouse(db, lock_timeout=lock_timeout)
     board = wh.leaderboard(dataset, metrics=metric or (), sort=sort, top=top, protocol=protocol)
     output.show_board(board, format, out, places=places)
-    values = board.columns[3:-2]
-    gaps = board.aggregate(
-        ", ".join(f"count(*) - count({ident(name)})" for name in values)
-    ).fetchall()[0]
-    for name, gap in zip(values, gaps, strict=True):
-        if gap:
-            output.say(
-                f"{counted(gap, 'run')} without a value of {name} yet: "
-                f"warehouse evaluate -d {dataset} -m '{name}'"
-            )
+    due = wh.evaluate(dataset, metrics=board.columns[3:-2], protocol=protocol, dry_run=True)
+    if due.computed:
+        option = "" if protocol == "default" else f" --protocol {protocol}"
+        output.say(
+            f"{counted(due.computed - due.stale, 'value')} missing, {due.stale:,} stale: "
+            f"warehouse evaluate -d {dataset}{option} -m METRIC"
+        )
 
 
 def register(app: typer.Typer) -> None:
