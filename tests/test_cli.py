@@ -678,7 +678,7 @@ def test_a_board_with_a_gap_says_so(run: Callable[..., Result], small: Warehouse
         "2,three,,0.5,,1,2",
         "2,two,,0.5,0.5,1,2",
     ]
-    assert "1 run without a value of AP yet: warehouse evaluate -d tiny -m 'AP'" in found.err
+    assert "1 value missing, 0 stale: warehouse evaluate -d tiny -m METRIC" in found.err
 
 
 def test_arrows_in_latex_are_latex(run: Callable[..., Result], small: Warehouse) -> None:
