@@ -28,9 +28,16 @@ _HEADER_KEYS = {
     "undefined": (int, float, str),
     "reference": str,
 }
-_OPTIONAL_KEYS = {"params": dict, "names": dict, "trec_eval": dict, "at": str, "extends": str}
+_OPTIONAL_KEYS = {
+    "params": dict,
+    "names": dict,
+    "ranx": dict,
+    "trec_eval": dict,
+    "at": str,
+    "extends": str,
+}
 # What a metric that extends another has to say for itself.
-_OWN_KEYS = ("names", "trec_eval")
+_OWN_KEYS = ("names", "ranx", "trec_eval")
 _PARAM_KEYS = {
     "type", "default", "min", "max", "choices", "required", "summary", "follows_level", "needs",
 }  # fmt: skip
@@ -89,7 +96,11 @@ class Parameter:
 
 @dataclass(frozen=True)
 class TrecName:
-    """A name that trec_eval has for a metric, with the values it takes when none are given."""
+    """A name that trec_eval has for a metric.
+
+    `param` is what it lists, with the `values` it takes when none are given; `given` holds values of
+    other parameters that the name itself stands for.
+    """
 
     name: str
     param: str | None = None
@@ -97,6 +108,19 @@ class TrecName:
     format: str = "{}"
     integer: bool = False
     per_query: bool = True
+    given: Mapping[str, Value] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True)
+class RanxName:
+    """A name that ranx has for a metric, with the values that it stands for.
+
+    `fraction` is the parameter of which the name carries the decimals, as `rbp.95` does.
+    """
+
+    name: str
+    fraction: str | None = None
+    given: Mapping[str, Value] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True)
@@ -116,6 +140,7 @@ class Definition:
     parameters: tuple[Parameter, ...]
     at: str
     aliases: Mapping[str, tuple[str, ...]]
+    ranx_names: tuple[RanxName, ...]
     trec_names: tuple[TrecName, ...]
     body: str = field(repr=False)
 
@@ -172,6 +197,10 @@ def _definition(name: str, text: str, where: str) -> Definition:
         parameters=parameters,
         at=head.get("at", "cutoff"),
         aliases={peer: tuple(names) for peer, names in head.get("names", {}).items()},
+        ranx_names=tuple(
+            [RanxName(key) for key in head.get("names", {}).get("ranx", ())]
+            + [RanxName(key, **spec) for key, spec in head.get("ranx", {}).items()]
+        ),
         trec_names=tuple(
             TrecName(key, **(spec | {"values": tuple(spec.get("values", ()))}))
             for key, spec in head.get("trec_eval", {}).items()

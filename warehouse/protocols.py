@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
 from pathlib import Path
@@ -37,6 +37,7 @@ class Protocol:
     list_silent: bool
     depth: int | None = None
     judged_only: bool = False
+    lacks: Sequence[str] = ()
     params: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
 
     @property
@@ -46,7 +47,7 @@ class Protocol:
 
     def defaults(self, level: int | None = None) -> Defaults:
         """Return what this protocol puts in place of the metrics' own defaults."""
-        return Defaults(level=level, params=self.params)
+        return Defaults(level=level, params=self.params, lacks=frozenset(self.lacks))
 
     def variables(self) -> dict[str, Any]:
         """Return the values that the relations' templates ask a protocol for."""
