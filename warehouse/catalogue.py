@@ -163,6 +163,10 @@ def _definition(name: str, text: str, where: str) -> Definition:
             raise WarehouseError(f"{where}: extends {parent!r}, which is no metric")
         parent_text = templates.source(f"metrics/{parent}")
         inherited = templates.header(parent_text, _where(parent))
+        if "extends" in inherited:
+            raise WarehouseError(f"{where}: extends {parent!r}, which extends another itself")
+        if body:
+            raise WarehouseError(f"{where}: extends {parent!r} and has a body of its own")
         head = {k: v for k, v in inherited.items() if k not in _OWN_KEYS} | head
         body = templates.body(parent_text)
     allowed = _HEADER_KEYS | _OPTIONAL_KEYS
