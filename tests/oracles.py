@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from itertools import accumulate
 from math import ceil, exp, floor, log, log2
+from typing import Any
 
 Docs = Sequence[str]
 Grades = Mapping[str, int]
@@ -186,12 +187,19 @@ def gain(grade: int, dcg: str) -> int:
     return 2**grade - 1 if dcg == "exp-log2" else grade
 
 
-def ndcg(docs: Docs, grades: Grades, *, rel: int, cutoff: int | None, dcg: str) -> float:
-    best = sorted((grade for grade in grades.values() if grade >= rel), reverse=True)[:cutoff]
-    actual = sum(
+def dcg(docs: Docs, grades: Grades, *, rel: int, cutoff: int | None, dcg: str) -> float:
+    return sum(
         gain(grades[docs[k - 1]], dcg) / log2(k + 1) for k in hits(docs, grades, rel, cutoff)
     )
-    return ratio(actual, sum(gain(grade, dcg) / log2(k + 1) for k, grade in enumerate(best, 1)))
+
+
+def ideal_dcg(docs: Docs, grades: Grades, *, rel: int, cutoff: int | None, dcg: str) -> float:
+    best = best_gains(grades, rel)[:cutoff]
+    return sum(gain(grade, dcg) / log2(k + 1) for k, grade in enumerate(best, 1))
+
+
+def ndcg(docs: Docs, grades: Grades, **rules: Any) -> float:
+    return ratio(dcg(docs, grades, **rules), ideal_dcg(docs, grades, **rules))
 
 
 def best_gains(grades: Grades, rel: int) -> list[int]:
@@ -286,7 +294,8 @@ def num_ret(docs: Docs, grades: Grades, *, cutoff: int | None) -> float:
 
 
 TWINS: dict[str, Callable[..., float]] = {
-    "AP": ap, "G": g, "GMAP": ap, "GMbpref": bpref, "IAP": iap, "IPrec": iprec, "Judged": judged,
+    "AP": ap, "DCG": dcg, "G": g, "GMAP": ap, "GMbpref": bpref, "IAP": iap, "IPrec": iprec,
+    "IdealDCG": ideal_dcg, "Judged": judged,
     "NumNonRelRet": num_nonrel_ret, "NumQ": num_q, "NumRel": num_rel, "NumRelRet": num_rel_ret,
     "NumRet": num_ret, "P": p, "R": r, "RBP": rbp, "RBPresid": rbp_resid, "RR": rr, "RelP": rel_p,
     "Rndcg": rndcg, "Rprec": rprec, "SetAP": set_ap, "SetF": set_f, "SetP": set_p, "SetR": set_r,

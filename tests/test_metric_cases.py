@@ -2,7 +2,8 @@
 
 A case has `qrels` and `run` by query: "doc:grade ..." and "doc doc ..." (best first) or "doc=score ...".
 `expected` maps a metric to its value for the only query, or to values by query and for all of them. A
-value is an expression over whole numbers with + - * /, log2, ln and sqrt, worked out exactly as far as it goes.
+value is an expression over whole numbers with + - * /, log2, ln and sqrt, worked out exactly as far as
+it goes.
 """
 
 from __future__ import annotations

@@ -40,7 +40,8 @@ METRICS = [
     "NumNonRelRet(rel=2)", "YAAP", "YAAP(rel=2)", "Unjudged@1", "Unjudged@3", "Unjudged@20", "RBP",
     "RBP@3", "RBP(rel=2)", "RBP(p=0.5, gain=grade)@4", "RBP(p=0.9, gain=normalised)", "RBPresid",
     "RBPresid(p=0.5)", "RBPresid(tail=trec_eval_10)", "Rprec(multiple=0.35)", "Rprec(multiple=2.0)",
-    "Rprec(rel=2, multiple=0.5)",
+    "Rprec(rel=2, multiple=0.5)", "DCG", "DCG@3", "DCG(rel=2, dcg=exp-log2)", "IdealDCG",
+    "IdealDCG@2", "IdealDCG(rel=2, dcg=exp-log2)",
 ]  # fmt: skip
 
 Qrels = dict[str, dict[str, int]]

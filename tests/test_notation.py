@@ -234,6 +234,8 @@ def test_a_name_may_stand_for_parameters(level: int | None) -> None:
     [
         ("ndcg@10", "nDCG@10"),
         ("ndcg_burges@10", "nDCG(dcg=exp-log2)@10"),
+        ("dcg_burges@10", "DCG(dcg=exp-log2)@10"),
+        ("dcg", "DCG"),
         ("rbp.95", "RBP(p=0.95, gain=grade)"),
         ("rbp@5", "RBP(p=0.5, gain=grade)"),
         ("rbp.05-l2", "RBP(rel=2, p=0.05, gain=grade)"),
@@ -367,7 +369,7 @@ def test_the_level_is_for_binary_metrics() -> None:
         if any(p.name == "rel" and p.follows_level for p in found.parameters)
     }
     assert set(catalogue()) - followers == {
-        "nDCG", "nDCGrel", "Rndcg", "G", "NumQ", "NumRet", "Judged", "Unjudged", "RBPresid",
+        "nDCG", "nDCGrel", "Rndcg", "G", "DCG", "IdealDCG", "NumQ", "NumRet", "Judged", "Unjudged", "RBPresid",
     }  # fmt: skip
 
 
