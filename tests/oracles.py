@@ -9,7 +9,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from math import ceil, floor, log2
+from itertools import accumulate
+from math import ceil, exp, floor, log, log2
+from typing import Any
 
 Docs = Sequence[str]
 Grades = Mapping[str, int]
@@ -76,9 +78,53 @@ def r(docs: Docs, grades: Grades, *, rel: int, cutoff: int) -> float:
     return ratio(len(hits(docs, grades, rel, cutoff)), relevant(grades, rel))
 
 
-def rprec(docs: Docs, grades: Grades, *, rel: int) -> float:
-    total = relevant(grades, rel)
-    return ratio(len(hits(docs, grades, rel, total)), total)
+def rprec(docs: Docs, grades: Grades, *, rel: int, multiple: float) -> float:
+    depth = int(multiple * relevant(grades, rel) + 0.9)
+    return ratio(len(hits(docs, grades, rel, depth)), depth)
+
+
+def rel_p(docs: Docs, grades: Grades, *, rel: int, cutoff: int) -> float:
+    return ratio(len(hits(docs, grades, rel, cutoff)), min(cutoff, relevant(grades, rel)))
+
+
+def set_rel_p(docs: Docs, grades: Grades, *, rel: int) -> float:
+    return ratio(len(hits(docs, grades, rel)), min(len(docs), relevant(grades, rel)))
+
+
+def set_ap(docs: Docs, grades: Grades, *, rel: int) -> float:
+    return set_p(docs, grades, rel=rel) * set_r(docs, grades, rel=rel)
+
+
+def yaap(docs: Docs, grades: Grades, *, rel: int) -> float:
+    gained = sum(precisions(docs, grades, rel))
+    return log((1 + gained) / (1 + relevant(grades, rel) - gained))
+
+
+def inf_ap(docs: Docs, grades: Grades, *, rel: int) -> float:
+    epsilon = 0.00001
+    found = others = pooled_only = 0
+    expected = 0.0
+    for above, doc in enumerate(docs):
+        if doc not in grades:
+            continue
+        if grades[doc] >= rel:
+            share = ratio(found + others + pooled_only, above)
+            guess = (found + epsilon) / (found + others + 2 * epsilon)
+            expected += 1 / (above + 1) + above / (above + 1) * share * guess
+            found += 1
+        elif grades[doc] >= 0:
+            others += 1
+        else:
+            pooled_only += 1
+    return ratio(expected, relevant(grades, rel))
+
+
+def utility(
+    docs: Docs, grades: Grades, *,
+    rel: int, p1: float, p2: float, p3: float, p4: float, collection: int,
+) -> float:  # fmt: skip
+    n, s, r = len(docs), len(hits(docs, grades, rel)), relevant(grades, rel)
+    return p1 * s + p2 * (n - s) + p3 * (r - s) + p4 * (collection - n - r + s)
 
 
 def set_p(docs: Docs, grades: Grades, *, rel: int) -> float:
@@ -112,27 +158,122 @@ def bpref(docs: Docs, grades: Grades, *, rel: int) -> float:
     return ratio(gained, total)
 
 
-def iprec(docs: Docs, grades: Grades, *, rel: int, recall: float, needed: str) -> float:
+def interpolated(
+    docs: Docs, grades: Grades, rel: int, recall: float, exact: Fraction, needed: str
+) -> float:
     total = relevant(grades, rel)
-    # the level is a decimal number: 0.7 of ten is seven
     count = {
-        "ceil": ceil(Fraction(str(recall)) * total),
+        "ceil": ceil(exact * total),
         "trec_eval_9": int(recall * total + 0.9),
         "trec_eval_10": floor(recall * total + 0.5),
     }[needed]
     return max(precisions(docs, grades, rel)[max(count - 1, 0) :], default=0.0)
 
 
+def iprec(docs: Docs, grades: Grades, *, rel: int, recall: float, needed: str) -> float:
+    # the level is a decimal number: 0.7 of ten is seven
+    return interpolated(docs, grades, rel, recall, Fraction(str(recall)), needed)
+
+
+def iap(docs: Docs, grades: Grades, *, rel: int, points: int, needed: str) -> float:
+    last = points - 1
+    return (
+        sum(
+            interpolated(docs, grades, rel, n / last, Fraction(n, last), needed)
+            for n in range(points)
+        )
+        / points
+    )
+
+
 def gain(grade: int, dcg: str) -> int:
     return {"log2": grade, "exp-log2": 2**grade - 1, "binary": 1}[dcg]
 
 
-def ndcg(docs: Docs, grades: Grades, *, rel: int, cutoff: int | None, dcg: str) -> float:
-    best = sorted((grade for grade in grades.values() if grade >= rel), reverse=True)[:cutoff]
-    actual = sum(
+def dcg(docs: Docs, grades: Grades, *, rel: int, cutoff: int | None, dcg: str) -> float:
+    return sum(
         gain(grades[docs[k - 1]], dcg) / log2(k + 1) for k in hits(docs, grades, rel, cutoff)
     )
-    return ratio(actual, sum(gain(grade, dcg) / log2(k + 1) for k, grade in enumerate(best, 1)))
+
+
+def ideal_dcg(docs: Docs, grades: Grades, *, rel: int, cutoff: int | None, dcg: str) -> float:
+    best = best_gains(grades, rel)[:cutoff]
+    return sum(gain(grade, dcg) / log2(k + 1) for k, grade in enumerate(best, 1))
+
+
+def ndcg(docs: Docs, grades: Grades, **rules: Any) -> float:
+    return ratio(dcg(docs, grades, **rules), ideal_dcg(docs, grades, **rules))
+
+
+def best_gains(grades: Grades, rel: int) -> list[int]:
+    return sorted((grade for grade in grades.values() if grade >= rel), reverse=True)
+
+
+def dcg_so_far(gains: Sequence[int]) -> list[float]:
+    """Return the discounted cumulative gain at every rank, and 0 before the first."""
+    return list(accumulate((g / log2(k + 1) for k, g in enumerate(gains, 1)), initial=0.0))
+
+
+def gains_of(docs: Docs, grades: Grades, rel: int) -> list[int]:
+    return [grade if (grade := grades.get(doc, 0)) >= rel else 0 for doc in docs]
+
+
+def ndcg_rel(docs: Docs, grades: Grades, *, rel: int) -> float:
+    best = best_gains(grades, rel)
+    ideal, actual = dcg_so_far(best), dcg_so_far(gains_of(docs, grades, rel))
+    at = [actual[k] / ideal[min(k, len(best))] for k in hits(docs, grades, rel)]
+    missing = len(best) - len(at)
+    return ratio(sum(at) + missing * ratio(actual[-1], ideal[-1]), len(best))
+
+
+def rndcg(docs: Docs, grades: Grades, *, rel: int) -> float:
+    best = best_gains(grades, rel)
+    ideal, actual = dcg_so_far(best), dcg_so_far(gains_of(docs, grades, rel))
+    steps = [k for k in range(1, len(best)) if best[k - 1] > best[k]]
+    if best and len(docs) > len(best) + 1:
+        steps.append(len(best))
+    at = [ratio(actual[min(k, len(docs))], ideal[k]) for k in steps]
+    return (sum(at) + ratio(actual[-1], ideal[-1])) / (len(at) + 1)
+
+
+def g(docs: Docs, grades: Grades, *, rel: int) -> float:
+    best = best_gains(grades, rel)
+    costs = accumulate([*best, *[1] * len(docs)])
+    so_far, total = 0, 0.0
+    for gain, cost in zip(gains_of(docs, grades, rel), costs, strict=False):
+        so_far += gain
+        if gain:
+            total += gain / log2(2 + cost - so_far)
+    return ratio(total, sum(best))
+
+
+def bin_g(docs: Docs, grades: Grades, *, rel: int) -> float:
+    found = hits(docs, grades, rel)
+    return ratio(sum(1 / log2(2 + k - n) for n, k in enumerate(found, 1)), relevant(grades, rel))
+
+
+def rbp(docs: Docs, grades: Grades, *, rel: int, cutoff: int | None, p: float, gain: str) -> float:
+    worth = {
+        "binary": lambda x: 1.0,
+        "grade": float,
+        "normalised": lambda x: x / max(grades.values()),
+    }
+    found = hits(docs, grades, rel, cutoff)
+    return (1 - p) * sum(worth[gain](grades[docs[k - 1]]) * p ** (k - 1) for k in found)
+
+
+def rbp_resid(docs: Docs, grades: Grades, *, p: float, tail: str) -> float:
+    unjudged = [k for k, doc in enumerate(docs) if grades.get(doc, -1) < 0]
+    below = 0.0 if tail == "trec_eval_10" and not unjudged else p ** len(docs)
+    return below + (1 - p) * sum(p**k for k in unjudged)
+
+
+def unjudged(docs: Docs, grades: Grades, *, cutoff: int) -> float:
+    return sum(grades.get(doc, -1) < 0 for doc in docs[:cutoff]) / cutoff
+
+
+def num_nonrel_ret(docs: Docs, grades: Grades, *, rel: int) -> float:
+    return float(sum(0 <= grades.get(doc, -1) < rel for doc in docs))
 
 
 def judged(docs: Docs, grades: Grades, *, cutoff: int) -> float:
@@ -156,7 +297,17 @@ def num_ret(docs: Docs, grades: Grades, *, cutoff: int | None) -> float:
 
 
 TWINS: dict[str, Callable[..., float]] = {
-    "AP": ap, "IPrec": iprec, "Judged": judged, "NumQ": num_q, "NumRel": num_rel,
-    "NumRelRet": num_rel_ret, "NumRet": num_ret, "P": p, "R": r, "RR": rr, "Rprec": rprec,
-    "SetF": set_f, "SetP": set_p, "SetR": set_r, "Success": success, "bpref": bpref, "nDCG": ndcg,
+    "AP": ap, "DCG": dcg, "G": g, "GMAP": ap, "GMbpref": bpref, "IAP": iap, "IPrec": iprec,
+    "IdealDCG": ideal_dcg, "Judged": judged,
+    "NumNonRelRet": num_nonrel_ret, "NumQ": num_q, "NumRel": num_rel, "NumRelRet": num_rel_ret,
+    "NumRet": num_ret, "P": p, "R": r, "RBP": rbp, "RBPresid": rbp_resid, "RR": rr, "RelP": rel_p,
+    "Rndcg": rndcg, "Rprec": rprec, "SetAP": set_ap, "SetF": set_f, "SetP": set_p, "SetR": set_r,
+    "SetRelP": set_rel_p, "Success": success, "Unjudged": unjudged, "Utility": utility, "YAAP": yaap,
+    "binG": bin_g, "bpref": bpref, "infAP": inf_ap, "nDCG": ndcg, "nDCGrel": ndcg_rel,
 }  # fmt: skip
+# How the values of the queries are put together.
+OVER_ALL: dict[str, Callable[[Sequence[float]], float]] = {
+    "mean": lambda values: sum(values) / len(values),
+    "sum": sum,
+    "geometric_mean": lambda values: exp(sum(log(max(v, 1e-5)) for v in values) / len(values)),
+}

@@ -2,8 +2,8 @@
 
 A case has `qrels` and `run` by query: "doc:grade ..." and "doc doc ..." (best first) or "doc=score ...".
 `expected` maps a metric to its value for the only query, or to values by query and for all of them. A
-value is an expression over whole numbers with + - * / and log2, worked out exactly as far as it goes,
-or "null".
+value is an expression over whole numbers with + - * /, log2, ln and sqrt, worked out exactly as far as
+it goes, or "null".
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ from warehouse.warehouse import Warehouse
 
 FOLDER = Path(__file__).parent / "cases" / "metrics"
 OPTIONS = ("protocol", "level", "depth", "judged_only", "complete")
+FUNCTIONS = {"log2": math.log2, "ln": math.log, "sqrt": math.sqrt}
 Number = Fraction | float
 
 
 def value(text: str) -> Number:
-    """Work out an expression; only whole numbers, + - * / and log2 and sqrt are understood.
+    """Work out an expression; only whole numbers, + - * /, log2, ln and sqrt are understood.
 
     >>> value("(1/2 + 2/4 + 3/5) / 3")
     Fraction(8, 15)
@@ -51,9 +52,8 @@ def _value(node: ast.expr) -> Number:
                     return a * b
                 case ast.Div():
                     return a / b
-        case ast.Call(func=ast.Name(id="log2" | "sqrt" as name), args=[argument], keywords=[]):
-            exact = _value(argument)
-            return math.log2(exact) if name == "log2" else math.sqrt(exact)
+        case ast.Call(func=ast.Name(id=name), args=[argument], keywords=[]) if name in FUNCTIONS:
+            return FUNCTIONS[name](_value(argument))
     raise ValueError(f"not understood: {ast.unparse(node)}")
 
 

@@ -113,7 +113,7 @@ STUBS = SCOPE | {
     "ideal": "query_id varchar, relevance integer, ideal_rank bigint",
     "documents": "doc_id varchar",
     "hits": SCOPE["scope_hit"] + ", is_rel boolean, rel_so_far bigint, nonrel_so_far bigint, "
-    "num_ret bigint, num_rel bigint, num_nonrel bigint",
+    "pooled_so_far bigint, num_ret bigint, num_rel bigint, num_nonrel bigint",
 }
 
 
@@ -260,14 +260,14 @@ def test_a_grain_that_is_not_unique_is_seen(scope: duckdb.DuckDBPyConnection) ->
 
 @pytest.mark.parametrize("name", METRIC_FILES)
 def test_no_bare_division(name: str) -> None:
-    """Every division goes through the macro `ratio`, so that undefined is null; no row is sorted."""
-    assert "/" not in templates.body(text("metrics", name))
-    assert "order by" not in re.sub(
-        r"over \w+|\{\{.*?\}\}|\bwindow\n? *\w+ as \([^()]*\)",
-        "",
-        templates.body(text("metrics", name)),
-        flags=re.DOTALL,
-    )
+    """Every division goes through the macro `ratio`, so that undefined is null.
+
+    Nothing is ordered but in a macro's sum and in a window, which has a name.
+    """
+    body = catalogue.catalogue()[name].body
+    assert "/" not in body
+    named = r"over \w+|\bwindow\n? *\w+ as \([^()]*\)|\{\{.*?\}\}|\{%.*?%\}"
+    assert "order by" not in re.sub(named, "", body, flags=re.DOTALL)
 
 
 def sums_without_order(sql: str) -> list[str]:
@@ -283,7 +283,8 @@ def sums_without_order(sql: str) -> list[str]:
                 walk(child)
         elif isinstance(node, dict):
             if node.get("function_name") in ("sum", "avg", "mean", "fsum", "product"):
-                orders = (node.get("order_bys") or {}).get("orders") or node.get("orders")
+                running = node.get("orders")  # of a window
+                orders = running or (node.get("order_bys") or {}).get("orders")
                 loose.extend([] if orders else [node["function_name"]])
             for child in node.values():
                 walk(child)
@@ -295,9 +296,7 @@ def sums_without_order(sql: str) -> list[str]:
 def test_sums_are_ordered() -> None:
     """A sum of floating-point numbers in no stated order moves with the number of threads."""
     assert sums_without_order("select sum(x), sum(x order by y), avg(y) from t") == ["sum", "avg"]
-    windows = (
-        "select sum(x) over w, sum(x) over v from t window w as (order by y), v as (partition by y)"
-    )
+    windows = "select sum(x) over a, sum(x) over b from t window a as (order by y), b as ()"
     assert sums_without_order(windows) == ["sum"]
     work = plan(notation.parse(*METRICS), protocols.get("default"))
     for metric, sql in work.queries.items():
@@ -416,6 +415,43 @@ def test_a_wrong_header_is_refused(old: str, new: str, words: list[str]) -> None
     assert message.startswith("sql/metrics/Mine.sql.j2: ")
     for word in words:
         assert word in message
+
+
+EXTENDING = """/*
+title = "Sum of precision"
+summary = "Precision, added up."
+formula = "a sum"
+extends = "P"
+aggregate = "sum"
+reference = "none"
+*/"""
+
+
+def test_a_metric_that_extends_another_has_its_body_and_its_parameters() -> None:
+    mine, precision = define(EXTENDING), catalogue.catalogue()["P"]
+    assert mine.body == precision.body
+    assert mine.parameters == precision.parameters
+    assert (mine.title, mine.aggregate) == ("Sum of precision", "sum")
+    assert (mine.direction, mine.range) == (precision.direction, precision.range)
+    # a peer's name means one metric
+    assert not mine.trec_names
+    assert not mine.ranx_names
+    assert not mine.aliases
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('extends = "P"', 'extends = "Pp"', ["extends 'Pp'", "no metric"]),
+        ('extends = "P"', 'extends = "GMAP"', ["extends 'GMAP'", "extends another itself"]),
+        ("*/", "*/\nselect 1", ["a body of its own"]),
+    ],
+)
+def test_a_wrong_extension_is_refused(old: str, new: str, words: list[str]) -> None:
+    with pytest.raises(WarehouseError) as caught:
+        define(EXTENDING.replace(old, new, 1))
+    for word in words:
+        assert word in str(caught.value)
 
 
 # --------------------------------------------------------------------------- fingerprints

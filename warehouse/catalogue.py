@@ -28,9 +28,16 @@ _HEADER_KEYS = {
     "undefined": (int, float, str),
     "reference": str,
 }
-_OPTIONAL_KEYS = {"params": dict, "names": dict, "trec_eval": dict, "at": str, "extends": str}
+_OPTIONAL_KEYS = {
+    "params": dict,
+    "names": dict,
+    "ranx": dict,
+    "trec_eval": dict,
+    "at": str,
+    "extends": str,
+}
 # What a metric that extends another has to say for itself.
-_OWN_KEYS = ("names", "trec_eval")
+_OWN_KEYS = ("names", "ranx", "trec_eval")
 _PARAM_KEYS = {
     "type", "default", "min", "max", "above", "choices", "required", "summary", "follows_level", "needs",
 }  # fmt: skip
@@ -95,7 +102,11 @@ class Parameter:
 
 @dataclass(frozen=True)
 class TrecName:
-    """A name that trec_eval has for a metric, with the values it takes when none are given."""
+    """A name that trec_eval has for a metric.
+
+    `param` is what it lists, with the `values` it takes when none are given; `given` holds values of
+    other parameters that the name itself stands for.
+    """
 
     name: str
     param: str | None = None
@@ -103,6 +114,19 @@ class TrecName:
     format: str = "{}"
     integer: bool = False
     per_query: bool = True
+    given: Mapping[str, Value] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True)
+class RanxName:
+    """A name that ranx has for a metric, with the values that it stands for.
+
+    `fraction` is the parameter of which the name carries the decimals, as `rbp.95` does.
+    """
+
+    name: str
+    fraction: str | None = None
+    given: Mapping[str, Value] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True)
@@ -131,6 +155,7 @@ class Definition:
     parameters: tuple[Parameter, ...]
     at: str
     names: tuple[Alias, ...]
+    ranx_names: tuple[RanxName, ...]
     trec_names: tuple[TrecName, ...]
     body: str = field(repr=False)
 
@@ -161,6 +186,10 @@ def _definition(name: str, text: str, where: str) -> Definition:
             raise WarehouseError(f"{where}: extends {parent!r}, which is no metric")
         parent_text = templates.source(f"metrics/{parent}")
         inherited = templates.header(parent_text, _where(parent))
+        if "extends" in inherited:
+            raise WarehouseError(f"{where}: extends {parent!r}, which extends another itself")
+        if body:
+            raise WarehouseError(f"{where}: extends {parent!r} and has a body of its own")
         head = {k: v for k, v in inherited.items() if k not in _OWN_KEYS} | head
         body = templates.body(parent_text)
     allowed = _HEADER_KEYS | _OPTIONAL_KEYS
@@ -203,6 +232,10 @@ def _definition(name: str, text: str, where: str) -> Definition:
             _alias(peer, given, parameters, where)
             for peer, names in head.get("names", {}).items()
             for given in names
+        ),
+        ranx_names=tuple(
+            [RanxName(key) for key in head.get("names", {}).get("ranx", ())]
+            + [RanxName(key, **spec) for key, spec in head.get("ranx", {}).items()]
         ),
         trec_names=tuple(
             TrecName(key, **(spec | {"values": tuple(spec.get("values", ()))}))

@@ -11,12 +11,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
-from warehouse.catalogue import AGGREGATE, Alias, Definition, Parameter, TrecName, Value, catalogue
+from warehouse.catalogue import (
+    AGGREGATE,
+    Alias,
+    Definition,
+    Parameter,
+    RanxName,
+    TrecName,
+    Value,
+    catalogue,
+)
 from warehouse.errors import UsageError, WarehouseError, listing, nearest
 
 _NOTATION = re.compile(r"^(?P<name>[^\s@()]+?)(?:\((?P<params>[^()]*)\))?(?:@(?P<at>[^\s@()]+?))?$")
 # `k@recall(0.5)`: a name that holds an @, with the value of the @ in parentheses
 _FUNCTION = re.compile(r"^(?P<name>[^\s@()]+@[a-z]+)\((?P<at>[^()]*)\)$")
+_RANX_DECIMALS = re.compile(r"^(?P<name>\w+)[.@](?P<decimals>\d+)(?:-l(?P<level>\d+))?$")
 _RANX_LEVEL = re.compile(r"^(?P<rest>.+)-l(?P<level>\d+)$")
 
 
@@ -60,6 +70,7 @@ class Defaults:
 
     level: int | None = None
     params: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
+    lacks: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -68,6 +79,20 @@ class Requested:
 
     metric: Metric
     trec_name: str | None = None
+
+
+@dataclass(frozen=True)
+class Relstring:
+    """trec_eval's relstring: the grades of the first documents of a ranking in one string.
+
+    It is no metric, for it has no value over queries; it is printed in trec_eval's layout only.
+    """
+
+    length: int
+    trec_name: str
+
+
+Line = Requested | Relstring
 
 
 def definition(name: str) -> Definition:
@@ -90,11 +115,11 @@ def _aliases() -> dict[str, tuple[Definition, Alias]]:
 
 
 @cache
-def _ranx() -> dict[str, list[Definition]]:
-    known: dict[str, list[Definition]] = {}
+def _ranx() -> dict[str, list[tuple[Definition, RanxName]]]:
+    known: dict[str, list[tuple[Definition, RanxName]]] = {}
     for found in catalogue().values():
-        for alias in found.aliases.get("ranx", ()):
-            known.setdefault(alias, []).append(found)
+        for ranx in found.ranx_names:
+            known.setdefault(ranx.name, []).append((found, ranx))
     return known
 
 
@@ -142,25 +167,60 @@ def request(
     *texts: str, defaults: Defaults | None = None, missing: list[str] | None = None
 ) -> list[Requested]:
     """Read metric names as `parse` does, and keep the names that trec_eval has for them."""
+    for text in _split(texts):
+        if _relstring(text) is not None:
+            raise UsageError(
+                f"{text}: a string for each query and no metric; 'warehouse score -f trec' prints it"
+            )
+    found = lines(*texts, defaults=defaults, missing=missing)
+    return [one for one in found if isinstance(one, Requested)]
+
+
+def lines(
+    *texts: str, defaults: Defaults | None = None, missing: list[str] | None = None
+) -> list[Line]:
+    """Read names as `request` does, and trec_eval's relstring too, in the order of their lines."""
     problems: list[str] = []
-    found: dict[tuple[Metric, str | None], Requested] = {}
+    found: dict[Line, None] = {}
     for text in _split(texts):
         try:
-            for one in _expand(text, defaults or Defaults(), missing):
-                found.setdefault((one.metric, one.trec_name), one)
+            found |= dict.fromkeys(_expand(text, defaults or Defaults(), missing))
         except UsageError as error:
             problems.append(str(error))
     if problems:
         raise UsageError("\n".join(problems))
-    return list(found.values())
+    return _own_length(list(found))
+
+
+def _own_length(found: list[Line]) -> list[Line]:
+    """Let `relstring.20` take the place of a set's relstring, as a parameter does in trec_eval."""
+    strings = [one for one in found if isinstance(one, Relstring)]
+    kept = [one for one in found if one not in strings[1:]]
+    return [strings[-1] if one in strings else one for one in kept]
 
 
 def parse_one(text: str, *, defaults: Defaults | None = None, settle: bool = True) -> Requested:
     """Read one name that stands for one metric; `settle=False` lets required values be absent."""
-    expanded = _expand(text, defaults or Defaults(), None, settle=settle)
+    expanded = [
+        one
+        for one in _expand(text, defaults or Defaults(), None, settle=settle)
+        if isinstance(one, Requested)
+    ]
     if len(expanded) != 1 and settle:
         raise UsageError(f"{text}: stands for several metrics; name one")
     return expanded[0]
+
+
+def _relstring(text: str) -> Relstring | None:
+    """Read `relstring` or `relstring.20`; None when it is neither."""
+    name, dot, length = text.partition(".")
+    if name != "relstring":
+        return None
+    if not dot:
+        return Relstring(10, name)
+    if not length.isdecimal() or int(length) < 1:
+        raise UsageError(f"{text}: write the length as in relstring.20")
+    return Relstring(int(length), f"{name}_{length}")
 
 
 def _split(texts: Iterable[str]) -> list[str]:
@@ -170,15 +230,23 @@ def _split(texts: Iterable[str]) -> list[str]:
 
 def _expand(
     text: str, defaults: Defaults, missing: list[str] | None, *, settle: bool = True
-) -> list[Requested]:
+) -> Sequence[Line]:
     if text in TREC_SETS:
-        members: list[Requested] = []
+        members: list[Line] = []
         for name in TREC_SETS[text]:
-            if name in _trec():
+            string = _relstring(name)
+            if name in defaults.lacks:
+                continue
+            if string is not None:
+                members.append(string)
+            elif name in _trec():
                 members += _from_trec(*_trec()[name], None, defaults)
             elif missing is not None and name != "runid":
                 missing.append(name)
         return members
+    string = _relstring(text)
+    if string is not None:
+        return [string]
     match = _FUNCTION.match(text)
     if match is not None and match["name"] in _aliases():
         found, alias = _aliases()[match["name"]]
@@ -192,6 +260,9 @@ def _expand(
         found, alias = _aliases()[name]
         given = _arguments(text, found, match["params"], at, alias.fixed)
         return [Requested(_settle(text, found, given, defaults, settle=settle))]
+    with_decimals = _ranx_with_decimals(text, defaults)
+    if with_decimals is not None:
+        return [with_decimals]
     trec = _trec_request(text, defaults)
     if trec is not None:
         return trec
@@ -231,6 +302,15 @@ def _arguments(
         if found.at in given:
             raise UsageError(f"{text}: {found.at} is given twice")
         given[found.at] = at
+    return _read(text, found, given, fixed)
+
+
+def _read(
+    text: str,
+    found: Definition,
+    given: Mapping[str, str],
+    fixed: Mapping[str, Value] | None = None,
+) -> dict[str, Value]:
     values: dict[str, Value] = dict(fixed or {})
     for key, value in given.items():
         if key in values:
@@ -306,7 +386,7 @@ def _from_trec(
     found: Definition, trec: TrecName, listed: str | None, defaults: Defaults
 ) -> list[Requested]:
     def one(given: Mapping[str, Value], label: str) -> Requested:
-        metric = _settle(trec.name, found, given, defaults)
+        metric = _settle(trec.name, found, {**trec.given, **given}, defaults)
         return Requested(metric, label)
 
     if trec.param is None:
@@ -340,7 +420,8 @@ def trec_name(metric: Metric, defaults: Defaults) -> tuple[str, TrecName | None]
         given = {} if trec.param is None or value is None else {trec.param: value}
         if trec.param is not None and value is None and trec.values:
             continue
-        if _settle(trec.name, metric.definition, given, defaults) == metric:
+        settled = _settle(trec.name, metric.definition, {**trec.given, **given}, defaults)
+        if settled == metric:
             return trec.name + (f"_{trec.format.format(value)}" if given else ""), trec
     return str(metric), None
 
@@ -351,10 +432,27 @@ def _ranx_request(text: str, defaults: Defaults, *, settle: bool) -> Requested |
     rest = level["rest"] if level else text
     name, at_sign, at = rest.partition("@")
     candidates = _ranx().get(name, [])
-    for found in candidates:
-        if bool(at_sign) == _wants_cutoff(found) or len(candidates) == 1:
+    for found, ranx in candidates:
+        if ranx.fraction is None and (
+            bool(at_sign) == _wants_cutoff(found) or len(candidates) == 1
+        ):
             given = _arguments(text, found, f"rel={level['level']}" if level else None, at or None)
+            given = {**ranx.given, **given}
             return Requested(_settle(text, found, given, defaults, settle=settle))
+    return None
+
+
+def _ranx_with_decimals(text: str, defaults: Defaults) -> Requested | None:
+    """Read `rbp.95`, `rbp@95` and `rbp.95-l2`; None when it is not of that kind."""
+    match = _RANX_DECIMALS.match(text)
+    if match is None:
+        return None
+    for found, ranx in _ranx().get(match["name"], ()):
+        if ranx.fraction is not None:
+            level = {"rel": match["level"]} if match["level"] else {}
+            given = {ranx.fraction: f"0.{match['decimals']}", **level}
+            read = _read(text, found, given)
+            return Requested(_settle(text, found, {**ranx.given, **read}, defaults))
     return None
 
 

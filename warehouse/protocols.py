@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
 from pathlib import Path
@@ -37,6 +37,7 @@ class Protocol:
     list_silent: bool
     depth: int | None = None
     judged_only: bool = False
+    lacks: Sequence[str] = ()
     params: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
     undefined: Mapping[str, float | str] = field(default_factory=dict)
 
@@ -47,7 +48,7 @@ class Protocol:
 
     def defaults(self, level: int | None = None) -> Defaults:
         """Return what this protocol puts in place of the metrics' own defaults."""
-        return Defaults(level=level, params=self.params)
+        return Defaults(level=level, params=self.params, lacks=frozenset(self.lacks))
 
     def undefined_of(self, metric: Metric) -> float | None:
         """Return what a query without a value counts as; None leaves it out of the mean."""

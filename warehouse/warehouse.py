@@ -6,7 +6,7 @@ import datetime as dt
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -36,13 +36,17 @@ class Scores:
     """The values of a run that was scored from files.
 
     `relation` has the columns `query_id, metric, value`: the queries in byte order, each with its
-    metrics as asked for, then the values over all queries under the query_id 'all'.
+    metrics as asked for, then the values over all queries under the query_id 'all'. `lines` are the
+    lines of trec_eval's layout: what was requested, and its relstrings, whose texts are in `strings`
+    by label and query.
     """
 
     relation: duckdb.DuckDBPyRelation
     requested: tuple[notation.Requested, ...]
     read: Scored
     missing: tuple[str, ...] = ()
+    lines: tuple[notation.Line, ...] = ()
+    strings: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     def means(self) -> dict[str, float | None]:
         """Return the value over all queries of each metric, by its canonical name."""
@@ -293,9 +297,8 @@ class Warehouse:
             depth=rules.depth if depth is None else depth,
         )
         missing: list[str] = []
-        requested = notation.request(
-            *_texts(metrics), defaults=rules.defaults(level), missing=missing
-        )
+        lines = notation.lines(*_texts(metrics), defaults=rules.defaults(level), missing=missing)
+        requested = [line for line in lines if isinstance(line, notation.Requested)]
         work = plan((r.metric for r in requested), rules)
         con = database.memory(database.Resources(memory_limit, threads))
         read = files.score(
@@ -309,7 +312,14 @@ class Warehouse:
             per_query=per_query,
             list_silent=rules.list_silent,
         )
-        return Scores(board.keep(con, sql), tuple(requested), read, tuple(missing))
+        strings = {
+            (line.trec_name, query_id): text
+            for line in lines
+            if isinstance(line, notation.Relstring) and per_query
+            for query_id, text in files.relstrings(con, rules, line.length)
+        }
+        kept = board.keep(con, sql)
+        return Scores(kept, tuple(requested), read, tuple(missing), tuple(lines), strings)
 
     # ------------------------------------------------------------------ inside
 

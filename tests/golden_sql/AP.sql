@@ -55,6 +55,7 @@ select
     is_rel,
     count(*) filter (where is_rel) over so_far as rel_so_far,
     count(*) filter (where is_nonrel) over so_far as nonrel_so_far,
+    count(rank) over so_far as pooled_so_far,
     num_ret,
     num_rel,
     num_nonrel

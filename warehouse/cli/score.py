@@ -73,6 +73,8 @@ def score(
     if qrels == run == "-":
         raise UsageError("only one of the two can be read from stdin")
     wanted = metrics or ["official"]
+    if format != "trec":
+        notation.request(*wanted)  # refuses relstring, which only that layout has room for
     scores = Warehouse.score(
         qrels,
         run,
@@ -112,8 +114,9 @@ def score(
         runid = read.run.tag if any(word in notation.TREC_SETS for word in wanted) else None
         defaults = protocols.get(protocol).defaults(level)
         text = trec.text(
-            scores.relation.fetchall(), scores.requested, defaults, runid=runid, places=places
-        )
+            scores.relation.fetchall(), scores.lines, defaults,
+            runid=runid, places=places, strings=scores.strings,
+        )  # fmt: skip
         output.emit(text, out)
         return
     shown = scores.relation if per_query else scores.relation.project("metric, value")

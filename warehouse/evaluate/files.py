@@ -10,7 +10,8 @@ import duckdb
 from warehouse import readers
 from warehouse.errors import InputError
 from warehouse.evaluate import engine
-from warehouse.evaluate.plan import Plan, matched_sql
+from warehouse.evaluate.plan import Plan, matched_sql, relations_sql
+from warehouse.protocols import Protocol
 from warehouse.templates import render
 
 
@@ -60,3 +61,17 @@ def score(
         )
     engine.compute(con, work)
     return Scored(read_run, read_qrels, judged, answered, extra)
+
+
+def relstrings(
+    con: duckdb.DuckDBPyConnection, protocol: Protocol, length: int
+) -> list[tuple[str, str]]:
+    """Return the grades of each query's first documents as a string, of a run that was scored."""
+    relations = relations_sql(protocol, "rankings", "retrieved")
+    sql = render(
+        "analyses/relstring",
+        relations=relations,
+        length=length,
+        list_silent=protocol.list_silent,
+    )
+    return con.execute(sql).fetchall()

@@ -103,6 +103,14 @@ def _render(body: str, values: Mapping[str, Any]) -> str:
     return _compiled(body).render(**values).strip()
 
 
+def relations_sql(protocol: Protocol, *names: str) -> dict[str, str]:
+    """Return the queries of relations that take no parameter, and of what they read, in order."""
+    work = Plan(protocol)
+    for name in names:
+        work._table(name, {})
+    return work.tables
+
+
 def matched_sql(protocol: Protocol) -> str:
     """Return the query that makes the hits in a protocol's order."""
     _, ranked, _ = _relation("ranked")

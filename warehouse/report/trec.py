@@ -2,39 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from warehouse.catalogue import TrecName
-from warehouse.metrics import Defaults, Requested, trec_name
+from warehouse.metrics import Defaults, Line, Relstring, trec_name
 
 
 def text(
     rows: Iterable[tuple[str, str, float | None]],
-    requested: Sequence[Requested],
+    requested: Sequence[Line],
     defaults: Defaults,
     *,
     runid: str | None = None,
     places: int = 4,
+    strings: Mapping[tuple[str, str], str] | None = None,
 ) -> str:
-    """Write `(query_id, metric, value)` rows as trec_eval prints them.
+    """Write `(query_id, metric, value)` rows as trec_eval prints them, in the order asked for.
 
-    A metric that trec_eval does not have keeps its name in the notation.
+    A metric that trec_eval does not have keeps its name in the notation. `strings` holds the text of
+    each relstring by its label and the query.
     """
-    labels: dict[str, list[tuple[str, TrecName | None]]] = {}
-    for one in requested:
-        label, name = trec_name(one.metric, defaults)
-        labels.setdefault(str(one.metric), []).append((one.trec_name or label, name))
-    lines: list[str] = []
-    in_total = False
+    values: dict[str, dict[str, float | None]] = {}
     for query_id, metric, value in rows:
-        if query_id == "all" and not in_total:
-            in_total = True
-            if runid is not None:
-                lines.append(_line("runid", "all", runid))
-        for label, name in labels[metric]:
+        values.setdefault(query_id, {})[metric] = value
+    for _, query_id in strings or {}:
+        values.setdefault(query_id, {})
+    total = values.pop("all", None)
+    listed = [*((query_id, values[query_id]) for query_id in values)]
+    if total is not None:
+        listed.append(("all", total))
+    lines: list[str] = []
+    for query_id, found in listed:
+        in_total = found is total
+        if in_total and runid is not None:
+            lines.append(_line("runid", "all", runid))
+        for one in requested:
+            if isinstance(one, Relstring):
+                string = (strings or {}).get((one.trec_name, query_id))
+                if string is not None:
+                    lines.append(_line(one.trec_name, query_id, f"'{string}'"))
+                continue
+            label, name = trec_name(one.metric, defaults)
             if name is not None and not name.per_query and not in_total:
                 continue
-            lines.append(_line(label, query_id, _number(value, name, places)))
+            value = found[str(one.metric)]
+            lines.append(_line(one.trec_name or label, query_id, _number(value, name, places)))
     return "".join(lines)
 
 
