@@ -369,7 +369,8 @@ def test_the_level_is_for_binary_metrics() -> None:
         if any(p.name == "rel" and p.follows_level for p in found.parameters)
     }
     assert set(catalogue()) - followers == {
-        "nDCG", "nDCGrel", "Rndcg", "G", "DCG", "IdealDCG", "NumQ", "NumRet", "Judged", "Unjudged", "RBPresid",
+        "nDCG", "nDCGrel", "Rndcg", "G", "DCG", "IdealDCG",
+        "NumQ", "NumRet", "Judged", "Unjudged", "RBPresid",
     }  # fmt: skip
 
 
