@@ -230,10 +230,12 @@ def rndcg(docs: Docs, grades: Grades, *, rel: int) -> float:
     best = best_gains(grades, rel)
     ideal, actual = dcg_so_far(best), dcg_so_far(gains_of(docs, grades, rel))
     steps = [k for k in range(1, len(best)) if best[k - 1] > best[k]]
-    if best and len(docs) > len(best) + 1:
+    if best and len(docs) > len(best):
         steps.append(len(best))
-    at = [ratio(actual[min(k, len(docs))], ideal[k]) for k in steps]
-    return (sum(at) + ratio(actual[-1], ideal[-1])) / (len(at) + 1)
+    at = [actual[min(k, len(docs))] / ideal[k] for k in steps]
+    if not best or len(docs) != len(best) + 1:
+        at.append(ratio(actual[-1], ideal[-1]))
+    return sum(at) / len(at)
 
 
 def g(docs: Docs, grades: Grades, *, rel: int) -> float:
