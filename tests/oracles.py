@@ -13,6 +13,8 @@ from itertools import accumulate
 from math import ceil, exp, floor, log, log2
 from typing import Any
 
+from warehouse.metrics import Metric
+
 Docs = Sequence[str]
 Grades = Mapping[str, int]
 
@@ -35,6 +37,12 @@ def ranking(
 
     docs = sorted(scores, key=key, reverse=True)[:depth]
     return [doc for doc in docs if grades.get(doc, -1) >= 0] if judged_only else docs
+
+
+def own(metric: Metric) -> dict[str, Any]:
+    """Return a metric's parameters but for those that its relations give it."""
+    inherited = {p.name for p in metric.definition.parameters if p.inherited}
+    return {key: value for key, value in metric.params.items() if key not in inherited}
 
 
 def ratio(a: float, b: float) -> float:

@@ -298,7 +298,8 @@ def test_new_qrels_are_evaluated_again_and_boards_do_not_mix(tiny: Warehouse) ->
 # --------------------------------------------------------------------------- the same bits
 
 PROTOCOLS = ("default", "trec_eval_9", "trec_eval_10")
-METRICS = ("all_trec", "Judged@10")
+# The last ones read the whole lists, which are kept for few runs at a time.
+METRICS = ("all_trec", "Judged@10", "AUC(ties=half)", "AUC(aggregate=pooled,ties=half)")
 Values = dict[tuple[str, str], str | None]
 
 
@@ -341,7 +342,10 @@ def assert_stored_is_scored(wh: Warehouse, dataset: str, qrels: Path, runs: list
 
 
 @pytest.mark.core
-def test_stored_values_are_the_scored_ones_to_the_bit(wh: Warehouse, demo_data: Path) -> None:
+def test_stored_values_are_the_scored_ones_to_the_bit(
+    wh: Warehouse, demo_data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("warehouse.evaluate.stored.BATCH_LISTED", 10_000)
     qrels = demo_data / "qrels.txt.gz"
     runs = [demo_data / f"{name}.run.gz" for name in ("bm25", "rr_gpt35_bm25", "splade_pp_ed")]
     wh.ingest_qrels(str(qrels), "dl19")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable
+from dataclasses import replace
 
 import oracles
 import oracles_sources
@@ -127,12 +128,29 @@ def test_twins(
                 run.get(query, {}), qrels[query],
                 single=rules.score_precision == "single", depth=depth, judged_only=judged_only,
             )  # fmt: skip
-            twin = oracles.TWINS[metric.name](docs, qrels[query], **metric.params)
+            twin = oracles.TWINS[metric.name](docs, qrels[query], **oracles.own(metric))
             twins.append(twin)
             if query in listed:
                 assert math.isclose(ours[str(metric), query], twin, rel_tol=1e-12), (metric, query)
         over_all = oracles.OVER_ALL[metric.definition.aggregate](twins)
         assert math.isclose(ours[str(metric), "all"], over_all, rel_tol=1e-12), (metric, "all")
+
+
+@FEW
+@given(data=COLLECTIONS)
+def test_judged_documents_only_by_metric_or_by_protocol(data: tuple[Qrels, Run]) -> None:
+    """What every metric takes from the relation that it reads is the protocol's rule for it alone."""
+    qrels, run = data
+    asked = [notation.parse(text)[0] for text in METRICS]
+    asked = [one for one in asked if "judged_only" in one.params]
+    assert asked
+    one_by_one = [
+        replace(m, values=tuple({**m.params, "judged_only": True}.items())) for m in asked
+    ]
+    by_metric = values(qrels, run, [str(m) for m in one_by_one])
+    by_protocol = values(qrels, run, [str(m) for m in asked], judged_only=True)
+    names = {str(one): str(m) for one, m in zip(one_by_one, asked, strict=True)}
+    assert {(names[m], q): value for (m, q), value in by_metric.items()} == by_protocol
 
 
 @FEW

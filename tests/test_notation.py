@@ -313,7 +313,7 @@ def test_names_of_ir_measures(text: str, metric: str) -> None:
         ("bpref@10", ["bpref takes no @cutoff"]),
         ("NumQ@3", ["NumQ takes no @cutoff"]),
         ("AP(real=2)", ["no parameter 'real'", "did you mean rel?"]),
-        ("NumQ(rel=2)", ["no parameter 'rel'", "none"]),
+        ("NumQ(rel=2)", ["no parameter 'rel'", "judged_only"]),
         ("AP(2)", ["name=value"]),
         ("AP(rel=)", ["rel is a number"]),
         ("AP(rel=0)", ["at least 1"]),

@@ -8,11 +8,11 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
-from warehouse import templates
+from warehouse import relations, templates
 from warehouse.errors import WarehouseError, nearest
 
 Value = int | float | str | bool | None
@@ -52,7 +52,8 @@ AGGREGATE = "aggregate"
 class Parameter:
     """A parameter of a metric, as its header declares it.
 
-    `above` names another parameter, whose value must be smaller.
+    `above` names another parameter, whose value must be smaller. `inherited` is one that every metric
+    has which reads the same relation.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Parameter:
     choices: tuple[str, ...] = ()
     follows_level: bool = True
     needs: Mapping[str, str] = field(default_factory=dict)
+    inherited: bool = False
 
     def read(self, text: str) -> Value:
         """Read a value from the notation, or raise ValueError in words."""
@@ -205,7 +207,13 @@ def _definition(name: str, text: str, where: str) -> Definition:
         raise WarehouseError(f"{where}: direction is one of {', '.join(DIRECTIONS)}")
     if head["aggregate"] not in AGGREGATES:
         raise WarehouseError(f"{where}: aggregate is one of {', '.join(AGGREGATES)}")
-    parameters = tuple(_parameter(key, spec, where) for key, spec in head.get("params", {}).items())
+    specs = dict(head.get("params", {}))
+    parameters = tuple(_parameter(key, spec, where) for key, spec in specs.items())
+    for read in head["reads"]:
+        for key, spec in relations.inherited_params(read).items():
+            if key not in specs:
+                specs[key] = spec
+                parameters += (replace(_parameter(key, spec, where), inherited=True),)
     for p in parameters:
         if p.name == AGGREGATE and not (
             p.default == head["aggregate"] and set(p.choices) <= set(AGGREGATES)

@@ -15,7 +15,7 @@ from warehouse.metrics import Defaults, Metric
 
 DEFAULT = "default"
 _CHOICES: dict[str, tuple[object, ...]] = {
-    "ties": ("doc_desc", "doc_asc"),
+    "ties": ("doc_desc", "doc_asc", "input"),
     "score_precision": ("double", "single"),
     "queries": ("judged", "both"),
 }
@@ -59,6 +59,8 @@ class Protocol:
     def variables(self) -> dict[str, Any]:
         """Return the values that the relations' templates ask a protocol for."""
         return {
+            "ties": self.ties,
+            "score_precision": self.score_precision,
             "queries": self.queries,
             "depth": self.depth,
             "judged_only": self.judged_only,

@@ -6,6 +6,8 @@ The engine works on relations that its caller has put in scope on a connection:
     scope_judgment    (query_id, doc_id, relevance)         the qrels, all of one version
     scope_ranking     (run_id, query_id, num_ret)           the length of each ranked list
     scope_hit         (run_id, query_id, doc_id, relevance, rank)   judged documents retrieved
+    scope_prediction  (run_id, query_id, doc_id, score, position, lower_is_better)   the ranked lists,
+                      for the metrics that need them whole
     pending           (evaluation_id, run_id, metric_number, aggregate)   what is to be computed
 
 and writes to `query_score` and `score`. A metric that is pooled gives, beside the rows of its queries,

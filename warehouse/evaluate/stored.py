@@ -18,6 +18,8 @@ from warehouse.templates import render
 
 # Predictions that are ranked in one statement; more runs go in batches, so that memory is bounded.
 BATCH_PREDICTIONS = 20_000_000
+# Predictions whose ranked lists are kept at one time, for the metrics that read them whole.
+BATCH_LISTED = 5_000_000
 
 
 @dataclass(frozen=True)
@@ -89,14 +91,20 @@ def evaluate(
         if qrels_id is None:
             outcome.without_qrels.append(dataset)
             continue
-        _find_pending(con, work, group, qrels_id)
-        _count(con, outcome, group, len(work.queries))
-        if not dry_run and _any_pending(con):
+        parts = _batches(group, BATCH_LISTED) if "predictions" in work.needs else [group]
+        for part in parts:
+            _find_pending(con, work, part, qrels_id)
+            _count(con, outcome, part, len(work.queries))
+            if dry_run or not _any_pending(con):
+                continue
             con.execute(
                 "create or replace temp table scope_run as select distinct run_id from pending"
             )
             _scope(con, work.protocol, qrels_id)
-            outcome.new_hit_sets += _make_hits(con, work.protocol, qrels_id)
+            outcome.new_hit_sets += _make_hits(con, work.protocol, qrels_id, part)
+            if "predictions" in work.needs:
+                pending = con.execute("select run_id from scope_run order by run_id").fetchall()
+                _scope_predictions(con, [int(row[0]) for row in pending])
             con.execute(
                 render("statements/evaluations"),
                 {
@@ -175,34 +183,44 @@ def _scope(con: duckdb.DuckDBPyConnection, protocol: Protocol, qrels_id: int) ->
     con.execute(render("statements/scope_hit", qrels_id=qrels_id, ordering=protocol.ordering))
 
 
-def _make_hits(con: duckdb.DuckDBPyConnection, protocol: Protocol, qrels_id: int) -> int:
+def _make_hits(
+    con: duckdb.DuckDBPyConnection, protocol: Protocol, qrels_id: int, runs: Sequence[Candidate]
+) -> int:
     """Make the hits that are missing for the runs in scope; return for how many runs."""
     key = {"qrels_id": qrels_id, "ordering": protocol.ordering}
-    missing = con.execute(
-        "select run_id, num_predictions from run semi join scope_run using (run_id) "
-        "anti join (select run_id from hit_set where qrels_id = $qrels_id and ordering = $ordering) "
-        "using (run_id) order by run_id",
+    rows = con.execute(
+        "select run_id from scope_run anti join "
+        "(select run_id from hit_set where qrels_id = $qrels_id and ordering = $ordering) "
+        "using (run_id)",
         key,
     ).fetchall()
-    for batch in _batches(missing):
-        con.execute(
-            "create or replace temp table batch as select unnest($ids::integer[]) as run_id",
-            {"ids": batch},
-        )
-        con.execute(render("statements/scope_prediction", first=min(batch), last=max(batch)))
+    ids = {row[0] for row in rows}
+    missing = [run for run in runs if run.run_id in ids]
+    for batch in _batches(missing, BATCH_PREDICTIONS):
+        _scope_predictions(con, [run.run_id for run in batch])
         con.execute(render("statements/hits", matched=matched_sql(protocol)), key)
         con.execute(render("statements/hit_sets"), key)
     return len(missing)
 
 
-def _batches(runs: Sequence[tuple[int, int]]) -> Iterator[list[int]]:
-    batch: list[int] = []
-    size = 0
-    for run_id, num_predictions in runs:
-        if batch and size + num_predictions > BATCH_PREDICTIONS:
+def _scope_predictions(con: duckdb.DuckDBPyConnection, run_ids: Sequence[int]) -> None:
+    """Put the stored predictions of some runs in scope."""
+    con.execute(
+        "create or replace temp table batch as select unnest($ids::integer[]) as run_id",
+        {"ids": list(run_ids)},
+    )
+    con.execute(render("statements/scope_prediction", first=min(run_ids), last=max(run_ids)))
+
+
+def _batches(runs: Sequence[Candidate], size: int) -> Iterator[list[Candidate]]:
+    """Cut a list of runs into pieces of at most so many predictions; one run is never cut."""
+    batch: list[Candidate] = []
+    filled = 0
+    for run in runs:
+        if batch and filled + run.num_predictions > size:
             yield batch
-            batch, size = [], 0
-        batch.append(run_id)
-        size += num_predictions
+            batch, filled = [], 0
+        batch.append(run)
+        filled += run.num_predictions
     if batch:
         yield batch
