@@ -104,19 +104,58 @@ class Warehouse:
         label: str | None = None,
         format: str | None = None,
         columns: Mapping[str, str] | None = None,
+        iterations: bool = False,
         replace: bool = False,
     ) -> Loaded:
         """Load judgments: a path, '-' for stdin, a dict, a data frame, an Arrow table or a relation.
 
         Columns: `query_id, doc_id, relevance[, iteration]`; `columns` maps these to other names.
-        Raises InputError for bad content and ConflictError where other qrels are loaded already;
-        `replace` makes them a new version.
+        With `iterations` a document may be judged once per iteration (a subtopic, a judgment group);
+        the format "prefs" is a file of preferences. Raises InputError for bad content and
+        ConflictError where other qrels are loaded already; `replace` makes them a new version.
+
+        >>> import tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> path = folder + "/subtopics.txt"
+        >>> _ = open(path, "w").write("q 1 a 1\\nq 2 a 0\\n")
+        >>> Warehouse(folder + "/it.duckdb").ingest_qrels(path, "tiny", iterations=True).num_rows
+        2
         """
         from warehouse.ingest import load_qrels
 
         self.init()
         with self._write() as connection:
             return load_qrels(
+                connection, source, dataset,
+                label=label, format=format, columns=columns,
+                iterations=iterations, replace=replace,
+            )  # fmt: skip
+
+    def ingest_training(
+        self,
+        source: object,
+        dataset: str,
+        *,
+        label: str | None = None,
+        format: str | None = None,
+        columns: Mapping[str, str] | None = None,
+        replace: bool = False,
+    ) -> Loaded:
+        """Load a training set: what a system was trained on, or what users had seen before.
+
+        Sources and errors are those of `ingest_qrels`; the columns are `query_id, doc_id[, relevance]`,
+        and relevance is 1 in a table without it.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> wh.ingest_training({"ann": {"alien": 1}}, "films").status
+        'loaded'
+        """
+        from warehouse.ingest import load_training
+
+        self.init()
+        with self._write() as connection:
+            return load_training(
                 connection, source, dataset,
                 label=label, format=format, columns=columns, replace=replace,
             )  # fmt: skip
