@@ -202,7 +202,7 @@ class Warehouse:
         on_metric: Callable[[str], None] | None = None,
     ) -> Outcome:
         """Compute the metrics that are missing or stale; all of them become visible together."""
-        from warehouse.evaluate import stored
+        from warehouse.evaluate import grounds, stored
 
         rules = protocols.get(protocol)
         missing: list[str] = []
@@ -213,6 +213,8 @@ class Warehouse:
         names = _texts(runs)
         with self._read() as con:
             found = stored.evaluate(con, work, stored.candidates(con, dataset, names), dry_run=True)
+        if dataset in found.unfit:
+            raise UsageError(grounds.unfit(dataset, found.unfit[dataset]))
         if not dry_run and found.computed:
             with self._write() as connection:
                 con = database.raw(connection)
@@ -316,12 +318,15 @@ class Warehouse:
         qrels_format: str | None = None,
         run_format: str | None = None,
         columns: Mapping[str, str] | None = None,
+        iterations: bool = False,
+        training: object = None,
         memory_limit: str | None = None,
         threads: int | None = None,
     ) -> Scores:
         """Score a run against qrels without storing anything; the same templates as `evaluate`.
 
-        `level`, `complete`, `judged_only` and `depth` are trec_eval's -l, -c, -J and -M.
+        `level`, `complete`, `judged_only` and `depth` are trec_eval's -l, -c, -J and -M; its -R is
+        `iterations` (qrels_jg, qrels_prefs) and `qrels_format="prefs"`. `training` is a training set.
 
         >>> Warehouse.score({"q": {"a": 1}}, {"q": {"b": 2.0, "a": 1.0}}, "RR P@1").means()
         {'RR': 0.5, 'P@1': 0.0}
@@ -343,7 +348,7 @@ class Warehouse:
         read = files.score(
             con, qrels, run, work,
             qrels_format=qrels_format, run_format=run_format, columns=columns,
-            lower_is_better=lower_is_better,
+            lower_is_better=lower_is_better, iterations=iterations, training=training,
         )  # fmt: skip
         sql = render(
             "analyses/scored",
