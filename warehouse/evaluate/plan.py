@@ -64,7 +64,11 @@ class Plan:
     @property
     def needs(self) -> frozenset[str]:
         """Return what the metrics need in scope beside judgments and hits: see relations.NEEDS."""
-        return frozenset().union(*(self.read[str(metric)].needs for metric in self.queries))
+        return frozenset().union(*(self.needs_of(metric) for metric in self.queries))
+
+    def needs_of(self, metric: Metric) -> frozenset[str]:
+        """Return what one metric of the plan needs in scope beside judgments and hits."""
+        return self.read[str(metric)].needs
 
     def add(self, metric: Metric) -> str:
         """Add a metric and the relations that it reads; return its SQL."""
