@@ -5,8 +5,8 @@ digits) must agree to 1e-9, the official outputs (four digits) to the digit that
 and over all queries, and in both directions: no golden row without ours and no query of ours without
 a golden row. What differs by design stands in a test of its own with the reason.
 
-Left out of trec_eval's own suite because it is not built yet: -Z (z-scores), -R prefs, -R qrels_prefs,
--R qrels_jg, and parameters with several numbers (ndcg.1=3,2=9).
+Left out of trec_eval's own suite because it is not built yet: -Z (z-scores) and parameters with several
+numbers (ndcg.1=3,2=9). -R prefs, qrels_prefs and qrels_jg are in test_preferences.
 """
 
 from __future__ import annotations
@@ -703,7 +703,7 @@ def test_upstream(
     qrels: str,
     run: str,
 ) -> None:
-    """trec_eval's `make quicktest`, without -Z, prefs, qrels_prefs and qrels_jg (not built yet)."""
+    """trec_eval's `make quicktest`, without -Z (not built yet); -R is in test_preferences."""
     golden = parsed(version, expected)
     ours = ask(suite_file(qrels), suite_file(run), PROTOCOLS[version], names.split(), **options)
     labels = {label for label, _ in ours.values}

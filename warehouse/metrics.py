@@ -142,6 +142,12 @@ TREC_SETS: dict[str, tuple[str, ...]] = {
         "infAP gm_bpref Rprec_mult utility 11pt_avg binG G ndcg ndcg_rel Rndcg ndcg_cut "
         "map_cut relative_P success set_P set_relative_P set_recall set_map set_F "
         "num_nonrel_judged_ret rbp rbp_resid unj",
+        "prefs": "runid num_q prefs_num_prefs_poss prefs_num_prefs_ful prefs_num_prefs_ful_ret "
+        "prefs_simp prefs_pair prefs_avgjg",
+        "all_prefs": "runid num_q prefs_num_prefs_poss prefs_num_prefs_ful prefs_num_prefs_ful_ret "
+        "prefs_simp prefs_pair prefs_avgjg prefs_avgjg_Rnonrel prefs_simp_ret prefs_pair_ret "
+        "prefs_avgjg_ret prefs_avgjg_Rnonrel_ret prefs_simp_imp prefs_pair_imp prefs_avgjg_imp",
+        "qrels_jg": "runid num_q map_avgjg P_avgjg Rprec_mult_avgjg",
     }.items()
 }
 
