@@ -13,6 +13,7 @@ import jinja2
 from warehouse import templates
 from warehouse.metrics import Metric
 from warehouse.protocols import Protocol
+from warehouse.quoting import ident
 
 
 @cache
@@ -47,7 +48,7 @@ class Plan:
         if metric not in self.queries:
             found = metric.definition
             names = {read: self._table(read, metric.params) for read in found.reads}
-            self.queries[metric] = _render(found.body, metric.params | names)
+            self.queries[metric] = _render(found.body, metric.params | _written(names))
             self.reads[str(metric)] = tuple(names.values())
         return self.queries[metric]
 
@@ -55,10 +56,12 @@ class Plan:
         head, body, _ = _relation(relation)
         rules = self.protocol.variables()
         own = sorted(v for v in relation_variables(relation) if v in params and v not in rules)
-        table = "_".join([relation, *(f"{name}_{params[name]}" for name in own)])
+        table = "_".join(
+            [relation, *(f"{name}_{params[name]}" for name in own if params[name] is not None)]
+        )
         if table not in self.tables:
             names = {read: self._table(read, params) for read in head["reads"]}
-            self.tables[table] = _render(body, {**params, **rules, **names})
+            self.tables[table] = _render(body, {**params, **rules, **_written(names)})
             self.reads[table] = tuple(names.values())
         return table
 
@@ -90,8 +93,17 @@ class Plan:
 
         query = self.add(metric)
         follow(self.reads[str(metric)])
-        made = [f"create temp table {name} as\n{self.tables[name]};" for name in needed]
+        made = [f"create temp table {_name(name)} as\n{self.tables[name]};" for name in needed]
         return "\n\n".join([*made, f"-- {metric}\n{query};"])
+
+
+def _name(table: str) -> str:
+    """Return a table's name as SQL has it: one that holds a parameter's list needs quotes."""
+    return table if table.isidentifier() else ident(table)
+
+
+def _written(tables: Mapping[str, str]) -> dict[str, str]:
+    return {relation: _name(table) for relation, table in tables.items()}
 
 
 @cache
