@@ -681,6 +681,16 @@ def test_a_board_with_a_gap_says_so(run: Callable[..., Result], small: Warehouse
     assert "1 value missing, 0 stale: warehouse evaluate -d tiny -m METRIC" in found.err
 
 
+def test_a_board_has_no_gap_where_a_protocol_means_something_else(
+    run: Callable[..., Result], small: Warehouse
+) -> None:
+    """A column's name is canonical: IPrec@0.1 is not read again as trec_eval 9 would mean it."""
+    small.evaluate(metrics="IPrec(needed=ceil)@0.1", protocol="trec_eval_9")
+    found = run("leaderboard", "-d", "tiny", "--protocol", "trec_eval_9", "-f", "csv")
+    assert found.out.splitlines()[0] == "place,run,system,IPrec@0.1,answered,judged"
+    assert "missing" not in found.err
+
+
 def test_arrows_in_latex_are_latex(run: Callable[..., Result], small: Warehouse) -> None:
     assert "RR ↑" in run("leaderboard", "-d", "tiny").out
     as_latex = run("leaderboard", "-d", "tiny", "-f", "latex").out
