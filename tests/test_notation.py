@@ -152,6 +152,12 @@ def test_gains_stand_in_place_of_what_else_says_so() -> None:
     ]  # fmt: skip
 
 
+def test_a_protocol_may_give_gains_and_lists() -> None:
+    """As its TOML has them: a table with the grades as keys, a list."""
+    given = Defaults(params={"nDCG": {"gains": {"2": 9, "1": 3}}, "IAP": {"levels": [0.5, 0.25]}})
+    assert read("nDCG IAP", defaults=given) == ["nDCG(gains={1:3,2:9})", "IAP(levels=[0.25,0.5])"]
+
+
 @pytest.mark.parametrize(
     ("text", "parts"),
     [

@@ -6,13 +6,13 @@ A metric is one file, `sql/metrics/<name>.sql.j2`; its name is its file name and
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
 from warehouse import templates
 from warehouse.errors import WarehouseError, nearest
-from warehouse.parameters import TYPES, Levels, Parameter, Value
+from warehouse.parameters import TYPES, Parameter, Value
 
 _HEADER_KEYS = {
     "title": str,
@@ -245,12 +245,10 @@ def _parameter(name: str, spec: Mapping[str, Any], where: str) -> Parameter:
         raise WarehouseError(
             f"{where}: parameter {name}: needs a summary and a type ({', '.join(TYPES)})"
         )
-    default = spec.get("default")
-    return Parameter(
+    parameter = Parameter(
         name=name,
         type=spec["type"],
         summary=spec["summary"],
-        default=Levels(default) if isinstance(default, list) else default,
         required=spec.get("required", False),
         minimum=spec.get("min"),
         maximum=spec.get("max"),
@@ -260,6 +258,7 @@ def _parameter(name: str, spec: Mapping[str, Any], where: str) -> Parameter:
         needs=spec.get("needs", {}),
         replaces=tuple(spec.get("replaces", ())),
     )
+    return replace(parameter, default=parameter.adopt(spec.get("default")))
 
 
 @cache

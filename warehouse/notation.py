@@ -146,7 +146,7 @@ def settle(
         elif p.name == "rel" and p.follows_level and defaults.level is not None:
             settled[p.name] = defaults.level
         elif p.name in overrides:
-            settled[p.name] = overrides[p.name]
+            settled[p.name] = p.adopt(overrides[p.name])
         elif p.required and complete:
             at = f"@{0.5 if p.type == 'number' else 10}"
             example = found.name + (at if p.name == found.at else f"({p.name}=3)")

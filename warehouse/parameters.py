@@ -82,6 +82,18 @@ class Parameter:
             return text == "True"
         return self._number(text)
 
+    def adopt(self, value: Value | list[float] | Mapping[str, float]) -> Value:
+        """Take a value as TOML has it: a list for levels, a table of gains by grade.
+
+        >>> Parameter("gains", "gains", "").adopt({"2": 9, "1": 3})
+        ((1, 3.0), (2, 9.0))
+        """
+        if isinstance(value, Mapping):
+            return self.gains((str(grade), repr(gain)) for grade, gain in value.items())
+        if isinstance(value, list):
+            return self.levels(map(repr, value))
+        return value
+
     def gains(self, pairs: Iterable[tuple[str, str]]) -> Gains | None:
         """Read pairs of a grade and its gain; None where every grade keeps its own.
 

@@ -136,7 +136,7 @@ def plan(metrics: Iterable[Metric], protocol: Protocol) -> Plan:
 
     >>> from warehouse import metrics, protocols
     >>> sorted(plan(metrics.parse("AP", "nDCG@10"), protocols.get("default")).tables)
-    ['hits_rel_1', 'ideal_rel_1', 'rankings', 'retrieved']
+    ['hits_rel_1', 'ideal_gains_rel_1', 'rankings', 'retrieved']
     """
     made = Plan(protocol)
     for metric in metrics:
