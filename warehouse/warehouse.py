@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import duckdb
 
@@ -28,7 +28,10 @@ if TYPE_CHECKING:
     from warehouse.ingest import Loaded
 
 DEFAULT_METRICS = ("nDCG@10", "AP", "RR", "P@10", "R@100", "R@1000", "Judged@10")
+T = TypeVar("T")
 Texts = str | Sequence[str]
+# A metric that is read already means what it is, whatever the protocol.
+Metrics = str | Sequence[str | notation.Metric]
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,6 @@ class Scores:
     relation: duckdb.DuckDBPyRelation
     requested: tuple[notation.Requested, ...]
     read: Scored
-    missing: tuple[str, ...] = ()
     lines: tuple[notation.Line, ...] = ()
     strings: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
@@ -157,7 +159,7 @@ class Warehouse:
         dataset: str | None = None,
         *,
         runs: Texts = (),
-        metrics: Texts = (),
+        metrics: Metrics = (),
         protocol: str = protocols.DEFAULT,
         dry_run: bool = False,
         on_metric: Callable[[str], None] | None = None,
@@ -166,10 +168,7 @@ class Warehouse:
         from warehouse.evaluate import stored
 
         rules = protocols.get(protocol)
-        missing: list[str] = []
-        wanted = notation.parse(
-            *(_texts(metrics) or DEFAULT_METRICS), defaults=rules.defaults(), missing=missing
-        )
+        wanted = notation.parse(*(_texts(metrics) or DEFAULT_METRICS), defaults=rules.defaults())
         work = plan(wanted, rules)
         names = _texts(runs)
         with self._read() as con:
@@ -180,10 +179,10 @@ class Warehouse:
                 found = stored.evaluate(
                     con, work, stored.candidates(con, dataset, names), on_metric=on_metric
                 )
-        return replace(found, unknown=tuple(missing))
+        return found
 
     @staticmethod
-    def sql(metrics: Texts, *, protocol: str = protocols.DEFAULT) -> str:
+    def sql(metrics: Metrics, *, protocol: str = protocols.DEFAULT) -> str:
         """Return the SQL that computes some metrics, as readable scripts."""
         rules = protocols.get(protocol)
         work = plan(notation.parse(*_texts(metrics), defaults=rules.defaults()), rules)
@@ -195,7 +194,7 @@ class Warehouse:
         self,
         dataset: str,
         *,
-        metrics: Texts = (),
+        metrics: Metrics = (),
         sort: str | None = None,
         top: int | None = None,
         protocol: str = protocols.DEFAULT,
@@ -216,7 +215,7 @@ class Warehouse:
         run: str,
         dataset: str,
         *,
-        metrics: Texts = (),
+        metrics: Metrics = (),
         worst: int | None = None,
         protocol: str = protocols.DEFAULT,
     ) -> duckdb.DuckDBPyRelation:
@@ -265,7 +264,7 @@ class Warehouse:
     def score(
         qrels: object,
         run: object,
-        metrics: Texts = ("official",),
+        metrics: Metrics = ("official",),
         *,
         per_query: bool = True,
         protocol: str = protocols.DEFAULT,
@@ -296,8 +295,7 @@ class Warehouse:
             judged_only=judged_only or rules.judged_only,
             depth=rules.depth if depth is None else depth,
         )
-        missing: list[str] = []
-        lines = notation.lines(*_texts(metrics), defaults=rules.defaults(level), missing=missing)
+        lines = notation.lines(*_texts(metrics), defaults=rules.defaults(level))
         requested = [line for line in lines if isinstance(line, notation.Requested)]
         work = plan((r.metric for r in requested), rules)
         con = database.memory(database.Resources(memory_limit, threads))
@@ -319,12 +317,12 @@ class Warehouse:
             for query_id, text in files.relstrings(con, rules, line.length)
         }
         kept = board.keep(con, sql)
-        return Scores(kept, tuple(requested), read, tuple(missing), tuple(lines), strings)
+        return Scores(kept, tuple(requested), read, tuple(lines), strings)
 
     # ------------------------------------------------------------------ inside
 
     @staticmethod
-    def _metrics(texts: Texts, rules: protocols.Protocol) -> list[notation.Metric]:
+    def _metrics(texts: Metrics, rules: protocols.Protocol) -> list[notation.Metric]:
         return notation.parse(*_texts(texts), defaults=rules.defaults())
 
     @contextmanager
@@ -348,5 +346,5 @@ class Warehouse:
             yield con
 
 
-def _texts(texts: Texts) -> list[str]:
+def _texts(texts: str | Sequence[T]) -> list[str | T]:
     return [texts] if isinstance(texts, str) else list(texts)

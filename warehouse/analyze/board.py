@@ -102,6 +102,11 @@ def leaderboard(
     return keep(con, sql, {"dataset": dataset, "protocol": protocol.name})
 
 
+def shown_metrics(board: duckdb.DuckDBPyRelation) -> list[Metric]:
+    """Return the metrics of a board: a column's name is canonical, whatever the protocol's defaults."""
+    return [parse_one(column).metric for column in board.columns[3:-2]]
+
+
 def queries(
     con: duckdb.DuckDBPyConnection,
     run: str,

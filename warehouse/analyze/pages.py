@@ -69,7 +69,7 @@ def describe(name: str, protocol: str) -> str:
         f"undefined    a query without relevant documents gets {undefined}",
         f"reference    {found.reference}",
     ]
-    trec = [t.name + ("_…" if t.param else "") for t in found.trec_names]
+    trec = [t.name + ("_…" if t.param or t.numbers else "") for t in found.trec_names]
     elsewhere = {"trec_eval": trec, **found.aliases}
     for peer, names in elsewhere.items():
         if names:

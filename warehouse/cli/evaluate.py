@@ -53,8 +53,6 @@ def evaluate(
         )
     for name in done.without_qrels:
         warn(f"{name}: skipped, it has no qrels yet: warehouse ingest qrels FILE -d {name}")
-    if done.unknown:
-        warn(f"trec_eval has these too, this program not yet: {', '.join(done.unknown)}")
     if dry_run:
         emit("".join("\t".join(row) + "\n" for row in done.details), None)
     stale = f" ({done.stale} of them stale)" if done.stale else ""

@@ -29,6 +29,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "queries": ("warehouse queries bm25 -d dl19 -m nDCG@10 --worst 5",),
     "score": (
         "warehouse score qrels.txt runs/bm25.run.gz nDCG@10 AP 'P(rel=2)@10'",
+        "warehouse score qrels.txt runs/bm25.run.gz 'nDCG(gains={1:1,2:3,3:7})@10'",
         "warehouse score qrels.txt runs/bm25.run.gz official -q -c -l 2 -f trec",
         "warehouse score qrels.txt runs/bm25.run.gz all_trec --protocol trec_eval_9 -f csv",
     ),

@@ -29,13 +29,14 @@ def leaderboard(
     An arrow tells which direction is better. "answered" counts the judged queries that the run has a
     document for; under the protocol default the others count as 0.
     """
+    from warehouse.analyze.board import shown_metrics
     from warehouse.errors import counted
     from warehouse.warehouse import Warehouse
 
     wh = Warehouse(db, lock_timeout=lock_timeout)
     board = wh.leaderboard(dataset, metrics=metric or (), sort=sort, top=top, protocol=protocol)
     output.show_board(board, format, out, places=places)
-    due = wh.evaluate(dataset, metrics=board.columns[3:-2], protocol=protocol, dry_run=True)
+    due = wh.evaluate(dataset, metrics=shown_metrics(board), protocol=protocol, dry_run=True)
     if due.computed:
         option = "" if protocol == "default" else f" --protocol {protocol}"
         output.say(

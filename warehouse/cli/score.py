@@ -108,8 +108,6 @@ def score(
         output.warn(
             f"{read.num_unjudged_queries:,} queries of the run are not judged; they are left out"
         )
-    if scores.missing:
-        output.warn(f"trec_eval has these too, this program not yet: {', '.join(scores.missing)}")
     if format == "trec":
         runid = read.run.tag if any(word in notation.TREC_SETS for word in wanted) else None
         defaults = protocols.get(protocol).defaults(level)

@@ -44,7 +44,6 @@ class Outcome:
     new_hit_sets: int = 0
     details: list[tuple[str, str, str, str]] = field(default_factory=list)
     without_qrels: list[str] = field(default_factory=list)
-    unknown: tuple[str, ...] = ()
 
 
 def candidates(
