@@ -14,7 +14,7 @@ import duckdb
 
 from warehouse import database, protocols
 from warehouse import metrics as notation
-from warehouse.analyze import adhoc, board
+from warehouse.analyze import across, adhoc, board
 from warehouse.errors import UsageError
 from warehouse.evaluate.plan import plan
 from warehouse.settings import database_path
@@ -193,23 +193,58 @@ class Warehouse:
 
     def leaderboard(
         self,
-        dataset: str,
+        dataset: Texts,
         *,
         metrics: Texts = (),
         sort: str | None = None,
         top: int | None = None,
         protocol: str = protocols.DEFAULT,
+        weights: across.Weights = "equal",
+        by: Literal["run", "system"] = "run",
+        each: bool = False,
     ) -> duckdb.DuckDBPyRelation:
         """Return the board of a dataset, best first by `sort` (else the first metric).
 
         Columns: `place, run, system`, one per metric, `answered` and `judged` (queries).
+
+        Of several datasets (a list, or a pattern as in 'proj*') it is the board of the runs that have
+        values in all of them, matched by name or `by="system"`. A value is then the mean over the
+        datasets, weighted by "relevant" judgments, by judged "queries" or by given weights, as in
+        `{"A": 2, "B": 1}`; `each=True` adds the value in each dataset, in the column 'AP A'.
         """
+        return self.board(
+            dataset, metrics=metrics, sort=sort, top=top, protocol=protocol,
+            weights=weights, by=by, each=each,
+        ).relation  # fmt: skip
+
+    def board(
+        self,
+        dataset: Texts,
+        *,
+        metrics: Texts = (),
+        sort: str | None = None,
+        top: int | None = None,
+        protocol: str = protocols.DEFAULT,
+        weights: across.Weights = "equal",
+        by: Literal["run", "system"] = "run",
+        each: bool = False,
+    ) -> board.Board:
+        """Return what `leaderboard` does with notes on it: how its values came to be, what is not in."""
         rules = protocols.get(protocol)
-        by = self._metrics([sort], rules)[0] if sort is not None else None
+        order = self._metrics([sort], rules)[0] if sort is not None else None
+        wanted = self._metrics(metrics, rules)
         with self._read() as con:
-            return board.leaderboard(
-                con, dataset, self._metrics(metrics, rules), rules, sort=by, top=top
+            datasets = across.named_datasets(
+                con, [dataset] if isinstance(dataset, str) else dataset
             )
+            if len(datasets) == 1:
+                only = board.leaderboard(con, datasets[0], wanted, rules, sort=order, top=top)
+                across.weights_of(con, datasets, weights)
+                return only
+            return across.leaderboard(
+                con, datasets, wanted, rules,
+                weights=weights, by=by, each=each, sort=order, top=top,
+            )  # fmt: skip
 
     def queries(
         self,

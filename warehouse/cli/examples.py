@@ -25,6 +25,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "warehouse leaderboard -d dl19",
         "warehouse leaderboard -d dl19 -m AP -m nDCG@10 --sort nDCG@10 --top 3",
         "warehouse leaderboard -d dl19 -f latex -o board.tex",
+        "warehouse leaderboard -d dl19 -d dl20 -m AP --weights relevant --each",
+        "warehouse leaderboard -d 'dl*' -m nDCG@10 --weights dl19=2,dl20=1",
     ),
     "queries": ("warehouse queries bm25 -d dl19 -m nDCG@10 --worst 5",),
     "score": (
