@@ -5,8 +5,8 @@ digits) must agree to 1e-9, the official outputs (four digits) to the digit that
 and over all queries, and in both directions: no golden row without ours and no query of ours without
 a golden row. What differs by design stands in a test of its own with the reason.
 
-Left out of trec_eval's own suite because it is not built yet: -Z (z-scores), -R prefs, -R qrels_prefs,
--R qrels_jg, and parameters with several numbers (ndcg.1=3,2=9).
+Left out of trec_eval's own suite because it is not built yet: -R prefs, -R qrels_prefs, -R qrels_jg,
+and parameters with several numbers (ndcg.1=3,2=9).
 """
 
 from __future__ import annotations
@@ -703,7 +703,7 @@ def test_upstream(
     qrels: str,
     run: str,
 ) -> None:
-    """trec_eval's `make quicktest`, without -Z, prefs, qrels_prefs and qrels_jg (not built yet)."""
+    """trec_eval's `make quicktest`; -Z stands below; without prefs, qrels_prefs and qrels_jg (not built yet)."""
     golden = parsed(version, expected)
     ours = ask(suite_file(qrels), suite_file(run), PROTOCOLS[version], names.split(), **options)
     labels = {label for label, _ in ours.values}
@@ -717,6 +717,9 @@ def test_upstream(
     check_queries(ours, per_query, f"{version} {expected}")
 
 
+ZSCORES = {"9.0.8": "zscores_file.9.0.8", "10.0": "zscores_file"}
+
+
 @pytest.mark.core
 @pytest.mark.parametrize("version", list(PROTOCOLS))
 @pytest.mark.parametrize(
@@ -728,11 +731,13 @@ def test_upstream(
         ("out.test.aqc", "qrels.test results.trunc all_trec -q -c"),
         ("out.test.aqcM", "qrels.test results.trunc all_trec -q -c -M100"),
         ("out.test.aql", "qrels.rel_level results.test all_trec relstring.20 -q -l2"),
+        ("out.test.aqZ", "qrels.test results.test all_trec -q -Z {zscores}"),
     ],
 )
 def test_whole_output(version: str, expected: str, arguments: str) -> None:
     """`warehouse score -f trec` prints trec_eval's lines to the letter: all of them, in its order."""
-    qrels, run, *rest = arguments.split()
+    zscores = suite_file(ZSCORES[version])
+    qrels, run, *rest = arguments.format(zscores=zscores).split()
     result = CliRunner().invoke(
         app,
         [

@@ -312,17 +312,19 @@ class Warehouse:
         qrels_format: str | None = None,
         run_format: str | None = None,
         columns: Mapping[str, str] | None = None,
+        zscores: str | os.PathLike[str] | None = None,
         memory_limit: str | None = None,
         threads: int | None = None,
     ) -> Scores:
         """Score a run against qrels without storing anything; the same templates as `evaluate`.
 
-        `level`, `complete`, `judged_only` and `depth` are trec_eval's -l, -c, -J and -M.
+        `level`, `complete`, `judged_only`, `depth` and `zscores` are trec_eval's -l, -c, -J, -M, -Z.
 
         >>> Warehouse.score({"q": {"a": 1}}, {"q": {"b": 2.0, "a": 1.0}}, "RR P@1").means()
         {'RR': 0.5, 'P@1': 0.0}
         """
         from warehouse.evaluate import files
+        from warehouse.readers.zscores import read as read_zscores
 
         rules = protocols.get(protocol)
         rules = replace(
@@ -335,12 +337,17 @@ class Warehouse:
         lines = notation.lines(*_texts(metrics), defaults=rules.defaults(level), missing=missing)
         requested = [line for line in lines if isinstance(line, notation.Requested)]
         work = plan((r.metric for r in requested), rules)
+        reference = None if zscores is None else read_zscores(zscores)
         con = database.memory(database.Resources(memory_limit, threads))
         read = files.score(
             con, qrels, run, work,
             qrels_format=qrels_format, run_format=run_format, columns=columns,
             lower_is_better=lower_is_better,
         )  # fmt: skip
+        if reference is not None:
+            measures = notation.trec_measures(requested, rules.defaults(level))
+            names = [measures[metric] for metric in work.queries]
+            files.standardise(con, names, reference, rules)
         sql = render(
             "analyses/scored",
             metrics=[str(metric) for metric in work.queries],
