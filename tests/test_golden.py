@@ -703,7 +703,7 @@ def test_upstream(
     qrels: str,
     run: str,
 ) -> None:
-    """trec_eval's `make quicktest`; -Z stands below; without prefs, qrels_prefs, qrels_jg (not built)."""
+    """trec_eval's `make quicktest`; -Z is below; without prefs, qrels_prefs, qrels_jg (not built)."""
     golden = parsed(version, expected)
     ours = ask(suite_file(qrels), suite_file(run), PROTOCOLS[version], names.split(), **options)
     labels = {label for label, _ in ours.values}
