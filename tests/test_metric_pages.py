@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from warehouse.analyze import pages
+from warehouse.analyze import metric_pages as pages
 from warehouse.catalogue import catalogue
 from warehouse.errors import UsageError
 from warehouse.report import formats

@@ -428,20 +428,6 @@ def trec_name(metric: Metric, defaults: Defaults) -> tuple[str, TrecName | None]
     return str(metric), None
 
 
-def trec_measures(requested: Iterable[Requested], defaults: Defaults) -> dict[Metric, str | None]:
-    """Return trec_eval's name of each metric; None of num_q, whose value is no measure of a query.
-
-    >>> list(trec_measures(request("P.5,10 num_q"), Defaults()).values())
-    ['P_5', 'P_10', None]
-    """
-    found: dict[Metric, str | None] = {}
-    for one in requested:
-        name, trec = trec_name(one.metric, defaults)
-        is_count_of_queries = trec is not None and trec.integer and not trec.per_query
-        found.setdefault(one.metric, None if is_count_of_queries else one.trec_name or name)
-    return found
-
-
 def _ranx_request(text: str, defaults: Defaults, *, settle: bool) -> Requested | None:
     """Read `ndcg@10`, `map@100-l2`, `precision`; None when it is not ranx's."""
     level = _RANX_LEVEL.match(text)

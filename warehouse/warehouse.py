@@ -324,6 +324,7 @@ class Warehouse:
         {'RR': 0.5, 'P@1': 0.0}
         """
         from warehouse.evaluate import files
+        from warehouse.evaluate.zscores import standardise
         from warehouse.readers.zscores import read as read_zscores
 
         rules = protocols.get(protocol)
@@ -345,9 +346,7 @@ class Warehouse:
             lower_is_better=lower_is_better,
         )  # fmt: skip
         if reference is not None:
-            measures = notation.trec_measures(requested, rules.defaults(level))
-            names = [measures[metric] for metric in work.queries]
-            files.standardise(con, names, reference, rules)
+            standardise(con, work, requested, rules.defaults(level), reference)
         sql = render(
             "analyses/scored",
             metrics=[str(metric) for metric in work.queries],

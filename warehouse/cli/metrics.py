@@ -22,9 +22,9 @@ def metrics(
     """
     if context.invoked_subcommand is not None:
         return
-    from warehouse.analyze import pages
+    from warehouse.analyze import metric_pages
 
-    output.show(pages.metrics_for_people(format), format, out)
+    output.show(metric_pages.metrics_for_people(format), format, out)
     output.say(
         "more of one: warehouse metrics show NAME; more of all: warehouse metrics -f markdown"
     )
@@ -38,9 +38,9 @@ def show(
     protocol: options.Protocol = "default",
 ) -> None:
     """Show a metric: formula, parameters, direction, references, its names elsewhere and its SQL."""
-    from warehouse.analyze import pages
+    from warehouse.analyze import metric_pages
 
-    output.emit(pages.describe(*names, protocol=protocol), None)
+    output.emit(metric_pages.describe(*names, protocol=protocol), None)
 
 
 def register(app: typer.Typer) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import duckdb
@@ -12,11 +12,7 @@ from warehouse.errors import InputError
 from warehouse.evaluate import engine
 from warehouse.evaluate.plan import Plan, matched_sql, relations_sql
 from warehouse.protocols import Protocol
-from warehouse.readers.zscores import Reference
 from warehouse.templates import render
-
-# What trec_eval gives to a value that has no z-score.
-MISSING_ZSCORE = -1_000_000.0
 
 
 @dataclass(frozen=True)
@@ -65,38 +61,6 @@ def score(
         )
     engine.compute(con, work)
     return Scored(read_run, read_qrels, judged, answered, extra)
-
-
-def standardise(
-    con: duckdb.DuckDBPyConnection,
-    measures: Sequence[str | None],
-    reference: Reference,
-    protocol: Protocol,
-) -> None:
-    """Turn the values of a run that was scored into z-scores, in `query_score` and `score`.
-
-    `measures` holds the name of each metric of the plan in the reference, None for one to leave alone.
-    """
-    con.execute(
-        "create or replace temp table zscore_reference as "
-        "select unnest($queries::varchar[]) as query_id, unnest($measures::varchar[]) as measure, "
-        "unnest($means::double[]) as mean, unnest($stddevs::double[]) as stddev",
-        {
-            "queries": [query for query, _ in reference],
-            "measures": [measure for _, measure in reference],
-            "means": [mean for mean, _ in reference.values()],
-            "stddevs": [stddev for _, stddev in reference.values()],
-        },
-    )
-    turned = {number: measure for number, measure in enumerate(measures) if measure is not None}
-    con.execute(
-        "create or replace temp table zscore_measure as "
-        "select unnest($numbers::integer[]) as evaluation_id, unnest($measures::varchar[]) as measure",
-        {"numbers": list(turned), "measures": list(turned.values())},
-    )
-    con.execute(
-        render("statements/zscores", missing=MISSING_ZSCORE, list_silent=protocol.list_silent)
-    )
 
 
 def relstrings(
