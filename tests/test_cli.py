@@ -145,6 +145,8 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, demo_data: Path) -> Path:
     for path in sorted((folder / "runs").glob("*.gz")):
         wh.ingest_run(str(path), "dl19")
     shutil.copy(folder / "evaluated", folder / "loaded")
+    wh.ingest_qrels(str(folder / "qrels.txt"), "dl20")
+    wh.ingest_run(str(folder / "runs" / "bm25.run.gz"), "dl20")
     wh.evaluate()
     return folder
 

@@ -5,8 +5,7 @@ digits) must agree to 1e-9, the official outputs (four digits) to the digit that
 and over all queries, and in both directions: no golden row without ours and no query of ours without
 a golden row. What differs by design stands in a test of its own with the reason.
 
-Left out of trec_eval's own suite because it is not built yet: -Z (z-scores), -R prefs, -R qrels_prefs,
--R qrels_jg.
+Left out of trec_eval's own suite because it is not built yet: -R prefs, -R qrels_prefs, -R qrels_jg.
 """
 
 from __future__ import annotations
@@ -699,7 +698,7 @@ def test_upstream(
     qrels: str,
     run: str,
 ) -> None:
-    """trec_eval's `make quicktest`, without -Z, prefs, qrels_prefs and qrels_jg (not built yet)."""
+    """trec_eval's `make quicktest`; -Z is below; without prefs, qrels_prefs, qrels_jg (not built)."""
     golden = parsed(version, expected)
     ours = ask(suite_file(qrels), suite_file(run), PROTOCOLS[version], names.split(), **options)
     labels = {label for label, _ in ours.values}
@@ -710,6 +709,9 @@ def test_upstream(
     check_printed(ours, mine, f"{version} {expected}")
     per_query = {key: text for key, text in mine.items() if key[1] != "all"}
     check_queries(ours, per_query, f"{version} {expected}")
+
+
+ZSCORES = {"9.0.8": "zscores_file.9.0.8", "10.0": "zscores_file"}
 
 
 @pytest.mark.core
@@ -724,11 +726,13 @@ def test_upstream(
         ("out.test.aqcM", "qrels.test results.trunc all_trec -q -c -M100"),
         ("out.test.aql", "qrels.rel_level results.test all_trec relstring.20 -q -l2"),
         ("out.test.meas_params", f"qrels.test results.test {PARAMETERS} -q"),
+        ("out.test.aqZ", "qrels.test results.test all_trec -q -Z {zscores}"),
     ],
 )
 def test_whole_output(version: str, expected: str, arguments: str) -> None:
     """`warehouse score -f trec` prints trec_eval's lines to the letter: all of them, in its order."""
-    qrels, run, *rest = arguments.split()
+    zscores = suite_file(ZSCORES[version])
+    qrels, run, *rest = arguments.format(zscores=zscores).split()
     result = CliRunner().invoke(
         app,
         [

@@ -41,6 +41,7 @@ _PARAM_KEYS = {
     "replaces",
 }  # fmt: skip
 DIRECTIONS = ("higher", "lower", "none")
+ARROWS = {"higher": "↑", "lower": "↓"}
 AGGREGATES = ("mean", "sum", "geometric_mean", "pooled")
 # A parameter of this name says how a metric's queries are put together, in place of its header.
 AGGREGATE = "aggregate"
@@ -134,7 +135,7 @@ class Definition:
     @property
     def arrow(self) -> str:
         """Return an arrow for the direction that is better."""
-        return {"higher": "↑", "lower": "↓"}.get(self.direction, "")
+        return ARROWS.get(self.direction, "")
 
 
 def _definition(name: str, text: str, where: str) -> Definition:

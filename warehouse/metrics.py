@@ -101,6 +101,8 @@ def parse_one(text: str, *, defaults: Defaults | None = None, settle: bool = Tru
         for one in _expand(text, defaults or Defaults(), complete=settle)
         if isinstance(one, Requested)
     ]
+    if not expanded:
+        raise UsageError(f"{text}: no metric; 'warehouse score -f trec' prints it")
     if len(expanded) != 1 and settle:
         raise UsageError(f"{text}: stands for several metrics; name one")
     return expanded[0]

@@ -14,7 +14,7 @@ import duckdb
 
 from warehouse import database, protocols
 from warehouse import metrics as notation
-from warehouse.analyze import adhoc, board
+from warehouse.analyze import across, adhoc, board
 from warehouse.errors import UsageError
 from warehouse.evaluate.plan import plan
 from warehouse.settings import database_path
@@ -233,23 +233,58 @@ class Warehouse:
 
     def leaderboard(
         self,
-        dataset: str,
+        dataset: Texts,
         *,
         metrics: Metrics = (),
         sort: str | None = None,
         top: int | None = None,
         protocol: str = protocols.DEFAULT,
+        weights: across.Weights = "equal",
+        by: Literal["run", "system"] = "run",
+        each: bool = False,
     ) -> duckdb.DuckDBPyRelation:
         """Return the board of a dataset, best first by `sort` (else the first metric).
 
         Columns: `place, run, system`, one per metric, `answered` and `judged` (queries).
+
+        Of several datasets (a list, or a pattern as in 'proj*') it is the board of the runs that have
+        values in all of them, matched by name or `by="system"`. A value is then the mean over the
+        datasets, weighted by "relevant" judgments, by judged "queries" or by given weights, as in
+        `{"A": 2, "B": 1}`; `each=True` adds the value in each dataset, in the column 'AP A'.
         """
+        return self.board(
+            dataset, metrics=metrics, sort=sort, top=top, protocol=protocol,
+            weights=weights, by=by, each=each,
+        ).relation  # fmt: skip
+
+    def board(
+        self,
+        dataset: Texts,
+        *,
+        metrics: Metrics = (),
+        sort: str | None = None,
+        top: int | None = None,
+        protocol: str = protocols.DEFAULT,
+        weights: across.Weights = "equal",
+        by: Literal["run", "system"] = "run",
+        each: bool = False,
+    ) -> board.Board:
+        """Return what `leaderboard` does with notes on it: how its values came to be, what is not in."""
         rules = protocols.get(protocol)
-        by = self._metrics([sort], rules)[0] if sort is not None else None
+        order = self._metrics([sort], rules)[0] if sort is not None else None
+        wanted = self._metrics(metrics, rules)
         with self._read() as con:
-            return board.leaderboard(
-                con, dataset, self._metrics(metrics, rules), rules, sort=by, top=top
+            datasets = across.named_datasets(
+                con, [dataset] if isinstance(dataset, str) else dataset
             )
+            if len(datasets) == 1:
+                only = board.leaderboard(con, datasets[0], wanted, rules, sort=order, top=top)
+                across.weights_of(con, datasets, weights)
+                return only
+            return across.leaderboard(
+                con, datasets, wanted, rules,
+                weights=weights, by=by, each=each, sort=order, top=top,
+            )  # fmt: skip
 
     def queries(
         self,
@@ -319,18 +354,22 @@ class Warehouse:
         columns: Mapping[str, str] | None = None,
         iterations: bool = False,
         training: object = None,
+        zscores: str | os.PathLike[str] | None = None,
         memory_limit: str | None = None,
         threads: int | None = None,
     ) -> Scores:
         """Score a run against qrels without storing anything; the same templates as `evaluate`.
 
-        `level`, `complete`, `judged_only` and `depth` are trec_eval's -l, -c, -J and -M; its -R is
-        `iterations` (qrels_jg, qrels_prefs) and `qrels_format="prefs"`. `training` is a training set.
+        `level`, `complete`, `judged_only`, `depth` and `zscores` are trec_eval's -l, -c, -J, -M and -Z;
+        its -R is `iterations` (qrels_jg, qrels_prefs) and `qrels_format="prefs"`. `training` is a
+        training set.
 
         >>> Warehouse.score({"q": {"a": 1}}, {"q": {"b": 2.0, "a": 1.0}}, "RR P@1").means()
         {'RR': 0.5, 'P@1': 0.0}
         """
         from warehouse.evaluate import files
+        from warehouse.evaluate.zscores import standardise
+        from warehouse.readers.zscores import read as read_zscores
 
         rules = protocols.get(protocol)
         rules = replace(
@@ -342,12 +381,15 @@ class Warehouse:
         lines = notation.lines(*_texts(metrics), defaults=rules.defaults(level))
         requested = [line for line in lines if isinstance(line, notation.Requested)]
         work = plan((r.metric for r in requested), rules)
+        reference = None if zscores is None else read_zscores(zscores)
         con = database.memory(database.Resources(memory_limit, threads))
         read = files.score(
             con, qrels, run, work,
             qrels_format=qrels_format, run_format=run_format, columns=columns,
             lower_is_better=lower_is_better, iterations=iterations, training=training,
         )  # fmt: skip
+        if reference is not None:
+            standardise(con, work, requested, rules.defaults(level), reference)
         sql = render(
             "analyses/scored",
             metrics=[str(metric) for metric in work.queries],
