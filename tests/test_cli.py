@@ -145,6 +145,8 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, demo_data: Path) -> Path:
     for path in sorted((folder / "runs").glob("*.gz")):
         wh.ingest_run(str(path), "dl19")
     shutil.copy(folder / "evaluated", folder / "loaded")
+    wh.ingest_qrels(str(folder / "qrels.txt"), "dl20")
+    wh.ingest_run(str(folder / "runs" / "bm25.run.gz"), "dl20")
     wh.evaluate()
     return folder
 
@@ -224,7 +226,7 @@ def test_wrong_commands_and_options_name_the_nearest(
     ("arguments", "line"),
     [
         (["evaluate", "-m", "nDGC@10"], "nDGC@10: no such metric; did you mean nDCG?"),
-        (["evaluate", "-m", "P"], "P: P needs a cutoff, as in P@10"),
+        (["evaluate", "-m", "P"], "P: needs a cutoff, as in P@10"),
         (["score", "qrels.txt", "one.run", "AP(rell=2)"], "has no parameter 'rell'"),
         (["leaderboard", "-d", "tinny"], "tinny: no such dataset; did you mean tiny?"),
         (["evaluate", "-d", "tinny"], "tinny: no such dataset; did you mean tiny?"),
@@ -683,6 +685,25 @@ def test_a_board_with_a_gap_says_so(run: Callable[..., Result], small: Warehouse
         "2,two,,0.5,0.5,1,2",
     ]
     assert "1 value missing, 0 stale: warehouse evaluate -d tiny -m METRIC" in found.err
+
+
+def test_a_board_has_no_gap_where_a_protocol_means_something_else(
+    run: Callable[..., Result], small: Warehouse
+) -> None:
+    """A column's name is canonical: IPrec@0.1 is not read again as trec_eval 9 would mean it."""
+    small.evaluate(metrics="IPrec(needed=ceil)@0.1", protocol="trec_eval_9")
+    found = run("leaderboard", "-d", "tiny", "--protocol", "trec_eval_9", "-f", "csv")
+    assert found.out.splitlines()[0] == "place,run,system,IPrec@0.1,answered,judged"
+    assert "missing" not in found.err
+
+
+def test_gains_are_stored_like_any_metric(run: Callable[..., Result], small: Warehouse) -> None:
+    name = "nDCG(gains={0:-1,1:2.5})@10"
+    assert "2 values" in run("evaluate", "-d", "tiny", "-m", "nDCG(gains={1: 2.5, 0: -1})@10").err
+    board = run("leaderboard", "-d", "tiny", "-m", name, "-f", "csv")
+    assert board.out.splitlines()[0] == f'place,run,system,"{name}",answered,judged'
+    assert "missing" not in board.err
+    assert "up to date" in run("evaluate", "-d", "tiny", "-m", name).err
 
 
 def test_arrows_in_latex_are_latex(run: Callable[..., Result], small: Warehouse) -> None:

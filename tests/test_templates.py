@@ -125,6 +125,7 @@ STUBS = SCOPE | {
     "retrieved": SCOPE["scope_hit"],
     "rankings": SCOPE["scope_ranking"],
     "ideal": "query_id varchar, relevance integer, ideal_rank bigint",
+    "ideal_gains": "query_id varchar, relevance integer, ideal_rank bigint",
     "documents": "doc_id varchar",
     "hits": SCOPE["scope_hit"] + ", is_rel boolean, rel_so_far bigint, nonrel_so_far bigint, "
     "pooled_so_far bigint, num_ret bigint, num_rel bigint, num_nonrel bigint",
@@ -169,6 +170,7 @@ def test_what_a_relation_reads_is_what_it_says(name: str) -> None:
     for rule in rules():
         values = {
             **{r: r for r in head["reads"]}, **rule.variables(), "rel": 1, "min_rel": 0, "max_rel": 3,
+            "gains": None,
         }  # fmt: skip
         sql = templates.environment().from_string(templates.body(source)).render(**values)
         reads |= tables_of(sql)
@@ -229,6 +231,11 @@ def doubled(con: duckdb.DuckDBPyConnection, sql: str, grain: list[str]) -> int:
     ).fetchall()[0][0]
 
 
+def relation_of(table: str) -> str:
+    """Return the relation that a table was made from: its name, and then the parameters'."""
+    return max((name for name in RELATIONS if table.startswith(name)), key=len)
+
+
 @pytest.mark.parametrize("rule", list(rules())[::3], ids=str)
 def test_grains_are_unique_and_metrics_give_one_row_per_query(
     scope: duckdb.DuckDBPyConnection, rule: Protocol
@@ -238,13 +245,13 @@ def test_grains_are_unique_and_metrics_give_one_row_per_query(
     scope.execute(f"insert into scope_hit {seen['matched']}")
     work = plan(notation.parse(*METRICS), rule)
     for table, sql in work.tables.items():
-        scope.execute(f"create table {table} as {sql}")
-        relation = next(name for name in RELATIONS if table.startswith(name))
+        scope.execute(f'create table "{table}" as {sql}')
+        relation = relation_of(table)
         seen[table] = sql
         grain = templates.header(text("relations", relation), relation)["grain"]
         assert doubled(scope, sql, grain) == 0, table
-        assert scope.execute(f"select count(*) from {table}").fetchall()[0][0] > 0, table
-    assert {next(n for n in RELATIONS if t.startswith(n)) for t in seen} == set(RELATIONS)
+        assert scope.execute(f'select count(*) from "{table}"').fetchall()[0][0] > 0, table
+    assert {relation_of(table) for table in seen} == set(RELATIONS)
     for name in ("matched", "ranked"):
         grain = templates.header(text("relations", name), name)["grain"]
         assert doubled(scope, seen[name], grain) == 0, name
