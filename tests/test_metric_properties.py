@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import oracles
+import oracles_diversity
+import oracles_preferences
 import oracles_sources
 import oracles_user_models
 import pytest
@@ -90,9 +92,12 @@ def values(qrels: object, run: object, names: list[str], **options: object) -> d
 
 
 def test_every_metric_has_a_twin() -> None:
-    """Those of the sources and of the user models are compared in files of their own."""
-    there = {m.name for m in notation.parse(*oracles_user_models.METRICS)}
-    assert there == set(oracles_user_models.TWINS)
+    """Those of the sources, user models, iterations and preferences are compared in their own files."""
+    there = set()
+    for module in (oracles_user_models, oracles_diversity, oracles_preferences):
+        names = {m.name for m in notation.parse(*module.METRICS)}
+        assert names == set(module.TWINS)
+        there |= names
     twins = set(oracles.TWINS) | set(oracles_sources.TWINS) | there
     assert twins == set(catalogue())
     seen = notation.parse(*METRICS, *oracles_sources.METRICS)

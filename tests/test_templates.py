@@ -15,6 +15,8 @@ from pathlib import Path
 import duckdb
 import jinja2
 import pytest
+from oracles_diversity import METRICS as OF_ITERATIONS
+from oracles_preferences import METRICS as OF_PREFERENCES
 from oracles_sources import METRICS as OF_THE_SOURCES
 from oracles_user_models import METRICS as USER_MODELS
 from test_metric_properties import METRICS as OF_THE_PEERS
@@ -29,7 +31,9 @@ from warehouse.settings import resource_folder
 from warehouse.warehouse import Warehouse
 
 GOLDEN = Path(__file__).parent / "golden_sql"
-METRICS = list(dict.fromkeys([*OF_THE_PEERS, *OF_THE_SOURCES, *USER_MODELS]))
+METRICS = list(
+    dict.fromkeys([*OF_THE_PEERS, *OF_THE_SOURCES, *USER_MODELS, *OF_ITERATIONS, *OF_PREFERENCES])
+)
 KEPT = ("AP", "nDCG@10", "bpref")
 METRIC_FILES = templates.names_in("metrics")
 RELATIONS = templates.names_in("relations")
@@ -127,6 +131,22 @@ STUBS = SCOPE | {
     "ideal": "query_id varchar, relevance integer, ideal_rank bigint",
     "ideal_gains": "query_id varchar, relevance integer, ideal_rank bigint",
     "documents": "doc_id varchar",
+    "iteration_hits": "run_id integer, query_id varchar, iteration varchar, num_rel bigint, "
+    "doc_id varchar, rank bigint, is_rel boolean, own_rank bigint, rel_so_far bigint",
+    "novelty_gains": "run_id integer, query_id varchar, doc_id varchar, rank bigint, gain double, "
+    "num_subtopics bigint",
+    "novelty_ideal": "query_id varchar, ideal_rank bigint, gain double",
+    "preference_classes": "query_id varchar, doc_id varchar, class bigint",
+    "preferred_classes": "query_id varchar, judgment_group varchar, better bigint, worse bigint, "
+    "worse_is_rel boolean",
+    "preference_groups": "query_id varchar, judgment_group varchar, num_rel bigint, "
+    "num_nonrel bigint, is_divided boolean, num_groups bigint",
+    "class_orders": "run_id integer, query_id varchar, ahead bigint, behind bigint, pairs bigint",
+    "preference_pairs": "run_id integer, query_id varchar, judgment_group varchar, better bigint, "
+    "worse bigint, worse_is_rel boolean, kept_ret bigint, kept_imp bigint, possible_ret bigint, "
+    "possible_imp bigint, possible bigint",
+    "group_documents": "run_id integer, query_id varchar, judgment_group varchar, doc_id varchar, "
+    "is_rel boolean, class bigint, rank bigint, place bigint, num_ahead bigint, rel_ahead bigint",
     "hits": SCOPE["scope_hit"] + ", is_rel boolean, rel_so_far bigint, nonrel_so_far bigint, "
     "pooled_so_far bigint, num_ret bigint, num_rel bigint, num_nonrel bigint",
 }
@@ -170,7 +190,7 @@ def test_what_a_relation_reads_is_what_it_says(name: str) -> None:
     for rule in rules():
         values = {
             **{r: r for r in head["reads"]}, **rule.variables(), "rel": 1, "min_rel": 0, "max_rel": 3,
-            "gains": None,
+            "gains": None, "alpha": 0.5, "cutoff": None,
         }  # fmt: skip
         sql = templates.environment().from_string(templates.body(source)).render(**values)
         reads |= tables_of(sql)
@@ -207,6 +227,14 @@ def scope() -> Iterator[duckdb.DuckDBPyConnection]:
         con.executemany(
             "insert into scope_judgment values (?, ?, ?)",
             [[q, d, g] for q, grades in qrels.items() for d, g in grades.items()],
+        )
+        con.execute(
+            "insert into scope_iteration select query_id, doc_id, 'i' || n, (relevance + n) % 4 "
+            "from scope_judgment, range(3) as iteration (n) where hash(doc_id, n) % 3 > 0"
+        )
+        con.execute(
+            "insert into scope_preference select query_id, 'g' || n, 's' || hash(doc_id) % n, doc_id, "
+            "greatest(relevance, 0) from scope_judgment, range(1, 4) as judgment_group (n)"
         )
         con.executemany(
             "insert into scope_prediction values (?, ?, ?, ?, ?, ?)",
