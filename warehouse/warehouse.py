@@ -104,6 +104,7 @@ class Warehouse:
         label: str | None = None,
         format: str | None = None,
         columns: Mapping[str, str] | None = None,
+        normalise: str | None = None,
         replace: bool = False,
     ) -> Loaded:
         """Load judgments: a path, '-' for stdin, a dict, a data frame, an Arrow table or a relation.
@@ -118,7 +119,7 @@ class Warehouse:
         with self._write() as connection:
             return load_qrels(
                 connection, source, dataset,
-                label=label, format=format, columns=columns, replace=replace,
+                label=label, format=format, columns=columns, normalise=normalise, replace=replace,
             )  # fmt: skip
 
     def ingest_run(
@@ -134,6 +135,7 @@ class Warehouse:
         lower_is_better: bool = False,
         format: str | None = None,
         columns: Mapping[str, str] | None = None,
+        normalise: str | None = None,
         replace: bool = False,
     ) -> Loaded:
         """Load a run: a path, '-' for stdin, a dict, a data frame, an Arrow table or a relation.
@@ -149,7 +151,7 @@ class Warehouse:
         with self._write() as connection:
             return load_run(
                 connection, source, dataset, options,
-                format=format, columns=columns, replace=replace,
+                format=format, columns=columns, normalise=normalise, replace=replace,
             )  # fmt: skip
 
     def evaluate(
@@ -277,6 +279,7 @@ class Warehouse:
         qrels_format: str | None = None,
         run_format: str | None = None,
         columns: Mapping[str, str] | None = None,
+        normalise: str | None = None,
         memory_limit: str | None = None,
         threads: int | None = None,
     ) -> Scores:
@@ -304,7 +307,7 @@ class Warehouse:
         read = files.score(
             con, qrels, run, work,
             qrels_format=qrels_format, run_format=run_format, columns=columns,
-            lower_is_better=lower_is_better,
+            normalise=normalise, lower_is_better=lower_is_better,
         )  # fmt: skip
         sql = render(
             "analyses/scored",

@@ -31,6 +31,7 @@ def qrels(
     ] = None,
     format: options.InputFormat = None,
     column: options.Columns = None,
+    normalise: options.Normalise = None,
     replace: Replace = False,
     db: options.Database = None,
     memory_limit: options.MemoryLimit = None,
@@ -46,7 +47,15 @@ def qrels(
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     columns = options.pairs(column, "--column")
     _report(
-        wh.ingest_qrels(file, dataset, label=label, format=format, columns=columns, replace=replace)
+        wh.ingest_qrels(
+            file,
+            dataset,
+            label=label,
+            format=format,
+            columns=columns,
+            normalise=normalise,
+            replace=replace,
+        )
     )
 
 
@@ -77,6 +86,7 @@ def run(
     ] = False,
     format: options.InputFormat = None,
     column: options.Columns = None,
+    normalise: options.Normalise = None,
     replace: Replace = False,
     db: options.Database = None,
     memory_limit: options.MemoryLimit = None,
@@ -115,6 +125,7 @@ def run(
                     lower_is_better=lower_is_better,
                     format=format,
                     columns=columns,
+                    normalise=normalise,
                     replace=replace,
                 )
             except LockedError:

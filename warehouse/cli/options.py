@@ -74,6 +74,16 @@ Columns = Annotated[
     ),
 ]
 
+Normalise = Annotated[
+    str | None,
+    typer.Option(
+        "--normalise",
+        metavar="SQL",
+        help="An SQL expression over a row's columns whose value becomes the document id, as in "
+        "'lower(trim(doc_id))'.",
+    ),
+]
+
 
 def pairs(texts: Sequence[str] | None, option: str) -> dict[str, str]:
     """Read KEY=VALUE options.

@@ -47,6 +47,7 @@ def score(
     run_format: Annotated[
         str | None, typer.Option("--run-format", help="Format of the run; default: a guess.")
     ] = None,
+    normalise: options.Normalise = None,
     format: Annotated[
         str,
         typer.Option(
@@ -88,6 +89,7 @@ def score(
         lower_is_better=lower_is_better,
         qrels_format=qrels_format,
         run_format=run_format,
+        normalise=normalise,
         memory_limit=memory_limit,
         threads=threads,
     )

@@ -35,6 +35,7 @@ def score(
     qrels_format: str | None = None,
     run_format: str | None = None,
     columns: Mapping[str, str] | None = None,
+    normalise: str | None = None,
     lower_is_better: bool = False,
 ) -> Scored:
     """Compute a plan's metrics for a run and qrels that are files or objects.
@@ -42,12 +43,16 @@ def score(
     Leaves the temporary tables `query_score (evaluation_id, query_id, value)`, `score` and `pending`
     on the connection; evaluation_id is the number of the metric in the plan.
     """
-    read_qrels = readers.stage(con, qrels, "qrels", format=qrels_format, columns=columns)
+    read_qrels = readers.stage(
+        con, qrels, "qrels", format=qrels_format, columns=columns, normalise=normalise
+    )
     con.execute(
         "create or replace temp table scope_judgment as "
         "select query_id, doc_id, relevance from staged"
     )
-    read_run = readers.stage(con, run, "run", format=run_format, columns=columns)
+    read_run = readers.stage(
+        con, run, "run", format=run_format, columns=columns, normalise=normalise
+    )
     turned = lower_is_better or read_run.ranked_by == "rank"
     con.execute(render("statements/score_scope", lower_is_better=turned))
     con.execute(f"create or replace temp table scope_hit as\n{matched_sql(work.protocol)}")

@@ -61,12 +61,15 @@ def load_qrels(
     label: str | None = None,
     format: str | None = None,
     columns: Mapping[str, str] | None = None,
+    normalise: str | None = None,
     replace: bool = False,
 ) -> Loaded:
     """Load the judgments of a dataset; other content than before needs `replace`, a new version."""
     _check_name("dataset", dataset)
     con = database.raw(connection)
-    staged = readers.stage(con, source, "qrels", format=format, columns=columns)
+    staged = readers.stage(
+        con, source, "qrels", format=format, columns=columns, normalise=normalise
+    )
     content = _content(con, "query_id, doc_id, relevance, iteration")
     dataset_id = _dataset_id(connection, dataset)
     table = schema.qrels
@@ -106,6 +109,7 @@ def load_run(
     *,
     format: str | None = None,
     columns: Mapping[str, str] | None = None,
+    normalise: str | None = None,
     replace: bool = False,
 ) -> Loaded:
     """Load a run; a name that is taken by other content needs `replace`, a new version."""
@@ -114,7 +118,7 @@ def load_run(
     if options.name is not None:
         _check_name("run", options.name)
     con = database.raw(connection)
-    staged = readers.stage(con, source, "run", format=format, columns=columns)
+    staged = readers.stage(con, source, "run", format=format, columns=columns, normalise=normalise)
     turned = options.lower_is_better or staged.ranked_by == "rank"
     content = _content(con, "query_id, doc_id, score", suffix="-lower" if turned else "")
     name = _run_name(staged, options)
@@ -216,6 +220,7 @@ def _common(staged: readers.Staged, content: _Content) -> dict[str, Any]:
         "num_queries": content.num_queries,
         "ingested_at": dt.datetime.now(dt.UTC),
         "program_version": VERSION,
+        "normalise": staged.normalise,
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 import duckdb
@@ -13,6 +14,7 @@ from warehouse.errors import InputError, UsageError
 from warehouse.readers import checks, documents, tables, trec
 from warehouse.readers.files import LocalFile, looks_like_utf16, open_file
 from warehouse.readers.guess import guess
+from warehouse.readers.normalise import normalise as normalise_ids
 from warehouse.readers.staged import (
     FORMATS,
     NAMED_COLUMNS,
@@ -33,12 +35,14 @@ def stage(
     *,
     format: str | None = None,
     columns: Mapping[str, str] | None = None,
+    normalise: str | None = None,
 ) -> Staged:
     """Read a source into the temporary table `staged` of the connection, replacing the one before.
 
     `source` is a path (plain, .gz or .zst), `-` for standard input, a dict of dicts, a pandas or
     polars data frame, an Arrow table or a DuckDB relation. `format` is guessed unless given: trec,
-    csv, tsv, jsonl, parquet, ranx. `columns` maps our column names to those of a table.
+    csv, tsv, jsonl, parquet, ranx. `columns` maps our column names to those of a table. `normalise` is
+    an SQL expression over the columns of the table below; its value becomes the document id.
 
     For a run the table is `(query_id varchar, doc_id varchar, score double)`, for qrels `(query_id
     varchar, doc_id varchar, relevance integer, iteration varchar)`, in the order of the source.
@@ -61,8 +65,12 @@ def stage(
         with _file_order(con):
             if isinstance(source, str | os.PathLike):
                 with open_file(source) as file:
-                    return _stage_file(con, file, wanted, name, mapping)
-            return _stage_object(con, source, wanted, mapping)
+                    staged = _stage_file(con, file, wanted, name, mapping)
+            else:
+                staged = _stage_object(con, source, wanted, mapping)
+            if normalise is not None:
+                normalise_ids(con, staged.source, normalise)
+            return replace(staged, normalise=normalise)
     except BaseException:
         with contextlib.suppress(duckdb.Error):
             con.execute("drop table if exists temp.staged")

@@ -42,7 +42,8 @@ class Staged:
     `source` is the path as given, `<stdin>` or a word for the object in memory; `source_sha256` is
     of the bytes after decompression, None for objects; `ranked_by` says what a run's column `score`
     holds (with "rank" lower is better), None for qrels; `tag` is the tag on the last line of a TREC
-    run; `warnings` are sentences about the whole file, with counts.
+    run; `warnings` are sentences about the whole file, with counts; `normalise` is the expression
+    that made the document ids.
     """
 
     kind: Kind
@@ -53,6 +54,7 @@ class Staged:
     ranked_by: Literal["score", "rank"] | None
     tag: str | None
     warnings: tuple[str, ...]
+    normalise: str | None = None
 
 
 def canonical_kind(kind: str) -> Kind:
