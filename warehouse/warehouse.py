@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from warehouse.evaluate.files import Scored
     from warehouse.evaluate.stored import Outcome
-    from warehouse.ingest import Loaded
+    from warehouse.ingest import Loaded, LoadedAttributes
 
 DEFAULT_METRICS = ("nDCG@10", "AP", "RR", "P@10", "R@100", "R@1000", "Judged@10")
 Texts = str | Sequence[str]
@@ -154,6 +154,39 @@ class Warehouse:
                 format=format, columns=columns, normalise=normalise, replace=replace,
             )  # fmt: skip
 
+    def ingest_attributes(
+        self,
+        source: object,
+        dataset: str,
+        of: Literal["docs", "queries"],
+        *,
+        name: str | None = None,
+        id: str | None = None,
+        split: Mapping[str, str] | None = None,
+        format: str | None = None,
+        normalise: str | None = None,
+        replace: bool = False,
+    ) -> LoadedAttributes:
+        """Load attributes of documents or queries: any table with one row per id.
+
+        The ids are in the column `doc_id` or `query_id`, else in the column `id`; the others are the
+        attributes. `split={"genres": "|"}` makes lists of a column of text. Sources and errors are
+        those of `ingest_run`, and a dict is `{id: {attribute: value}}`.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> wh.ingest_attributes({"up": {"year": 2009}}, "films", "docs", name="years").columns
+        {'year': 'number'}
+        """
+        from warehouse.ingest import load_attributes
+
+        self.init()
+        with self._write() as connection:
+            return load_attributes(
+                connection, source, dataset, of, name=name, id=id, split=split,
+                format=format, normalise=normalise, replace=replace,
+            )  # fmt: skip
+
     def evaluate(
         self,
         dataset: str | None = None,
@@ -256,6 +289,13 @@ class Warehouse:
         with self._read() as con:
             return board.keep(con, render("analyses/datasets"))
 
+    def attributes(self, dataset: str | None = None) -> duckdb.DuckDBPyRelation:
+        """Return the current attributes of documents and queries, with their types and counts."""
+        with self._read() as con:
+            if dataset is not None:
+                board.check_dataset(con, dataset)
+            return board.keep(con, render("analyses/attributes"), {"dataset": dataset})
+
     def schema(self) -> duckdb.DuckDBPyRelation:
         """Return every table, view and column with its comment."""
         with self._read() as con:
@@ -279,13 +319,15 @@ class Warehouse:
         qrels_format: str | None = None,
         run_format: str | None = None,
         columns: Mapping[str, str] | None = None,
+        attributes: Sequence[object] = (),
         normalise: str | None = None,
         memory_limit: str | None = None,
         threads: int | None = None,
     ) -> Scores:
         """Score a run against qrels without storing anything; the same templates as `evaluate`.
 
-        `level`, `complete`, `judged_only` and `depth` are trec_eval's -l, -c, -J and -M.
+        `level`, `complete`, `judged_only` and `depth` are trec_eval's -l, -c, -J and -M; `attributes`
+        are sources of attributes of the documents.
 
         >>> Warehouse.score({"q": {"a": 1}}, {"q": {"b": 2.0, "a": 1.0}}, "RR P@1").means()
         {'RR': 0.5, 'P@1': 0.0}
@@ -307,7 +349,7 @@ class Warehouse:
         read = files.score(
             con, qrels, run, work,
             qrels_format=qrels_format, run_format=run_format, columns=columns,
-            normalise=normalise, lower_is_better=lower_is_better,
+            attributes=attributes, normalise=normalise, lower_is_better=lower_is_better,
         )  # fmt: skip
         sql = render(
             "analyses/scored",

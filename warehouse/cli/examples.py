@@ -17,6 +17,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "--column query_id=user --column doc_id=item --column score=distance",
         "gzip -dc runs/bm25.run.gz | warehouse ingest run - -d dl19 --name bm25 --at 2026-09-01",
     ),
+    "ingest attributes": (
+        "warehouse ingest attributes movies.csv -d films --of docs --id movie --split genres='|'",
+        "warehouse ingest attributes users.jsonl -d films --of queries --name people",
+    ),
     "evaluate": (
         "warehouse evaluate",
         "warehouse evaluate -d dl19 -m nDCG@10 -m 'AP(rel=2)' -m map_cut_100",
@@ -32,6 +36,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "warehouse score qrels.txt runs/bm25.run.gz nDCG@10 AP 'P(rel=2)@10'",
         "warehouse score qrels.txt runs/bm25.run.gz official -q -c -l 2 -f trec",
         "warehouse score qrels.txt runs/bm25.run.gz all_trec --protocol trec_eval_9 -f csv",
+        "warehouse score qrels.txt runs/bm25.run.gz AP --attributes sources.csv",
     ),
     "query": (
         "warehouse query \"from leaderboard where metric = 'AP' order by place\"",
@@ -40,6 +45,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "runs": ("warehouse runs -d dl19",),
     "datasets": ("warehouse datasets -f json",),
+    "attributes": ("warehouse attributes -d dl19",),
     "metrics": ("warehouse metrics",),
     "metrics show": ("warehouse metrics show nDCG@10",),
     "protocols": ("warehouse protocols",),

@@ -7,20 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
-from warehouse.cli import options
+from warehouse.cli import attributes, options
 from warehouse.cli.examples import epilog
 from warehouse.cli.output import Progress, say, warn
 from warehouse.errors import LockedError, UsageError, WarehouseError, counted
 
 if TYPE_CHECKING:
     from warehouse.ingest import Loaded
-
-Replace = Annotated[
-    bool,
-    typer.Option(
-        "--replace", help="Take other content as a new version; the old one stays readable."
-    ),
-]
 
 
 def qrels(
@@ -32,7 +25,7 @@ def qrels(
     format: options.InputFormat = None,
     column: options.Columns = None,
     normalise: options.Normalise = None,
-    replace: Replace = False,
+    replace: options.Replace = False,
     db: options.Database = None,
     memory_limit: options.MemoryLimit = None,
     threads: options.Threads = None,
@@ -87,7 +80,7 @@ def run(
     format: options.InputFormat = None,
     column: options.Columns = None,
     normalise: options.Normalise = None,
-    replace: Replace = False,
+    replace: options.Replace = False,
     db: options.Database = None,
     memory_limit: options.MemoryLimit = None,
     threads: options.Threads = None,
@@ -166,7 +159,10 @@ def _report(loaded: Loaded) -> None:
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    group = typer.Typer(help="Load qrels and runs.", no_args_is_help=True, rich_markup_mode=None)
+    group = typer.Typer(
+        help="Load qrels, runs and attributes.", no_args_is_help=True, rich_markup_mode=None
+    )
     group.command(epilog=epilog("ingest qrels"))(qrels)
     group.command(epilog=epilog("ingest run"))(run)
+    attributes.register_ingest(group)
     app.add_typer(group, name="ingest")

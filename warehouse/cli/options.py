@@ -74,6 +74,12 @@ Columns = Annotated[
     ),
 ]
 
+Replace = Annotated[
+    bool,
+    typer.Option(
+        "--replace", help="Take other content as a new version; the old one stays readable."
+    ),
+]
 Normalise = Annotated[
     str | None,
     typer.Option(

@@ -47,6 +47,13 @@ def score(
     run_format: Annotated[
         str | None, typer.Option("--run-format", help="Format of the run; default: a guess.")
     ] = None,
+    attributes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--attributes",
+            help="A table of attributes of the documents, with a column doc_id; may be given again.",
+        ),
+    ] = None,
     normalise: options.Normalise = None,
     format: Annotated[
         str,
@@ -89,6 +96,7 @@ def score(
         lower_is_better=lower_is_better,
         qrels_format=qrels_format,
         run_format=run_format,
+        attributes=attributes or (),
         normalise=normalise,
         memory_limit=memory_limit,
         threads=threads,

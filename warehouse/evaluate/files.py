@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import duckdb
@@ -12,6 +12,7 @@ from warehouse.errors import InputError
 from warehouse.evaluate import engine
 from warehouse.evaluate.plan import Plan, matched_sql, relations_sql
 from warehouse.protocols import Protocol
+from warehouse.readers.attributes import stage_attributes
 from warehouse.templates import render
 
 
@@ -35,6 +36,7 @@ def score(
     qrels_format: str | None = None,
     run_format: str | None = None,
     columns: Mapping[str, str] | None = None,
+    attributes: Sequence[object] = (),
     normalise: str | None = None,
     lower_is_better: bool = False,
 ) -> Scored:
@@ -64,8 +66,34 @@ def score(
             f"{read_run.source}: no query of the run is judged in {read_qrels.source}; "
             "do the two belong together, and are the query ids written the same way?"
         )
+    scope_attributes(con, attributes, normalise=normalise)
     engine.compute(con, work)
     return Scored(read_run, read_qrels, judged, answered, extra)
+
+
+def scope_attributes(
+    con: duckdb.DuckDBPyConnection, sources: Sequence[object], *, normalise: str | None = None
+) -> None:
+    """Put the attributes of documents from some sources in scope: the table `scope_attribute`.
+
+    Its columns are `doc_id, attribute, position, text, number`. No two sources may have the same
+    attribute.
+    """
+    con.execute(
+        "create or replace temp table scope_attribute "
+        "(doc_id varchar, attribute varchar, position integer, text varchar, number double)"
+    )
+    seen: dict[str, str] = {}
+    for source in sources:
+        staged = stage_attributes(con, source, "document", normalise=normalise)
+        for attribute in staged.columns:
+            if attribute in seen:
+                raise InputError(
+                    f"{staged.source}: the attribute {attribute} is in {seen[attribute]} too; "
+                    "rename it, or leave it out of one of the two"
+                )
+            seen[attribute] = staged.source
+        con.execute("insert into scope_attribute from staged_attribute")
 
 
 def relstrings(

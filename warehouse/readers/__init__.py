@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -23,6 +23,7 @@ from warehouse.readers.staged import (
     canonical_format,
     canonical_kind,
     checked_mapping,
+    file_order,
 )
 
 __all__ = ["FORMATS", "Staged", "stage"]
@@ -62,7 +63,7 @@ def stage(
     name = None if format is None else canonical_format(format)
     con.execute("drop table if exists temp.staged")
     try:
-        with _file_order(con):
+        with file_order(con):
             if isinstance(source, str | os.PathLike):
                 with open_file(source) as file:
                     staged = _stage_file(con, file, wanted, name, mapping)
@@ -115,7 +116,7 @@ def _stage_object(
         _refuse_mapping(format, mapping)
         documents.read_dict(con, source, name, kind)
     else:
-        name, format = _object_name(source), "table"
+        name, format = tables.object_name(source), "table"
         ranked_by = tables.read_object(con, source, name, kind, mapping)
     return _finished(con, kind, name, format, None, ranked_by, None)
 
@@ -143,36 +144,3 @@ def _finished(
 def _refuse_mapping(format: str, mapping: dict[str, str]) -> None:
     if mapping and format not in NAMED_COLUMNS:
         raise UsageError(f"columns can be named for {', '.join(NAMED_COLUMNS)}, not for {format}")
-
-
-def _object_name(source: Any) -> str:
-    """Return the words for a data frame or relation; an object of another kind is refused."""
-    library, kind = type(source).__module__.split(".")[0], type(source).__name__
-    if isinstance(source, duckdb.DuckDBPyRelation):
-        return "<DuckDB relation>"
-    if (library, kind) in (
-        ("pandas", "DataFrame"),
-        ("polars", "DataFrame"),
-        ("polars", "LazyFrame"),
-        ("pyarrow", "Table"),
-    ):
-        return f"<{library} {kind}>"
-    raise UsageError(
-        f"cannot read a {kind}: give a path, a dict of dicts, a pandas or polars data frame, "
-        "an Arrow table or a DuckDB relation"
-    )
-
-
-@contextlib.contextmanager
-def _file_order(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """Keep the order of the source, whatever the connection is set to."""
-    ((keeps,),) = con.execute("select current_setting('preserve_insertion_order')").fetchall()
-    if keeps:
-        yield
-        return
-    con.execute("set preserve_insertion_order = true")
-    try:
-        yield
-    finally:
-        with contextlib.suppress(duckdb.Error):
-            con.execute("set preserve_insertion_order = false")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
+
+import duckdb
 
 from warehouse.errors import UsageError, nearest
 
@@ -93,3 +96,18 @@ def checked_mapping(kind: Kind, columns: Mapping[str, str] | None) -> dict[str, 
         if not isinstance(theirs, str) or not theirs:
             raise UsageError(f"the column for {ours!r} must be a name, not {theirs!r}")
     return mapping
+
+
+@contextlib.contextmanager
+def file_order(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Keep the order of the source, whatever the connection is set to."""
+    ((keeps,),) = con.execute("select current_setting('preserve_insertion_order')").fetchall()
+    if keeps:
+        yield
+        return
+    con.execute("set preserve_insertion_order = true")
+    try:
+        yield
+    finally:
+        with contextlib.suppress(duckdb.Error):
+            con.execute("set preserve_insertion_order = false")
