@@ -140,6 +140,9 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, demo_data: Path) -> Path:
         "movie,title,genres\n1,Alien,Horror|Sci-Fi\n2,Up,Animation\n"
     )
     (folder / "users.jsonl").write_text('{"query_id": "ann", "age": 30}\n')
+    (folder / "links.txt").write_text("A\nB\n")
+    (folder / "queries.txt").write_text("q1\nq2\n")
+    (folder / "links.run").write_text("q1 Q0 A 1 2 t\nq1 Q0 C 2 1 t\nq2 Q0 B 1 1 t\n")
     (folder / "sources.csv").write_text("doc_id,source\n7067032,web\n")
     wh = Warehouse(folder / "evaluated")
     wh.ingest_qrels(str(folder / "qrels.txt"), "dl19")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -105,11 +105,14 @@ class Warehouse:
         format: str | None = None,
         columns: Mapping[str, str] | None = None,
         normalise: str | None = None,
+        is_global: bool = False,
+        queries: object | None = None,
         replace: bool = False,
     ) -> Loaded:
         """Load judgments: a path, '-' for stdin, a dict, a data frame, an Arrow table or a relation.
 
         Columns: `query_id, doc_id, relevance[, iteration]`; `columns` maps these to other names.
+        With `is_global` they are one set of documents for every query of `queries`, else of the runs.
         Raises InputError for bad content and ConflictError where other qrels are loaded already;
         `replace` makes them a new version.
         """
@@ -119,7 +122,8 @@ class Warehouse:
         with self._write() as connection:
             return load_qrels(
                 connection, source, dataset,
-                label=label, format=format, columns=columns, normalise=normalise, replace=replace,
+                label=label, format=format, columns=columns, normalise=normalise,
+                is_global=is_global, queries=queries, replace=replace,
             )  # fmt: skip
 
     def ingest_run(
@@ -169,9 +173,8 @@ class Warehouse:
     ) -> LoadedAttributes:
         """Load attributes of documents or queries: any table with one row per id.
 
-        The ids are in the column `doc_id` or `query_id`, else in the column `id`; the others are the
-        attributes. `split={"genres": "|"}` makes lists of a column of text. Sources and errors are
-        those of `ingest_run`, and a dict is `{id: {attribute: value}}`.
+        The ids are in the column `doc_id` or `query_id`, else in the column `id`. A dict is
+        `{id: {attribute: value}}`; `split={"genres": "|"}` makes lists of a column of text.
 
         >>> import tempfile
         >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
@@ -321,6 +324,8 @@ class Warehouse:
         columns: Mapping[str, str] | None = None,
         attributes: Sequence[object] = (),
         normalise: str | None = None,
+        is_global: bool = False,
+        queries: object | None = None,
         memory_limit: str | None = None,
         threads: int | None = None,
     ) -> Scores:
@@ -349,7 +354,8 @@ class Warehouse:
         read = files.score(
             con, qrels, run, work,
             qrels_format=qrels_format, run_format=run_format, columns=columns,
-            attributes=attributes, normalise=normalise, lower_is_better=lower_is_better,
+            attributes=attributes, normalise=normalise,
+            is_global=is_global, queries=queries, lower_is_better=lower_is_better,
         )  # fmt: skip
         sql = render(
             "analyses/scored",
@@ -372,12 +378,8 @@ class Warehouse:
     def _metrics(texts: Texts, rules: protocols.Protocol) -> list[notation.Metric]:
         return notation.parse(*_texts(texts), defaults=rules.defaults())
 
-    @contextmanager
-    def _write(self) -> Iterator[sa.Connection]:
-        with database.write(
-            self.path, resources=self.resources, lock_timeout=self.lock_timeout
-        ) as connection:
-            yield connection
+    def _write(self) -> AbstractContextManager[sa.Connection]:
+        return database.write(self.path, resources=self.resources, lock_timeout=self.lock_timeout)
 
     @contextmanager
     def _read(self) -> Iterator[duckdb.DuckDBPyConnection]:

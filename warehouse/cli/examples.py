@@ -10,6 +10,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "warehouse ingest qrels ratings.csv -d films --column query_id=user "
         "--column doc_id=item --column relevance=stars",
         "warehouse ingest qrels qrels.txt -d dl19 --normalise 'lower(trim(doc_id))'",
+        "warehouse ingest qrels links.txt -d links --global --queries queries.txt",
     ),
     "ingest run": (
         "warehouse ingest run runs/*.run.gz --dataset dl19 --tag stage=first",
@@ -37,6 +38,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "warehouse score qrels.txt runs/bm25.run.gz official -q -c -l 2 -f trec",
         "warehouse score qrels.txt runs/bm25.run.gz all_trec --protocol trec_eval_9 -f csv",
         "warehouse score qrels.txt runs/bm25.run.gz AP --attributes sources.csv",
+        "warehouse score links.txt links.run AP 'LAG(aggregate=pooled)' --global --protocol ardoco",
     ),
     "query": (
         "warehouse query \"from leaderboard where metric = 'AP' order by place\"",

@@ -25,6 +25,8 @@ def qrels(
     format: options.InputFormat = None,
     column: options.Columns = None,
     normalise: options.Normalise = None,
+    is_global: options.Global = False,
+    queries: options.Queries = None,
     replace: options.Replace = False,
     db: options.Database = None,
     memory_limit: options.MemoryLimit = None,
@@ -47,6 +49,8 @@ def qrels(
             format=format,
             columns=columns,
             normalise=normalise,
+            is_global=is_global,
+            queries=queries,
             replace=replace,
         )
     )

@@ -80,6 +80,22 @@ Replace = Annotated[
         "--replace", help="Take other content as a new version; the old one stays readable."
     ),
 ]
+Global = Annotated[
+    bool,
+    typer.Option(
+        "--global",
+        help="The judgments are one set of documents for all queries: one id per line, or a column "
+        "doc_id.",
+    ),
+]
+Queries = Annotated[
+    str | None,
+    typer.Option(
+        "--queries",
+        metavar="FILE",
+        help="With --global: the queries, one id per line; default: those of the runs.",
+    ),
+]
 Normalise = Annotated[
     str | None,
     typer.Option(

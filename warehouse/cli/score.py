@@ -55,6 +55,8 @@ def score(
         ),
     ] = None,
     normalise: options.Normalise = None,
+    is_global: options.Global = False,
+    queries: options.Queries = None,
     format: Annotated[
         str,
         typer.Option(
@@ -98,6 +100,8 @@ def score(
         run_format=run_format,
         attributes=attributes or (),
         normalise=normalise,
+        is_global=is_global,
+        queries=queries,
         memory_limit=memory_limit,
         threads=threads,
     )

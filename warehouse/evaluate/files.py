@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import duckdb
 
 from warehouse import readers
-from warehouse.errors import InputError
+from warehouse.errors import InputError, UsageError
 from warehouse.evaluate import engine
 from warehouse.evaluate.plan import Plan, matched_sql, relations_sql
 from warehouse.protocols import Protocol
 from warehouse.readers.attributes import stage_attributes
+from warehouse.readers.everywhere import for_queries, stage_everywhere, stage_queries
 from warehouse.templates import render
 
 
@@ -38,6 +40,8 @@ def score(
     columns: Mapping[str, str] | None = None,
     attributes: Sequence[object] = (),
     normalise: str | None = None,
+    is_global: bool = False,
+    queries: object | None = None,
     lower_is_better: bool = False,
 ) -> Scored:
     """Compute a plan's metrics for a run and qrels that are files or objects.
@@ -45,16 +49,24 @@ def score(
     Leaves the temporary tables `query_score (evaluation_id, query_id, value)`, `score` and `pending`
     on the connection; evaluation_id is the number of the metric in the plan.
     """
-    read_qrels = readers.stage(
-        con, qrels, "qrels", format=qrels_format, columns=columns, normalise=normalise
-    )
-    con.execute(
-        "create or replace temp table scope_judgment as "
-        "select query_id, doc_id, relevance from staged"
-    )
-    read_run = readers.stage(
-        con, run, "run", format=run_format, columns=columns, normalise=normalise
-    )
+    how: Any = {"columns": columns, "normalise": normalise}
+    if is_global:
+        shared = {name: given for name, given in (columns or {}).items() if name == "doc_id"}
+        read_qrels = stage_everywhere(
+            con, qrels, format=qrels_format, columns=shared, normalise=normalise
+        )
+        read_run = readers.stage(con, run, "run", format=run_format, **how)
+        sql = "select query_id from staged" if queries is None else stage_queries(con, queries)[0]
+        con.execute(f"create or replace temp table scope_judgment as\n{for_queries(sql)}")
+    elif queries is not None:
+        raise UsageError("--queries: goes with --global, for judgments that name no query")
+    else:
+        read_qrels = readers.stage(con, qrels, "qrels", format=qrels_format, **how)
+        con.execute(
+            "create or replace temp table scope_judgment as "
+            "select query_id, doc_id, relevance from staged"
+        )
+        read_run = readers.stage(con, run, "run", format=run_format, **how)
     turned = lower_is_better or read_run.ranked_by == "rank"
     con.execute(render("statements/score_scope", lower_is_better=turned))
     con.execute(f"create or replace temp table scope_hit as\n{matched_sql(work.protocol)}")

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 
 from warehouse import database, readers, schema
 from warehouse.errors import ConflictError, UsageError, counted
+from warehouse.ingest.everywhere import LABEL, stage_global
 from warehouse.settings import VERSION
 from warehouse.templates import render
 
@@ -62,14 +63,23 @@ def load_qrels(
     format: str | None = None,
     columns: Mapping[str, str] | None = None,
     normalise: str | None = None,
+    is_global: bool = False,
+    queries: object | None = None,
     replace: bool = False,
 ) -> Loaded:
-    """Load the judgments of a dataset; other content than before needs `replace`, a new version."""
+    """Load the judgments of a dataset; other content than before needs `replace`, a new version.
+
+    With `is_global` the source is one set of documents, for every query of `queries` or of the runs.
+    """
     _check_name("dataset", dataset)
     con = database.raw(connection)
-    staged = readers.stage(
-        con, source, "qrels", format=format, columns=columns, normalise=normalise
-    )
+    how: Any = {"format": format, "columns": columns, "normalise": normalise}
+    if is_global:
+        staged = stage_global(con, source, dataset, queries=queries, **how)
+    elif queries is not None:
+        raise UsageError("--queries: goes with --global, for judgments that name no query")
+    else:
+        staged = readers.stage(con, source, "qrels", **how)
     content = _content(con, "query_id, doc_id, relevance, iteration")
     dataset_id = _dataset_id(connection, dataset)
     table = schema.qrels
@@ -91,7 +101,7 @@ def load_qrels(
         "qrels_id": _next_id(connection, table.c.qrels_id),
         "dataset_id": dataset_id,
         "version": 1 if current is None else current["version"] + 1,
-        "label": label,
+        "label": LABEL if label is None and is_global else label,
         "num_judgments": content.num_rows,
         **_common(staged, content),
     }

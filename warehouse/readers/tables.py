@@ -158,7 +158,7 @@ def _read_relation(
         described = con.execute(f"describe select * from {relation}").fetchall()
         types = {str(row[0]): str(row[1]) for row in described}
         found = chosen(source, kind, list(types), mapping)
-        columns = {ours: (ident(theirs), _family(types[theirs])) for ours, theirs in found.items()}
+        columns = {ours: (ident(theirs), family(types[theirs])) for ours, theirs in found.items()}
         _fill(con, kind, relation, columns)
     except duckdb.Error as error:
         raise InputError(f"{source}: cannot be read as a table: {_first_line(error)}") from error
@@ -179,7 +179,8 @@ def _fill(
     con.execute(sql).fetchall()
 
 
-def _family(type_name: str) -> str:
+def family(type_name: str) -> str:
+    """Return how a DuckDB type is read: whole, real or text."""
     if _WHOLE.fullmatch(type_name):
         return "whole"
     return "real" if _REAL.fullmatch(type_name) else "text"
