@@ -84,8 +84,8 @@ Global = Annotated[
     bool,
     typer.Option(
         "--global",
-        help="The judgments are one set of documents for all queries: one id per line, or a column "
-        "doc_id.",
+        help="The judgments are one set of documents for all queries: one id per line (format text), "
+        "or a column doc_id.",
     ),
 ]
 Queries = Annotated[
