@@ -9,13 +9,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from warehouse.catalogue import Value, undefined_value
+from warehouse.catalogue import undefined_value
 from warehouse.errors import UsageError, WarehouseError, listing, nearest
 from warehouse.metrics import Defaults, Metric
+from warehouse.parameters import Value
 
 DEFAULT = "default"
 _CHOICES: dict[str, tuple[object, ...]] = {
-    "ties": ("doc_desc", "doc_asc"),
+    "ties": ("doc_desc", "doc_asc", "input"),
     "score_precision": ("double", "single"),
     "queries": ("judged", "both"),
 }
@@ -59,6 +60,8 @@ class Protocol:
     def variables(self) -> dict[str, Any]:
         """Return the values that the relations' templates ask a protocol for."""
         return {
+            "ties": self.ties,
+            "score_precision": self.score_precision,
             "queries": self.queries,
             "depth": self.depth,
             "judged_only": self.judged_only,

@@ -10,7 +10,7 @@ import duckdb
 
 from warehouse import readers
 from warehouse.errors import InputError, UsageError
-from warehouse.evaluate import engine
+from warehouse.evaluate import engine, grounds
 from warehouse.evaluate.plan import Plan, matched_sql, relations_sql
 from warehouse.protocols import Protocol
 from warehouse.readers.attributes import stage_attributes
@@ -27,6 +27,7 @@ class Scored:
     num_judged: int
     num_answered: int
     num_unjudged_queries: int
+    training: readers.Staged | None = None
 
 
 def score(
@@ -43,6 +44,8 @@ def score(
     is_global: bool = False,
     queries: object | None = None,
     lower_is_better: bool = False,
+    iterations: bool = False,
+    training: object = None,
 ) -> Scored:
     """Compute a plan's metrics for a run and qrels that are files or objects.
 
@@ -50,22 +53,30 @@ def score(
     on the connection; evaluation_id is the number of the metric in the plan.
     """
     how: Any = {"columns": columns, "normalise": normalise}
+    read_training = None
+    if training is not None:
+        read_training = readers.stage(con, training, "training", normalise=normalise)
+    grounds.put_read_training(con, read_training)
     if is_global:
+        if iterations:
+            raise UsageError("--global: one set of documents has no iterations")
         shared = {name: given for name, given in (columns or {}).items() if name == "doc_id"}
         read_qrels = stage_everywhere(
             con, qrels, format=qrels_format, columns=shared, normalise=normalise
         )
         read_run = readers.stage(con, run, "run", format=run_format, **how)
         sql = "select query_id from staged" if queries is None else stage_queries(con, queries)[0]
-        con.execute(f"create or replace temp table scope_judgment as\n{for_queries(sql)}")
+        con.execute(f"create or replace temp table expanded_qrels as\n{for_queries(sql)}")
+        grounds.put_read_qrels(con, read_qrels, "expanded_qrels")
     elif queries is not None:
         raise UsageError("--queries: goes with --global, for judgments that name no query")
     else:
-        read_qrels = readers.stage(con, qrels, "qrels", format=qrels_format, **how)
-        con.execute(
-            "create or replace temp table scope_judgment as "
-            "select query_id, doc_id, relevance from staged"
-        )
+        kind = readers.qrels_kind(qrels_format, iterations=iterations)
+        read_qrels = readers.stage(con, qrels, kind, format=qrels_format, **how)
+        _, others = grounds.fitting(work, read_qrels.kind)
+        if others:
+            raise UsageError(grounds.unfit(read_qrels.source, others))
+        grounds.put_read_qrels(con, read_qrels, grounds.keep(con, "given_qrels"))
         read_run = readers.stage(con, run, "run", format=run_format, **how)
     turned = lower_is_better or read_run.ranked_by == "rank"
     con.execute(render("statements/score_scope", lower_is_better=turned))
@@ -80,7 +91,7 @@ def score(
         )
     scope_attributes(con, attributes, normalise=normalise)
     engine.compute(con, work)
-    return Scored(read_run, read_qrels, judged, answered, extra)
+    return Scored(read_run, read_qrels, judged, answered, extra, read_training)
 
 
 def scope_attributes(

@@ -12,14 +12,8 @@ import sqlalchemy as sa
 
 from warehouse import database, schema
 from warehouse.errors import ConflictError, UsageError, counted, nearest
-from warehouse.ingest.load import (
-    Status,
-    _check_name,
-    _dataset_id,
-    _newest,
-    _next_id,
-    default_name,
-)
+from warehouse.ingest import steps
+from warehouse.ingest.runs import default_name
 from warehouse.readers.attributes import StagedAttributes, Subject, stage_attributes
 from warehouse.settings import VERSION
 from warehouse.templates import render
@@ -32,7 +26,7 @@ SUBJECTS: Mapping[str, Subject] = {"docs": "document", "queries": "query"}
 class LoadedAttributes:
     """What became of a table of attributes; `columns` is `{attribute: type}`."""
 
-    status: Status
+    status: steps.Status
     dataset: str
     of: Of
     name: str
@@ -56,9 +50,9 @@ def load_attributes(
     replace: bool = False,
 ) -> LoadedAttributes:
     """Load a table of attributes; a name that is taken by other content needs `replace`."""
-    _check_name("dataset", dataset)
+    steps.check_name("dataset", dataset)
     if name is not None:
-        _check_name("table of attributes", name)
+        steps.check_name("table of attributes", name)
     subject = subject_of(of)
     con = database.raw(connection)
     staged = stage_attributes(
@@ -66,11 +60,11 @@ def load_attributes(
     )
     called = name or _stem(staged.source)
     content = _content_hash(con, staged)
-    dataset_id = _dataset_id(connection, dataset)
+    dataset_id = steps.dataset_id(connection, dataset)
     table = schema.attribute_set
     ours = sa.and_(table.c.dataset_id == dataset_id, table.c.subject == subject)
-    current = _newest(connection, table, sa.and_(ours, table.c.name == called))
-    status: Status = "unchanged"
+    current = steps.newest(connection, table, sa.and_(ours, table.c.name == called))
+    status: steps.Status = "unchanged"
     version = 1 if current is None else int(current["version"])
     if current is None or current["content_hash"] != content:
         if current is not None and not replace:
@@ -82,7 +76,7 @@ def load_attributes(
         _refuse_taken(con, staged, dataset, dataset_id, called)
         status = "loaded" if current is None else "replaced"
         version += current is not None
-        number = _next_id(connection, table.c.attribute_set_id)
+        number = steps.next_id(connection, table.c.attribute_set_id)
         row = {
             "attribute_set_id": number,
             "dataset_id": dataset_id,

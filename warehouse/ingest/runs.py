@@ -1,0 +1,174 @@
+"""Loading a run into the warehouse, inside the caller's transaction."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import Any, Literal
+
+import duckdb
+import sqlalchemy as sa
+
+from warehouse import database, readers, schema
+from warehouse.errors import ConflictError, UsageError, counted
+from warehouse.ingest import steps
+from warehouse.templates import render
+
+_COMPRESSED = (".gz", ".zst")
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What is said of a run beside its file."""
+
+    name: str | None = None
+    name_from: Literal["stem", "tag"] = "stem"
+    system: str | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
+    run_at: dt.datetime | None = None
+    lower_is_better: bool = False
+
+
+def load_run(
+    connection: sa.Connection,
+    source: object,
+    dataset: str,
+    options: RunOptions | None = None,
+    *,
+    format: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    normalise: str | None = None,
+    replace: bool = False,
+) -> steps.Loaded:
+    """Load a run; a name that is taken by other content needs `replace`, a new version."""
+    options = options or RunOptions()
+    steps.check_name("dataset", dataset)
+    if options.name is not None:
+        steps.check_name("run", options.name)
+    con = database.raw(connection)
+    staged = readers.stage(con, source, "run", format=format, columns=columns, normalise=normalise)
+    turned = options.lower_is_better or staged.ranked_by == "rank"
+    content = steps.content(con, "query_id, doc_id, score", suffix="-lower" if turned else "")
+    name = _run_name(staged, options)
+    dataset_id = steps.dataset_id(connection, dataset)
+    table = schema.run
+    current = steps.newest(
+        connection, table, sa.and_(table.c.dataset_id == dataset_id, table.c.name == name)
+    )
+    warnings = list(staged.warnings)
+    if current is not None and current["content_hash"] == content.content_hash:
+        differs = _described_otherwise(connection, current, options)
+        if not (replace and differs):
+            if differs:
+                warnings.append(
+                    f"loaded already with another {differs}; what you give now is stored only with "
+                    "--replace"
+                )
+            return steps.outcome("run", "unchanged", dataset, current, content, warnings, name)
+    elif current is not None and not replace:
+        raise ConflictError(
+            f"{staged.source}: dataset {dataset} has another run named {name} already (version "
+            f"{current['version']}, from {current['source']}); load this one under another name with "
+            "--name, or as its new version with --replace (the old one stays readable)"
+        )
+    now = dt.datetime.now(dt.UTC)
+    row = {
+        "run_id": steps.next_id(connection, table.c.run_id),
+        "dataset_id": dataset_id,
+        "name": name,
+        "version": 1 if current is None else current["version"] + 1,
+        "system": options.system,
+        "trec_tag": staged.tag,
+        "ranked_by": staged.ranked_by,
+        "lower_is_better": turned,
+        "num_predictions": content.num_rows,
+        "run_at": options.run_at or now,
+        **steps.common(staged, content),
+    }
+    warnings += _same_content(connection, dataset_id, name, content)
+    connection.execute(table.insert().values(row))
+    if options.tags:
+        tags = [
+            {"run_id": row["run_id"], "key": key, "value": value}
+            for key, value in options.tags.items()
+        ]
+        connection.execute(schema.run_tag.insert(), tags)
+    con.execute(render("ingest/predictions"), {"run_id": row["run_id"]})
+    con.execute(render("ingest/rankings"), {"run_id": row["run_id"]})
+    warnings += _query_warnings(con, dataset, dataset_id)
+    status: steps.Status = "loaded" if current is None else "replaced"
+    return steps.outcome("run", status, dataset, row, content, warnings, name)
+
+
+def default_name(source: str) -> str:
+    """Return the name that a run gets from its file.
+
+    >>> default_name("runs/bm25.run.gz")
+    'bm25'
+    """
+    path = PurePath(source)
+    if path.suffix.lower() in _COMPRESSED:
+        path = path.with_suffix("")
+    return path.stem
+
+
+def _run_name(staged: readers.Staged, options: RunOptions) -> str:
+    if options.name is not None:
+        return options.name
+    if options.name_from == "tag":
+        if staged.tag is None:
+            raise UsageError(f"{staged.source}: has no TREC tag to take the name from; give --name")
+        return staged.tag
+    if staged.source.startswith("<"):
+        raise UsageError(
+            f"{staged.source}: has no file name to take the run's name from; give --name"
+        )
+    return default_name(staged.source)
+
+
+def _described_otherwise(
+    connection: sa.Connection, current: Mapping[str, Any], options: RunOptions
+) -> str:
+    """Name what is given now and stored otherwise: system or tags; empty when nothing is."""
+    if options.system is not None and options.system != current["system"]:
+        return "system"
+    rows = connection.execute(
+        sa.select(schema.run_tag.c.key, schema.run_tag.c.value).where(
+            schema.run_tag.c.run_id == current["run_id"]
+        )
+    ).fetchall()
+    stored = {row.key: row.value for row in rows}
+    return "set of tags" if options.tags and dict(options.tags) != stored else ""
+
+
+def _same_content(
+    connection: sa.Connection, dataset_id: int, name: str, content: steps.Content
+) -> list[str]:
+    table = schema.run
+    rows = connection.execute(
+        sa.select(table.c.name)
+        .where(table.c.dataset_id == dataset_id)
+        .where(table.c.content_hash == content.content_hash)
+        .where(table.c.name != name)
+        .limit(1)
+    ).fetchall()
+    return [f"the predictions are the same as those of run {row.name}" for row in rows]
+
+
+def _query_warnings(con: duckdb.DuckDBPyConnection, dataset: str, dataset_id: int) -> list[str]:
+    """Count the staged queries that are not judged and the judged ones that are not staged."""
+    judged, unjudged_queries, silent = con.execute(
+        render("checks/query_overlap"), {"dataset_id": dataset_id}
+    ).fetchall()[0]
+    if judged == 0:
+        return [f"dataset {dataset} has no qrels yet: warehouse ingest qrels FILE -d {dataset}"]
+    warnings = []
+    if unjudged_queries:
+        are = "is" if unjudged_queries == 1 else "are"
+        warnings.append(f"{counted(unjudged_queries, 'query')} of the run {are} not in the qrels")
+    if silent:
+        have = "has" if silent == 1 else "have"
+        warnings.append(f"{silent:,} of {judged:,} judged queries {have} no line in the run")
+    return warnings
