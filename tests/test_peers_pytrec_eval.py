@@ -99,10 +99,10 @@ def test_shared_cases(folder: str, run: str, level: int) -> None:
 
 def test_parameters() -> None:
     qrels, run = random_collection(11)
-    names = (
-        "P_7 P_1 recall_3 map_cut_7 ndcg_cut_23 relative_P_2 success_2 iprec_at_recall_0.25 "
-        "iprec_at_recall_0.33 Rprec_mult_0.35 Rprec_mult_5.00"
-    ).split()
+    names = [
+        "P_7", "P_1", "recall_3", "map_cut_7", "ndcg_cut_23", "relative_P_2", "success_2",
+        "iprec_at_recall_0.25", "iprec_at_recall_0.33", "Rprec_mult_0.35", "Rprec_mult_5.00",
+    ]  # fmt: skip
     same(ours(qrels, run, names, "trec_eval_9"), theirs(qrels, run, names))
 
 
