@@ -104,8 +104,8 @@ def read_case(folder: str, run: str, *, qrels: str = "qrels.txt") -> tuple[Qrels
 
 
 def ours(
-    qrels: Mapping[str, Mapping[str, int]],
-    run: Mapping[str, Mapping[str, float]],
+    qrels: object,
+    run: object,
     metrics: Iterable[str],
     protocol: str = protocols.DEFAULT,
     **options: Any,
