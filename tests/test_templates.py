@@ -148,7 +148,7 @@ STUBS = SCOPE | {
     "group_documents": "run_id integer, query_id varchar, judgment_group varchar, doc_id varchar, "
     "is_rel boolean, class bigint, rank bigint, place bigint, num_ahead bigint, rel_ahead bigint",
     "hits": SCOPE["scope_hit"] + ", is_rel boolean, rel_so_far bigint, nonrel_so_far bigint, "
-    "pooled_so_far bigint, num_ret bigint, num_rel bigint, num_nonrel bigint",
+    "pooled_so_far bigint, num_ret bigint, num_rel bigint, num_nonrel bigint, num_judged bigint",
 }
 
 
