@@ -47,7 +47,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "warehouse score qrels.txt runs/bm25.run.gz all_trec --protocol trec_eval_9 -f csv",
         "warehouse score qrels.txt runs/bm25.run.gz AP --attributes sources.csv",
         "warehouse score links.txt links.run AP 'LAG(aggregate=pooled)' --global --protocol ardoco",
-        "warehouse score subtopics.txt runs/web.run nDCG@10 -R qrels_jg",
+        "warehouse score subtopics.txt runs/web.run alpha_nDCG@10 map_avgjg -R qrels_jg",
     ),
     "query": (
         "warehouse query \"from leaderboard where metric = 'AP' order by place\"",

@@ -16,7 +16,9 @@ def score(
     run: Annotated[str, typer.Argument(help="The run; - is stdin.")],
     metrics: Annotated[
         list[str] | None,
-        typer.Argument(help="Metrics, or a set: official, all_trec, set.", show_default="official"),
+        typer.Argument(
+            help="Metrics, or a set: official, all_trec, set, prefs …", show_default="official"
+        ),
     ] = None,
     per_query: Annotated[
         bool, typer.Option("--per-query", "-q", help="Give each query's values too.")
