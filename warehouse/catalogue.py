@@ -1,6 +1,7 @@
 """The catalogue of metrics: what the header of each file in `sql/metrics` says, checked hard.
 
 A metric is one file, `sql/metrics/<name>.sql.j2`; its name is its file name and nothing else lists it.
+A project adds its own, in the folder that its `warehouse.toml` names.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from warehouse import templates
-from warehouse.errors import WarehouseError, nearest
+from warehouse import metric_checks, project, records, templates
+from warehouse.errors import DefinitionError, nearest
 
 Value = int | float | str | bool | None
 
-_HEADER_KEYS = {
+_HEADER_KEYS: dict[str, records.Kinds] = {
     "title": str,
     "summary": str,
     "formula": str,
@@ -28,7 +29,7 @@ _HEADER_KEYS = {
     "undefined": (int, float, str),
     "reference": str,
 }
-_OPTIONAL_KEYS = {
+_OPTIONAL_KEYS: dict[str, records.Kinds] = {
     "params": dict,
     "names": dict,
     "ranx": dict,
@@ -38,9 +39,27 @@ _OPTIONAL_KEYS = {
 }
 # What a metric that extends another has to say for itself.
 _OWN_KEYS = ("names", "ranx", "trec_eval")
-_PARAM_KEYS = {
-    "type", "default", "min", "max", "above", "choices", "required", "summary", "follows_level", "needs",
-}  # fmt: skip
+_PARAM_KEYS: dict[str, records.Kinds] = {
+    "type": str,
+    "default": (int, float, str, bool),
+    "min": (int, float),
+    "max": (int, float),
+    "above": str,
+    "choices": list,
+    "required": bool,
+    "summary": str,
+    "follows_level": bool,
+    "needs": dict,
+}
+_TREC_KEYS: dict[str, records.Kinds] = {
+    "param": str,
+    "values": list,
+    "format": str,
+    "integer": bool,
+    "per_query": bool,
+    "given": dict,
+}
+_RANX_KEYS: dict[str, records.Kinds] = {"fraction": str, "given": dict}
 _TYPES = ("integer", "number", "choice", "boolean")
 DIRECTIONS = ("higher", "lower", "none")
 AGGREGATES = ("mean", "sum", "geometric_mean", "pooled")
@@ -158,6 +177,8 @@ class Definition:
     ranx_names: tuple[RanxName, ...]
     trec_names: tuple[TrecName, ...]
     body: str = field(repr=False)
+    where: str = field(repr=False)
+    is_own: bool = False
 
     def parameter(self, name: str) -> Parameter | None:
         """Return the parameter of that name, if the metric has it."""
@@ -177,45 +198,44 @@ class Definition:
         return {"higher": "↑", "lower": "↓"}.get(self.direction, "")
 
 
-def _definition(name: str, text: str, where: str) -> Definition:
+def _definition(
+    name: str, text: str, where: str, *, own: Mapping[str, tuple[str, str]] | None = None
+) -> Definition:
+    """Read a metric's file; `own` holds the texts of a project's metrics, each with its place."""
     head = templates.header(text, where)
     body = templates.body(text)
     if "extends" in head:
         parent = head["extends"]
-        if parent not in templates.names_in("metrics"):
-            raise WarehouseError(f"{where}: extends {parent!r}, which is no metric")
-        parent_text = templates.source(f"metrics/{parent}")
-        inherited = templates.header(parent_text, _where(parent))
+        known = [*templates.names_in("metrics"), *(own or ())]
+        if parent not in known:
+            hint = nearest(str(parent), known)
+            raise DefinitionError(f"{where}: extends {parent!r}, which is no metric{hint}")
+        built_in = parent not in (own or {})
+        parent_text, parent_where = _built_in_source(parent) if built_in else (own or {})[parent]
+        inherited = templates.header(parent_text, parent_where)
         if "extends" in inherited:
-            raise WarehouseError(f"{where}: extends {parent!r}, which extends another itself")
+            raise DefinitionError(f"{where}: extends {parent!r}, which extends another itself")
         if body:
-            raise WarehouseError(f"{where}: extends {parent!r} and has a body of its own")
+            raise DefinitionError(f"{where}: extends {parent!r} and has a body of its own")
         head = {k: v for k, v in inherited.items() if k not in _OWN_KEYS} | head
         body = templates.body(parent_text)
-    allowed = _HEADER_KEYS | _OPTIONAL_KEYS
-    for key, value in head.items():
-        if key not in allowed:
-            raise WarehouseError(f"{where}: unknown key {key!r}{nearest(key, allowed)}")
-        if not isinstance(value, allowed[key]):  # type: ignore[arg-type]
-            raise WarehouseError(f"{where}: {key!r} has the wrong type")
-    for key in _HEADER_KEYS:
-        if key not in head:
-            raise WarehouseError(f"{where}: the key {key!r} is missing")
+    records.check(head, _HEADER_KEYS | _OPTIONAL_KEYS, where, required=_HEADER_KEYS)
+    _check_tables(head, where)
     if head["direction"] not in DIRECTIONS:
-        raise WarehouseError(f"{where}: direction is one of {', '.join(DIRECTIONS)}")
+        raise DefinitionError(f"{where}: direction is one of {', '.join(DIRECTIONS)}")
     if head["aggregate"] not in AGGREGATES:
-        raise WarehouseError(f"{where}: aggregate is one of {', '.join(AGGREGATES)}")
+        raise DefinitionError(f"{where}: aggregate is one of {', '.join(AGGREGATES)}")
     parameters = tuple(_parameter(key, spec, where) for key, spec in head.get("params", {}).items())
     for p in parameters:
         if p.name == AGGREGATE and not (
             p.default == head["aggregate"] and set(p.choices) <= set(AGGREGATES)
         ):
-            raise WarehouseError(
+            raise DefinitionError(
                 f"{where}: parameter {AGGREGATE}: chooses among {', '.join(AGGREGATES)}, "
                 "by default what the header says"
             )
     low, high = (float(bound) for bound in head["range"])
-    return Definition(
+    found = Definition(
         name=name,
         title=head["title"],
         summary=head["summary"],
@@ -242,7 +262,33 @@ def _definition(name: str, text: str, where: str) -> Definition:
             for key, spec in head.get("trec_eval", {}).items()
         ),
         body=body,
+        where=where,
+        is_own=own is not None,
     )
+    metric_checks.check_header(found)
+    return found
+
+
+def _check_tables(head: Mapping[str, Any], where: str) -> None:
+    """Refuse lists and tables in a header that do not hold what they should."""
+    for key, spec in head.get("params", {}).items():
+        records.check({key: spec}, {key: dict}, f"{where}: params")
+        records.check(spec, _PARAM_KEYS, f"{where}: parameter {key}")
+    for peer, keys in (("trec_eval", _TREC_KEYS), ("ranx", _RANX_KEYS)):
+        for key, spec in head.get(peer, {}).items():
+            records.check({key: spec}, {key: dict}, f"{where}: {peer}")
+            records.check(spec, keys, f"{where}: {peer}.{key}")
+    for peer, names in head.get("names", {}).items():
+        records.check({peer: names}, {peer: list}, f"{where}: names")
+        for given in names:
+            records.check({peer: given}, {peer: (str, dict)}, f"{where}: names")
+            if isinstance(given, dict) and not isinstance(given.get("name"), str):
+                raise DefinitionError(f"{where}: names: {peer}: a table has a name and parameters")
+    if not all(isinstance(read, str) for read in head["reads"]):
+        raise DefinitionError(f"{where}: 'reads' is a list of relations' names")
+    bounds = head["range"]
+    if len(bounds) != 2 or not all(isinstance(b, int | float) for b in bounds):
+        raise DefinitionError(f"{where}: 'range' is a list of two numbers, as in [0, 1]")
 
 
 def undefined_value(given: float | str, where: str) -> float | None:
@@ -250,7 +296,7 @@ def undefined_value(given: float | str, where: str) -> float | None:
     if given == "null":
         return None
     if isinstance(given, str):
-        raise WarehouseError(f"{where}: undefined is a number or 'null'")
+        raise DefinitionError(f"{where}: undefined is a number or 'null'")
     return float(given)
 
 
@@ -264,21 +310,19 @@ def _alias(
     known = {p.name: p for p in parameters}
     for key, value in fixed.items():
         if key not in known:
-            raise WarehouseError(
+            raise DefinitionError(
                 f"{where}: name {given['name']}: unknown parameter {key!r}{nearest(key, known)}"
             )
-        fixed[key] = known[key].read(str(value))
+        try:
+            fixed[key] = known[key].read(str(value))
+        except (ValueError, OverflowError) as error:
+            raise DefinitionError(f"{where}: name {given['name']}: {error}") from None
     return Alias(peer, given["name"], fixed)
 
 
 def _parameter(name: str, spec: Mapping[str, Any], where: str) -> Parameter:
-    for key in spec:
-        if key not in _PARAM_KEYS:
-            raise WarehouseError(
-                f"{where}: parameter {name}: unknown key {key!r}{nearest(key, _PARAM_KEYS)}"
-            )
     if spec.get("type") not in _TYPES or "summary" not in spec:
-        raise WarehouseError(
+        raise DefinitionError(
             f"{where}: parameter {name}: needs a summary and a type ({', '.join(_TYPES)})"
         )
     return Parameter(
@@ -297,13 +341,28 @@ def _parameter(name: str, spec: Mapping[str, Any], where: str) -> Parameter:
 
 
 @cache
-def catalogue() -> dict[str, Definition]:
-    """Return every metric by its name, read from `sql/metrics`."""
+def _built_in() -> dict[str, Definition]:
     return {
-        name: _definition(name, templates.source(f"metrics/{name}"), _where(name))
-        for name in templates.names_in("metrics")
+        name: _definition(name, *_built_in_source(name)) for name in templates.names_in("metrics")
     }
 
 
-def _where(name: str) -> str:
-    return f"sql/metrics/{name}{templates.SUFFIX}"
+def _built_in_source(name: str) -> tuple[str, str]:
+    return templates.source(f"metrics/{name}"), f"sql/metrics/{name}{templates.SUFFIX}"
+
+
+@project.per_project
+def catalogue() -> dict[str, Definition]:
+    """Return every metric by its name: those of `sql/metrics`, then the project's own."""
+    here = project.current()
+    here.check_folder()
+    sources = {
+        path.name.removesuffix(templates.SUFFIX): (project.read_text(path), project.shown(path))
+        for path in here.metric_files
+    }
+    own = {name: _definition(name, *source, own=sources) for name, source in sources.items()}
+    metric_checks.check_names(own.values(), _built_in().values())
+    for name, found in own.items():
+        text, _ = sources[name]
+        metric_checks.check_body(found, text if templates.body(text) else found.body)
+    return _built_in() | own

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 
 from warehouse.catalogue import (
     AGGREGATE,
@@ -22,6 +21,8 @@ from warehouse.catalogue import (
     catalogue,
 )
 from warehouse.errors import UsageError, WarehouseError, listing, nearest
+from warehouse.project import per_project
+from warehouse.project import request as one_look
 
 _NOTATION = re.compile(r"^(?P<name>[^\s@()]+?)(?:\((?P<params>[^()]*)\))?(?:@(?P<at>[^\s@()]+?))?$")
 # `k@recall(0.5)`: a name that holds an @, with the value of the @ in parentheses
@@ -100,7 +101,7 @@ def definition(name: str) -> Definition:
     return parse_one(name, settle=False).metric.definition
 
 
-@cache
+@per_project
 def _aliases() -> dict[str, tuple[Definition, Alias]]:
     """Return every plain name by which a metric is known: its own and those of the peers.
 
@@ -114,7 +115,7 @@ def _aliases() -> dict[str, tuple[Definition, Alias]]:
     return known
 
 
-@cache
+@per_project
 def _ranx() -> dict[str, list[tuple[Definition, RanxName]]]:
     known: dict[str, list[tuple[Definition, RanxName]]] = {}
     for found in catalogue().values():
@@ -123,7 +124,7 @@ def _ranx() -> dict[str, list[tuple[Definition, RanxName]]]:
     return known
 
 
-@cache
+@per_project
 def _trec() -> dict[str, tuple[Definition, TrecName]]:
     return {t.name: (d, t) for d in catalogue().values() for t in d.trec_names}
 
@@ -176,6 +177,7 @@ def request(
     return [one for one in found if isinstance(one, Requested)]
 
 
+@one_look()
 def lines(
     *texts: str, defaults: Defaults | None = None, missing: list[str] | None = None
 ) -> list[Line]:
@@ -199,6 +201,7 @@ def _own_length(found: list[Line]) -> list[Line]:
     return [strings[-1] if one in strings else one for one in kept]
 
 
+@one_look()
 def parse_one(text: str, *, defaults: Defaults | None = None, settle: bool = True) -> Requested:
     """Read one name that stands for one metric; `settle=False` lets required values be absent."""
     expanded = [

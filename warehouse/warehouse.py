@@ -204,12 +204,9 @@ class Warehouse:
 
         Columns: `place, run, system`, one per metric, `answered` and `judged` (queries).
         """
-        rules = protocols.get(protocol)
-        by = self._metrics([sort], rules)[0] if sort is not None else None
         with self._read() as con:
-            return board.leaderboard(
-                con, dataset, self._metrics(metrics, rules), rules, sort=by, top=top
-            )
+            rules = board.stored_rules(con, protocol)
+            return board.leaderboard(con, dataset, _texts(metrics), rules, sort=sort, top=top)
 
     def queries(
         self,
@@ -225,11 +222,9 @@ class Warehouse:
         Columns: `query_id`, one per metric, `retrieved, relevant_retrieved, relevant,
         unjudged_at_10`. `worst=N` gives the N worst by the first metric, worst first.
         """
-        rules = protocols.get(protocol)
         with self._read() as con:
-            return board.queries(
-                con, run, dataset, self._metrics(metrics, rules), rules, worst=worst
-            )
+            rules = board.stored_rules(con, protocol)
+            return board.queries(con, run, dataset, _texts(metrics), rules, worst=worst)
 
     def query(
         self, sql: str, output: Path | None = None, /, **params: object
@@ -322,10 +317,6 @@ class Warehouse:
         return Scores(kept, tuple(requested), read, tuple(missing), tuple(lines), strings)
 
     # ------------------------------------------------------------------ inside
-
-    @staticmethod
-    def _metrics(texts: Texts, rules: protocols.Protocol) -> list[notation.Metric]:
-        return notation.parse(*_texts(texts), defaults=rules.defaults())
 
     @contextmanager
     def _write(self) -> Iterator[sa.Connection]:

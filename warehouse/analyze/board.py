@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import duckdb
 
+from warehouse import protocols
 from warehouse.errors import UsageError, listing, nearest
-from warehouse.metrics import Metric, parse_one
+from warehouse.metrics import Metric, parse, parse_one
 from warehouse.protocols import Protocol
 from warehouse.templates import render
 
@@ -59,14 +61,60 @@ def evaluated_metrics(
     )
 
 
+def known_metric(name: str) -> Metric | None:
+    """Return the metric of a stored name, or None where no metric has that name any more."""
+    try:
+        return parse_one(name).metric
+    except UsageError:
+        return None
+
+
+def stored_rules(con: duckdb.DuckDBPyConnection, name: str) -> Protocol:
+    """Return a protocol; one that is gone, and has values here, in the order that they were made in."""
+    try:
+        return protocols.get(name)
+    except UsageError:
+        rows = con.execute(
+            "select ordering from evaluation join hit_set using (run_id, qrels_id) "
+            "where protocol = $protocol group by ordering "
+            "order by count(distinct (run_id, qrels_id)) desc, ordering limit 1",
+            {"protocol": name},
+        ).fetchall()
+        if not rows:
+            raise
+    precision, ties = str(rows[0][0]).split("/")
+    rules = protocols.get(protocols.DEFAULT)
+    return replace(rules, name=name, score_precision=precision, ties=ties)
+
+
+def forgotten(metrics: Sequence[str], protocol: str) -> list[str]:
+    """Return the names among those of stored values that nothing has any more."""
+    gone = [] if protocol in protocols.catalogue() else [f"protocol {protocol}"]
+    return [*gone, *(name for name in metrics if known_metric(name) is None)]
+
+
 def _choose(
-    con: duckdb.DuckDBPyConnection, dataset: str, metrics: Sequence[Metric], protocol: Protocol
+    con: duckdb.DuckDBPyConnection, dataset: str, asked: Sequence[str], protocol: Protocol
 ) -> list[str]:
-    """Return the metrics to show: those asked for, which must have values, else all."""
+    """Return the metrics to show: those asked for, which must have values, else all.
+
+    A name with values is taken as it stands where no metric has it any more.
+    """
     found = evaluated_metrics(con, dataset, protocol)
-    if not metrics:
+    if not asked:
         return found
-    wanted = list(dict.fromkeys(str(metric) for metric in metrics))
+    gone = [text for text in asked if text in found and known_metric(text) is None]
+    defaults = protocol.defaults()
+    parse(
+        *(text for text in asked if text not in gone), defaults=defaults
+    )  # all wrong names at once
+    wanted = list(
+        dict.fromkeys(
+            name
+            for text in asked
+            for name in ([text] if text in gone else map(str, parse(text, defaults=defaults)))
+        )
+    )
     absent = [name for name in wanted if name not in found]
     if absent:
         option = "" if protocol.name == "default" else f" --protocol {protocol.name}"
@@ -81,32 +129,46 @@ def _choose(
 def leaderboard(
     con: duckdb.DuckDBPyConnection,
     dataset: str,
-    metrics: Sequence[Metric],
+    metrics: Sequence[str],
     protocol: Protocol,
     *,
-    sort: Metric | None = None,
+    sort: str | None = None,
     top: int | None = None,
 ) -> duckdb.DuckDBPyRelation:
     """Return the board: `place, run, system, <one column per metric>, answered, judged`."""
     shown = _choose(con, dataset, metrics, protocol)
-    if sort is not None and str(sort) not in shown:
-        shown += _choose(con, dataset, [sort], protocol)
-    by = parse_one(shown[0]).metric if sort is None else sort
+    by = shown[0] if sort is None else _choose(con, dataset, [sort], protocol)[0]
+    shown = list(dict.fromkeys([*shown, by]))
     sql = render(
         "analyses/leaderboard",
         metrics=shown,
-        sort=str(by),
-        lower_is_better=by.definition.direction == "lower",
+        sort=by,
+        lower_is_better=_direction(con, dataset, by, protocol) == "lower",
         top=top,
     )
     return keep(con, sql, {"dataset": dataset, "protocol": protocol.name})
+
+
+def _direction(
+    con: duckdb.DuckDBPyConnection, dataset: str, metric: str, protocol: Protocol
+) -> str:
+    """Return which direction of a metric is better: as it is defined, else as it was stored."""
+    known = known_metric(metric)
+    if known is not None:
+        return known.definition.direction
+    rows = con.execute(
+        "select direction from run_scores where is_current and dataset = $dataset "
+        "and protocol = $protocol and metric = $metric order by evaluation_id desc limit 1",
+        {"dataset": dataset, "protocol": protocol.name, "metric": metric},
+    ).fetchall()
+    return str(rows[0][0])
 
 
 def queries(
     con: duckdb.DuckDBPyConnection,
     run: str,
     dataset: str,
-    metrics: Sequence[Metric],
+    metrics: Sequence[str],
     protocol: Protocol,
     *,
     worst: int | None = None,
@@ -125,7 +187,7 @@ def queries(
     sql = render(
         "analyses/queries",
         metrics=shown,
-        lower_is_better=parse_one(shown[0]).metric.definition.direction == "lower",
+        lower_is_better=_direction(con, dataset, shown[0], protocol) == "lower",
         worst=worst,
     )
     return keep(

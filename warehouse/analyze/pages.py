@@ -12,6 +12,7 @@ from warehouse import protocols as rules
 from warehouse.analyze.board import keep
 from warehouse.catalogue import Definition, catalogue
 from warehouse.evaluate.plan import plan
+from warehouse.protocols import Protocol
 from warehouse.quoting import ident, literal
 
 
@@ -22,12 +23,22 @@ def _relation(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> duckd
 
 
 def metrics() -> duckdb.DuckDBPyRelation:
-    """Return every metric: `metric, better, parameters, summary`."""
+    """Return every metric: `metric, better, parameters, origin, summary`."""
     rows = [
-        (_usage(found), found.direction, _parameters(found), found.summary)
+        (
+            _usage(found),
+            found.direction,
+            _parameters(found),
+            _origin(found.is_own),
+            found.summary,
+        )
         for found in catalogue().values()
     ]
-    return _relation(("metric", "better", "parameters", "summary"), rows)
+    return _relation(("metric", "better", "parameters", "origin", "summary"), rows)
+
+
+def _origin(is_own: bool) -> str:
+    return "project" if is_own else "package"
 
 
 def _usage(found: Definition) -> str:
@@ -69,6 +80,8 @@ def describe(name: str, protocol: str) -> str:
         f"undefined    a query without relevant documents gets {undefined}",
         f"reference    {found.reference}",
     ]
+    if found.is_own:
+        lines.append(f"file         {found.where}, of this project")
     trec = [t.name + ("_…" if t.param else "") for t in found.trec_names]
     elsewhere = {"trec_eval": trec, **found.aliases}
     for peer, names in elsewhere.items():
@@ -88,28 +101,43 @@ def describe(name: str, protocol: str) -> str:
 
 
 def protocols() -> duckdb.DuckDBPyRelation:
-    """Return every protocol: `protocol, summary`."""
-    return _relation(
-        ("protocol", "summary"), [(p.name, p.summary) for p in rules.catalogue().values()]
-    )
+    """Return every protocol: `protocol, origin, summary`."""
+    rows = [(p.name, _origin(rules.is_own(p.name)), p.summary) for p in rules.catalogue().values()]
+    return _relation(("protocol", "origin", "summary"), rows)
 
 
 def compare_protocols(names: Sequence[str]) -> duckdb.DuckDBPyRelation:
-    """Return the rules of some protocols side by side: `rule`, one column per protocol."""
+    """Return the rules of some protocols side by side: `rule, differs`, one column per protocol.
+
+    `differs` holds ≠ where the protocols do not say the same.
+    """
     chosen = [rules.get(name) for name in dict.fromkeys(names)]
-    metrics_named = sorted({name for p in chosen for name in p.params})
-    rows: list[list[object]] = [
-        ["ties", *(p.ties for p in chosen)],
-        ["score_precision", *(p.score_precision for p in chosen)],
-        ["queries", *(p.queries for p in chosen)],
-        ["list_silent", *(str(p.list_silent).lower() for p in chosen)],
-        ["depth", *("all" if p.depth is None else str(p.depth) for p in chosen)],
-        ["judged_only", *(str(p.judged_only).lower() for p in chosen)],
-    ]
-    for metric in metrics_named:
-        row = [", ".join(f"{k}={v}" for k, v in p.params.get(metric, {}).items()) for p in chosen]
-        rows.append([metric, *row])
-    for metric in sorted({name for p in chosen for name in p.undefined}):
-        row = [str(p.undefined.get(metric, "")) for p in chosen]
-        rows.append([f"{metric} undefined", *row])
-    return _relation(["rule", *(p.name for p in chosen)], rows)
+    said = [_said(p) for p in chosen]
+    rows = []
+    # the rules that all have, then what is said of metrics, by name
+    for rule in [*_RULES, *sorted({rule for one in said for rule in one} - set(_RULES))]:
+        cells = [one.get(rule, "") for one in said]
+        rows.append([rule, "≠" if len(set(cells)) > 1 else "", *cells])
+    return _relation([*_COLUMNS, *(p.name for p in chosen)], rows)
+
+
+_COLUMNS = ("rule", "differs")
+_RULES = ("ties", "score_precision", "queries", "list_silent", "depth", "judged_only", "lacks")
+
+
+def _said(protocol: Protocol) -> dict[str, str]:
+    """Return what a protocol says, rule by rule, in words."""
+    said = {
+        "ties": protocol.ties,
+        "score_precision": protocol.score_precision,
+        "queries": protocol.queries,
+        "list_silent": str(protocol.list_silent).lower(),
+        "depth": "all" if protocol.depth is None else str(protocol.depth),
+        "judged_only": str(protocol.judged_only).lower(),
+        "lacks": ", ".join(protocol.lacks),
+    }
+    for metric, params in protocol.params.items():
+        said[metric] = ", ".join(f"{key}={value}" for key, value in params.items())
+    for metric, value in protocol.undefined.items():
+        said[f"{metric} undefined"] = str(value)
+    return said

@@ -35,7 +35,10 @@ def leaderboard(
     wh = Warehouse(db, lock_timeout=lock_timeout)
     board = wh.leaderboard(dataset, metrics=metric or (), sort=sort, top=top, protocol=protocol)
     output.show_board(board, format, out, places=places)
-    due = wh.evaluate(dataset, metrics=board.columns[3:-2], protocol=protocol, dry_run=True)
+    known = output.say_forgotten(board.columns[3:-2], protocol)
+    if not known:
+        return
+    due = wh.evaluate(dataset, metrics=known, protocol=protocol, dry_run=True)
     if due.computed:
         option = "" if protocol == "default" else f" --protocol {protocol}"
         output.say(

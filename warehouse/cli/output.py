@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 import duckdb
 
-from warehouse.errors import UsageError
+from warehouse.errors import UsageError, listing
 from warehouse.report import formats
 
 
@@ -61,12 +61,23 @@ def show_board(
     board: duckdb.DuckDBPyRelation, format: str, output: Path | None, *, places: int = 4
 ) -> None:
     """Write a leaderboard, in tables with an arrow for each metric's better direction."""
-    from warehouse.metrics import parse_one
+    from warehouse.analyze.board import known_metric
 
-    found = {name: parse_one(name).metric.definition for name in board.columns[3:-2]}
-    titles = {name: f"{name} {metric.arrow}".strip() for name, metric in found.items()}
-    counts = {name for name, metric in found.items() if metric.aggregate == "sum"}
+    found = {name: known_metric(name) for name in board.columns[3:-2]}
+    known = {name: metric.definition for name, metric in found.items() if metric is not None}
+    titles = {name: f"{name} {metric.arrow}".strip() for name, metric in known.items()}
+    counts = {name for name, metric in known.items() if metric.aggregate == "sum"}
     show(board, format, output, places=places, titles=titles | {"place": "#"}, counts=counts)
+
+
+def say_forgotten(metrics: Sequence[str], protocol: str) -> list[str]:
+    """Tell which values are of something that is gone; return the metrics that can be computed."""
+    from warehouse.analyze.board import forgotten
+
+    gone = forgotten(metrics, protocol)
+    if gone:
+        say(f"not defined any more, the values are those stored: {listing(gone)}")
+    return [] if f"protocol {protocol}" in gone else [name for name in metrics if name not in gone]
 
 
 class Progress:

@@ -11,26 +11,16 @@ from typing import Any
 import jinja2
 
 from warehouse import templates
+from warehouse.errors import DefinitionError
 from warehouse.metrics import Metric
 from warehouse.protocols import Protocol
+from warehouse.relations import relation as _relation
+from warehouse.relations import relation_variables
 
-
-@cache
-def _relation(name: str) -> tuple[dict[str, Any], str, frozenset[str]]:
-    text = templates.source(f"relations/{name}")
-    head = templates.header(text, f"sql/relations/{name}{templates.SUFFIX}")
-    body = templates.body(text)
-    return head, body, frozenset(templates.variables(body))
-
-
-@cache
-def relation_variables(name: str) -> frozenset[str]:
-    """Return the variables of a relation and of all that it reads, relations' names left out."""
-    head, _, used = _relation(name)
-    found = set(used) - set(head["reads"])
-    for read in head["reads"]:
-        found |= relation_variables(read)
-    return frozenset(found)
+# What an expression of a template may raise.
+_TEMPLATE_ERRORS = (
+    jinja2.TemplateError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError,
+)  # fmt: skip
 
 
 @dataclass
@@ -47,7 +37,9 @@ class Plan:
         if metric not in self.queries:
             found = metric.definition
             names = {read: self._table(read, metric.params) for read in found.reads}
-            self.queries[metric] = _render(found.body, metric.params | names)
+            if found.is_own:
+                self._table("rankings", metric.params)  # its rows are held against these
+            self.queries[metric] = _rendered(metric, names)
             self.reads[str(metric)] = tuple(names.values())
         return self.queries[metric]
 
@@ -97,6 +89,14 @@ class Plan:
 @cache
 def _compiled(body: str) -> jinja2.Template:
     return templates.environment().from_string(body)
+
+
+def _rendered(metric: Metric, names: Mapping[str, str]) -> str:
+    try:
+        return _render(metric.definition.body, {**metric.params, **names})
+    except _TEMPLATE_ERRORS as error:
+        where = metric.definition.where
+        raise DefinitionError(f"{metric}: the template {where} fails: {error}") from error
 
 
 def _render(body: str, values: Mapping[str, Any]) -> str:

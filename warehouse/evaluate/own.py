@@ -1,0 +1,58 @@
+"""A project's own metric when it is computed: its SQL and its rows are held against what they must be.
+
+The package's metrics are held against the same by its tests.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import duckdb
+
+from warehouse.errors import WarehouseError, nearest
+from warehouse.metrics import Metric
+from warehouse.quoting import ident
+from warehouse.templates import render
+
+COLUMNS = ("run_id", "query_id", "value")
+_EXCERPT = re.compile(r"\n+LINE \d+: *(.*)\n *\^.*\Z", re.DOTALL)
+# What the SQL itself is to blame for: memory, files and interrupts are not.
+_OF_THE_SQL = (duckdb.ProgrammingError, duckdb.DataError, duckdb.NotSupportedError)
+
+
+@contextmanager
+def blamed(metric: Metric) -> Iterator[None]:
+    """Turn DuckDB's refusal of a metric's SQL into an error that names the metric and its file."""
+    try:
+        yield
+    except _OF_THE_SQL as error:
+        text = _EXCERPT.sub(r"\n  in: \1", str(error).strip())
+        raise WarehouseError(
+            f"{metric}: the SQL of {metric.definition.where} fails: {text}\n"
+            f"  all of it: warehouse metrics show '{metric}'"
+        ) from error
+
+
+def checked(con: duckdb.DuckDBPyConnection, metric: Metric, query: str, table: str) -> str:
+    """Compute a metric into a scratch table, refuse it unless it is as it must be, return its query."""
+    where = f"{metric}: the SQL of {metric.definition.where}"
+    found = [str(row[0]) for row in con.execute(f"describe {query}").fetchall()]
+    missing = [column for column in COLUMNS if column not in found]
+    if missing or len(found) != len(COLUMNS):
+        hint = nearest(missing[0], found) if missing else ""
+        raise WarehouseError(
+            f"{where} gives the columns {', '.join(found)}; "
+            f"it must give exactly {', '.join(COLUMNS)}{hint}"
+        )
+    con.execute(f"create or replace temp table {ident(table)} as\n{query}")
+    pooled = metric.aggregate == "pooled"
+    sql = render("statements/metric_rows", rankings="rankings", metric=ident(table), pooled=pooled)
+    problem = con.execute(sql).fetchall()
+    if problem:
+        raise WarehouseError(
+            f"{where} gives {problem[0][0]}; it must give one row for each query that counts, "
+            "with a number or null"
+        )
+    return f"from {ident(table)}"
