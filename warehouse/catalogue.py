@@ -203,7 +203,7 @@ def _definition(
 ) -> Definition:
     """Read a metric's file; `own` holds the texts of a project's metrics, each with its place."""
     head = templates.header(text, where)
-    body = templates.body(text)
+    body = templates.body(text).rstrip("; \n")
     if "extends" in head:
         parent = head["extends"]
         known = [*templates.names_in("metrics"), *(own or ())]
@@ -362,7 +362,8 @@ def catalogue() -> dict[str, Definition]:
     }
     own = {name: _definition(name, *source, own=sources) for name, source in sources.items()}
     metric_checks.check_names(own.values(), _built_in().values())
+    types = {p.name: p.type for found in _built_in().values() for p in found.parameters}
     for name, found in own.items():
         text, _ = sources[name]
-        metric_checks.check_body(found, text if templates.body(text) else found.body)
+        metric_checks.check_body(found, text if templates.body(text) else found.body, types)
     return _built_in() | own

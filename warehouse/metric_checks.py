@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from warehouse import templates
@@ -63,10 +63,11 @@ def _known(name: str | None, names: Iterable[str], where: str) -> None:
         raise DefinitionError(f"{where}: no parameter {name!r}{nearest(name, names)}")
 
 
-def check_body(found: Definition, text: str) -> None:
+def check_body(found: Definition, text: str, types: Mapping[str, str]) -> None:
     """Refuse a template that does not use what its header declares, or uses more than that.
 
-    `text` is the whole file: lines that errors name are counted in it.
+    `text` is the whole file: lines that errors name are counted in it. `types` are the types of the
+    parameters that relations ask for.
     """
     where = found.where
     declared = {p.name for p in found.parameters}
@@ -101,6 +102,11 @@ def check_body(found: Definition, text: str) -> None:
             f"{where}: reads {needed[name]}, which asks for a parameter {name!r}: "
             f"declare it: [params.{name}]"
         )
+    for p in found.parameters:
+        if p.name in needed and p.type != types[p.name]:
+            raise DefinitionError(
+                f"{where}: parameter {p.name}: {needed[p.name]} asks for one of type {types[p.name]}"
+            )
     for name in sorted(declared - used - set(needed)):
         raise DefinitionError(f"{where}: parameter {name}: declared, and the SQL does not use it")
 

@@ -88,7 +88,15 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 
 
 def _protocol(name: str, record: Mapping[str, Any], where: str) -> Protocol:
-    records.check(record, _KEYS, where, required=_REQUIRED)
+    records.check(record, _KEYS, where)
+    for key in _REQUIRED:
+        if key not in record:
+            advice = (
+                "write it"
+                if key == "summary"
+                else 'or extend one that has it, as in extends = "default"'
+            )
+            raise DefinitionError(f"{where}: the key {key!r} is missing; {advice}")
     for key, choices in _CHOICES.items():
         if record[key] not in choices:
             hint = nearest(record[key], map(str, choices))

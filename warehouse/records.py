@@ -49,7 +49,7 @@ def check(
         # in Python, not in TOML, true is a whole number
         fits = isinstance(value, kinds) and (not isinstance(value, bool) or bool in kinds)
         if not fits:
-            words = " or ".join(_WORDS[kind] for kind in kinds)
+            words = " or ".join(_WORDS[k] for k in kinds if k is not int or float not in kinds)
             raise DefinitionError(
                 f"{where}: {key!r} has the wrong type: {_WORDS.get(type(value), 'a date')}; "
                 f"write {words}"

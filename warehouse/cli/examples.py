@@ -42,7 +42,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "metrics": ("warehouse metrics",),
     "metrics show": ("warehouse metrics show nDCG@10",),
     "protocols": ("warehouse protocols",),
-    "protocols show": ("warehouse protocols show default trec_eval_9",),
+    "protocols show": ("warehouse protocols show trec_eval_9 trec_eval_10 default",),
     "schema": ("warehouse schema", "warehouse schema hit"),
 }
 

@@ -15,7 +15,11 @@ def metrics(
     format: options.Format = "table",
     out: options.Output = None,
 ) -> None:
-    """List the metrics: name, direction, parameters and what each says."""
+    """List the metrics: name, direction, parameters and what each says.
+
+    A project adds its own: files NAME.sql.j2, written as 'metrics show' prints the package's, in the
+    folder that the key "metrics" of warehouse.toml names. Their origin is "project".
+    """
     if context.invoked_subcommand is not None:
         return
     from warehouse.analyze import pages

@@ -11,13 +11,14 @@ from contextlib import contextmanager
 
 import duckdb
 
-from warehouse.errors import WarehouseError, nearest
+from warehouse.errors import WarehouseError
 from warehouse.metrics import Metric
 from warehouse.quoting import ident
 from warehouse.templates import render
 
 COLUMNS = ("run_id", "query_id", "value")
 _EXCERPT = re.compile(r"\n+LINE \d+: *(.*)\n *\^.*\Z", re.DOTALL)
+_NUMBER = re.compile(r'U?\w*INT(EGER)?$|DECIMAL|FLOAT$|DOUBLE$|BOOLEAN$|"NULL"$')
 # What the SQL itself is to blame for: memory, files and interrupts are not.
 _OF_THE_SQL = (duckdb.ProgrammingError, duckdb.DataError, duckdb.NotSupportedError)
 
@@ -38,14 +39,15 @@ def blamed(metric: Metric) -> Iterator[None]:
 def checked(con: duckdb.DuckDBPyConnection, metric: Metric, query: str, table: str) -> str:
     """Compute a metric into a scratch table, refuse it unless it is as it must be, return its query."""
     where = f"{metric}: the SQL of {metric.definition.where}"
-    found = [str(row[0]) for row in con.execute(f"describe {query}").fetchall()]
-    missing = [column for column in COLUMNS if column not in found]
-    if missing or len(found) != len(COLUMNS):
-        hint = nearest(missing[0], found) if missing else ""
+    described = con.execute(f"describe from (\n{query}\n)").fetchall()
+    types = {str(row[0]): str(row[1]) for row in described}
+    if sorted(types) != sorted(COLUMNS):
         raise WarehouseError(
-            f"{where} gives the columns {', '.join(found)}; "
-            f"it must give exactly {', '.join(COLUMNS)}{hint}"
+            f"{where} gives the columns {', '.join(types)}; "
+            f"it must give exactly {', '.join(COLUMNS)}"
         )
+    if not _NUMBER.match(types["value"]):
+        raise WarehouseError(f"{where} gives a value of type {types['value']}; make it a number")
     con.execute(f"create or replace temp table {ident(table)} as\n{query}")
     pooled = metric.aggregate == "pooled"
     sql = render("statements/metric_rows", rankings="rankings", metric=ident(table), pooled=pooled)
