@@ -147,12 +147,12 @@ def _find() -> Path | None:
     return next((p / FILE for p in (here, *here.parents) if os.path.isfile(p / FILE)), None)  # noqa: PTH113
 
 
-def _stamp(path: Path) -> tuple[str, int, int]:
+def _stamp(path: Path) -> tuple[str, int, int, int]:
     try:
         found = path.stat()
     except OSError:
-        return str(path), 0, 0
-    return str(path), found.st_mtime_ns, found.st_size
+        return str(path), 0, 0, 0
+    return str(path), found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def _files(folder: Path | None) -> tuple[Path, ...]:
@@ -163,7 +163,7 @@ def _files(folder: Path | None) -> tuple[Path, ...]:
 
 
 @lru_cache(maxsize=4)
-def _record(file: Path, _: tuple[str, int, int]) -> dict[str, Any]:
+def _record(file: Path, _: tuple[str, int, int, int]) -> dict[str, Any]:
     where = shown(file)
     record = records.read(read_text(file), where)
     records.check(record, _KEYS, where)

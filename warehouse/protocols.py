@@ -91,12 +91,8 @@ def _protocol(name: str, record: Mapping[str, Any], where: str) -> Protocol:
     records.check(record, _KEYS, where)
     for key in _REQUIRED:
         if key not in record:
-            advice = (
-                "write it"
-                if key == "summary"
-                else 'or extend one that has it, as in extends = "default"'
-            )
-            raise DefinitionError(f"{where}: the key {key!r} is missing; {advice}")
+            advice = "" if key == "summary" else '; or extend one that has it: extends = "default"'
+            raise DefinitionError(f"{where}: the key {key!r} is missing{advice}")
     for key, choices in _CHOICES.items():
         if record[key] not in choices:
             hint = nearest(record[key], map(str, choices))
