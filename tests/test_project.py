@@ -377,6 +377,21 @@ def test_sql_that_fails_is_named(
     assert counts(loaded.path) == before
 
 
+POOLED = (
+    BEST.replace('"mean"', '"pooled"').rstrip()
+    + "\nunion all select run_id, null, max(relevance) from {{ hits }} group by run_id\n"
+)
+
+
+def test_a_pooled_metric_has_one_row_for_all_queries(here: Folder) -> None:
+    here.metric(POOLED)
+    assert score("Best@2") == {"Best@2": 3.0}
+    for text, number in ((POOLED[: POOLED.index("union")], 0), (POOLED + ", query_id", 2)):
+        here.metric(text)
+        with pytest.raises(WarehouseError, match=f"{number} rows without a query_id"):
+            score("Best@2")
+
+
 def test_a_row_too_many_is_refused(here: Folder) -> None:
     here.metric(BEST + "union all select 1, 'q9', 0\n")
     with pytest.raises(WarehouseError, match="a row for query q9, which does not count"):
