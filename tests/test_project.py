@@ -224,16 +224,18 @@ def test_two_folders_in_turn(here: Folder, tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_the_files_are_looked_at_once_for_a_request(
-    here: Folder, monkeypatch: pytest.MonkeyPatch
+    here: Folder, loaded: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks: list[int] = []
     look = project._look
     monkeypatch.setattr(project, "_look", lambda: (looks.append(1), look())[1])
     notation.parse(*(f"{name}@{k}" for name in ("Best", "P", "ndcg") for k in range(1, 11)))
     assert len(looks) == 1
-    with project.request():
-        score("Best@2", "AP", protocol="top2")
+    score("Best@2", "AP", protocol="top2")
     assert len(looks) == 2
+    loaded.evaluate(metrics="Best@2 AP")
+    loaded.leaderboard("tiny", metrics=["AP", "Best@2"])
+    assert len(looks) == 4
 
 
 def test_what_editors_leave_behind_is_no_metric(here: Folder) -> None:

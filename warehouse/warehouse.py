@@ -17,6 +17,7 @@ from warehouse import metrics as notation
 from warehouse.analyze import adhoc, board
 from warehouse.errors import UsageError
 from warehouse.evaluate.plan import plan
+from warehouse.project import request
 from warehouse.settings import database_path
 from warehouse.templates import render
 
@@ -152,6 +153,7 @@ class Warehouse:
                 format=format, columns=columns, replace=replace,
             )  # fmt: skip
 
+    @request()
     def evaluate(
         self,
         dataset: str | None = None,
@@ -183,6 +185,7 @@ class Warehouse:
         return replace(found, unknown=tuple(missing))
 
     @staticmethod
+    @request()
     def sql(metrics: Texts, *, protocol: str = protocols.DEFAULT) -> str:
         """Return the SQL that computes some metrics, as readable scripts."""
         rules = protocols.get(protocol)
@@ -191,6 +194,7 @@ class Warehouse:
 
     # ------------------------------------------------------------------ reading
 
+    @request()
     def leaderboard(
         self,
         dataset: str,
@@ -208,6 +212,7 @@ class Warehouse:
             rules = board.stored_rules(con, protocol)
             return board.leaderboard(con, dataset, _texts(metrics), rules, sort=sort, top=top)
 
+    @request()
     def queries(
         self,
         run: str,
@@ -257,6 +262,7 @@ class Warehouse:
     # ------------------------------------------------------------------ files in, numbers out
 
     @staticmethod
+    @request()
     def score(
         qrels: object,
         run: object,

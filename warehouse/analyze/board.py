@@ -105,9 +105,8 @@ def _choose(
         return found
     gone = [text for text in asked if text in found and known_metric(text) is None]
     defaults = protocol.defaults()
-    parse(
-        *(text for text in asked if text not in gone), defaults=defaults
-    )  # all wrong names at once
+    # once for all of them, so that all wrong names are reported
+    parse(*(text for text in asked if text not in gone), defaults=defaults)
     wanted = list(
         dict.fromkeys(
             name
