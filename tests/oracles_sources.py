@@ -6,16 +6,22 @@ undefined is None here: what it counts as is the header's or the protocol's to s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
+from itertools import count
 from math import ceil
 
 from oracles import Docs, Grades, hits, p, relevant
 
+# by document: its score and its place in the whole source
+Scores = Mapping[str, tuple[float, int]]
+
 METRICS = [
     "Cover", "Cover@1", "Cover@3", "Cover(rel=2)", "oocover", "MaxRank", "MaxRank(rel=2)", "AvgRank",
     "AvgRank(rel=3)", "AUC", "AUC@3", "AUC(rel=2)", "AUC(empty=zero)", "AUC(empty=half)",
-    "AUC(empty=roerei)", "AUC(empty=half)@2", "Volume", "Volume(share=True)", "KAtRecall@0",
+    "AUC(empty=roerei)", "AUC(empty=half)@2", "AUC(ties=half)", "AUC(ties=half)@3",
+    "AUC(ties=input,rel=2)", "AUC(aggregate=pooled)", "AUC(aggregate=pooled,ties=half)@3",
+    "AUC(aggregate=pooled,ties=input,empty=roerei)@2", "Volume", "Volume(share=True)", "KAtRecall@0",
     "KAtRecall@0.1", "KAtRecall@0.5", "KAtRecall@0.7", "KAtRecall@1", "KAtRecall(rel=2)@0.5",
     "KAtRecall(never=retrieved)@0.3", "KAtRecall(never=retrieved)@1", "PAtRecall@0", "PAtRecall@0.1",
     "PAtRecall@0.5", "PAtRecall@0.7", "PAtRecall@1", "PAtRecall(rel=2)@1", "PAtRecall(never=zero)@0.6",
@@ -47,14 +53,49 @@ def avg_rank(docs: Docs, grades: Grades, *, rel: int) -> float:
     return sum(positions) / len(positions) if positions else len(docs) + 1
 
 
-def auc(docs: Docs, grades: Grades, *, rel: int, cutoff: int | None, empty: str) -> float | None:
+def placed(run: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, tuple[float, int]]]:
+    """Return each document's score and its place in the whole source."""
+    places = count()
+    return {q: {doc: (s, next(places)) for doc, s in found.items()} for q, found in run.items()}
+
+
+def auc(
+    docs: Docs,
+    grades: Grades,
+    *,
+    rel: int,
+    cutoff: int | None,
+    empty: str,
+    ties: str,
+    aggregate: str,
+    scores: Scores,
+) -> float | None:
+    lists = [(docs, grades, scores)]
+    return pooled_auc(lists, rel=rel, cutoff=cutoff, empty=empty, ties=ties, aggregate=aggregate)
+
+
+def pooled_auc(
+    lists: Iterable[tuple[Docs, Grades, Scores]],
+    *,
+    rel: int,
+    cutoff: int | None,
+    empty: str,
+    ties: str,
+    aggregate: str,
+) -> float | None:
     """Look at every pair."""
-    good = [i for i, doc in enumerate(docs[:cutoff]) if grades.get(doc, 0) >= rel]
-    bad = [i for i, doc in enumerate(docs[:cutoff]) if grades.get(doc, 0) < rel]
+    good, bad, needed = [], [], 0
+    for number, (docs, grades, scores) in enumerate(lists):
+        needed += relevant(grades, rel)
+        for rank, doc in enumerate(docs[:cutoff]):
+            score, place = scores[doc]
+            tie = {"rank": (rank, number), "half": (), "input": (place,)}[ties]
+            (good if grades.get(doc, 0) >= rel else bad).append((-score, tie))
     if good and bad:
-        return sum(g < b for g in good for b in bad) / (len(good) * len(bad))
+        won = sum(g < b for g in good for b in bad) + sum(g == b for g in good for b in bad) / 2
+        return won / (len(good) * len(bad))
     if empty == "roerei":
-        return 1.0 if not relevant(grades, rel) or not bad else 0.0
+        return 1.0 if not needed or not bad else 0.0
     return {"null": None, "zero": 0.0, "half": 0.5}[empty]
 
 
@@ -119,9 +160,9 @@ def lag(
 
 
 def pooled_lag(
-    rankings: Iterable[tuple[Docs, Grades]], *, rel: int, cutoff: int | None, aggregate: str
+    lists: Iterable[tuple[Docs, Grades, Scores]], *, rel: int, cutoff: int | None, aggregate: str
 ) -> float | None:
-    found = [one for docs, grades in rankings for one in lags(docs, grades, rel, cutoff)]
+    found = [one for docs, grades, _ in lists for one in lags(docs, grades, rel, cutoff)]
     return share(sum(found), len(found))
 
 
@@ -129,4 +170,4 @@ TWINS: dict[str, Callable[..., float | None]] = {
     "AUC": auc, "AvgRank": avg_rank, "Cover": cover, "E": e, "F": f, "KAtRecall": k_at_recall,
     "LAG": lag, "MaxRank": max_rank, "P": p, "PAtRecall": p_at_recall, "Volume": volume,
 }  # fmt: skip
-POOLED: dict[str, Callable[..., float | None]] = {"LAG": pooled_lag}
+POOLED: dict[str, Callable[..., float | None]] = {"AUC": pooled_auc, "LAG": pooled_lag}

@@ -136,11 +136,17 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, demo_data: Path) -> Path:
     (folder / "distances.csv").write_text(
         "user,item,distance\nann,alien,0.25\nann,up,0.5\nbob,up,1.5\n"
     )
+    (folder / "subtopics.txt").write_text("w1 1 a 1\nw1 2 a 0\nw1 2 b 2\n")
+    (folder / "runs" / "web.run").write_text("w1 Q0 b 1 2 t\nw1 Q0 a 2 1 t\n")
+    (folder / "prefs.txt").write_text("# who prefers what\nc1 ann 1 a 2\nc1 ann 1 b 1.5\n")
+    (folder / "seen.csv").write_text("user,item\nann,alien\nbob,up\n")
     wh = Warehouse(folder / "evaluated")
     wh.ingest_qrels(str(folder / "qrels.txt"), "dl19")
-    for path in sorted((folder / "runs").iterdir()):
+    for path in sorted((folder / "runs").glob("*.gz")):
         wh.ingest_run(str(path), "dl19")
     shutil.copy(folder / "evaluated", folder / "loaded")
+    wh.ingest_qrels(str(folder / "qrels.txt"), "dl20")
+    wh.ingest_run(str(folder / "runs" / "bm25.run.gz"), "dl20")
     wh.evaluate()
     return folder
 
@@ -151,7 +157,7 @@ def test_every_example_runs_as_printed(
 ) -> None:
     folder = shutil.copytree(prepared, tmp_path / "folder")
     (folder / "evaluated").rename(folder / "evaluated.db")
-    if name not in ("demo", "init", "ingest qrels", "ingest run", "score"):
+    if name not in ("demo", "init", "ingest qrels", "ingest run", "ingest training", "score"):
         source = "loaded" if name == "evaluate" else "evaluated.db"
         (folder / source).rename(folder / "warehouse.duckdb")
     found = program.shell(line, folder)
@@ -159,7 +165,7 @@ def test_every_example_runs_as_printed(
     assert "Traceback" not in found.stderr
     if "-o " in line:
         assert (folder / "board.tex").read_text().strip()
-    elif name in ("init", "ingest qrels", "ingest run") or line.startswith("warehouse evaluate"):
+    elif name.startswith(("init", "ingest")) or line.startswith("warehouse evaluate"):
         assert found.stderr.strip()
     else:
         assert found.stdout.strip()
@@ -220,7 +226,7 @@ def test_wrong_commands_and_options_name_the_nearest(
     ("arguments", "line"),
     [
         (["evaluate", "-m", "nDGC@10"], "nDGC@10: no such metric; did you mean nDCG?"),
-        (["evaluate", "-m", "P"], "P: P needs a cutoff, as in P@10"),
+        (["evaluate", "-m", "P"], "P: needs a cutoff, as in P@10"),
         (["score", "qrels.txt", "one.run", "AP(rell=2)"], "has no parameter 'rell'"),
         (["leaderboard", "-d", "tinny"], "tinny: no such dataset; did you mean tiny?"),
         (["evaluate", "-d", "tinny"], "tinny: no such dataset; did you mean tiny?"),
@@ -252,7 +258,7 @@ def test_wrong_commands_and_options_name_the_nearest(
         (["leaderboard", "-d", "tiny", "-o", "no/such/file"], "no/such/file: cannot be written"),
         (["leaderboard", "-d", "tiny", "--protocol", "trec_eval_9"], "tiny --protocol trec_eval_9"),
         (["runs", "--db", "absent.duckdb"], "absent.duckdb: no such database"),
-        (["score", "-", "-"], "only one of the two can be read from stdin"),
+        (["score", "-", "-"], "only one of the files can be read from stdin"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )  # fmt: skip
@@ -681,6 +687,25 @@ def test_a_board_with_a_gap_says_so(run: Callable[..., Result], small: Warehouse
     assert "1 value missing, 0 stale: warehouse evaluate -d tiny -m METRIC" in found.err
 
 
+def test_a_board_has_no_gap_where_a_protocol_means_something_else(
+    run: Callable[..., Result], small: Warehouse
+) -> None:
+    """A column's name is canonical: IPrec@0.1 is not read again as trec_eval 9 would mean it."""
+    small.evaluate(metrics="IPrec(needed=ceil)@0.1", protocol="trec_eval_9")
+    found = run("leaderboard", "-d", "tiny", "--protocol", "trec_eval_9", "-f", "csv")
+    assert found.out.splitlines()[0] == "place,run,system,IPrec@0.1,answered,judged"
+    assert "missing" not in found.err
+
+
+def test_gains_are_stored_like_any_metric(run: Callable[..., Result], small: Warehouse) -> None:
+    name = "nDCG(gains={0:-1,1:2.5})@10"
+    assert "2 values" in run("evaluate", "-d", "tiny", "-m", "nDCG(gains={1: 2.5, 0: -1})@10").err
+    board = run("leaderboard", "-d", "tiny", "-m", name, "-f", "csv")
+    assert board.out.splitlines()[0] == f'place,run,system,"{name}",answered,judged'
+    assert "missing" not in board.err
+    assert "up to date" in run("evaluate", "-d", "tiny", "-m", name).err
+
+
 def test_arrows_in_latex_are_latex(run: Callable[..., Result], small: Warehouse) -> None:
     assert "RR ↑" in run("leaderboard", "-d", "tiny").out
     as_latex = run("leaderboard", "-d", "tiny", "-f", "latex").out
@@ -724,7 +749,8 @@ def test_score_of_files_that_do_not_belong_together(run: Callable[..., Result], 
 
 def test_listings(run: Callable[..., Result], small: Warehouse) -> None:
     assert run("datasets", "-f", "csv").out == (
-        "dataset,qrels,label,queries,judgments,runs,metrics\ntiny,1,,2,3,2,2\n"
+        "dataset,qrels,kind,label,queries,judgments,training,runs,metrics\n"
+        "tiny,1,judgments,,2,3,,2,2\n"
     )
     runs = list(csv.DictReader(io.StringIO(run("runs", "-d", "tiny", "-f", "csv").out)))
     assert [(row["run"], row["predictions"]) for row in runs] == [("one", "3"), ("two", "2")]

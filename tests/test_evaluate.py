@@ -75,6 +75,14 @@ def test_computes_what_is_missing_and_nothing_twice(tiny: Warehouse, counts: Cou
 
 
 @pytest.mark.core
+def test_what_is_there_already_is_not_computed_along(tiny: Warehouse) -> None:
+    tiny.evaluate(metrics="RR")
+    run: list[str] = []
+    tiny.evaluate(metrics="RR AP", on_metric=run.append)
+    assert run == ["AP"]
+
+
+@pytest.mark.core
 def test_values_of_each_query_and_the_silent_one(tiny: Warehouse) -> None:
     tiny.evaluate(metrics="RR")
     assert rows(tiny, "select run, query_id, value from query_scores order by all") == [
@@ -298,7 +306,8 @@ def test_new_qrels_are_evaluated_again_and_boards_do_not_mix(tiny: Warehouse) ->
 # --------------------------------------------------------------------------- the same bits
 
 PROTOCOLS = ("default", "trec_eval_9", "trec_eval_10")
-METRICS = ("all_trec", "Judged@10")
+# The last ones read the whole lists, which are kept for few runs at a time.
+METRICS = ("all_trec", "Judged@10", "AUC(ties=half)", "AUC(aggregate=pooled,ties=half)")
 Values = dict[tuple[str, str], str | None]
 
 
@@ -341,7 +350,10 @@ def assert_stored_is_scored(wh: Warehouse, dataset: str, qrels: Path, runs: list
 
 
 @pytest.mark.core
-def test_stored_values_are_the_scored_ones_to_the_bit(wh: Warehouse, demo_data: Path) -> None:
+def test_stored_values_are_the_scored_ones_to_the_bit(
+    wh: Warehouse, demo_data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("warehouse.evaluate.stored.BATCH_LISTED", 10_000)
     qrels = demo_data / "qrels.txt.gz"
     runs = [demo_data / f"{name}.run.gz" for name in ("bm25", "rr_gpt35_bm25", "splade_pp_ed")]
     wh.ingest_qrels(str(qrels), "dl19")

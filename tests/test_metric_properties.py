@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable
+from dataclasses import replace
 
 import oracles
 import oracles_sources
@@ -22,12 +23,15 @@ from warehouse import protocols
 from warehouse.catalogue import catalogue
 from warehouse.warehouse import Warehouse
 
+# The metrics that add up gains, which `gains` may set.
+GAINED = ("nDCG", "DCG", "IdealDCG", "G", "nDCGrel", "Rndcg")
 METRICS = [
     "AP", "AP@3", "AP(rel=2)", "AP(norm=min)@4", "AP(norm=hits)", "AP(norm=hits)@4", "AP(norm=k)@4",
     "AP(rel=2,norm=min)@2", "RR", "RR@2", "RR(rel=2)", "P@1", "P@3", "P@20", "P(rel=2)@4", "R@1",
     "R@3", "R@20", "R(rel=3)@5", "Rprec", "Rprec(rel=2)", "SetP", "SetP(rel=2)", "SetR",
     "SetR(rel=2)", "SetF", "SetF(beta=2.0)", "SetF(beta=0.5)", "SetF(x=2.0)", "SetF(beta=0.0)",
-    "SetF(rel=2)", "Success@1", "Success@3", "Success(rel=2)@2", "bpref", "bpref(rel=2)",
+    "SetF(rel=2)", "Success@1", "Success@3", "Success(rel=2)@2", "Success(rel=2)", "Judged", "bpref",
+    "bpref(rel=2)",
     "bpref(rel=3)", "nDCG", "nDCG@1", "nDCG@3", "nDCG@20", "nDCG(dcg=exp-log2)",
     "nDCG(dcg=exp-log2)@3", "nDCG(dcg=binary)",
     "nDCG(dcg=binary,rel=2)@3", "nDCG(rel=2)", "nDCG(rel=2)@3", "Judged@1", "Judged@3", "Judged@20",
@@ -36,8 +40,8 @@ METRICS = [
     "IPrec(rel=2)@0.5", "IPrec(needed=trec_eval_9)@0.7", "IPrec(needed=trec_eval_10)@0.7",
     "IPrec(needed=trec_eval_10)@0.4", "GMAP", "GMAP(rel=2, norm=min)@3", "GMbpref", "GMbpref(rel=2)",
     "infAP", "infAP(rel=2)", "Utility",
-    "Utility(rel=2, p1=2.0, p2=-0.5, p3=-1.0, p4=0.25, collection=100)", "IAP", "IAP(points=3)",
-    "IAP(needed=trec_eval_9)", "IAP(points=5, needed=trec_eval_10)", "IAP(rel=2)", "binG",
+    "Utility(rel=2, p1=2.0, p2=-0.5, p3=-1.0, p4=0.25, collection=100)", "IAP", "IAP(levels=[0,0.5,1])",
+    "IAP(needed=trec_eval_9)", "IAP(levels=[0.1,0.25,0.7], needed=trec_eval_10)", "IAP(rel=2)", "binG",
     "binG(rel=2)", "G", "G(rel=2)", "nDCGrel", "nDCGrel(rel=2)", "Rndcg", "Rndcg(rel=2)", "RelP@3",
     "RelP(rel=2)@4", "SetRelP", "SetRelP(rel=2)", "SetAP", "SetAP(rel=2)", "NumNonRelRet",
     "NumNonRelRet(rel=2)", "YAAP", "YAAP(rel=2)", "Unjudged@1", "Unjudged@3", "Unjudged@20", "RBP",
@@ -45,7 +49,12 @@ METRICS = [
     "RBPresid(p=0.5)", "RBPresid(tail=trec_eval_10)", "Rprec(multiple=0.35)", "Rprec(multiple=2.0)",
     "Rprec(rel=2, multiple=0.5)", "DCG", "DCG@3", "DCG(rel=2, dcg=exp-log2)", "IdealDCG",
     "IdealDCG@2", "IdealDCG(rel=2, dcg=exp-log2)",
+    *(f"{name}(gains={{1:0.25,2:3.5,3:3}})" for name in GAINED), "nDCG(gains={0:0.5,1:0})@3",
+    "RBP(gains={1:0.25,3:0}, gain=grade)", "RBP(gains={1:0.25,2:0.5,3:0.75}, gain=normalised)@4",
+    "RBP(gains={0:4}, gain=normalised)", "RBP(gains={2:0})",
 ]  # fmt: skip
+# Gains below 0 are taken off, so that a value may lie outside the metric's range.
+LOSSES = [f"{name}(gains={{0:-1.5,2:-0.25}})" for name in GAINED]
 
 Qrels = dict[str, dict[str, int]]
 Run = dict[str, dict[str, float]]
@@ -111,7 +120,7 @@ def test_twins(
     qrels, run = data
     rules = protocols.get(protocol)
     scores = Warehouse.score(
-        qrels, run, METRICS, protocol=protocol, depth=depth, judged_only=judged_only,
+        qrels, run, [*METRICS, *LOSSES], protocol=protocol, depth=depth, judged_only=judged_only,
         complete=complete, level=level,
     )  # fmt: skip
     ours = {(metric, query): value for query, metric, value in scores.relation.fetchall()}
@@ -127,12 +136,29 @@ def test_twins(
                 run.get(query, {}), qrels[query],
                 single=rules.score_precision == "single", depth=depth, judged_only=judged_only,
             )  # fmt: skip
-            twin = oracles.TWINS[metric.name](docs, qrels[query], **metric.params)
+            twin = oracles.TWINS[metric.name](docs, qrels[query], **oracles.own(metric))
             twins.append(twin)
             if query in listed:
                 assert math.isclose(ours[str(metric), query], twin, rel_tol=1e-12), (metric, query)
         over_all = oracles.OVER_ALL[metric.definition.aggregate](twins)
         assert math.isclose(ours[str(metric), "all"], over_all, rel_tol=1e-12), (metric, "all")
+
+
+@FEW
+@given(data=COLLECTIONS)
+def test_judged_documents_only_by_metric_or_by_protocol(data: tuple[Qrels, Run]) -> None:
+    """What every metric takes from the relation that it reads is the protocol's rule for it alone."""
+    qrels, run = data
+    asked = [notation.parse(text)[0] for text in METRICS]
+    asked = [one for one in asked if "judged_only" in one.params]
+    assert asked
+    one_by_one = [
+        replace(m, values=tuple({**m.params, "judged_only": True}.items())) for m in asked
+    ]
+    by_metric = values(qrels, run, [str(m) for m in one_by_one])
+    by_protocol = values(qrels, run, [str(m) for m in asked], judged_only=True)
+    names = {str(one): str(m) for one, m in zip(one_by_one, asked, strict=True)}
+    assert {(names[m], q): value for (m, q), value in by_metric.items()} == by_protocol
 
 
 @FEW

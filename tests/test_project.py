@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from warehouse import catalogue, project, protocols
 from warehouse import metrics as notation
 from warehouse.errors import DefinitionError, UsageError, WarehouseError
+from warehouse.evaluate import stored
 from warehouse.evaluate.plan import plan
 from warehouse.settings import database_path
 from warehouse.warehouse import Warehouse
@@ -56,6 +57,44 @@ extends = "P"
 aggregate = "sum"
 reference = "made up"
 */
+"""
+
+# What a document is worth, with parameters that are more than one value.
+WORTH = BEST.replace(
+    "*/",
+    """\
+params.gains = { type = "gains", default = { 3 = 10 }, summary = "What a grade is worth." }
+params.levels = { type = "levels", default = [0.5, 0.25], summary = "As many times as there are." }
+trec_eval.worth = { param = "gains", named = ["rel"], given = { cutoff = 3, levels = [1] } }
+trec_eval.worthy = { numbers = ["cutoff"], given = { gains = { 1 = 4 } } }
+other.norm = "P"
+other.dcg.log2 = "DCG"
+*/""",
+).replace(
+    "max(relevance)",
+    """\
+{{ levels | length }} * sum(case relevance
+{% for grade, gain in gains %} when {{ grade | literal }} then {{ gain | literal }} {% endfor %}
+else relevance end)""",
+)
+
+# How many documents of the whole list nobody judged.
+UNKNOWN = """\
+/*
+title = "Unjudged documents"
+summary = "How many documents of the list nobody judged."
+formula = "count of unjudged"
+reads = ["rankings", "lists"]
+direction = "lower"
+range = [0, 1000]
+aggregate = "mean"
+undefined = 0
+reference = "made up"
+*/
+select run_id, query_id, count(doc_id) filter (where relevance is null) as value
+from {{ rankings }}
+left join {{ lists }} using (run_id, query_id)
+group by run_id, query_id
 """
 
 # q1: b (0), a (1), c (3): the best of the first two is 1, of three 3; q2: nothing relevant among the
@@ -198,6 +237,62 @@ def test_a_last_semicolon_does_no_harm(here: Folder) -> None:
     assert score("Best@2") == {"Best@2": 0.5}
 
 
+def test_parameters_of_every_type_and_names_with_them(here: Folder) -> None:
+    here.metric(WORTH, "Worth")
+    # q1: b (0), a (1), c (3, worth 10): 11, twice; q2 nothing
+    assert score("Worth@3", "Worth(levels=[1])@3") == {"Worth@3": 11.0, "Worth(levels=[1])@3": 5.5}
+    # a is worth 5, c 3: 8 in q1
+    assert score("worth.1=5") == {"Worth(gains={1:5}, levels=[1])@3": 4.0}
+    # a is worth 4, twice
+    assert score("worthy.2") == {"Worth(gains={1:4})@2": 4.0}
+    assert score("Worth(norm=retrieved)@3") == {"P(norm=retrieved)@3": 1 / 3}
+    here.write("warehouse.toml", SETTINGS + "params.Worth.gains = { 1 = 5 }\n")
+    metrics = notation.parse("Worth@2", defaults=protocols.get("top2").defaults())
+    assert list(map(str, metrics)) == ["Worth(gains={1:5})@2"]
+    code, out, _ = command("protocols", "show", "default", "top2", "-f", "csv")
+    assert code == 0
+    assert "Worth,≠,,gains={1:5}" in out.splitlines()
+    assert command("metrics", "show", "worth.1=5")[0] == 0
+
+
+def test_the_whole_lists_are_read_in_batches(
+    here: Folder, loaded: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here.metric(UNKNOWN, "Unknown")
+    over_all = "union all select run_id, null, count(*) from {{ lists }} group by run_id\n"
+    here.metric(UNKNOWN.replace('"mean"', '"pooled"') + over_all, "Listed")
+    monkeypatch.setattr(stored, "BATCH_LISTED", 1)
+    assert score("Unknown", "Unknown(judged_only=True)") == {
+        "Unknown": 0.5,
+        "Unknown(judged_only=True)": 0.0,
+    }
+    assert loaded.evaluate(metrics="Unknown Listed Best@2").computed == 6
+    board = loaded.leaderboard("tiny", metrics="Unknown Listed").fetchall()
+    assert [row[1:5] for row in board] == [("two", None, 0.0, 2.0), ("one", None, 0.5, 4.0)]
+
+
+def test_judged_documents_only_and_both_at_once(here: Folder) -> None:
+    run = {"q1": {"z": 4.0, "b": 3.0, "a": 2.0}}
+    found = Warehouse.score(QRELS, run, "Best@2 Best(judged_only=True)@2").means()
+    # z is not judged: with it the first two have the grades - and 0, without it 0 and 1
+    assert found == {"Best@2": 0.0, "Best(judged_only=True)@2": 0.5}
+
+
+def test_a_protocol_of_the_order_of_the_source(here: Folder) -> None:
+    here.write("warehouse.toml", SETTINGS.replace("depth = 2", 'ties = "input"'))
+    run = {"q1": {"a": 1.0, "b": 1.0}}
+    found = {
+        p: Warehouse.score(QRELS, run, "Best@1", protocol=p).means() for p in ("default", "top2")
+    }
+    assert found == {"default": {"Best@1": 0.0}, "top2": {"Best@1": 0.5}}
+
+
+def test_a_metric_that_was_read_is_taken(here: Folder, loaded: Warehouse) -> None:
+    (best,) = notation.parse("Best@2")
+    assert loaded.evaluate(metrics=[best]).computed == 2
+    assert loaded.leaderboard("tiny", metrics=[best]).columns[3] == "Best@2"
+
+
 def test_an_edit_is_seen_by_the_next_call(here: Folder, loaded: Warehouse) -> None:
     assert loaded.evaluate(metrics="Best@2").computed == 2
     here.metric(BEST.replace("max(relevance)", "2 * max(relevance)"))
@@ -236,6 +331,9 @@ def test_the_files_are_looked_at_once_for_a_request(
     loaded.evaluate(metrics="Best@2 AP")
     loaded.leaderboard("tiny", metrics=["AP", "Best@2"])
     assert len(looks) == 4
+    loaded.board("t*", metrics="AP Best@2")
+    loaded.queries("one", "tiny", metrics="AP Best@2")
+    assert len(looks) == 6
 
 
 def test_what_editors_leave_behind_is_no_metric(here: Folder) -> None:
@@ -294,6 +392,30 @@ def test_what_editors_leave_behind_is_no_metric(here: Folder) -> None:
          "no parameter 'cut'; did you mean cutoff?"),
         ("undefined = 0", 'undefined = 0\nextends = "Pp"',
          "extends 'Pp', which is no metric; did you mean"),
+        ("required = true", 'replaces = ["rell"]', "replaces: no parameter 'rell'; did you mean rel?"),
+        ("required = true", "replaces = [1]", "replaces: 'item 1' has the wrong type"),
+        ("default = 1", "default = [1]", "parameter rel: 'default' has the wrong type: a list"),
+        ("params.rel", 'params.l = { type = "levels", default = 1, summary = "x" }\nparams.rel',
+         "parameter l: 'default' has the wrong type: a whole number; write a list"),
+        ("params.rel", 'params.l = { type = "levels", default = [1, 1], summary = "x" }\nparams.rel',
+         "parameter l: default: l: a number is there twice"),
+        ("params.rel", 'params.g = { type = "gains", default = { x = 1 }, summary = "x" }\nparams.rel',
+         "parameter g: default: g: a grade is a whole number, not x"),
+        ("undefined = 0", 'undefined = 0\ntrec_eval.best.numbers = ["cut"]',
+         "trec_eval.best: numbers: no parameter 'cut'; did you mean cutoff?"),
+        ("undefined = 0", 'undefined = 0\ntrec_eval.best = { numbers = ["rel"], param = "cutoff" }',
+         "lists numbers or a param"),
+        ("undefined = 0", 'undefined = 0\ntrec_eval.best.named = ["rel"]', "named: stand among gains"),
+        ("undefined = 0", 'undefined = 0\ntrec_eval.best.given.cutoff = 0',
+         "trec_eval.best: cutoff is at least 1"),
+        ("undefined = 0", 'undefined = 0\nranx.best = { param = "cutoff", values = [0] }',
+         "ranx.best: values: cutoff is at least 1"),
+        ("undefined = 0", "undefined = 0\nranx.best.values = [1]", "values: of no parameter"),
+        ("undefined = 0", "undefined = 0\nother.x = 1", "other: 'x' has the wrong type"),
+        ("undefined = 0", 'undefined = 0\nother.rel = "P"', "other.rel: is a parameter here"),
+        ("undefined = 0", 'undefined = 0\nother.x.y = "nDGC"',
+         "other.x: no such metric 'nDGC'; did you mean nDCG?"),
+        ("undefined = 0", 'undefined = 0\nother.x = "P"', "other.x: P: no parameter 'x'"),
         ("{{ hits }}", "{{ hits }", "line 15: unexpected '}'"),
         ("/*", "", "no header"),
     ],
@@ -347,6 +469,7 @@ def test_other_ways_to_be_no_metric(here: Folder) -> None:
         ("max(relevance)", "max('nan'::double)", "a value that is no finite number for query q1"),
         ("max(relevance)", "{{ cutoff + 'a' }}", "the template formulas/Best.sql.j2 fails: "),
         ("max(relevance)", "{{ cutoff.__class__ }}", "unsafe"),
+        ("max(relevance)", "{{ hits._plan }}", "unsafe"),
         ("as value", "as worth", "exactly run_id, query_id, value"),
         ("as value", "as value, 1 as more", "columns run_id, query_id, value, more; it must"),
         ("by run_id, query_id", "by run_id, query_id, doc_id", "3 rows for query q1"),
@@ -437,10 +560,11 @@ def test_a_broken_metric_leaves_the_rest_of_the_program_alone(
         ("depth = 2", 'depth = "2"', "protocols.top2: 'depth' has the wrong type: a string"),
         ("depth = 2", "depth = true", "'depth' has the wrong type: true or false; write a whole"),
         ("depth = 2", "depth = 0", "protocols.top2: depth is at least 1, not 0"),
-        ("depth = 2", 'ties = "doc_dsc"', "ties is one of doc_desc, doc_asc, not 'doc_dsc'; did you"),
+        ("depth = 2", 'ties = "doc_dsc"', "doc_asc, input, not 'doc_dsc'; did you"),
         ("depth = 2", "lacks = [1]", "protocols.top2: lacks is a list of names"),
         ("depth = 2", "params.P.rell = 2", "params.P: P has no parameter 'rell'; did you mean rel?"),
         ("depth = 2", "params.P.rel = 0", "params.P: rel is at least 1, not 0"),
+        ("depth = 2", "params.IAP.levels = 3", "params.IAP: levels is written as in levels=[0.25,0.5]"),
         ("depth = 2", "params.P = 3", "params.P: write a table, as in { rel = 2 }"),
         ("depth = 2", "params.Bst.rel = 2", "params: no such metric 'Bst'; did you mean Best?"),
         ("depth = 2", 'undefined.AP = "nul"', "undefined.AP: undefined is a number or 'null'"),
@@ -597,3 +721,31 @@ def test_values_of_a_protocol_that_is_gone_are_shown(here: Folder, loaded: Wareh
         loaded.evaluate(metrics="Best@3", protocol="top2")
     with pytest.raises(UsageError, match="top3: no such protocol"):
         loaded.leaderboard("tiny", protocol="top3")
+
+
+def test_what_is_gone_is_shown_of_several_datasets(here: Folder, loaded: Warehouse) -> None:
+    here.metric(BEST.replace('"higher"', '"lower"'))
+    loaded.ingest_qrels(QRELS, "more")
+    for name, run in (("one", RUN), ("two", {"q1": {"c": 1.0}, "q2": {"d": 1.0}})):
+        loaded.ingest_run(run, "more", name=name)
+    for protocol in ("default", "top2"):
+        loaded.evaluate(metrics="Best@2 RR", protocol=protocol)
+    boards = [loaded.board(["tiny", "more"], protocol=p, each=True) for p in ("default", "top2")]
+    rows = [board.relation.fetchall() for board in boards]
+    assert [row[1] for row in rows[0]] == ["one", "two"]
+    (here.path / "formulas/Best.sql.j2").unlink()
+    here.write("warehouse.toml", SETTINGS[: SETTINGS.index("[")])
+    for protocol, before in zip(("default", "top2"), rows, strict=True):
+        found = loaded.board(["tiny", "more"], protocol=protocol, each=True)
+        assert found.relation.fetchall() == before
+    assert len(loaded.board("*", metrics="RR Best@2", sort="Best@2").relation.fetchall()) == 2
+    code, out, err = command("leaderboard", "-d", "*", "-m", "RR", "-m", "Best@2", "--each")
+    assert code == 0
+    assert "Best@2 tiny" in out
+    assert err.splitlines()[-1] == "not defined any more, the values are those stored: Best@2"
+    code, out, err = command("leaderboard", "-d", "*", "--protocol", "top2")
+    assert code == 0
+    assert err.splitlines()[-1].endswith("stored: protocol top2, Best@2")
+    with pytest.raises(UsageError) as caught:
+        loaded.board(["tiny", "more"], metrics="Bst@3 RR nDGC@1")
+    assert [line.split(":")[0] for line in str(caught.value).splitlines()] == ["Bst@3", "nDGC@1"]

@@ -60,6 +60,7 @@ def test_twins(
     )  # fmt: skip
     ours = {(metric, query): value for query, metric, value in scores.relation.fetchall()}
     known = len({doc for grades in qrels.values() for doc in grades})
+    scored = oracles_sources.placed(run)
     counted = sorted((q for q in qrels if rules.queries == "judged" or q in run), key=str.encode)
     docs = {
         q: oracles.ranking(run.get(q, {}), qrels[q], depth=depth, judged_only=judged_only)
@@ -68,15 +69,19 @@ def test_twins(
     for metric in {one.metric for one in scores.requested}:
         defined = []
         for query in counted:
-            grades, extra = qrels[query], {"known": known} if metric.name == "Volume" else {}
-            wanted = TWINS[metric.name](docs[query], grades, **metric.params, **extra)
+            grades, extra = qrels[query], {}
+            if metric.name == "Volume":
+                extra = {"known": known}
+            elif metric.name == "AUC":
+                extra = {"scores": scored.get(query, {})}
+            wanted = TWINS[metric.name](docs[query], grades, **oracles.own(metric), **extra)
             wanted = rules.undefined_of(metric) if wanted is None else wanted
             assert close(ours[str(metric), query], wanted), (metric, query)
             defined += [] if wanted is None else [wanted]
         mean = sum(defined) / len(defined) if defined else None
         if metric.aggregate == "pooled":
-            lists = ((docs[query], qrels[query]) for query in counted)
-            mean = oracles_sources.POOLED[metric.name](lists, **metric.params)
+            lists = [(docs[query], qrels[query], scored.get(query, {})) for query in counted]
+            mean = oracles_sources.POOLED[metric.name](lists, **oracles.own(metric))
         assert close(ours[str(metric), "all"], mean), metric
 
 

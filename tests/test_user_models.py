@@ -132,7 +132,7 @@ def test_twins(
                 run.get(query, {}), qrels[query],
                 single=rules.score_precision == "single", depth=depth, judged_only=judged_only,
             )  # fmt: skip
-            twins[query] = TWINS[metric.name](docs, qrels[query], **metric.params)
+            twins[query] = TWINS[metric.name](docs, qrels[query], **oracles.own(metric))
         defined = [value for value in twins.values() if value is not None]
         twins["all"] = sum(defined) / len(defined) if defined else None
         low, high = metric.definition.range
@@ -240,7 +240,6 @@ def test_templates() -> None:
     for metric, sql in work.queries.items():
         found = metric.definition
         rendered = templates.environment().from_string(found.body)
-        assert tables_of(rendered.render(metric.params | {r: r for r in found.reads})) == set(
-            found.reads
-        ), str(metric)
+        read = tables_of(rendered.render(metric.params | {r: r for r in found.reads}))
+        assert read == set(found.reads), str(metric)
         assert sums_without_order(sql) == [], str(metric)

@@ -6,17 +6,14 @@ A project adds its own, in the folder that its `warehouse.toml` names.
 
 from __future__ import annotations
 
-import ast
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
-from warehouse import metric_checks, project, records, templates
+from warehouse import metric_checks, project, records, relations, templates
 from warehouse.errors import DefinitionError, nearest
-
-Value = int | float | str | bool | None
+from warehouse.parameters import TYPES, Parameter, Value
 
 _HEADER_KEYS: dict[str, records.Kinds] = {
     "title": str,
@@ -36,12 +33,13 @@ _OPTIONAL_KEYS: dict[str, records.Kinds] = {
     "trec_eval": dict,
     "at": str,
     "extends": str,
+    "other": dict,
 }
 # What a metric that extends another has to say for itself.
-_OWN_KEYS = ("names", "ranx", "trec_eval")
+_OWN_KEYS = ("names", "ranx", "trec_eval", "other")
 _PARAM_KEYS: dict[str, records.Kinds] = {
     "type": str,
-    "default": (int, float, str, bool),
+    "default": (int, float, str, bool, list, dict),
     "min": (int, float),
     "max": (int, float),
     "above": str,
@@ -50,85 +48,50 @@ _PARAM_KEYS: dict[str, records.Kinds] = {
     "summary": str,
     "follows_level": bool,
     "needs": dict,
+    "replaces": list,
 }
 _TREC_KEYS: dict[str, records.Kinds] = {
     "param": str,
+    "named": list,
+    "numbers": list,
+    "first": bool,
     "values": list,
     "format": str,
     "integer": bool,
     "per_query": bool,
     "given": dict,
 }
-_RANX_KEYS: dict[str, records.Kinds] = {"fraction": str, "given": dict}
-_TYPES = ("integer", "number", "choice", "boolean")
+_RANX_KEYS: dict[str, records.Kinds] = {
+    "fraction": str,
+    "param": str,
+    "values": list,
+    "given": dict,
+}
+# How TOML writes the default of a parameter that is more than one value.
+_DEFAULTS: dict[str, records.Kinds] = {"gains": dict, "levels": list}
 DIRECTIONS = ("higher", "lower", "none")
+ARROWS = {"higher": "↑", "lower": "↓"}
 AGGREGATES = ("mean", "sum", "geometric_mean", "pooled")
 # A parameter of this name says how a metric's queries are put together, in place of its header.
 AGGREGATE = "aggregate"
 
 
 @dataclass(frozen=True)
-class Parameter:
-    """A parameter of a metric, as its header declares it.
-
-    `above` names another parameter, whose value must be smaller.
-    """
-
-    name: str
-    type: str
-    summary: str
-    default: Value = None
-    required: bool = False
-    minimum: float | None = None
-    maximum: float | None = None
-    above: str | None = None
-    choices: tuple[str, ...] = ()
-    follows_level: bool = True
-    needs: Mapping[str, str] = field(default_factory=dict)
-
-    def read(self, text: str) -> Value:
-        """Read a value from the notation, or raise ValueError in words."""
-        if self.type == "choice":
-            quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "'\""
-            word = text[1:-1] if quoted else text
-            if word not in self.choices:
-                raise ValueError(f"{self.name} is one of {', '.join(self.choices)}, not {text}")
-            return word
-        try:
-            value: object = ast.literal_eval(text)
-        except (ValueError, SyntaxError):
-            value = text
-        if self.type == "boolean":
-            if not isinstance(value, bool):
-                raise ValueError(f"{self.name} is True or False, not {text}")
-            return value
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise ValueError(f"{self.name} is a number, not {text}")
-        if not math.isfinite(value):
-            raise ValueError(f"{self.name} is a finite number, not {text}")
-        if self.type == "integer":
-            if value != int(value):
-                raise ValueError(f"{self.name} is a whole number, not {text}")
-            value = int(value)
-        else:
-            value = float(value)
-        if self.minimum is not None and value < self.minimum:
-            raise ValueError(f"{self.name} is at least {self.minimum:g}, not {text}")
-        if self.maximum is not None and value > self.maximum:
-            raise ValueError(f"{self.name} is at most {self.maximum:g}, not {text}")
-        return value
-
-
-@dataclass(frozen=True)
 class TrecName:
     """A name that trec_eval has for a metric.
 
-    `param` is what it lists, with the `values` it takes when none are given; `given` holds values of
-    other parameters that the name itself stands for.
+    `param` is the parameter that is listed after it, each value a metric of its own, with the `values`
+    it takes when none are given; of a parameter that is a list itself, or gains by grade, all that is
+    listed is one value. Among gains, the parameters in `named` may stand too (p=0.8). `numbers` are
+    parameters listed in order; where `first` is true, numbers beyond them have no say. `given` holds
+    values of other parameters that the name itself stands for.
     """
 
     name: str
     param: str | None = None
+    named: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()
+    first: bool = False
     values: tuple[float, ...] = ()
     format: str = "{}"
     integer: bool = False
@@ -140,11 +103,14 @@ class TrecName:
 class RanxName:
     """A name that ranx has for a metric, with the values that it stands for.
 
-    `fraction` is the parameter of which the name carries the decimals, as `rbp.95` does.
+    `fraction` is the parameter of which the name carries the decimals, as `rbp.95` does. A name with
+    `param` stands for one metric for each of its `values`.
     """
 
     name: str
     fraction: str | None = None
+    param: str | None = None
+    values: tuple[float, ...] = ()
     given: Mapping[str, Value] = field(default_factory=dict, hash=False)
 
 
@@ -159,7 +125,11 @@ class Alias:
 
 @dataclass(frozen=True)
 class Definition:
-    """A metric as its file defines it."""
+    """A metric as its file defines it.
+
+    `other` tells by parameter what peers mean by it that is another metric here: the metric's name
+    for any value, which is kept, or names by the value, which is not.
+    """
 
     name: str
     title: str
@@ -176,6 +146,7 @@ class Definition:
     names: tuple[Alias, ...]
     ranx_names: tuple[RanxName, ...]
     trec_names: tuple[TrecName, ...]
+    other: Mapping[str, str | Mapping[str, str]]
     body: str = field(repr=False)
     where: str = field(repr=False)
     is_own: bool = False
@@ -195,7 +166,7 @@ class Definition:
     @property
     def arrow(self) -> str:
         """Return an arrow for the direction that is better."""
-        return {"higher": "↑", "lower": "↓"}.get(self.direction, "")
+        return ARROWS.get(self.direction, "")
 
 
 def _definition(
@@ -225,7 +196,13 @@ def _definition(
         raise DefinitionError(f"{where}: direction is one of {', '.join(DIRECTIONS)}")
     if head["aggregate"] not in AGGREGATES:
         raise DefinitionError(f"{where}: aggregate is one of {', '.join(AGGREGATES)}")
-    parameters = tuple(_parameter(key, spec, where) for key, spec in head.get("params", {}).items())
+    specs = dict(head.get("params", {}))
+    parameters = tuple(_parameter(key, spec, where) for key, spec in specs.items())
+    for read in head["reads"]:
+        for key, spec in relations.inherited_params(read).items():
+            if key not in specs:
+                specs[key] = spec
+                parameters += (replace(_parameter(key, spec, where), inherited=True),)
     for p in parameters:
         if p.name == AGGREGATE and not (
             p.default == head["aggregate"] and set(p.choices) <= set(AGGREGATES)
@@ -255,12 +232,16 @@ def _definition(
         ),
         ranx_names=tuple(
             [RanxName(key) for key in head.get("names", {}).get("ranx", ())]
-            + [RanxName(key, **spec) for key, spec in head.get("ranx", {}).items()]
+            + [
+                RanxName(key, **_peer_name(spec, parameters, f"{where}: ranx.{key}"))
+                for key, spec in head.get("ranx", {}).items()
+            ]
         ),
         trec_names=tuple(
-            TrecName(key, **(spec | {"values": tuple(spec.get("values", ()))}))
+            TrecName(key, **_peer_name(spec, parameters, f"{where}: trec_eval.{key}"))
             for key, spec in head.get("trec_eval", {}).items()
         ),
+        other=head.get("other", {}),
         body=body,
         where=where,
         is_own=own is not None,
@@ -274,10 +255,19 @@ def _check_tables(head: Mapping[str, Any], where: str) -> None:
     for key, spec in head.get("params", {}).items():
         records.check({key: spec}, {key: dict}, f"{where}: params")
         records.check(spec, _PARAM_KEYS, f"{where}: parameter {key}")
+        for listed in ("choices", "replaces"):
+            _check_list(spec.get(listed, []), str, f"{where}: parameter {key}: {listed}")
+        _check_list(list(spec.get("needs", {}).values()), str, f"{where}: parameter {key}: needs")
     for peer, keys in (("trec_eval", _TREC_KEYS), ("ranx", _RANX_KEYS)):
         for key, spec in head.get(peer, {}).items():
             records.check({key: spec}, {key: dict}, f"{where}: {peer}")
             records.check(spec, keys, f"{where}: {peer}.{key}")
+            for listed, kind in (("named", str), ("numbers", str), ("values", (int, float))):
+                _check_list(spec.get(listed, []), kind, f"{where}: {peer}.{key}: {listed}")
+    for key, target in head.get("other", {}).items():
+        records.check({key: target}, {key: (str, dict)}, f"{where}: other")
+        if isinstance(target, dict):
+            _check_list(list(target.values()), str, f"{where}: other.{key}")
     for peer, names in head.get("names", {}).items():
         records.check({peer: names}, {peer: list}, f"{where}: names")
         for given in names:
@@ -286,9 +276,40 @@ def _check_tables(head: Mapping[str, Any], where: str) -> None:
                 raise DefinitionError(f"{where}: names: {peer}: a table has a name and parameters")
     if not all(isinstance(read, str) for read in head["reads"]):
         raise DefinitionError(f"{where}: 'reads' is a list of relations' names")
+    metric_checks.check_reads(head["reads"], where)
     bounds = head["range"]
     if len(bounds) != 2 or not all(isinstance(b, int | float) for b in bounds):
         raise DefinitionError(f"{where}: 'range' is a list of two numbers, as in [0, 1]")
+
+
+def _check_list(items: list[Any], kinds: records.Kinds, where: str) -> None:
+    for number, item in enumerate(items, 1):
+        records.check({f"item {number}": item}, {f"item {number}": kinds}, where)
+
+
+def _peer_name(
+    spec: Mapping[str, Any], parameters: tuple[Parameter, ...], where: str
+) -> dict[str, Any]:
+    """Return what a header says of a peer's name, the values that it gives read as parameters' are."""
+    said = {key: tuple(v) if isinstance(v, list) else v for key, v in spec.items()}
+    given: dict[str, Any] = spec.get("given", {})
+    return said | {"given": _values(given, parameters, where)}
+
+
+def _values(
+    given: Mapping[str, Any], parameters: tuple[Parameter, ...], where: str
+) -> dict[str, Value]:
+    """Read values of parameters that stand in a header."""
+    known = {p.name: p for p in parameters}
+    found: dict[str, Value] = {}
+    for key, value in given.items():
+        if key not in known:
+            raise DefinitionError(f"{where}: unknown parameter {key!r}{nearest(key, known)}")
+        try:
+            found[key] = known[key].take(value)
+        except (ValueError, OverflowError) as error:
+            raise DefinitionError(f"{where}: {error}") from None
+    return found
 
 
 def undefined_value(given: float | str, where: str) -> float | None:
@@ -307,29 +328,20 @@ def _alias(
     if isinstance(given, str):
         return Alias(peer, given)
     fixed = {key: value for key, value in given.items() if key != "name"}
-    known = {p.name: p for p in parameters}
-    for key, value in fixed.items():
-        if key not in known:
-            raise DefinitionError(
-                f"{where}: name {given['name']}: unknown parameter {key!r}{nearest(key, known)}"
-            )
-        try:
-            fixed[key] = known[key].read(str(value))
-        except (ValueError, OverflowError) as error:
-            raise DefinitionError(f"{where}: name {given['name']}: {error}") from None
-    return Alias(peer, given["name"], fixed)
+    return Alias(peer, given["name"], _values(fixed, parameters, f"{where}: name {given['name']}"))
 
 
 def _parameter(name: str, spec: Mapping[str, Any], where: str) -> Parameter:
-    if spec.get("type") not in _TYPES or "summary" not in spec:
-        raise DefinitionError(
-            f"{where}: parameter {name}: needs a summary and a type ({', '.join(_TYPES)})"
-        )
-    return Parameter(
+    where = f"{where}: parameter {name}"
+    if spec.get("type") not in TYPES or "summary" not in spec:
+        raise DefinitionError(f"{where}: needs a summary and a type ({', '.join(TYPES)})")
+    if "default" in spec:
+        kinds = _DEFAULTS.get(spec["type"], (int, float, str, bool))
+        records.check({"default": spec["default"]}, {"default": kinds}, where)
+    parameter = Parameter(
         name=name,
         type=spec["type"],
         summary=spec["summary"],
-        default=spec.get("default"),
         required=spec.get("required", False),
         minimum=spec.get("min"),
         maximum=spec.get("max"),
@@ -337,7 +349,12 @@ def _parameter(name: str, spec: Mapping[str, Any], where: str) -> Parameter:
         choices=tuple(spec.get("choices", ())),
         follows_level=spec.get("follows_level", name == "rel"),
         needs=spec.get("needs", {}),
+        replaces=tuple(spec.get("replaces", ())),
     )
+    try:
+        return replace(parameter, default=parameter.adopt(spec.get("default")))
+    except (ValueError, OverflowError) as error:
+        raise DefinitionError(f"{where}: default: {error}") from None
 
 
 @cache
@@ -362,6 +379,7 @@ def catalogue() -> dict[str, Definition]:
     }
     own = {name: _definition(name, *source, own=sources) for name, source in sources.items()}
     metric_checks.check_names(own.values(), _built_in().values())
+    metric_checks.check_other(own.values(), _built_in() | own)
     types = {p.name: p.type for found in _built_in().values() for p in found.parameters}
     for name, found in own.items():
         text, _ = sources[name]

@@ -13,14 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from warehouse import project, records
-from warehouse.catalogue import Value, undefined_value
 from warehouse.catalogue import catalogue as metrics
+from warehouse.catalogue import undefined_value
 from warehouse.errors import DefinitionError, UsageError, listing, nearest
 from warehouse.metrics import Defaults, Metric
+from warehouse.parameters import Value
 
 DEFAULT = "default"
 _CHOICES: dict[str, tuple[object, ...]] = {
-    "ties": ("doc_desc", "doc_asc"),
+    "ties": ("doc_desc", "doc_asc", "input"),
     "score_precision": ("double", "single"),
     "queries": ("judged", "both"),
 }
@@ -64,6 +65,8 @@ class Protocol:
     def variables(self) -> dict[str, Any]:
         """Return the values that the relations' templates ask a protocol for."""
         return {
+            "ties": self.ties,
+            "score_precision": self.score_precision,
             "queries": self.queries,
             "depth": self.depth,
             "judged_only": self.judged_only,
@@ -131,7 +134,7 @@ def _values(metric: str, given: object, where: str) -> dict[str, Value]:
             hint = nearest(key, known) or f"; it has {listing(known) or 'none'}"
             raise DefinitionError(f"{where}: {metric} has no parameter {key!r}{hint}")
         try:
-            read[key] = parameter.read(str(value))
+            read[key] = parameter.take(value)
         except (ValueError, OverflowError) as error:
             raise DefinitionError(f"{where}: {error}") from None
     return read

@@ -1,30 +1,70 @@
-"""The relations that metrics read: one file of `sql/relations` each, with what it asks for."""
+"""The relations: steps that metrics share, one file each in `sql/relations`, with their headers."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 from warehouse import templates
 
 # What relations ask a protocol for. Whatever else they ask for is a parameter of the metric.
-PROTOCOL_VARIABLES = frozenset({"queries", "depth", "judged_only"})
+PROTOCOL_VARIABLES = frozenset({"ties", "score_precision", "queries", "depth", "judged_only"})
+# What an evaluation puts in scope only for the metrics that ask for it.
+NEEDS = ("predictions", "iterations", "preferences", "training", "attributes")
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A relation as its file defines it.
+
+    `needs` names what has to be in scope for it beside judgments and hits. An `inline` relation is
+    written into its reader as a subquery; the others are made as tables, once for all readers.
+    `params` are parameters that every metric has which reads the relation, as a metric's header
+    declares them.
+    """
+
+    name: str
+    summary: str
+    grain: tuple[str, ...]
+    reads: tuple[str, ...]
+    needs: tuple[str, ...] = ()
+    inline: bool = False
+    params: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False)
+    body: str = field(default="", repr=False)
 
 
 @cache
-def relation(name: str) -> tuple[dict[str, Any], str, frozenset[str]]:
-    """Return a relation's header, its template, and the names that the template asks for."""
+def get(name: str) -> Relation:
+    """Return a relation by its name.
+
+    >>> get("hits").grain
+    ('run_id', 'query_id', 'doc_id')
+    """
     text = templates.source(f"relations/{name}")
     head = templates.header(text, f"sql/relations/{name}{templates.SUFFIX}")
-    body = templates.body(text)
-    return head, body, frozenset(templates.variables(body))
+    for key in ("grain", "reads", "needs"):
+        if key in head:
+            head[key] = tuple(head[key])
+    return Relation(name, body=templates.body(text), **head)
 
 
 @cache
-def relation_variables(name: str) -> frozenset[str]:
+def variables(name: str) -> frozenset[str]:
     """Return the variables of a relation and of all that it reads, relations' names left out."""
-    head, _, used = relation(name)
-    found = set(used) - set(head["reads"])
-    for read in head["reads"]:
-        found |= relation_variables(read)
+    relation = get(name)
+    found = set(templates.variables(relation.body)) - set(relation.reads)
+    for read in relation.reads:
+        found |= variables(read)
     return frozenset(found)
+
+
+@cache
+def inherited_params(name: str) -> dict[str, Mapping[str, Any]]:
+    """Return the parameters that a metric has because it reads a relation."""
+    relation = get(name)
+    found = dict(relation.params)
+    for read in relation.reads:
+        found |= inherited_params(read)
+    return found

@@ -42,6 +42,8 @@ qrels = _table(
     num_judgments=sa.BigInteger,
     ingested_at=_Time,
     program_version=sa.String,
+    kind=sa.String,
+    normalise=sa.String,
 )
 run = _table(
     "run",
@@ -62,8 +64,44 @@ run = _table(
     run_at=_Time,
     ingested_at=_Time,
     program_version=sa.String,
+    normalise=sa.String,
 )
 run_tag = _table("run_tag", run_id=sa.Integer, key=sa.String, value=sa.String)
+training = _table(
+    "training",
+    training_id=sa.Integer,
+    dataset_id=sa.Integer,
+    version=sa.Integer,
+    label=sa.String,
+    content_hash=sa.String,
+    source=sa.String,
+    source_sha256=sa.String,
+    format=sa.String,
+    num_queries=sa.Integer,
+    num_examples=sa.BigInteger,
+    ingested_at=_Time,
+    program_version=sa.String,
+    normalise=sa.String,
+)
+attribute_set = _table(
+    "attribute_set",
+    attribute_set_id=sa.Integer,
+    dataset_id=sa.Integer,
+    subject=sa.String,
+    name=sa.String,
+    version=sa.Integer,
+    content_hash=sa.String,
+    source=sa.String,
+    source_sha256=sa.String,
+    format=sa.String,
+    num_subjects=sa.Integer,
+    ingested_at=_Time,
+    program_version=sa.String,
+    normalise=sa.String,
+)
+attribute_column = _table(
+    "attribute_column", attribute_set_id=sa.Integer, attribute=sa.String, type=sa.String
+)
 
 
 def ensure(path: Path, *, lock_timeout: float = database.LOCK_TIMEOUT) -> bool:

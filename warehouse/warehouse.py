@@ -6,17 +6,19 @@ import datetime as dt
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import duckdb
 
 from warehouse import database, protocols
 from warehouse import metrics as notation
-from warehouse.analyze import adhoc, board
+from warehouse.analyze import across, adhoc, board
 from warehouse.errors import UsageError
+from warehouse.evaluate import scoring
 from warehouse.evaluate.plan import plan
+from warehouse.evaluate.scoring import Scores
 from warehouse.project import request
 from warehouse.settings import database_path
 from warehouse.templates import render
@@ -24,35 +26,16 @@ from warehouse.templates import render
 if TYPE_CHECKING:
     import sqlalchemy as sa
 
-    from warehouse.evaluate.files import Scored
     from warehouse.evaluate.stored import Outcome
     from warehouse.ingest import Loaded
 
+__all__ = ["DEFAULT_METRICS", "Scores", "Warehouse"]
+
 DEFAULT_METRICS = ("nDCG@10", "AP", "RR", "P@10", "R@100", "R@1000", "Judged@10")
+T = TypeVar("T")
 Texts = str | Sequence[str]
-
-
-@dataclass(frozen=True)
-class Scores:
-    """The values of a run that was scored from files.
-
-    `relation` has the columns `query_id, metric, value`: the queries in byte order, each with its
-    metrics as asked for, then the values over all queries under the query_id 'all'. `lines` are the
-    lines of trec_eval's layout: what was requested, and its relstrings, whose texts are in `strings`
-    by label and query.
-    """
-
-    relation: duckdb.DuckDBPyRelation
-    requested: tuple[notation.Requested, ...]
-    read: Scored
-    missing: tuple[str, ...] = ()
-    lines: tuple[notation.Line, ...] = ()
-    strings: Mapping[tuple[str, str], str] = field(default_factory=dict)
-
-    def means(self) -> dict[str, float | None]:
-        """Return the value over all queries of each metric, by its canonical name."""
-        rows = self.relation.filter("query_id = 'all'").fetchall()
-        return {str(metric): value for _, metric, value in rows}
+# A metric that is read already means what it is, whatever the protocol.
+Metrics = str | Sequence[str | notation.Metric]
 
 
 class Warehouse:
@@ -105,19 +88,58 @@ class Warehouse:
         label: str | None = None,
         format: str | None = None,
         columns: Mapping[str, str] | None = None,
+        iterations: bool = False,
         replace: bool = False,
     ) -> Loaded:
         """Load judgments: a path, '-' for stdin, a dict, a data frame, an Arrow table or a relation.
 
         Columns: `query_id, doc_id, relevance[, iteration]`; `columns` maps these to other names.
-        Raises InputError for bad content and ConflictError where other qrels are loaded already;
-        `replace` makes them a new version.
+        With `iterations` a document may be judged once per iteration (a subtopic, a judgment group);
+        the format "prefs" is a file of preferences. Raises InputError for bad content and
+        ConflictError where other qrels are loaded already; `replace` makes them a new version.
+
+        >>> import tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> path = folder + "/subtopics.txt"
+        >>> _ = open(path, "w").write("q 1 a 1\\nq 2 a 0\\n")
+        >>> Warehouse(folder + "/it.duckdb").ingest_qrels(path, "tiny", iterations=True).num_rows
+        2
         """
         from warehouse.ingest import load_qrels
 
         self.init()
         with self._write() as connection:
             return load_qrels(
+                connection, source, dataset,
+                label=label, format=format, columns=columns,
+                iterations=iterations, replace=replace,
+            )  # fmt: skip
+
+    def ingest_training(
+        self,
+        source: object,
+        dataset: str,
+        *,
+        label: str | None = None,
+        format: str | None = None,
+        columns: Mapping[str, str] | None = None,
+        replace: bool = False,
+    ) -> Loaded:
+        """Load a training set: what a system was trained on, or what users had seen before.
+
+        Sources and errors are those of `ingest_qrels`; the columns are `query_id, doc_id[, relevance]`,
+        and relevance is 1 in a table without it.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> wh.ingest_training({"ann": {"alien": 1}}, "films").status
+        'loaded'
+        """
+        from warehouse.ingest import load_training
+
+        self.init()
+        with self._write() as connection:
+            return load_training(
                 connection, source, dataset,
                 label=label, format=format, columns=columns, replace=replace,
             )  # fmt: skip
@@ -159,34 +181,33 @@ class Warehouse:
         dataset: str | None = None,
         *,
         runs: Texts = (),
-        metrics: Texts = (),
+        metrics: Metrics = (),
         protocol: str = protocols.DEFAULT,
         dry_run: bool = False,
         on_metric: Callable[[str], None] | None = None,
     ) -> Outcome:
         """Compute the metrics that are missing or stale; all of them become visible together."""
-        from warehouse.evaluate import stored
+        from warehouse.evaluate import grounds, stored
 
         rules = protocols.get(protocol)
-        missing: list[str] = []
-        wanted = notation.parse(
-            *(_texts(metrics) or DEFAULT_METRICS), defaults=rules.defaults(), missing=missing
-        )
+        wanted = notation.parse(*(_texts(metrics) or DEFAULT_METRICS), defaults=rules.defaults())
         work = plan(wanted, rules)
         names = _texts(runs)
         with self._read() as con:
             found = stored.evaluate(con, work, stored.candidates(con, dataset, names), dry_run=True)
+        if dataset in found.unfit:
+            raise UsageError(grounds.unfit(dataset, found.unfit[dataset]))
         if not dry_run and found.computed:
             with self._write() as connection:
                 con = database.raw(connection)
                 found = stored.evaluate(
                     con, work, stored.candidates(con, dataset, names), on_metric=on_metric
                 )
-        return replace(found, unknown=tuple(missing))
+        return found
 
     @staticmethod
     @request()
-    def sql(metrics: Texts, *, protocol: str = protocols.DEFAULT) -> str:
+    def sql(metrics: Metrics, *, protocol: str = protocols.DEFAULT) -> str:
         """Return the SQL that computes some metrics, as readable scripts."""
         rules = protocols.get(protocol)
         work = plan(notation.parse(*_texts(metrics), defaults=rules.defaults()), rules)
@@ -197,20 +218,57 @@ class Warehouse:
     @request()
     def leaderboard(
         self,
-        dataset: str,
+        dataset: Texts,
         *,
-        metrics: Texts = (),
+        metrics: Metrics = (),
         sort: str | None = None,
         top: int | None = None,
         protocol: str = protocols.DEFAULT,
+        weights: across.Weights = "equal",
+        by: Literal["run", "system"] = "run",
+        each: bool = False,
     ) -> duckdb.DuckDBPyRelation:
         """Return the board of a dataset, best first by `sort` (else the first metric).
 
         Columns: `place, run, system`, one per metric, `answered` and `judged` (queries).
+
+        Of several datasets (a list, or a pattern as in 'proj*') it is the board of the runs that have
+        values in all of them, matched by name or `by="system"`. A value is then the mean over the
+        datasets, weighted by "relevant" judgments, by judged "queries" or by given weights, as in
+        `{"A": 2, "B": 1}`; `each=True` adds the value in each dataset, in the column 'AP A'.
         """
+        return self.board(
+            dataset, metrics=metrics, sort=sort, top=top, protocol=protocol,
+            weights=weights, by=by, each=each,
+        ).relation  # fmt: skip
+
+    @request()
+    def board(
+        self,
+        dataset: Texts,
+        *,
+        metrics: Metrics = (),
+        sort: str | None = None,
+        top: int | None = None,
+        protocol: str = protocols.DEFAULT,
+        weights: across.Weights = "equal",
+        by: Literal["run", "system"] = "run",
+        each: bool = False,
+    ) -> board.Board:
+        """Return what `leaderboard` does with notes on it: how its values came to be, what is not in."""
         with self._read() as con:
             rules = board.stored_rules(con, protocol)
-            return board.leaderboard(con, dataset, _texts(metrics), rules, sort=sort, top=top)
+            datasets = across.named_datasets(con, _texts(dataset))
+            wanted = board.names(con, datasets, _texts(metrics), rules)
+            order = None if sort is None else board.names(con, datasets, [sort], rules)[0]
+            if len(datasets) == 1:
+                only = board.leaderboard(con, datasets[0], wanted, rules, sort=order, top=top)
+                across.weights_of(con, datasets, weights)
+                return only
+            return across.leaderboard(
+                con, datasets, wanted, rules,
+                weights=weights, by=by, each=each, sort=order, top=top,
+            )  # fmt: skip
 
     @request()
     def queries(
@@ -218,7 +276,7 @@ class Warehouse:
         run: str,
         dataset: str,
         *,
-        metrics: Texts = (),
+        metrics: Metrics = (),
         worst: int | None = None,
         protocol: str = protocols.DEFAULT,
     ) -> duckdb.DuckDBPyRelation:
@@ -229,7 +287,8 @@ class Warehouse:
         """
         with self._read() as con:
             rules = board.stored_rules(con, protocol)
-            return board.queries(con, run, dataset, _texts(metrics), rules, worst=worst)
+            wanted = board.names(con, [dataset], _texts(metrics), rules)
+            return board.queries(con, run, dataset, wanted, rules, worst=worst)
 
     def query(
         self, sql: str, output: Path | None = None, /, **params: object
@@ -266,7 +325,7 @@ class Warehouse:
     def score(
         qrels: object,
         run: object,
-        metrics: Texts = ("official",),
+        metrics: Metrics = ("official",),
         *,
         per_query: bool = True,
         protocol: str = protocols.DEFAULT,
@@ -278,18 +337,21 @@ class Warehouse:
         qrels_format: str | None = None,
         run_format: str | None = None,
         columns: Mapping[str, str] | None = None,
+        iterations: bool = False,
+        training: object = None,
+        zscores: str | os.PathLike[str] | None = None,
         memory_limit: str | None = None,
         threads: int | None = None,
     ) -> Scores:
         """Score a run against qrels without storing anything; the same templates as `evaluate`.
 
-        `level`, `complete`, `judged_only` and `depth` are trec_eval's -l, -c, -J and -M.
+        `level`, `complete`, `judged_only`, `depth` and `zscores` are trec_eval's -l, -c, -J, -M and -Z;
+        its -R is `iterations` (qrels_jg, qrels_prefs) and `qrels_format="prefs"`. `training` is a
+        training set.
 
         >>> Warehouse.score({"q": {"a": 1}}, {"q": {"b": 2.0, "a": 1.0}}, "RR P@1").means()
         {'RR': 0.5, 'P@1': 0.0}
         """
-        from warehouse.evaluate import files
-
         rules = protocols.get(protocol)
         rules = replace(
             rules,
@@ -297,30 +359,13 @@ class Warehouse:
             judged_only=judged_only or rules.judged_only,
             depth=rules.depth if depth is None else depth,
         )
-        missing: list[str] = []
-        lines = notation.lines(*_texts(metrics), defaults=rules.defaults(level), missing=missing)
-        requested = [line for line in lines if isinstance(line, notation.Requested)]
-        work = plan((r.metric for r in requested), rules)
         con = database.memory(database.Resources(memory_limit, threads))
-        read = files.score(
-            con, qrels, run, work,
+        return scoring.score(
+            con, qrels, run, _texts(metrics), rules,
+            per_query=per_query, level=level, lower_is_better=lower_is_better,
             qrels_format=qrels_format, run_format=run_format, columns=columns,
-            lower_is_better=lower_is_better,
+            iterations=iterations, training=training, zscores=zscores,
         )  # fmt: skip
-        sql = render(
-            "analyses/scored",
-            metrics=[str(metric) for metric in work.queries],
-            per_query=per_query,
-            list_silent=rules.list_silent,
-        )
-        strings = {
-            (line.trec_name, query_id): text
-            for line in lines
-            if isinstance(line, notation.Relstring) and per_query
-            for query_id, text in files.relstrings(con, rules, line.length)
-        }
-        kept = board.keep(con, sql)
-        return Scores(kept, tuple(requested), read, tuple(missing), tuple(lines), strings)
 
     # ------------------------------------------------------------------ inside
 
@@ -345,5 +390,5 @@ class Warehouse:
             yield con
 
 
-def _texts(texts: Texts) -> list[str]:
+def _texts(texts: str | Sequence[T]) -> list[str | T]:
     return [texts] if isinstance(texts, str) else list(texts)

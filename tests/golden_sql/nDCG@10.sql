@@ -67,7 +67,7 @@ window so_far as (
     rows between unbounded preceding and current row
 );
 
-create temp table ideal_rel_1 as
+create temp table ideal_gains_rel_1 as
 select
     query_id,
     relevance,
@@ -89,7 +89,7 @@ best as (
     select
         query_id,
         coalesce(sum(relevance / nullif(log2(ideal_rank + 1), 0) order by ideal_rank) filter (where true and ideal_rank <= 10), 0) as ideal_dcg
-    from ideal_rel_1
+    from ideal_gains_rel_1
     group by query_id
 )
 select

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
 
 import duckdb
 
 from warehouse import protocols
 from warehouse.errors import UsageError, listing, nearest
-from warehouse.metrics import Metric, parse, parse_one
+from warehouse.metrics import Asked, Metric, parse, parse_one, split
 from warehouse.protocols import Protocol
 from warehouse.templates import render
 
 RESULT = "result"
+
+
+@dataclass(frozen=True)
+class Board:
+    """A leaderboard, with what there is to say about it.
+
+    `metrics` names the metric of each column that holds values; `notes` are sentences for people.
+    """
+
+    relation: duckdb.DuckDBPyRelation
+    metrics: Mapping[str, str]
+    datasets: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
 
 def keep(
@@ -37,10 +51,7 @@ def evaluated_metrics(
 ) -> list[str]:
     """Return the metrics that a dataset has values of, oldest first, or say why there are none."""
     check_dataset(con, dataset)
-    rows = con.execute(
-        render("analyses/evaluated_metrics"), {"dataset": dataset, "protocol": protocol.name}
-    ).fetchall()
-    found = [str(row[0]) for row in rows]
+    found = _with_values(con, dataset, protocol)
     if found:
         return found
     option = "" if protocol.name == "default" else f" --protocol {protocol.name}"
@@ -55,10 +66,30 @@ def evaluated_metrics(
         ).fetchall()[0][0]
         if not count:
             raise UsageError(f"{dataset}: nothing is evaluated; {advice}")
+    wanted = " -m METRIC" if _preferences(con, dataset) else ""
     raise UsageError(
         f"{dataset}: nothing is evaluated under protocol {protocol.name} yet: "
-        f"warehouse evaluate -d {dataset}{option}"
+        f"warehouse evaluate -d {dataset}{wanted}{option}{_preferences(con, dataset)}"
     )
+
+
+def _with_values(con: duckdb.DuckDBPyConnection, dataset: str, protocol: Protocol) -> list[str]:
+    rows = con.execute(
+        render("analyses/evaluated_metrics"), {"dataset": dataset, "protocol": protocol.name}
+    ).fetchall()
+    return [str(row[0]) for row in rows]
+
+
+def _preferences(con: duckdb.DuckDBPyConnection, dataset: str) -> str:
+    """Return what to know of metrics where the current qrels are preferences, else an empty text."""
+    rows = con.execute(
+        "select kind from qrels join dataset using (dataset_id) where dataset.name = $dataset "
+        "order by version desc limit 1",
+        {"dataset": dataset},
+    ).fetchall()
+    if rows != [("preferences",)]:
+        return ""
+    return " (its qrels are preferences: only metrics of preferences can be computed)"
 
 
 def known_metric(name: str) -> Metric | None:
@@ -93,36 +124,48 @@ def forgotten(metrics: Sequence[str], protocol: str) -> list[str]:
     return [*gone, *(name for name in metrics if known_metric(name) is None)]
 
 
-def _choose(
-    con: duckdb.DuckDBPyConnection, dataset: str, asked: Sequence[str], protocol: Protocol
+def names(
+    con: duckdb.DuckDBPyConnection,
+    datasets: Sequence[str],
+    asked: Sequence[Asked],
+    protocol: Protocol,
 ) -> list[str]:
-    """Return the metrics to show: those asked for, which must have values, else all.
+    """Return the canonical names of metrics that are asked for.
 
     A name with values is taken as it stands where no metric has it any more.
     """
-    found = evaluated_metrics(con, dataset, protocol)
-    if not asked:
-        return found
-    gone = [text for text in asked if text in found and known_metric(text) is None]
+    words = split(asked)
+    stored = {name for dataset in datasets for name in _with_values(con, dataset, protocol)}
+    gone = {
+        one for one in words if isinstance(one, str) and one in stored and not known_metric(one)
+    }
     defaults = protocol.defaults()
     # once for all of them, so that all wrong names are reported
-    parse(*(text for text in asked if text not in gone), defaults=defaults)
-    wanted = list(
-        dict.fromkeys(
-            name
-            for text in asked
-            for name in ([text] if text in gone else map(str, parse(text, defaults=defaults)))
+    parse(*(one for one in words if one not in gone), defaults=defaults)
+    found: dict[str, None] = {}
+    for one in words:
+        found |= dict.fromkeys(
+            [str(one)] if one in gone else map(str, parse(one, defaults=defaults))
         )
-    )
-    absent = [name for name in wanted if name not in found]
+    return list(found)
+
+
+def choose(
+    con: duckdb.DuckDBPyConnection, dataset: str, metrics: Sequence[str], protocol: Protocol
+) -> list[str]:
+    """Return the metrics to show: those asked for, which must have values, else all."""
+    found = evaluated_metrics(con, dataset, protocol)
+    if not metrics:
+        return found
+    absent = [name for name in metrics if name not in found]
     if absent:
         option = "" if protocol.name == "default" else f" --protocol {protocol.name}"
         options = " ".join(f"-m '{name}'" for name in absent)
         raise UsageError(
             f"{dataset}: no values of {', '.join(absent)} under protocol {protocol.name} yet: "
-            f"warehouse evaluate -d {dataset} {options}{option}"
+            f"warehouse evaluate -d {dataset} {options}{option}{_preferences(con, dataset)}"
         )
-    return wanted
+    return list(metrics)
 
 
 def leaderboard(
@@ -133,32 +176,66 @@ def leaderboard(
     *,
     sort: str | None = None,
     top: int | None = None,
-) -> duckdb.DuckDBPyRelation:
+) -> Board:
     """Return the board: `place, run, system, <one column per metric>, answered, judged`."""
-    shown = _choose(con, dataset, metrics, protocol)
-    by = shown[0] if sort is None else _choose(con, dataset, [sort], protocol)[0]
-    shown = list(dict.fromkeys([*shown, by]))
+    shown = choose(con, dataset, metrics, protocol)
+    if sort is not None and sort not in shown:
+        shown += choose(con, dataset, [sort], protocol)
+    by = shown[0] if sort is None else sort
     sql = render(
         "analyses/leaderboard",
         metrics=shown,
         sort=by,
-        lower_is_better=_direction(con, dataset, by, protocol) == "lower",
+        lower_is_better=direction(con, [dataset], by, protocol) == "lower",
         top=top,
     )
-    return keep(con, sql, {"dataset": dataset, "protocol": protocol.name})
+    relation = keep(con, sql, {"dataset": dataset, "protocol": protocol.name})
+    notes = undefined_notes(con, relation, [dataset], shown, protocol)
+    return Board(relation, {name: name for name in shown}, (dataset,), notes)
 
 
-def _direction(
-    con: duckdb.DuckDBPyConnection, dataset: str, metric: str, protocol: Protocol
+def undefined_notes(
+    con: duckdb.DuckDBPyConnection,
+    relation: duckdb.DuckDBPyRelation,
+    datasets: Sequence[str],
+    metrics: Sequence[str],
+    protocol: Protocol,
+    *,
+    by: str = "run",
+) -> tuple[str, ...]:
+    """Say of a board's values how many queries they are over, where that is not all that count."""
+    on_board = {row[0] for row in relation.project(by).fetchall()}
+    rows = con.execute(
+        render("analyses/undefined_queries", by=by, metrics=list(metrics)),
+        {"datasets": list(datasets), "protocol": protocol.name},
+    ).fetchall()
+    notes: list[str] = []
+    for (dataset, metric, aggregate), group in groupby(rows, key=lambda row: row[:3]):
+        over = {name: f"{some:,} of {all_:,}" for *_, name, some, all_ in group if name in on_board}
+        if not over:
+            continue
+        what = f"{metric} in {dataset}" if len(datasets) > 1 else metric
+        how = "mean over" if aggregate == "mean" else "over"
+        if set(over) == on_board and len(set(over.values())) == 1:
+            told = f"{next(iter(over.values()))} queries (undefined for the others)"
+            notes.append(f"{what}: {how} {told}")
+        else:
+            told = listing([f"{name} {how} {queries}" for name, queries in over.items()], 4)
+            notes.append(f"{what}: undefined for some queries: {told}")
+    return tuple(notes)
+
+
+def direction(
+    con: duckdb.DuckDBPyConnection, datasets: Sequence[str], metric: str, protocol: Protocol
 ) -> str:
-    """Return which direction of a metric is better: as it is defined, else as it was stored."""
+    """Return which direction of a metric is better: as it is defined, else as it was stored last."""
     known = known_metric(metric)
     if known is not None:
         return known.definition.direction
     rows = con.execute(
-        "select direction from run_scores where is_current and dataset = $dataset "
+        "select direction from run_scores where is_current and list_contains($datasets, dataset) "
         "and protocol = $protocol and metric = $metric order by evaluation_id desc limit 1",
-        {"dataset": dataset, "protocol": protocol.name, "metric": metric},
+        {"datasets": list(datasets), "protocol": protocol.name, "metric": metric},
     ).fetchall()
     return str(rows[0][0])
 
@@ -173,7 +250,7 @@ def queries(
     worst: int | None = None,
 ) -> duckdb.DuckDBPyRelation:
     """Return a run's values query by query with its counts, the worst first when asked for."""
-    shown = _choose(con, dataset, metrics, protocol)
+    shown = choose(con, dataset, metrics, protocol)
     rows = con.execute(
         "select distinct run from run_scores where is_current and dataset = $dataset "
         "and protocol = $protocol",
@@ -186,7 +263,7 @@ def queries(
     sql = render(
         "analyses/queries",
         metrics=shown,
-        lower_is_better=_direction(con, dataset, shown[0], protocol) == "lower",
+        lower_is_better=direction(con, [dataset], shown[0], protocol) == "lower",
         worst=worst,
     )
     return keep(

@@ -9,6 +9,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "warehouse ingest qrels qrels.txt --dataset dl19",
         "warehouse ingest qrels ratings.csv -d films --column query_id=user "
         "--column doc_id=item --column relevance=stars",
+        "warehouse ingest qrels subtopics.txt -d web --iterations",
+        "warehouse ingest qrels prefs.txt -d choices --format prefs",
+    ),
+    "ingest training": (
+        "warehouse ingest training seen.csv -d films --column query_id=user --column doc_id=item",
     ),
     "ingest run": (
         "warehouse ingest run runs/*.run.gz --dataset dl19 --tag stage=first",
@@ -25,12 +30,16 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "warehouse leaderboard -d dl19",
         "warehouse leaderboard -d dl19 -m AP -m nDCG@10 --sort nDCG@10 --top 3",
         "warehouse leaderboard -d dl19 -f latex -o board.tex",
+        "warehouse leaderboard -d dl19 -d dl20 -m AP --weights relevant --each",
+        "warehouse leaderboard -d 'dl*' -m nDCG@10 --weights dl19=2,dl20=1",
     ),
     "queries": ("warehouse queries bm25 -d dl19 -m nDCG@10 --worst 5",),
     "score": (
         "warehouse score qrels.txt runs/bm25.run.gz nDCG@10 AP 'P(rel=2)@10'",
+        "warehouse score qrels.txt runs/bm25.run.gz 'nDCG(gains={1:1,2:3,3:7})@10'",
         "warehouse score qrels.txt runs/bm25.run.gz official -q -c -l 2 -f trec",
         "warehouse score qrels.txt runs/bm25.run.gz all_trec --protocol trec_eval_9 -f csv",
+        "warehouse score subtopics.txt runs/web.run nDCG@10 -R qrels_jg",
     ),
     "query": (
         "warehouse query \"from leaderboard where metric = 'AP' order by place\"",
@@ -39,8 +48,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "runs": ("warehouse runs -d dl19",),
     "datasets": ("warehouse datasets -f json",),
-    "metrics": ("warehouse metrics",),
-    "metrics show": ("warehouse metrics show nDCG@10",),
+    "metrics": ("warehouse metrics", "warehouse metrics -f markdown"),
+    "metrics show": ("warehouse metrics show nDCG", "warehouse metrics show nDCG@10 map_cut_100"),
     "protocols": ("warehouse protocols",),
     "protocols show": ("warehouse protocols show trec_eval_9 trec_eval_10 default",),
     "schema": ("warehouse schema", "warehouse schema hit"),

@@ -62,7 +62,8 @@ InputFormat = Annotated[
     str | None,
     typer.Option(
         "--format",
-        help="Format of the file: trec, csv, tsv, jsonl, parquet or ranx; default: a guess.",
+        help="Format of the file: trec, csv, tsv, jsonl, parquet or ranx (for qrels also prefs); "
+        "default: a guess.",
     ),
 ]
 Columns = Annotated[
@@ -71,6 +72,12 @@ Columns = Annotated[
         "--column",
         metavar="OURS=THEIRS",
         help="The file's name of a column, as in query_id=user; may be given again.",
+    ),
+]
+Iterations = Annotated[
+    bool,
+    typer.Option(
+        "--iterations", help="The qrels judge a document once per iteration, as for diversity."
     ),
 ]
 
@@ -89,6 +96,29 @@ def pairs(texts: Sequence[str] | None, option: str) -> dict[str, str]:
         if key.strip() in found:
             raise UsageError(f"{option} {key.strip()}: given twice")
         found[key.strip()] = value
+    return found
+
+
+def weights(text: str) -> str | dict[str, float]:
+    """Read the weights of datasets: a word, or NAME=NUMBER with commas between.
+
+    >>> weights("relevant"), weights("A=2,B=0.5")
+    ('relevant', {'A': 2.0, 'B': 0.5})
+    """
+    if "=" not in text:
+        return text
+    found: dict[str, float] = {}
+    for part in text.split(","):
+        name, _, number = part.rpartition("=")
+        try:
+            value = float(number)
+        except ValueError:
+            value = None
+        if not name.strip() or value is None:
+            raise UsageError(f"--weights {part}: write weights as in A=2,B=1")
+        if name.strip() in found:
+            raise UsageError(f"--weights {name.strip()}: given twice")
+        found[name.strip()] = value
     return found
 
 

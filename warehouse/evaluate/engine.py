@@ -3,9 +3,12 @@
 The engine works on relations that its caller has put in scope on a connection:
 
     scope_run         (run_id)                              the runs to evaluate
-    scope_judgment    (query_id, doc_id, relevance)         the qrels, all of one version
+    scope_judgment    (query_id, doc_id, relevance)         the qrels, all of one version; this and
+                      what else there is to evaluate against: see evaluate/grounds.py
     scope_ranking     (run_id, query_id, num_ret)           the length of each ranked list
     scope_hit         (run_id, query_id, doc_id, relevance, rank)   judged documents retrieved
+    scope_prediction  (run_id, query_id, doc_id, score, position, lower_is_better)   the ranked lists,
+                      for the metrics that need them whole
     pending           (evaluation_id, run_id, metric_number, aggregate)   what is to be computed
 
 and writes to `query_score` and `score`. A metric that is pooled gives, beside the rows of its queries,
@@ -36,17 +39,25 @@ def compute(
     *,
     on_metric: Callable[[str], None] | None = None,
 ) -> None:
-    """Compute the pending evaluations of a plan's metrics; `metric_number` counts them from 0."""
+    """Compute the pending evaluations of a plan's metrics; `metric_number` counts them from 0.
+
+    Only what is pending is run, and only the relations are made that it reads.
+    """
+    rows = con.execute("select distinct metric_number from pending").fetchall()
+    numbers = {row[0] for row in rows}
+    pending = [(n, m) for n, m in enumerate(work.queries) if n in numbers]
+    needed = {table for _, metric in pending for table in work.below(metric)}
+    tables = [table for table in work.tables if table in needed]
     try:
-        for table, query in work.tables.items():
-            con.execute(f"create or replace temp table {ident(table)} as\n{query}")
+        for table in tables:
+            con.execute(f"create or replace temp table {ident(table)} as\n{work.tables[table]}")
         con.execute(f"create or replace temp table {_POOLED} (evaluation_id integer, value double)")
-        for number, (metric, query) in enumerate(work.queries.items()):
+        for number, metric in pending:
             with own.blamed(metric):
                 con.execute(
                     render(
                         "statements/query_scores",
-                        metric=_rows(con, metric, query, number),
+                        metric=_rows(con, work, metric, number),
                         number=number,
                         undefined=work.protocol.undefined_of(metric),
                     )
@@ -55,14 +66,15 @@ def compute(
                 on_metric(str(metric))
         con.execute(render("statements/scores"))
     finally:
-        for table in (_VALUE, _OWN, _POOLED, *reversed(work.tables)):
+        for table in (_VALUE, _OWN, _POOLED, *reversed(tables)):
             _drop_quietly(con, table)
 
 
-def _rows(con: duckdb.DuckDBPyConnection, metric: Metric, query: str, number: int) -> str:
+def _rows(con: duckdb.DuckDBPyConnection, work: Plan, metric: Metric, number: int) -> str:
     """Return the query for a metric's rows, one per query."""
+    query = work.queries[metric]
     if metric.definition.is_own:
-        query = own.checked(con, metric, query, _OWN)
+        query = own.checked(con, metric, query, rankings=work.rankings(metric), table=_OWN)
     return _pool(con, query, number) if metric.aggregate == "pooled" else query
 
 

@@ -36,8 +36,13 @@ def blamed(metric: Metric) -> Iterator[None]:
         ) from error
 
 
-def checked(con: duckdb.DuckDBPyConnection, metric: Metric, query: str, table: str) -> str:
-    """Compute a metric into a scratch table, refuse it unless it is as it must be, return its query."""
+def checked(
+    con: duckdb.DuckDBPyConnection, metric: Metric, query: str, *, rankings: str, table: str
+) -> str:
+    """Compute a metric into a scratch table, refuse it unless it is as it must be, return its query.
+
+    It must have a row for each query in the table of the rankings.
+    """
     where = f"{metric}: the SQL of {metric.definition.where}"
     described = con.execute(f"describe from (\n{query}\n)").fetchall()
     types = {str(row[0]): str(row[1]) for row in described}
@@ -50,7 +55,9 @@ def checked(con: duckdb.DuckDBPyConnection, metric: Metric, query: str, table: s
         raise WarehouseError(f"{where} gives a value of type {types['value']}; make it a number")
     con.execute(f"create or replace temp table {ident(table)} as\n{query}")
     pooled = metric.aggregate == "pooled"
-    sql = render("statements/metric_rows", rankings="rankings", metric=ident(table), pooled=pooled)
+    sql = render(
+        "statements/metric_rows", rankings=ident(rankings), metric=ident(table), pooled=pooled
+    )
     problem = con.execute(sql).fetchall()
     if problem:
         raise WarehouseError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -10,17 +11,51 @@ from typing import Any
 
 import jinja2
 
-from warehouse import templates
+from warehouse import relations, templates
 from warehouse.errors import DefinitionError
 from warehouse.metrics import Metric
 from warehouse.protocols import Protocol
-from warehouse.relations import relation as _relation
-from warehouse.relations import relation_variables
+from warehouse.relations import Relation
 
 # What an expression of a template may raise.
 _TEMPLATE_ERRORS = (
     jinja2.TemplateError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError,
 )  # fmt: skip
+
+
+@dataclass
+class _Read:
+    """What a rendered template has read: tables of the plan, and what has to be in scope for it."""
+
+    tables: list[str] = field(default_factory=list)
+    needs: frozenset[str] = frozenset()
+
+    def add(self, tables: Iterable[str], needs: frozenset[str]) -> None:
+        self.tables += [table for table in tables if table not in self.tables]
+        self.needs |= needs
+
+
+@dataclass
+class _Reference:
+    """A relation in a template's values: writing it down puts the relation into the plan.
+
+    So a template may read a relation for some values of its parameters only, and what it does not
+    read is not made. The fields' names keep templates, which may be somebody else's, from the plan.
+    """
+
+    _plan: Plan
+    _relation: Relation
+    _params: Mapping[str, Any]
+    _read: _Read
+
+    def __str__(self) -> str:
+        if self._relation.inline:
+            sql, inner = self._plan.relation_sql(self._relation, self._params)
+            self._read.add(inner.tables, inner.needs)
+            return f"(\n{sql}\n)"
+        table = self._plan.table(self._relation, self._params)
+        self._read.add([table], self._plan.read[table].needs)
+        return table
 
 
 @dataclass
@@ -30,60 +65,100 @@ class Plan:
     protocol: Protocol
     tables: dict[str, str] = field(default_factory=dict)
     queries: dict[Metric, str] = field(default_factory=dict)
-    reads: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    read: dict[str, _Read] = field(default_factory=dict)
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """Return what the metrics need in scope beside judgments and hits: see relations.NEEDS."""
+        return frozenset().union(*(self.read[str(metric)].needs for metric in self.queries))
 
     def add(self, metric: Metric) -> str:
         """Add a metric and the relations that it reads; return its SQL."""
         if metric not in self.queries:
             found = metric.definition
-            names = {read: self._table(read, metric.params) for read in found.reads}
+            try:
+                sql, read = self._render(found.body, metric.params, found.reads, metric.params)
+            except _TEMPLATE_ERRORS as error:
+                raise DefinitionError(
+                    f"{metric}: the template {found.where} fails: {error}"
+                ) from error
             if found.is_own:
-                self._table("rankings", metric.params)  # its rows are held against these
-            self.queries[metric] = _rendered(metric, names)
-            self.reads[str(metric)] = tuple(names.values())
+                read.add([self.rankings(metric)], frozenset())  # its rows are held against these
+            self.queries[metric] = sql
+            self.read[str(metric)] = read
         return self.queries[metric]
 
-    def _table(self, relation: str, params: Mapping[str, Any]) -> str:
-        head, body, _ = _relation(relation)
-        rules = self.protocol.variables()
-        own = sorted(v for v in relation_variables(relation) if v in params and v not in rules)
-        table = "_".join([relation, *(f"{name}_{params[name]}" for name in own)])
+    def rankings(self, metric: Metric) -> str:
+        """Add the rankings that a metric is computed for, once; return their table's name."""
+        return self.table(relations.get("rankings"), metric.params)
+
+    def table(self, relation: Relation, params: Mapping[str, Any]) -> str:
+        """Add a relation's table for some parameters, once; return its name."""
+        rules = self._rules(params)
+        used = relations.variables(relation.name)
+        named = sorted(used & params.keys() - rules.keys())
+        own = {key: params[key] for key in named if params[key] is not None}
+        if "judged_only" in used and rules["judged_only"] and not self.protocol.judged_only:
+            own["judged_only"] = True
+        table = "_".join([relation.name, *(f"{key}_{_word(own[key])}" for key in own)])
         if table not in self.tables:
-            names = {read: self._table(read, params) for read in head["reads"]}
-            self.tables[table] = _render(body, {**params, **rules, **names})
-            self.reads[table] = tuple(names.values())
+            sql, read = self.relation_sql(relation, params)
+            self.tables[table] = sql
+            self.read[table] = read
         return table
+
+    def relation_sql(self, relation: Relation, params: Mapping[str, Any]) -> tuple[str, _Read]:
+        """Return a relation's query for some parameters, and what it reads."""
+        values = {**params, **self._rules(params)}
+        sql, read = self._render(relation.body, values, relation.reads, params)
+        read.add([], frozenset(relation.needs))
+        return sql, read
+
+    def _render(
+        self,
+        body: str,
+        values: Mapping[str, Any],
+        reads: Iterable[str],
+        params: Mapping[str, Any],
+    ) -> tuple[str, _Read]:
+        read = _Read()
+        names = {name: _Reference(self, relations.get(name), params, read) for name in reads}
+        return _compiled(body).render(**{**values, **names}).strip(), read
+
+    def _rules(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the protocol's rules; a metric may ask for judged documents only by itself."""
+        rules = self.protocol.variables()
+        rules["judged_only"] = rules["judged_only"] or params.get("judged_only", False)
+        return rules
 
     def fingerprint(self, metric: Metric) -> str:
         """Return a hash of all SQL that a metric's values come from; comments do not count."""
-        parts: dict[str, str] = {}
-
-        def follow(names: Iterable[str]) -> None:
-            for name in names:
-                parts[name] = templates.normalised(self.tables[name])
-                follow(self.reads[name])
-
-        text = templates.normalised(self.add(metric))
-        follow(self.reads[str(metric)])
+        query = templates.normalised(self.add(metric))
         hits = templates.normalised(matched_sql(self.protocol))
-        lines = [text, metric.aggregate, repr(self.protocol.undefined_of(metric)), hits]
-        lines += [f"{name}: {parts[name]}" for name in sorted(parts)]
+        lines = [query, metric.aggregate, repr(self.protocol.undefined_of(metric)), hits]
+        lines += sorted(
+            f"{name}: {templates.normalised(self.tables[name])}" for name in self.below(metric)
+        )
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
     def script(self, metric: Metric) -> str:
         """Return everything that is run for one metric, as one readable SQL script."""
+        query = self.add(metric)
+        made = [f"create temp table {name} as\n{self.tables[name]};" for name in self.below(metric)]
+        return "\n\n".join([*made, f"-- {metric}\n{query};"])
+
+    def below(self, metric: Metric) -> list[str]:
+        """Return the tables that a metric reads, and those that they read, in the order of making."""
         needed: list[str] = []
 
         def follow(names: Iterable[str]) -> None:
             for name in names:
-                follow(self.reads[name])
+                follow(self.read[name].tables)
                 if name not in needed:
                     needed.append(name)
 
-        query = self.add(metric)
-        follow(self.reads[str(metric)])
-        made = [f"create temp table {name} as\n{self.tables[name]};" for name in needed]
-        return "\n\n".join([*made, f"-- {metric}\n{query};"])
+        follow(self.read[str(metric)].tables)
+        return needed
 
 
 @cache
@@ -91,32 +166,23 @@ def _compiled(body: str) -> jinja2.Template:
     return templates.environment().from_string(body)
 
 
-def _rendered(metric: Metric, names: Mapping[str, str]) -> str:
-    try:
-        return _render(metric.definition.body, {**metric.params, **names})
-    except _TEMPLATE_ERRORS as error:
-        where = metric.definition.where
-        raise DefinitionError(f"{metric}: the template {where} fails: {error}") from error
-
-
-def _render(body: str, values: Mapping[str, Any]) -> str:
-    return _compiled(body).render(**values).strip()
+def _word(value: object) -> str:
+    """Return a parameter's value as a part of a table's name."""
+    text = str(value)
+    return text if re.fullmatch(r"\w+", text) else hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 def relations_sql(protocol: Protocol, *names: str) -> dict[str, str]:
     """Return the queries of relations that take no parameter, and of what they read, in order."""
     work = Plan(protocol)
     for name in names:
-        work._table(name, {})
+        work.table(relations.get(name), {})
     return work.tables
 
 
 def matched_sql(protocol: Protocol) -> str:
     """Return the query that makes the hits in a protocol's order."""
-    _, ranked, _ = _relation("ranked")
-    _, matched, _ = _relation("matched")
-    order = {"score_precision": protocol.score_precision, "ties": protocol.ties}
-    return _render(matched, {"ranked": _render(ranked, order)})
+    return Plan(protocol).relation_sql(relations.get("matched"), {})[0]
 
 
 def plan(metrics: Iterable[Metric], protocol: Protocol) -> Plan:
@@ -124,7 +190,7 @@ def plan(metrics: Iterable[Metric], protocol: Protocol) -> Plan:
 
     >>> from warehouse import metrics, protocols
     >>> sorted(plan(metrics.parse("AP", "nDCG@10"), protocols.get("default")).tables)
-    ['hits_rel_1', 'ideal_rel_1', 'rankings', 'retrieved']
+    ['hits_rel_1', 'ideal_gains_rel_1', 'rankings', 'retrieved']
     """
     made = Plan(protocol)
     for metric in metrics:

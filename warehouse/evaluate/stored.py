@@ -10,7 +10,7 @@ from itertools import groupby
 import duckdb
 
 from warehouse.errors import UsageError, listing, nearest
-from warehouse.evaluate import engine
+from warehouse.evaluate import engine, grounds
 from warehouse.evaluate.plan import Plan, matched_sql
 from warehouse.protocols import Protocol
 from warehouse.settings import VERSION
@@ -18,6 +18,8 @@ from warehouse.templates import render
 
 # Predictions that are ranked in one statement; more runs go in batches, so that memory is bounded.
 BATCH_PREDICTIONS = 20_000_000
+# Predictions whose ranked lists are kept at one time, for the metrics that read them whole.
+BATCH_LISTED = 5_000_000
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,10 @@ class Candidate:
 
 @dataclass
 class Outcome:
-    """What an evaluation did, or, dry, would do."""
+    """What an evaluation did, or, dry, would do.
+
+    `unfit` has, by dataset, the metrics that its qrels hold no grounds for: they are left out.
+    """
 
     computed: int = 0
     stale: int = 0
@@ -42,7 +47,7 @@ class Outcome:
     new_hit_sets: int = 0
     details: list[tuple[str, str, str, str]] = field(default_factory=list)
     without_qrels: list[str] = field(default_factory=list)
-    unknown: tuple[str, ...] = ()
+    unfit: dict[str, list[str]] = field(default_factory=dict)
 
 
 def candidates(
@@ -89,25 +94,36 @@ def evaluate(
         if qrels_id is None:
             outcome.without_qrels.append(dataset)
             continue
-        _find_pending(con, work, group, qrels_id)
-        _count(con, outcome, group, len(work.queries))
-        if not dry_run and _any_pending(con):
+        kind = grounds.kind_of(con, qrels_id)
+        fitting, others = grounds.fitting(work, kind)
+        if others:
+            outcome.unfit[dataset] = others
+        parts = _batches(group, BATCH_LISTED) if "predictions" in fitting.needs else [group]
+        for part in parts:
+            _find_pending(con, fitting, part, qrels_id)
+            _count(con, outcome, part, len(fitting.queries))
+            if dry_run or not _any_pending(con):
+                continue
             con.execute(
                 "create or replace temp table scope_run as select distinct run_id from pending"
             )
-            _scope(con, work.protocol, qrels_id)
-            outcome.new_hit_sets += _make_hits(con, work.protocol, qrels_id)
+            grounds.put_stored(con, qrels_id, kind)
+            _scope(con, fitting.protocol, qrels_id)
+            outcome.new_hit_sets += _make_hits(con, fitting.protocol, qrels_id, part)
+            if "predictions" in fitting.needs:
+                pending = con.execute("select run_id from scope_run order by run_id").fetchall()
+                _scope_predictions(con, [int(row[0]) for row in pending])
             con.execute(
                 render("statements/evaluations"),
                 {
                     "qrels_id": qrels_id,
-                    "protocol": work.protocol.name,
+                    "protocol": fitting.protocol.name,
                     "program_version": VERSION,
                     "engine_version": duckdb.__version__,
                     "evaluated_at": now,
                 },
             )
-            engine.compute(con, work, on_metric=on_metric)
+            engine.compute(con, fitting, on_metric=on_metric)
     return outcome
 
 
@@ -162,12 +178,7 @@ def _count(
 
 
 def _scope(con: duckdb.DuckDBPyConnection, protocol: Protocol, qrels_id: int) -> None:
-    """Put the qrels and the stored hits and rankings of the runs in `scope_run` in scope."""
-    con.execute(
-        "create or replace temp table scope_judgment as "
-        "select query_id, doc_id, relevance from judgment where qrels_id = $qrels_id",
-        {"qrels_id": qrels_id},
-    )
+    """Put the stored hits and rankings of the runs in `scope_run` in scope."""
     con.execute(
         "create or replace temp view scope_ranking as "
         "select run_id, query_id, num_ret from ranking semi join scope_run using (run_id)"
@@ -175,34 +186,44 @@ def _scope(con: duckdb.DuckDBPyConnection, protocol: Protocol, qrels_id: int) ->
     con.execute(render("statements/scope_hit", qrels_id=qrels_id, ordering=protocol.ordering))
 
 
-def _make_hits(con: duckdb.DuckDBPyConnection, protocol: Protocol, qrels_id: int) -> int:
+def _make_hits(
+    con: duckdb.DuckDBPyConnection, protocol: Protocol, qrels_id: int, runs: Sequence[Candidate]
+) -> int:
     """Make the hits that are missing for the runs in scope; return for how many runs."""
     key = {"qrels_id": qrels_id, "ordering": protocol.ordering}
-    missing = con.execute(
-        "select run_id, num_predictions from run semi join scope_run using (run_id) "
-        "anti join (select run_id from hit_set where qrels_id = $qrels_id and ordering = $ordering) "
-        "using (run_id) order by run_id",
+    rows = con.execute(
+        "select run_id from scope_run anti join "
+        "(select run_id from hit_set where qrels_id = $qrels_id and ordering = $ordering) "
+        "using (run_id)",
         key,
     ).fetchall()
-    for batch in _batches(missing):
-        con.execute(
-            "create or replace temp table batch as select unnest($ids::integer[]) as run_id",
-            {"ids": batch},
-        )
-        con.execute(render("statements/scope_prediction", first=min(batch), last=max(batch)))
+    ids = {row[0] for row in rows}
+    missing = [run for run in runs if run.run_id in ids]
+    for batch in _batches(missing, BATCH_PREDICTIONS):
+        _scope_predictions(con, [run.run_id for run in batch])
         con.execute(render("statements/hits", matched=matched_sql(protocol)), key)
         con.execute(render("statements/hit_sets"), key)
     return len(missing)
 
 
-def _batches(runs: Sequence[tuple[int, int]]) -> Iterator[list[int]]:
-    batch: list[int] = []
-    size = 0
-    for run_id, num_predictions in runs:
-        if batch and size + num_predictions > BATCH_PREDICTIONS:
+def _scope_predictions(con: duckdb.DuckDBPyConnection, run_ids: Sequence[int]) -> None:
+    """Put the stored predictions of some runs in scope."""
+    con.execute(
+        "create or replace temp table batch as select unnest($ids::integer[]) as run_id",
+        {"ids": list(run_ids)},
+    )
+    con.execute(render("statements/scope_prediction", first=min(run_ids), last=max(run_ids)))
+
+
+def _batches(runs: Sequence[Candidate], size: int) -> Iterator[list[Candidate]]:
+    """Cut a list of runs into pieces of at most so many predictions; one run is never cut."""
+    batch: list[Candidate] = []
+    filled = 0
+    for run in runs:
+        if batch and filled + run.num_predictions > size:
             yield batch
-            batch, size = [], 0
-        batch.append(run_id)
-        size += num_predictions
+            batch, filled = [], 0
+        batch.append(run)
+        filled += run.num_predictions
     if batch:
         yield batch
