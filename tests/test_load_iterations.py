@@ -387,7 +387,8 @@ def test_scopes_of_files(put) -> None:
     found = in_scope(con)
     assert found["scope_preference"] == [("q1", "0", "0", "a", 1.0)]
     assert found["scope_training"] == []
-    grounds.put_read_qrels(con, readers.stage(con, put("p", PREFS), "qrels", format="prefs"))
+    read = readers.stage(con, put("p", PREFS), "qrels", format="prefs")
+    grounds.put_read_qrels(con, read, grounds.keep(con, "given"))
     assert in_scope(con)["scope_judgment"] == AS_GRADES
 
 

@@ -128,7 +128,7 @@ STUBS = SCOPE | {
     "ideal_gains": "query_id varchar, relevance integer, ideal_rank bigint",
     "documents": "doc_id varchar",
     "hits": SCOPE["scope_hit"] + ", is_rel boolean, rel_so_far bigint, nonrel_so_far bigint, "
-    "pooled_so_far bigint, num_ret bigint, num_rel bigint, num_nonrel bigint",
+    "pooled_so_far bigint, num_ret bigint, num_rel bigint, num_nonrel bigint, num_judged bigint",
 }
 
 

@@ -18,7 +18,8 @@ from warehouse.project import per_project
 from warehouse.project import request as one_look
 
 __all__ = [
-    "TREC_SETS", "Defaults", "Line", "Metric", "Relstring", "Requested", "definition", "lines",
+    "TREC_SETS", "Asked", "Defaults", "Line", "Metric", "Metrics", "Relstring", "Requested",
+    "definition", "lines",
     "parse", "parse_one", "request", "split", "trec_name",
 ]  # fmt: skip
 
@@ -27,7 +28,9 @@ _NOTATION = re.compile(r"^(?P<name>[^\s@()]+?)(?:\((?P<params>[^()]*)\))?(?:@(?P
 _FUNCTION = re.compile(r"^(?P<name>[^\s@()]+@[a-z]+)\((?P<at>[^()]*)\)$")
 
 Line = Requested | Relstring
+# A metric that is read already means what it is, whatever the protocol.
 Asked = str | Metric
+Metrics = str | Sequence[Asked]
 
 
 def definition(name: str) -> Definition:

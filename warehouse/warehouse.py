@@ -5,8 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 
@@ -19,6 +18,7 @@ from warehouse.errors import UsageError
 from warehouse.evaluate import scoring
 from warehouse.evaluate.plan import plan
 from warehouse.evaluate.scoring import Scores
+from warehouse.metrics import Metrics
 from warehouse.project import request
 from warehouse.settings import database_path
 from warehouse.templates import render
@@ -27,15 +27,13 @@ if TYPE_CHECKING:
     import sqlalchemy as sa
 
     from warehouse.evaluate.stored import Outcome
-    from warehouse.ingest import Loaded
+    from warehouse.ingest import Loaded, LoadedAttributes
 
 __all__ = ["DEFAULT_METRICS", "Scores", "Warehouse"]
 
 DEFAULT_METRICS = ("nDCG@10", "AP", "RR", "P@10", "R@100", "R@1000", "Judged@10")
 T = TypeVar("T")
 Texts = str | Sequence[str]
-# A metric that is read already means what it is, whatever the protocol.
-Metrics = str | Sequence[str | notation.Metric]
 
 
 class Warehouse:
@@ -88,6 +86,9 @@ class Warehouse:
         label: str | None = None,
         format: str | None = None,
         columns: Mapping[str, str] | None = None,
+        normalise: str | None = None,
+        is_global: bool = False,
+        queries: object | None = None,
         iterations: bool = False,
         replace: bool = False,
     ) -> Loaded:
@@ -95,8 +96,9 @@ class Warehouse:
 
         Columns: `query_id, doc_id, relevance[, iteration]`; `columns` maps these to other names.
         With `iterations` a document may be judged once per iteration (a subtopic, a judgment group);
-        the format "prefs" is a file of preferences. Raises InputError for bad content and
-        ConflictError where other qrels are loaded already; `replace` makes them a new version.
+        the format "prefs" is a file of preferences. With `is_global` they are one set of documents for
+        every query of `queries`, else of the runs. Raises InputError for bad content and ConflictError
+        where other qrels are loaded already; `replace` makes them a new version.
 
         >>> import tempfile
         >>> folder = tempfile.mkdtemp()
@@ -111,8 +113,8 @@ class Warehouse:
         with self._write() as connection:
             return load_qrels(
                 connection, source, dataset,
-                label=label, format=format, columns=columns,
-                iterations=iterations, replace=replace,
+                label=label, format=format, columns=columns, normalise=normalise,
+                is_global=is_global, queries=queries, iterations=iterations, replace=replace,
             )  # fmt: skip
 
     def ingest_training(
@@ -123,6 +125,7 @@ class Warehouse:
         label: str | None = None,
         format: str | None = None,
         columns: Mapping[str, str] | None = None,
+        normalise: str | None = None,
         replace: bool = False,
     ) -> Loaded:
         """Load a training set: what a system was trained on, or what users had seen before.
@@ -141,7 +144,7 @@ class Warehouse:
         with self._write() as connection:
             return load_training(
                 connection, source, dataset,
-                label=label, format=format, columns=columns, replace=replace,
+                label=label, format=format, columns=columns, normalise=normalise, replace=replace,
             )  # fmt: skip
 
     def ingest_run(
@@ -157,6 +160,7 @@ class Warehouse:
         lower_is_better: bool = False,
         format: str | None = None,
         columns: Mapping[str, str] | None = None,
+        normalise: str | None = None,
         replace: bool = False,
     ) -> Loaded:
         """Load a run: a path, '-' for stdin, a dict, a data frame, an Arrow table or a relation.
@@ -172,7 +176,39 @@ class Warehouse:
         with self._write() as connection:
             return load_run(
                 connection, source, dataset, options,
-                format=format, columns=columns, replace=replace,
+                format=format, columns=columns, normalise=normalise, replace=replace,
+            )  # fmt: skip
+
+    def ingest_attributes(
+        self,
+        source: object,
+        dataset: str,
+        of: Literal["docs", "queries"],
+        *,
+        name: str | None = None,
+        id: str | None = None,
+        split: Mapping[str, str] | None = None,
+        format: str | None = None,
+        normalise: str | None = None,
+        replace: bool = False,
+    ) -> LoadedAttributes:
+        """Load attributes of documents or queries: any table with one row per id.
+
+        The ids are in the column `doc_id` or `query_id`, else in the column `id`. A dict is
+        `{id: {attribute: value}}`; `split={"genres": "|"}` makes lists of a column of text.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> wh.ingest_attributes({"up": {"year": 2009}}, "films", "docs", name="years").columns
+        {'year': 'number'}
+        """
+        from warehouse.ingest import load_attributes
+
+        self.init()
+        with self._write() as connection:
+            return load_attributes(
+                connection, source, dataset, of, name=name, id=id, split=split,
+                format=format, normalise=normalise, replace=replace,
             )  # fmt: skip
 
     @request()
@@ -313,6 +349,13 @@ class Warehouse:
         with self._read() as con:
             return board.keep(con, render("analyses/datasets"))
 
+    def attributes(self, dataset: str | None = None) -> duckdb.DuckDBPyRelation:
+        """Return the current attributes of documents and queries, with their types and counts."""
+        with self._read() as con:
+            if dataset is not None:
+                board.check_dataset(con, dataset)
+            return board.keep(con, render("analyses/attributes"), {"dataset": dataset})
+
     def schema(self) -> duckdb.DuckDBPyRelation:
         """Return every table, view and column with its comment."""
         with self._read() as con:
@@ -320,61 +363,12 @@ class Warehouse:
 
     # ------------------------------------------------------------------ files in, numbers out
 
-    @staticmethod
-    @request()
-    def score(
-        qrels: object,
-        run: object,
-        metrics: Metrics = ("official",),
-        *,
-        per_query: bool = True,
-        protocol: str = protocols.DEFAULT,
-        level: int | None = None,
-        complete: bool = False,
-        judged_only: bool = False,
-        depth: int | None = None,
-        lower_is_better: bool = False,
-        qrels_format: str | None = None,
-        run_format: str | None = None,
-        columns: Mapping[str, str] | None = None,
-        iterations: bool = False,
-        training: object = None,
-        zscores: str | os.PathLike[str] | None = None,
-        memory_limit: str | None = None,
-        threads: int | None = None,
-    ) -> Scores:
-        """Score a run against qrels without storing anything; the same templates as `evaluate`.
-
-        `level`, `complete`, `judged_only`, `depth` and `zscores` are trec_eval's -l, -c, -J, -M and -Z;
-        its -R is `iterations` (qrels_jg, qrels_prefs) and `qrels_format="prefs"`. `training` is a
-        training set.
-
-        >>> Warehouse.score({"q": {"a": 1}}, {"q": {"b": 2.0, "a": 1.0}}, "RR P@1").means()
-        {'RR': 0.5, 'P@1': 0.0}
-        """
-        rules = protocols.get(protocol)
-        rules = replace(
-            rules,
-            queries="judged" if complete else rules.queries,
-            judged_only=judged_only or rules.judged_only,
-            depth=rules.depth if depth is None else depth,
-        )
-        con = database.memory(database.Resources(memory_limit, threads))
-        return scoring.score(
-            con, qrels, run, _texts(metrics), rules,
-            per_query=per_query, level=level, lower_is_better=lower_is_better,
-            qrels_format=qrels_format, run_format=run_format, columns=columns,
-            iterations=iterations, training=training, zscores=zscores,
-        )  # fmt: skip
+    score = staticmethod(scoring.score)
 
     # ------------------------------------------------------------------ inside
 
-    @contextmanager
-    def _write(self) -> Iterator[sa.Connection]:
-        with database.write(
-            self.path, resources=self.resources, lock_timeout=self.lock_timeout
-        ) as connection:
-            yield connection
+    def _write(self) -> AbstractContextManager[sa.Connection]:
+        return database.write(self.path, resources=self.resources, lock_timeout=self.lock_timeout)
 
     @contextmanager
     def _read(self) -> Iterator[duckdb.DuckDBPyConnection]:

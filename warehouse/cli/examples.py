@@ -9,6 +9,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "warehouse ingest qrels qrels.txt --dataset dl19",
         "warehouse ingest qrels ratings.csv -d films --column query_id=user "
         "--column doc_id=item --column relevance=stars",
+        "warehouse ingest qrels qrels.txt -d dl19 --normalise 'lower(trim(doc_id))'",
+        "warehouse ingest qrels links.txt -d links --global --queries queries.txt",
         "warehouse ingest qrels subtopics.txt -d web --iterations",
         "warehouse ingest qrels prefs.txt -d choices --format prefs",
     ),
@@ -20,6 +22,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "warehouse ingest run distances.csv -d films --name ann --lower-is-better "
         "--column query_id=user --column doc_id=item --column score=distance",
         "gzip -dc runs/bm25.run.gz | warehouse ingest run - -d dl19 --name bm25 --at 2026-09-01",
+    ),
+    "ingest attributes": (
+        "warehouse ingest attributes movies.csv -d films --of docs --id movie --split genres='|'",
+        "warehouse ingest attributes users.jsonl -d films --of queries --name people",
     ),
     "evaluate": (
         "warehouse evaluate",
@@ -39,6 +45,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "warehouse score qrels.txt runs/bm25.run.gz 'nDCG(gains={1:1,2:3,3:7})@10'",
         "warehouse score qrels.txt runs/bm25.run.gz official -q -c -l 2 -f trec",
         "warehouse score qrels.txt runs/bm25.run.gz all_trec --protocol trec_eval_9 -f csv",
+        "warehouse score qrels.txt runs/bm25.run.gz AP --attributes sources.csv",
+        "warehouse score links.txt links.run AP 'LAG(aggregate=pooled)' --global --protocol ardoco",
         "warehouse score subtopics.txt runs/web.run nDCG@10 -R qrels_jg",
     ),
     "query": (
@@ -48,6 +56,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "runs": ("warehouse runs -d dl19",),
     "datasets": ("warehouse datasets -f json",),
+    "attributes": ("warehouse attributes -d dl19",),
     "metrics": ("warehouse metrics", "warehouse metrics -f markdown"),
     "metrics show": ("warehouse metrics show nDCG", "warehouse metrics show nDCG@10 map_cut_100"),
     "protocols": ("warehouse protocols",),

@@ -70,6 +70,16 @@ def score(
     run_format: Annotated[
         str | None, typer.Option("--run-format", help="Format of the run; default: a guess.")
     ] = None,
+    attributes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--attributes",
+            help="A table of attributes of the documents, with a column doc_id; may be given again.",
+        ),
+    ] = None,
+    normalise: options.Normalise = None,
+    is_global: options.Global = False,
+    queries: options.Queries = None,
     format: Annotated[
         str,
         typer.Option(
@@ -115,6 +125,10 @@ def score(
         lower_is_better=lower_is_better,
         qrels_format=qrels_format,
         run_format=run_format,
+        attributes=attributes or (),
+        normalise=normalise,
+        is_global=is_global,
+        queries=queries,
         iterations=iterations,
         training=training,
         zscores=zscores,

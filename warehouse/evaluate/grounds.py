@@ -45,15 +45,14 @@ def put_stored(con: duckdb.DuckDBPyConnection, qrels_id: int, kind: str) -> None
     con.execute(render("statements/scope_training", rows=None if found is None else rows))
 
 
-def put_read_qrels(con: duckdb.DuckDBPyConnection, read: readers.Staged) -> None:
-    """Put qrels that were just staged in scope."""
-    kind = _KINDS[read.kind]
-    con.execute(render("statements/scope_qrels", kind=kind, rows=_keep(con, "given_qrels")))
+def put_read_qrels(con: duckdb.DuckDBPyConnection, read: readers.Staged, rows: str) -> None:
+    """Put qrels that were read, and whose rows are in a table, in scope."""
+    con.execute(render("statements/scope_qrels", kind=_KINDS[read.kind], rows=rows))
 
 
 def put_read_training(con: duckdb.DuckDBPyConnection, read: readers.Staged | None) -> None:
     """Put a training set that was just staged, or none, in scope."""
-    rows = None if read is None else _keep(con, "given_training")
+    rows = None if read is None else keep(con, "given_training")
     con.execute(render("statements/scope_training", rows=rows))
 
 
@@ -77,7 +76,7 @@ def unfit(where: str, metrics: list[str]) -> str:
     )
 
 
-def _keep(con: duckdb.DuckDBPyConnection, name: str) -> str:
+def keep(con: duckdb.DuckDBPyConnection, name: str) -> str:
     """Give what is staged another name, so that the next source can be staged."""
     con.execute(f"drop table if exists temp.{ident(name)}")
     con.execute(f"alter table staged rename to {ident(name)}")

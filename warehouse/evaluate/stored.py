@@ -186,6 +186,14 @@ def _scope(con: duckdb.DuckDBPyConnection, protocol: Protocol, qrels_id: int) ->
     con.execute(render("statements/scope_hit", qrels_id=qrels_id, ordering=protocol.ordering))
 
 
+def scope_attributes(con: duckdb.DuckDBPyConnection, dataset: str) -> None:
+    """Put the current attributes of a dataset's documents in scope: the view `scope_attribute`.
+
+    Its columns are `doc_id, attribute, position, text, number`.
+    """
+    con.execute(render("statements/scope_attribute", dataset=dataset))
+
+
 def _make_hits(
     con: duckdb.DuckDBPyConnection, protocol: Protocol, qrels_id: int, runs: Sequence[Candidate]
 ) -> int:
