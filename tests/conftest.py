@@ -24,6 +24,7 @@ PACKAGE = Path(warehouse.__file__).parent
 def _own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep the person's own database, settings and terminal width away from the tests."""
     monkeypatch.delenv("WAREHOUSE_DB", raising=False)
+    monkeypatch.delenv("WAREHOUSE_CONFIG", raising=False)
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setenv("NO_COLOR", "1")
 

@@ -22,7 +22,7 @@ from oracles_user_models import METRICS as USER_MODELS
 from test_metric_properties import METRICS as OF_THE_PEERS
 from test_metric_properties import collection
 
-from warehouse import catalogue, protocols, relations, templates
+from warehouse import catalogue, metric_checks, protocols, relations, templates
 from warehouse import metrics as notation
 from warehouse.errors import UsageError, WarehouseError
 from warehouse.evaluate.plan import Plan, matched_sql, plan
@@ -37,7 +37,7 @@ METRICS = list(
 KEPT = ("AP", "nDCG@10", "bpref")
 METRIC_FILES = templates.names_in("metrics")
 RELATIONS = templates.names_in("relations")
-PROTOCOL_VARIABLES = {"queries", "depth", "judged_only", "score_precision", "ties"}
+PROTOCOL_VARIABLES = relations.PROTOCOL_VARIABLES
 HOSTILE = "x'; drop table run; --"
 SCOPE = {
     "scope_run": "run_id integer",
@@ -81,28 +81,28 @@ def text(folder: str, name: str) -> str:
 @pytest.mark.parametrize("name", METRIC_FILES)
 def test_declared_parameters_are_used_parameters(name: str) -> None:
     found = catalogue.catalogue()[name]
-    body = templates.variables(found.body)
-    assert set(found.reads) <= body, "a relation is declared and not read"
-    used = set(body) - set(found.reads)
-    for relation in found.reads:
-        assert relation in RELATIONS
-        used |= relations.variables(relation) - PROTOCOL_VARIABLES
-    assert used == {p.name for p in found.parameters if not p.inherited}
+    types = {p.name: p.type for p in found.parameters}
+    # that parameters are settled sensibly is checked whenever a header is read
+    metric_checks.check_body(found, found.body, types)
 
 
-@pytest.mark.parametrize("name", METRIC_FILES)
-def test_parameters_are_settled_sensibly(name: str) -> None:
-    found = catalogue.catalogue()[name]
-    names = {p.name for p in found.parameters}
-    assert found.at == "cutoff" or found.at in names
-    for parameter in found.parameters:
-        assert set(parameter.needs) <= set(parameter.choices)
-        assert set(parameter.needs.values()) <= names
-        if parameter.default is not None:
-            assert parameter.read(str(parameter.default)) == parameter.default
-        assert parameter.required is False or parameter.default is None
-    for trec in found.trec_names:
-        assert trec.param is None or trec.param in names
+def test_one_parameter_of_a_relation_has_one_type() -> None:
+    asked = {v for name in RELATIONS for v in relations.variables(name)} - PROTOCOL_VARIABLES
+    types = {
+        (p.name, p.type)
+        for found in catalogue.catalogue().values()
+        for p in found.parameters
+        if p.name in asked
+    }
+    assert len(types) == len(dict(types))
+
+
+def test_what_relations_ask_a_protocol_for() -> None:
+    assert set(protocols.get("default").variables()) == set(PROTOCOL_VARIABLES)
+
+
+def test_words_that_stand_for_no_metric() -> None:
+    assert set(metric_checks.RESERVED) == {*notation.TREC_SETS, "relstring"}
 
 
 @pytest.mark.parametrize("name", RELATIONS)

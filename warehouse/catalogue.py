@@ -1,6 +1,7 @@
 """The catalogue of metrics: what the header of each file in `sql/metrics` says, checked hard.
 
 A metric is one file, `sql/metrics/<name>.sql.j2`; its name is its file name and nothing else lists it.
+A project adds its own, in the folder that its `warehouse.toml` names.
 """
 
 from __future__ import annotations
@@ -10,11 +11,11 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
-from warehouse import relations, templates
-from warehouse.errors import WarehouseError, nearest
+from warehouse import metric_checks, project, records, relations, templates
+from warehouse.errors import DefinitionError, nearest
 from warehouse.parameters import TYPES, Parameter, Value
 
-_HEADER_KEYS = {
+_HEADER_KEYS: dict[str, records.Kinds] = {
     "title": str,
     "summary": str,
     "formula": str,
@@ -25,7 +26,7 @@ _HEADER_KEYS = {
     "undefined": (int, float, str),
     "reference": str,
 }
-_OPTIONAL_KEYS = {
+_OPTIONAL_KEYS: dict[str, records.Kinds] = {
     "params": dict,
     "names": dict,
     "ranx": dict,
@@ -36,10 +37,38 @@ _OPTIONAL_KEYS = {
 }
 # What a metric that extends another has to say for itself.
 _OWN_KEYS = ("names", "ranx", "trec_eval", "other")
-_PARAM_KEYS = {
-    "type", "default", "min", "max", "above", "choices", "required", "summary", "follows_level", "needs",
-    "replaces",
-}  # fmt: skip
+_PARAM_KEYS: dict[str, records.Kinds] = {
+    "type": str,
+    "default": (int, float, str, bool, list, dict),
+    "min": (int, float),
+    "max": (int, float),
+    "above": str,
+    "choices": list,
+    "required": bool,
+    "summary": str,
+    "follows_level": bool,
+    "needs": dict,
+    "replaces": list,
+}
+_TREC_KEYS: dict[str, records.Kinds] = {
+    "param": str,
+    "named": list,
+    "numbers": list,
+    "first": bool,
+    "values": list,
+    "format": str,
+    "integer": bool,
+    "per_query": bool,
+    "given": dict,
+}
+_RANX_KEYS: dict[str, records.Kinds] = {
+    "fraction": str,
+    "param": str,
+    "values": list,
+    "given": dict,
+}
+# How TOML writes the default of a parameter that is more than one value.
+_DEFAULTS: dict[str, records.Kinds] = {"gains": dict, "levels": list}
 DIRECTIONS = ("higher", "lower", "none")
 ARROWS = {"higher": "↑", "lower": "↓"}
 AGGREGATES = ("mean", "sum", "geometric_mean", "pooled")
@@ -119,6 +148,8 @@ class Definition:
     trec_names: tuple[TrecName, ...]
     other: Mapping[str, str | Mapping[str, str]]
     body: str = field(repr=False)
+    where: str = field(repr=False)
+    is_own: bool = False
 
     def parameter(self, name: str) -> Parameter | None:
         """Return the parameter of that name, if the metric has it."""
@@ -138,34 +169,33 @@ class Definition:
         return ARROWS.get(self.direction, "")
 
 
-def _definition(name: str, text: str, where: str) -> Definition:
+def _definition(
+    name: str, text: str, where: str, *, own: Mapping[str, tuple[str, str]] | None = None
+) -> Definition:
+    """Read a metric's file; `own` holds the texts of a project's metrics, each with its place."""
     head = templates.header(text, where)
-    body = templates.body(text)
+    body = templates.body(text).rstrip("; \n")
     if "extends" in head:
         parent = head["extends"]
-        if parent not in templates.names_in("metrics"):
-            raise WarehouseError(f"{where}: extends {parent!r}, which is no metric")
-        parent_text = templates.source(f"metrics/{parent}")
-        inherited = templates.header(parent_text, _where(parent))
+        known = [*templates.names_in("metrics"), *(own or ())]
+        if parent not in known:
+            hint = nearest(str(parent), known)
+            raise DefinitionError(f"{where}: extends {parent!r}, which is no metric{hint}")
+        built_in = parent not in (own or {})
+        parent_text, parent_where = _built_in_source(parent) if built_in else (own or {})[parent]
+        inherited = templates.header(parent_text, parent_where)
         if "extends" in inherited:
-            raise WarehouseError(f"{where}: extends {parent!r}, which extends another itself")
+            raise DefinitionError(f"{where}: extends {parent!r}, which extends another itself")
         if body:
-            raise WarehouseError(f"{where}: extends {parent!r} and has a body of its own")
+            raise DefinitionError(f"{where}: extends {parent!r} and has a body of its own")
         head = {k: v for k, v in inherited.items() if k not in _OWN_KEYS} | head
         body = templates.body(parent_text)
-    allowed = _HEADER_KEYS | _OPTIONAL_KEYS
-    for key, value in head.items():
-        if key not in allowed:
-            raise WarehouseError(f"{where}: unknown key {key!r}{nearest(key, allowed)}")
-        if not isinstance(value, allowed[key]):  # type: ignore[arg-type]
-            raise WarehouseError(f"{where}: {key!r} has the wrong type")
-    for key in _HEADER_KEYS:
-        if key not in head:
-            raise WarehouseError(f"{where}: the key {key!r} is missing")
+    records.check(head, _HEADER_KEYS | _OPTIONAL_KEYS, where, required=_HEADER_KEYS)
+    _check_tables(head, where)
     if head["direction"] not in DIRECTIONS:
-        raise WarehouseError(f"{where}: direction is one of {', '.join(DIRECTIONS)}")
+        raise DefinitionError(f"{where}: direction is one of {', '.join(DIRECTIONS)}")
     if head["aggregate"] not in AGGREGATES:
-        raise WarehouseError(f"{where}: aggregate is one of {', '.join(AGGREGATES)}")
+        raise DefinitionError(f"{where}: aggregate is one of {', '.join(AGGREGATES)}")
     specs = dict(head.get("params", {}))
     parameters = tuple(_parameter(key, spec, where) for key, spec in specs.items())
     for read in head["reads"]:
@@ -177,12 +207,12 @@ def _definition(name: str, text: str, where: str) -> Definition:
         if p.name == AGGREGATE and not (
             p.default == head["aggregate"] and set(p.choices) <= set(AGGREGATES)
         ):
-            raise WarehouseError(
+            raise DefinitionError(
                 f"{where}: parameter {AGGREGATE}: chooses among {', '.join(AGGREGATES)}, "
                 "by default what the header says"
             )
     low, high = (float(bound) for bound in head["range"])
-    return Definition(
+    found = Definition(
         name=name,
         title=head["title"],
         summary=head["summary"],
@@ -202,18 +232,84 @@ def _definition(name: str, text: str, where: str) -> Definition:
         ),
         ranx_names=tuple(
             [RanxName(key) for key in head.get("names", {}).get("ranx", ())]
-            + [RanxName(key, **_tuples(spec)) for key, spec in head.get("ranx", {}).items()]
+            + [
+                RanxName(key, **_peer_name(spec, parameters, f"{where}: ranx.{key}"))
+                for key, spec in head.get("ranx", {}).items()
+            ]
         ),
         trec_names=tuple(
-            TrecName(key, **_tuples(spec)) for key, spec in head.get("trec_eval", {}).items()
+            TrecName(key, **_peer_name(spec, parameters, f"{where}: trec_eval.{key}"))
+            for key, spec in head.get("trec_eval", {}).items()
         ),
         other=head.get("other", {}),
         body=body,
+        where=where,
+        is_own=own is not None,
     )
+    metric_checks.check_header(found)
+    return found
 
 
-def _tuples(spec: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: tuple(v) if isinstance(v, list) else v for key, v in spec.items()}
+def _check_tables(head: Mapping[str, Any], where: str) -> None:
+    """Refuse lists and tables in a header that do not hold what they should."""
+    for key, spec in head.get("params", {}).items():
+        records.check({key: spec}, {key: dict}, f"{where}: params")
+        records.check(spec, _PARAM_KEYS, f"{where}: parameter {key}")
+        for listed in ("choices", "replaces"):
+            _check_list(spec.get(listed, []), str, f"{where}: parameter {key}: {listed}")
+        _check_list(list(spec.get("needs", {}).values()), str, f"{where}: parameter {key}: needs")
+    for peer, keys in (("trec_eval", _TREC_KEYS), ("ranx", _RANX_KEYS)):
+        for key, spec in head.get(peer, {}).items():
+            records.check({key: spec}, {key: dict}, f"{where}: {peer}")
+            records.check(spec, keys, f"{where}: {peer}.{key}")
+            for listed, kind in (("named", str), ("numbers", str), ("values", (int, float))):
+                _check_list(spec.get(listed, []), kind, f"{where}: {peer}.{key}: {listed}")
+    for key, target in head.get("other", {}).items():
+        records.check({key: target}, {key: (str, dict)}, f"{where}: other")
+        if isinstance(target, dict):
+            _check_list(list(target.values()), str, f"{where}: other.{key}")
+    for peer, names in head.get("names", {}).items():
+        records.check({peer: names}, {peer: list}, f"{where}: names")
+        for given in names:
+            records.check({peer: given}, {peer: (str, dict)}, f"{where}: names")
+            if isinstance(given, dict) and not isinstance(given.get("name"), str):
+                raise DefinitionError(f"{where}: names: {peer}: a table has a name and parameters")
+    if not all(isinstance(read, str) for read in head["reads"]):
+        raise DefinitionError(f"{where}: 'reads' is a list of relations' names")
+    metric_checks.check_reads(head["reads"], where)
+    bounds = head["range"]
+    if len(bounds) != 2 or not all(isinstance(b, int | float) for b in bounds):
+        raise DefinitionError(f"{where}: 'range' is a list of two numbers, as in [0, 1]")
+
+
+def _check_list(items: list[Any], kinds: records.Kinds, where: str) -> None:
+    for number, item in enumerate(items, 1):
+        records.check({f"item {number}": item}, {f"item {number}": kinds}, where)
+
+
+def _peer_name(
+    spec: Mapping[str, Any], parameters: tuple[Parameter, ...], where: str
+) -> dict[str, Any]:
+    """Return what a header says of a peer's name, the values that it gives read as parameters' are."""
+    said = {key: tuple(v) if isinstance(v, list) else v for key, v in spec.items()}
+    given: dict[str, Any] = spec.get("given", {})
+    return said | {"given": _values(given, parameters, where)}
+
+
+def _values(
+    given: Mapping[str, Any], parameters: tuple[Parameter, ...], where: str
+) -> dict[str, Value]:
+    """Read values of parameters that stand in a header."""
+    known = {p.name: p for p in parameters}
+    found: dict[str, Value] = {}
+    for key, value in given.items():
+        if key not in known:
+            raise DefinitionError(f"{where}: unknown parameter {key!r}{nearest(key, known)}")
+        try:
+            found[key] = known[key].take(value)
+        except (ValueError, OverflowError) as error:
+            raise DefinitionError(f"{where}: {error}") from None
+    return found
 
 
 def undefined_value(given: float | str, where: str) -> float | None:
@@ -221,7 +317,7 @@ def undefined_value(given: float | str, where: str) -> float | None:
     if given == "null":
         return None
     if isinstance(given, str):
-        raise WarehouseError(f"{where}: undefined is a number or 'null'")
+        raise DefinitionError(f"{where}: undefined is a number or 'null'")
     return float(given)
 
 
@@ -232,26 +328,16 @@ def _alias(
     if isinstance(given, str):
         return Alias(peer, given)
     fixed = {key: value for key, value in given.items() if key != "name"}
-    known = {p.name: p for p in parameters}
-    for key, value in fixed.items():
-        if key not in known:
-            raise WarehouseError(
-                f"{where}: name {given['name']}: unknown parameter {key!r}{nearest(key, known)}"
-            )
-        fixed[key] = known[key].read(str(value))
-    return Alias(peer, given["name"], fixed)
+    return Alias(peer, given["name"], _values(fixed, parameters, f"{where}: name {given['name']}"))
 
 
 def _parameter(name: str, spec: Mapping[str, Any], where: str) -> Parameter:
-    for key in spec:
-        if key not in _PARAM_KEYS:
-            raise WarehouseError(
-                f"{where}: parameter {name}: unknown key {key!r}{nearest(key, _PARAM_KEYS)}"
-            )
+    where = f"{where}: parameter {name}"
     if spec.get("type") not in TYPES or "summary" not in spec:
-        raise WarehouseError(
-            f"{where}: parameter {name}: needs a summary and a type ({', '.join(TYPES)})"
-        )
+        raise DefinitionError(f"{where}: needs a summary and a type ({', '.join(TYPES)})")
+    if "default" in spec:
+        kinds = _DEFAULTS.get(spec["type"], (int, float, str, bool))
+        records.check({"default": spec["default"]}, {"default": kinds}, where)
     parameter = Parameter(
         name=name,
         type=spec["type"],
@@ -265,17 +351,37 @@ def _parameter(name: str, spec: Mapping[str, Any], where: str) -> Parameter:
         needs=spec.get("needs", {}),
         replaces=tuple(spec.get("replaces", ())),
     )
-    return replace(parameter, default=parameter.adopt(spec.get("default")))
+    try:
+        return replace(parameter, default=parameter.adopt(spec.get("default")))
+    except (ValueError, OverflowError) as error:
+        raise DefinitionError(f"{where}: default: {error}") from None
 
 
 @cache
-def catalogue() -> dict[str, Definition]:
-    """Return every metric by its name, read from `sql/metrics`."""
+def _built_in() -> dict[str, Definition]:
     return {
-        name: _definition(name, templates.source(f"metrics/{name}"), _where(name))
-        for name in templates.names_in("metrics")
+        name: _definition(name, *_built_in_source(name)) for name in templates.names_in("metrics")
     }
 
 
-def _where(name: str) -> str:
-    return f"sql/metrics/{name}{templates.SUFFIX}"
+def _built_in_source(name: str) -> tuple[str, str]:
+    return templates.source(f"metrics/{name}"), f"sql/metrics/{name}{templates.SUFFIX}"
+
+
+@project.per_project
+def catalogue() -> dict[str, Definition]:
+    """Return every metric by its name: those of `sql/metrics`, then the project's own."""
+    here = project.current()
+    here.check_folder()
+    sources = {
+        path.name.removesuffix(templates.SUFFIX): (project.read_text(path), project.shown(path))
+        for path in here.metric_files
+    }
+    own = {name: _definition(name, *source, own=sources) for name, source in sources.items()}
+    metric_checks.check_names(own.values(), _built_in().values())
+    metric_checks.check_other(own.values(), _built_in() | own)
+    types = {p.name: p.type for found in _built_in().values() for p in found.parameters}
+    for name, found in own.items():
+        text, _ = sources[name]
+        metric_checks.check_body(found, text if templates.body(text) else found.body, types)
+    return _built_in() | own

@@ -22,6 +22,12 @@ class UsageError(WarehouseError):
     exit_code = 2
 
 
+class DefinitionError(WarehouseError):
+    """A metric, a protocol or a project whose file is wrong. Exit code 2."""
+
+    exit_code = 2
+
+
 class InputError(WarehouseError):
     """A file or table that cannot be taken in. Exit code 2.
 

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import cache
 
 from warehouse import peer_names
 from warehouse.catalogue import Alias, Definition, catalogue
 from warehouse.errors import UsageError, nearest
 from warehouse.notation import Defaults, Metric, Requested, arguments, settle
 from warehouse.peer_names import TREC_SETS, Relstring, trec_name
+from warehouse.project import per_project
+from warehouse.project import request as one_look
 
 __all__ = [
-    "TREC_SETS", "Defaults", "Line", "Metric", "Relstring", "Requested", "definition", "lines",
-    "parse", "parse_one", "request", "trec_name",
+    "TREC_SETS", "Asked", "Defaults", "Line", "Metric", "Metrics", "Relstring", "Requested",
+    "definition", "lines",
+    "parse", "parse_one", "request", "split", "trec_name",
 ]  # fmt: skip
 
 _NOTATION = re.compile(r"^(?P<name>[^\s@()]+?)(?:\((?P<params>[^()]*)\))?(?:@(?P<at>[^\s@()]+?))?$")
@@ -26,7 +28,9 @@ _NOTATION = re.compile(r"^(?P<name>[^\s@()]+?)(?:\((?P<params>[^()]*)\))?(?:@(?P
 _FUNCTION = re.compile(r"^(?P<name>[^\s@()]+@[a-z]+)\((?P<at>[^()]*)\)$")
 
 Line = Requested | Relstring
+# A metric that is read already means what it is, whatever the protocol.
 Asked = str | Metric
+Metrics = str | Sequence[Asked]
 
 
 def definition(name: str) -> Definition:
@@ -34,7 +38,7 @@ def definition(name: str) -> Definition:
     return parse_one(name, settle=False).metric.definition
 
 
-@cache
+@per_project
 def _aliases() -> dict[str, tuple[Definition, Alias]]:
     """Return every plain name by which a metric is known: its own and those of the peers.
 
@@ -62,7 +66,7 @@ def parse(*asked: Asked, defaults: Defaults | None = None) -> list[Metric]:
 
 def request(*asked: Asked, defaults: Defaults | None = None) -> list[Requested]:
     """Read metric names as `parse` does, and keep the names that trec_eval has for them."""
-    for text in _split(asked):
+    for text in split(asked):
         if isinstance(text, str) and peer_names.relstring(text) is not None:
             raise UsageError(
                 f"{text}: a string for each query and no metric; 'warehouse score -f trec' prints it"
@@ -70,11 +74,12 @@ def request(*asked: Asked, defaults: Defaults | None = None) -> list[Requested]:
     return [one for one in lines(*asked, defaults=defaults) if isinstance(one, Requested)]
 
 
+@one_look()
 def lines(*asked: Asked, defaults: Defaults | None = None) -> list[Line]:
     """Read names as `request` does, and trec_eval's relstring too, in the order of their lines."""
     problems: list[str] = []
     found: dict[Line, None] = {}
-    for text in _split(asked):
+    for text in split(asked):
         if isinstance(text, Metric):
             found[Requested(text)] = None
             continue
@@ -94,6 +99,7 @@ def _own_length(found: list[Line]) -> list[Line]:
     return [strings[-1] if one in strings else one for one in kept]
 
 
+@one_look()
 def parse_one(text: str, *, defaults: Defaults | None = None, settle: bool = True) -> Requested:
     """Read one name that stands for one metric; `settle=False` lets required values be absent."""
     expanded = [
@@ -108,7 +114,7 @@ def parse_one(text: str, *, defaults: Defaults | None = None, settle: bool = Tru
     return expanded[0]
 
 
-def _split(asked: Iterable[Asked]) -> list[Asked]:
+def split(asked: Iterable[Asked]) -> list[Asked]:
     """Split on blanks outside parentheses, so that "AP P(rel=2)@5" may be one argument."""
     words: list[Asked] = []
     for one in asked:

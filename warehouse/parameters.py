@@ -95,6 +95,15 @@ class Parameter:
             return self.levels(map(repr, value))
         return value
 
+    def take(self, value: Value | list[float] | Mapping[str, float]) -> Value:
+        """Take a value as TOML has it and read it as the notation's, or raise ValueError in words.
+
+        >>> Parameter("beta", "number", "").take(2), Parameter("at", "levels", "").take([1, 0])
+        (2.0, (0.0, 1.0))
+        """
+        adopted = self.adopt(value)
+        return None if adopted is None else self.read(str(adopted))
+
     def gains(self, pairs: Iterable[tuple[str, str]]) -> Gains | None:
         """Read pairs of a grade and its gain; None where every grade keeps its own.
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 
 from warehouse.catalogue import Definition, RanxName, TrecName, catalogue
 from warehouse.errors import UsageError, WarehouseError
 from warehouse.notation import Defaults, Metric, Requested, arguments, read, settle
 from warehouse.parameters import Gains, Levels, Parameter, Value
+from warehouse.project import per_project
 
 _RANX_DECIMALS = re.compile(r"^(?P<name>\w+)[.@](?P<decimals>\d+)(?:-l(?P<level>\d+))?$")
 _RANX_LEVEL = re.compile(r"^(?P<rest>.+)-l(?P<level>\d+)$")
@@ -60,13 +60,13 @@ def relstring(text: str) -> Relstring | None:
     return Relstring(int(length), f"{name}_{length}")
 
 
-@cache
+@per_project
 def trec_names() -> dict[str, tuple[Definition, TrecName]]:
     """Return trec_eval's names, each with its metric."""
     return {t.name: (d, t) for d in catalogue().values() for t in d.trec_names}
 
 
-@cache
+@per_project
 def ranx_names() -> dict[str, list[tuple[Definition, RanxName]]]:
     """Return ranx's names, each with the metrics that it may mean."""
     known: dict[str, list[tuple[Definition, RanxName]]] = {}

@@ -1,16 +1,21 @@
-"""Protocols: the rules of an evaluation that are not the metric's, each a record in protocols.toml."""
+"""Protocols: the rules of an evaluation that are not the metric's.
+
+Each is a record in protocols.toml, or in the `warehouse.toml` of a project.
+"""
 
 from __future__ import annotations
 
-import tomllib
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from warehouse import project, records
+from warehouse.catalogue import catalogue as metrics
 from warehouse.catalogue import undefined_value
-from warehouse.errors import UsageError, WarehouseError, listing, nearest
+from warehouse.errors import DefinitionError, UsageError, listing, nearest
 from warehouse.metrics import Defaults, Metric
 from warehouse.parameters import Value
 
@@ -68,29 +73,150 @@ class Protocol:
         }
 
 
-def _protocol(name: str, record: Mapping[str, Any]) -> Protocol:
-    known = {f.name for f in fields(Protocol)} - {"name"}
-    for key in record:
-        if key not in known:
-            raise WarehouseError(f"protocol {name}: unknown key {key!r}{nearest(key, known)}")
+_KEYS: dict[str, records.Kinds] = {
+    "extends": str,
+    "summary": str,
+    "ties": str,
+    "score_precision": str,
+    "queries": str,
+    "list_silent": bool,
+    "depth": int,
+    "judged_only": bool,
+    "lacks": list,
+    "params": dict,
+    "undefined": dict,
+}
+_REQUIRED = ("summary", "ties", "score_precision", "queries", "list_silent")
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
+
+
+def _protocol(name: str, record: Mapping[str, Any], where: str) -> Protocol:
+    records.check(record, _KEYS, where)
+    for key in _REQUIRED:
+        if key not in record:
+            advice = "" if key == "summary" else '; or extend one that has it: extends = "default"'
+            raise DefinitionError(f"{where}: the key {key!r} is missing{advice}")
     for key, choices in _CHOICES.items():
-        if record.get(key) not in choices:
-            raise WarehouseError(f"protocol {name}: {key} is one of {listing(map(str, choices))}")
-    return Protocol(name=name, **record)
+        if record[key] not in choices:
+            hint = nearest(record[key], map(str, choices))
+            raise DefinitionError(
+                f"{where}: {key} is one of {listing(map(str, choices))}, not {record[key]!r}{hint}"
+            )
+    if record.get("depth", 1) < 1:
+        raise DefinitionError(f"{where}: depth is at least 1, not {record['depth']}")
+    if not all(isinstance(word, str) for word in record.get("lacks", ())):
+        raise DefinitionError(f"{where}: lacks is a list of names")
+    for key in ("params", "undefined"):
+        for metric in record.get(key, {}):
+            if metric not in metrics():
+                hint = nearest(metric, metrics())
+                raise DefinitionError(f"{where}: {key}: no such metric {metric!r}{hint}")
+    for metric, given in record.get("undefined", {}).items():
+        records.check({metric: given}, {metric: (int, float, str)}, f"{where}: undefined")
+        undefined_value(given, f"{where}: undefined.{metric}")
+    params = {
+        metric: _values(metric, given, f"{where}: params.{metric}")
+        for metric, given in record.get("params", {}).items()
+    }
+    return Protocol(name=name, **{**record, "params": params})
+
+
+def _values(metric: str, given: object, where: str) -> dict[str, Value]:
+    """Read the values that a protocol gives to parameters of a metric."""
+    if not isinstance(given, dict):
+        raise DefinitionError(f"{where}: write a table, as in {{ rel = 2 }}")
+    found = metrics()[metric]
+    read: dict[str, Value] = {}
+    for key, value in given.items():
+        parameter = found.parameter(key)
+        if parameter is None:
+            known = [p.name for p in found.parameters]
+            hint = nearest(key, known) or f"; it has {listing(known) or 'none'}"
+            raise DefinitionError(f"{where}: {metric} has no parameter {key!r}{hint}")
+        try:
+            read[key] = parameter.take(value)
+        except (ValueError, OverflowError) as error:
+            raise DefinitionError(f"{where}: {error}") from None
+    return read
 
 
 @cache
-def catalogue() -> dict[str, Protocol]:
-    """Return every protocol by its name."""
+def _built_in() -> dict[str, dict[str, Any]]:
     text = (Path(__file__).parent / "protocols.toml").read_text(encoding="utf-8")
-    return {name: _protocol(name, record) for name, record in tomllib.loads(text).items()}
+    return records.read(text, "protocols.toml")
+
+
+@project.per_project
+def catalogue() -> dict[str, Protocol]:
+    """Return every protocol by its name: those of protocols.toml, then the project's own."""
+    own = project.current().protocols
+    _check_names(own)
+    every = {**_built_in(), **own}
+    return {name: _protocol(name, _whole(name, every), _where(name)) for name in every}
+
+
+def is_own(name: str) -> bool:
+    """Whether a protocol is the project's."""
+    return name in project.current().protocols
+
+
+def _where(name: str) -> str:
+    file = project.current().where if is_own(name) else "protocols.toml"
+    return f"{file}: protocols.{name}"
+
+
+def _check_names(own: Mapping[str, Any]) -> None:
+    # beside the protocols, the columns of the table that shows them side by side
+    taken = {*_built_in(), "rule", "differs"}
+    for name, record in own.items():
+        where = _where(name)
+        if not _NAME.fullmatch(name):
+            raise DefinitionError(
+                f"{where}: a name has letters, digits, _, . and -, a letter first"
+            )
+        if name.lower() in taken:
+            raise DefinitionError(f"{where}: the name is taken; choose another")
+        if not isinstance(record, dict):
+            raise DefinitionError(f"{where}: write a table: [protocols.{name}]")
+        taken.add(name.lower())
+
+
+def _whole(
+    name: str, every: Mapping[str, Mapping[str, Any]], below: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    """Return a protocol's record, with what it does not say taken from the one that it extends.
+
+    The summary is its own, and what it says of metrics is put over what the other one says of them.
+    """
+    record = dict(every[name])
+    if "extends" not in record:
+        return record
+    records.check({"extends": record["extends"]}, _KEYS, _where(name))
+    parent = record.pop("extends")
+    if parent not in every:
+        known = [other for other in every if other != name]
+        hint = nearest(str(parent), known) or f"; known are {listing(known)}"
+        raise DefinitionError(f"{_where(name)}: extends {parent!r}, which is no protocol{hint}")
+    if parent in (*below, name):
+        raise DefinitionError(f"{_where(name)}: extends {parent!r}, which extends it")
+    inherited = _whole(parent, every, (*below, name))
+    inherited.pop("summary", None)
+    return _over(inherited, record)
+
+
+def _over(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any]:
+    """Put one record over another, table by table."""
+    merged = {**lower, **upper}
+    for key in lower.keys() & upper.keys():
+        if isinstance(lower[key], dict) and isinstance(upper[key], dict):
+            merged[key] = _over(lower[key], upper[key])
+    return merged
 
 
 def get(name: str) -> Protocol:
     """Return a protocol, or raise with the nearest name."""
-    try:
-        return catalogue()[name]
-    except KeyError:
-        known = list(catalogue())
+    known = catalogue()
+    if name not in known:
         hint = nearest(name, known) or f"; known are {listing(known)}"
-        raise UsageError(f"{name}: no such protocol{hint}") from None
+        raise UsageError(f"{name}: no such protocol{hint}")
+    return known[name]

@@ -9,6 +9,8 @@ from typing import Any
 
 from warehouse import templates
 
+# What relations ask a protocol for. Whatever else they ask for is a parameter of the metric.
+PROTOCOL_VARIABLES = frozenset({"ties", "score_precision", "queries", "depth", "judged_only"})
 # What an evaluation puts in scope only for the metrics that ask for it.
 NEEDS = ("predictions", "iterations", "preferences", "training", "attributes")
 

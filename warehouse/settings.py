@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from warehouse import project
 from warehouse.errors import UsageError
 
 VERSION = "0.1.0"
@@ -31,8 +32,13 @@ def resource_folder(name: str) -> Path:
 
 
 def database_path(given: str | os.PathLike[str] | None = None) -> Path:
-    """Return the database file: as given, else from WAREHOUSE_DB, else `warehouse.duckdb` here."""
-    path = Path(given or os.environ.get(DATABASE_VARIABLE) or DEFAULT_DATABASE)
+    """Return the database file.
+
+    It is the one given, else that of WAREHOUSE_DB, else that of the project's `warehouse.toml`, else
+    `warehouse.duckdb` in the current folder.
+    """
+    named = given or os.environ.get(DATABASE_VARIABLE)
+    path = Path(named or project.current().database or DEFAULT_DATABASE)
     if str(path).startswith(":"):
         raise UsageError(
             f"{path}: a warehouse is a file; to compute without storing, use 'warehouse score'"

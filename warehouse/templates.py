@@ -7,7 +7,6 @@ Values reach SQL as bound parameters or through the filters `literal` and `ident
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -15,8 +14,10 @@ from typing import Any
 
 import jinja2
 import jinja2.meta
+import jinja2.sandbox
 
-from warehouse.errors import WarehouseError
+from warehouse import records
+from warehouse.errors import DefinitionError, WarehouseError
 from warehouse.quoting import ident, literal
 from warehouse.settings import resource_folder
 
@@ -28,8 +29,11 @@ _LINE_COMMENT = re.compile(r"--[^\n]*")
 
 @cache
 def environment() -> jinja2.Environment:
-    """Return the environment; every macro of `sql/macros` is known in every template by its name."""
-    env = jinja2.Environment(
+    """Return the environment; every macro of `sql/macros` is known in every template by its name.
+
+    Templates of a project may come from somebody else: they reach no Python from it.
+    """
+    env = jinja2.sandbox.ImmutableSandboxedEnvironment(
         loader=jinja2.FileSystemLoader(resource_folder("sql")),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -63,11 +67,9 @@ def header(text: str, where: str) -> dict[str, Any]:
     """Read the TOML header in the leading block comment of a template's text."""
     match = _HEADER.match(text)
     if match is None:
-        raise WarehouseError(f"{where}: no header; a template opens with /* TOML */")
-    try:
-        return tomllib.loads(match.group(1))
-    except tomllib.TOMLDecodeError as error:
-        raise WarehouseError(f"{where}: the header is not TOML: {error}") from error
+        raise DefinitionError(f"{where}: no header; a template opens with /* TOML */")
+    first_line = text.count("\n", 0, match.start(1)) + 1
+    return records.read(match[1], where, what="the header is not TOML", first_line=first_line)
 
 
 def body(text: str) -> str:
@@ -75,10 +77,15 @@ def body(text: str) -> str:
     return _HEADER.sub("", text, count=1).strip()
 
 
-def variables(text: str) -> set[str]:
-    """Return the names that a template's text asks for, macros left out."""
+def variables(text: str, where: str = "template") -> set[str]:
+    """Return the names that a template's text asks for, macros and the header left out."""
     env = environment()
-    return jinja2.meta.find_undeclared_variables(env.parse(text)) - set(env.globals)
+    # blank lines take the header's place, so that the line that an error names is the file's
+    plain = _HEADER.sub(lambda found: "\n" * found[0].count("\n"), text, count=1)
+    try:
+        return jinja2.meta.find_undeclared_variables(env.parse(plain)) - set(env.globals)
+    except jinja2.TemplateSyntaxError as error:
+        raise DefinitionError(f"{where}: line {error.lineno}: {error.message}") from None
 
 
 def names_in(folder: str) -> list[str]:

@@ -6,7 +6,6 @@ import datetime as dt
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 
@@ -16,44 +15,25 @@ from warehouse import database, protocols
 from warehouse import metrics as notation
 from warehouse.analyze import across, adhoc, board
 from warehouse.errors import UsageError
+from warehouse.evaluate import scoring
 from warehouse.evaluate.plan import plan
+from warehouse.evaluate.scoring import Scores
+from warehouse.metrics import Metrics
+from warehouse.project import request
 from warehouse.settings import database_path
 from warehouse.templates import render
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
 
-    from warehouse.evaluate.files import Scored
     from warehouse.evaluate.stored import Outcome
     from warehouse.ingest import Loaded, LoadedAttributes
+
+__all__ = ["DEFAULT_METRICS", "Scores", "Warehouse"]
 
 DEFAULT_METRICS = ("nDCG@10", "AP", "RR", "P@10", "R@100", "R@1000", "Judged@10")
 T = TypeVar("T")
 Texts = str | Sequence[str]
-# A metric that is read already means what it is, whatever the protocol.
-Metrics = str | Sequence[str | notation.Metric]
-
-
-@dataclass(frozen=True)
-class Scores:
-    """The values of a run that was scored from files.
-
-    `relation` has the columns `query_id, metric, value`: the queries in byte order, each with its
-    metrics as asked for, then the values over all queries under the query_id 'all'. `lines` are the
-    lines of trec_eval's layout: what was requested, and its relstrings, whose texts are in `strings`
-    by label and query.
-    """
-
-    relation: duckdb.DuckDBPyRelation
-    requested: tuple[notation.Requested, ...]
-    read: Scored
-    lines: tuple[notation.Line, ...] = ()
-    strings: Mapping[tuple[str, str], str] = field(default_factory=dict)
-
-    def means(self) -> dict[str, float | None]:
-        """Return the value over all queries of each metric, by its canonical name."""
-        rows = self.relation.filter("query_id = 'all'").fetchall()
-        return {str(metric): value for _, metric, value in rows}
 
 
 class Warehouse:
@@ -231,6 +211,7 @@ class Warehouse:
                 format=format, normalise=normalise, replace=replace,
             )  # fmt: skip
 
+    @request()
     def evaluate(
         self,
         dataset: str | None = None,
@@ -261,6 +242,7 @@ class Warehouse:
         return found
 
     @staticmethod
+    @request()
     def sql(metrics: Metrics, *, protocol: str = protocols.DEFAULT) -> str:
         """Return the SQL that computes some metrics, as readable scripts."""
         rules = protocols.get(protocol)
@@ -269,6 +251,7 @@ class Warehouse:
 
     # ------------------------------------------------------------------ reading
 
+    @request()
     def leaderboard(
         self,
         dataset: Texts,
@@ -295,6 +278,7 @@ class Warehouse:
             weights=weights, by=by, each=each,
         ).relation  # fmt: skip
 
+    @request()
     def board(
         self,
         dataset: Texts,
@@ -308,13 +292,11 @@ class Warehouse:
         each: bool = False,
     ) -> board.Board:
         """Return what `leaderboard` does with notes on it: how its values came to be, what is not in."""
-        rules = protocols.get(protocol)
-        order = self._metrics([sort], rules)[0] if sort is not None else None
-        wanted = self._metrics(metrics, rules)
         with self._read() as con:
-            datasets = across.named_datasets(
-                con, [dataset] if isinstance(dataset, str) else dataset
-            )
+            rules = board.stored_rules(con, protocol)
+            datasets = across.named_datasets(con, _texts(dataset))
+            wanted = board.names(con, datasets, _texts(metrics), rules)
+            order = None if sort is None else board.names(con, datasets, [sort], rules)[0]
             if len(datasets) == 1:
                 only = board.leaderboard(con, datasets[0], wanted, rules, sort=order, top=top)
                 across.weights_of(con, datasets, weights)
@@ -324,6 +306,7 @@ class Warehouse:
                 weights=weights, by=by, each=each, sort=order, top=top,
             )  # fmt: skip
 
+    @request()
     def queries(
         self,
         run: str,
@@ -338,11 +321,10 @@ class Warehouse:
         Columns: `query_id`, one per metric, `retrieved, relevant_retrieved, relevant,
         unjudged_at_10`. `worst=N` gives the N worst by the first metric, worst first.
         """
-        rules = protocols.get(protocol)
         with self._read() as con:
-            return board.queries(
-                con, run, dataset, self._metrics(metrics, rules), rules, worst=worst
-            )
+            rules = board.stored_rules(con, protocol)
+            wanted = board.names(con, [dataset], _texts(metrics), rules)
+            return board.queries(con, run, dataset, wanted, rules, worst=worst)
 
     def query(
         self, sql: str, output: Path | None = None, /, **params: object
@@ -381,85 +363,9 @@ class Warehouse:
 
     # ------------------------------------------------------------------ files in, numbers out
 
-    @staticmethod
-    def score(
-        qrels: object,
-        run: object,
-        metrics: Metrics = ("official",),
-        *,
-        per_query: bool = True,
-        protocol: str = protocols.DEFAULT,
-        level: int | None = None,
-        complete: bool = False,
-        judged_only: bool = False,
-        depth: int | None = None,
-        lower_is_better: bool = False,
-        qrels_format: str | None = None,
-        run_format: str | None = None,
-        columns: Mapping[str, str] | None = None,
-        attributes: Sequence[object] = (),
-        normalise: str | None = None,
-        is_global: bool = False,
-        queries: object | None = None,
-        iterations: bool = False,
-        training: object = None,
-        zscores: str | os.PathLike[str] | None = None,
-        memory_limit: str | None = None,
-        threads: int | None = None,
-    ) -> Scores:
-        """Score a run against qrels without storing anything; the same templates as `evaluate`.
-
-        `level`, `complete`, `judged_only`, `depth` and `zscores` are trec_eval's -l, -c, -J, -M and -Z;
-        its -R is `iterations` (qrels_jg, qrels_prefs) and `qrels_format="prefs"`. `training` is a
-        training set. `attributes` are sources of attributes of the documents.
-
-        >>> Warehouse.score({"q": {"a": 1}}, {"q": {"b": 2.0, "a": 1.0}}, "RR P@1").means()
-        {'RR': 0.5, 'P@1': 0.0}
-        """
-        from warehouse.evaluate import files
-        from warehouse.evaluate.zscores import standardise
-        from warehouse.readers.zscores import read as read_zscores
-
-        rules = protocols.get(protocol)
-        rules = replace(
-            rules,
-            queries="judged" if complete else rules.queries,
-            judged_only=judged_only or rules.judged_only,
-            depth=rules.depth if depth is None else depth,
-        )
-        lines = notation.lines(*_texts(metrics), defaults=rules.defaults(level))
-        requested = [line for line in lines if isinstance(line, notation.Requested)]
-        work = plan((r.metric for r in requested), rules)
-        reference = None if zscores is None else read_zscores(zscores)
-        con = database.memory(database.Resources(memory_limit, threads))
-        read = files.score(
-            con, qrels, run, work,
-            qrels_format=qrels_format, run_format=run_format, columns=columns,
-            attributes=attributes, normalise=normalise, is_global=is_global, queries=queries,
-            lower_is_better=lower_is_better, iterations=iterations, training=training,
-        )  # fmt: skip
-        if reference is not None:
-            standardise(con, work, requested, rules.defaults(level), reference)
-        sql = render(
-            "analyses/scored",
-            metrics=[str(metric) for metric in work.queries],
-            per_query=per_query,
-            list_silent=rules.list_silent,
-        )
-        strings = {
-            (line.trec_name, query_id): text
-            for line in lines
-            if isinstance(line, notation.Relstring) and per_query
-            for query_id, text in files.relstrings(con, rules, line.length)
-        }
-        kept = board.keep(con, sql)
-        return Scores(kept, tuple(requested), read, tuple(lines), strings)
+    score = staticmethod(scoring.score)
 
     # ------------------------------------------------------------------ inside
-
-    @staticmethod
-    def _metrics(texts: Metrics, rules: protocols.Protocol) -> list[notation.Metric]:
-        return notation.parse(*_texts(texts), defaults=rules.defaults())
 
     def _write(self) -> AbstractContextManager[sa.Connection]:
         return database.write(self.path, resources=self.resources, lock_timeout=self.lock_timeout)

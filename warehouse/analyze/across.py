@@ -8,9 +8,8 @@ from fnmatch import fnmatchcase
 
 import duckdb
 
-from warehouse.analyze.board import Board, check_dataset, choose, keep, undefined_notes
+from warehouse.analyze.board import Board, check_dataset, choose, direction, keep, undefined_notes
 from warehouse.errors import UsageError, counted, listing, nearest
-from warehouse.metrics import Metric, parse_one
 from warehouse.protocols import Protocol
 from warehouse.templates import render
 
@@ -42,13 +41,13 @@ def named_datasets(con: duckdb.DuckDBPyConnection, names: Sequence[str]) -> list
 def leaderboard(
     con: duckdb.DuckDBPyConnection,
     datasets: Sequence[str],
-    metrics: Sequence[Metric],
+    metrics: Sequence[str],
     protocol: Protocol,
     *,
     weights: Weights = "equal",
     by: str = "run",
     each: bool = False,
-    sort: Metric | None = None,
+    sort: str | None = None,
     top: int | None = None,
 ) -> Board:
     """Return the board of the runs that have values in each of several datasets.
@@ -59,9 +58,9 @@ def leaderboard(
     if by not in BY:
         raise UsageError(f"{by}: runs are matched by {' or '.join(BY)}{nearest(by, BY)}")
     shown = _choose(con, datasets, metrics, protocol)
-    if sort is not None and str(sort) not in shown:
+    if sort is not None and sort not in shown:
         shown += _choose(con, datasets, [sort], protocol)
-    first = parse_one(shown[0]).metric if sort is None else sort
+    first = shown[0] if sort is None else sort
     weighed = weights_of(con, datasets, weights)
     scope = {"datasets": list(datasets), "protocol": protocol.name}
     notes = [_how(weighed, weights)]
@@ -73,8 +72,8 @@ def leaderboard(
         metrics=shown,
         by=by,
         each=parts,
-        sort=str(first),
-        lower_is_better=first.definition.direction == "lower",
+        sort=first,
+        lower_is_better=direction(con, datasets, first, protocol) == "lower",
         top=top,
     )
     relation = keep(con, sql, scope | {"weights": [float(weighed[d]) for d in datasets]})
@@ -126,7 +125,7 @@ def weights_of(
 def _choose(
     con: duckdb.DuckDBPyConnection,
     datasets: Sequence[str],
-    metrics: Sequence[Metric],
+    metrics: Sequence[str],
     protocol: Protocol,
 ) -> list[str]:
     """Return the metrics to show, which have values in every dataset."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 import duckdb
 
+from warehouse import protocols
 from warehouse.errors import UsageError, listing, nearest
-from warehouse.metrics import Metric, parse_one
+from warehouse.metrics import Asked, Metric, parse, parse_one, split
 from warehouse.protocols import Protocol
 from warehouse.templates import render
 
@@ -50,10 +51,7 @@ def evaluated_metrics(
 ) -> list[str]:
     """Return the metrics that a dataset has values of, oldest first, or say why there are none."""
     check_dataset(con, dataset)
-    rows = con.execute(
-        render("analyses/evaluated_metrics"), {"dataset": dataset, "protocol": protocol.name}
-    ).fetchall()
-    found = [str(row[0]) for row in rows]
+    found = _with_values(con, dataset, protocol)
     if found:
         return found
     option = "" if protocol.name == "default" else f" --protocol {protocol.name}"
@@ -75,6 +73,13 @@ def evaluated_metrics(
     )
 
 
+def _with_values(con: duckdb.DuckDBPyConnection, dataset: str, protocol: Protocol) -> list[str]:
+    rows = con.execute(
+        render("analyses/evaluated_metrics"), {"dataset": dataset, "protocol": protocol.name}
+    ).fetchall()
+    return [str(row[0]) for row in rows]
+
+
 def _preferences(con: duckdb.DuckDBPyConnection, dataset: str) -> str:
     """Return what to know of metrics where the current qrels are preferences, else an empty text."""
     rows = con.execute(
@@ -87,15 +92,72 @@ def _preferences(con: duckdb.DuckDBPyConnection, dataset: str) -> str:
     return " (its qrels are preferences: only metrics of preferences can be computed)"
 
 
+def known_metric(name: str) -> Metric | None:
+    """Return the metric of a stored name, or None where no metric has that name any more."""
+    try:
+        return parse_one(name).metric
+    except UsageError:
+        return None
+
+
+def stored_rules(con: duckdb.DuckDBPyConnection, name: str) -> Protocol:
+    """Return a protocol; one that is gone, and has values here, in the order that they were made in."""
+    try:
+        return protocols.get(name)
+    except UsageError:
+        rows = con.execute(
+            "select ordering from evaluation join hit_set using (run_id, qrels_id) "
+            "where protocol = $protocol group by ordering "
+            "order by count(distinct (run_id, qrels_id)) desc, ordering limit 1",
+            {"protocol": name},
+        ).fetchall()
+        if not rows:
+            raise
+    precision, ties = str(rows[0][0]).split("/")
+    rules = protocols.get(protocols.DEFAULT)
+    return replace(rules, name=name, score_precision=precision, ties=ties)
+
+
+def forgotten(metrics: Sequence[str], protocol: str) -> list[str]:
+    """Return the names among those of stored values that nothing has any more."""
+    gone = [] if protocol in protocols.catalogue() else [f"protocol {protocol}"]
+    return [*gone, *(name for name in metrics if known_metric(name) is None)]
+
+
+def names(
+    con: duckdb.DuckDBPyConnection,
+    datasets: Sequence[str],
+    asked: Sequence[Asked],
+    protocol: Protocol,
+) -> list[str]:
+    """Return the canonical names of metrics that are asked for.
+
+    A name with values is taken as it stands where no metric has it any more.
+    """
+    words = split(asked)
+    stored = {name for dataset in datasets for name in _with_values(con, dataset, protocol)}
+    gone = {
+        one for one in words if isinstance(one, str) and one in stored and not known_metric(one)
+    }
+    defaults = protocol.defaults()
+    # once for all of them, so that all wrong names are reported
+    parse(*(one for one in words if one not in gone), defaults=defaults)
+    found: dict[str, None] = {}
+    for one in words:
+        found |= dict.fromkeys(
+            [str(one)] if one in gone else map(str, parse(one, defaults=defaults))
+        )
+    return list(found)
+
+
 def choose(
-    con: duckdb.DuckDBPyConnection, dataset: str, metrics: Sequence[Metric], protocol: Protocol
+    con: duckdb.DuckDBPyConnection, dataset: str, metrics: Sequence[str], protocol: Protocol
 ) -> list[str]:
     """Return the metrics to show: those asked for, which must have values, else all."""
     found = evaluated_metrics(con, dataset, protocol)
     if not metrics:
         return found
-    wanted = list(dict.fromkeys(str(metric) for metric in metrics))
-    absent = [name for name in wanted if name not in found]
+    absent = [name for name in metrics if name not in found]
     if absent:
         option = "" if protocol.name == "default" else f" --protocol {protocol.name}"
         options = " ".join(f"-m '{name}'" for name in absent)
@@ -103,28 +165,28 @@ def choose(
             f"{dataset}: no values of {', '.join(absent)} under protocol {protocol.name} yet: "
             f"warehouse evaluate -d {dataset} {options}{option}{_preferences(con, dataset)}"
         )
-    return wanted
+    return list(metrics)
 
 
 def leaderboard(
     con: duckdb.DuckDBPyConnection,
     dataset: str,
-    metrics: Sequence[Metric],
+    metrics: Sequence[str],
     protocol: Protocol,
     *,
-    sort: Metric | None = None,
+    sort: str | None = None,
     top: int | None = None,
 ) -> Board:
     """Return the board: `place, run, system, <one column per metric>, answered, judged`."""
     shown = choose(con, dataset, metrics, protocol)
-    if sort is not None and str(sort) not in shown:
+    if sort is not None and sort not in shown:
         shown += choose(con, dataset, [sort], protocol)
-    by = parse_one(shown[0]).metric if sort is None else sort
+    by = shown[0] if sort is None else sort
     sql = render(
         "analyses/leaderboard",
         metrics=shown,
-        sort=str(by),
-        lower_is_better=by.definition.direction == "lower",
+        sort=by,
+        lower_is_better=direction(con, [dataset], by, protocol) == "lower",
         top=top,
     )
     relation = keep(con, sql, {"dataset": dataset, "protocol": protocol.name})
@@ -163,11 +225,26 @@ def undefined_notes(
     return tuple(notes)
 
 
+def direction(
+    con: duckdb.DuckDBPyConnection, datasets: Sequence[str], metric: str, protocol: Protocol
+) -> str:
+    """Return which direction of a metric is better: as it is defined, else as it was stored last."""
+    known = known_metric(metric)
+    if known is not None:
+        return known.definition.direction
+    rows = con.execute(
+        "select direction from run_scores where is_current and list_contains($datasets, dataset) "
+        "and protocol = $protocol and metric = $metric order by evaluation_id desc limit 1",
+        {"datasets": list(datasets), "protocol": protocol.name, "metric": metric},
+    ).fetchall()
+    return str(rows[0][0])
+
+
 def queries(
     con: duckdb.DuckDBPyConnection,
     run: str,
     dataset: str,
-    metrics: Sequence[Metric],
+    metrics: Sequence[str],
     protocol: Protocol,
     *,
     worst: int | None = None,
@@ -186,7 +263,7 @@ def queries(
     sql = render(
         "analyses/queries",
         metrics=shown,
-        lower_is_better=parse_one(shown[0]).metric.definition.direction == "lower",
+        lower_is_better=direction(con, [dataset], shown[0], protocol) == "lower",
         worst=worst,
     )
     return keep(

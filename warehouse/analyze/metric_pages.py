@@ -11,7 +11,7 @@ import duckdb
 
 from warehouse import metrics as notation
 from warehouse import protocols as rules
-from warehouse.analyze.pages import relation
+from warehouse.analyze.pages import origin, relation
 from warehouse.catalogue import ARROWS, Definition, catalogue
 from warehouse.errors import UsageError
 from warehouse.evaluate.plan import plan
@@ -21,15 +21,19 @@ from warehouse.quoting import literal
 
 
 def metrics() -> duckdb.DuckDBPyRelation:
-    """Return every metric: `metric, title, summary, better, parameters, undefined, elsewhere`.
+    """Return every metric.
 
-    What may be left out of a name or of its parameters stands in brackets; `undefined` is what a
-    query without a value counts as, and `elsewhere` holds the names that peers have for the metric.
+    Columns: `metric, title, summary, better, parameters, undefined, elsewhere, origin`. What may be
+    left out of a name or of its parameters stands in brackets; `undefined` is what a query without a
+    value counts as, `elsewhere` holds the names that peers have for the metric, and `origin` is
+    package or project.
 
     >>> metrics().filter("metric = 'AP[@k]'").project("title, better, undefined").fetchall()
     [('Average precision', 'higher', '0')]
     """
-    columns = ("metric", "title", "summary", "better", "parameters", "undefined", "elsewhere")
+    columns = (
+        "metric", "title", "summary", "better", "parameters", "undefined", "elsewhere", "origin",
+    )  # fmt: skip
     rows = [
         (
             _usage(found),
@@ -39,6 +43,7 @@ def metrics() -> duckdb.DuckDBPyRelation:
             _parameters(found),
             _number_or_null(found.undefined),
             "; ".join(f"{peer} {', '.join(names)}" for peer, names in _elsewhere(found).items()),
+            origin(is_own=found.is_own),
         )
         for found in catalogue().values()
     ]
@@ -180,6 +185,8 @@ def _page(metric: Metric, protocol: rules.Protocol) -> str:
         "undefined": f"a query without relevant documents gets {counts}",
         "reference": found.reference,
     }
+    if found.is_own:
+        facts["file"] = f"{found.where}, of this project"
     elsewhere = _elsewhere(found, fixed=True)
     lines = [f"{_usage(found)}: {found.title}", "", *_wrapped(found.summary), ""]
     for key, text in facts.items():

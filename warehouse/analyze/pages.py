@@ -9,6 +9,7 @@ import duckdb
 from warehouse import database
 from warehouse import protocols as rules
 from warehouse.analyze.board import keep
+from warehouse.protocols import Protocol
 from warehouse.quoting import ident, literal
 
 
@@ -19,29 +20,51 @@ def relation(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> duckdb
     return keep(database.memory(), f"select * from (values {values}) as t ({names})")
 
 
+def origin(*, is_own: bool) -> str:
+    """Return where a metric or protocol is defined: in the project or in the package."""
+    return "project" if is_own else "package"
+
+
 def protocols() -> duckdb.DuckDBPyRelation:
-    """Return every protocol: `protocol, summary`."""
-    return relation(
-        ("protocol", "summary"), [(p.name, p.summary) for p in rules.catalogue().values()]
-    )
+    """Return every protocol: `protocol, origin, summary`."""
+    rows = [
+        (p.name, origin(is_own=rules.is_own(p.name)), p.summary) for p in rules.catalogue().values()
+    ]
+    return relation(("protocol", "origin", "summary"), rows)
 
 
 def compare_protocols(names: Sequence[str]) -> duckdb.DuckDBPyRelation:
-    """Return the rules of some protocols side by side: `rule`, one column per protocol."""
+    """Return the rules of some protocols side by side: `rule, differs`, one column per protocol.
+
+    `differs` holds ≠ where the protocols do not say the same.
+    """
     chosen = [rules.get(name) for name in dict.fromkeys(names)]
-    metrics_named = sorted({name for p in chosen for name in p.params})
-    rows: list[list[object]] = [
-        ["ties", *(p.ties for p in chosen)],
-        ["score_precision", *(p.score_precision for p in chosen)],
-        ["queries", *(p.queries for p in chosen)],
-        ["list_silent", *(str(p.list_silent).lower() for p in chosen)],
-        ["depth", *("all" if p.depth is None else str(p.depth) for p in chosen)],
-        ["judged_only", *(str(p.judged_only).lower() for p in chosen)],
-    ]
-    for metric in metrics_named:
-        row = [", ".join(f"{k}={v}" for k, v in p.params.get(metric, {}).items()) for p in chosen]
-        rows.append([metric, *row])
-    for metric in sorted({name for p in chosen for name in p.undefined}):
-        row = [str(p.undefined.get(metric, "")) for p in chosen]
-        rows.append([f"{metric} undefined", *row])
-    return relation(["rule", *(p.name for p in chosen)], rows)
+    said = [_said(p) for p in chosen]
+    rows = []
+    # the rules that all have, then what is said of metrics, by name
+    for rule in [*_RULES, *sorted({rule for one in said for rule in one} - set(_RULES))]:
+        cells = [one.get(rule, "") for one in said]
+        rows.append([rule, "≠" if len(set(cells)) > 1 else "", *cells])
+    return relation([*_COLUMNS, *(p.name for p in chosen)], rows)
+
+
+_COLUMNS = ("rule", "differs")
+_RULES = ("ties", "score_precision", "queries", "list_silent", "depth", "judged_only", "lacks")
+
+
+def _said(protocol: Protocol) -> dict[str, str]:
+    """Return what a protocol says, rule by rule, in words."""
+    said = {
+        "ties": protocol.ties,
+        "score_precision": protocol.score_precision,
+        "queries": protocol.queries,
+        "list_silent": str(protocol.list_silent).lower(),
+        "depth": "all" if protocol.depth is None else str(protocol.depth),
+        "judged_only": str(protocol.judged_only).lower(),
+        "lacks": ", ".join(protocol.lacks),
+    }
+    for metric, params in protocol.params.items():
+        said[metric] = ", ".join(f"{key}={value}" for key, value in params.items())
+    for metric, value in protocol.undefined.items():
+        said[f"{metric} undefined"] = str(value)
+    return said

@@ -13,9 +13,11 @@ INTERRUPTED = 130
 def main() -> None:
     """Run the command line and turn errors into one line and an exit code."""
     from warehouse.cli.app import app
+    from warehouse.project import request
 
     try:
-        app(prog_name="warehouse")
+        with request():
+            app(prog_name="warehouse")
     except WarehouseError as error:
         print(f"warehouse: {error}", file=sys.stderr)
         sys.exit(error.exit_code)

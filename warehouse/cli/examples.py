@@ -60,7 +60,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "metrics": ("warehouse metrics", "warehouse metrics -f markdown"),
     "metrics show": ("warehouse metrics show nDCG", "warehouse metrics show nDCG@10 map_cut_100"),
     "protocols": ("warehouse protocols",),
-    "protocols show": ("warehouse protocols show default trec_eval_9",),
+    "protocols show": ("warehouse protocols show trec_eval_9 trec_eval_10 default",),
     "schema": ("warehouse schema", "warehouse schema hit"),
 }
 

@@ -62,7 +62,10 @@ def leaderboard(
         weights=options.weights(weights), by=by, each=each,
     )  # fmt: skip
     output.show_board(board, format, out, places=places)
-    shown = [parse_one(name).metric for name in dict.fromkeys(board.metrics.values())]
+    known = output.say_forgotten(board.metrics.values(), protocol)
+    if not known:
+        return
+    shown = [parse_one(name).metric for name in known]
     option = "" if protocol == "default" else f" --protocol {protocol}"
     for name in board.datasets:
         due = wh.evaluate(name, metrics=shown, protocol=protocol, dry_run=True)

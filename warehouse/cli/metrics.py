@@ -18,7 +18,8 @@ def metrics(
     """List the metrics: name, direction and title.
 
     The formats other than table have the summaries, parameters and the names elsewhere too; what may
-    be left out stands in brackets.
+    be left out stands in brackets. A project adds its own metrics: files NAME.sql.j2, written as
+    'metrics show' prints the package's, in the folder that the key "metrics" of warehouse.toml names.
     """
     if context.invoked_subcommand is not None:
         return

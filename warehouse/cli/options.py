@@ -16,7 +16,7 @@ Database = Annotated[
     typer.Option(
         "--db",
         envvar="WAREHOUSE_DB",
-        show_default="warehouse.duckdb",
+        show_default="as warehouse.toml says, else warehouse.duckdb",
         help="The database file.",
     ),
 ]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import duckdb
 
-from warehouse.errors import UsageError
+from warehouse.errors import UsageError, listing
 from warehouse.report import formats
 
 if TYPE_CHECKING:
@@ -63,16 +63,28 @@ def show(
 
 def show_board(board: Board, format: str, output: Path | None, *, places: int = 4) -> None:
     """Write a leaderboard and its notes; tables have an arrow for each metric's better direction."""
-    from warehouse.metrics import parse_one
+    from warehouse.analyze.board import known_metric
 
-    found = {column: parse_one(name).metric for column, name in board.metrics.items()}
-    titles = {column: f"{column} {m.definition.arrow}".strip() for column, m in found.items()}
+    found = {column: known_metric(name) for column, name in board.metrics.items()}
+    known = {column: metric for column, metric in found.items() if metric is not None}
+    titles = {column: f"{column} {m.definition.arrow}".strip() for column, m in known.items()}
     titles |= {"place": "#"}
     # a mean of counts over datasets is no count
-    counts = {c for c, m in found.items() if m.aggregate == "sum" and len(board.datasets) == 1}
+    counts = {c for c, m in known.items() if m.aggregate == "sum" and len(board.datasets) == 1}
     show(board.relation, format, output, places=places, titles=titles, counts=counts)
     for note in board.notes:
         say(note)
+
+
+def say_forgotten(metrics: Iterable[str], protocol: str) -> list[str]:
+    """Tell which values are of something that is gone; return the metrics that can be computed."""
+    from warehouse.analyze.board import forgotten
+
+    shown = list(dict.fromkeys(metrics))
+    gone = forgotten(shown, protocol)
+    if gone:
+        say(f"not defined any more, the values are those stored: {listing(gone)}")
+    return [] if f"protocol {protocol}" in gone else [name for name in shown if name not in gone]
 
 
 class Progress:

@@ -15,7 +15,11 @@ def protocols(
     format: options.Format = "table",
     out: options.Output = None,
 ) -> None:
-    """List the protocols: what is the evaluation's and not the metric's."""
+    """List the protocols: what is the evaluation's and not the metric's.
+
+    A project adds its own: tables [protocols.NAME] in warehouse.toml, with the keys that
+    'protocols show' lists, or extends = "NAME" and the keys that differ. Their origin is "project".
+    """
     if context.invoked_subcommand is not None:
         return
     from warehouse.analyze import pages
@@ -29,7 +33,7 @@ def show(
     format: options.Format = "table",
     out: options.Output = None,
 ) -> None:
-    """Show protocols side by side, rule by rule."""
+    """Show protocols side by side, rule by rule; ≠ marks the rules in which they differ."""
     from warehouse.analyze import pages
 
     output.show(pages.compare_protocols(names), format, out)

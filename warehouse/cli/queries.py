@@ -39,6 +39,7 @@ def queries(
         "unjudged_at_10": "unjudged@10",
     }
     output.show(found, format, out, places=places, titles=titles)
+    output.say_forgotten(found.columns[1:-4], protocol)
 
 
 def register(app: typer.Typer) -> None:

@@ -21,12 +21,15 @@ from collections.abc import Callable
 
 import duckdb
 
+from warehouse.evaluate import own
 from warehouse.evaluate.plan import Plan
+from warehouse.metrics import Metric
 from warehouse.quoting import ident
 from warehouse.templates import render
 
 # Scratch tables: the rows of one pooled metric, and the values over all queries of all of them.
 _VALUE = "metric_value"
+_OWN = "own_metric"
 _POOLED = "pooled_score"
 
 
@@ -50,21 +53,29 @@ def compute(
             con.execute(f"create or replace temp table {ident(table)} as\n{work.tables[table]}")
         con.execute(f"create or replace temp table {_POOLED} (evaluation_id integer, value double)")
         for number, metric in pending:
-            query = work.queries[metric]
-            con.execute(
-                render(
-                    "statements/query_scores",
-                    metric=_pool(con, query, number) if metric.aggregate == "pooled" else query,
-                    number=number,
-                    undefined=work.protocol.undefined_of(metric),
+            with own.blamed(metric):
+                con.execute(
+                    render(
+                        "statements/query_scores",
+                        metric=_rows(con, work, metric, number),
+                        number=number,
+                        undefined=work.protocol.undefined_of(metric),
+                    )
                 )
-            )
             if on_metric is not None:
                 on_metric(str(metric))
         con.execute(render("statements/scores"))
     finally:
-        for table in (_VALUE, _POOLED, *reversed(tables)):
+        for table in (_VALUE, _OWN, _POOLED, *reversed(tables)):
             _drop_quietly(con, table)
+
+
+def _rows(con: duckdb.DuckDBPyConnection, work: Plan, metric: Metric, number: int) -> str:
+    """Return the query for a metric's rows, one per query."""
+    query = work.queries[metric]
+    if metric.definition.is_own:
+        query = own.checked(con, metric, query, rankings=work.rankings(metric), table=_OWN)
+    return _pool(con, query, number) if metric.aggregate == "pooled" else query
 
 
 def _pool(con: duckdb.DuckDBPyConnection, query: str, number: int) -> str:

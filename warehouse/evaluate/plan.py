@@ -12,9 +12,15 @@ from typing import Any
 import jinja2
 
 from warehouse import relations, templates
+from warehouse.errors import DefinitionError
 from warehouse.metrics import Metric
 from warehouse.protocols import Protocol
 from warehouse.relations import Relation
+
+# What an expression of a template may raise.
+_TEMPLATE_ERRORS = (
+    jinja2.TemplateError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError,
+)  # fmt: skip
 
 
 @dataclass
@@ -34,21 +40,21 @@ class _Reference:
     """A relation in a template's values: writing it down puts the relation into the plan.
 
     So a template may read a relation for some values of its parameters only, and what it does not
-    read is not made.
+    read is not made. The fields' names keep templates, which may be somebody else's, from the plan.
     """
 
-    plan: Plan
-    relation: Relation
-    params: Mapping[str, Any]
-    read: _Read
+    _plan: Plan
+    _relation: Relation
+    _params: Mapping[str, Any]
+    _read: _Read
 
     def __str__(self) -> str:
-        if self.relation.inline:
-            sql, inner = self.plan.relation_sql(self.relation, self.params)
-            self.read.add(inner.tables, inner.needs)
+        if self._relation.inline:
+            sql, inner = self._plan.relation_sql(self._relation, self._params)
+            self._read.add(inner.tables, inner.needs)
             return f"(\n{sql}\n)"
-        table = self.plan.table(self.relation, self.params)
-        self.read.add([table], self.plan.read[table].needs)
+        table = self._plan.table(self._relation, self._params)
+        self._read.add([table], self._plan.read[table].needs)
         return table
 
 
@@ -74,10 +80,21 @@ class Plan:
         """Add a metric and the relations that it reads; return its SQL."""
         if metric not in self.queries:
             found = metric.definition
-            sql, read = self._render(found.body, metric.params, found.reads, metric.params)
+            try:
+                sql, read = self._render(found.body, metric.params, found.reads, metric.params)
+            except _TEMPLATE_ERRORS as error:
+                raise DefinitionError(
+                    f"{metric}: the template {found.where} fails: {error}"
+                ) from error
+            if found.is_own:
+                read.add([self.rankings(metric)], frozenset())  # its rows are held against these
             self.queries[metric] = sql
             self.read[str(metric)] = read
         return self.queries[metric]
+
+    def rankings(self, metric: Metric) -> str:
+        """Add the rankings that a metric is computed for, once; return their table's name."""
+        return self.table(relations.get("rankings"), metric.params)
 
     def table(self, relation: Relation, params: Mapping[str, Any]) -> str:
         """Add a relation's table for some parameters, once; return its name."""

@@ -1,0 +1,67 @@
+"""A project's own metric when it is computed: its SQL and its rows are held against what they must be.
+
+The package's metrics are held against the same by its tests.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import duckdb
+
+from warehouse.errors import WarehouseError
+from warehouse.metrics import Metric
+from warehouse.quoting import ident
+from warehouse.templates import render
+
+COLUMNS = ("run_id", "query_id", "value")
+_EXCERPT = re.compile(r"\n+LINE \d+: *(.*)\n *\^.*\Z", re.DOTALL)
+_NUMBER = re.compile(r'U?\w*INT(EGER)?$|DECIMAL|FLOAT$|DOUBLE$|BOOLEAN$|"NULL"$')
+# What the SQL itself is to blame for: memory, files and interrupts are not.
+_OF_THE_SQL = (duckdb.ProgrammingError, duckdb.DataError, duckdb.NotSupportedError)
+
+
+@contextmanager
+def blamed(metric: Metric) -> Iterator[None]:
+    """Turn DuckDB's refusal of a metric's SQL into an error that names the metric and its file."""
+    try:
+        yield
+    except _OF_THE_SQL as error:
+        text = _EXCERPT.sub(r"\n  in: \1", str(error).strip())
+        raise WarehouseError(
+            f"{metric}: the SQL of {metric.definition.where} fails: {text}\n"
+            f"  all of it: warehouse metrics show '{metric}'"
+        ) from error
+
+
+def checked(
+    con: duckdb.DuckDBPyConnection, metric: Metric, query: str, *, rankings: str, table: str
+) -> str:
+    """Compute a metric into a scratch table, refuse it unless it is as it must be, return its query.
+
+    It must have a row for each query in the table of the rankings.
+    """
+    where = f"{metric}: the SQL of {metric.definition.where}"
+    described = con.execute(f"describe from (\n{query}\n)").fetchall()
+    types = {str(row[0]): str(row[1]) for row in described}
+    if sorted(types) != sorted(COLUMNS):
+        raise WarehouseError(
+            f"{where} gives the columns {', '.join(types)}; "
+            f"it must give exactly {', '.join(COLUMNS)}"
+        )
+    if not _NUMBER.match(types["value"]):
+        raise WarehouseError(f"{where} gives a value of type {types['value']}; make it a number")
+    con.execute(f"create or replace temp table {ident(table)} as\n{query}")
+    pooled = metric.aggregate == "pooled"
+    sql = render(
+        "statements/metric_rows", rankings=ident(rankings), metric=ident(table), pooled=pooled
+    )
+    problem = con.execute(sql).fetchall()
+    if problem:
+        raise WarehouseError(
+            f"{where} gives {problem[0][0]}; it must give one row for each query that counts, "
+            "with a number or null"
+        )
+    return f"from {ident(table)}"

@@ -1,0 +1,59 @@
+"""Records in TOML, as metrics, protocols and projects have them: read, and held against their keys."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from warehouse.errors import DefinitionError, nearest
+
+Kinds = type | tuple[type, ...]
+_WORDS: dict[type, str] = {
+    str: "a string",
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    list: "a list",
+    dict: "a table",
+}
+_PLACE = re.compile(r"(?P<what>.*?)\s*\(at (?:line (?P<line>\d+).*|end of document)\)", re.DOTALL)
+
+
+def read(text: str, where: str, *, what: str = "not TOML", first_line: int = 1) -> dict[str, Any]:
+    """Read TOML that begins in a line of a file, or say in which line it goes wrong.
+
+    >>> read("a = 1", "here")
+    {'a': 1}
+    """
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        found = _PLACE.match(str(error))
+        reason = found["what"] if found else str(error)
+        line = int(found["line"]) if found and found["line"] else text.rstrip().count("\n") + 1
+        raise DefinitionError(f"{where}: line {first_line + line - 1}: {what}: {reason}") from None
+
+
+def check(
+    record: Mapping[str, Any], keys: Mapping[str, Kinds], where: str, required: Iterable[str] = ()
+) -> None:
+    """Refuse unknown keys with the nearest known one, values of a wrong type, and missing keys."""
+    for key, value in record.items():
+        if key not in keys:
+            hint = nearest(key, keys) or f"; known are {', '.join(keys)}"
+            raise DefinitionError(f"{where}: unknown key {key!r}{hint}")
+        wanted = keys[key]
+        kinds = wanted if isinstance(wanted, tuple) else (wanted,)
+        # in Python, not in TOML, true is a whole number
+        fits = isinstance(value, kinds) and (not isinstance(value, bool) or bool in kinds)
+        if not fits:
+            words = " or ".join(_WORDS[k] for k in kinds if k is not int or float not in kinds)
+            raise DefinitionError(
+                f"{where}: {key!r} has the wrong type: {_WORDS.get(type(value), 'a date')}; "
+                f"write {words}"
+            )
+    for key in required:
+        if key not in record:
+            raise DefinitionError(f"{where}: the key {key!r} is missing")
