@@ -13,7 +13,7 @@ import duckdb
 import pytest
 
 from warehouse.errors import ConflictError, InputError, LockedError, UsageError
-from warehouse.ingest import load
+from warehouse.ingest import runs, steps
 from warehouse.warehouse import Warehouse
 
 pytestmark = pytest.mark.core
@@ -346,7 +346,7 @@ def test_a_load_that_fails_half_way_leaves_the_database_as_it_was(
     wh.ingest_qrels(QRELS, "tiny")
     wh.ingest_run(RUN, "tiny", name="first", tags={"a": "b"})
     before = counts(wh.path)
-    render = load.render
+    render = runs.render
     reached = []
 
     def failing(name: str, **values: object) -> str:
@@ -355,7 +355,7 @@ def test_a_load_that_fails_half_way_leaves_the_database_as_it_was(
             raise RuntimeError("the power went out")
         return render(name, **values)
 
-    monkeypatch.setattr(load, "render", failing)
+    monkeypatch.setattr(runs, "render", failing)
     with pytest.raises(RuntimeError, match="power"):
         wh.ingest_run(OTHER, "new", name="second", tags={"a": "b"})
     assert reached == [step]
@@ -373,7 +373,7 @@ def test_qrels_that_fail_half_way_leave_the_database_as_it_was(
     def failing(*_: object, **__: object) -> None:
         raise RuntimeError("the power went out")
 
-    monkeypatch.setattr(load, "_outcome", failing)
+    monkeypatch.setattr(steps, "outcome", failing)
     with pytest.raises(RuntimeError, match="power"):
         wh.ingest_qrels({"q1": {"d1": 1}}, "tiny", replace=True)
     with pytest.raises(RuntimeError, match="power"):

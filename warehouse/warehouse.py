@@ -104,19 +104,58 @@ class Warehouse:
         label: str | None = None,
         format: str | None = None,
         columns: Mapping[str, str] | None = None,
+        iterations: bool = False,
         replace: bool = False,
     ) -> Loaded:
         """Load judgments: a path, '-' for stdin, a dict, a data frame, an Arrow table or a relation.
 
         Columns: `query_id, doc_id, relevance[, iteration]`; `columns` maps these to other names.
-        Raises InputError for bad content and ConflictError where other qrels are loaded already;
-        `replace` makes them a new version.
+        With `iterations` a document may be judged once per iteration (a subtopic, a judgment group);
+        the format "prefs" is a file of preferences. Raises InputError for bad content and
+        ConflictError where other qrels are loaded already; `replace` makes them a new version.
+
+        >>> import tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> path = folder + "/subtopics.txt"
+        >>> _ = open(path, "w").write("q 1 a 1\\nq 2 a 0\\n")
+        >>> Warehouse(folder + "/it.duckdb").ingest_qrels(path, "tiny", iterations=True).num_rows
+        2
         """
         from warehouse.ingest import load_qrels
 
         self.init()
         with self._write() as connection:
             return load_qrels(
+                connection, source, dataset,
+                label=label, format=format, columns=columns,
+                iterations=iterations, replace=replace,
+            )  # fmt: skip
+
+    def ingest_training(
+        self,
+        source: object,
+        dataset: str,
+        *,
+        label: str | None = None,
+        format: str | None = None,
+        columns: Mapping[str, str] | None = None,
+        replace: bool = False,
+    ) -> Loaded:
+        """Load a training set: what a system was trained on, or what users had seen before.
+
+        Sources and errors are those of `ingest_qrels`; the columns are `query_id, doc_id[, relevance]`,
+        and relevance is 1 in a table without it.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> wh.ingest_training({"ann": {"alien": 1}}, "films").status
+        'loaded'
+        """
+        from warehouse.ingest import load_training
+
+        self.init()
+        with self._write() as connection:
+            return load_training(
                 connection, source, dataset,
                 label=label, format=format, columns=columns, replace=replace,
             )  # fmt: skip
@@ -163,7 +202,7 @@ class Warehouse:
         on_metric: Callable[[str], None] | None = None,
     ) -> Outcome:
         """Compute the metrics that are missing or stale; all of them become visible together."""
-        from warehouse.evaluate import stored
+        from warehouse.evaluate import grounds, stored
 
         rules = protocols.get(protocol)
         missing: list[str] = []
@@ -174,6 +213,8 @@ class Warehouse:
         names = _texts(runs)
         with self._read() as con:
             found = stored.evaluate(con, work, stored.candidates(con, dataset, names), dry_run=True)
+        if dataset in found.unfit:
+            raise UsageError(grounds.unfit(dataset, found.unfit[dataset]))
         if not dry_run and found.computed:
             with self._write() as connection:
                 con = database.raw(connection)
@@ -277,12 +318,15 @@ class Warehouse:
         qrels_format: str | None = None,
         run_format: str | None = None,
         columns: Mapping[str, str] | None = None,
+        iterations: bool = False,
+        training: object = None,
         memory_limit: str | None = None,
         threads: int | None = None,
     ) -> Scores:
         """Score a run against qrels without storing anything; the same templates as `evaluate`.
 
-        `level`, `complete`, `judged_only` and `depth` are trec_eval's -l, -c, -J and -M.
+        `level`, `complete`, `judged_only` and `depth` are trec_eval's -l, -c, -J and -M; its -R is
+        `iterations` (qrels_jg, qrels_prefs) and `qrels_format="prefs"`. `training` is a training set.
 
         >>> Warehouse.score({"q": {"a": 1}}, {"q": {"b": 2.0, "a": 1.0}}, "RR P@1").means()
         {'RR': 0.5, 'P@1': 0.0}
@@ -304,7 +348,7 @@ class Warehouse:
         read = files.score(
             con, qrels, run, work,
             qrels_format=qrels_format, run_format=run_format, columns=columns,
-            lower_is_better=lower_is_better,
+            lower_is_better=lower_is_better, iterations=iterations, training=training,
         )  # fmt: skip
         sql = render(
             "analyses/scored",

@@ -3,7 +3,8 @@
 The engine works on relations that its caller has put in scope on a connection:
 
     scope_run         (run_id)                              the runs to evaluate
-    scope_judgment    (query_id, doc_id, relevance)         the qrels, all of one version
+    scope_judgment    (query_id, doc_id, relevance)         the qrels, all of one version; this and
+                      what else there is to evaluate against: see evaluate/grounds.py
     scope_ranking     (run_id, query_id, num_ret)           the length of each ranked list
     scope_hit         (run_id, query_id, doc_id, relevance, rank)   judged documents retrieved
     scope_prediction  (run_id, query_id, doc_id, score, position, lower_is_better)   the ranked lists,

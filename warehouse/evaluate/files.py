@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import duckdb
 
 from warehouse import readers
-from warehouse.errors import InputError
-from warehouse.evaluate import engine
+from warehouse.errors import InputError, UsageError
+from warehouse.evaluate import engine, grounds
 from warehouse.evaluate.plan import Plan, matched_sql, relations_sql
 from warehouse.protocols import Protocol
 from warehouse.templates import render
@@ -24,6 +24,7 @@ class Scored:
     num_judged: int
     num_answered: int
     num_unjudged_queries: int
+    training: readers.Staged | None = None
 
 
 def score(
@@ -36,17 +37,22 @@ def score(
     run_format: str | None = None,
     columns: Mapping[str, str] | None = None,
     lower_is_better: bool = False,
+    iterations: bool = False,
+    training: object = None,
 ) -> Scored:
     """Compute a plan's metrics for a run and qrels that are files or objects.
 
     Leaves the temporary tables `query_score (evaluation_id, query_id, value)`, `score` and `pending`
     on the connection; evaluation_id is the number of the metric in the plan.
     """
-    read_qrels = readers.stage(con, qrels, "qrels", format=qrels_format, columns=columns)
-    con.execute(
-        "create or replace temp table scope_judgment as "
-        "select query_id, doc_id, relevance from staged"
-    )
+    kind = readers.qrels_kind(qrels_format, iterations=iterations)
+    read_qrels = readers.stage(con, qrels, kind, format=qrels_format, columns=columns)
+    _, others = grounds.fitting(work, read_qrels.kind)
+    if others:
+        raise UsageError(grounds.unfit(read_qrels.source, others))
+    grounds.put_read_qrels(con, read_qrels)
+    read_training = None if training is None else readers.stage(con, training, "training")
+    grounds.put_read_training(con, read_training)
     read_run = readers.stage(con, run, "run", format=run_format, columns=columns)
     turned = lower_is_better or read_run.ranked_by == "rank"
     con.execute(render("statements/score_scope", lower_is_better=turned))
@@ -60,7 +66,7 @@ def score(
             "do the two belong together, and are the query ids written the same way?"
         )
     engine.compute(con, work)
-    return Scored(read_run, read_qrels, judged, answered, extra)
+    return Scored(read_run, read_qrels, judged, answered, extra, read_training)
 
 
 def relstrings(

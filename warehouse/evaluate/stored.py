@@ -10,7 +10,7 @@ from itertools import groupby
 import duckdb
 
 from warehouse.errors import UsageError, listing, nearest
-from warehouse.evaluate import engine
+from warehouse.evaluate import engine, grounds
 from warehouse.evaluate.plan import Plan, matched_sql
 from warehouse.protocols import Protocol
 from warehouse.settings import VERSION
@@ -35,7 +35,10 @@ class Candidate:
 
 @dataclass
 class Outcome:
-    """What an evaluation did, or, dry, would do."""
+    """What an evaluation did, or, dry, would do.
+
+    `unfit` has, by dataset, the metrics that its qrels hold no grounds for: they are left out.
+    """
 
     computed: int = 0
     stale: int = 0
@@ -44,6 +47,7 @@ class Outcome:
     new_hit_sets: int = 0
     details: list[tuple[str, str, str, str]] = field(default_factory=list)
     without_qrels: list[str] = field(default_factory=list)
+    unfit: dict[str, list[str]] = field(default_factory=dict)
     unknown: tuple[str, ...] = ()
 
 
@@ -91,31 +95,36 @@ def evaluate(
         if qrels_id is None:
             outcome.without_qrels.append(dataset)
             continue
-        parts = _batches(group, BATCH_LISTED) if "predictions" in work.needs else [group]
-        for part in parts:
-            _find_pending(con, work, part, qrels_id)
-            _count(con, outcome, part, len(work.queries))
+        kind = grounds.kind_of(con, qrels_id)
+        fitting, others = grounds.fitting(work, kind)
+        if others:
+            outcome.unfit[dataset] = others
+        listed = "predictions" in fitting.needs
+        for part in _batches(group, BATCH_LISTED) if listed else [group]:
+            _find_pending(con, fitting, part, qrels_id)
+            _count(con, outcome, part, len(fitting.queries))
             if dry_run or not _any_pending(con):
                 continue
             con.execute(
                 "create or replace temp table scope_run as select distinct run_id from pending"
             )
-            _scope(con, work.protocol, qrels_id)
-            outcome.new_hit_sets += _make_hits(con, work.protocol, qrels_id, part)
-            if "predictions" in work.needs:
+            grounds.put_stored(con, qrels_id, kind)
+            _scope(con, fitting.protocol, qrels_id)
+            outcome.new_hit_sets += _make_hits(con, fitting.protocol, qrels_id, part)
+            if listed:
                 pending = con.execute("select run_id from scope_run order by run_id").fetchall()
                 _scope_predictions(con, [int(row[0]) for row in pending])
             con.execute(
                 render("statements/evaluations"),
                 {
                     "qrels_id": qrels_id,
-                    "protocol": work.protocol.name,
+                    "protocol": fitting.protocol.name,
                     "program_version": VERSION,
                     "engine_version": duckdb.__version__,
                     "evaluated_at": now,
                 },
             )
-            engine.compute(con, work, on_metric=on_metric)
+            engine.compute(con, fitting, on_metric=on_metric)
     return outcome
 
 
@@ -170,12 +179,7 @@ def _count(
 
 
 def _scope(con: duckdb.DuckDBPyConnection, protocol: Protocol, qrels_id: int) -> None:
-    """Put the qrels and the stored hits and rankings of the runs in `scope_run` in scope."""
-    con.execute(
-        "create or replace temp table scope_judgment as "
-        "select query_id, doc_id, relevance from judgment where qrels_id = $qrels_id",
-        {"qrels_id": qrels_id},
-    )
+    """Put the stored hits and rankings of the runs in `scope_run` in scope."""
     con.execute(
         "create or replace temp view scope_ranking as "
         "select run_id, query_id, num_ret from ranking semi join scope_run using (run_id)"

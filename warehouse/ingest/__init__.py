@@ -1,5 +1,7 @@
-"""Ingest: staged rows become predictions and judgments, each source in one transaction."""
+"""Ingest: staged rows become predictions, judgments and examples, each source in one transaction."""
 
-from warehouse.ingest.load import Loaded, RunOptions, load_qrels, load_run
+from warehouse.ingest.grounds import load_qrels, load_training
+from warehouse.ingest.runs import RunOptions, load_run
+from warehouse.ingest.steps import Loaded
 
-__all__ = ["Loaded", "RunOptions", "load_qrels", "load_run"]
+__all__ = ["Loaded", "RunOptions", "load_qrels", "load_run", "load_training"]

@@ -1,4 +1,4 @@
-"""Read runs and qrels, from files of many formats and from Python objects, into one table."""
+"""Read runs, qrels and training sets, from files of many formats and Python objects, into one table."""
 
 from __future__ import annotations
 
@@ -10,26 +10,28 @@ from typing import Any, Literal
 import duckdb
 
 from warehouse.errors import InputError, UsageError
-from warehouse.readers import checks, documents, tables, trec
+from warehouse.readers import checks, documents, preferences, tables, trec
 from warehouse.readers.files import LocalFile, looks_like_utf16, open_file
 from warehouse.readers.guess import guess
 from warehouse.readers.staged import (
     FORMATS,
     NAMED_COLUMNS,
+    PREFERENCES,
     Kind,
     Staged,
     canonical_format,
     canonical_kind,
     checked_mapping,
+    qrels_kind,
 )
 
-__all__ = ["FORMATS", "Staged", "stage"]
+__all__ = ["FORMATS", "PREFERENCES", "Kind", "Staged", "qrels_kind", "stage"]
 
 
 def stage(
     con: duckdb.DuckDBPyConnection,
     source: Any,
-    kind: Literal["run", "qrels"],
+    kind: Kind,
     *,
     format: str | None = None,
     columns: Mapping[str, str] | None = None,
@@ -40,8 +42,14 @@ def stage(
     polars data frame, an Arrow table or a DuckDB relation. `format` is guessed unless given: trec,
     csv, tsv, jsonl, parquet, ranx. `columns` maps our column names to those of a table.
 
-    For a run the table is `(query_id varchar, doc_id varchar, score double)`, for qrels `(query_id
-    varchar, doc_id varchar, relevance integer, iteration varchar)`, in the order of the source.
+    The table, in the order of the source, is by kind (all ids are varchar):
+
+    - run: `(query_id, doc_id, score double)`
+    - qrels, a document once per query, and iterations, once per query and iteration:
+      `(query_id, doc_id, relevance integer, iteration varchar)`
+    - preferences: `(query_id, judgment_group, judgment_subgroup, doc_id, level double)`; qrels whose
+      format is prefs are these
+    - training: `(query_id, doc_id, relevance integer)`, 1 in a table without that column
 
     Raises InputError, with the first ten problems and their lines, when the source cannot be taken
     as it is, and UsageError for an unknown format or column of ours; then no `staged` is left.
@@ -55,7 +63,9 @@ def stage(
     """
     wanted = canonical_kind(kind)
     mapping = checked_mapping(wanted, columns)
-    name = None if format is None else canonical_format(format)
+    name = None if format is None else canonical_format(format, wanted)
+    if name == PREFERENCES:
+        wanted = "preferences"
     con.execute("drop table if exists temp.staged")
     try:
         with _file_order(con):
@@ -82,9 +92,13 @@ def _stage_file(
         raise InputError(f"{file.source}: is UTF-16 text: convert it to UTF-8")
     format = name or guess(file, mapping.values())
     _refuse_mapping(format, mapping)
+    _refuse_iterations(file.source, format, kind)
     tag: str | None = None
     ranked_by: Literal["score", "rank"] | None = "score" if kind == "run" else None
-    if format == "trec":
+    if kind == "preferences":
+        format = PREFERENCES
+        preferences.read(con, file)
+    elif format == "trec":
         tag = trec.read(con, file, kind)
     elif format in ("csv", "tsv"):
         delimiter = "," if format == "csv" else "\t"
@@ -102,9 +116,12 @@ def _stage_object(
     con: duckdb.DuckDBPyConnection, source: Any, kind: Kind, mapping: dict[str, str]
 ) -> Staged:
     ranked_by: Literal["score", "rank"] | None = "score" if kind == "run" else None
+    if kind == "preferences":
+        raise UsageError(f"preferences are read from files of the format {PREFERENCES} only")
     if isinstance(source, Mapping):
         name, format = f"<{type(source).__name__}>", "dict"
         _refuse_mapping(format, mapping)
+        _refuse_iterations(name, format, kind)
         documents.read_dict(con, source, name, kind)
     else:
         name, format = _object_name(source), "table"
@@ -128,13 +145,21 @@ def _finished(
         raise InputError(f"{source}: is empty: there is no {what} of data")
     ranks = checks.has_column(con, "rank")
     warnings = checks.warnings(con, kind, ranks=ranks, word=ranked_by or "score")
-    checks.drop_service_columns(con)
+    checks.drop_service_columns(con, kind)
     return Staged(kind, source, format, rows, sha256, ranked_by, tag, tuple(warnings))
 
 
 def _refuse_mapping(format: str, mapping: dict[str, str]) -> None:
     if mapping and format not in NAMED_COLUMNS:
         raise UsageError(f"columns can be named for {', '.join(NAMED_COLUMNS)}, not for {format}")
+
+
+def _refuse_iterations(source: str, format: str, kind: Kind) -> None:
+    if kind == "iterations" and format in ("ranx", "dict"):
+        raise UsageError(
+            f"{source}: {{query: {{document: grade}}}} holds no iterations: a document is there once "
+            "for each query. Leave them out (--iterations), or take a format that has them, as trec"
+        )
 
 
 def _object_name(source: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import duckdb
@@ -10,12 +10,19 @@ import duckdb
 from warehouse import templates
 from warehouse.errors import InputError
 from warehouse.readers.lines import count
-from warehouse.readers.staged import Kind
+from warehouse.readers.staged import KEYS, Kind
 
 LIMIT = 10
 # Row ids of a table made in the open transaction begin at a large number, not at 0.
 PLACE = "rowid - (select min(rowid) from staged) + 1"
 _SERVICE_COLUMNS = ("rank", "shown", "fault", "fields", "line")
+# The check of the value by kind; the value of the others is a grade.
+_VALUE_CHECKS: Mapping[Kind, str] = {
+    "run": "score_not_a_number",
+    "preferences": "score_not_a_number",
+}
+# What preferences that can be read may still be: asked last, for it says nothing of broken ones.
+_CONTRADICTIONS = ("level_zero_and_not", "preferred_in_a_circle")
 
 
 @dataclass(frozen=True)
@@ -42,28 +49,54 @@ def problems(
     `place` is the SQL of a row's place; `word` is what a run's value is called.
     """
     names = ["unreadable", "empty_id", "document_twice"]
-    names.append("score_not_a_number" if kind == "run" else "relevance_not_an_integer")
-    checks = [templates.render(f"checks/{name}", line=place, word=word) for name in names]
+    names.append(_VALUE_CHECKS.get(kind, "relevance_not_an_integer"))
+    found, total = _failing(con, kind, names, place, word)
+    if kind == "preferences" and not total:
+        return _failing(con, kind, _CONTRADICTIONS, place, word)
+    return found, total
+
+
+def _failing(
+    con: duckdb.DuckDBPyConnection, kind: Kind, names: Iterable[str], place: str, word: str
+) -> tuple[list[Problem], int]:
+    """Return the first problems that some checks find, and the count of all."""
+    checks = [
+        templates.render(
+            f"checks/{name}",
+            line=place,
+            word=word,
+            value="level" if kind == "preferences" else "score",
+            key=KEYS[kind],
+        )
+        for name in names
+    ]
     found = con.execute(templates.render("ingest/problems", checks=checks, limit=LIMIT)).fetchall()
     total = int(found[0][5]) if found else 0
     return [Problem(*row[:5]) for row in found], total
 
 
-def any_document_twice(con: duckdb.DuckDBPyConnection) -> bool:
-    """Whether some query holds a document twice: the cheap question, without the lines."""
-    return bool(rows(con, templates.render("checks/pair_twice")))
+def any_document_twice(con: duckdb.DuckDBPyConnection, kind: Kind) -> bool:
+    """Whether a document is there twice where once is allowed: the cheap question, without lines."""
+    return bool(rows(con, templates.render("checks/pair_twice", key=KEYS[kind])))
 
 
 def refuse(
+    con: duckdb.DuckDBPyConnection,
+    kind: Kind,
     source: str,
     found: Iterable[tuple[int | None, str]],
     total: int,
     *,
     opening: str = "",
 ) -> InputError:
-    """Return the error for these problems, the first ones by line."""
+    """Return the error for these problems of the table `staged`, the first ones by line."""
     first = sorted(found, key=lambda problem: problem[0] or 0)[:LIMIT]
     message = opening or count(total, "problem")
+    if kind == "qrels" and rows(con, templates.render("checks/iterations_differ")):
+        message += (
+            "; documents are judged again under another iteration: "
+            "--iterations loads the judgments of each"
+        )
     return InputError(f"{source}: {message}", problems=first, total=total)
 
 
@@ -149,10 +182,10 @@ def has_column(con: duckdb.DuckDBPyConnection, name: str) -> bool:
     return name in _columns(con)
 
 
-def drop_service_columns(con: duckdb.DuckDBPyConnection) -> None:
+def drop_service_columns(con: duckdb.DuckDBPyConnection, kind: Kind) -> None:
     """Leave the columns of the contract; dropping a column moves no data."""
     present = _columns(con)
-    for name in _SERVICE_COLUMNS:
+    for name in (*_SERVICE_COLUMNS, *(("iteration",) if kind == "training" else ())):
         if name in present:
             con.execute(f"alter table staged drop column {name}")
 

@@ -14,7 +14,8 @@ def chosen(
 ) -> dict[str, str]:
     """Return `{our name: their name}` for the columns to read; the value is under `value`.
 
-    A run's value is its score, or its rank when it has no score. Raises InputError when a column
+    A run's value is its score, or its rank when it has no score; a training set may go without one,
+    and judgments by iteration may not go without their iteration. Raises InputError when a column
     that was asked for, or one that is needed, is not there.
     """
     for ours, theirs in mapping.items():
@@ -28,11 +29,15 @@ def chosen(
             raise InputError(f"{source}: the column {name!r} is there twice")
     found = {ours: mapping.get(ours, ours) for ours in COLUMNS[kind]}
     found = {ours: theirs for ours, theirs in found.items() if theirs in available}
-    value = "relevance" if kind == "qrels" else "score" if "score" in found else "rank"
-    missing = [ours for ours in ("query_id", "doc_id", value) if ours not in found]
+    value = "relevance" if kind != "run" else "score" if "score" in found else "rank"
+    needed = ["query_id", "doc_id"]
+    needed += [value] if kind != "training" else []
+    needed += ["iteration"] if kind == "iterations" else []
+    missing = [ours for ours in needed if ours not in found]
     if missing:
         _refuse(source, kind, available, missing)
-    found["value"] = found.pop(value)
+    if value in found:
+        found["value"] = found.pop(value)
     return found
 
 

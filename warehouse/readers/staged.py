@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
 from warehouse.errors import UsageError, nearest
 
-Kind = Literal["run", "qrels"]
+# What the rows of a source are. "iterations" are qrels that may judge a document once per iteration.
+Kind = Literal["run", "qrels", "iterations", "preferences", "training"]
 
 FORMATS = ("trec", "csv", "tsv", "jsonl", "parquet", "ranx")
+# The one format of preferences; as a format of qrels it makes them preferences.
+PREFERENCES = "prefs"
 ALIASES = {
     "json": "ranx",
     "ndjson": "jsonl",
     "jsonlines": "jsonl",
     "trec_eval": "trec",
     "pq": "parquet",
+    "preferences": PREFERENCES,
 }
 NAMED_COLUMNS = ("csv", "tsv", "jsonl", "parquet", "table")
 
@@ -24,15 +28,39 @@ NAMED_COLUMNS = ("csv", "tsv", "jsonl", "parquet", "table")
 COLUMNS: Mapping[Kind, tuple[str, ...]] = {
     "run": ("query_id", "doc_id", "score", "rank"),
     "qrels": ("query_id", "doc_id", "relevance", "iteration"),
+    "iterations": ("query_id", "doc_id", "relevance", "iteration"),
+    "preferences": ("query_id", "judgment_group", "judgment_subgroup", "doc_id", "level"),
+    "training": ("query_id", "doc_id", "relevance"),
 }
 
+# The columns that may hold the same values in one row only.
+KEYS: Mapping[Kind, tuple[str, ...]] = {
+    "run": ("query_id", "doc_id"),
+    "qrels": ("query_id", "doc_id"),
+    "iterations": ("query_id", "iteration", "doc_id"),
+    "preferences": ("query_id", "judgment_group", "judgment_subgroup", "doc_id"),
+    "training": ("query_id", "doc_id"),
+}
+
+_QRELS_LAYOUT = "query iteration document relevance"
 LAYOUT: Mapping[Kind, str] = {
     "run": "query Q0 document rank score tag",
-    "qrels": "query iteration document relevance",
+    "qrels": _QRELS_LAYOUT,
+    "iterations": _QRELS_LAYOUT,
+    "preferences": "query group subgroup document level",
+    "training": _QRELS_LAYOUT,
 }
 
 # A run may have more: its tag takes the rest of the line, as for trec_eval.
-FIELDS: Mapping[Kind, int] = {"run": 6, "qrels": 4}
+FIELDS: Mapping[Kind, int] = {kind: len(layout.split()) for kind, layout in LAYOUT.items()}
+
+_HAVE: Mapping[Kind, str] = {
+    "run": "a run has",
+    "qrels": "qrels have",
+    "iterations": "qrels have",
+    "preferences": "preferences have",
+    "training": "a training set has",
+}
 
 
 @dataclass(frozen=True)
@@ -41,8 +69,8 @@ class Staged:
 
     `source` is the path as given, `<stdin>` or a word for the object in memory; `source_sha256` is
     of the bytes after decompression, None for objects; `ranked_by` says what a run's column `score`
-    holds (with "rank" lower is better), None for qrels; `tag` is the tag on the last line of a TREC
-    run; `warnings` are sentences about the whole file, with counts.
+    holds (with "rank" lower is better), None for the other kinds; `tag` is the tag on the last line
+    of a TREC run; `warnings` are sentences about the whole file, with counts.
     """
 
     kind: Kind
@@ -57,14 +85,12 @@ class Staged:
 
 def canonical_kind(kind: str) -> Kind:
     """Return the kind if it is one, else raise UsageError."""
-    if kind == "run":
-        return "run"
-    if kind == "qrels":
-        return "qrels"
-    raise UsageError(f"unknown kind {kind!r}{nearest(kind, COLUMNS)} (known: run, qrels)")
+    if kind in COLUMNS:
+        return cast(Kind, kind)
+    raise UsageError(f"unknown kind {kind!r}{nearest(kind, COLUMNS)} (known: {', '.join(COLUMNS)})")
 
 
-def canonical_format(name: str) -> str:
+def canonical_format(name: str, kind: Kind = "run") -> str:
     """Return the format's own name; aliases are read, unknown names refused with the nearest.
 
     >>> canonical_format("ndjson")
@@ -72,10 +98,40 @@ def canonical_format(name: str) -> str:
     """
     folded = name.lower()
     folded = ALIASES.get(folded, folded)
-    if folded not in FORMATS:
-        known = ", ".join(FORMATS)
-        raise UsageError(f"unknown format {name!r}{nearest(folded, FORMATS)} (known: {known})")
+    known = formats(kind)
+    if folded not in known:
+        raise UsageError(
+            f"unknown format {name!r}{nearest(folded, known)} (known: {', '.join(known)})"
+        )
     return folded
+
+
+def qrels_kind(format: str | None, *, iterations: bool) -> Kind:
+    """Return what qrels are read as.
+
+    >>> qrels_kind("trec", iterations=True), qrels_kind("prefs", iterations=False)
+    ('iterations', 'preferences')
+    """
+    name = None if format is None else canonical_format(format, "qrels")
+    if name != PREFERENCES:
+        return "iterations" if iterations else "qrels"
+    if iterations:
+        raise UsageError(
+            "preferences have groups and subgroups: --iterations is for judgments, "
+            f"the format {PREFERENCES} for preferences; take one of the two"
+        )
+    return "preferences"
+
+
+def formats(kind: Kind) -> tuple[str, ...]:
+    """Return the formats that a kind may be given in.
+
+    >>> formats("preferences")
+    ('prefs',)
+    """
+    if kind == "preferences":
+        return (PREFERENCES,)
+    return (*FORMATS, PREFERENCES) if kind == "qrels" else FORMATS
 
 
 def checked_mapping(kind: Kind, columns: Mapping[str, str] | None) -> dict[str, str]:
@@ -85,8 +141,7 @@ def checked_mapping(kind: Kind, columns: Mapping[str, str] | None) -> dict[str, 
         if ours not in COLUMNS[kind]:
             known = ", ".join(COLUMNS[kind])
             raise UsageError(
-                f"{'a run has' if kind == 'run' else 'qrels have'} no column {ours!r}"
-                f"{nearest(ours, COLUMNS[kind])} (known: {known})"
+                f"{_HAVE[kind]} no column {ours!r}{nearest(ours, COLUMNS[kind])} (known: {known})"
             )
         if not isinstance(theirs, str) or not theirs:
             raise UsageError(f"the column for {ours!r} must be a name, not {theirs!r}")

@@ -12,7 +12,7 @@ from warehouse.errors import InputError
 from warehouse.readers import checks
 from warehouse.readers.files import LocalFile
 from warehouse.readers.lines import BadLines, blocks, count, last_data_line
-from warehouse.readers.staged import FIELDS, LAYOUT, Kind
+from warehouse.readers.staged import FIELDS, LAYOUT, PREFERENCES, Kind
 
 _TAIL = 1 << 16
 
@@ -40,7 +40,7 @@ def _fast(con: duckdb.DuckDBPyConnection, file: LocalFile, kind: Kind) -> bool:
     ).fetchall()
     value = "isfinite(score)" if kind == "run" else "relevance is not null"
     counted = checks.rows(con, f"select count(*), count(*) filter ({value}) from staged")
-    if counted == [(file.lines, file.lines)] and not checks.any_document_twice(con):
+    if counted == [(file.lines, file.lines)] and not checks.any_document_twice(con, kind):
         return True
     con.execute("drop table staged")
     return False
@@ -61,6 +61,8 @@ def _careful(con: duckdb.DuckDBPyConnection, file: LocalFile, kind: Kind) -> str
     if total or bad.total:
         opening = _judge(con, file, kind)
         raise checks.refuse(
+            con,
+            kind,
             file.source,
             [*checks.in_words(found), *bad.problems],
             total + bad.total,
@@ -77,7 +79,7 @@ def _judge(con: duckdb.DuckDBPyConnection, file: LocalFile, kind: Kind) -> str:
     if fields is None or fields == FIELDS[kind] or fields > FIELDS[kind] == FIELDS["run"]:
         return ""
     layout = f"{FIELDS[kind]} fields: {LAYOUT[kind]}"
-    if kind == "qrels" and fields >= FIELDS["run"]:
+    if kind != "run" and fields >= FIELDS["run"]:
         raise InputError(
             f"{file.source}: this looks like a run ({fields} fields, {LAYOUT['run']}): "
             "use 'warehouse ingest run'"
@@ -86,6 +88,11 @@ def _judge(con: duckdb.DuckDBPyConnection, file: LocalFile, kind: Kind) -> str:
         raise InputError(
             f"{file.source}: this looks like qrels ({fields} fields, {LAYOUT['qrels']}): "
             "use 'warehouse ingest qrels'"
+        )
+    if kind == "qrels" and fields == FIELDS["preferences"]:
+        raise InputError(
+            f"{file.source}: this looks like preferences ({fields} fields, {LAYOUT['preferences']}): "
+            f"say so with the format {PREFERENCES} (--format {PREFERENCES})"
         )
     what = "a TREC run" if kind == "run" else "TREC qrels"
     return (

@@ -1,4 +1,4 @@
-"""Loading one source into the warehouse, inside the caller's transaction."""
+"""Loading a run into the warehouse, inside the caller's transaction."""
 
 from __future__ import annotations
 
@@ -13,25 +13,10 @@ import sqlalchemy as sa
 
 from warehouse import database, readers, schema
 from warehouse.errors import ConflictError, UsageError, counted
-from warehouse.settings import VERSION
+from warehouse.ingest import steps
 from warehouse.templates import render
 
-Status = Literal["loaded", "unchanged", "replaced"]
 _COMPRESSED = (".gz", ".zst")
-
-
-@dataclass(frozen=True)
-class Loaded:
-    """What became of one source."""
-
-    kind: Literal["run", "qrels"]
-    status: Status
-    dataset: str
-    name: str
-    version: int
-    num_queries: int
-    num_rows: int
-    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -46,58 +31,6 @@ class RunOptions:
     lower_is_better: bool = False
 
 
-@dataclass(frozen=True)
-class _Content:
-    num_rows: int
-    num_queries: int
-    content_hash: str
-
-
-def load_qrels(
-    connection: sa.Connection,
-    source: object,
-    dataset: str,
-    *,
-    label: str | None = None,
-    format: str | None = None,
-    columns: Mapping[str, str] | None = None,
-    replace: bool = False,
-) -> Loaded:
-    """Load the judgments of a dataset; other content than before needs `replace`, a new version."""
-    _check_name("dataset", dataset)
-    con = database.raw(connection)
-    staged = readers.stage(con, source, "qrels", format=format, columns=columns)
-    content = _content(con, "query_id, doc_id, relevance, iteration")
-    dataset_id = _dataset_id(connection, dataset)
-    table = schema.qrels
-    current = _newest(connection, table, table.c.dataset_id == dataset_id)
-    if current is not None and current["content_hash"] == content.content_hash:
-        warnings = list(staged.warnings)
-        if label is not None and label != current["label"]:
-            warnings.append(
-                f"the label stays {current['label']!r}: these judgments are loaded already"
-            )
-        return _outcome("qrels", "unchanged", dataset, current, content, warnings)
-    if current is not None and not replace:
-        raise ConflictError(
-            f"{staged.source}: dataset {dataset} has other qrels already (version "
-            f"{current['version']}, {current['num_judgments']:,} judgments from {current['source']}); "
-            "--replace makes these a new version, and the old one stays readable"
-        )
-    row = {
-        "qrels_id": _next_id(connection, table.c.qrels_id),
-        "dataset_id": dataset_id,
-        "version": 1 if current is None else current["version"] + 1,
-        "label": label,
-        "num_judgments": content.num_rows,
-        **_common(staged, content),
-    }
-    connection.execute(table.insert().values(row))
-    con.execute(render("ingest/judgments"), {"qrels_id": row["qrels_id"]})
-    status: Status = "loaded" if current is None else "replaced"
-    return _outcome("qrels", status, dataset, row, content, staged.warnings)
-
-
 def load_run(
     connection: sa.Connection,
     source: object,
@@ -107,20 +40,20 @@ def load_run(
     format: str | None = None,
     columns: Mapping[str, str] | None = None,
     replace: bool = False,
-) -> Loaded:
+) -> steps.Loaded:
     """Load a run; a name that is taken by other content needs `replace`, a new version."""
     options = options or RunOptions()
-    _check_name("dataset", dataset)
+    steps.check_name("dataset", dataset)
     if options.name is not None:
-        _check_name("run", options.name)
+        steps.check_name("run", options.name)
     con = database.raw(connection)
     staged = readers.stage(con, source, "run", format=format, columns=columns)
     turned = options.lower_is_better or staged.ranked_by == "rank"
-    content = _content(con, "query_id, doc_id, score", suffix="-lower" if turned else "")
+    content = steps.content(con, "query_id, doc_id, score", suffix="-lower" if turned else "")
     name = _run_name(staged, options)
-    dataset_id = _dataset_id(connection, dataset)
+    dataset_id = steps.dataset_id(connection, dataset)
     table = schema.run
-    current = _newest(
+    current = steps.newest(
         connection, table, sa.and_(table.c.dataset_id == dataset_id, table.c.name == name)
     )
     warnings = list(staged.warnings)
@@ -132,7 +65,7 @@ def load_run(
                     f"loaded already with another {differs}; what you give now is stored only with "
                     "--replace"
                 )
-            return _outcome("run", "unchanged", dataset, current, content, warnings, name)
+            return steps.outcome("run", "unchanged", dataset, current, content, warnings, name)
     elif current is not None and not replace:
         raise ConflictError(
             f"{staged.source}: dataset {dataset} has another run named {name} already (version "
@@ -141,7 +74,7 @@ def load_run(
         )
     now = dt.datetime.now(dt.UTC)
     row = {
-        "run_id": _next_id(connection, table.c.run_id),
+        "run_id": steps.next_id(connection, table.c.run_id),
         "dataset_id": dataset_id,
         "name": name,
         "version": 1 if current is None else current["version"] + 1,
@@ -151,7 +84,7 @@ def load_run(
         "lower_is_better": turned,
         "num_predictions": content.num_rows,
         "run_at": options.run_at or now,
-        **_common(staged, content),
+        **steps.common(staged, content),
     }
     warnings += _same_content(connection, dataset_id, name, content)
     connection.execute(table.insert().values(row))
@@ -164,13 +97,8 @@ def load_run(
     con.execute(render("ingest/predictions"), {"run_id": row["run_id"]})
     con.execute(render("ingest/rankings"), {"run_id": row["run_id"]})
     warnings += _query_warnings(con, dataset, dataset_id)
-    status: Status = "loaded" if current is None else "replaced"
-    return _outcome("run", status, dataset, row, content, warnings, name)
-
-
-def _check_name(what: str, name: str) -> None:
-    if not name.strip():
-        raise UsageError(f"the name of the {what} is empty")
+    status: steps.Status = "loaded" if current is None else "replaced"
+    return steps.outcome("run", status, dataset, row, content, warnings, name)
 
 
 def default_name(source: str) -> str:
@@ -199,58 +127,6 @@ def _run_name(staged: readers.Staged, options: RunOptions) -> str:
     return default_name(staged.source)
 
 
-def _content(con: duckdb.DuckDBPyConnection, columns: str, suffix: str = "") -> _Content:
-    """Return the counts of the staged rows and a hash that their order and format do not change."""
-    num_rows, num_queries, total = con.execute(
-        f"select count(*), count(distinct query_id), sum(hash({columns})) from staged"
-    ).fetchall()[0]
-    return _Content(num_rows, num_queries, f"{num_rows}-{int(total):032x}{suffix}")
-
-
-def _common(staged: readers.Staged, content: _Content) -> dict[str, Any]:
-    return {
-        "content_hash": content.content_hash,
-        "source": staged.source,
-        "source_sha256": staged.source_sha256,
-        "format": staged.format,
-        "num_queries": content.num_queries,
-        "ingested_at": dt.datetime.now(dt.UTC),
-        "program_version": VERSION,
-    }
-
-
-def _dataset_id(connection: sa.Connection, name: str) -> int:
-    """Return the number of a dataset, which is made when it is new."""
-    table = schema.dataset
-    found = connection.execute(
-        sa.select(table.c.dataset_id).where(table.c.name == name)
-    ).scalar_one_or_none()
-    if found is not None:
-        return int(found)
-    number = _next_id(connection, table.c.dataset_id)
-    connection.execute(
-        table.insert().values(dataset_id=number, name=name, created_at=dt.datetime.now(dt.UTC))
-    )
-    return number
-
-
-def _next_id(connection: sa.Connection, column: sa.Column[Any]) -> int:
-    """Return the next number: there is one writer, so the highest so far and one is free."""
-    return (
-        int(connection.execute(sa.select(sa.func.coalesce(sa.func.max(column), 0))).scalar_one())
-        + 1
-    )
-
-
-def _newest(
-    connection: sa.Connection, table: sa.Table, condition: sa.ColumnElement[bool]
-) -> dict[str, Any] | None:
-    rows = connection.execute(
-        sa.select(table).where(condition).order_by(table.c.version.desc()).limit(1)
-    ).fetchall()
-    return dict(rows[0]._mapping) if rows else None
-
-
 def _described_otherwise(
     connection: sa.Connection, current: Mapping[str, Any], options: RunOptions
 ) -> str:
@@ -267,7 +143,7 @@ def _described_otherwise(
 
 
 def _same_content(
-    connection: sa.Connection, dataset_id: int, name: str, content: _Content
+    connection: sa.Connection, dataset_id: int, name: str, content: steps.Content
 ) -> list[str]:
     table = schema.run
     rows = connection.execute(
@@ -295,24 +171,3 @@ def _query_warnings(con: duckdb.DuckDBPyConnection, dataset: str, dataset_id: in
         have = "has" if silent == 1 else "have"
         warnings.append(f"{silent:,} of {judged:,} judged queries {have} no line in the run")
     return warnings
-
-
-def _outcome(
-    kind: Literal["run", "qrels"],
-    status: Status,
-    dataset: str,
-    row: Mapping[str, Any],
-    content: _Content,
-    warnings: list[str] | tuple[str, ...],
-    name: str | None = None,
-) -> Loaded:
-    return Loaded(
-        kind=kind,
-        status=status,
-        dataset=dataset,
-        name=name or dataset,
-        version=int(row["version"]),
-        num_queries=content.num_queries,
-        num_rows=content.num_rows,
-        warnings=tuple(warnings),
-    )

@@ -1,0 +1,123 @@
+"""The steps that loading has in common, whatever is loaded; all inside the caller's transaction."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import duckdb
+import sqlalchemy as sa
+
+from warehouse import readers, schema
+from warehouse.errors import UsageError
+from warehouse.settings import VERSION
+
+Status = Literal["loaded", "unchanged", "replaced"]
+What = Literal["run", "qrels", "training"]
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What became of one source."""
+
+    kind: What
+    status: Status
+    dataset: str
+    name: str
+    version: int
+    num_queries: int
+    num_rows: int
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Content:
+    """How much is staged, and the hash by which the same content is known again."""
+
+    num_rows: int
+    num_queries: int
+    content_hash: str
+
+
+def check_name(what: str, name: str) -> None:
+    """Refuse an empty name."""
+    if not name.strip():
+        raise UsageError(f"the name of the {what} is empty")
+
+
+def content(con: duckdb.DuckDBPyConnection, columns: str, suffix: str = "") -> Content:
+    """Return the counts of the staged rows and a hash that their order and format do not change."""
+    num_rows, num_queries, total = con.execute(
+        f"select count(*), count(distinct query_id), sum(hash({columns})) from staged"
+    ).fetchall()[0]
+    return Content(num_rows, num_queries, f"{num_rows}-{int(total):032x}{suffix}")
+
+
+def common(staged: readers.Staged, content: Content) -> dict[str, Any]:
+    """Return the columns that every versioned table of the catalogue has."""
+    return {
+        "content_hash": content.content_hash,
+        "source": staged.source,
+        "source_sha256": staged.source_sha256,
+        "format": staged.format,
+        "num_queries": content.num_queries,
+        "ingested_at": dt.datetime.now(dt.UTC),
+        "program_version": VERSION,
+    }
+
+
+def dataset_id(connection: sa.Connection, name: str) -> int:
+    """Return the number of a dataset, which is made when it is new."""
+    table = schema.dataset
+    found = connection.execute(
+        sa.select(table.c.dataset_id).where(table.c.name == name)
+    ).scalar_one_or_none()
+    if found is not None:
+        return int(found)
+    number = next_id(connection, table.c.dataset_id)
+    connection.execute(
+        table.insert().values(dataset_id=number, name=name, created_at=dt.datetime.now(dt.UTC))
+    )
+    return number
+
+
+def next_id(connection: sa.Connection, column: sa.Column[Any]) -> int:
+    """Return the next number: there is one writer, so the highest so far and one is free."""
+    return (
+        int(connection.execute(sa.select(sa.func.coalesce(sa.func.max(column), 0))).scalar_one())
+        + 1
+    )
+
+
+def newest(
+    connection: sa.Connection, table: sa.Table, condition: sa.ColumnElement[bool]
+) -> dict[str, Any] | None:
+    """Return the row of the highest version, or None when there is none yet."""
+    rows = connection.execute(
+        sa.select(table).where(condition).order_by(table.c.version.desc()).limit(1)
+    ).fetchall()
+    return dict(rows[0]._mapping) if rows else None
+
+
+def outcome(
+    kind: What,
+    status: Status,
+    dataset: str,
+    row: Mapping[str, Any],
+    content: Content,
+    warnings: list[str] | tuple[str, ...],
+    name: str | None = None,
+) -> Loaded:
+    """Say what became of a source whose row in the catalogue is `row`."""
+    return Loaded(
+        kind=kind,
+        status=status,
+        dataset=dataset,
+        name=name or dataset,
+        version=int(row["version"]),
+        num_queries=content.num_queries,
+        num_rows=content.num_rows,
+        warnings=tuple(warnings),
+    )
