@@ -136,9 +136,13 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, demo_data: Path) -> Path:
     (folder / "distances.csv").write_text(
         "user,item,distance\nann,alien,0.25\nann,up,0.5\nbob,up,1.5\n"
     )
+    (folder / "subtopics.txt").write_text("w1 1 a 1\nw1 2 a 0\nw1 2 b 2\n")
+    (folder / "runs" / "web.run").write_text("w1 Q0 b 1 2 t\nw1 Q0 a 2 1 t\n")
+    (folder / "prefs.txt").write_text("# who prefers what\nc1 ann 1 a 2\nc1 ann 1 b 1.5\n")
+    (folder / "seen.csv").write_text("user,item\nann,alien\nbob,up\n")
     wh = Warehouse(folder / "evaluated")
     wh.ingest_qrels(str(folder / "qrels.txt"), "dl19")
-    for path in sorted((folder / "runs").iterdir()):
+    for path in sorted((folder / "runs").glob("*.gz")):
         wh.ingest_run(str(path), "dl19")
     shutil.copy(folder / "evaluated", folder / "loaded")
     wh.evaluate()
@@ -151,7 +155,7 @@ def test_every_example_runs_as_printed(
 ) -> None:
     folder = shutil.copytree(prepared, tmp_path / "folder")
     (folder / "evaluated").rename(folder / "evaluated.db")
-    if name not in ("demo", "init", "ingest qrels", "ingest run", "score"):
+    if name not in ("demo", "init", "ingest qrels", "ingest run", "ingest training", "score"):
         source = "loaded" if name == "evaluate" else "evaluated.db"
         (folder / source).rename(folder / "warehouse.duckdb")
     found = program.shell(line, folder)
@@ -159,7 +163,7 @@ def test_every_example_runs_as_printed(
     assert "Traceback" not in found.stderr
     if "-o " in line:
         assert (folder / "board.tex").read_text().strip()
-    elif name in ("init", "ingest qrels", "ingest run") or line.startswith("warehouse evaluate"):
+    elif name.startswith(("init", "ingest")) or line.startswith("warehouse evaluate"):
         assert found.stderr.strip()
     else:
         assert found.stdout.strip()
@@ -724,7 +728,8 @@ def test_score_of_files_that_do_not_belong_together(run: Callable[..., Result], 
 
 def test_listings(run: Callable[..., Result], small: Warehouse) -> None:
     assert run("datasets", "-f", "csv").out == (
-        "dataset,qrels,label,queries,judgments,runs,metrics\ntiny,1,,2,3,2,2\n"
+        "dataset,qrels,kind,label,queries,judgments,training,runs,metrics\n"
+        "tiny,1,judgments,,2,3,,2,2\n"
     )
     runs = list(csv.DictReader(io.StringIO(run("runs", "-d", "tiny", "-f", "csv").out)))
     assert [(row["run"], row["predictions"]) for row in runs] == [("one", "3"), ("two", "2")]

@@ -53,10 +53,23 @@ def evaluated_metrics(
         ).fetchall()[0][0]
         if not count:
             raise UsageError(f"{dataset}: nothing is evaluated; {advice}")
+    wanted = " -m METRIC" if _preferences(con, dataset) else ""
     raise UsageError(
         f"{dataset}: nothing is evaluated under protocol {protocol.name} yet: "
-        f"warehouse evaluate -d {dataset}{option}"
+        f"warehouse evaluate -d {dataset}{wanted}{option}{_preferences(con, dataset)}"
     )
+
+
+def _preferences(con: duckdb.DuckDBPyConnection, dataset: str) -> str:
+    """Return what to know of metrics where the current qrels are preferences, else an empty text."""
+    rows = con.execute(
+        "select kind from qrels join dataset using (dataset_id) where dataset.name = $dataset "
+        "order by version desc limit 1",
+        {"dataset": dataset},
+    ).fetchall()
+    if rows != [("preferences",)]:
+        return ""
+    return " (its qrels are preferences: only metrics of preferences can be computed)"
 
 
 def _choose(
@@ -73,7 +86,7 @@ def _choose(
         options = " ".join(f"-m '{name}'" for name in absent)
         raise UsageError(
             f"{dataset}: no values of {', '.join(absent)} under protocol {protocol.name} yet: "
-            f"warehouse evaluate -d {dataset} {options}{option}"
+            f"warehouse evaluate -d {dataset} {options}{option}{_preferences(con, dataset)}"
         )
     return wanted
 

@@ -9,7 +9,7 @@ import typer
 from warehouse.cli import options
 from warehouse.cli.examples import epilog
 from warehouse.cli.output import Progress, emit, say, warn
-from warehouse.errors import counted
+from warehouse.errors import counted, listing
 
 
 def evaluate(
@@ -53,6 +53,11 @@ def evaluate(
         )
     for name in done.without_qrels:
         warn(f"{name}: skipped, it has no qrels yet: warehouse ingest qrels FILE -d {name}")
+    for name, metrics in done.unfit.items():
+        warn(
+            f"{name}: left out {listing(metrics, 5)}: its qrels are preferences, and only metrics of "
+            "preferences can be computed from them"
+        )
     if done.unknown:
         warn(f"trec_eval has these too, this program not yet: {', '.join(done.unknown)}")
     if dry_run:
@@ -66,7 +71,7 @@ def evaluate(
         )
     elif done.up_to_date:
         say(f"nothing to do: {counted(done.up_to_date, 'value')} up to date")
-    else:
+    elif not done.unfit:
         say(
             "nothing to do: there are no runs yet; load one with: warehouse ingest run FILE -d DATASET"
         )

@@ -9,6 +9,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "warehouse ingest qrels qrels.txt --dataset dl19",
         "warehouse ingest qrels ratings.csv -d films --column query_id=user "
         "--column doc_id=item --column relevance=stars",
+        "warehouse ingest qrels subtopics.txt -d web --iterations",
+        "warehouse ingest qrels prefs.txt -d choices --format prefs",
+    ),
+    "ingest training": (
+        "warehouse ingest training seen.csv -d films --column query_id=user --column doc_id=item",
     ),
     "ingest run": (
         "warehouse ingest run runs/*.run.gz --dataset dl19 --tag stage=first",
@@ -31,6 +36,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "warehouse score qrels.txt runs/bm25.run.gz nDCG@10 AP 'P(rel=2)@10'",
         "warehouse score qrels.txt runs/bm25.run.gz official -q -c -l 2 -f trec",
         "warehouse score qrels.txt runs/bm25.run.gz all_trec --protocol trec_eval_9 -f csv",
+        "warehouse score subtopics.txt runs/web.run nDCG@10 -R qrels_jg",
     ),
     "query": (
         "warehouse query \"from leaderboard where metric = 'AP' order by place\"",

@@ -1,4 +1,4 @@
-"""`warehouse ingest qrels` and `warehouse ingest run`."""
+"""`warehouse ingest qrels`, `warehouse ingest run` and `warehouse ingest training`."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ def qrels(
     ] = None,
     format: options.InputFormat = None,
     column: options.Columns = None,
+    iterations: options.Iterations = False,
     replace: Replace = False,
     db: options.Database = None,
     memory_limit: options.MemoryLimit = None,
@@ -39,15 +40,48 @@ def qrels(
 ) -> None:
     """Load relevance judgments: TREC qrels, CSV or TSV with a header, JSON Lines, Parquet, ranx JSON.
 
-    The same judgments again are "unchanged"; other ones need --replace and become a new version.
+    With --iterations a document may be judged once per iteration (a subtopic, a judgment group).
+    --format prefs reads preferences: query, group, subgroup, document and level on each line. The
+    same judgments again are "unchanged"; other ones need --replace and become a new version.
     """
     from warehouse.warehouse import Warehouse
 
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     columns = options.pairs(column, "--column")
-    _report(
-        wh.ingest_qrels(file, dataset, label=label, format=format, columns=columns, replace=replace)
+    loaded = wh.ingest_qrels(
+        file, dataset, label=label, format=format, columns=columns,
+        iterations=iterations, replace=replace,
+    )  # fmt: skip
+    _report(loaded)
+
+
+def training(
+    file: Annotated[str, typer.Argument(help="The file; - is stdin. May be .gz or .zst.")],
+    dataset: options.Dataset,
+    label: Annotated[
+        str | None, typer.Option("--label", help="What to call this version of the training set.")
+    ] = None,
+    format: options.InputFormat = None,
+    column: options.Columns = None,
+    replace: Replace = False,
+    db: options.Database = None,
+    memory_limit: options.MemoryLimit = None,
+    threads: options.Threads = None,
+    lock_timeout: options.LockTimeout = 30.0,
+) -> None:
+    """Load a training set: what a system was trained on, or what users had seen before.
+
+    The formats are those of qrels; a table may go without a relevance, which is 1 then. The same
+    examples again are "unchanged"; other ones need --replace and become a new version.
+    """
+    from warehouse.warehouse import Warehouse
+
+    wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
+    columns = options.pairs(column, "--column")
+    loaded = wh.ingest_training(
+        file, dataset, label=label, format=format, columns=columns, replace=replace
     )
+    _report(loaded)
 
 
 def run(
@@ -142,9 +176,10 @@ def _expand(files: list[str]) -> list[str]:
 
 
 def _report(loaded: Loaded) -> None:
-    what = "judgment" if loaded.kind == "qrels" else "prediction"
+    what = {"qrels": "judgment", "training": "example", "run": "prediction"}[loaded.kind]
     version = f", version {loaded.version}" if loaded.status == "replaced" else ""
-    label = f"qrels of {loaded.dataset}" if loaded.kind == "qrels" else loaded.name
+    of_dataset = {"qrels": "qrels", "training": "training set"}.get(loaded.kind)
+    label = f"{of_dataset} of {loaded.dataset}" if of_dataset else loaded.name
     say(
         f"{label}: {loaded.status}{version} "
         f"({counted(loaded.num_rows, what)}, {counted(loaded.num_queries, 'query')})"
@@ -155,7 +190,10 @@ def _report(loaded: Loaded) -> None:
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    group = typer.Typer(help="Load qrels and runs.", no_args_is_help=True, rich_markup_mode=None)
+    group = typer.Typer(
+        help="Load qrels, runs and training sets.", no_args_is_help=True, rich_markup_mode=None
+    )
     group.command(epilog=epilog("ingest qrels"))(qrels)
     group.command(epilog=epilog("ingest run"))(run)
+    group.command(epilog=epilog("ingest training"))(training)
     app.add_typer(group, name="ingest")

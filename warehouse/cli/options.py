@@ -62,7 +62,8 @@ InputFormat = Annotated[
     str | None,
     typer.Option(
         "--format",
-        help="Format of the file: trec, csv, tsv, jsonl, parquet or ranx; default: a guess.",
+        help="Format of the file: trec, csv, tsv, jsonl, parquet or ranx (for qrels also prefs); "
+        "default: a guess.",
     ),
 ]
 Columns = Annotated[
@@ -71,6 +72,12 @@ Columns = Annotated[
         "--column",
         metavar="OURS=THEIRS",
         help="The file's name of a column, as in query_id=user; may be given again.",
+    ),
+]
+Iterations = Annotated[
+    bool,
+    typer.Option(
+        "--iterations", help="The qrels judge a document once per iteration, as for diversity."
     ),
 ]
 

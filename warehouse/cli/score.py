@@ -44,6 +44,19 @@ def score(
     qrels_format: Annotated[
         str | None, typer.Option("--qrels-format", help="Format of the qrels; default: a guess.")
     ] = None,
+    iterations: options.Iterations = False,
+    rel_info: Annotated[
+        str | None,
+        typer.Option(
+            "--rel-info",
+            "-R",
+            metavar="KIND",
+            help="What the qrels are, as for trec_eval: qrels, qrels_jg, prefs or qrels_prefs.",
+        ),
+    ] = None,
+    training: Annotated[
+        str | None, typer.Option("--training", help="A training set, for metrics that need one.")
+    ] = None,
     run_format: Annotated[
         str | None, typer.Option("--run-format", help="Format of the run; default: a guess.")
     ] = None,
@@ -60,6 +73,7 @@ def score(
 ) -> None:
     """Score a run against qrels: files in, numbers out, nothing stored.
 
+    The qrels are judgments, with --iterations one per iteration, or preferences (--qrels-format prefs).
     Metrics are named as in ir_measures (nDCG@10, P(rel=2)@5), ranx (ndcg@10, map@100-l2) or trec_eval
     (ndcg_cut_10, P.5,10). -l, -c, -J and -M mean what they mean to trec_eval; -f trec prints its layout.
     """
@@ -70,8 +84,10 @@ def score(
     from warehouse.warehouse import Warehouse
 
     formats.check(format, (*formats.FORMATS, "trec"))
-    if qrels == run == "-":
-        raise UsageError("only one of the two can be read from stdin")
+    if [qrels, run, training].count("-") > 1:
+        raise UsageError("only one of the files can be read from stdin")
+    if rel_info is not None:
+        iterations, qrels_format = _rel_info(rel_info, iterations, qrels_format)
     wanted = metrics or ["official"]
     if format != "trec":
         notation.request(*wanted)  # refuses relstring, which only that layout has room for
@@ -88,6 +104,8 @@ def score(
         lower_is_better=lower_is_better,
         qrels_format=qrels_format,
         run_format=run_format,
+        iterations=iterations,
+        training=training,
         memory_limit=memory_limit,
         threads=threads,
     )
@@ -122,6 +140,22 @@ def score(
     shown = scores.relation if per_query else scores.relation.project("metric, value")
     counts = {str(r.metric) for r in scores.requested if r.metric.aggregate == "sum"}
     output.show(shown, format, out, places=places, titles={"query_id": "query"}, counts=counts)
+
+
+def _rel_info(kind: str, iterations: bool, qrels_format: str | None) -> tuple[bool, str | None]:
+    """Say with our two options what trec_eval says with -R; every scope is made of any qrels."""
+    from warehouse.errors import UsageError, nearest
+
+    known = ("qrels", "qrels_jg", "prefs", "qrels_prefs")
+    if kind not in known:
+        raise UsageError(f"-R {kind}: is one of {', '.join(known)}{nearest(kind, known)}")
+    if kind == "prefs":
+        if qrels_format not in (None, "prefs"):
+            raise UsageError(
+                f"-R prefs is a format of its own: leave out --qrels-format {qrels_format}"
+            )
+        return iterations, "prefs"
+    return iterations or kind != "qrels", qrels_format
 
 
 def register(app: typer.Typer) -> None:
