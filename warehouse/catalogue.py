@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -41,7 +42,9 @@ _OWN_KEYS = ("names", "ranx", "trec_eval")
 _PARAM_KEYS = {
     "type", "default", "min", "max", "above", "choices", "required", "summary", "follows_level", "needs",
 }  # fmt: skip
-_TYPES = ("integer", "number", "choice", "boolean")
+_TYPES = ("integer", "number", "choice", "boolean", "attribute")
+# What the name of an attribute cannot have in the notation.
+_NOT_IN_A_NAME = re.compile(r"[(),'\"\\]")
 DIRECTIONS = ("higher", "lower", "none")
 AGGREGATES = ("mean", "sum", "geometric_mean", "pooled")
 # A parameter of this name says how a metric's queries are put together, in place of its header.
@@ -69,11 +72,24 @@ class Parameter:
     needs: Mapping[str, str] = field(default_factory=dict)
     inherited: bool = False
 
+    def write(self, value: Value) -> str:
+        """Write a value as `read` reads it: the name of an attribute in quotes, if it is no word."""
+        if self.type == "attribute" and not re.fullmatch(r"\w+", str(value)):
+            return f"'{value}'"
+        return str(value)
+
     def read(self, text: str) -> Value:
         """Read a value from the notation, or raise ValueError in words."""
+        quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "'\""
+        word = text[1:-1] if quoted else text
+        if self.type == "attribute":
+            if not word.strip() or _NOT_IN_A_NAME.search(word):
+                raise ValueError(
+                    f"{self.name} is the name of an attribute, without commas, parentheses and quotes, "
+                    f"not {text}"
+                )
+            return word
         if self.type == "choice":
-            quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "'\""
-            word = text[1:-1] if quoted else text
             if word not in self.choices:
                 raise ValueError(f"{self.name} is one of {', '.join(self.choices)}, not {text}")
             return word

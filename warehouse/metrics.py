@@ -46,7 +46,7 @@ class Metric:
         given = dict(self.values)
         at = given.pop(self.definition.at, None)
         shown = [
-            f"{p.name}={given[p.name]}"
+            f"{p.name}={p.write(given[p.name])}"
             for p in self.definition.parameters
             if p.name in given and given[p.name] != p.default
         ]
@@ -346,7 +346,8 @@ def _settle(
             settled[p.name] = overrides[p.name]
         elif p.required and settle:
             at = f"@{0.5 if p.type == 'number' else 10}"
-            example = found.name + (at if p.name == found.at else f"({p.name}=3)")
+            value = "genre" if p.type == "attribute" else 3
+            example = found.name + (at if p.name == found.at else f"({p.name}={value})")
             raise UsageError(f"{text}: {found.name} needs a {p.name}, as in {example}")
         else:
             settled[p.name] = p.default

@@ -37,6 +37,7 @@ class Protocol:
     list_silent: bool
     depth: int | None = None
     judged_only: bool = False
+    relevant_only: bool = False
     lacks: Sequence[str] = ()
     params: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
     undefined: Mapping[str, float | str] = field(default_factory=dict)
@@ -64,6 +65,7 @@ class Protocol:
             "queries": self.queries,
             "depth": self.depth,
             "judged_only": self.judged_only,
+            "relevant_only": self.relevant_only,
         }
 
 
