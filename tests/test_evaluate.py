@@ -75,6 +75,14 @@ def test_computes_what_is_missing_and_nothing_twice(tiny: Warehouse, counts: Cou
 
 
 @pytest.mark.core
+def test_what_is_there_already_is_not_computed_along(tiny: Warehouse) -> None:
+    tiny.evaluate(metrics="RR")
+    run: list[str] = []
+    tiny.evaluate(metrics="RR AP", on_metric=run.append)
+    assert run == ["AP"]
+
+
+@pytest.mark.core
 def test_values_of_each_query_and_the_silent_one(tiny: Warehouse) -> None:
     tiny.evaluate(metrics="RR")
     assert rows(tiny, "select run, query_id, value from query_scores order by all") == [

@@ -36,12 +36,21 @@ def compute(
     *,
     on_metric: Callable[[str], None] | None = None,
 ) -> None:
-    """Compute the pending evaluations of a plan's metrics; `metric_number` counts them from 0."""
+    """Compute the pending evaluations of a plan's metrics; `metric_number` counts them from 0.
+
+    Only what is pending is run, and only the relations are made that it reads.
+    """
+    rows = con.execute("select distinct metric_number from pending").fetchall()
+    numbers = {row[0] for row in rows}
+    pending = [(n, m) for n, m in enumerate(work.queries) if n in numbers]
+    needed = {table for _, metric in pending for table in work.below(metric)}
+    tables = [table for table in work.tables if table in needed]
     try:
-        for table, query in work.tables.items():
-            con.execute(f"create or replace temp table {ident(table)} as\n{query}")
+        for table in tables:
+            con.execute(f"create or replace temp table {ident(table)} as\n{work.tables[table]}")
         con.execute(f"create or replace temp table {_POOLED} (evaluation_id integer, value double)")
-        for number, (metric, query) in enumerate(work.queries.items()):
+        for number, metric in pending:
+            query = work.queries[metric]
             con.execute(
                 render(
                     "statements/query_scores",
@@ -54,7 +63,7 @@ def compute(
                 on_metric(str(metric))
         con.execute(render("statements/scores"))
     finally:
-        for table in (_VALUE, _POOLED, *reversed(work.tables)):
+        for table in (_VALUE, _POOLED, *reversed(tables)):
             _drop_quietly(con, table)
 
 

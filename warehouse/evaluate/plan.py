@@ -119,19 +119,17 @@ class Plan:
         hits = templates.normalised(matched_sql(self.protocol))
         lines = [query, metric.aggregate, repr(self.protocol.undefined_of(metric)), hits]
         lines += sorted(
-            f"{name}: {templates.normalised(self.tables[name])}" for name in self._below(metric)
+            f"{name}: {templates.normalised(self.tables[name])}" for name in self.below(metric)
         )
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
     def script(self, metric: Metric) -> str:
         """Return everything that is run for one metric, as one readable SQL script."""
         query = self.add(metric)
-        made = [
-            f"create temp table {name} as\n{self.tables[name]};" for name in self._below(metric)
-        ]
+        made = [f"create temp table {name} as\n{self.tables[name]};" for name in self.below(metric)]
         return "\n\n".join([*made, f"-- {metric}\n{query};"])
 
-    def _below(self, metric: Metric) -> list[str]:
+    def below(self, metric: Metric) -> list[str]:
         """Return the tables that a metric reads, and those that they read, in the order of making."""
         needed: list[str] = []
 
