@@ -256,7 +256,7 @@ def test_wrong_commands_and_options_name_the_nearest(
         (["leaderboard", "-d", "tiny", "-o", "no/such/file"], "no/such/file: cannot be written"),
         (["leaderboard", "-d", "tiny", "--protocol", "trec_eval_9"], "tiny --protocol trec_eval_9"),
         (["runs", "--db", "absent.duckdb"], "absent.duckdb: no such database"),
-        (["score", "-", "-"], "only one of the two can be read from stdin"),
+        (["score", "-", "-"], "only one of the files can be read from stdin"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )  # fmt: skip
