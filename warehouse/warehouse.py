@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from warehouse.evaluate.files import Scored
     from warehouse.evaluate.stored import Outcome
-    from warehouse.ingest import Loaded
+    from warehouse.ingest import Loaded, LoadedAttributes
 
 DEFAULT_METRICS = ("nDCG@10", "AP", "RR", "P@10", "R@100", "R@1000", "Judged@10")
 Texts = str | Sequence[str]
@@ -105,13 +105,17 @@ class Warehouse:
         format: str | None = None,
         columns: Mapping[str, str] | None = None,
         iterations: bool = False,
+        normalise: str | None = None,
+        is_global: bool = False,
+        queries: object | None = None,
         replace: bool = False,
     ) -> Loaded:
         """Load judgments: a path, '-' for stdin, a dict, a data frame, an Arrow table or a relation.
 
         Columns: `query_id, doc_id, relevance[, iteration]`; `columns` maps these to other names.
         With `iterations` a document may be judged once per iteration (a subtopic, a judgment group);
-        the format "prefs" is a file of preferences. Raises InputError for bad content and
+        the format "prefs" is a file of preferences. With `is_global` they are one set of documents for
+        every query of `queries`, else of the runs. Raises InputError for bad content and
         ConflictError where other qrels are loaded already; `replace` makes them a new version.
 
         >>> import tempfile
@@ -127,8 +131,8 @@ class Warehouse:
         with self._write() as connection:
             return load_qrels(
                 connection, source, dataset,
-                label=label, format=format, columns=columns,
-                iterations=iterations, replace=replace,
+                label=label, format=format, columns=columns, iterations=iterations,
+                normalise=normalise, is_global=is_global, queries=queries, replace=replace,
             )  # fmt: skip
 
     def ingest_training(
@@ -139,6 +143,7 @@ class Warehouse:
         label: str | None = None,
         format: str | None = None,
         columns: Mapping[str, str] | None = None,
+        normalise: str | None = None,
         replace: bool = False,
     ) -> Loaded:
         """Load a training set: what a system was trained on, or what users had seen before.
@@ -157,7 +162,7 @@ class Warehouse:
         with self._write() as connection:
             return load_training(
                 connection, source, dataset,
-                label=label, format=format, columns=columns, replace=replace,
+                label=label, format=format, columns=columns, normalise=normalise, replace=replace,
             )  # fmt: skip
 
     def ingest_run(
@@ -173,6 +178,7 @@ class Warehouse:
         lower_is_better: bool = False,
         format: str | None = None,
         columns: Mapping[str, str] | None = None,
+        normalise: str | None = None,
         replace: bool = False,
     ) -> Loaded:
         """Load a run: a path, '-' for stdin, a dict, a data frame, an Arrow table or a relation.
@@ -188,7 +194,39 @@ class Warehouse:
         with self._write() as connection:
             return load_run(
                 connection, source, dataset, options,
-                format=format, columns=columns, replace=replace,
+                format=format, columns=columns, normalise=normalise, replace=replace,
+            )  # fmt: skip
+
+    def ingest_attributes(
+        self,
+        source: object,
+        dataset: str,
+        of: Literal["docs", "queries"],
+        *,
+        name: str | None = None,
+        id: str | None = None,
+        split: Mapping[str, str] | None = None,
+        format: str | None = None,
+        normalise: str | None = None,
+        replace: bool = False,
+    ) -> LoadedAttributes:
+        """Load attributes of documents or queries: any table with one row per id.
+
+        The ids are in the column `doc_id` or `query_id`, else in the column `id`. A dict is
+        `{id: {attribute: value}}`; `split={"genres": "|"}` makes lists of a column of text.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> wh.ingest_attributes({"up": {"year": 2009}}, "films", "docs", name="years").columns
+        {'year': 'number'}
+        """
+        from warehouse.ingest import load_attributes
+
+        self.init()
+        with self._write() as connection:
+            return load_attributes(
+                connection, source, dataset, of, name=name, id=id, split=split,
+                format=format, normalise=normalise, replace=replace,
             )  # fmt: skip
 
     def evaluate(
@@ -295,6 +333,13 @@ class Warehouse:
         with self._read() as con:
             return board.keep(con, render("analyses/datasets"))
 
+    def attributes(self, dataset: str | None = None) -> duckdb.DuckDBPyRelation:
+        """Return the current attributes of documents and queries, with their types and counts."""
+        with self._read() as con:
+            if dataset is not None:
+                board.check_dataset(con, dataset)
+            return board.keep(con, render("analyses/attributes"), {"dataset": dataset})
+
     def schema(self) -> duckdb.DuckDBPyRelation:
         """Return every table, view and column with its comment."""
         with self._read() as con:
@@ -320,13 +365,18 @@ class Warehouse:
         columns: Mapping[str, str] | None = None,
         iterations: bool = False,
         training: object = None,
+        attributes: Sequence[object] = (),
+        normalise: str | None = None,
+        is_global: bool = False,
+        queries: object | None = None,
         memory_limit: str | None = None,
         threads: int | None = None,
     ) -> Scores:
         """Score a run against qrels without storing anything; the same templates as `evaluate`.
 
         `level`, `complete`, `judged_only` and `depth` are trec_eval's -l, -c, -J and -M; its -R is
-        `iterations` (qrels_jg, qrels_prefs) and `qrels_format="prefs"`. `training` is a training set.
+        `iterations` (qrels_jg, qrels_prefs) and `qrels_format="prefs"`. `training` is a training set,
+        `attributes` are sources of attributes of the documents.
 
         >>> Warehouse.score({"q": {"a": 1}}, {"q": {"b": 2.0, "a": 1.0}}, "RR P@1").means()
         {'RR': 0.5, 'P@1': 0.0}
@@ -348,7 +398,8 @@ class Warehouse:
         read = files.score(
             con, qrels, run, work,
             qrels_format=qrels_format, run_format=run_format, columns=columns,
-            lower_is_better=lower_is_better, iterations=iterations, training=training,
+            attributes=attributes, training=training, iterations=iterations, normalise=normalise,
+            is_global=is_global, queries=queries, lower_is_better=lower_is_better,
         )  # fmt: skip
         sql = render(
             "analyses/scored",
@@ -371,12 +422,8 @@ class Warehouse:
     def _metrics(texts: Texts, rules: protocols.Protocol) -> list[notation.Metric]:
         return notation.parse(*_texts(texts), defaults=rules.defaults())
 
-    @contextmanager
-    def _write(self) -> Iterator[sa.Connection]:
-        with database.write(
-            self.path, resources=self.resources, lock_timeout=self.lock_timeout
-        ) as connection:
-            yield connection
+    def _write(self) -> AbstractContextManager[sa.Connection]:
+        return database.write(self.path, resources=self.resources, lock_timeout=self.lock_timeout)
 
     @contextmanager
     def _read(self) -> Iterator[duckdb.DuckDBPyConnection]:

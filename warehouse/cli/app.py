@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from warehouse.cli import (
+    attributes,
     demo,
     evaluate,
     ingest,
@@ -61,6 +62,7 @@ queries.register(app)
 score.register(app)
 query.register(app)
 listings.register(app)
+attributes.register(app)
 metrics.register(app)
 protocols.register(app)
 schema.register(app)

@@ -11,6 +11,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "--column doc_id=item --column relevance=stars",
         "warehouse ingest qrels subtopics.txt -d web --iterations",
         "warehouse ingest qrels prefs.txt -d choices --format prefs",
+        "warehouse ingest qrels qrels.txt -d dl19 --normalise 'lower(trim(doc_id))'",
+        "warehouse ingest qrels links.txt -d links --global --queries queries.txt",
     ),
     "ingest training": (
         "warehouse ingest training seen.csv -d films --column query_id=user --column doc_id=item",
@@ -20,6 +22,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "warehouse ingest run distances.csv -d films --name ann --lower-is-better "
         "--column query_id=user --column doc_id=item --column score=distance",
         "gzip -dc runs/bm25.run.gz | warehouse ingest run - -d dl19 --name bm25 --at 2026-09-01",
+    ),
+    "ingest attributes": (
+        "warehouse ingest attributes movies.csv -d films --of docs --id movie --split genres='|'",
+        "warehouse ingest attributes users.jsonl -d films --of queries --name people",
     ),
     "evaluate": (
         "warehouse evaluate",
@@ -37,6 +43,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "warehouse score qrels.txt runs/bm25.run.gz official -q -c -l 2 -f trec",
         "warehouse score qrels.txt runs/bm25.run.gz all_trec --protocol trec_eval_9 -f csv",
         "warehouse score subtopics.txt runs/web.run nDCG@10 -R qrels_jg",
+        "warehouse score qrels.txt runs/bm25.run.gz AP --attributes sources.csv",
+        "warehouse score links.txt links.run AP 'LAG(aggregate=pooled)' --global --protocol ardoco",
     ),
     "query": (
         "warehouse query \"from leaderboard where metric = 'AP' order by place\"",
@@ -45,6 +53,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "runs": ("warehouse runs -d dl19",),
     "datasets": ("warehouse datasets -f json",),
+    "attributes": ("warehouse attributes -d dl19",),
     "metrics": ("warehouse metrics",),
     "metrics show": ("warehouse metrics show nDCG@10",),
     "protocols": ("warehouse protocols",),

@@ -7,20 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
-from warehouse.cli import options
+from warehouse.cli import attributes, options
 from warehouse.cli.examples import epilog
 from warehouse.cli.output import Progress, say, warn
 from warehouse.errors import LockedError, UsageError, WarehouseError, counted
 
 if TYPE_CHECKING:
     from warehouse.ingest import Loaded
-
-Replace = Annotated[
-    bool,
-    typer.Option(
-        "--replace", help="Take other content as a new version; the old one stays readable."
-    ),
-]
 
 
 def qrels(
@@ -32,7 +25,10 @@ def qrels(
     format: options.InputFormat = None,
     column: options.Columns = None,
     iterations: options.Iterations = False,
-    replace: Replace = False,
+    normalise: options.Normalise = None,
+    is_global: options.Global = False,
+    queries: options.Queries = None,
+    replace: options.Replace = False,
     db: options.Database = None,
     memory_limit: options.MemoryLimit = None,
     threads: options.Threads = None,
@@ -49,8 +45,8 @@ def qrels(
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     columns = options.pairs(column, "--column")
     loaded = wh.ingest_qrels(
-        file, dataset, label=label, format=format, columns=columns,
-        iterations=iterations, replace=replace,
+        file, dataset, label=label, format=format, columns=columns, iterations=iterations,
+        normalise=normalise, is_global=is_global, queries=queries, replace=replace,
     )  # fmt: skip
     _report(loaded)
 
@@ -63,7 +59,8 @@ def training(
     ] = None,
     format: options.InputFormat = None,
     column: options.Columns = None,
-    replace: Replace = False,
+    normalise: options.Normalise = None,
+    replace: options.Replace = False,
     db: options.Database = None,
     memory_limit: options.MemoryLimit = None,
     threads: options.Threads = None,
@@ -79,7 +76,13 @@ def training(
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     columns = options.pairs(column, "--column")
     loaded = wh.ingest_training(
-        file, dataset, label=label, format=format, columns=columns, replace=replace
+        file,
+        dataset,
+        label=label,
+        format=format,
+        columns=columns,
+        normalise=normalise,
+        replace=replace,
     )
     _report(loaded)
 
@@ -111,7 +114,8 @@ def run(
     ] = False,
     format: options.InputFormat = None,
     column: options.Columns = None,
-    replace: Replace = False,
+    normalise: options.Normalise = None,
+    replace: options.Replace = False,
     db: options.Database = None,
     memory_limit: options.MemoryLimit = None,
     threads: options.Threads = None,
@@ -149,6 +153,7 @@ def run(
                     lower_is_better=lower_is_better,
                     format=format,
                     columns=columns,
+                    normalise=normalise,
                     replace=replace,
                 )
             except LockedError:
@@ -191,9 +196,12 @@ def _report(loaded: Loaded) -> None:
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     group = typer.Typer(
-        help="Load qrels, runs and training sets.", no_args_is_help=True, rich_markup_mode=None
+        help="Load qrels, runs, training sets and attributes.",
+        no_args_is_help=True,
+        rich_markup_mode=None,
     )
     group.command(epilog=epilog("ingest qrels"))(qrels)
     group.command(epilog=epilog("ingest run"))(run)
     group.command(epilog=epilog("ingest training"))(training)
+    attributes.register_ingest(group)
     app.add_typer(group, name="ingest")

@@ -81,6 +81,38 @@ Iterations = Annotated[
     ),
 ]
 
+Replace = Annotated[
+    bool,
+    typer.Option(
+        "--replace", help="Take other content as a new version; the old one stays readable."
+    ),
+]
+Global = Annotated[
+    bool,
+    typer.Option(
+        "--global",
+        help="The judgments are one set of documents for all queries: one id per line, or a column "
+        "doc_id.",
+    ),
+]
+Queries = Annotated[
+    str | None,
+    typer.Option(
+        "--queries",
+        metavar="FILE",
+        help="With --global: the queries, one id per line; default: those of the runs.",
+    ),
+]
+Normalise = Annotated[
+    str | None,
+    typer.Option(
+        "--normalise",
+        metavar="SQL",
+        help="An SQL expression over a row's columns whose value becomes the document id, as in "
+        "'lower(trim(doc_id))'.",
+    ),
+]
+
 
 def pairs(texts: Sequence[str] | None, option: str) -> dict[str, str]:
     """Read KEY=VALUE options.

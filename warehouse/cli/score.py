@@ -60,6 +60,16 @@ def score(
     run_format: Annotated[
         str | None, typer.Option("--run-format", help="Format of the run; default: a guess.")
     ] = None,
+    attributes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--attributes",
+            help="A table of attributes of the documents, with a column doc_id; may be given again.",
+        ),
+    ] = None,
+    normalise: options.Normalise = None,
+    is_global: options.Global = False,
+    queries: options.Queries = None,
     format: Annotated[
         str,
         typer.Option(
@@ -106,6 +116,10 @@ def score(
         run_format=run_format,
         iterations=iterations,
         training=training,
+        attributes=attributes or (),
+        normalise=normalise,
+        is_global=is_global,
+        queries=queries,
         memory_limit=memory_limit,
         threads=threads,
     )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import duckdb
 
@@ -12,6 +13,8 @@ from warehouse.errors import InputError, UsageError
 from warehouse.evaluate import engine, grounds
 from warehouse.evaluate.plan import Plan, matched_sql, relations_sql
 from warehouse.protocols import Protocol
+from warehouse.readers.attributes import stage_attributes
+from warehouse.readers.everywhere import for_queries, stage_everywhere, stage_queries
 from warehouse.templates import render
 
 
@@ -36,6 +39,10 @@ def score(
     qrels_format: str | None = None,
     run_format: str | None = None,
     columns: Mapping[str, str] | None = None,
+    attributes: Sequence[object] = (),
+    normalise: str | None = None,
+    is_global: bool = False,
+    queries: object | None = None,
     lower_is_better: bool = False,
     iterations: bool = False,
     training: object = None,
@@ -45,15 +52,35 @@ def score(
     Leaves the temporary tables `query_score (evaluation_id, query_id, value)`, `score` and `pending`
     on the connection; evaluation_id is the number of the metric in the plan.
     """
-    kind = readers.qrels_kind(qrels_format, iterations=iterations)
-    read_qrels = readers.stage(con, qrels, kind, format=qrels_format, columns=columns)
-    _, others = grounds.fitting(work, read_qrels.kind)
-    if others:
-        raise UsageError(grounds.unfit(read_qrels.source, others))
-    grounds.put_read_qrels(con, read_qrels)
-    read_training = None if training is None else readers.stage(con, training, "training")
-    grounds.put_read_training(con, read_training)
-    read_run = readers.stage(con, run, "run", format=run_format, columns=columns)
+    how: Any = {"columns": columns, "normalise": normalise}
+    names = scope_attributes(con, attributes, normalise=normalise)
+    lacking = grounds.lacking(work, training is not None, names, grounds.OF_FILES)
+    if lacking:
+        raise UsageError("\n".join(lacking))
+    read_training = None
+    if training is not None:
+        read_training = readers.stage(con, training, "training", normalise=normalise)
+        grounds.keep(con, "given_training")
+    grounds.put_training(con, "given_training" if read_training else None)
+    if is_global:
+        shared = {name: given for name, given in (columns or {}).items() if name == "doc_id"}
+        read_qrels = stage_everywhere(
+            con, qrels, format=qrels_format, columns=shared, normalise=normalise
+        )
+        read_run = readers.stage(con, run, "run", format=run_format, **how)
+        sql = "select query_id from staged" if queries is None else stage_queries(con, queries)[0]
+        con.execute(f"create or replace temp table given_qrels as\n{for_queries(sql)}")
+    elif queries is not None:
+        raise UsageError("--queries: goes with --global, for judgments that name no query")
+    else:
+        kind = readers.qrels_kind(qrels_format, iterations=iterations)
+        read_qrels = readers.stage(con, qrels, kind, format=qrels_format, **how)
+        _, others = grounds.fitting(work, read_qrels.kind)
+        if others:
+            raise UsageError(grounds.unfit(read_qrels.source, others))
+        grounds.keep(con, "given_qrels")
+        read_run = readers.stage(con, run, "run", format=run_format, **how)
+    grounds.put_qrels(con, read_qrels.kind, "given_qrels")
     turned = lower_is_better or read_run.ranked_by == "rank"
     con.execute(render("statements/score_scope", lower_is_better=turned))
     con.execute(f"create or replace temp table scope_hit as\n{matched_sql(work.protocol)}")
@@ -67,6 +94,32 @@ def score(
         )
     engine.compute(con, work)
     return Scored(read_run, read_qrels, judged, answered, extra, read_training)
+
+
+def scope_attributes(
+    con: duckdb.DuckDBPyConnection, sources: Sequence[object], *, normalise: str | None = None
+) -> list[str]:
+    """Put the attributes of documents from some sources in scope; return their names.
+
+    The columns of `scope_attribute` are `doc_id, attribute, position, text, number`. No two sources
+    may have the same attribute.
+    """
+    con.execute(
+        "create or replace temp table scope_attribute "
+        "(doc_id varchar, attribute varchar, position integer, text varchar, number double)"
+    )
+    seen: dict[str, str] = {}
+    for source in sources:
+        staged = stage_attributes(con, source, "document", normalise=normalise)
+        for attribute in staged.columns:
+            if attribute in seen:
+                raise InputError(
+                    f"{staged.source}: the attribute {attribute} is in {seen[attribute]} too; "
+                    "rename it, or leave it out of one of the two"
+                )
+            seen[attribute] = staged.source
+        con.execute("insert into scope_attribute from staged_attribute")
+    return list(seen)
 
 
 def relstrings(

@@ -1,7 +1,16 @@
 """Ingest: staged rows become predictions, judgments and examples, each source in one transaction."""
 
+from warehouse.ingest.attributes import LoadedAttributes, load_attributes
 from warehouse.ingest.grounds import load_qrels, load_training
 from warehouse.ingest.runs import RunOptions, load_run
 from warehouse.ingest.steps import Loaded
 
-__all__ = ["Loaded", "RunOptions", "load_qrels", "load_run", "load_training"]
+__all__ = [
+    "Loaded",
+    "LoadedAttributes",
+    "RunOptions",
+    "load_attributes",
+    "load_qrels",
+    "load_run",
+    "load_training",
+]

@@ -12,8 +12,9 @@ from typing import Any, Literal
 import sqlalchemy as sa
 
 from warehouse import database, readers, schema
-from warehouse.errors import ConflictError, counted
+from warehouse.errors import ConflictError, UsageError, counted
 from warehouse.ingest import steps
+from warehouse.ingest.everywhere import LABEL, stage_global
 from warehouse.templates import render
 
 
@@ -68,13 +69,27 @@ def load_qrels(
     label: str | None = None,
     format: str | None = None,
     columns: Mapping[str, str] | None = None,
+    normalise: str | None = None,
     iterations: bool = False,
+    is_global: bool = False,
+    queries: object | None = None,
     replace: bool = False,
 ) -> steps.Loaded:
-    """Load the judgments of a dataset, or the preferences when that is the format."""
+    """Load the judgments of a dataset, or the preferences when that is the format.
+
+    With `is_global` the source is one set of documents, for every query of `queries` or of the runs.
+    """
     steps.check_name("dataset", dataset)
-    kind = readers.qrels_kind(format, iterations=iterations)
-    staged = readers.stage(database.raw(connection), source, kind, format=format, columns=columns)
+    con = database.raw(connection)
+    how: Any = {"format": format, "columns": columns, "normalise": normalise}
+    if is_global:
+        staged = stage_global(con, source, dataset, queries=queries, **how)
+        label = LABEL if label is None else label
+    elif queries is not None:
+        raise UsageError("--queries: goes with --global, for judgments that name no query")
+    else:
+        kind = readers.qrels_kind(format, iterations=iterations)
+        staged = readers.stage(con, source, kind, **how)
     return _load(connection, staged, dataset, label=label, replace=replace)
 
 
@@ -86,12 +101,15 @@ def load_training(
     label: str | None = None,
     format: str | None = None,
     columns: Mapping[str, str] | None = None,
+    normalise: str | None = None,
     replace: bool = False,
 ) -> steps.Loaded:
     """Load the training set of a dataset."""
     steps.check_name("dataset", dataset)
     con = database.raw(connection)
-    staged = readers.stage(con, source, "training", format=format, columns=columns)
+    staged = readers.stage(
+        con, source, "training", format=format, columns=columns, normalise=normalise
+    )
     return _load(connection, staged, dataset, label=label, replace=replace)
 
 

@@ -39,6 +39,7 @@ def load_run(
     *,
     format: str | None = None,
     columns: Mapping[str, str] | None = None,
+    normalise: str | None = None,
     replace: bool = False,
 ) -> steps.Loaded:
     """Load a run; a name that is taken by other content needs `replace`, a new version."""
@@ -47,7 +48,7 @@ def load_run(
     if options.name is not None:
         steps.check_name("run", options.name)
     con = database.raw(connection)
-    staged = readers.stage(con, source, "run", format=format, columns=columns)
+    staged = readers.stage(con, source, "run", format=format, columns=columns, normalise=normalise)
     turned = options.lower_is_better or staged.ranked_by == "rank"
     content = steps.content(con, "query_id, doc_id, score", suffix="-lower" if turned else "")
     name = _run_name(staged, options)

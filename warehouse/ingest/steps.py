@@ -65,6 +65,7 @@ def common(staged: readers.Staged, content: Content) -> dict[str, Any]:
         "num_queries": content.num_queries,
         "ingested_at": dt.datetime.now(dt.UTC),
         "program_version": VERSION,
+        "normalise": staged.normalise,
     }
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 import duckdb
@@ -13,6 +14,7 @@ from warehouse.errors import InputError, UsageError
 from warehouse.readers import checks, documents, preferences, tables, trec
 from warehouse.readers.files import LocalFile, looks_like_utf16, open_file
 from warehouse.readers.guess import guess
+from warehouse.readers.normalise import normalise as normalise_ids
 from warehouse.readers.staged import (
     FORMATS,
     NAMED_COLUMNS,
@@ -22,6 +24,7 @@ from warehouse.readers.staged import (
     canonical_format,
     canonical_kind,
     checked_mapping,
+    file_order,
     qrels_kind,
 )
 
@@ -35,12 +38,14 @@ def stage(
     *,
     format: str | None = None,
     columns: Mapping[str, str] | None = None,
+    normalise: str | None = None,
 ) -> Staged:
     """Read a source into the temporary table `staged` of the connection, replacing the one before.
 
     `source` is a path (plain, .gz or .zst), `-` for standard input, a dict of dicts, a pandas or
     polars data frame, an Arrow table or a DuckDB relation. `format` is guessed unless given: trec,
-    csv, tsv, jsonl, parquet, ranx. `columns` maps our column names to those of a table.
+    csv, tsv, jsonl, parquet, ranx. `columns` maps our column names to those of a table. `normalise` is
+    an SQL expression over the columns of the table below; its value becomes the document id.
 
     The table, in the order of the source, is by kind (all ids are varchar):
 
@@ -68,11 +73,15 @@ def stage(
         wanted = "preferences"
     con.execute("drop table if exists temp.staged")
     try:
-        with _file_order(con):
+        with file_order(con):
             if isinstance(source, str | os.PathLike):
                 with open_file(source) as file:
-                    return _stage_file(con, file, wanted, name, mapping)
-            return _stage_object(con, source, wanted, mapping)
+                    staged = _stage_file(con, file, wanted, name, mapping)
+            else:
+                staged = _stage_object(con, source, wanted, mapping)
+            if normalise is not None:
+                normalise_ids(con, staged.source, normalise)
+            return replace(staged, normalise=normalise)
     except BaseException:
         with contextlib.suppress(duckdb.Error):
             con.execute("drop table if exists temp.staged")
@@ -124,7 +133,7 @@ def _stage_object(
         _refuse_iterations(name, format, kind)
         documents.read_dict(con, source, name, kind)
     else:
-        name, format = _object_name(source), "table"
+        name, format = tables.object_name(source), "table"
         ranked_by = tables.read_object(con, source, name, kind, mapping)
     return _finished(con, kind, name, format, None, ranked_by, None)
 
@@ -160,36 +169,3 @@ def _refuse_iterations(source: str, format: str, kind: Kind) -> None:
             f"{source}: {{query: {{document: grade}}}} holds no iterations: a document is there once "
             "for each query. Leave them out (--iterations), or take a format that has them, as trec"
         )
-
-
-def _object_name(source: Any) -> str:
-    """Return the words for a data frame or relation; an object of another kind is refused."""
-    library, kind = type(source).__module__.split(".")[0], type(source).__name__
-    if isinstance(source, duckdb.DuckDBPyRelation):
-        return "<DuckDB relation>"
-    if (library, kind) in (
-        ("pandas", "DataFrame"),
-        ("polars", "DataFrame"),
-        ("polars", "LazyFrame"),
-        ("pyarrow", "Table"),
-    ):
-        return f"<{library} {kind}>"
-    raise UsageError(
-        f"cannot read a {kind}: give a path, a dict of dicts, a pandas or polars data frame, "
-        "an Arrow table or a DuckDB relation"
-    )
-
-
-@contextlib.contextmanager
-def _file_order(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """Keep the order of the source, whatever the connection is set to."""
-    ((keeps,),) = con.execute("select current_setting('preserve_insertion_order')").fetchall()
-    if keeps:
-        yield
-        return
-    con.execute("set preserve_insertion_order = true")
-    try:
-        yield
-    finally:
-        with contextlib.suppress(duckdb.Error):
-            con.execute("set preserve_insertion_order = false")

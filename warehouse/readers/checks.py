@@ -90,14 +90,22 @@ def refuse(
     opening: str = "",
 ) -> InputError:
     """Return the error for these problems of the table `staged`, the first ones by line."""
-    first = sorted(found, key=lambda problem: problem[0] or 0)[:LIMIT]
     message = opening or count(total, "problem")
     if kind == "qrels" and rows(con, templates.render("checks/iterations_differ")):
         message += (
             "; documents are judged again under another iteration: "
             "--iterations loads the judgments of each"
         )
-    return InputError(f"{source}: {message}", problems=first, total=total)
+    return listed(source, found, total, message)
+
+
+def listed(
+    source: str, found: Iterable[tuple[int | None, str]], total: int, message: str = ""
+) -> InputError:
+    """Return the error that lists problems, the first ones by line."""
+    first = sorted(found, key=lambda problem: problem[0] or 0)[:LIMIT]
+    opening = message or count(total, "problem")
+    return InputError(f"{source}: {opening}", problems=first, total=total)
 
 
 def in_words(found: Iterable[Problem], where: Callable[[int], int] = int) -> list[tuple[int, str]]:

@@ -109,9 +109,9 @@ def _texts(source: str, given: Mapping[Any, Any]) -> Iterator[_Part]:
 
 def _text(source: str, part: Mapping[Any, Any]) -> _Part:
     try:
-        text = json.dumps(part, default=_plain)
+        text = json.dumps(part, default=plain)
     except (TypeError, ValueError):
-        text = json.dumps(_with_text_keys(source, part), default=_plain)
+        text = json.dumps(_with_text_keys(source, part), default=plain)
     return "(select $content as content)", {"content": text}
 
 
@@ -147,7 +147,7 @@ def _unfold(
             con.execute("drop table if exists temp.staged_query")
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Turn a number of NumPy, or a mapping that is no dict, into what JSON knows."""
     if isinstance(value, Mapping):
         return dict(value)
@@ -162,18 +162,19 @@ def _with_text_keys(source: str, given: Mapping[Any, Any]) -> dict[str, Any]:
     for query, documents in given.items():
         inner = documents
         if isinstance(documents, Mapping):
-            inner = {_key(document): value for document, value in documents.items()}
+            inner = {text_of(document): value for document, value in documents.items()}
             if len(inner) < len(documents):
                 raise InputError(
-                    f"{source}: query {_key(query)!r}: two documents have the same id as text"
+                    f"{source}: query {text_of(query)!r}: two documents have the same id as text"
                 )
-        texts[_key(query)] = inner
+        texts[text_of(query)] = inner
     if len(texts) < len(given):
         raise InputError(f"{source}: two queries have the same id as text")
     return texts
 
 
-def _key(key: Any) -> str:
+def text_of(key: Any) -> str:
+    """Return the key of a dict as an id; a whole number has no fraction."""
     plain = key.item() if hasattr(key, "item") else key
     if isinstance(plain, float) and plain.is_integer():
         plain = int(plain)

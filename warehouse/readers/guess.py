@@ -37,7 +37,7 @@ def guess(file: LocalFile, mapping: Iterable[str] = ()) -> str:
         return "ranx" if _NESTED.match(stripped) else "jsonl"
     if by_extension == "parquet":
         return "parquet"
-    line = _first_data_line(text)
+    line = first_data_line(text)
     wanted = {name for names in COLUMNS.values() for name in names} | set(mapping)
     for delimiter, name in ((",", "csv"), ("\t", "tsv")):
         cells = header_cells(line, delimiter)
@@ -91,7 +91,8 @@ def other_kind(kind: Kind) -> Kind:
     return "qrels" if kind == "run" else "run"
 
 
-def _first_data_line(text: str) -> str:
+def first_data_line(text: str) -> str:
+    """Return the first line that is neither blank nor a comment, or an empty text."""
     for line in text.split("\n"):
         if line.strip() and not line.lstrip().startswith("#"):
             return line.rstrip("\r")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, cast
+
+import duckdb
 
 from warehouse.errors import UsageError, nearest
 
@@ -70,7 +73,8 @@ class Staged:
     `source` is the path as given, `<stdin>` or a word for the object in memory; `source_sha256` is
     of the bytes after decompression, None for objects; `ranked_by` says what a run's column `score`
     holds (with "rank" lower is better), None for the other kinds; `tag` is the tag on the last line
-    of a TREC run; `warnings` are sentences about the whole file, with counts.
+    of a TREC run; `warnings` are sentences about the whole file, with counts; `normalise` is the
+    expression that made the document ids.
     """
 
     kind: Kind
@@ -81,6 +85,7 @@ class Staged:
     ranked_by: Literal["score", "rank"] | None
     tag: str | None
     warnings: tuple[str, ...]
+    normalise: str | None = None
 
 
 def canonical_kind(kind: str) -> Kind:
@@ -146,3 +151,18 @@ def checked_mapping(kind: Kind, columns: Mapping[str, str] | None) -> dict[str, 
         if not isinstance(theirs, str) or not theirs:
             raise UsageError(f"the column for {ours!r} must be a name, not {theirs!r}")
     return mapping
+
+
+@contextlib.contextmanager
+def file_order(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Keep the order of the source, whatever the connection is set to."""
+    ((keeps,),) = con.execute("select current_setting('preserve_insertion_order')").fetchall()
+    if keeps:
+        yield
+        return
+    con.execute("set preserve_insertion_order = true")
+    try:
+        yield
+    finally:
+        with contextlib.suppress(duckdb.Error):
+            con.execute("set preserve_insertion_order = false")

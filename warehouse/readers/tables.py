@@ -13,7 +13,7 @@ from typing import Any, Literal
 import duckdb
 
 from warehouse import templates
-from warehouse.errors import InputError
+from warehouse.errors import InputError, UsageError
 from warehouse.quoting import ident, literal
 from warehouse.readers import checks
 from warehouse.readers.columns import chosen, ranked_by_rank
@@ -37,7 +37,7 @@ def read_delimited(
 ) -> Ranking | None:
     """Fill `staged` from a CSV or TSV file with a header line. Raises InputError."""
     refuse_if_not_text(file, checks.LIMIT)
-    header = _header(file, delimiter)
+    header = header_of(file, delimiter)
     if not header:
         raise InputError(f"{file.source}: is empty: there is no line of data")
     if sum(map(is_number, header)) > 0 and "query_id" not in (*header, *mapping):
@@ -49,31 +49,42 @@ def read_delimited(
             f"columns on top ({names}, as they come, with {marks} between)"
         )
     found = chosen(file.source, kind, header, mapping)
-    relation = templates.render(
-        "ingest/delimited", path=file.path, delimiter=delimiter, width=len(header)
-    )
     columns = {ours: (f"c{header.index(theirs)}", "text") for ours, theirs in found.items()}
-    con.execute("drop table if exists temp.staged_reject")
-    con.execute("drop table if exists temp.staged_reject_scan")
-    try:
+    with relation_of_records(con, file, delimiter, len(header)) as relation:
         _fill(con, kind, relation, columns)
-        rejects = templates.render("ingest/rejects", limit=checks.LIMIT)
-        rejected = con.execute(rejects).fetchall()
-    finally:
-        with contextlib.suppress(duckdb.Error):
-            con.execute("drop table if exists temp.staged_reject")
-            con.execute("drop table if exists temp.staged_reject_scan")
+        rejected = rejected_records(con)
     by_rank = ranked_by_rank(kind, found, header, mapping)
     problems, total = checks.problems(con, kind, place=checks.PLACE, word=_word(by_rank))
     if total or rejected:
-        lines = _Lines(
-            file, delimiter, (record for record, _, _ in rejected), checks.row_count(con)
-        )
+        lines = Lines(file, delimiter, (record for record, _, _ in rejected), checks.row_count(con))
         refused = [(lines.of_record(record), reason) for record, reason, _ in rejected]
         total += rejected[0][2] if rejected else 0
         found_places = checks.in_words(problems, lines.of_row)
         raise checks.refuse(con, kind, file.source, [*found_places, *refused], total)
     return _ranking(kind, by_rank)
+
+
+@contextlib.contextmanager
+def relation_of_records(
+    con: duckdb.DuckDBPyConnection, file: LocalFile, delimiter: str, width: int
+) -> Iterator[str]:
+    """Give the SQL of a delimited file's records as text columns c0, c1 …; see `rejected_records`."""
+    _drop_rejects(con)
+    try:
+        yield templates.render("ingest/delimited", path=file.path, delimiter=delimiter, width=width)
+    finally:
+        with contextlib.suppress(duckdb.Error):
+            _drop_rejects(con)
+
+
+def _drop_rejects(con: duckdb.DuckDBPyConnection) -> None:
+    con.execute("drop table if exists temp.staged_reject")
+    con.execute("drop table if exists temp.staged_reject_scan")
+
+
+def rejected_records(con: duckdb.DuckDBPyConnection) -> list[tuple[int, str, int]]:
+    """Return the first records that did not fit: their number, the reason and the count of all."""
+    return con.execute(templates.render("ingest/rejects", limit=checks.LIMIT)).fetchall()
 
 
 def read_parquet(
@@ -92,12 +103,12 @@ def read_object(
     mapping: Mapping[str, str],
 ) -> Ranking | None:
     """Fill `staged` from a data frame, an Arrow table or a relation. Raises InputError."""
-    with _relation(con, table) as relation:
+    with relation_of(con, table) as relation:
         return _read_relation(con, source, kind, relation, mapping)
 
 
 @contextlib.contextmanager
-def _relation(con: duckdb.DuckDBPyConnection, table: Any) -> Iterator[str]:
+def relation_of(con: duckdb.DuckDBPyConnection, table: Any) -> Iterator[str]:
     """Give the SQL of a relation that holds the object's rows in their order."""
     library = type(table).__module__.split(".")[0]
     if library in ("pandas", "pyarrow"):
@@ -118,6 +129,24 @@ def _relation(con: duckdb.DuckDBPyConnection, table: Any) -> Iterator[str]:
         yield f"read_parquet({literal(path)})"
 
 
+def object_name(source: Any) -> str:
+    """Return the words for a data frame or relation; an object of another kind is refused."""
+    library, kind = type(source).__module__.split(".")[0], type(source).__name__
+    if isinstance(source, duckdb.DuckDBPyRelation):
+        return "<DuckDB relation>"
+    if (library, kind) in (
+        ("pandas", "DataFrame"),
+        ("polars", "DataFrame"),
+        ("polars", "LazyFrame"),
+        ("pyarrow", "Table"),
+    ):
+        return f"<{library} {kind}>"
+    raise UsageError(
+        f"cannot read a {kind}: give a path, a dict of dicts, a pandas or polars data frame, "
+        "an Arrow table or a DuckDB relation"
+    )
+
+
 def _read_relation(
     con: duckdb.DuckDBPyConnection,
     source: str,
@@ -129,7 +158,7 @@ def _read_relation(
         described = con.execute(f"describe select * from {relation}").fetchall()
         types = {str(row[0]): str(row[1]) for row in described}
         found = chosen(source, kind, list(types), mapping)
-        columns = {ours: (ident(theirs), _family(types[theirs])) for ours, theirs in found.items()}
+        columns = {ours: (ident(theirs), family(types[theirs])) for ours, theirs in found.items()}
         _fill(con, kind, relation, columns)
     except duckdb.Error as error:
         raise InputError(f"{source}: cannot be read as a table: {_first_line(error)}") from error
@@ -150,7 +179,8 @@ def _fill(
     con.execute(sql).fetchall()
 
 
-def _family(type_name: str) -> str:
+def family(type_name: str) -> str:
+    """Return how a DuckDB type is read: whole, real or text."""
     if _WHOLE.fullmatch(type_name):
         return "whole"
     return "real" if _REAL.fullmatch(type_name) else "text"
@@ -170,7 +200,8 @@ def _first_line(error: Exception) -> str:
     return str(error).strip().split("\n")[0]
 
 
-def _header(file: LocalFile, delimiter: str) -> list[str]:
+def header_of(file: LocalFile, delimiter: str) -> list[str]:
+    """Return the cells of the first line that is not blank."""
     return next((record for _, record in _records(file, delimiter) if record), [])
 
 
@@ -185,7 +216,7 @@ def _records(file: LocalFile, delimiter: str) -> Iterator[tuple[int, list[str]]]
             begins = reader.line_num + 1
 
 
-class _Lines:
+class Lines:
     """Where the records and the rows of a delimited file begin.
 
     DuckDB numbers records, blank ones too, but not lines; and rows are the records that it took. Where

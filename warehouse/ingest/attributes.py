@@ -1,0 +1,164 @@
+"""Loading attributes of documents or queries: each table of them has a name and versions."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import duckdb
+import sqlalchemy as sa
+
+from warehouse import database, schema
+from warehouse.errors import ConflictError, UsageError, counted, nearest
+from warehouse.ingest import steps
+from warehouse.ingest.runs import default_name
+from warehouse.readers.attributes import StagedAttributes, Subject, stage_attributes
+from warehouse.settings import VERSION
+from warehouse.templates import render
+
+Of = Literal["docs", "queries"]
+SUBJECTS: Mapping[str, Subject] = {"docs": "document", "queries": "query"}
+
+
+@dataclass(frozen=True)
+class LoadedAttributes:
+    """What became of a table of attributes; `columns` is `{attribute: type}`."""
+
+    status: steps.Status
+    dataset: str
+    of: Of
+    name: str
+    version: int
+    columns: Mapping[str, str]
+    num_subjects: int
+    num_values: int
+
+
+def load_attributes(
+    connection: sa.Connection,
+    source: object,
+    dataset: str,
+    of: Of,
+    *,
+    name: str | None = None,
+    id: str | None = None,
+    split: Mapping[str, str] | None = None,
+    format: str | None = None,
+    normalise: str | None = None,
+    replace: bool = False,
+) -> LoadedAttributes:
+    """Load a table of attributes; a name that is taken by other content needs `replace`."""
+    steps.check_name("dataset", dataset)
+    if name is not None:
+        steps.check_name("table of attributes", name)
+    subject = subject_of(of)
+    con = database.raw(connection)
+    staged = stage_attributes(
+        con, source, subject, id=id, split=split, format=format, normalise=normalise
+    )
+    called = name or _stem(staged.source)
+    content = _content_hash(con, staged)
+    dataset_id = steps.dataset_id(connection, dataset)
+    table = schema.attribute_set
+    ours = sa.and_(table.c.dataset_id == dataset_id, table.c.subject == subject)
+    current = steps.newest(connection, table, sa.and_(ours, table.c.name == called))
+    status: steps.Status = "unchanged"
+    version = 1 if current is None else int(current["version"])
+    if current is None or current["content_hash"] != content:
+        if current is not None and not replace:
+            raise ConflictError(
+                f"{staged.source}: dataset {dataset} has other attributes of {of} named {called} "
+                f"already (version {version}, from {current['source']}); load these under another "
+                "name with --name, or as a new version with --replace (the old one stays readable)"
+            )
+        _refuse_taken(con, staged, dataset, dataset_id, called)
+        status = "loaded" if current is None else "replaced"
+        version += current is not None
+        number = steps.next_id(connection, table.c.attribute_set_id)
+        row = {
+            "attribute_set_id": number,
+            "dataset_id": dataset_id,
+            "subject": subject,
+            "name": called,
+            "version": version,
+            "content_hash": content,
+            "source": staged.source,
+            "source_sha256": staged.source_sha256,
+            "format": staged.format,
+            "num_subjects": staged.num_subjects,
+            "ingested_at": dt.datetime.now(dt.UTC),
+            "program_version": VERSION,
+            "normalise": staged.normalise,
+        }
+        connection.execute(table.insert().values(row))
+        columns = [
+            {"attribute_set_id": number, "attribute": attribute, "type": kind}
+            for attribute, kind in staged.columns.items()
+        ]
+        connection.execute(schema.attribute_column.insert(), columns)
+        con.execute(render("ingest/attributes"), {"attribute_set_id": number})
+    return LoadedAttributes(
+        status, dataset, of, called, version,
+        staged.columns, staged.num_subjects, staged.num_values,
+    )  # fmt: skip
+
+
+def subject_of(of: str) -> Subject:
+    """Return what attributes describe, in the word of the tables.
+
+    >>> subject_of("docs")
+    'document'
+    """
+    if of not in SUBJECTS:
+        raise UsageError(f"--of {of}: attributes are of docs or of queries{nearest(of, SUBJECTS)}")
+    return SUBJECTS[of]
+
+
+def _stem(source: str) -> str:
+    if source.startswith("<"):
+        raise UsageError(
+            f"{source}: has no file name to take the name of the attributes from; give --name"
+        )
+    return default_name(source)
+
+
+def _content_hash(con: duckdb.DuckDBPyConnection, staged: StagedAttributes) -> str:
+    """Return a hash of the attributes, their types and values, whatever their order and format."""
+    ((total,),) = con.execute(
+        "select coalesce(sum(hash(subject_id, attribute, position, text, number)), 0) "
+        "from staged_attribute"
+    ).fetchall()
+    ((types,),) = con.execute(
+        "select coalesce(sum(hash(c.name, c.kind)), 0) "
+        "from (select unnest($columns::struct(name varchar, kind varchar)[]) as c)",
+        {"columns": [{"name": name, "kind": kind} for name, kind in staged.columns.items()]},
+    ).fetchall()
+    return f"{staged.num_subjects}-{staged.num_values}-{int(total) + int(types):032x}"
+
+
+def _refuse_taken(
+    con: duckdb.DuckDBPyConnection,
+    staged: StagedAttributes,
+    dataset: str,
+    dataset_id: int,
+    name: str,
+) -> None:
+    """Refuse an attribute that another current table of the dataset and subject has."""
+    found = con.execute(
+        render("checks/attribute_taken"),
+        {
+            "dataset_id": dataset_id,
+            "subject": staged.subject,
+            "name": name,
+            "attributes": list(staged.columns),
+        },
+    ).fetchall()
+    if found:
+        taken = ", ".join(f"{attribute} (in {other})" for attribute, other in found)
+        raise ConflictError(
+            f"{staged.source}: dataset {dataset} has {counted(len(found), 'attribute')} of "
+            f"{staged.subject}s of the same name already: {taken}; rename the columns, leave them "
+            "out, or replace the other table by giving its --name with --replace"
+        )

@@ -1,0 +1,209 @@
+"""Attributes of documents or queries: any table with an id column, as rows of single values."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import duckdb
+
+from warehouse import templates
+from warehouse.errors import InputError, UsageError, listing, nearest
+from warehouse.readers import checks
+from warehouse.readers.normalise import normalise as normalise_ids
+from warehouse.readers.staged import file_order
+from warehouse.readers.wide import Table, open_table
+
+Subject = Literal["document", "query"]
+IDS: Mapping[Subject, str] = {"document": "doc_id", "query": "query_id"}
+_LIST = re.compile(r"(?P<element>.*)\[\d*\]")
+_NUMBER = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|BIGNUM|VARINT|FLOAT|DOUBLE|DECIMAL.*")
+_DATE = re.compile(r"DATE|TIMESTAMP.*")
+_NESTED = re.compile(r"(STRUCT|MAP|UNION|VARIANT|TUPLE)\b.*|.*\]", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class StagedAttributes:
+    """What `stage_attributes` read into the temporary table `staged_attribute`.
+
+    `columns` is `{attribute: type}` in the order of the source; `num_subjects` counts the rows of the
+    source, `num_values` those of the table.
+    """
+
+    subject: Subject
+    source: str
+    format: str
+    source_sha256: str | None
+    normalise: str | None
+    columns: Mapping[str, str]
+    num_subjects: int
+    num_values: int
+
+
+@dataclass(frozen=True)
+class _Column:
+    """How a column is read: `type` is None where only its values can tell."""
+
+    name: str
+    is_list: bool
+    is_json: bool
+    type: str | None
+    separator: str | None = None
+
+
+def stage_attributes(
+    con: duckdb.DuckDBPyConnection,
+    source: Any,
+    subject: Subject,
+    *,
+    id: str | None = None,
+    split: Mapping[str, str] | None = None,
+    format: str | None = None,
+    normalise: str | None = None,
+) -> StagedAttributes:
+    """Read attributes into `staged_attribute (subject_id, attribute, position, text, number)`.
+
+    The ids are in the column `doc_id` (of documents) or `query_id` (of queries), or in the column `id`;
+    every other column is an attribute. `split` maps columns of text to the separator that makes lists
+    of them. What is null, empty or NaN is absent. Raises InputError and UsageError.
+
+    >>> con = duckdb.connect()
+    >>> read = stage_attributes(con, {"d1": {"year": 1999, "tags": ["a", "b"]}}, "document")
+    >>> read.columns, read.num_subjects
+    ({'year': 'number', 'tags': 'list'}, 1)
+    >>> con.execute("from staged_attribute order by all").fetchall()
+    [('d1', 'tags', 1, 'a', None), ('d1', 'tags', 2, 'b', None), ('d1', 'year', 1, '1999', 1999.0)]
+    """
+    _clear(con, "staged", "staged_value", "staged_type", "staged_attribute")
+    key = IDS[subject]
+    hints = [name for name in (id, *(split or {})) if name is not None]
+    try:
+        with file_order(con), open_table(con, source, key=key, format=format, hints=hints) as table:
+            column = _id_column(table, key, id)
+            columns = _columns(table, column, split or {})
+            _stage(con, table, key, column, columns)
+            if normalise is not None:
+                normalise_ids(con, table.source, normalise, id=key, within=())
+            rows = checks.row_count(con)
+            types = _unfold(con, table, key, columns)
+    except BaseException:
+        _clear(con, "staged_attribute")
+        raise
+    finally:
+        _clear(con, "staged", "staged_value", "staged_type")
+    ((values,),) = con.execute("select count(*) from staged_attribute").fetchall()
+    return StagedAttributes(
+        subject, table.source, table.format, table.sha256, normalise, types, rows, int(values)
+    )
+
+
+def _clear(con: duckdb.DuckDBPyConnection, *names: str) -> None:
+    with contextlib.suppress(duckdb.Error):
+        for name in names:
+            con.execute(f"drop table if exists temp.{name}")
+
+
+def _id_column(table: Table, key: str, given: str | None) -> str:
+    has = f"the source has: {listing(table.columns)}"
+    if given is None:
+        if key in table.columns:
+            return key
+        example = next(iter(table.columns))
+        raise InputError(
+            f"{table.source}: there is no column {key}; {has}. "
+            f"Say which one holds the ids, e.g. --id {example}"
+        )
+    if given not in table.columns:
+        raise InputError(
+            f"{table.source}: there is no column {given!r}{nearest(given, table.columns)} ({has})"
+        )
+    if given != key and key in table.columns:
+        raise InputError(
+            f"{table.source}: --id {given}: there is a column {key} too, which holds ids by its name; "
+            "leave --id out, or rename that column"
+        )
+    return given
+
+
+def _columns(table: Table, id: str, split: Mapping[str, str]) -> list[_Column]:
+    names = [name for name in table.columns if name != id]
+    if not names:
+        raise InputError(f"{table.source}: there is no attribute: {id} is its only column")
+    for name, separator in split.items():
+        if name not in names:
+            raise UsageError(
+                f"--split {name}: {table.source} has no attribute of that name{nearest(name, names)} "
+                f"(it has: {listing(names)})"
+            )
+        if not separator:
+            raise UsageError(f"--split {name}: the separator is empty; write it as {name}=SEP")
+        if table.columns[name] != "VARCHAR":
+            raise UsageError(f"--split {name}: this column of {table.source} is not text")
+    return [_column(table, name, split.get(name)) for name in names]
+
+
+def _column(table: Table, name: str, separator: str | None) -> _Column:
+    kind = table.columns[name]
+    if separator is not None:
+        return _Column(name, True, False, None if not table.typed else "text", separator)
+    found = _LIST.fullmatch(kind)
+    element = found["element"] if found else kind
+    if _NESTED.fullmatch(element):
+        raise InputError(
+            f"{table.source}: the column {name!r} holds records or lists of lists; "
+            "an attribute is a value or a list of values: take it apart, or leave it out"
+        )
+    inferred = not table.typed or element == "JSON"
+    return _Column(name, found is not None, element == "JSON", None if inferred else _type(element))
+
+
+def _type(kind: str) -> str:
+    if kind == "BOOLEAN":
+        return "boolean"
+    if _NUMBER.fullmatch(kind):
+        return "number"
+    return "date" if _DATE.fullmatch(kind) else "text"
+
+
+def _stage(
+    con: duckdb.DuckDBPyConnection, table: Table, key: str, id: str, columns: list[_Column]
+) -> None:
+    """Fill `staged` with the ids as text and the attributes as they came, and check the ids."""
+    kind = table.columns[id]
+    if _NESTED.fullmatch(kind):
+        raise InputError(f"{table.source}: the column {id!r} holds lists or records, not ids")
+    family = "json" if kind == "JSON" else "real" if re.match("FLOAT|DOUBLE|DEC", kind) else "text"
+    names = [column.name for column in columns]
+    sql = templates.render("ingest/subjects", id=id, family=family, key=key, names=names)
+    con.execute(sql).fetchall()
+    if not checks.row_count(con):
+        raise InputError(f"{table.source}: is empty: there is no row of data")
+    _refuse_problems(con, table, "checks/subjects", key=key)
+    mixed = [column.name for column in columns if column.is_json]
+    for name in mixed:
+        _refuse_problems(con, table, "checks/attribute_nested", column=name)
+
+
+def _unfold(
+    con: duckdb.DuckDBPyConnection, table: Table, key: str, columns: list[_Column]
+) -> dict[str, str]:
+    """Make `staged_attribute` of `staged`, one row per value; return the types."""
+    con.execute(templates.render("ingest/attribute_values", key=key, columns=columns)).fetchall()
+    con.execute(templates.render("ingest/attribute_types", columns=columns)).fetchall()
+    con.execute(templates.render("ingest/attribute_rows")).fetchall()
+    _refuse_problems(con, table, "checks/attribute_not_finite", key=key)
+    found = con.execute("select attribute, type from staged_type order by number").fetchall()
+    return {str(name): str(kind) for name, kind in found}
+
+
+def _refuse_problems(
+    con: duckdb.DuckDBPyConnection, table: Table, check: str, **values: Any
+) -> None:
+    sql = templates.render(check, place=checks.PLACE, limit=checks.LIMIT, **values)
+    found = con.execute(sql).fetchall()
+    if found:
+        problems = [checks.Problem(place, None, None, why, at) for place, why, at, _ in found]
+        raise table.refuse(problems, int(found[0][3]))
