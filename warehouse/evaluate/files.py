@@ -60,8 +60,7 @@ def score(
     read_training = None
     if training is not None:
         read_training = readers.stage(con, training, "training", normalise=normalise)
-        grounds.keep(con, "given_training")
-    grounds.put_training(con, "given_training" if read_training else None)
+    grounds.put_read_training(con, read_training)
     if is_global:
         shared = {name: given for name, given in (columns or {}).items() if name == "doc_id"}
         read_qrels = stage_everywhere(
@@ -70,6 +69,7 @@ def score(
         read_run = readers.stage(con, run, "run", format=run_format, **how)
         sql = "select query_id from staged" if queries is None else stage_queries(con, queries)[0]
         con.execute(f"create or replace temp table given_qrels as\n{for_queries(sql)}")
+        grounds.put_qrels(con, "judgments", "given_qrels")
     elif queries is not None:
         raise UsageError("--queries: goes with --global, for judgments that name no query")
     else:
@@ -78,9 +78,8 @@ def score(
         _, others = grounds.fitting(work, read_qrels.kind)
         if others:
             raise UsageError(grounds.unfit(read_qrels.source, others))
-        grounds.keep(con, "given_qrels")
+        grounds.put_read_qrels(con, read_qrels)
         read_run = readers.stage(con, run, "run", format=run_format, **how)
-    grounds.put_qrels(con, read_qrels.kind, "given_qrels")
     turned = lower_is_better or read_run.ranked_by == "rank"
     con.execute(render("statements/score_scope", lower_is_better=turned))
     con.execute(f"create or replace temp table scope_hit as\n{matched_sql(work.protocol)}")

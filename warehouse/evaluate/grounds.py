@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 import duckdb
 
+from warehouse import readers
 from warehouse.errors import listing, nearest
 from warehouse.evaluate.plan import Contents, Plan, plan
 from warehouse.quoting import ident, literal
@@ -35,32 +36,45 @@ def kind_of(con: duckdb.DuckDBPyConnection, qrels_id: int) -> str:
     return str(rows[0][0])
 
 
-def put_stored(con: duckdb.DuckDBPyConnection, work: Plan, dataset: str, qrels_id: int) -> None:
-    """Put a version of the qrels in scope, and what else the metrics read of what a dataset has."""
-    kind = kind_of(con, qrels_id)
+def put_stored(con: duckdb.DuckDBPyConnection, qrels_id: int, kind: str) -> None:
+    """Put a version of the qrels, and its dataset's current training set, in scope."""
     table = "preference" if kind == PREFERENCES else "judgment"
     put_qrels(con, kind, f"(select * from {table} where qrels_id = {literal(qrels_id)})")
+    ((dataset,),) = con.execute(
+        "select name from dataset join qrels using (dataset_id) where qrels_id = $id",
+        {"id": qrels_id},
+    ).fetchall()
     found = _current_training(con, dataset)
     rows = f"(select * from example where training_id = {literal(found[0])})" if found else None
-    put_training(con, rows)
-    if "attributes" in work.needs:
-        con.execute(render("statements/scope_attribute", dataset=dataset))
-
-
-def put_qrels(con: duckdb.DuckDBPyConnection, kind: str, rows: str) -> None:
-    """Put qrels in scope; `rows` is SQL of the relation that holds them, as staged or stored."""
-    con.execute(render("statements/scope_qrels", kind=_KINDS.get(kind, kind), rows=rows))
-
-
-def put_training(con: duckdb.DuckDBPyConnection, rows: str | None) -> None:
-    """Put a training set, or none, in scope; `rows` is SQL of the relation that holds it."""
     con.execute(render("statements/scope_training", rows=rows))
 
 
-def keep(con: duckdb.DuckDBPyConnection, name: str) -> None:
+def put_attributes(con: duckdb.DuckDBPyConnection, dataset: str) -> None:
+    """Put the current attributes of a dataset's documents in scope."""
+    con.execute(render("statements/scope_attribute", dataset=dataset))
+
+
+def put_qrels(con: duckdb.DuckDBPyConnection, kind: str, rows: str) -> None:
+    """Put qrels in scope; `rows` is SQL of the relation that holds them."""
+    con.execute(render("statements/scope_qrels", kind=kind, rows=rows))
+
+
+def put_read_qrels(con: duckdb.DuckDBPyConnection, read: readers.Staged) -> None:
+    """Put qrels that were just staged in scope."""
+    put_qrels(con, _KINDS[read.kind], _keep(con, "given_qrels"))
+
+
+def put_read_training(con: duckdb.DuckDBPyConnection, read: readers.Staged | None) -> None:
+    """Put a training set that was just staged, or none, in scope."""
+    rows = None if read is None else _keep(con, "given_training")
+    con.execute(render("statements/scope_training", rows=rows))
+
+
+def _keep(con: duckdb.DuckDBPyConnection, name: str) -> str:
     """Give what is staged another name, so that the next source can be staged."""
     con.execute(f"drop table if exists temp.{ident(name)}")
     con.execute(f"alter table staged rename to {ident(name)}")
+    return name
 
 
 def contents(con: duckdb.DuckDBPyConnection, work: Plan, dataset: str) -> Contents:
@@ -69,7 +83,7 @@ def contents(con: duckdb.DuckDBPyConnection, work: Plan, dataset: str) -> Conten
     hashes: dict[str, str] = {}
     names = sorted({name for metric in work.queries for name in work.attributes_of(metric)})
     if names:
-        con.execute(render("statements/scope_attribute", dataset=dataset))
+        put_attributes(con, dataset)
         rows = con.execute(render("statements/attribute_contents"), {"names": names}).fetchall()
         hashes = {str(name): str(content) for name, content in rows}
     return Contents(training[1] if training else None, hashes)
@@ -79,7 +93,7 @@ def lacking_stored(con: duckdb.DuckDBPyConnection, work: Plan, dataset: str) -> 
     """Return a sentence for each metric that reads what a dataset does not have."""
     names: list[str] = []
     if "attributes" in work.needs:
-        con.execute(render("statements/scope_attribute", dataset=dataset))
+        put_attributes(con, dataset)
         rows = con.execute(
             "select distinct attribute from scope_attribute order by attribute"
         ).fetchall()

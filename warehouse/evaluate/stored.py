@@ -103,7 +103,9 @@ def evaluate(
             con.execute(
                 "create or replace temp table scope_run as select distinct run_id from pending"
             )
-            grounds.put_stored(con, fitting, dataset, qrels_id)
+            grounds.put_stored(con, qrels_id, grounds.kind_of(con, qrels_id))
+            if "attributes" in fitting.needs:
+                grounds.put_attributes(con, dataset)
             _scope(con, fitting.protocol, qrels_id)
             outcome.new_hit_sets += _make_hits(con, fitting.protocol, qrels_id, part)
             if listed:
