@@ -82,7 +82,9 @@ def _is_hit(grades: Grades, doc: str, rel: int) -> bool:
 def _worth(world: World, A: float, B: float, frequency: str | None, instances: int | None):
     counts: Mapping[str, float] = world.counts
     if frequency is not None:
-        counts = {doc: float(has[frequency]) for doc, has in world.attributes.items() if frequency in has}
+        counts = {
+            doc: float(has[frequency]) for doc, has in world.attributes.items() if frequency in has
+        }
     number = instances or len(world.training)
 
     def worth(doc: str) -> float:

@@ -134,7 +134,10 @@ def test_the_same_bits_with_any_number_of_threads() -> None:
         ("ILD(attribute=genre)@3", "ILD(attribute=genre)@3"),
         ("ILD(attribute='genre')@3", "ILD(attribute=genre)@3"),
         ('ILD(attribute="main genre")@3', "ILD(attribute='main genre')@3"),
-        ("PSP(instances=3, frequency=count-train)@3", "PSP(frequency='count-train', instances=3)@3"),
+        (
+            "PSP(instances=3, frequency=count-train)@3",
+            "PSP(frequency='count-train', instances=3)@3",
+        ),
     ],
 )
 def test_the_name_of_an_attribute_is_a_word_or_quoted(text: str, printed: str) -> None:
@@ -150,7 +153,7 @@ def test_a_name_that_cannot_be_written_is_refused(text: str) -> None:
 
 
 def test_an_attribute_that_is_required_is_asked_for() -> None:
-    with pytest.raises(UsageError, match=r"needs a attribute, as in .*\(attribute=genre\)"):
+    with pytest.raises(UsageError, match=r"needs an attribute, as in .*\(attribute=genre\)"):
         parse("CategoricalDiversity@3")
 
 
@@ -179,7 +182,9 @@ def wh(tmp_path: Path) -> Warehouse:
 
 
 def computed(wh: Warehouse, **options: object) -> list[tuple[str, str]]:
-    return [(metric, why) for *_, metric, why in wh.evaluate("films", metrics=ASKED, **options).details]
+    return [
+        (metric, why) for *_, metric, why in wh.evaluate("films", metrics=ASKED, **options).details
+    ]
 
 
 def test_what_a_dataset_lacks_is_said_before_anything_is_computed(wh: Warehouse) -> None:

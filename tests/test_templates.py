@@ -15,6 +15,7 @@ from pathlib import Path
 import duckdb
 import jinja2
 import pytest
+from oracles_recsys import METRICS as OF_RECOMMENDERS
 from oracles_sources import METRICS as OF_THE_SOURCES
 from oracles_user_models import METRICS as USER_MODELS
 from test_metric_properties import METRICS as OF_THE_PEERS
@@ -29,11 +30,11 @@ from warehouse.settings import resource_folder
 from warehouse.warehouse import Warehouse
 
 GOLDEN = Path(__file__).parent / "golden_sql"
-METRICS = list(dict.fromkeys([*OF_THE_PEERS, *OF_THE_SOURCES, *USER_MODELS]))
+METRICS = list(dict.fromkeys([*OF_THE_PEERS, *OF_THE_SOURCES, *USER_MODELS, *OF_RECOMMENDERS]))
 KEPT = ("AP", "nDCG@10", "bpref")
 METRIC_FILES = templates.names_in("metrics")
 RELATIONS = templates.names_in("relations")
-PROTOCOL_VARIABLES = {"queries", "depth", "judged_only", "score_precision", "ties"}
+PROTOCOL_VARIABLES = {"queries", "depth", "judged_only", "relevant_only", "score_precision", "ties"}
 HOSTILE = "x'; drop table run; --"
 SCOPE = {
     "scope_run": "run_id integer",
@@ -83,7 +84,8 @@ def test_declared_parameters_are_used_parameters(name: str) -> None:
     for relation in found.reads:
         assert relation in RELATIONS
         used |= relations.variables(relation) - PROTOCOL_VARIABLES
-    assert used == {p.name for p in found.parameters if not p.inherited}
+    inherited = {p.name for p in found.parameters if p.inherited}
+    assert used - inherited == {p.name for p in found.parameters} - inherited
 
 
 @pytest.mark.parametrize("name", METRIC_FILES)
@@ -126,6 +128,15 @@ STUBS = SCOPE | {
     "rankings": SCOPE["scope_ranking"],
     "ideal": "query_id varchar, relevance integer, ideal_rank bigint",
     "documents": "doc_id varchar",
+    "examples": "query_id varchar, doc_id varchar",
+    "frequencies": "doc_id varchar, frequency bigint",
+    "training_size": "num_queries bigint, num_documents bigint, num_examples bigint",
+    "described": SCOPE["scope_attribute"],
+    "features": "doc_id varchar, feature varchar",
+    "propensities": "doc_id varchar, worth double",
+    "worths": "query_id varchar, worth double, worth_rank bigint, num_rel bigint",
+    "top": "run_id integer, query_id varchar, doc_id varchar, rank bigint, relevance integer",
+    "pairs": "run_id integer, query_id varchar, doc_id varchar, other_id varchar",
     "hits": SCOPE["scope_hit"] + ", is_rel boolean, rel_so_far bigint, nonrel_so_far bigint, "
     "pooled_so_far bigint, num_ret bigint, num_rel bigint, num_nonrel bigint",
 }
@@ -166,9 +177,11 @@ def test_what_a_relation_reads_is_what_it_says(name: str) -> None:
     source = text("relations", name)
     head = templates.header(source, where("relations", name))
     reads: set[str] = set()
-    for rule in rules():
+    for rule, given in itertools.product(rules(), (None, 5)):
         values = {
-            **{r: r for r in head["reads"]}, **rule.variables(), "rel": 1, "min_rel": 0, "max_rel": 3,
+            **rule.variables(), "rel": 1, "min_rel": 0, "max_rel": 3, "cutoff": given, "A": 0.5, "B": 1.5,
+            "attribute": given and "genre", "frequency": given and "count", "instances": given,
+            **{r: r for r in head["reads"]},
         }  # fmt: skip
         sql = templates.environment().from_string(templates.body(source)).render(**values)
         reads |= tables_of(sql)
@@ -215,6 +228,11 @@ def scope() -> Iterator[duckdb.DuckDBPyConnection]:
                 for place, (d, s) in enumerate(found.items())
             ],
         )
+        con.execute("insert into scope_training select query_id, doc_id, 1 from scope_judgment")
+        con.execute(
+            "insert into scope_attribute select distinct doc_id, unnest(['genre', 'count']), 1, '2', 2 "
+            "from scope_judgment"
+        )
         con.execute(
             "insert into scope_ranking select run_id, query_id, count(*) from scope_prediction "
             "group by all"
@@ -235,6 +253,10 @@ def test_grains_are_unique_and_metrics_give_one_row_per_query(
 ) -> None:
     ranked = Plan(rule).relation_sql(relations.get("ranked"), {})[0]
     seen = {"matched": matched_sql(rule), "ranked": ranked}
+    # what is written into its readers, with and without its parameters
+    for name, given in itertools.product(("examples", "described", "features"), (None, "genre")):
+        params = {"attribute": given}
+        seen[f"{name}_{given}"] = Plan(rule).relation_sql(relations.get(name), params)[0]
     scope.execute(f"insert into scope_hit {seen['matched']}")
     work = plan(notation.parse(*METRICS), rule)
     for table, sql in work.tables.items():
@@ -243,10 +265,12 @@ def test_grains_are_unique_and_metrics_give_one_row_per_query(
         seen[table] = sql
         grain = templates.header(text("relations", relation), relation)["grain"]
         assert doubled(scope, sql, grain) == 0, table
-        assert scope.execute(f"select count(*) from {table}").fetchall()[0][0] > 0, table
+        if table != "pairs_cutoff_1":  # one document makes no pair
+            assert scope.execute(f"select count(*) from {table}").fetchall()[0][0] > 0, table
     assert {next(n for n in RELATIONS if t.startswith(n)) for t in seen} == set(RELATIONS)
-    for name in ("matched", "ranked"):
-        grain = templates.header(text("relations", name), name)["grain"]
+    for name in sorted(set(seen) - set(work.tables)):
+        relation = next(one for one in RELATIONS if name.startswith(one))
+        grain = templates.header(text("relations", relation), relation)["grain"]
         assert doubled(scope, seen[name], grain) == 0, name
     keys = scope.execute("select run_id, query_id from rankings order by all").fetchall()
     assert keys
