@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import log, log2, sqrt
+from typing import Any
 
 from oracles import Docs, Grades, relevant
 
@@ -79,7 +80,7 @@ def _is_hit(grades: Grades, doc: str, rel: int) -> bool:
 # --------------------------------------------------------------------------- propensities
 
 
-def _worth(world: World, A: float, B: float, frequency: str | None, instances: int | None):
+def _worth(world: World, a: float, b: float, frequency: str | None, instances: int | None):
     counts: Mapping[str, float] = world.counts
     if frequency is not None:
         counts = {
@@ -88,7 +89,7 @@ def _worth(world: World, A: float, B: float, frequency: str | None, instances: i
     number = instances or len(world.training)
 
     def worth(doc: str) -> float:
-        return 1 + (log(number) - 1) * (B + 1) ** A / (counts.get(doc, 0) + B) ** A
+        return 1 + (log(number) - 1) * (b + 1) ** a / (counts.get(doc, 0) + b) ** a
 
     return worth
 
@@ -96,8 +97,8 @@ def _worth(world: World, A: float, B: float, frequency: str | None, instances: i
 def _propensity(weigh: Callable[[int, int], float]) -> Callable[..., float | None]:
     """Return a twin whose documents weigh `weigh(rank, R)` times what they are worth."""
 
-    def twin(lists: Lists, world: World, *, rel: int, cutoff: int, A, B, frequency, instances):
-        worth = _worth(world, A, B, frequency, instances)
+    def twin(lists: Lists, world: World, *, rel: int, cutoff: int, **rules: Any) -> float | None:
+        worth = _worth(world, rules["A"], rules["B"], rules["frequency"], rules["instances"])
         gained = gainable = 0.0
         for _, docs, grades in lists:
             good = [doc for doc, grade in grades.items() if grade >= rel]
@@ -111,7 +112,7 @@ def _propensity(weigh: Callable[[int, int], float]) -> Callable[..., float | Non
     return twin
 
 
-def ps_ndcg(lists: Lists, world: World, *, cutoff: int, **rules: object) -> float | None:
+def ps_ndcg(lists: Lists, world: World, *, cutoff: int, **rules: Any) -> float | None:
     def weigh(rank: int, number: int) -> float:
         return 1 / log2(rank + 1) / sum(1 / log2(i + 1) for i in range(1, min(cutoff, number) + 1))
 
@@ -143,7 +144,7 @@ def _partial(lists: Lists, rel: int, cutoff: int, most: float, insufficient: str
             area += cutoff - wrong
     if insufficient == "exclude" and found < number and wrong < cutoff:
         return None
-    return share(area, cutoff * min(number, most))
+    return area / (cutoff * min(number, most)) if number else 0.0
 
 
 def partial_auc(lists: Lists, _: World, *, rel: int, cutoff: int, insufficient: str):

@@ -164,7 +164,7 @@ def test_quoted_attributes_are_read() -> None:
     assert Warehouse.score(qrels, run, name, attributes=[films]).means() == {name: 1.0}
 
 
-# --------------------------------------------------------------------------- what is missing, what is stale
+# ------------------------------------------------------------------- what is missing, what is stale
 
 QRELS: Qrels = {"ann": {"up": 1, "jaws": 0}, "bob": {"jaws": 1}}
 RUN: Run = {"ann": {"up": 2.0, "alien": 1.0}, "bob": {"jaws": 2.0, "up": 1.0}}

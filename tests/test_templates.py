@@ -179,7 +179,8 @@ def test_what_a_relation_reads_is_what_it_says(name: str) -> None:
     reads: set[str] = set()
     for rule, given in itertools.product(rules(), (None, 5)):
         values = {
-            **rule.variables(), "rel": 1, "min_rel": 0, "max_rel": 3, "cutoff": given, "A": 0.5, "B": 1.5,
+            **rule.variables(), "rel": 1, "min_rel": 0, "max_rel": 3, "cutoff": given,
+            "A": 0.5, "B": 1.5,
             "attribute": given and "genre", "frequency": given and "count", "instances": given,
             **{r: r for r in head["reads"]},
         }  # fmt: skip

@@ -348,9 +348,8 @@ def _settle(
             at = f"@{0.5 if p.type == 'number' else 10}"
             value = "genre" if p.type == "attribute" else 3
             example = found.name + (at if p.name == found.at else f"({p.name}={value})")
-            raise UsageError(
-                f"{text}: {found.name} needs {'an' if p.name[0] in 'aeiou' else 'a'} {p.name}, as in {example}"
-            )
+            article = "an" if p.name[0] in "aeiou" else "a"
+            raise UsageError(f"{text}: {found.name} needs {article} {p.name}, as in {example}")
         else:
             settled[p.name] = p.default
     for p in found.parameters:
