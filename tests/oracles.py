@@ -17,6 +17,7 @@ from warehouse.metrics import Metric
 
 Docs = Sequence[str]
 Grades = Mapping[str, int]
+Pairs = Sequence[tuple[int, float]]
 
 
 def ranking(
@@ -149,19 +150,20 @@ def set_f(docs: Docs, grades: Grades, *, rel: int, beta: float, x: float | None)
     return ratio((1 + weight) * precision * recall, weight * precision + recall)
 
 
-def success(docs: Docs, grades: Grades, *, rel: int, cutoff: int) -> float:
+def success(docs: Docs, grades: Grades, *, rel: int, cutoff: int | None) -> float:
     return float(any(grades.get(doc, 0) >= rel for doc in docs[:cutoff]))
 
 
-def bpref(docs: Docs, grades: Grades, *, rel: int) -> float:
+def bpref(docs: Docs, grades: Grades, *, rel: int, negatives: str) -> float:
     total = relevant(grades, rel)
-    non_relevant = sum(0 <= grade < rel for grade in grades.values())
+    lowest = 0 if negatives == "unjudged" else min(grades.values())
+    non_relevant = sum(lowest <= grade < rel for grade in grades.values())
     above, gained = 0, 0.0
     for doc in docs:
-        grade = grades.get(doc, -1)
+        grade = grades.get(doc, float("-inf"))
         if grade >= rel:
             gained += 1 - ratio(min(above, total), min(non_relevant, total))
-        elif grade >= 0:
+        elif grade >= lowest:
             above += 1
     return ratio(gained, total)
 
@@ -183,60 +185,60 @@ def iprec(docs: Docs, grades: Grades, *, rel: int, recall: float, needed: str) -
     return interpolated(docs, grades, rel, recall, Fraction(str(recall)), needed)
 
 
-def iap(docs: Docs, grades: Grades, *, rel: int, points: int, needed: str) -> float:
-    last = points - 1
-    return (
-        sum(
-            interpolated(docs, grades, rel, n / last, Fraction(n, last), needed)
-            for n in range(points)
-        )
-        / points
-    )
+def iap(docs: Docs, grades: Grades, *, rel: int, levels: Sequence[float], needed: str) -> float:
+    at = [iprec(docs, grades, rel=rel, recall=level, needed=needed) for level in levels]
+    return sum(at) / len(at)
 
 
-def gain(grade: int, dcg: str) -> int:
-    return {"log2": grade, "exp-log2": 2**grade - 1, "binary": 1}[dcg]
+def worth(grades: Grades, *, rel: int, gains: Pairs | None, dcg: str = "log2") -> dict[str, float]:
+    """Return the gain of every judged document; those that have none are left out."""
+    if gains is not None:
+        listed = dict(gains)
+        found = {doc: listed.get(grade, max(grade, 0)) for doc, grade in grades.items()}
+        return {doc: float(gain) for doc, gain in found.items() if gain}
+    counting = {doc: grade for doc, grade in grades.items() if grade >= rel}
+    return {
+        doc: float({"log2": grade, "exp-log2": 2**grade - 1, "binary": 1}[dcg])
+        for doc, grade in counting.items()
+    }
 
 
-def dcg(docs: Docs, grades: Grades, *, rel: int, cutoff: int | None, dcg: str) -> float:
-    return sum(
-        gain(grades[docs[k - 1]], dcg) / log2(k + 1) for k in hits(docs, grades, rel, cutoff)
-    )
+def best_gains(gains: Mapping[str, float]) -> list[float]:
+    return sorted((gain for gain in gains.values() if gain > 0), reverse=True)
 
 
-def ideal_dcg(docs: Docs, grades: Grades, *, rel: int, cutoff: int | None, dcg: str) -> float:
-    best = best_gains(grades, rel)[:cutoff]
-    return sum(gain(grade, dcg) / log2(k + 1) for k, grade in enumerate(best, 1))
+def dcg_so_far(gains: Sequence[float]) -> list[float]:
+    """Return the discounted cumulative gain at every rank, and 0 before the first."""
+    return list(accumulate((g / log2(k + 1) for k, g in enumerate(gains, 1)), initial=0.0))
+
+
+def dcg(docs: Docs, grades: Grades, *, cutoff: int | None, **rules: Any) -> float:
+    gains = worth(grades, **rules)
+    return dcg_so_far([gains.get(doc, 0.0) for doc in docs[:cutoff]])[-1]
+
+
+def ideal_dcg(docs: Docs, grades: Grades, *, cutoff: int | None, **rules: Any) -> float:
+    return dcg_so_far(best_gains(worth(grades, **rules))[:cutoff])[-1]
 
 
 def ndcg(docs: Docs, grades: Grades, **rules: Any) -> float:
     return ratio(dcg(docs, grades, **rules), ideal_dcg(docs, grades, **rules))
 
 
-def best_gains(grades: Grades, rel: int) -> list[int]:
-    return sorted((grade for grade in grades.values() if grade >= rel), reverse=True)
-
-
-def dcg_so_far(gains: Sequence[int]) -> list[float]:
-    """Return the discounted cumulative gain at every rank, and 0 before the first."""
-    return list(accumulate((g / log2(k + 1) for k, g in enumerate(gains, 1)), initial=0.0))
-
-
-def gains_of(docs: Docs, grades: Grades, rel: int) -> list[int]:
-    return [grade if (grade := grades.get(doc, 0)) >= rel else 0 for doc in docs]
-
-
-def ndcg_rel(docs: Docs, grades: Grades, *, rel: int) -> float:
-    best = best_gains(grades, rel)
-    ideal, actual = dcg_so_far(best), dcg_so_far(gains_of(docs, grades, rel))
-    at = [actual[k] / ideal[min(k, len(best))] for k in hits(docs, grades, rel)]
+def ndcg_rel(docs: Docs, grades: Grades, **rules: Any) -> float:
+    gains = worth(grades, **rules)
+    best = best_gains(gains)
+    ideal, actual = dcg_so_far(best), dcg_so_far([gains.get(doc, 0.0) for doc in docs])
+    found = [k for k, doc in enumerate(docs, 1) if gains.get(doc, 0.0) > 0]
+    at = [actual[k] / ideal[min(k, len(best))] for k in found]
     missing = len(best) - len(at)
-    return ratio(sum(at) + missing * ratio(actual[-1], ideal[-1]), len(best))
+    return ratio(max(sum(at) + missing * ratio(actual[-1], ideal[-1]), 0), len(best))
 
 
-def rndcg(docs: Docs, grades: Grades, *, rel: int) -> float:
-    best = best_gains(grades, rel)
-    ideal, actual = dcg_so_far(best), dcg_so_far(gains_of(docs, grades, rel))
+def rndcg(docs: Docs, grades: Grades, **rules: Any) -> float:
+    gains = worth(grades, **rules)
+    best = best_gains(gains)
+    ideal, actual = dcg_so_far(best), dcg_so_far([gains.get(doc, 0.0) for doc in docs])
     steps = [k for k in range(1, len(best)) if best[k - 1] > best[k]]
     if best and len(docs) > len(best):
         steps.append(len(best))
@@ -246,14 +248,15 @@ def rndcg(docs: Docs, grades: Grades, *, rel: int) -> float:
     return sum(at) / len(at)
 
 
-def g(docs: Docs, grades: Grades, *, rel: int) -> float:
-    best = best_gains(grades, rel)
-    costs = accumulate([*best, *[1] * len(docs)])
-    so_far, total = 0, 0.0
-    for gain, cost in zip(gains_of(docs, grades, rel), costs, strict=False):
-        so_far += gain
-        if gain:
-            total += gain / log2(2 + cost - so_far)
+def g(docs: Docs, grades: Grades, **rules: Any) -> float:
+    gains = worth(grades, **rules)
+    best = best_gains(gains)
+    costs = accumulate([*(max(gain, 1) for gain in best), *[1] * len(docs)])
+    so_far, total = 0.0, 0.0
+    for doc, cost in zip(docs, costs, strict=False):
+        so_far += gains.get(doc, 0.0)
+        if doc in gains:
+            total += gains[doc] / log2(2 + cost - so_far)
     return ratio(total, sum(best))
 
 
@@ -262,14 +265,16 @@ def bin_g(docs: Docs, grades: Grades, *, rel: int) -> float:
     return ratio(sum(1 / log2(2 + k - n) for n, k in enumerate(found, 1)), relevant(grades, rel))
 
 
-def rbp(docs: Docs, grades: Grades, *, rel: int, cutoff: int | None, p: float, gain: str) -> float:
-    worth = {
-        "binary": lambda x: 1.0,
-        "grade": float,
-        "normalised": lambda x: x / max(grades.values()),
-    }
-    found = hits(docs, grades, rel, cutoff)
-    return (1 - p) * sum(worth[gain](grades[docs[k - 1]]) * p ** (k - 1) for k in found)
+def rbp(
+    docs: Docs, grades: Grades, *,
+    rel: int, cutoff: int | None, p: float, gain: str, gains: Pairs | None,
+) -> float:  # fmt: skip
+    points = worth(grades, rel=rel, gains=gains)
+    highest = max([*points.values(), 1])
+    share = {"binary": lambda x: 1.0, "grade": float, "normalised": lambda x: x / highest}[gain]
+    return (1 - p) * sum(
+        share(points[doc]) * p**k for k, doc in enumerate(docs[:cutoff]) if doc in points
+    )
 
 
 def rbp_resid(docs: Docs, grades: Grades, *, p: float, tail: str) -> float:
@@ -286,7 +291,7 @@ def num_nonrel_ret(docs: Docs, grades: Grades, *, rel: int) -> float:
     return float(sum(0 <= grades.get(doc, -1) < rel for doc in docs))
 
 
-def judged(docs: Docs, grades: Grades, *, cutoff: int) -> float:
+def judged(docs: Docs, grades: Grades, *, cutoff: int | None) -> float:
     return ratio(sum(doc in grades for doc in docs[:cutoff]), len(docs[:cutoff]))
 
 

@@ -174,7 +174,9 @@ def correct(lists: Lists, world: World, *, rel: int, cutoff: int, catalogue: int
     return (tp + tn) / number
 
 
-def ndcg(lists: Lists, _: World, *, rel: int, cutoff: int, dcg: str, best: str) -> float | None:
+def ndcg(
+    lists: Lists, _: World, *, rel: int, cutoff: int, dcg: str, best: str, gains: None
+) -> float | None:
     ((_, docs, grades),) = lists
     assert best == "k"
     gained = sum(

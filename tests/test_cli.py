@@ -136,10 +136,6 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, demo_data: Path) -> Path:
     (folder / "distances.csv").write_text(
         "user,item,distance\nann,alien,0.25\nann,up,0.5\nbob,up,1.5\n"
     )
-    (folder / "subtopics.txt").write_text("w1 1 a 1\nw1 2 a 0\nw1 2 b 2\n")
-    (folder / "runs" / "web.run").write_text("w1 Q0 b 1 2 t\nw1 Q0 a 2 1 t\n")
-    (folder / "prefs.txt").write_text("# who prefers what\nc1 ann 1 a 2\nc1 ann 1 b 1.5\n")
-    (folder / "seen.csv").write_text("user,item\nann,alien\nbob,up\n")
     (folder / "movies.csv").write_text(
         "movie,title,genres\n1,Alien,Horror|Sci-Fi\n2,Up,Animation\n"
     )
@@ -148,11 +144,17 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, demo_data: Path) -> Path:
     (folder / "queries.txt").write_text("q1\nq2\n")
     (folder / "links.run").write_text("q1 Q0 A 1 2 t\nq1 Q0 C 2 1 t\nq2 Q0 B 1 1 t\n")
     (folder / "sources.csv").write_text("doc_id,source\n7067032,web\n")
+    (folder / "subtopics.txt").write_text("w1 1 a 1\nw1 2 a 0\nw1 2 b 2\n")
+    (folder / "runs" / "web.run").write_text("w1 Q0 b 1 2 t\nw1 Q0 a 2 1 t\n")
+    (folder / "prefs.txt").write_text("# who prefers what\nc1 ann 1 a 2\nc1 ann 1 b 1.5\n")
+    (folder / "seen.csv").write_text("user,item\nann,alien\nbob,up\n")
     wh = Warehouse(folder / "evaluated")
     wh.ingest_qrels(str(folder / "qrels.txt"), "dl19")
     for path in sorted((folder / "runs").glob("*.gz")):
         wh.ingest_run(str(path), "dl19")
     shutil.copy(folder / "evaluated", folder / "loaded")
+    wh.ingest_qrels(str(folder / "qrels.txt"), "dl20")
+    wh.ingest_run(str(folder / "runs" / "bm25.run.gz"), "dl20")
     wh.evaluate()
     return folder
 
@@ -233,7 +235,7 @@ def test_wrong_commands_and_options_name_the_nearest(
     ("arguments", "line"),
     [
         (["evaluate", "-m", "nDGC@10"], "nDGC@10: no such metric; did you mean nDCG?"),
-        (["evaluate", "-m", "P"], "P: P needs a cutoff, as in P@10"),
+        (["evaluate", "-m", "P"], "P: needs a cutoff, as in P@10"),
         (["score", "qrels.txt", "one.run", "AP(rell=2)"], "has no parameter 'rell'"),
         (["leaderboard", "-d", "tinny"], "tinny: no such dataset; did you mean tiny?"),
         (["evaluate", "-d", "tinny"], "tinny: no such dataset; did you mean tiny?"),
@@ -692,6 +694,25 @@ def test_a_board_with_a_gap_says_so(run: Callable[..., Result], small: Warehouse
         "2,two,,0.5,0.5,1,2",
     ]
     assert "1 value missing, 0 stale: warehouse evaluate -d tiny -m METRIC" in found.err
+
+
+def test_a_board_has_no_gap_where_a_protocol_means_something_else(
+    run: Callable[..., Result], small: Warehouse
+) -> None:
+    """A column's name is canonical: IPrec@0.1 is not read again as trec_eval 9 would mean it."""
+    small.evaluate(metrics="IPrec(needed=ceil)@0.1", protocol="trec_eval_9")
+    found = run("leaderboard", "-d", "tiny", "--protocol", "trec_eval_9", "-f", "csv")
+    assert found.out.splitlines()[0] == "place,run,system,IPrec@0.1,answered,judged"
+    assert "missing" not in found.err
+
+
+def test_gains_are_stored_like_any_metric(run: Callable[..., Result], small: Warehouse) -> None:
+    name = "nDCG(gains={0:-1,1:2.5})@10"
+    assert "2 values" in run("evaluate", "-d", "tiny", "-m", "nDCG(gains={1: 2.5, 0: -1})@10").err
+    board = run("leaderboard", "-d", "tiny", "-m", name, "-f", "csv")
+    assert board.out.splitlines()[0] == f'place,run,system,"{name}",answered,judged'
+    assert "missing" not in board.err
+    assert "up to date" in run("evaluate", "-d", "tiny", "-m", name).err
 
 
 def test_arrows_in_latex_are_latex(run: Callable[..., Result], small: Warehouse) -> None:

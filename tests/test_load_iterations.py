@@ -366,7 +366,7 @@ def test_every_document_of_the_preferences_has_its_rank(wh: Warehouse, put) -> N
         con.execute("create temp table scope_run as select 1 as run_id")
         grounds.put_stored(con, 1, "preferences")
         stored._scope(con, rules, 1)
-        assert stored._make_hits(con, rules, 1) == 1
+        assert stored._make_hits(con, rules, 1, stored.candidates(con, "choices", [])) == 1
     found = rows(wh, "select query_id, doc_id, relevance, rank from hit order by query_id, rank")
     assert found == [("q1", "c", 1, 2), ("q1", "a", 1, 3), ("q1", "d", 1, 5), ("q2", "e", 0, 1)]
 
@@ -387,7 +387,8 @@ def test_scopes_of_files(put) -> None:
     found = in_scope(con)
     assert found["scope_preference"] == [("q1", "0", "0", "a", 1.0)]
     assert found["scope_training"] == []
-    grounds.put_read_qrels(con, readers.stage(con, put("p", PREFS), "qrels", format="prefs"))
+    read = readers.stage(con, put("p", PREFS), "qrels", format="prefs")
+    grounds.put_read_qrels(con, read, grounds.keep(con, "given"))
     assert in_scope(con)["scope_judgment"] == AS_GRADES
 
 

@@ -1,8 +1,10 @@
 """Worked by hand: `cases/metrics/<Metric>.toml` holds small rankings and the arithmetic of the values.
 
 A case has `qrels` and `run` by query: "doc:grade ..." and "doc doc ..." (best first) or "doc=score ...".
-It may have a training set by query, "doc doc:grade ...", and attributes by name and document: a number,
-a text, or a list of texts.
+Judgments by iteration are "doc/iteration:grade ...", preferences are in `prefs` in place of `qrels`, as
+"group/subgroup/doc:level ...".
+A case may have a training set by query, "doc doc:grade ...", and attributes by name and document: a
+number, a text, or a list of texts.
 `expected` maps a metric to its value for the only query, or to values by query and for all of them. A
 value is an expression over whole numbers with + - * /, log2, ln and sqrt, worked out exactly as far as
 it goes, or "null".
@@ -69,11 +71,29 @@ def read(path: Path) -> list[dict[str, Any]]:
     return tomllib.loads(path.read_text(encoding="utf-8"))["case"]
 
 
-def qrels(case: dict[str, Any]) -> dict[str, dict[str, int]]:
+def judged(case: dict[str, Any]) -> dict[str, list[tuple[str, int]]]:
+    """Return what is judged of each query: a document with where it was judged, and the grade."""
     return {
-        query: {doc: int(grade) for doc, _, grade in (w.partition(":") for w in text.split())}
-        for query, text in case["qrels"].items()
+        query: [(name, int(grade)) for name, _, grade in (w.partition(":") for w in text.split())]
+        for query, text in (case.get("qrels") or case["prefs"]).items()
     }
+
+
+def qrels(case: dict[str, Any], folder: Path) -> tuple[object, dict[str, Any]]:
+    """Return the judgments of a case as Warehouse.score takes them, and the options to read them."""
+    grades = judged(case)
+    by_iteration = any("/" in name for found in grades.values() for name, _ in found)
+    if not by_iteration:
+        return {query: dict(found) for query, found in grades.items()}, {}
+    path = folder / "qrels.txt"
+    lines = []
+    for query, found in grades.items():
+        for name, grade in found:
+            *place, last = name.split("/")
+            fields = [*place, last] if "prefs" in case else [last, *place]
+            lines.append(" ".join([query, *fields, str(grade)]))
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path, {"qrels_format": "prefs"} if "prefs" in case else {"iterations": True}
 
 
 def run(case: dict[str, Any]) -> dict[str, dict[str, float]]:
@@ -111,7 +131,7 @@ def expected(case: dict[str, Any]) -> dict[tuple[str, str], Number | None]:
     for metric, given in case["expected"].items():
         texts = given
         if isinstance(given, str):
-            (query,) = case["qrels"]
+            (query,) = judged(case)
             texts = {query: given, "all": given}
         for query, text in texts.items():
             made[metric, query] = None if text == "null" else value(text)
@@ -126,17 +146,19 @@ ALL = [
 
 
 @pytest.mark.parametrize(("name", "number"), ALL)
-def test_case(name: str, number: int) -> None:
+def test_case(name: str, number: int, tmp_path: Path) -> None:
     case = read(FOLDER / f"{name}.toml")[number - 1]
-    assert set(case) <= {"why", "qrels", "run", "training", "attributes", "expected", *OPTIONS}
+    keys = {"why", "qrels", "prefs", "run", "training", "attributes", "expected", *OPTIONS}
+    assert set(case) <= keys
     wanted = expected(case)
     assert wanted
     metrics = list(case["expected"])
     assert all(metric.startswith(name) for metric in metrics)
     options = {key: case[key] for key in OPTIONS if key in case}
+    source, how = qrels(case, tmp_path)
     scores = Warehouse.score(
-        qrels(case), run(case), metrics,
-        training=training(case), attributes=attributes(case), **options,
+        source, run(case), metrics,
+        training=training(case), attributes=attributes(case), **how, **options,
     )  # fmt: skip
     canonical = {
         metric: str(one.metric) for metric, one in zip(metrics, scores.requested, strict=True)
@@ -180,11 +202,12 @@ def test_every_hard_query_is_worked(name: str) -> None:
     """Nothing relevant, no answer, equal scores, a grade below 0: every metric says what it does."""
     kinds = set()
     for case in read(FOLDER / f"{name}.toml"):
-        judged, answers = qrels(case), run(case)
-        for query, grades in judged.items():
-            if max(grades.values()) < 1:
+        answers = run(case)
+        for query, found in judged(case).items():
+            grades = [grade for _, grade in found]
+            if max(grades) < 1:
                 kinds.add("nothing relevant")
-            if min(grades.values()) < 0:
+            if min(grades) < 0:
                 kinds.add("a grade below 0")
             if query not in answers:
                 kinds.add("no answer")

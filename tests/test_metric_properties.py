@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import oracles
+import oracles_diversity
+import oracles_preferences
 import oracles_sources
 import oracles_user_models
 import pytest
@@ -23,22 +25,26 @@ from warehouse import protocols
 from warehouse.catalogue import catalogue
 from warehouse.warehouse import Warehouse
 
+# The metrics that add up gains, which `gains` may set.
+GAINED = ("nDCG", "DCG", "IdealDCG", "G", "nDCGrel", "Rndcg")
 METRICS = [
     "AP", "AP@3", "AP(rel=2)", "AP(norm=min)@4", "AP(norm=hits)", "AP(norm=hits)@4", "AP(norm=k)@4",
     "AP(rel=2,norm=min)@2", "RR", "RR@2", "RR(rel=2)", "P@1", "P@3", "P@20", "P(rel=2)@4", "R@1",
     "R@3", "R@20", "R(rel=3)@5", "Rprec", "Rprec(rel=2)", "SetP", "SetP(rel=2)", "SetR",
     "SetR(rel=2)", "SetF", "SetF(beta=2.0)", "SetF(beta=0.5)", "SetF(x=2.0)", "SetF(beta=0.0)",
-    "SetF(rel=2)", "Success@1", "Success@3", "Success(rel=2)@2", "bpref", "bpref(rel=2)",
+    "SetF(rel=2)", "Success@1", "Success@3", "Success(rel=2)@2", "Success(rel=2)", "Judged", "bpref",
+    "bpref(rel=2)",
     "bpref(rel=3)", "nDCG", "nDCG@1", "nDCG@3", "nDCG@20", "nDCG(dcg=exp-log2)",
     "nDCG(dcg=exp-log2)@3", "nDCG(dcg=binary)",
-    "nDCG(dcg=binary,rel=2)@3", "nDCG(rel=2)", "nDCG(rel=2)@3", "Judged@1", "Judged@3", "Judged@20",
-    "NumQ", "NumRel", "NumRel(rel=2)", "NumRelRet", "NumRelRet@3", "NumRelRet(rel=2)", "NumRet",
+    "nDCG(dcg=binary,rel=2)@3", "nDCG(rel=2)", "nDCG(rel=2)@3", "Judged", "Judged@1", "Judged@3",
+    "Judged@20", "NumQ", "NumRel", "NumRel(rel=2)", "NumRelRet", "NumRelRet@3", "NumRelRet(rel=2)",
+    "NumRet", "Success", "bpref(negatives=nonrelevant)", "bpref(negatives=nonrelevant,rel=2)",
     "NumRet@3", "IPrec@0.0", "IPrec@0.1", "IPrec@0.25", "IPrec@0.5", "IPrec@0.7", "IPrec@1.0",
     "IPrec(rel=2)@0.5", "IPrec(needed=trec_eval_9)@0.7", "IPrec(needed=trec_eval_10)@0.7",
     "IPrec(needed=trec_eval_10)@0.4", "GMAP", "GMAP(rel=2, norm=min)@3", "GMbpref", "GMbpref(rel=2)",
     "infAP", "infAP(rel=2)", "Utility",
-    "Utility(rel=2, p1=2.0, p2=-0.5, p3=-1.0, p4=0.25, collection=100)", "IAP", "IAP(points=3)",
-    "IAP(needed=trec_eval_9)", "IAP(points=5, needed=trec_eval_10)", "IAP(rel=2)", "binG",
+    "Utility(rel=2, p1=2.0, p2=-0.5, p3=-1.0, p4=0.25, collection=100)", "IAP", "IAP(levels=[0,0.5,1])",
+    "IAP(needed=trec_eval_9)", "IAP(levels=[0.1,0.25,0.7], needed=trec_eval_10)", "IAP(rel=2)", "binG",
     "binG(rel=2)", "G", "G(rel=2)", "nDCGrel", "nDCGrel(rel=2)", "Rndcg", "Rndcg(rel=2)", "RelP@3",
     "RelP(rel=2)@4", "SetRelP", "SetRelP(rel=2)", "SetAP", "SetAP(rel=2)", "NumNonRelRet",
     "NumNonRelRet(rel=2)", "YAAP", "YAAP(rel=2)", "Unjudged@1", "Unjudged@3", "Unjudged@20", "RBP",
@@ -46,7 +52,12 @@ METRICS = [
     "RBPresid(p=0.5)", "RBPresid(tail=trec_eval_10)", "Rprec(multiple=0.35)", "Rprec(multiple=2.0)",
     "Rprec(rel=2, multiple=0.5)", "DCG", "DCG@3", "DCG(rel=2, dcg=exp-log2)", "IdealDCG",
     "IdealDCG@2", "IdealDCG(rel=2, dcg=exp-log2)",
+    *(f"{name}(gains={{1:0.25,2:3.5,3:3}})" for name in GAINED), "nDCG(gains={0:0.5,1:0})@3",
+    "RBP(gains={1:0.25,3:0}, gain=grade)", "RBP(gains={1:0.25,2:0.5,3:0.75}, gain=normalised)@4",
+    "RBP(gains={0:4}, gain=normalised)", "RBP(gains={2:0})",
 ]  # fmt: skip
+# Gains below 0 are taken off, so that a value may lie outside the metric's range.
+LOSSES = [f"{name}(gains={{0:-1.5,2:-0.25}})" for name in GAINED]
 
 Qrels = dict[str, dict[str, int]]
 Run = dict[str, dict[str, float]]
@@ -82,9 +93,12 @@ def values(qrels: object, run: object, names: list[str], **options: object) -> d
 
 
 def test_every_metric_has_a_twin() -> None:
-    """Those of the sources and of the user models are compared in files of their own."""
-    there = {m.name for m in notation.parse(*oracles_user_models.METRICS)}
-    assert there == set(oracles_user_models.TWINS)
+    """Those of the sources, user models, iterations and preferences are compared in their own files."""
+    there = set()
+    for module in (oracles_user_models, oracles_diversity, oracles_preferences):
+        names = {m.name for m in notation.parse(*module.METRICS)}
+        assert names == set(module.TWINS)
+        there |= names
     twins = set(oracles.TWINS) | set(oracles_sources.TWINS) | there
     assert twins == set(catalogue())
     seen = notation.parse(*METRICS, *oracles_sources.METRICS)
@@ -112,7 +126,7 @@ def test_twins(
     qrels, run = data
     rules = protocols.get(protocol)
     scores = Warehouse.score(
-        qrels, run, METRICS, protocol=protocol, depth=depth, judged_only=judged_only,
+        qrels, run, [*METRICS, *LOSSES], protocol=protocol, depth=depth, judged_only=judged_only,
         complete=complete, level=level,
     )  # fmt: skip
     ours = {(metric, query): value for query, metric, value in scores.relation.fetchall()}

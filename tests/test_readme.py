@@ -6,6 +6,9 @@ lines. A command without such lines may print what it likes. All blocks of the R
 folder, in order, in one shell, after `qrels.txt` and `runs/` with the demo's files were put there;
 ```python blocks run as one program each in the same folder. Commands that make an environment are
 not run here but held against the two that are documented; CI runs them.
+
+The table of metrics is generated. To write it anew after a change of the catalogue:
+UPDATE_GOLDEN=1 pytest tests/test_readme.py -k table
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from __future__ import annotations
 import doctest
 import gzip
 import importlib
+import os
 import pkgutil
 import re
 import shutil
@@ -23,8 +27,11 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from typer.testing import CliRunner
 
 import warehouse
+from warehouse.catalogue import catalogue
+from warehouse.cli.app import app
 
 README = Path(__file__).resolve().parents[1] / "README.md"
 ENVIRONMENTS = {
@@ -158,6 +165,23 @@ def test_paths_named_in_the_readme_exist() -> None:
     named = re.findall(r"\]\((?!https?:|#)([^)]+)\)", text)
     missing = [name for name in named if not (README.parent / name.split("#")[0]).exists()]
     assert not missing
+
+
+def test_the_table_of_metrics() -> None:
+    """Between its two markers stands what `warehouse metrics -f markdown` prints."""
+    result = CliRunner().invoke(app, ["metrics", "-f", "markdown"])
+    assert result.exit_code == 0, result.output
+    text = README.read_text(encoding="utf-8")
+    pattern = r"(^<!-- metrics: [^\n]*-->\n).*?(^<!-- end of metrics -->$)"
+    parts = re.split(pattern, text, maxsplit=1, flags=re.MULTILINE | re.DOTALL)
+    assert len(parts) == 4, "README.md: the two markers of the table are gone"
+    wanted = "".join([parts[0], parts[1], result.stdout, parts[2], parts[3]])
+    if os.environ.get("UPDATE_GOLDEN"):
+        README.write_text(wanted, encoding="utf-8")
+    renew = "UPDATE_GOLDEN=1 pytest tests/test_readme.py -k table"
+    assert README.read_text(encoding="utf-8") == wanted, f"the table is old; to renew it: {renew}"
+    for name in catalogue():
+        assert re.search(rf"^\| {name}(@\w|\[@\w\])? +\|", result.stdout, re.MULTILINE), name
 
 
 def modules() -> list[str]:

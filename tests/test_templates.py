@@ -15,6 +15,8 @@ from pathlib import Path
 import duckdb
 import jinja2
 import pytest
+from oracles_diversity import METRICS as OF_ITERATIONS
+from oracles_preferences import METRICS as OF_PREFERENCES
 from oracles_recsys import METRICS as OF_RECOMMENDERS
 from oracles_sources import METRICS as OF_THE_SOURCES
 from oracles_user_models import METRICS as USER_MODELS
@@ -30,7 +32,18 @@ from warehouse.settings import resource_folder
 from warehouse.warehouse import Warehouse
 
 GOLDEN = Path(__file__).parent / "golden_sql"
-METRICS = list(dict.fromkeys([*OF_THE_PEERS, *OF_THE_SOURCES, *USER_MODELS, *OF_RECOMMENDERS]))
+METRICS = list(
+    dict.fromkeys(
+        [
+            *OF_THE_PEERS,
+            *OF_THE_SOURCES,
+            *USER_MODELS,
+            *OF_ITERATIONS,
+            *OF_PREFERENCES,
+            *OF_RECOMMENDERS,
+        ]
+    )
+)
 KEPT = ("AP", "nDCG@10", "bpref")
 METRIC_FILES = templates.names_in("metrics")
 RELATIONS = templates.names_in("relations")
@@ -127,6 +140,7 @@ STUBS = SCOPE | {
     "retrieved": SCOPE["scope_hit"],
     "rankings": SCOPE["scope_ranking"],
     "ideal": "query_id varchar, relevance integer, ideal_rank bigint",
+    "ideal_gains": "query_id varchar, relevance integer, ideal_rank bigint",
     "documents": "doc_id varchar",
     "examples": "query_id varchar, doc_id varchar",
     "frequencies": "doc_id varchar, frequency bigint",
@@ -137,8 +151,24 @@ STUBS = SCOPE | {
     "worths": "query_id varchar, worth double, worth_rank bigint, num_rel bigint",
     "top": "run_id integer, query_id varchar, doc_id varchar, rank bigint, relevance integer",
     "pairs": "run_id integer, query_id varchar, doc_id varchar, other_id varchar",
+    "iteration_hits": "run_id integer, query_id varchar, iteration varchar, num_rel bigint, "
+    "doc_id varchar, rank bigint, is_rel boolean, own_rank bigint, rel_so_far bigint",
+    "novelty_gains": "run_id integer, query_id varchar, doc_id varchar, rank bigint, gain double, "
+    "num_subtopics bigint",
+    "novelty_ideal": "query_id varchar, ideal_rank bigint, gain double",
+    "preference_classes": "query_id varchar, doc_id varchar, class bigint",
+    "preferred_classes": "query_id varchar, judgment_group varchar, better bigint, worse bigint, "
+    "worse_is_rel boolean",
+    "preference_groups": "query_id varchar, judgment_group varchar, num_rel bigint, "
+    "num_nonrel bigint, is_divided boolean, num_groups bigint",
+    "class_orders": "run_id integer, query_id varchar, ahead bigint, behind bigint, pairs bigint",
+    "preference_pairs": "run_id integer, query_id varchar, judgment_group varchar, better bigint, "
+    "worse bigint, worse_is_rel boolean, kept_ret bigint, kept_imp bigint, possible_ret bigint, "
+    "possible_imp bigint, possible bigint",
+    "group_documents": "run_id integer, query_id varchar, judgment_group varchar, doc_id varchar, "
+    "is_rel boolean, class bigint, rank bigint, place bigint, num_ahead bigint, rel_ahead bigint",
     "hits": SCOPE["scope_hit"] + ", is_rel boolean, rel_so_far bigint, nonrel_so_far bigint, "
-    "pooled_so_far bigint, num_ret bigint, num_rel bigint, num_nonrel bigint",
+    "pooled_so_far bigint, num_ret bigint, num_rel bigint, num_nonrel bigint, num_judged bigint",
 }
 
 
@@ -180,6 +210,7 @@ def test_what_a_relation_reads_is_what_it_says(name: str) -> None:
     for rule, given in itertools.product(rules(), (None, 5)):
         values = {
             **rule.variables(), "rel": 1, "min_rel": 0, "max_rel": 3, "cutoff": given,
+            "gains": None, "alpha": 0.5,
             "A": 0.5, "B": 1.5,
             "attribute": given and "genre", "frequency": given and "count", "instances": given,
             **{r: r for r in head["reads"]},
@@ -220,6 +251,14 @@ def scope() -> Iterator[duckdb.DuckDBPyConnection]:
             "insert into scope_judgment values (?, ?, ?)",
             [[q, d, g] for q, grades in qrels.items() for d, g in grades.items()],
         )
+        con.execute(
+            "insert into scope_iteration select query_id, doc_id, 'i' || n, (relevance + n) % 4 "
+            "from scope_judgment, range(3) as iteration (n) where hash(doc_id, n) % 3 > 0"
+        )
+        con.execute(
+            "insert into scope_preference select query_id, 'g' || n, 's' || hash(doc_id) % n, doc_id, "
+            "greatest(relevance, 0) from scope_judgment, range(1, 4) as judgment_group (n)"
+        )
         con.executemany(
             "insert into scope_prediction values (?, ?, ?, ?, ?, ?)",
             [
@@ -248,6 +287,11 @@ def doubled(con: duckdb.DuckDBPyConnection, sql: str, grain: list[str]) -> int:
     ).fetchall()[0][0]
 
 
+def relation_of(table: str) -> str:
+    """Return the relation that a table was made from: its name, and then the parameters'."""
+    return max((name for name in RELATIONS if table.startswith(name)), key=len)
+
+
 @pytest.mark.parametrize("rule", list(rules())[::3], ids=str)
 def test_grains_are_unique_and_metrics_give_one_row_per_query(
     scope: duckdb.DuckDBPyConnection, rule: Protocol
@@ -261,16 +305,16 @@ def test_grains_are_unique_and_metrics_give_one_row_per_query(
     scope.execute(f"insert into scope_hit {seen['matched']}")
     work = plan(notation.parse(*METRICS), rule)
     for table, sql in work.tables.items():
-        scope.execute(f"create table {table} as {sql}")
-        relation = next(name for name in RELATIONS if table.startswith(name))
+        scope.execute(f'create table "{table}" as {sql}')
+        relation = relation_of(table)
         seen[table] = sql
         grain = templates.header(text("relations", relation), relation)["grain"]
         assert doubled(scope, sql, grain) == 0, table
         if table != "pairs_cutoff_1":  # one document makes no pair
-            assert scope.execute(f"select count(*) from {table}").fetchall()[0][0] > 0, table
-    assert {next(n for n in RELATIONS if t.startswith(n)) for t in seen} == set(RELATIONS)
+            assert scope.execute(f'select count(*) from "{table}"').fetchall()[0][0] > 0, table
+    assert {relation_of(t) for t in seen} == set(RELATIONS)
     for name in sorted(set(seen) - set(work.tables)):
-        relation = next(one for one in RELATIONS if name.startswith(one))
+        relation = relation_of(name)
         grain = templates.header(text("relations", relation), relation)["grain"]
         assert doubled(scope, seen[name], grain) == 0, name
     keys = scope.execute("select run_id, query_id from rankings order by all").fetchall()

@@ -5,9 +5,6 @@ A metric is one file, `sql/metrics/<name>.sql.j2`; its name is its file name and
 
 from __future__ import annotations
 
-import ast
-import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -15,8 +12,7 @@ from typing import Any
 
 from warehouse import relations, templates
 from warehouse.errors import WarehouseError, nearest
-
-Value = int | float | str | bool | None
+from warehouse.parameters import TYPES, Parameter, Value
 
 _HEADER_KEYS = {
     "title": str,
@@ -36,98 +32,37 @@ _OPTIONAL_KEYS = {
     "trec_eval": dict,
     "at": str,
     "extends": str,
+    "other": dict,
 }
 # What a metric that extends another has to say for itself.
-_OWN_KEYS = ("names", "ranx", "trec_eval")
+_OWN_KEYS = ("names", "ranx", "trec_eval", "other")
 _PARAM_KEYS = {
     "type", "default", "min", "max", "above", "choices", "required", "summary", "follows_level", "needs",
+    "replaces",
 }  # fmt: skip
-_TYPES = ("integer", "number", "choice", "boolean", "attribute")
-# What the name of an attribute cannot have in the notation.
-_NOT_IN_A_NAME = re.compile(r"[(),'\"\\]")
 DIRECTIONS = ("higher", "lower", "none")
+ARROWS = {"higher": "↑", "lower": "↓"}
 AGGREGATES = ("mean", "sum", "geometric_mean", "pooled")
 # A parameter of this name says how a metric's queries are put together, in place of its header.
 AGGREGATE = "aggregate"
 
 
 @dataclass(frozen=True)
-class Parameter:
-    """A parameter of a metric, as its header declares it.
-
-    `above` names another parameter, whose value must be smaller. `inherited` is one that every metric
-    has which reads the same relation.
-    """
-
-    name: str
-    type: str
-    summary: str
-    default: Value = None
-    required: bool = False
-    minimum: float | None = None
-    maximum: float | None = None
-    above: str | None = None
-    choices: tuple[str, ...] = ()
-    follows_level: bool = True
-    needs: Mapping[str, str] = field(default_factory=dict)
-    inherited: bool = False
-
-    def write(self, value: Value) -> str:
-        """Write a value as `read` reads it: the name of an attribute in quotes, if it is no word."""
-        if self.type == "attribute" and not re.fullmatch(r"\w+", str(value)):
-            return f"'{value}'"
-        return str(value)
-
-    def read(self, text: str) -> Value:
-        """Read a value from the notation, or raise ValueError in words."""
-        quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "'\""
-        word = text[1:-1] if quoted else text
-        if self.type == "attribute":
-            if not word.strip() or _NOT_IN_A_NAME.search(word):
-                raise ValueError(
-                    f"{self.name} is the name of an attribute, without commas, parentheses and quotes, "
-                    f"not {text}"
-                )
-            return word
-        if self.type == "choice":
-            if word not in self.choices:
-                raise ValueError(f"{self.name} is one of {', '.join(self.choices)}, not {text}")
-            return word
-        try:
-            value: object = ast.literal_eval(text)
-        except (ValueError, SyntaxError):
-            value = text
-        if self.type == "boolean":
-            if not isinstance(value, bool):
-                raise ValueError(f"{self.name} is True or False, not {text}")
-            return value
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise ValueError(f"{self.name} is a number, not {text}")
-        if not math.isfinite(value):
-            raise ValueError(f"{self.name} is a finite number, not {text}")
-        if self.type == "integer":
-            if value != int(value):
-                raise ValueError(f"{self.name} is a whole number, not {text}")
-            value = int(value)
-        else:
-            value = float(value)
-        if self.minimum is not None and value < self.minimum:
-            raise ValueError(f"{self.name} is at least {self.minimum:g}, not {text}")
-        if self.maximum is not None and value > self.maximum:
-            raise ValueError(f"{self.name} is at most {self.maximum:g}, not {text}")
-        return value
-
-
-@dataclass(frozen=True)
 class TrecName:
     """A name that trec_eval has for a metric.
 
-    `param` is what it lists, with the `values` it takes when none are given; `given` holds values of
-    other parameters that the name itself stands for.
+    `param` is the parameter that is listed after it, each value a metric of its own, with the `values`
+    it takes when none are given; of a parameter that is a list itself, or gains by grade, all that is
+    listed is one value. Among gains, the parameters in `named` may stand too (p=0.8). `numbers` are
+    parameters listed in order; where `first` is true, numbers beyond them have no say. `given` holds
+    values of other parameters that the name itself stands for.
     """
 
     name: str
     param: str | None = None
+    named: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()
+    first: bool = False
     values: tuple[float, ...] = ()
     format: str = "{}"
     integer: bool = False
@@ -139,11 +74,14 @@ class TrecName:
 class RanxName:
     """A name that ranx has for a metric, with the values that it stands for.
 
-    `fraction` is the parameter of which the name carries the decimals, as `rbp.95` does.
+    `fraction` is the parameter of which the name carries the decimals, as `rbp.95` does. A name with
+    `param` stands for one metric for each of its `values`.
     """
 
     name: str
     fraction: str | None = None
+    param: str | None = None
+    values: tuple[float, ...] = ()
     given: Mapping[str, Value] = field(default_factory=dict, hash=False)
 
 
@@ -158,7 +96,11 @@ class Alias:
 
 @dataclass(frozen=True)
 class Definition:
-    """A metric as its file defines it."""
+    """A metric as its file defines it.
+
+    `other` tells by parameter what peers mean by it that is another metric here: the metric's name
+    for any value, which is kept, or names by the value, which is not.
+    """
 
     name: str
     title: str
@@ -175,6 +117,7 @@ class Definition:
     names: tuple[Alias, ...]
     ranx_names: tuple[RanxName, ...]
     trec_names: tuple[TrecName, ...]
+    other: Mapping[str, str | Mapping[str, str]]
     body: str = field(repr=False)
 
     def parameter(self, name: str) -> Parameter | None:
@@ -192,7 +135,7 @@ class Definition:
     @property
     def arrow(self) -> str:
         """Return an arrow for the direction that is better."""
-        return {"higher": "↑", "lower": "↓"}.get(self.direction, "")
+        return ARROWS.get(self.direction, "")
 
 
 def _definition(name: str, text: str, where: str) -> Definition:
@@ -259,14 +202,18 @@ def _definition(name: str, text: str, where: str) -> Definition:
         ),
         ranx_names=tuple(
             [RanxName(key) for key in head.get("names", {}).get("ranx", ())]
-            + [RanxName(key, **spec) for key, spec in head.get("ranx", {}).items()]
+            + [RanxName(key, **_tuples(spec)) for key, spec in head.get("ranx", {}).items()]
         ),
         trec_names=tuple(
-            TrecName(key, **(spec | {"values": tuple(spec.get("values", ()))}))
-            for key, spec in head.get("trec_eval", {}).items()
+            TrecName(key, **_tuples(spec)) for key, spec in head.get("trec_eval", {}).items()
         ),
+        other=head.get("other", {}),
         body=body,
     )
+
+
+def _tuples(spec: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: tuple(v) if isinstance(v, list) else v for key, v in spec.items()}
 
 
 def undefined_value(given: float | str, where: str) -> float | None:
@@ -301,15 +248,14 @@ def _parameter(name: str, spec: Mapping[str, Any], where: str) -> Parameter:
             raise WarehouseError(
                 f"{where}: parameter {name}: unknown key {key!r}{nearest(key, _PARAM_KEYS)}"
             )
-    if spec.get("type") not in _TYPES or "summary" not in spec:
+    if spec.get("type") not in TYPES or "summary" not in spec:
         raise WarehouseError(
-            f"{where}: parameter {name}: needs a summary and a type ({', '.join(_TYPES)})"
+            f"{where}: parameter {name}: needs a summary and a type ({', '.join(TYPES)})"
         )
-    return Parameter(
+    parameter = Parameter(
         name=name,
         type=spec["type"],
         summary=spec["summary"],
-        default=spec.get("default"),
         required=spec.get("required", False),
         minimum=spec.get("min"),
         maximum=spec.get("max"),
@@ -317,7 +263,9 @@ def _parameter(name: str, spec: Mapping[str, Any], where: str) -> Parameter:
         choices=tuple(spec.get("choices", ())),
         follows_level=spec.get("follows_level", name == "rel"),
         needs=spec.get("needs", {}),
+        replaces=tuple(spec.get("replaces", ())),
     )
+    return replace(parameter, default=parameter.adopt(spec.get("default")))
 
 
 @cache

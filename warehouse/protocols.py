@@ -9,9 +9,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from warehouse.catalogue import Value, undefined_value
+from warehouse.catalogue import undefined_value
 from warehouse.errors import UsageError, WarehouseError, listing, nearest
 from warehouse.metrics import Defaults, Metric
+from warehouse.parameters import Value
 
 DEFAULT = "default"
 _CHOICES: dict[str, tuple[object, ...]] = {

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import duckdb
 
 from warehouse import database, protocols
 from warehouse import metrics as notation
-from warehouse.analyze import adhoc, board
+from warehouse.analyze import across, adhoc, board
 from warehouse.errors import UsageError
 from warehouse.evaluate.plan import plan
 from warehouse.settings import database_path
@@ -28,7 +28,10 @@ if TYPE_CHECKING:
     from warehouse.ingest import Loaded, LoadedAttributes
 
 DEFAULT_METRICS = ("nDCG@10", "AP", "RR", "P@10", "R@100", "R@1000", "Judged@10")
+T = TypeVar("T")
 Texts = str | Sequence[str]
+# A metric that is read already means what it is, whatever the protocol.
+Metrics = str | Sequence[str | notation.Metric]
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,6 @@ class Scores:
     relation: duckdb.DuckDBPyRelation
     requested: tuple[notation.Requested, ...]
     read: Scored
-    missing: tuple[str, ...] = ()
     lines: tuple[notation.Line, ...] = ()
     strings: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
@@ -104,10 +106,10 @@ class Warehouse:
         label: str | None = None,
         format: str | None = None,
         columns: Mapping[str, str] | None = None,
-        iterations: bool = False,
         normalise: str | None = None,
         is_global: bool = False,
         queries: object | None = None,
+        iterations: bool = False,
         replace: bool = False,
     ) -> Loaded:
         """Load judgments: a path, '-' for stdin, a dict, a data frame, an Arrow table or a relation.
@@ -115,8 +117,8 @@ class Warehouse:
         Columns: `query_id, doc_id, relevance[, iteration]`; `columns` maps these to other names.
         With `iterations` a document may be judged once per iteration (a subtopic, a judgment group);
         the format "prefs" is a file of preferences. With `is_global` they are one set of documents for
-        every query of `queries`, else of the runs. Raises InputError for bad content and
-        ConflictError where other qrels are loaded already; `replace` makes them a new version.
+        every query of `queries`, else of the runs. Raises InputError for bad content and ConflictError
+        where other qrels are loaded already; `replace` makes them a new version.
 
         >>> import tempfile
         >>> folder = tempfile.mkdtemp()
@@ -131,8 +133,8 @@ class Warehouse:
         with self._write() as connection:
             return load_qrels(
                 connection, source, dataset,
-                label=label, format=format, columns=columns, iterations=iterations,
-                normalise=normalise, is_global=is_global, queries=queries, replace=replace,
+                label=label, format=format, columns=columns, normalise=normalise,
+                is_global=is_global, queries=queries, iterations=iterations, replace=replace,
             )  # fmt: skip
 
     def ingest_training(
@@ -234,7 +236,7 @@ class Warehouse:
         dataset: str | None = None,
         *,
         runs: Texts = (),
-        metrics: Texts = (),
+        metrics: Metrics = (),
         protocol: str = protocols.DEFAULT,
         dry_run: bool = False,
         on_metric: Callable[[str], None] | None = None,
@@ -243,10 +245,7 @@ class Warehouse:
         from warehouse.evaluate import grounds, stored
 
         rules = protocols.get(protocol)
-        missing: list[str] = []
-        wanted = notation.parse(
-            *(_texts(metrics) or DEFAULT_METRICS), defaults=rules.defaults(), missing=missing
-        )
+        wanted = notation.parse(*(_texts(metrics) or DEFAULT_METRICS), defaults=rules.defaults())
         work = plan(wanted, rules)
         names = _texts(runs)
         with self._read() as con:
@@ -259,10 +258,10 @@ class Warehouse:
                 found = stored.evaluate(
                     con, work, stored.candidates(con, dataset, names), on_metric=on_metric
                 )
-        return replace(found, unknown=tuple(missing))
+        return found
 
     @staticmethod
-    def sql(metrics: Texts, *, protocol: str = protocols.DEFAULT) -> str:
+    def sql(metrics: Metrics, *, protocol: str = protocols.DEFAULT) -> str:
         """Return the SQL that computes some metrics, as readable scripts."""
         rules = protocols.get(protocol)
         work = plan(notation.parse(*_texts(metrics), defaults=rules.defaults()), rules)
@@ -272,30 +271,65 @@ class Warehouse:
 
     def leaderboard(
         self,
-        dataset: str,
+        dataset: Texts,
         *,
-        metrics: Texts = (),
+        metrics: Metrics = (),
         sort: str | None = None,
         top: int | None = None,
         protocol: str = protocols.DEFAULT,
+        weights: across.Weights = "equal",
+        by: Literal["run", "system"] = "run",
+        each: bool = False,
     ) -> duckdb.DuckDBPyRelation:
         """Return the board of a dataset, best first by `sort` (else the first metric).
 
         Columns: `place, run, system`, one per metric, `answered` and `judged` (queries).
+
+        Of several datasets (a list, or a pattern as in 'proj*') it is the board of the runs that have
+        values in all of them, matched by name or `by="system"`. A value is then the mean over the
+        datasets, weighted by "relevant" judgments, by judged "queries" or by given weights, as in
+        `{"A": 2, "B": 1}`; `each=True` adds the value in each dataset, in the column 'AP A'.
         """
+        return self.board(
+            dataset, metrics=metrics, sort=sort, top=top, protocol=protocol,
+            weights=weights, by=by, each=each,
+        ).relation  # fmt: skip
+
+    def board(
+        self,
+        dataset: Texts,
+        *,
+        metrics: Metrics = (),
+        sort: str | None = None,
+        top: int | None = None,
+        protocol: str = protocols.DEFAULT,
+        weights: across.Weights = "equal",
+        by: Literal["run", "system"] = "run",
+        each: bool = False,
+    ) -> board.Board:
+        """Return what `leaderboard` does with notes on it: how its values came to be, what is not in."""
         rules = protocols.get(protocol)
-        by = self._metrics([sort], rules)[0] if sort is not None else None
+        order = self._metrics([sort], rules)[0] if sort is not None else None
+        wanted = self._metrics(metrics, rules)
         with self._read() as con:
-            return board.leaderboard(
-                con, dataset, self._metrics(metrics, rules), rules, sort=by, top=top
+            datasets = across.named_datasets(
+                con, [dataset] if isinstance(dataset, str) else dataset
             )
+            if len(datasets) == 1:
+                only = board.leaderboard(con, datasets[0], wanted, rules, sort=order, top=top)
+                across.weights_of(con, datasets, weights)
+                return only
+            return across.leaderboard(
+                con, datasets, wanted, rules,
+                weights=weights, by=by, each=each, sort=order, top=top,
+            )  # fmt: skip
 
     def queries(
         self,
         run: str,
         dataset: str,
         *,
-        metrics: Texts = (),
+        metrics: Metrics = (),
         worst: int | None = None,
         protocol: str = protocols.DEFAULT,
     ) -> duckdb.DuckDBPyRelation:
@@ -351,7 +385,7 @@ class Warehouse:
     def score(
         qrels: object,
         run: object,
-        metrics: Texts = ("official",),
+        metrics: Metrics = ("official",),
         *,
         per_query: bool = True,
         protocol: str = protocols.DEFAULT,
@@ -363,25 +397,28 @@ class Warehouse:
         qrels_format: str | None = None,
         run_format: str | None = None,
         columns: Mapping[str, str] | None = None,
-        iterations: bool = False,
-        training: object = None,
         attributes: Sequence[object] = (),
         normalise: str | None = None,
         is_global: bool = False,
         queries: object | None = None,
+        iterations: bool = False,
+        training: object = None,
+        zscores: str | os.PathLike[str] | None = None,
         memory_limit: str | None = None,
         threads: int | None = None,
     ) -> Scores:
         """Score a run against qrels without storing anything; the same templates as `evaluate`.
 
-        `level`, `complete`, `judged_only` and `depth` are trec_eval's -l, -c, -J and -M; its -R is
-        `iterations` (qrels_jg, qrels_prefs) and `qrels_format="prefs"`. `training` is a training set,
-        `attributes` are sources of attributes of the documents.
+        `level`, `complete`, `judged_only`, `depth` and `zscores` are trec_eval's -l, -c, -J, -M and -Z;
+        its -R is `iterations` (qrels_jg, qrels_prefs) and `qrels_format="prefs"`. `training` is a
+        training set. `attributes` are sources of attributes of the documents.
 
         >>> Warehouse.score({"q": {"a": 1}}, {"q": {"b": 2.0, "a": 1.0}}, "RR P@1").means()
         {'RR': 0.5, 'P@1': 0.0}
         """
         from warehouse.evaluate import files
+        from warehouse.evaluate.zscores import standardise
+        from warehouse.readers.zscores import read as read_zscores
 
         rules = protocols.get(protocol)
         rules = replace(
@@ -390,17 +427,19 @@ class Warehouse:
             judged_only=judged_only or rules.judged_only,
             depth=rules.depth if depth is None else depth,
         )
-        missing: list[str] = []
-        lines = notation.lines(*_texts(metrics), defaults=rules.defaults(level), missing=missing)
+        lines = notation.lines(*_texts(metrics), defaults=rules.defaults(level))
         requested = [line for line in lines if isinstance(line, notation.Requested)]
         work = plan((r.metric for r in requested), rules)
+        reference = None if zscores is None else read_zscores(zscores)
         con = database.memory(database.Resources(memory_limit, threads))
         read = files.score(
             con, qrels, run, work,
             qrels_format=qrels_format, run_format=run_format, columns=columns,
-            attributes=attributes, training=training, iterations=iterations, normalise=normalise,
-            is_global=is_global, queries=queries, lower_is_better=lower_is_better,
+            attributes=attributes, normalise=normalise, is_global=is_global, queries=queries,
+            lower_is_better=lower_is_better, iterations=iterations, training=training,
         )  # fmt: skip
+        if reference is not None:
+            standardise(con, work, requested, rules.defaults(level), reference)
         sql = render(
             "analyses/scored",
             metrics=[str(metric) for metric in work.queries],
@@ -414,12 +453,12 @@ class Warehouse:
             for query_id, text in files.relstrings(con, rules, line.length)
         }
         kept = board.keep(con, sql)
-        return Scores(kept, tuple(requested), read, tuple(missing), tuple(lines), strings)
+        return Scores(kept, tuple(requested), read, tuple(lines), strings)
 
     # ------------------------------------------------------------------ inside
 
     @staticmethod
-    def _metrics(texts: Texts, rules: protocols.Protocol) -> list[notation.Metric]:
+    def _metrics(texts: Metrics, rules: protocols.Protocol) -> list[notation.Metric]:
         return notation.parse(*_texts(texts), defaults=rules.defaults())
 
     def _write(self) -> AbstractContextManager[sa.Connection]:
@@ -439,5 +478,5 @@ class Warehouse:
             yield con
 
 
-def _texts(texts: Texts) -> list[str]:
+def _texts(texts: str | Sequence[T]) -> list[str | T]:
     return [texts] if isinstance(texts, str) else list(texts)

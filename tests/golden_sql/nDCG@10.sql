@@ -35,7 +35,8 @@ relevant as (
     select
         query_id,
         count(*) filter (where relevance >= 1) as num_rel,
-        count(*) filter (where relevance between 0 and 0) as num_nonrel
+        count(*) filter (where relevance between 0 and 0) as num_nonrel,
+        count(*) as num_judged
     from scope_judgment
     group by query_id
 ),
@@ -58,7 +59,8 @@ select
     count(rank) over so_far as pooled_so_far,
     num_ret,
     num_rel,
-    num_nonrel
+    num_nonrel,
+    num_judged
 from rankings
 join relevant using (query_id)
 left join hit using (run_id, query_id)
@@ -67,7 +69,7 @@ window so_far as (
     rows between unbounded preceding and current row
 );
 
-create temp table ideal_rel_1 as
+create temp table ideal_gains_rel_1 as
 select
     query_id,
     relevance,
@@ -89,7 +91,7 @@ best as (
     select
         query_id,
         coalesce(sum(relevance / nullif(log2(ideal_rank + 1), 0) order by ideal_rank) filter (where true and ideal_rank <= 10), 0) as ideal_dcg
-    from ideal_rel_1
+    from ideal_gains_rel_1
     group by query_id
 )
 select

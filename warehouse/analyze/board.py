@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
 
 import duckdb
 
@@ -12,6 +14,19 @@ from warehouse.protocols import Protocol
 from warehouse.templates import render
 
 RESULT = "result"
+
+
+@dataclass(frozen=True)
+class Board:
+    """A leaderboard, with what there is to say about it.
+
+    `metrics` names the metric of each column that holds values; `notes` are sentences for people.
+    """
+
+    relation: duckdb.DuckDBPyRelation
+    metrics: Mapping[str, str]
+    datasets: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
 
 def keep(
@@ -72,7 +87,7 @@ def _preferences(con: duckdb.DuckDBPyConnection, dataset: str) -> str:
     return " (its qrels are preferences: only metrics of preferences can be computed)"
 
 
-def _choose(
+def choose(
     con: duckdb.DuckDBPyConnection, dataset: str, metrics: Sequence[Metric], protocol: Protocol
 ) -> list[str]:
     """Return the metrics to show: those asked for, which must have values, else all."""
@@ -99,11 +114,11 @@ def leaderboard(
     *,
     sort: Metric | None = None,
     top: int | None = None,
-) -> duckdb.DuckDBPyRelation:
+) -> Board:
     """Return the board: `place, run, system, <one column per metric>, answered, judged`."""
-    shown = _choose(con, dataset, metrics, protocol)
+    shown = choose(con, dataset, metrics, protocol)
     if sort is not None and str(sort) not in shown:
-        shown += _choose(con, dataset, [sort], protocol)
+        shown += choose(con, dataset, [sort], protocol)
     by = parse_one(shown[0]).metric if sort is None else sort
     sql = render(
         "analyses/leaderboard",
@@ -112,7 +127,40 @@ def leaderboard(
         lower_is_better=by.definition.direction == "lower",
         top=top,
     )
-    return keep(con, sql, {"dataset": dataset, "protocol": protocol.name})
+    relation = keep(con, sql, {"dataset": dataset, "protocol": protocol.name})
+    notes = undefined_notes(con, relation, [dataset], shown, protocol)
+    return Board(relation, {name: name for name in shown}, (dataset,), notes)
+
+
+def undefined_notes(
+    con: duckdb.DuckDBPyConnection,
+    relation: duckdb.DuckDBPyRelation,
+    datasets: Sequence[str],
+    metrics: Sequence[str],
+    protocol: Protocol,
+    *,
+    by: str = "run",
+) -> tuple[str, ...]:
+    """Say of a board's values how many queries they are over, where that is not all that count."""
+    on_board = {row[0] for row in relation.project(by).fetchall()}
+    rows = con.execute(
+        render("analyses/undefined_queries", by=by, metrics=list(metrics)),
+        {"datasets": list(datasets), "protocol": protocol.name},
+    ).fetchall()
+    notes: list[str] = []
+    for (dataset, metric, aggregate), group in groupby(rows, key=lambda row: row[:3]):
+        over = {name: f"{some:,} of {all_:,}" for *_, name, some, all_ in group if name in on_board}
+        if not over:
+            continue
+        what = f"{metric} in {dataset}" if len(datasets) > 1 else metric
+        how = "mean over" if aggregate == "mean" else "over"
+        if set(over) == on_board and len(set(over.values())) == 1:
+            told = f"{next(iter(over.values()))} queries (undefined for the others)"
+            notes.append(f"{what}: {how} {told}")
+        else:
+            told = listing([f"{name} {how} {queries}" for name, queries in over.items()], 4)
+            notes.append(f"{what}: undefined for some queries: {told}")
+    return tuple(notes)
 
 
 def queries(
@@ -125,7 +173,7 @@ def queries(
     worst: int | None = None,
 ) -> duckdb.DuckDBPyRelation:
     """Return a run's values query by query with its counts, the worst first when asked for."""
-    shown = _choose(con, dataset, metrics, protocol)
+    shown = choose(con, dataset, metrics, protocol)
     rows = con.execute(
         "select distinct run from run_scores where is_current and dataset = $dataset "
         "and protocol = $protocol",

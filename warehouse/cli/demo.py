@@ -42,7 +42,7 @@ def demo(
         f"{db}: {len(plan['runs'])} runs of dataset {dataset}; "
         f"{done.computed} values computed, {done.up_to_date} up to date"
     )
-    output.show_board(wh.leaderboard(dataset, metrics=metrics), "table", None)
+    output.show_board(wh.board(dataset, metrics=metrics), "table", None)
     output.say("\nTry next:")
     for command in plan["next"]:
         output.say(f"  {_program()} {command} --db {shlex.quote(str(db))}")

@@ -58,8 +58,6 @@ def evaluate(
             f"{name}: left out {listing(metrics, 5)}: its qrels are preferences, and only metrics of "
             "preferences can be computed from them"
         )
-    if done.unknown:
-        warn(f"trec_eval has these too, this program not yet: {', '.join(done.unknown)}")
     if dry_run:
         emit("".join("\t".join(row) + "\n" for row in done.details), None)
     stale = f" ({done.stale} of them stale)" if done.stale else ""

@@ -24,10 +24,10 @@ def qrels(
     ] = None,
     format: options.InputFormat = None,
     column: options.Columns = None,
-    iterations: options.Iterations = False,
     normalise: options.Normalise = None,
     is_global: options.Global = False,
     queries: options.Queries = None,
+    iterations: options.Iterations = False,
     replace: options.Replace = False,
     db: options.Database = None,
     memory_limit: options.MemoryLimit = None,
@@ -45,8 +45,8 @@ def qrels(
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     columns = options.pairs(column, "--column")
     loaded = wh.ingest_qrels(
-        file, dataset, label=label, format=format, columns=columns, iterations=iterations,
-        normalise=normalise, is_global=is_global, queries=queries, replace=replace,
+        file, dataset, label=label, format=format, columns=columns, normalise=normalise,
+        is_global=is_global, queries=queries, iterations=iterations, replace=replace,
     )  # fmt: skip
     _report(loaded)
 

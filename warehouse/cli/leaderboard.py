@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -11,12 +11,34 @@ from warehouse.cli.examples import epilog
 
 
 def leaderboard(
-    dataset: options.Dataset,
+    dataset: Annotated[
+        list[str],
+        typer.Option(
+            "--dataset", "-d", help="Name of the dataset, or several: again, or as in 'proj*'."
+        ),
+    ],
     metric: options.Metrics = None,
     sort: Annotated[
         str | None, typer.Option("--sort", help="Order by this metric; default: the first one.")
     ] = None,
     top: Annotated[int | None, typer.Option("--top", min=1, help="Only the first N.")] = None,
+    weights: Annotated[
+        str,
+        typer.Option(
+            "--weights",
+            help="What several datasets are weighed by: equal, relevant (judgments), queries, "
+            "or given weights, as in A=2,B=1.",
+        ),
+    ] = "equal",
+    by: Annotated[
+        Literal["run", "system"],
+        typer.Option(
+            "--by", help="What is the same in several datasets: the run's name, or system."
+        ),
+    ] = "run",
+    each: Annotated[
+        bool, typer.Option("--each", help="Of several datasets, show the values in each too.")
+    ] = False,
     protocol: options.Protocol = "default",
     format: options.Format = "table",
     out: options.Output = None,
@@ -24,24 +46,31 @@ def leaderboard(
     db: options.Database = None,
     lock_timeout: options.LockTimeout = 30.0,
 ) -> None:
-    """Show the runs of a dataset, best first.
+    """Show the runs of a dataset, or of several, best first.
 
     An arrow tells which direction is better. "answered" counts the judged queries that the run has a
-    document for; under the protocol default the others count as 0.
+    document for; under the protocol default the others count as 0. Of several datasets the board has
+    the runs that have values in all of them, and a value is the mean over the datasets.
     """
     from warehouse.errors import counted
+    from warehouse.metrics import parse_one
     from warehouse.warehouse import Warehouse
 
     wh = Warehouse(db, lock_timeout=lock_timeout)
-    board = wh.leaderboard(dataset, metrics=metric or (), sort=sort, top=top, protocol=protocol)
+    board = wh.board(
+        dataset, metrics=metric or (), sort=sort, top=top, protocol=protocol,
+        weights=options.weights(weights), by=by, each=each,
+    )  # fmt: skip
     output.show_board(board, format, out, places=places)
-    due = wh.evaluate(dataset, metrics=board.columns[3:-2], protocol=protocol, dry_run=True)
-    if due.computed:
-        option = "" if protocol == "default" else f" --protocol {protocol}"
-        output.say(
-            f"{counted(due.computed - due.stale, 'value')} missing, {due.stale:,} stale: "
-            f"warehouse evaluate -d {dataset}{option} -m METRIC"
-        )
+    shown = [parse_one(name).metric for name in dict.fromkeys(board.metrics.values())]
+    option = "" if protocol == "default" else f" --protocol {protocol}"
+    for name in board.datasets:
+        due = wh.evaluate(name, metrics=shown, protocol=protocol, dry_run=True)
+        if due.computed:
+            output.say(
+                f"{counted(due.computed - due.stale, 'value')} missing, {due.stale:,} stale: "
+                f"warehouse evaluate -d {name}{option} -m METRIC"
+            )
 
 
 def register(app: typer.Typer) -> None:

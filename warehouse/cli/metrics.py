@@ -15,25 +15,32 @@ def metrics(
     format: options.Format = "table",
     out: options.Output = None,
 ) -> None:
-    """List the metrics: name, direction, parameters and what each says."""
+    """List the metrics: name, direction and title.
+
+    The formats other than table have the summaries, parameters and the names elsewhere too; what may
+    be left out stands in brackets.
+    """
     if context.invoked_subcommand is not None:
         return
-    from warehouse.analyze import pages
+    from warehouse.analyze import metric_pages
 
-    output.show(pages.metrics(), format, out)
-    output.say("more of one: warehouse metrics show NAME")
+    output.show(metric_pages.metrics_for_people(format), format, out)
+    output.say(
+        "more of one: warehouse metrics show NAME; more of all: warehouse metrics -f markdown"
+    )
 
 
 def show(
-    name: Annotated[
-        str, typer.Argument(help="A metric by any of its names, as in nDCG@10 or map.")
+    names: Annotated[
+        list[str],
+        typer.Argument(help="Metrics by any of their names, as in nDCG, nDCG@10 or map_cut_100."),
     ],
     protocol: options.Protocol = "default",
 ) -> None:
-    """Show one metric: formula, parameters, direction, reference, its names elsewhere and its SQL."""
-    from warehouse.analyze import pages
+    """Show a metric: formula, parameters, direction, references, its names elsewhere and its SQL."""
+    from warehouse.analyze import metric_pages
 
-    output.emit(pages.describe(name, protocol), None)
+    output.emit(metric_pages.describe(*names, protocol=protocol), None)
 
 
 def register(app: typer.Typer) -> None:

@@ -91,8 +91,8 @@ Global = Annotated[
     bool,
     typer.Option(
         "--global",
-        help="The judgments are one set of documents for all queries: one id per line, or a column "
-        "doc_id.",
+        help="The judgments are one set of documents for all queries: one id per line (format text), "
+        "or a column doc_id.",
     ),
 ]
 Queries = Annotated[
@@ -128,6 +128,29 @@ def pairs(texts: Sequence[str] | None, option: str) -> dict[str, str]:
         if key.strip() in found:
             raise UsageError(f"{option} {key.strip()}: given twice")
         found[key.strip()] = value
+    return found
+
+
+def weights(text: str) -> str | dict[str, float]:
+    """Read the weights of datasets: a word, or NAME=NUMBER with commas between.
+
+    >>> weights("relevant"), weights("A=2,B=0.5")
+    ('relevant', {'A': 2.0, 'B': 0.5})
+    """
+    if "=" not in text:
+        return text
+    found: dict[str, float] = {}
+    for part in text.split(","):
+        name, _, number = part.rpartition("=")
+        try:
+            value = float(number)
+        except ValueError:
+            value = None
+        if not name.strip() or value is None:
+            raise UsageError(f"--weights {part}: write weights as in A=2,B=1")
+        if name.strip() in found:
+            raise UsageError(f"--weights {name.strip()}: given twice")
+        found[name.strip()] = value
     return found
 
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import duckdb
 
 from warehouse.errors import UsageError
 from warehouse.report import formats
+
+if TYPE_CHECKING:
+    from warehouse.analyze.board import Board
 
 
 def say(text: str) -> None:
@@ -57,16 +61,18 @@ def show(
     emit(text, output)
 
 
-def show_board(
-    board: duckdb.DuckDBPyRelation, format: str, output: Path | None, *, places: int = 4
-) -> None:
-    """Write a leaderboard, in tables with an arrow for each metric's better direction."""
+def show_board(board: Board, format: str, output: Path | None, *, places: int = 4) -> None:
+    """Write a leaderboard and its notes; tables have an arrow for each metric's better direction."""
     from warehouse.metrics import parse_one
 
-    found = {name: parse_one(name).metric.definition for name in board.columns[3:-2]}
-    titles = {name: f"{name} {metric.arrow}".strip() for name, metric in found.items()}
-    counts = {name for name, metric in found.items() if metric.aggregate == "sum"}
-    show(board, format, output, places=places, titles=titles | {"place": "#"}, counts=counts)
+    found = {column: parse_one(name).metric for column, name in board.metrics.items()}
+    titles = {column: f"{column} {m.definition.arrow}".strip() for column, m in found.items()}
+    titles |= {"place": "#"}
+    # a mean of counts over datasets is no count
+    counts = {c for c, m in found.items() if m.aggregate == "sum" and len(board.datasets) == 1}
+    show(board.relation, format, output, places=places, titles=titles, counts=counts)
+    for note in board.notes:
+        say(note)
 
 
 class Progress:

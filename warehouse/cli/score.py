@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,7 +16,9 @@ def score(
     run: Annotated[str, typer.Argument(help="The run; - is stdin.")],
     metrics: Annotated[
         list[str] | None,
-        typer.Argument(help="Metrics, or a set: official, all_trec, set.", show_default="official"),
+        typer.Argument(
+            help="Metrics, or a set: official, all_trec, set, prefs …", show_default="official"
+        ),
     ] = None,
     per_query: Annotated[
         bool, typer.Option("--per-query", "-q", help="Give each query's values too.")
@@ -37,6 +40,15 @@ def score(
     ] = False,
     depth: Annotated[
         int | None, typer.Option("--depth", "-M", min=1, help="Look at the first N documents only.")
+    ] = None,
+    zscores: Annotated[
+        Path | None,
+        typer.Option(
+            "--zscores",
+            "-Z",
+            help="Give z-scores: each query's value by the mean and standard deviation in this file, "
+            "with lines of 'query measure mean stddev'; what has none is -1000000.",
+        ),
     ] = None,
     lower_is_better: Annotated[
         bool, typer.Option("--lower-is-better", help="The scores are distances: smallest first.")
@@ -85,7 +97,8 @@ def score(
 
     The qrels are judgments, with --iterations one per iteration, or preferences (--qrels-format prefs).
     Metrics are named as in ir_measures (nDCG@10, P(rel=2)@5), ranx (ndcg@10, map@100-l2) or trec_eval
-    (ndcg_cut_10, P.5,10). -l, -c, -J and -M mean what they mean to trec_eval; -f trec prints its layout.
+    (ndcg_cut_10, P.5,10). -l, -c, -J, -M and -Z mean what they mean to trec_eval; -f trec prints its
+    layout.
     """
     from warehouse import metrics as notation
     from warehouse import protocols
@@ -114,12 +127,13 @@ def score(
         lower_is_better=lower_is_better,
         qrels_format=qrels_format,
         run_format=run_format,
-        iterations=iterations,
-        training=training,
         attributes=attributes or (),
         normalise=normalise,
         is_global=is_global,
         queries=queries,
+        iterations=iterations,
+        training=training,
+        zscores=zscores,
         memory_limit=memory_limit,
         threads=threads,
     )
@@ -140,19 +154,19 @@ def score(
         output.warn(
             f"{read.num_unjudged_queries:,} queries of the run are not judged; they are left out"
         )
-    if scores.missing:
-        output.warn(f"trec_eval has these too, this program not yet: {', '.join(scores.missing)}")
     if format == "trec":
         runid = read.run.tag if any(word in notation.TREC_SETS for word in wanted) else None
         defaults = protocols.get(protocol).defaults(level)
         text = trec.text(
             scores.relation.fetchall(), scores.lines, defaults,
             runid=runid, places=places, strings=scores.strings,
+            zscores=zscores is not None,
         )  # fmt: skip
         output.emit(text, out)
         return
     shown = scores.relation if per_query else scores.relation.project("metric, value")
-    counts = {str(r.metric) for r in scores.requested if r.metric.aggregate == "sum"}
+    sums = {str(r.metric) for r in scores.requested if r.metric.aggregate == "sum"}
+    counts = sums if zscores is None else set()
     output.show(shown, format, out, places=places, titles={"query_id": "query"}, counts=counts)
 
 

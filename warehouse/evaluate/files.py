@@ -62,14 +62,16 @@ def score(
         read_training = readers.stage(con, training, "training", normalise=normalise)
     grounds.put_read_training(con, read_training)
     if is_global:
+        if iterations:
+            raise UsageError("--global: one set of documents has no iterations")
         shared = {name: given for name, given in (columns or {}).items() if name == "doc_id"}
         read_qrels = stage_everywhere(
             con, qrels, format=qrels_format, columns=shared, normalise=normalise
         )
         read_run = readers.stage(con, run, "run", format=run_format, **how)
         sql = "select query_id from staged" if queries is None else stage_queries(con, queries)[0]
-        con.execute(f"create or replace temp table given_qrels as\n{for_queries(sql)}")
-        grounds.put_qrels(con, "judgments", "given_qrels")
+        con.execute(f"create or replace temp table expanded_qrels as\n{for_queries(sql)}")
+        grounds.put_read_qrels(con, read_qrels, "expanded_qrels")
     elif queries is not None:
         raise UsageError("--queries: goes with --global, for judgments that name no query")
     else:
@@ -78,7 +80,7 @@ def score(
         _, others = grounds.fitting(work, read_qrels.kind)
         if others:
             raise UsageError(grounds.unfit(read_qrels.source, others))
-        grounds.put_read_qrels(con, read_qrels)
+        grounds.put_read_qrels(con, read_qrels, grounds.keep(con, "given_qrels"))
         read_run = readers.stage(con, run, "run", format=run_format, **how)
     turned = lower_is_better or read_run.ranked_by == "rank"
     con.execute(render("statements/score_scope", lower_is_better=turned))

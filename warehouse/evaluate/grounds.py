@@ -59,18 +59,18 @@ def put_qrels(con: duckdb.DuckDBPyConnection, kind: str, rows: str) -> None:
     con.execute(render("statements/scope_qrels", kind=kind, rows=rows))
 
 
-def put_read_qrels(con: duckdb.DuckDBPyConnection, read: readers.Staged) -> None:
-    """Put qrels that were just staged in scope."""
-    put_qrels(con, _KINDS[read.kind], _keep(con, "given_qrels"))
+def put_read_qrels(con: duckdb.DuckDBPyConnection, read: readers.Staged, rows: str) -> None:
+    """Put qrels that were read, and whose rows are in a table, in scope."""
+    put_qrels(con, _KINDS[read.kind], rows)
 
 
 def put_read_training(con: duckdb.DuckDBPyConnection, read: readers.Staged | None) -> None:
     """Put a training set that was just staged, or none, in scope."""
-    rows = None if read is None else _keep(con, "given_training")
+    rows = None if read is None else keep(con, "given_training")
     con.execute(render("statements/scope_training", rows=rows))
 
 
-def _keep(con: duckdb.DuckDBPyConnection, name: str) -> str:
+def keep(con: duckdb.DuckDBPyConnection, name: str) -> str:
     """Give what is staged another name, so that the next source can be staged."""
     con.execute(f"drop table if exists temp.{ident(name)}")
     con.execute(f"alter table staged rename to {ident(name)}")
@@ -158,11 +158,16 @@ def _current_training(con: duckdb.DuckDBPyConnection, dataset: str) -> tuple[int
 def fitting(work: Plan, kind: str) -> tuple[Plan, list[str]]:
     """Return the part of a plan that qrels of a kind have the grounds for, and the other metrics.
 
-    Preferences say which document is better, not how good one is: only what reads them fits.
+    Preferences say which document is better, not how good one is: only what reads them fits, and
+    what counts the rankings themselves.
     """
     if kind != PREFERENCES:
         return work, []
-    fits = [metric for metric in work.queries if "scope_preference" in work.script(metric)]
+    fits = [
+        metric
+        for metric in work.queries
+        if "preferences" in work.needs_of(metric) or metric.definition.reads == ("rankings",)
+    ]
     others = [str(metric) for metric in work.queries if metric not in fits]
     return plan(fits, work.protocol), others
 

@@ -72,7 +72,7 @@ class Plan:
     @property
     def needs(self) -> frozenset[str]:
         """Return what the metrics need in scope beside judgments and hits: see relations.NEEDS."""
-        return frozenset().union(*(self.read[str(metric)].needs for metric in self.queries))
+        return frozenset().union(*(self.needs_of(metric) for metric in self.queries))
 
     def add(self, metric: Metric) -> str:
         """Add a metric and the relations that it reads; return its SQL."""
@@ -87,7 +87,8 @@ class Plan:
         """Add a relation's table for some parameters, once; return its name."""
         rules = self._rules(params)
         used = relations.variables(relation.name)
-        own = {key: params[key] for key in sorted(used & params.keys() - rules.keys())}
+        named = sorted(used & params.keys() - rules.keys())
+        own = {key: params[key] for key in named if params[key] is not None}
         if "judged_only" in used and rules["judged_only"] and not self.protocol.judged_only:
             own["judged_only"] = True
         table = "_".join([relation.name, *(f"{key}_{_word(own[key])}" for key in own)])
@@ -201,7 +202,7 @@ def plan(metrics: Iterable[Metric], protocol: Protocol) -> Plan:
 
     >>> from warehouse import metrics, protocols
     >>> sorted(plan(metrics.parse("AP", "nDCG@10"), protocols.get("default")).tables)
-    ['hits_rel_1', 'ideal_rel_1', 'rankings', 'retrieved']
+    ['hits_rel_1', 'ideal_gains_rel_1', 'rankings', 'retrieved']
     """
     made = Plan(protocol)
     for metric in metrics:

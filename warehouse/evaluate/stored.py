@@ -48,7 +48,6 @@ class Outcome:
     details: list[tuple[str, str, str, str]] = field(default_factory=list)
     without_qrels: list[str] = field(default_factory=list)
     unfit: dict[str, list[str]] = field(default_factory=dict)
-    unknown: tuple[str, ...] = ()
 
 
 def candidates(

@@ -83,8 +83,10 @@ def load_qrels(
     con = database.raw(connection)
     how: Any = {"format": format, "columns": columns, "normalise": normalise}
     if is_global:
+        if iterations:
+            raise UsageError("--global: one set of documents has no iterations")
         staged = stage_global(con, source, dataset, queries=queries, **how)
-        label = LABEL if label is None else label
+        label = label or LABEL
     elif queries is not None:
         raise UsageError("--queries: goes with --global, for judgments that name no query")
     else:

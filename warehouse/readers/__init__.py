@@ -17,6 +17,7 @@ from warehouse.readers.guess import guess
 from warehouse.readers.normalise import normalise as normalise_ids
 from warehouse.readers.staged import (
     FORMATS,
+    KEYS,
     NAMED_COLUMNS,
     PREFERENCES,
     Kind,
@@ -80,7 +81,8 @@ def stage(
             else:
                 staged = _stage_object(con, source, wanted, mapping)
             if normalise is not None:
-                normalise_ids(con, staged.source, normalise)
+                within = [column for column in KEYS[staged.kind] if column != "doc_id"]
+                normalise_ids(con, staged.source, normalise, within=within)
             return replace(staged, normalise=normalise)
     except BaseException:
         with contextlib.suppress(duckdb.Error):

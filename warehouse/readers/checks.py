@@ -81,6 +81,15 @@ def any_document_twice(con: duckdb.DuckDBPyConnection, kind: Kind) -> bool:
 
 
 def refuse(
+    source: str, found: Iterable[tuple[int | None, str]], total: int, *, opening: str = ""
+) -> InputError:
+    """Return the error for these problems, the first ones by line."""
+    first = sorted(found, key=lambda problem: problem[0] or 0)[:LIMIT]
+    message = opening or count(total, "problem")
+    return InputError(f"{source}: {message}", problems=first, total=total)
+
+
+def refuse_staged(
     con: duckdb.DuckDBPyConnection,
     kind: Kind,
     source: str,
@@ -89,23 +98,14 @@ def refuse(
     *,
     opening: str = "",
 ) -> InputError:
-    """Return the error for these problems of the table `staged`, the first ones by line."""
+    """Return the error for these problems of the table `staged`, with what the table suggests."""
     message = opening or count(total, "problem")
     if kind == "qrels" and rows(con, templates.render("checks/iterations_differ")):
         message += (
             "; documents are judged again under another iteration: "
             "--iterations loads the judgments of each"
         )
-    return listed(source, found, total, message)
-
-
-def listed(
-    source: str, found: Iterable[tuple[int | None, str]], total: int, message: str = ""
-) -> InputError:
-    """Return the error that lists problems, the first ones by line."""
-    first = sorted(found, key=lambda problem: problem[0] or 0)[:LIMIT]
-    opening = message or count(total, "problem")
-    return InputError(f"{source}: {opening}", problems=first, total=total)
+    return refuse(source, found, total, opening=message)
 
 
 def in_words(found: Iterable[Problem], where: Callable[[int], int] = int) -> list[tuple[int, str]]:

@@ -51,7 +51,7 @@ def read_lines(
     problems, total = checks.problems(con, kind, place="line", word="rank" if by_rank else "score")
     if total or bad.total:
         places = [*checks.in_words(problems), *bad.problems]
-        raise checks.refuse(con, kind, file.source, places, total + bad.total)
+        raise checks.refuse_staged(con, kind, file.source, places, total + bad.total)
     if kind != "run":
         return None
     return "rank" if by_rank else "score"
@@ -123,7 +123,7 @@ def _read_parts(
         _unfold(con, source, kind, content, bound)
     problems, total = checks.problems(con, kind, place=checks.PLACE)
     if total:
-        raise checks.refuse(con, kind, source, checks.in_words_by_key(problems), total)
+        raise checks.refuse_staged(con, kind, source, checks.in_words_by_key(problems), total)
 
 
 def _unfold(

@@ -172,7 +172,7 @@ def _read_ids(con: duckdb.DuckDBPyConnection, file: LocalFile, table: str) -> No
     for block in blocks(file, bad, single_blanks=False):
         con.execute(insert, {"text": block.text, "first": block.first}).fetchall()
     if bad.total:
-        raise checks.listed(file.source, bad.problems, bad.total)
+        raise checks.refuse(file.source, bad.problems, bad.total)
 
 
 def _read_lines(con: duckdb.DuckDBPyConnection, file: LocalFile) -> None:
@@ -188,7 +188,7 @@ def _read_lines(con: duckdb.DuckDBPyConnection, file: LocalFile) -> None:
         _clear(con, "staged_id")
     found, total = checks.problems(con, "qrels", place="line")
     if total:
-        raise checks.listed(file.source, checks.in_words(found), total)
+        raise checks.refuse(file.source, checks.in_words(found), total)
 
 
 def _read_table(

@@ -29,4 +29,4 @@ def read(con: duckdb.DuckDBPyConnection, file: LocalFile) -> None:
     found, total = checks.problems(con, _KIND, place="line", word="level")
     if total or bad.total:
         problems = [*checks.in_words(found), *bad.problems]
-        raise checks.refuse(con, _KIND, file.source, problems, total + bad.total)
+        raise checks.refuse_staged(con, _KIND, file.source, problems, total + bad.total)

@@ -60,7 +60,7 @@ def read_delimited(
         refused = [(lines.of_record(record), reason) for record, reason, _ in rejected]
         total += rejected[0][2] if rejected else 0
         found_places = checks.in_words(problems, lines.of_row)
-        raise checks.refuse(con, kind, file.source, [*found_places, *refused], total)
+        raise checks.refuse_staged(con, kind, file.source, [*found_places, *refused], total)
     return _ranking(kind, by_rank)
 
 
@@ -165,7 +165,7 @@ def _read_relation(
     by_rank = ranked_by_rank(kind, found, list(types), mapping)
     problems, total = checks.problems(con, kind, place=checks.PLACE, word=_word(by_rank))
     if total:
-        raise checks.refuse(con, kind, source, checks.in_words_by_row(problems), total)
+        raise checks.refuse_staged(con, kind, source, checks.in_words_by_row(problems), total)
     return _ranking(kind, by_rank)
 
 

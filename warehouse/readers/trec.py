@@ -60,7 +60,7 @@ def _careful(con: duckdb.DuckDBPyConnection, file: LocalFile, kind: Kind) -> str
     found, total = checks.problems(con, kind, place="line")
     if total or bad.total:
         opening = _judge(con, file, kind)
-        raise checks.refuse(
+        raise checks.refuse_staged(
             con,
             kind,
             file.source,

@@ -52,7 +52,7 @@ class Table:
             if self.line_of is None
             else checks.in_words(found, self.line_of)
         )
-        return checks.listed(self.source, places, total)
+        return checks.refuse(self.source, places, total)
 
 
 @contextlib.contextmanager
@@ -151,7 +151,7 @@ def _delimited(con: duckdb.DuckDBPyConnection, file: LocalFile, format: str) -> 
     lines = tables.Lines(file, delimiter, (record for record, _, _ in rejected), int(rows))
     if rejected:
         places = [(lines.of_record(record), reason) for record, reason, _ in rejected]
-        raise checks.listed(file.source, places, rejected[0][2])
+        raise checks.refuse(file.source, places, rejected[0][2])
     columns = dict.fromkeys(header, "VARCHAR")
     return Table(file.source, format, file.sha256, columns, typed=False, line_of=lines.of_row)
 
@@ -170,7 +170,7 @@ def _fill(con: duckdb.DuckDBPyConnection, source: str, relation: str) -> dict[st
 def _unreadable(source: str, error: duckdb.Error) -> InputError:
     place = _JSON_PLACE.match(str(error))
     if place:
-        return checks.listed(source, [(int(place[1]), "not JSON")], 1)
+        return checks.refuse(source, [(int(place[1]), "not JSON")], 1)
     if "expected records" in str(error):
         return InputError(f"{source}: holds JSON that is not an object")
     first = str(error).strip().split("\n")[0]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from warehouse.catalogue import TrecName
 from warehouse.metrics import Defaults, Line, Relstring, trec_name
 
 
@@ -16,11 +15,12 @@ def text(
     runid: str | None = None,
     places: int = 4,
     strings: Mapping[tuple[str, str], str] | None = None,
+    zscores: bool = False,
 ) -> str:
     """Write `(query_id, metric, value)` rows as trec_eval prints them, in the order asked for.
 
     A metric that trec_eval does not have keeps its name in the notation. `strings` holds the text of
-    each relstring by its label and the query.
+    each relstring by its label and the query. With `zscores` the names of numbers begin with a Z.
     """
     values: dict[str, dict[str, float | None]] = {}
     for query_id, metric, value in rows:
@@ -45,8 +45,10 @@ def text(
             label, name = trec_name(one.metric, defaults)
             if name is not None and not name.per_query and not in_total:
                 continue
-            value = found[str(one.metric)]
-            lines.append(_line(one.trec_name or label, query_id, _number(value, name, places)))
+            whole = name is not None and name.integer and not zscores
+            number = _number(found[str(one.metric)], whole, places)
+            line = _line(one.trec_name or label, query_id, number)
+            lines.append(f"Z{line}" if zscores else line)
     return "".join(lines)
 
 
@@ -54,7 +56,7 @@ def _line(label: str, query_id: str, value: str) -> str:
     return f"{label:<22}\t{query_id}\t{value}\n"
 
 
-def _number(value: float | None, name: TrecName | None, places: int) -> str:
+def _number(value: float | None, whole: bool, places: int) -> str:
     if value is None:
         return "nan"
-    return str(int(value)) if name is not None and name.integer else f"{value:6.{places}f}"
+    return str(int(value)) if whole else f"{value:6.{places}f}"

@@ -1,0 +1,270 @@
+"""Boards: over several datasets, and what they say of values that are not over every query."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from warehouse.cli.app import app
+from warehouse.errors import UsageError
+from warehouse.warehouse import Warehouse
+
+# The projects A, B and C. AP of the run `one`:
+#   A  q1 a z b, relevant a b: (1/1 + 2/3) / 2 = 5/6; q2 z c, relevant c: 1/2;   mean 2/3
+#   B  q1 x, relevant x: 1
+#   C  q1 z m n, relevant m n: (1/2 + 2/3) / 2 = 7/12
+# Relevant judgments: 3, 1, 2. Judged queries: 2, 1, 1.
+QRELS = {
+    "A": {"q1": {"a": 1, "b": 1, "z": 0}, "q2": {"c": 1}},
+    "B": {"q1": {"x": 1}},
+    "C": {"q1": {"m": 1, "n": 2}},
+}
+ONE = {
+    "A": {"q1": {"a": 3.0, "z": 2.0, "b": 1.0}, "q2": {"z": 2.0, "c": 1.0}},
+    "B": {"q1": {"x": 1.0}},
+    "C": {"q1": {"z": 3.0, "m": 2.0, "n": 1.0}},
+}
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = Warehouse(tmp_path_factory.mktemp("projects") / "projects.duckdb")
+    for dataset, qrels in QRELS.items():
+        made.ingest_qrels(qrels, dataset)
+        made.ingest_run(ONE[dataset], dataset, name="one", system="first")
+    made.ingest_run({"q1": {"x": 1.0}}, "B", name="two", system="second")
+    made.ingest_run({"q1": {"n": 1.0}}, "C", name="two", system="second")
+    for dataset in QRELS:
+        best = {q: {d: float(r) for d, r in docs.items()} for q, docs in QRELS[dataset].items()}
+        made.ingest_run(best, dataset, name=f"best of {dataset}", system="best")
+    made.evaluate(metrics="AP NumRel")
+    made.evaluate("A", metrics="RR")
+    return made.path
+
+
+@pytest.fixture
+def projects(file: Path) -> Warehouse:
+    return Warehouse(file)
+
+
+def run(*arguments: str) -> tuple[str, str]:
+    result = CliRunner().invoke(app, ["leaderboard", *arguments])
+    assert result.exit_code == 0, result.output
+    return result.stdout, result.stderr
+
+
+# --------------------------------------------------------------------------- several datasets
+
+
+@pytest.mark.parametrize(
+    ("weights", "expected"),
+    [
+        ("equal", (2 / 3 + 1 + 7 / 12) / 3),  # 27/36
+        ("relevant", (3 * 2 / 3 + 1 * 1 + 2 * 7 / 12) / 6),  # 25/36
+        ("queries", (2 * 2 / 3 + 1 * 1 + 1 * 7 / 12) / 4),  # 35/48
+        ({"A": 2, "B": 1, "C": 0}, (2 * 2 / 3 + 1 * 1) / 3),  # 7/9
+        ({"A": 0.5, "B": 0.25, "C": 0.25}, (0.5 * 2 / 3 + 0.25 + 0.25 * 7 / 12) / 1),  # 35/48
+    ],
+)
+def test_the_mean_over_datasets(projects: Warehouse, weights: object, expected: float) -> None:
+    found = projects.leaderboard(["A", "B", "C"], metrics="AP", weights=weights)
+    assert found.columns == ["place", "run", "system", "AP", "answered", "judged"]
+    ((place, name, system, value, answered, judged),) = found.fetchall()
+    assert (place, name, system, answered, judged) == (1, "one", "first", 4, 4)
+    assert math.isclose(value, expected, rel_tol=1e-15)
+
+
+def test_ardoco_does_not_divide_its_mean_auc_by_the_weights(wh: Warehouse) -> None:
+    """The rank metrics calculator adds up weight · AUC and leaves it at that; a mean divides.
+
+    Project A, relevant a b c, list a z b: one of the two pairs is in order, AUC 1/2, weight 3.
+    Project B, relevant x, list x z: AUC 1, weight 1. Theirs is 3 · 1/2 + 1 · 1 = 2.5, which is no
+    area; its AP and lag are divided. Here it is 2.5 / 4 = 0.625.
+    """
+    wh.ingest_qrels({"q": {"a": 1, "b": 1, "c": 1}}, "A")
+    wh.ingest_run({"q": {"a": 3.0, "z": 2.0, "b": 1.0}}, "A", name="traces")
+    wh.ingest_qrels({"q": {"x": 1}}, "B")
+    wh.ingest_run({"q": {"x": 2.0, "z": 1.0}}, "B", name="traces")
+    wh.evaluate(metrics="AUC")
+    board = wh.leaderboard(["A", "B"], weights="relevant", each=True)
+    assert board.columns[3:6] == ["AUC", "AUC A", "AUC B"]
+    assert board.fetchall() == [(1, "traces", None, 0.625, 0.5, 1.0, 2, 2)]
+
+
+def test_the_value_in_each_dataset_and_the_order(projects: Warehouse) -> None:
+    board = projects.leaderboard(["C", "B"], metrics=["AP", "NumRel"], each=True)
+    assert board.columns == [
+        "place", "run", "system", "AP", "AP C", "AP B", "NumRel", "NumRel C", "NumRel B",
+        "answered", "judged",
+    ]  # fmt: skip
+    # two: n is the one of the two relevant ones that it has, at rank 1: AP 1/2 in C
+    one, two = board.fetchall()
+    assert one[:3] == (1, "one", "first")
+    assert one[3:6] == pytest.approx(((7 / 12 + 1) / 2, 7 / 12, 1.0), rel=1e-15)
+    assert two[:6] == (2, "two", "second", 0.75, 0.5, 1.0)
+    top = projects.leaderboard(["C", "B"], metrics="AP", sort="NumRel", top=1).fetchall()
+    assert len(top) == 1
+
+
+def test_a_mean_of_counts_is_no_count(file: Path) -> None:
+    out, _ = run("-d", "B", "-d", "C", "-m", "NumRel", "--db", str(file))
+    assert "1.5000" in out
+    out, _ = run("-d", "B", "-m", "NumRel", "--db", str(file))
+    assert "1.0000" not in out
+
+
+def test_runs_that_lack_a_dataset_are_named(projects: Warehouse) -> None:
+    board = projects.board(["A", "B", "C"], metrics="AP", weights="relevant")
+    assert board.notes == (
+        "mean over 3 datasets, weighted by relevant judgments: A 3, B 1, C 2",
+        "left out: 4 runs without values in every dataset: best of A (not in B, C), "
+        "best of B (not in A, C), best of C (not in A, B), two (not in A)",
+    )
+
+
+def test_matching_by_system(projects: Warehouse) -> None:
+    board = projects.board(["A", "B", "C"], metrics="AP", by="system")
+    assert board.relation.columns == ["place", "system", "AP", "answered", "judged"]
+    assert [row[:3] for row in board.relation.fetchall()] == [(1, "best", 1.0), (2, "first", 0.75)]
+    assert board.notes[1].endswith("1 system without values in every dataset: second (not in A)")
+
+
+def test_a_system_with_two_runs_is_refused(wh: Warehouse) -> None:
+    for dataset in ("A", "B"):
+        wh.ingest_qrels({"q": {"a": 1}}, dataset)
+        wh.ingest_run({"q": {"a": 1.0}}, dataset, name="x", system="s")
+    wh.ingest_run({"q": {"b": 1.0}}, "B", name="y", system="s")
+    wh.evaluate(metrics="AP")
+    with pytest.raises(UsageError, match="s: more than one run of that system"):
+        wh.leaderboard(["A", "B"], by="system")
+
+
+def test_no_run_in_common(wh: Warehouse) -> None:
+    for dataset in ("A", "B"):
+        wh.ingest_qrels({"q": {"a": 1}}, dataset)
+        wh.ingest_run({"q": {"a": 1.0}}, dataset, name=f"of {dataset}", system="s")
+    wh.evaluate(metrics="AP")
+    board = wh.board(["A", "B"])
+    assert board.relation.fetchall() == []
+    assert board.notes[-1].endswith("match them otherwise: --by system")
+    assert wh.leaderboard(["A", "B"], by="system").fetchall() == [(1, "s", 1.0, 2, 2)]
+
+
+def test_what_is_undefined_in_one_dataset_is_undefined_over_all(wh: Warehouse) -> None:
+    for dataset, listed in (("A", {"a": 2.0, "z": 1.0}), ("B", {"a": 1.0})):
+        wh.ingest_qrels({"q": {"a": 1}}, dataset)
+        wh.ingest_run({"q": listed}, dataset, name="x")
+    wh.evaluate(metrics="AUC")
+    board = wh.board(["A", "B"], each=True)
+    assert [row[3:6] for row in board.relation.fetchall()] == [(None, 1.0, None)]
+    assert board.notes[-1] == "AUC in B: mean over 0 of 1 queries (undefined for the others)"
+
+
+def test_one_dataset_is_as_it_was(projects: Warehouse) -> None:
+    one = projects.leaderboard("A", metrics="AP")
+    for same in (["A"], ["A", "A"], "A*", ["[A]"]):
+        assert projects.leaderboard(same, metrics="AP").fetchall() == one.fetchall()
+    assert projects.board("A").notes == ()
+    assert projects.board("*", metrics="AP").datasets == ("A", "B", "C")
+
+
+def test_metrics_that_all_datasets_have(projects: Warehouse) -> None:
+    board = projects.board(["A", "B"])
+    assert list(board.metrics) == ["AP", "NumRel"]
+    with pytest.raises(UsageError, match="B: no values of RR under protocol default yet"):
+        projects.leaderboard(["A", "B"], metrics="RR")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"weights": "relevent"}, "relevent: .*; did you mean relevant?"),
+        ({"weights": {"A": 1}}, "B: has no weight"),
+        ({"weights": {"A": 1, "B": 1, "D": 1}}, "weight of D: no such dataset on this board"),
+        ({"weights": {"A": -1, "B": 1}}, "weight of A: a number of at least 0, not -1"),
+        ({"weights": {"A": math.nan, "B": 1}}, "weight of A: a number of at least 0, not nan"),
+        ({"weights": {"A": 0, "B": 0}}, "every dataset has the weight 0"),
+        ({"by": "name"}, "name: runs are matched by run or system"),
+    ],
+)
+def test_wrong_weights_and_matches(
+    projects: Warehouse, options: dict[str, object], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        projects.leaderboard(["A", "B"], **options)
+
+
+def test_wrong_datasets(projects: Warehouse) -> None:
+    for names in (["A", "D"], "x*", ["x*", "A"]):
+        with pytest.raises(UsageError, match="no such dataset"):
+            projects.leaderboard(names)
+    with pytest.raises(UsageError, match="name a dataset"):
+        projects.leaderboard([])
+
+
+def test_the_command(file: Path) -> None:
+    out, told = run(
+        "-d", "A", "-d", "B", "-d", "C", "-m", "AP", "--weights", "A=2,B=1,C=0", "--each",
+        "--db", str(file),
+    )  # fmt: skip
+    assert "AP ↑" in out
+    assert "AP C ↑" in out
+    assert "0.7778" in out
+    assert "mean over 3 datasets, weighted as given: A 2, B 1, C 0" in told
+    assert "left out: 4 runs" in told
+    for wrong in ("A=2,B", "A=x,B=1", "A=1,A=2", "=1"):
+        result = CliRunner().invoke(
+            app, ["leaderboard", "-d", "A", "-d", "B", "--weights", wrong, "--db", str(file)]
+        )
+        assert isinstance(result.exception, UsageError)
+        assert "--weights" in str(result.exception)
+
+
+def test_a_text_stays_a_text(wh: Warehouse) -> None:
+    """Names reach SQL as values, whatever they hold."""
+    names = ["it's", 'a "b" {{ x }}']
+    for name in names:
+        wh.ingest_qrels({"q": {"a": 1}}, name)
+        wh.ingest_run({"q": {"a": 1.0}}, name, name="x'y\"", system="s;--")
+    wh.evaluate(metrics="AP")
+    board = wh.leaderboard(names, each=True, weights="relevant")
+    assert board.columns[4:6] == [f"AP {name}" for name in names]
+    assert board.fetchall() == [(1, "x'y\"", "s;--", 1.0, 1.0, 1.0, 2, 2)]
+
+
+# --------------------------------------------------------------------------- queries without a value
+
+
+def test_a_mean_over_fewer_queries_says_so(wh: Warehouse) -> None:
+    """AUC has no value without a pair: q2 retrieves nothing that is not relevant."""
+    wh.ingest_qrels({"q1": {"a": 1}, "q2": {"a": 1}, "q3": {"a": 1}}, "tiny")
+    both = {"a": 2.0, "z": 1.0}
+    wh.ingest_run({"q1": both, "q2": {"a": 1.0}, "q3": both}, "tiny", name="one")
+    wh.ingest_run({"q1": both, "q2": {"a": 2.0}, "q3": both}, "tiny", name="two")
+    wh.evaluate(metrics="AP AUC LAG(aggregate=pooled)")
+    note = "AUC: mean over 2 of 3 queries (undefined for the others)"
+    assert wh.board("tiny").notes == (note,)
+    assert wh.board("tiny", metrics="AP").notes == ()
+    wh.ingest_run({"q1": both, "q2": {"z": 1.0}, "q3": both}, "tiny", name="three")
+    wh.ingest_run({"q1": both, "q2": both, "q3": both}, "tiny", name="whole")
+    wh.evaluate(metrics="AP AUC LAG(aggregate=pooled)")
+    assert wh.board("tiny").notes == (
+        "AUC: undefined for some queries: one mean over 2 of 3, three mean over 2 of 3, "
+        "two mean over 2 of 3",
+        "LAG(aggregate=pooled): undefined for some queries: three over 2 of 3",
+    )
+    # what is not on the board is not spoken of
+    assert wh.board("tiny", metrics="LAG(aggregate=pooled)", top=1).notes == ()
+
+
+def test_a_query_that_does_not_count_is_not_undefined(wh: Warehouse) -> None:
+    """Under trec_eval_9 a query that the run is silent on is no part of anything: no note."""
+    wh.ingest_qrels({"q1": {"a": 1}, "q2": {"a": 1}}, "tiny")
+    wh.ingest_run({"q1": {"a": 2.0, "z": 1.0}}, "tiny", name="one")
+    wh.evaluate(metrics="AUC", protocol="trec_eval_9")
+    wh.evaluate(metrics="AUC")
+    assert wh.board("tiny", protocol="trec_eval_9").notes == ()
+    assert wh.board("tiny").notes == ("AUC: mean over 1 of 2 queries (undefined for the others)",)

@@ -1,0 +1,375 @@
+"""The names that peers have for metrics: trec_eval's with their lists, ranx's, ir_measures' registry."""
+
+from __future__ import annotations
+
+import re
+from math import log2
+
+import pytest
+
+from warehouse import protocols
+from warehouse.catalogue import catalogue
+from warehouse.errors import UsageError
+from warehouse.metrics import (
+    TREC_SETS,
+    Defaults,
+    Relstring,
+    lines,
+    parse,
+    request,
+    trec_name,
+)
+from warehouse.warehouse import Warehouse
+
+
+def read(text: str, **options: object) -> list[str]:
+    return [str(metric) for metric in parse(text, **options)]
+
+
+@pytest.mark.parametrize(
+    ("text", "metrics", "labels"),
+    [
+        ("map", ["AP"], ["map"]),
+        ("recip_rank", ["RR"], ["recip_rank"]),
+        ("ndcg", ["nDCG"], ["ndcg"]),
+        ("P_5", ["P@5"], ["P_5"]),
+        ("P.5,10", ["P@5", "P@10"], ["P_5", "P_10"]),
+        ("P.10,5,7", ["P@5", "P@7", "P@10"], ["P_5", "P_7", "P_10"]),
+        ("recall_100", ["R@100"], ["recall_100"]),
+        ("ndcg_cut_10", ["nDCG@10"], ["ndcg_cut_10"]),
+        ("ndcg_cut.10", ["nDCG@10"], ["ndcg_cut_10"]),
+        ("map_cut_100", ["AP@100"], ["map_cut_100"]),
+        ("success_1", ["Success@1"], ["success_1"]),
+        ("iprec_at_recall_0.10", ["IPrec@0.1"], ["iprec_at_recall_0.10"]),
+        ("iprec_at_recall..10,.20", ["IPrec@0.1", "IPrec@0.2"],
+         ["iprec_at_recall_0.10", "iprec_at_recall_0.20"]),
+        ("set_F", ["SetF"], ["set_F"]),
+        ("set_F_2.0", ["SetF(x=2.0)"], ["set_F_2.0"]),
+        ("set_F.0.5", ["SetF(x=0.5)"], ["set_F_0.5"]),
+        ("set_F.2,3", ["SetF(x=2.0)"], ["set_F_2,3"]),  # only the first has a say
+        ("ndcg_cut.10,20,23.4", ["nDCG@10", "nDCG@20", "nDCG@23"],
+         ["ndcg_cut_10", "ndcg_cut_20", "ndcg_cut_23"]),  # read as far as it is whole
+        ("Rprec_mult.5.0,0.2", ["Rprec(multiple=0.2)", "Rprec(multiple=5.0)"],
+         ["Rprec_mult_0.20", "Rprec_mult_5.00"]),
+        ("utility.2,-1,0,0", ["Utility(p1=2.0)"], ["utility_2,-1,0,0"]),
+        ("utility_2,-1,0,0", ["Utility(p1=2.0)"], ["utility_2,-1,0,0"]),
+        ("11pt_avg..25,.5,.75", ["IAP(levels=[0.25,0.5,0.75])"], ["11pt_avg_.25,.5,.75"]),
+        ("11pt_avg_.25,.5,.75", ["IAP(levels=[0.25,0.5,0.75])"], ["11pt_avg_.25,.5,.75"]),
+        ("ndcg.1=3,2=9,4=4.5", ["nDCG(gains={1:3,2:9,4:4.5})"], ["ndcg_1=3,2=9,4=4.5"]),
+        ("ndcg_1=3,2=9", ["nDCG(gains={1:3,2:9})"], ["ndcg_1=3,2=9"]),
+        ("ndcg.1=1", ["nDCG"], ["ndcg_1=1"]),
+        ("dcg.1=3", ["DCG(gains={1:3})"], ["dcg_1=3"]),
+        ("ideal_dcg.1=3", ["IdealDCG(gains={1:3})"], ["ideal_dcg_1=3"]),
+        ("G.1=3", ["G(gains={1:3})"], ["G_1=3"]),
+        ("Rndcg.1=3", ["Rndcg(gains={1:3})"], ["Rndcg_1=3"]),
+        ("ndcg_rel.0=-1", ["nDCGrel(gains={0:-1})"], ["ndcg_rel_0=-1"]),
+        ("rbp.p=0.8,1=0.5", ["RBP(gain=normalised, gains={1:0.5})"], ["rbp_p=0.8,1=0.5"]),
+        ("rbp.p=0.5", ["RBP(p=0.5, gain=normalised)"], ["rbp_p=0.5"]),
+        ("set_P", ["SetP"], ["set_P"]),
+        ("set_recall", ["SetR"], ["set_recall"]),
+        ("num_rel_ret", ["NumRelRet"], ["num_rel_ret"]),
+        ("success", ["Success@1", "Success@5", "Success@10"],
+         ["success_1", "success_5", "success_10"]),
+    ],
+)  # fmt: skip
+def test_names_of_trec_eval(text: str, metrics: list[str], labels: list[str]) -> None:
+    assert read(text) == metrics
+    assert [one.trec_name for one in request(text)] == labels
+
+
+def test_lists_of_trec_eval() -> None:
+    cutoffs = [5, 10, 15, 20, 30, 100, 200, 500, 1000]
+    assert read("P.") == [
+        f"P@{k}" for k in cutoffs
+    ]  # "P" alone is the metric, which needs a cutoff
+    assert read("recall") == [f"R@{k}" for k in cutoffs]
+    assert read("ndcg_cut") == [f"nDCG@{k}" for k in cutoffs]
+    assert read("map_cut") == [f"AP@{k}" for k in cutoffs]
+    assert read("iprec_at_recall") == [f"IPrec@{k / 10}" for k in range(11)]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("map.5", "map takes no parameters"),
+        ("bpref.3", "bpref takes no parameters"),
+        ("num_ret_5", "no such metric"),
+        ("P_0", "cutoff is at least 1"),
+        ("P.5,0", "cutoff is at least 1"),
+        ("P.x", "cutoff is a number, not x"),
+        ("P.5,5.2", "a value is there twice"),
+        ("utility.1,2", "utility lists 4 numbers, not 2"),
+        ("utility.1,2,3,4,5", "utility lists 4 numbers, not 5"),
+        ("utility.1,x,3,4", "p2 is a number, not x"),
+        ("ndcg.5", "write gains as in ndcg.1=3,2=9, not 5"),
+        ("ndcg.", "write gains as in ndcg.1=3,2=9, not nothing"),
+        ("ndcg.1=x", "the gain of 1 is a number, not x"),
+        ("ndcg.1=2,1=3", "the grade 1 is there twice"),
+        ("ndcg.p=2", "a grade is a whole number, not p"),
+        # there -1 stands for documents that are not judged at all
+        ("ndcg.-1=1", "a document without a grade has no gain"),
+        ("11pt_avg.2", "levels is at most 1"),
+        ("11pt_avg.", "levels is a number, not nothing"),
+        ("rbp.p=2", "p is at most 1"),
+        ("rbp_resid.p=0.8", "rbp_resid takes no parameters"),
+    ],
+)
+def test_wrong_parameters_of_trec_eval(text: str, words: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(words)):
+        parse(text)
+
+
+@pytest.mark.parametrize("protocol", ["default", "trec_eval_9", "trec_eval_10"])
+@pytest.mark.parametrize("level", [None, 2])
+def test_labels_come_back_from_metrics(protocol: str, level: int | None) -> None:
+    """Under any protocol and level, what all_trec asks for is printed under trec_eval's label."""
+    defaults = protocols.get(protocol).defaults(level)
+    several = (
+        "set_F_2.0 utility.2.0,-1.0,0.5,0.0 11pt_avg.0.25,0.5 ndcg.1=3,2=9.5 rbp.p=0.8,1=0.5 G.0=-1"
+    )
+    for one in request("all_trec", several, defaults=defaults):
+        label = "Rprec" if one.trec_name == "Rprec_mult_1.00" else one.trec_name  # the same metric
+        assert trec_name(one.metric, defaults)[0] == label
+    assert trec_name(parse("AP(rel=3)")[0], defaults) == ("AP(rel=3)", None)
+    assert trec_name(parse("Judged@5")[0], defaults) == ("Judged@5", None)
+
+
+def test_sets() -> None:
+    names = [one.trec_name for one in request("official")]
+    assert names[:6] == ["num_q", "num_ret", "num_rel", "num_rel_ret", "map", "gm_map"]
+    assert names[8:10] == ["recip_rank", "iprec_at_recall_0.00"]
+    assert names[-1] == "P_1000"
+    names = [one.trec_name for one in request("set")]
+    assert names[4:] == [
+        "utility", "set_P", "set_relative_P", "set_recall", "set_map", "set_F",
+    ]  # fmt: skip
+    everything = request("all_trec")
+    assert len(everything) == len(set(everything)) > 90
+
+
+def test_a_release_lacks_what_came_later() -> None:
+    later = {"rbp", "rbp_resid", "unj_5", "unj_10", "unj_20"}
+    ten = {one.trec_name for one in request("all_trec")}
+    for protocol in ("trec_eval_9", "trec_eval_c"):
+        defaults = protocols.get(protocol).defaults()
+        nine = {one.trec_name for one in request("all_trec", defaults=defaults)}
+        assert ten - nine == later
+        assert [str(one.metric) for one in request("unj_5", defaults=defaults)] == ["Unjudged@5"]
+    for found in protocols.catalogue().values():
+        assert set(found.lacks) <= set(TREC_SETS["all_trec"])
+
+
+def test_relstring_is_a_line_and_no_metric() -> None:
+    at = [getattr(one, "trec_name", None) for one in lines("all_trec")].index("relstring")
+    longer = lines("all_trec", "relstring.20")
+    assert longer[at] == Relstring(20, "relstring_20")
+    assert sum(isinstance(one, Relstring) for one in longer) == 1
+    assert lines("relstring", "map")[0] == Relstring(10, "relstring")
+    assert not any(isinstance(one, Relstring) for one in request("all_trec"))
+    with pytest.raises(UsageError, match="no metric"):
+        parse("relstring")
+    for wrong in ("relstring.0", "relstring.x", "relstring."):
+        with pytest.raises(UsageError, match=r"relstring\.20"):
+            lines(wrong)
+
+
+@pytest.mark.parametrize("level", [None, 2])
+def test_a_name_may_stand_for_parameters(level: int | None) -> None:
+    """trec_eval's rbp ignores -l, as its ndcg does."""
+    assert read("rbp rbp_resid", defaults=Defaults(level=level)) == [
+        "RBP(p=0.9, gain=normalised)", "RBPresid(p=0.9, tail=trec_eval_10)",
+    ]  # fmt: skip
+
+
+# --------------------------------------------------------------------------- the other peers
+
+
+@pytest.mark.parametrize(
+    ("text", "metric"),
+    [
+        ("ndcg@10", "nDCG@10"),
+        ("ndcg_burges@10", "nDCG(dcg=exp-log2)@10"),
+        ("dcg_burges@10", "DCG(dcg=exp-log2)@10"),
+        ("dcg", "DCG"),
+        ("rbp.95", "RBP(p=0.95, gain=grade)"),
+        ("rbp@5", "RBP(p=0.5, gain=grade)"),
+        ("rbp.05-l2", "RBP(rel=2, p=0.05, gain=grade)"),
+        ("ndcg@10-l2", "nDCG(rel=2)@10"),
+        ("map@100-l2", "AP(rel=2)@100"),
+        ("map@100", "AP@100"),
+        ("map-l2", "AP(rel=2)"),
+        ("precision", "SetP"),
+        ("precision@5", "P@5"),
+        ("precision@10-l2", "P(rel=2)@10"),
+        ("recall@100", "R@100"),
+        ("recall-l2", "SetR(rel=2)"),
+        ("hits@5", "NumRelRet@5"),
+        ("hits", "NumRelRet"),
+        ("hit_rate@1", "Success@1"),
+        ("hit_rate", "Success"),
+        ("hit_rate-l2", "Success(rel=2)"),
+        ("hits@5-l2", "NumRelRet(rel=2)@5"),
+        ("hit_rate@3-l2", "Success(rel=2)@3"),
+        ("recall@10-l2", "R(rel=2)@10"),
+        ("f1@10", "F@10"),
+        ("f1@10-l2", "F(rel=2)@10"),
+        ("f1-l2", "SetF(rel=2)"),
+        ("precision-l2", "SetP(rel=2)"),
+        ("hits-l2", "NumRelRet(rel=2)"),
+        ("mrr-l2", "RR(rel=2)"),
+        ("map@10-l3", "AP(rel=3)@10"),
+        ("ndcg", "nDCG"),
+        ("ndcg-l2", "nDCG(rel=2)"),
+        ("ndcg_burges", "nDCG(dcg=exp-log2)"),
+        ("ndcg_burges@5-l2", "nDCG(rel=2, dcg=exp-log2)@5"),
+        ("dcg@5", "DCG@5"),
+        ("dcg@5-l2", "DCG(rel=2)@5"),
+        ("dcg_burges-l2", "DCG(rel=2, dcg=exp-log2)"),
+        ("rbp@95-l2", "RBP(rel=2, p=0.95, gain=grade)"),
+        ("bpref", "bpref"),
+        ("r-precision", "Rprec"),
+        ("r-precision-l3", "Rprec(rel=3)"),
+        ("bpref-l2", "bpref(rel=2)"),
+        ("f1", "SetF"),
+        ("mrr", "RR"),
+        ("mrr@10", "RR@10"),
+        ("mrr@10-l2", "RR(rel=2)@10"),
+    ],
+)
+def test_names_of_ranx(text: str, metric: str) -> None:
+    assert read(text) == [metric]
+
+
+@pytest.mark.parametrize(
+    ("text", "metric"),
+    [
+        ("nDCG(dcg='exp-log2')@10", "nDCG(dcg=exp-log2)@10"),
+        ("NDCG@5", "nDCG@5"),
+        ("P(rel=2)@5", "P(rel=2)@5"),
+        ("Precision@5", "P@5"),
+        ("Recall@5", "R@5"),
+        ("MAP", "AP"),
+        ("MAP(rel=2)@100", "AP(rel=2)@100"),
+        ("MRR@10", "RR@10"),
+        ("RPrec", "Rprec"),
+        ("Bpref", "bpref"),
+        ("IPrec@0.1", "IPrec@0.1"),
+        ("IPrec@1", "IPrec@1.0"),
+        ("SetF(beta=0.5)", "SetF(beta=0.5)"),
+        ("Judged@10", "Judged@10"),
+        ("NumRet", "NumRet"),
+    ],
+)
+def test_names_of_ir_measures(text: str, metric: str) -> None:
+    assert read(text) == [metric]
+
+
+def test_interpolated_precision_of_ranx() -> None:
+    """Eleven levels, each asking for as many documents as trec_eval 9's: int(recall * R + 0.9)."""
+    levels = [f"@{k / 10}" for k in range(11)]
+    name = "interpolated_precision_at_recall"
+    assert read(name) == [f"IPrec(needed=trec_eval_9){level}" for level in levels]
+    assert read(f"{name}-l2") == [f"IPrec(rel=2, needed=trec_eval_9){level}" for level in levels]
+    assert read(name) == read("iprec_at_recall", defaults=protocols.get("trec_eval_9").defaults())
+
+
+# What ir_measures 0.4.3 has registered, with every parameter of each beside `judged_only`, and what it
+# means here. The diversity family (alpha_nDCG, ERR_IA, NRBP, AP_IA, P_IA, StRecall and their like) has
+# tests of its own.
+IR_MEASURES = {
+    "AP": "AP", "AP(rel=2)@10": "AP(rel=2)@10", "MAP": "AP", "MAP(cutoff=10)": "AP@10",
+    "Accuracy": "AUC", "Accuracy(rel=2)@10": "AUC(rel=2)@10",
+    "BPM(max_rel=3)@10": "BPM(max_rel=3)@10",
+    "BPM(T=2.5, min_rel=1, max_rel=3)@10": "BPM(T=2.5, min_rel=1, max_rel=3)@10",
+    "Bpref": "bpref", "BPref(rel=2)": "bpref(rel=2)",
+    "Compat": "Compat", "Compat(p=0.8, normalize=False)": "Compat(p=0.8, normalize=False)",
+    "ERR": "ERR", "ERR@20": "ERR@20",
+    "INSQ(max_rel=3)": "INSQ(max_rel=3)", "INSQ(T=2.0, min_rel=1, max_rel=3)":
+    "INSQ(T=2.0, min_rel=1, max_rel=3)",
+    "INST(max_rel=3)": "INST(max_rel=3)", "INST(T=2.0, min_rel=1, max_rel=3)":
+    "INST(T=2.0, min_rel=1, max_rel=3)",
+    "IPrec@0.1": "IPrec@0.1", "IPrec(rel=2, recall=0.5)": "IPrec(rel=2)@0.5",
+    "infAP": "infAP", "infAP(rel=2)": "infAP(rel=2)",
+    "Judged": "Judged", "Judged@10": "Judged@10",
+    "nDCG": "nDCG", "NDCG@10": "nDCG@10", "nDCG(dcg='exp-log2')@10": "nDCG(dcg=exp-log2)@10",
+    "nDCG(gains={0:0,1:1,2:5})@10": "nDCG(gains={2:5})@10",
+    "nDCG(dcg='log2', gains={0: 1, 1: 3})": "nDCG(gains={0:1,1:3})",
+    "NERR8(min_rel=1, max_rel=3)@10": "NERR8(min_rel=1, max_rel=3)@10",
+    "NERR9(min_rel=1, max_rel=3)@10": "NERR9(min_rel=1, max_rel=3)@10",
+    "NERR10(p=0.8, min_rel=1, max_rel=3)": "NERR10(p=0.8, min_rel=1, max_rel=3)",
+    "NERR11(T=2.0, min_rel=1, max_rel=3)": "NERR11(T=2.0, min_rel=1, max_rel=3)",
+    "NumQ": "NumQ", "NumRel": "NumRel", "NumRel(rel=2)": "NumRel(rel=2)",
+    # with a level it counts the relevant documents retrieved
+    "NumRet": "NumRet", "NumRet(rel=1)": "NumRelRet", "NumRet(rel=2)": "NumRelRet(rel=2)",
+    "NumRelRet": "NumRelRet", "NumRelRet(rel=2)": "NumRelRet(rel=2)",
+    "P@5": "P@5", "P(rel=2)@5": "P(rel=2)@5", "Precision@5": "P@5",
+    "R@5": "R@5", "R(rel=2)@5": "R(rel=2)@5", "Recall@5": "R@5",
+    "RBP": "RBP", "RBP(rel=1)": "RBP", "RBP(p=0.5, rel=2)@10": "RBP(rel=2, p=0.5)@10",
+    "Rprec": "Rprec", "RPrec(rel=2)": "Rprec(rel=2)",
+    "RR": "RR", "RR(rel=2)@10": "RR(rel=2)@10", "MRR@10": "RR@10",
+    "SDCG(max_rel=3)@10": "SDCG(max_rel=3)@10",
+    "SDCG(dcg='log2', min_rel=1, max_rel=3)@10": "SDCG(min_rel=1, max_rel=3)@10",
+    "SetAP(rel=2)": "SetAP(rel=2)",
+    # beta is beta; ir_measures hands it on to trec_eval as x, which is beta squared: SetF(x=2.0) there
+    "SetF": "SetF", "SetF(rel=2, beta=2.0)": "SetF(rel=2, beta=2.0)",
+    "SetP": "SetP", "SetP(rel=2, relative=False)": "SetP(rel=2)",
+    "SetP(relative=True)": "SetRelP", "SetP(relative=True, rel=2)": "SetRelP(rel=2)",
+    "SetRelP": "SetRelP", "SetRelP(rel=2)": "SetRelP(rel=2)", "SetR(rel=2)": "SetR(rel=2)",
+    "Success@5": "Success@5", "Success(rel=2)@5": "Success(rel=2)@5",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "metric"), IR_MEASURES.items())
+def test_the_registry_of_ir_measures(text: str, metric: str) -> None:
+    assert read(text) == [metric]
+    assert read(text.replace(" ", "")) == [metric]
+
+
+@pytest.mark.parametrize("name", list(catalogue()))
+def test_what_a_parameter_means_elsewhere_is_there(name: str) -> None:
+    for target in catalogue()[name].other.values():
+        for other in [target] if isinstance(target, str) else target.values():
+            assert other in catalogue()
+
+
+# --------------------------------------------------------------------------- what gains are worth
+
+GRADED = {"q": {"a": 3, "b": 2, "c": 1, "d": 1, "e": 0}, "r": {"a": 0, "b": -1, "c": 2}}
+RUN = {
+    "q": {"c": 4.0, "a": 3.0, "x": 2.0, "b": 1.0, "e": 0.5},
+    "r": {"a": 2.0, "b": 1.0, "c": 0.5},
+}
+
+
+def scored(name: str) -> dict[str, float]:
+    rows = Warehouse.score(GRADED, RUN, name).relation.fetchall()
+    return {query: value for query, _, value in rows if query != "all"}
+
+
+@pytest.mark.parametrize(
+    ("name", "theirs"),
+    [
+        ("nDCG(gains={0:0,1:3,2:9})", {"q": 0.6407741545625972, "r": 0.5}),
+        ("nDCG(gains={0:0,1:3,2:9})@2", {"q": 0.4491768952476266, "r": 0.0}),
+        ("nDCG(gains={0:2,1:0,-1:4})", {"q": 0.670456515712977, "r": 0.8821211986607034}),
+    ],
+)
+def test_gains_are_worth_what_ir_measures_prints(name: str, theirs: dict[str, float]) -> None:
+    """The values are those of ir_measures 0.4.3 with pytrec_eval."""
+    assert scored(name) == pytest.approx(theirs, rel=1e-12)
+
+
+def test_a_gain_below_0_is_taken_off_as_in_trec_eval() -> None:
+    """ir_measures turns the grade into one below 0, which pytrec_eval takes for unjudged: 0."""
+    in_ir_measures = {"q": 0.7229882141809968, "r": 0.5}
+    assert scored("nDCG(gains={0:0})") == pytest.approx(in_ir_measures, rel=1e-12)
+    ours = scored("nDCG(gains={0:-1})")
+    ideal = 3 + 2 / log2(3) + 1 / log2(4) + 1 / log2(5)
+    assert ours["q"] == pytest.approx(in_ir_measures["q"] - 1 / log2(6) / ideal, rel=1e-12)
+
+
+def test_gains_closer_than_1_are_put_in_order() -> None:
+    """trec_eval 9 and 10 compare gains as whole numbers: ndcg.1=0.1,2=0.5,3=0.9 is 0 there."""
+    perfect = {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}
+    found = Warehouse.score({"q": {"a": 3, "b": 2, "c": 1}}, perfect, "ndcg.1=0.1,2=0.5,3=0.9")
+    assert found.means() == {"nDCG(gains={1:0.1,2:0.5,3:0.9})": 1.0}

@@ -1,0 +1,59 @@
+"""z-scores: the values of a scored run by the means and standard deviations of a reference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import duckdb
+
+from warehouse.evaluate.plan import Plan
+from warehouse.metrics import Defaults, Metric, Requested, trec_name
+from warehouse.readers.zscores import Reference
+from warehouse.templates import render
+
+# What trec_eval gives to a value that has no z-score.
+MISSING = -1_000_000.0
+
+
+def standardise(
+    con: duckdb.DuckDBPyConnection,
+    work: Plan,
+    requested: Iterable[Requested],
+    defaults: Defaults,
+    reference: Reference,
+) -> None:
+    """Turn the values of a run that was scored into z-scores, in `query_score` and `score`."""
+    measures = _measures(requested, defaults)
+    turned = {n: measures[metric] for n, metric in enumerate(work.queries) if metric in measures}
+    con.execute(
+        "create or replace temp table zscore_reference as "
+        "select unnest($queries::varchar[]) as query_id, unnest($measures::varchar[]) as measure, "
+        "unnest($means::double[]) as mean, unnest($stddevs::double[]) as stddev",
+        {
+            "queries": [query for query, _ in reference],
+            "measures": [measure for _, measure in reference],
+            "means": [mean for mean, _ in reference.values()],
+            "stddevs": [stddev for _, stddev in reference.values()],
+        },
+    )
+    con.execute(
+        "create or replace temp table zscore_measure as "
+        "select unnest($numbers::integer[]) as evaluation_id, unnest($measures::varchar[]) as measure",
+        {"numbers": list(turned), "measures": list(turned.values())},
+    )
+    con.execute(
+        render("statements/zscores", missing=MISSING, list_silent=work.protocol.list_silent)
+    )
+
+
+def _measures(requested: Iterable[Requested], defaults: Defaults) -> dict[Metric, str]:
+    """Return the name of each metric in a reference, that which trec_eval prints.
+
+    num_q is not among them: its value is no measure of a query.
+    """
+    found: dict[Metric, str] = {}
+    for one in requested:
+        name, trec = trec_name(one.metric, defaults)
+        if trec is None or trec.per_query or not trec.integer:
+            found.setdefault(one.metric, one.trec_name or name)
+    return found

@@ -1,0 +1,194 @@
+"""One metric in the notation `Name(param=value, ...)@cutoff`: its parameters read and settled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from warehouse.catalogue import AGGREGATE, Definition, catalogue
+from warehouse.errors import UsageError, listing, nearest
+from warehouse.parameters import Parameter, Value, split, unquoted
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric with every parameter settled; its text is its canonical name, which is what is stored."""
+
+    definition: Definition = field(compare=False, repr=False)
+    name: str
+    values: tuple[tuple[str, Value], ...]
+
+    def __str__(self) -> str:
+        given = dict(self.values)
+        at = given.pop(self.definition.at, None)
+        shown = [
+            f"{p.name}={p.write(given[p.name])}"
+            for p in self.definition.parameters
+            if p.name in given and given[p.name] != p.default
+        ]
+        params = f"({', '.join(shown)})" if shown else ""
+        return f"{self.name}{params}" + ("" if at is None else f"@{at}")
+
+    @property
+    def params(self) -> dict[str, Value]:
+        """Return every parameter with its value."""
+        return dict(self.values)
+
+    @property
+    def aggregate(self) -> str:
+        """Return how the queries' values are put together."""
+        return str(self.params.get(AGGREGATE, self.definition.aggregate))
+
+
+@dataclass(frozen=True)
+class Defaults:
+    """What a protocol or an option puts in place of the headers' defaults."""
+
+    level: int | None = None
+    params: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
+    lacks: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Requested:
+    """A metric as it was asked for, and the name to print where a peer's own layout is wanted."""
+
+    metric: Metric
+    trec_name: str | None = None
+
+
+def arguments(
+    text: str,
+    found: Definition,
+    params: str | None,
+    at: str | None,
+    fixed: Mapping[str, Value] | None = None,
+) -> tuple[Definition, dict[str, Value]]:
+    """Read the parameters that a text gives, beside those that its name has fixed.
+
+    Returns them with the metric that they belong to, which may be another than the name says.
+    """
+    given: dict[str, str] = {}
+    try:
+        parts = split(params or "")
+    except ValueError as error:
+        raise UsageError(f"{text}: {error}") from None
+    for part in parts:
+        if not part:
+            continue
+        key, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals:
+            raise UsageError(f"{text}: write parameters as name=value, not {part!r}")
+        if key in given:
+            raise UsageError(f"{text}: {key} is given twice")
+        given[key] = value
+    found = _other(text, found, given)
+    if at is not None:
+        if found.parameter(found.at) is None:
+            raise UsageError(f"{text}: {found.name} takes no @{found.at}")
+        if found.at in given:
+            raise UsageError(f"{text}: {found.at} is given twice")
+        given[found.at] = at
+    return found, read(text, found, given, fixed)
+
+
+def _other(text: str, found: Definition, given: dict[str, str]) -> Definition:
+    """Return the metric that peers mean by a parameter; one that says nothing more is taken out."""
+    for key, target in found.other.items():
+        if key not in given:
+            continue
+        if isinstance(target, str):
+            return catalogue()[target]
+        word = unquoted(given.pop(key))
+        if word not in target:
+            raise UsageError(f"{text}: {key} is one of {', '.join(target)}, not {word}")
+        found = catalogue()[target[word]]
+    return found
+
+
+def read(
+    text: str,
+    found: Definition,
+    given: Mapping[str, str],
+    fixed: Mapping[str, Value] | None = None,
+) -> dict[str, Value]:
+    """Read the values of parameters, each in its type."""
+    values: dict[str, Value] = dict(fixed or {})
+    for key, value in given.items():
+        if key in values:
+            raise UsageError(f"{text}: the name fixes {key}={values[key]}")
+        parameter = found.parameter(key)
+        if parameter is None:
+            known = [p.name for p in found.parameters]
+            hint = nearest(key, known) or f"; it has {listing(known) or 'none'}"
+            raise UsageError(f"{text}: {found.name} has no parameter {key!r}{hint}")
+        try:
+            values[key] = parameter.read(value)
+        except (ValueError, OverflowError) as error:
+            raise UsageError(f"{text}: {error}") from None
+    return values
+
+
+def settle(
+    text: str,
+    found: Definition,
+    given: Mapping[str, Value],
+    defaults: Defaults,
+    *,
+    complete: bool = True,
+) -> Metric:
+    """Return the metric, other parameters at their defaults; `complete` asks for those required."""
+    settled: dict[str, Value] = {}
+    overrides = defaults.params.get(found.name, {})
+    for p in found.parameters:
+        if p.name in given:
+            settled[p.name] = given[p.name]
+        elif p.name == "rel" and p.follows_level and defaults.level is not None:
+            settled[p.name] = defaults.level
+        elif p.name in overrides:
+            settled[p.name] = p.adopt(overrides[p.name])
+        elif p.required and complete:
+            at = f"@{0.5 if p.type == 'number' else 10}"
+            value = "genre" if p.type == "attribute" else 3
+            example = found.name + (at if p.name == found.at else f"({p.name}={value})")
+            article = "an" if p.name[0] in "aeiou" else "a"
+            raise UsageError(f"{text}: needs {article} {p.name}, as in {example}")
+        else:
+            settled[p.name] = p.default
+    for p in found.parameters:
+        _replace(text, p, found, given, settled)
+        needed = p.needs.get(str(settled[p.name]))
+        if needed is not None and settled.get(needed) is None:
+            raise UsageError(
+                f"{text}: {p.name}={settled[p.name]} needs a {needed}, as in {text}@10"
+            )
+        _check_above(text, p, settled)
+    return Metric(found, found.name, tuple(settled.items()))
+
+
+def _replace(
+    text: str,
+    p: Parameter,
+    found: Definition,
+    given: Mapping[str, Value],
+    settled: dict[str, Value],
+) -> None:
+    """Put aside the parameters that this one replaces; to give one of them beside it is refused."""
+    if settled[p.name] is None:
+        return
+    for other in found.parameters:
+        if other.name in p.replaces:
+            if given.get(other.name, other.default) != other.default:
+                raise UsageError(
+                    f"{text}: {p.name} stands in place of {other.name}; give one of them"
+                )
+            settled[other.name] = other.default
+
+
+def _check_above(text: str, p: Parameter, settled: Mapping[str, Value]) -> None:
+    """Refuse a value that is not above that of the parameter which its header names."""
+    if p.above is None:
+        return
+    value, bound = settled[p.name], settled[p.above]
+    if isinstance(value, int | float) and isinstance(bound, int | float) and value <= bound:
+        raise UsageError(f"{text}: {p.name} is above {p.above}, and {value} is not above {bound}")

@@ -1,0 +1,221 @@
+"""The parameters of metrics: their types, how a value is written in the notation, and how it is read."""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+TYPES = ("integer", "number", "choice", "boolean", "gains", "levels", "attribute")
+# What the name of an attribute cannot have in the notation.
+_NOT_IN_A_NAME = re.compile(r"[(),'\"\\]")
+_OPENING = {"(": ")", "[": "]", "{": "}"}
+
+
+def _written(number: float) -> str:
+    return str(int(number)) if number == int(number) else repr(number)
+
+
+class Gains(tuple[tuple[int, float], ...]):
+    """What relevance grades are worth: pairs of a grade and its gain, by grade.
+
+    >>> str(Gains([(1, 3.0), (4, 4.5)]))
+    '{1:3,4:4.5}'
+    """
+
+    def __str__(self) -> str:
+        return "{" + ",".join(f"{grade}:{_written(gain)}" for grade, gain in self) + "}"
+
+
+class Levels(tuple[float, ...]):
+    """A list of numbers, smallest first.
+
+    >>> str(Levels([0.0, 0.25]))
+    '[0,0.25]'
+    """
+
+    def __str__(self) -> str:
+        return "[" + ",".join(map(_written, self)) + "]"
+
+
+Value = int | float | str | bool | Gains | Levels | None
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a metric, as its header declares it.
+
+    `above` names another parameter, whose value must be smaller; `replaces` names those that have no
+    say when this one is given; `inherited` is one that every metric has which reads the same relation.
+    """
+
+    name: str
+    type: str
+    summary: str
+    default: Value = None
+    required: bool = False
+    minimum: float | None = None
+    maximum: float | None = None
+    above: str | None = None
+    choices: tuple[str, ...] = ()
+    follows_level: bool = True
+    needs: Mapping[str, str] = field(default_factory=dict)
+    replaces: tuple[str, ...] = ()
+    inherited: bool = False
+
+    def write(self, value: Value) -> str:
+        """Write a value as `read` reads it: the name of an attribute in quotes, if it is no word."""
+        if self.type == "attribute" and not re.fullmatch(r"\w+", str(value)):
+            return f"'{value}'"
+        return str(value)
+
+    def read(self, text: str) -> Value:
+        """Read a value from the notation, or raise ValueError in words.
+
+        >>> Parameter("gains", "gains", "").read("{2: 9, 1: 3}")
+        ((1, 3.0), (2, 9.0))
+        """
+        if self.type == "choice":
+            word = unquoted(text)
+            if word not in self.choices:
+                raise ValueError(f"{self.name} is one of {', '.join(self.choices)}, not {text}")
+            return word
+        if self.type == "attribute":
+            word = unquoted(text)
+            if not word.strip() or _NOT_IN_A_NAME.search(word):
+                raise ValueError(
+                    f"{self.name} is the name of an attribute, without commas, parentheses and quotes, "
+                    f"not {text}"
+                )
+            return word
+        if self.type == "gains":
+            return self.gains(_pairs(self.name, text))
+        if self.type == "levels":
+            return self.levels(_items(self.name, text))
+        if self.type == "boolean":
+            if text not in ("True", "False"):
+                raise ValueError(f"{self.name} is True or False, not {text}")
+            return text == "True"
+        return self._number(text)
+
+    def adopt(self, value: Value | list[float] | Mapping[str, float]) -> Value:
+        """Take a value as TOML has it: a list for levels, a table of gains by grade.
+
+        >>> Parameter("gains", "gains", "").adopt({"2": 9, "1": 3})
+        ((1, 3.0), (2, 9.0))
+        """
+        if isinstance(value, Mapping):
+            return self.gains((str(grade), repr(gain)) for grade, gain in value.items())
+        if isinstance(value, list):
+            return self.levels(map(repr, value))
+        return value
+
+    def gains(self, pairs: Iterable[tuple[str, str]]) -> Gains | None:
+        """Read pairs of a grade and its gain; None where every grade keeps its own.
+
+        A grade that is not listed is worth itself, one below 0 nothing; to list that changes nothing
+        and is left out, so that one meaning has one name.
+        """
+        found: dict[int, float] = {}
+        for grade, gain in pairs:
+            try:
+                key = int(grade)
+            except ValueError:
+                raise ValueError(
+                    f"{self.name}: a grade is a whole number, not {grade or 'nothing'}"
+                ) from None
+            if key in found:
+                raise ValueError(f"{self.name}: the grade {key} is there twice")
+            found[key] = float(self._number(gain, f"{self.name}: the gain of {key}"))
+        return Gains(pair for pair in sorted(found.items()) if pair[1] != max(pair[0], 0)) or None
+
+    def levels(self, items: Iterable[str]) -> Levels:
+        """Read a list of numbers, in any order, each there once."""
+        found = sorted(float(self._number(item)) for item in items)
+        if not found:
+            raise ValueError(f"{self.name} lists a number at least")
+        if len(set(found)) < len(found):
+            raise ValueError(f"{self.name}: a number is there twice")
+        return Levels(found)
+
+    def _number(self, text: str, what: str | None = None) -> int | float:
+        what = what or self.name
+        try:
+            value: object = ast.literal_eval(text.strip())
+        except (ValueError, SyntaxError):
+            value = text
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise ValueError(f"{what} is a number, not {text.strip() or 'nothing'}")
+        if not math.isfinite(value):
+            raise ValueError(f"{what} is a finite number, not {text}")
+        if self.type == "integer":
+            if value != int(value):
+                raise ValueError(f"{what} is a whole number, not {text}")
+            value = int(value)
+        else:
+            value = float(value)
+        if self.minimum is not None and value < self.minimum:
+            raise ValueError(f"{what} is at least {self.minimum:g}, not {text}")
+        if self.maximum is not None and value > self.maximum:
+            raise ValueError(f"{what} is at most {self.maximum:g}, not {text}")
+        return value
+
+
+def unquoted(text: str) -> str:
+    """Return a word without the quotes around it, if there are any."""
+    quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "'\""
+    return text[1:-1] if quoted else text
+
+
+def split(text: str, separator: str = ",") -> list[str]:
+    """Split at a separator that stands outside quotes, braces, brackets and parentheses.
+
+    Raises ValueError where one of these is not closed, or closed and not open.
+
+    >>> split("rel=2, gains={0:0, 1:3}")
+    ['rel=2', 'gains={0:0, 1:3}']
+    """
+    parts, start = [], 0
+    closing: list[str] = []
+    for at, sign in enumerate(text):
+        if closing and closing[-1] in "'\"":
+            if sign == closing[-1]:
+                closing.pop()
+        elif sign in "'\"":
+            closing.append(sign)
+        elif sign in _OPENING:
+            closing.append(_OPENING[sign])
+        elif sign in ")]}":
+            if not closing or closing.pop() != sign:
+                raise ValueError(f"{sign} closes nothing in {text.strip()}")
+        elif sign == separator and not closing:
+            parts.append(text[start:at].strip())
+            start = at + 1
+    if closing:
+        raise ValueError(f"{closing[-1]} is missing in {text.strip()}")
+    return [*parts, text[start:].strip()]
+
+
+def _inside(name: str, text: str, brackets: str, example: str) -> list[str]:
+    """Return what is listed between two brackets."""
+    text = text.strip()
+    if len(text) < 2 or text[0] != brackets[0] or text[-1] != brackets[1]:
+        raise ValueError(f"{name} is written as in {name}={example}, not {text or 'nothing'}")
+    return [item for item in split(text[1:-1]) if item]
+
+
+def _pairs(name: str, text: str) -> list[tuple[str, str]]:
+    example = "{1:3,2:9}"
+    pairs = []
+    for item in _inside(name, text, "{}", example):
+        grade, colon, gain = item.partition(":")
+        if not colon:
+            raise ValueError(f"{name} pairs grades and gains, as in {name}={example}, not {item}")
+        pairs.append((grade.strip(), gain.strip()))
+    return pairs
+
+
+def _items(name: str, text: str) -> list[str]:
+    return _inside(name, text, "[]", "[0.25,0.5]")
