@@ -14,7 +14,7 @@ from shared_cases import CASES, needs_cases
 
 from warehouse import database
 from warehouse.errors import ConflictError, InputError, UsageError
-from warehouse.evaluate import files, stored
+from warehouse.evaluate import files, grounds
 from warehouse.readers.attributes import stage_attributes
 from warehouse.warehouse import Warehouse
 
@@ -387,7 +387,7 @@ def test_stored_attributes_in_scope(wh: Warehouse) -> None:
     wh.ingest_attributes({"ann": {"age": 30}}, "films", "queries", name="people")
     wh.ingest_attributes({"up": {"other": 1}}, "series", "docs", name="facts")
     with database.read(wh.path) as con:
-        stored.scope_attributes(con, "films")
+        grounds.put_attributes(con, "films")
         assert con.execute(SCOPE).fetchall() == sorted([*IN_SCOPE, ("up", "length", 1, "96", 96.0)])
 
 

@@ -3,6 +3,8 @@
 A case has `qrels` and `run` by query: "doc:grade ..." and "doc doc ..." (best first) or "doc=score ...".
 Judgments by iteration are "doc/iteration:grade ...", preferences are in `prefs` in place of `qrels`, as
 "group/subgroup/doc:level ...".
+A case may have a training set by query, "doc doc:grade ...", and attributes by name and document: a
+number, a text, or a list of texts.
 `expected` maps a metric to its value for the only query, or to values by query and for all of them. A
 value is an expression over whole numbers with + - * /, log2, ln and sqrt, worked out exactly as far as
 it goes, or "null".
@@ -105,6 +107,25 @@ def run(case: dict[str, Any]) -> dict[str, dict[str, float]]:
     return made
 
 
+def training(case: dict[str, Any]) -> dict[str, dict[str, int]] | None:
+    """Read the training set; a document without a grade has 1."""
+    given = case.get("training")
+    if given is None:
+        return None
+    return {
+        query: {doc: int(grade or 1) for doc, _, grade in (w.partition(":") for w in text.split())}
+        for query, text in given.items()
+    }
+
+
+def attributes(case: dict[str, Any]) -> list[dict[str, dict[str, Any]]]:
+    """Read the attributes, one table for each."""
+    return [
+        {doc: {name: value} for doc, value in values.items()}
+        for name, values in case.get("attributes", {}).items()
+    ]
+
+
 def expected(case: dict[str, Any]) -> dict[tuple[str, str], Number | None]:
     made: dict[tuple[str, str], Number | None] = {}
     for metric, given in case["expected"].items():
@@ -127,14 +148,18 @@ ALL = [
 @pytest.mark.parametrize(("name", "number"), ALL)
 def test_case(name: str, number: int, tmp_path: Path) -> None:
     case = read(FOLDER / f"{name}.toml")[number - 1]
-    assert set(case) <= {"why", "qrels", "prefs", "run", "expected", *OPTIONS}
+    keys = {"why", "qrels", "prefs", "run", "training", "attributes", "expected", *OPTIONS}
+    assert set(case) <= keys
     wanted = expected(case)
     assert wanted
     metrics = list(case["expected"])
     assert all(metric.startswith(name) for metric in metrics)
     options = {key: case[key] for key in OPTIONS if key in case}
     source, how = qrels(case, tmp_path)
-    scores = Warehouse.score(source, run(case), metrics, **how, **options)
+    scores = Warehouse.score(
+        source, run(case), metrics,
+        training=training(case), attributes=attributes(case), **how, **options,
+    )  # fmt: skip
     canonical = {
         metric: str(one.metric) for metric, one in zip(metrics, scores.requested, strict=True)
     }

@@ -17,6 +17,7 @@ import jinja2
 import pytest
 from oracles_diversity import METRICS as OF_ITERATIONS
 from oracles_preferences import METRICS as OF_PREFERENCES
+from oracles_recsys import METRICS as OF_RECOMMENDERS
 from oracles_sources import METRICS as OF_THE_SOURCES
 from oracles_user_models import METRICS as USER_MODELS
 from test_metric_properties import METRICS as OF_THE_PEERS
@@ -32,7 +33,16 @@ from warehouse.warehouse import Warehouse
 
 GOLDEN = Path(__file__).parent / "golden_sql"
 METRICS = list(
-    dict.fromkeys([*OF_THE_PEERS, *OF_THE_SOURCES, *USER_MODELS, *OF_ITERATIONS, *OF_PREFERENCES])
+    dict.fromkeys(
+        [
+            *OF_THE_PEERS,
+            *OF_THE_SOURCES,
+            *USER_MODELS,
+            *OF_ITERATIONS,
+            *OF_PREFERENCES,
+            *OF_RECOMMENDERS,
+        ]
+    )
 )
 KEPT = ("AP", "nDCG@10", "bpref")
 METRIC_FILES = templates.names_in("metrics")
@@ -131,6 +141,15 @@ STUBS = SCOPE | {
     "ideal": "query_id varchar, relevance integer, ideal_rank bigint",
     "ideal_gains": "query_id varchar, relevance integer, ideal_rank bigint",
     "documents": "doc_id varchar",
+    "examples": "query_id varchar, doc_id varchar",
+    "frequencies": "doc_id varchar, frequency bigint",
+    "training_size": "num_queries bigint, num_documents bigint, num_examples bigint",
+    "described": SCOPE["scope_attribute"],
+    "features": "doc_id varchar, feature varchar",
+    "propensities": "doc_id varchar, worth double",
+    "worths": "query_id varchar, worth double, worth_rank bigint, num_rel bigint",
+    "top": "run_id integer, query_id varchar, doc_id varchar, rank bigint, relevance integer",
+    "pairs": "run_id integer, query_id varchar, doc_id varchar, other_id varchar",
     "iteration_hits": "run_id integer, query_id varchar, iteration varchar, num_rel bigint, "
     "doc_id varchar, rank bigint, is_rel boolean, own_rank bigint, rel_so_far bigint",
     "novelty_gains": "run_id integer, query_id varchar, doc_id varchar, rank bigint, gain double, "
@@ -187,10 +206,13 @@ def test_what_a_relation_reads_is_what_it_says(name: str) -> None:
     source = text("relations", name)
     head = templates.header(source, where("relations", name))
     reads: set[str] = set()
-    for rule in rules():
+    for rule, given in itertools.product(rules(), (None, 5)):
         values = {
-            **{r: r for r in head["reads"]}, **rule.variables(), "rel": 1, "min_rel": 0, "max_rel": 3,
-            "gains": None, "alpha": 0.5, "cutoff": None,
+            **rule.variables(), "rel": 1, "min_rel": 0, "max_rel": 3, "cutoff": given,
+            "gains": None, "alpha": 0.5,
+            "A": 0.5, "B": 1.5,
+            "attribute": given and "genre", "frequency": given and "count", "instances": given,
+            **{r: r for r in head["reads"]},
         }  # fmt: skip
         sql = templates.environment().from_string(templates.body(source)).render(**values)
         reads |= tables_of(sql)
@@ -245,6 +267,11 @@ def scope() -> Iterator[duckdb.DuckDBPyConnection]:
                 for place, (d, s) in enumerate(found.items())
             ],
         )
+        con.execute("insert into scope_training select query_id, doc_id, 1 from scope_judgment")
+        con.execute(
+            "insert into scope_attribute select distinct doc_id, unnest(['genre', 'count']), 1, '2', 2 "
+            "from scope_judgment"
+        )
         con.execute(
             "insert into scope_ranking select run_id, query_id, count(*) from scope_prediction "
             "group by all"
@@ -270,6 +297,10 @@ def test_grains_are_unique_and_metrics_give_one_row_per_query(
 ) -> None:
     ranked = Plan(rule).relation_sql(relations.get("ranked"), {})[0]
     seen = {"matched": matched_sql(rule), "ranked": ranked}
+    # what is written into its readers, with and without its parameters
+    for name, given in itertools.product(("examples", "described", "features"), (None, "genre")):
+        params = {"attribute": given}
+        seen[f"{name}_{given}"] = Plan(rule).relation_sql(relations.get(name), params)[0]
     scope.execute(f"insert into scope_hit {seen['matched']}")
     work = plan(notation.parse(*METRICS), rule)
     for table, sql in work.tables.items():
@@ -278,10 +309,12 @@ def test_grains_are_unique_and_metrics_give_one_row_per_query(
         seen[table] = sql
         grain = templates.header(text("relations", relation), relation)["grain"]
         assert doubled(scope, sql, grain) == 0, table
-        assert scope.execute(f'select count(*) from "{table}"').fetchall()[0][0] > 0, table
-    assert {relation_of(table) for table in seen} == set(RELATIONS)
-    for name in ("matched", "ranked"):
-        grain = templates.header(text("relations", name), name)["grain"]
+        if table != "pairs_cutoff_1":  # one document makes no pair
+            assert scope.execute(f'select count(*) from "{table}"').fetchall()[0][0] > 0, table
+    assert {relation_of(t) for t in seen} == set(RELATIONS)
+    for name in sorted(set(seen) - set(work.tables)):
+        relation = relation_of(name)
+        grain = templates.header(text("relations", relation), relation)["grain"]
         assert doubled(scope, seen[name], grain) == 0, name
     keys = scope.execute("select run_id, query_id from rankings order by all").fetchall()
     assert keys

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 # Words of the notation that stand for no metric: trec_eval's sets, and its line that is no number.
-RESERVED = ("official", "set", "all_trec", "relstring")
+RESERVED = ("official", "set", "all_trec", "qrels_jg", "prefs", "all_prefs", "relstring")
 
 
 def check_header(found: Definition) -> None:

@@ -22,7 +22,7 @@ class Metric:
         given = dict(self.values)
         at = given.pop(self.definition.at, None)
         shown = [
-            f"{p.name}={given[p.name]}"
+            f"{p.name}={p.write(given[p.name])}"
             for p in self.definition.parameters
             if p.name in given and given[p.name] != p.default
         ]
@@ -149,8 +149,10 @@ def settle(
             settled[p.name] = p.adopt(overrides[p.name])
         elif p.required and complete:
             at = f"@{0.5 if p.type == 'number' else 10}"
-            example = found.name + (at if p.name == found.at else f"({p.name}=3)")
-            raise UsageError(f"{text}: needs a {p.name}, as in {example}")
+            value = "genre" if p.type == "attribute" else 3
+            example = found.name + (at if p.name == found.at else f"({p.name}={value})")
+            article = "an" if p.name[0] in "aeiou" else "a"
+            raise UsageError(f"{text}: needs {article} {p.name}, as in {example}")
         else:
             settled[p.name] = p.default
     for p in found.parameters:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-TYPES = ("integer", "number", "choice", "boolean", "gains", "levels")
+TYPES = ("integer", "number", "choice", "boolean", "gains", "levels", "attribute")
+# What the name of an attribute cannot have in the notation.
+_NOT_IN_A_NAME = re.compile(r"[(),'\"\\]")
 _OPENING = {"(": ")", "[": "]", "{": "}"}
 
 
@@ -62,6 +65,12 @@ class Parameter:
     replaces: tuple[str, ...] = ()
     inherited: bool = False
 
+    def write(self, value: Value) -> str:
+        """Write a value as `read` reads it: the name of an attribute in quotes, if it is no word."""
+        if self.type == "attribute" and not re.fullmatch(r"\w+", str(value)):
+            return f"'{value}'"
+        return str(value)
+
     def read(self, text: str) -> Value:
         """Read a value from the notation, or raise ValueError in words.
 
@@ -72,6 +81,14 @@ class Parameter:
             word = unquoted(text)
             if word not in self.choices:
                 raise ValueError(f"{self.name} is one of {', '.join(self.choices)}, not {text}")
+            return word
+        if self.type == "attribute":
+            word = unquoted(text)
+            if not word.strip() or _NOT_IN_A_NAME.search(word):
+                raise ValueError(
+                    f"{self.name} is the name of an attribute, without commas, parentheses and quotes, "
+                    f"not {text}"
+                )
             return word
         if self.type == "gains":
             return self.gains(_pairs(self.name, text))

@@ -43,6 +43,7 @@ class Protocol:
     list_silent: bool
     depth: int | None = None
     judged_only: bool = False
+    relevant_only: bool = False
     lacks: Sequence[str] = ()
     params: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
     undefined: Mapping[str, float | str] = field(default_factory=dict)
@@ -70,6 +71,7 @@ class Protocol:
             "queries": self.queries,
             "depth": self.depth,
             "judged_only": self.judged_only,
+            "relevant_only": self.relevant_only,
         }
 
 
@@ -82,6 +84,7 @@ _KEYS: dict[str, records.Kinds] = {
     "list_silent": bool,
     "depth": int,
     "judged_only": bool,
+    "relevant_only": bool,
     "lacks": list,
     "params": dict,
     "undefined": dict,

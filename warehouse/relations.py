@@ -10,7 +10,9 @@ from typing import Any
 from warehouse import templates
 
 # What relations ask a protocol for. Whatever else they ask for is a parameter of the metric.
-PROTOCOL_VARIABLES = frozenset({"ties", "score_precision", "queries", "depth", "judged_only"})
+PROTOCOL_VARIABLES = frozenset(
+    {"ties", "score_precision", "queries", "depth", "judged_only", "relevant_only"}
+)
 # What an evaluation puts in scope only for the metrics that ask for it.
 NEEDS = ("predictions", "iterations", "preferences", "training", "attributes")
 

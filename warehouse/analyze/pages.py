@@ -49,7 +49,16 @@ def compare_protocols(names: Sequence[str]) -> duckdb.DuckDBPyRelation:
 
 
 _COLUMNS = ("rule", "differs")
-_RULES = ("ties", "score_precision", "queries", "list_silent", "depth", "judged_only", "lacks")
+_RULES = (
+    "ties",
+    "score_precision",
+    "queries",
+    "list_silent",
+    "depth",
+    "judged_only",
+    "relevant_only",
+    "lacks",
+)
 
 
 def _said(protocol: Protocol) -> dict[str, str]:
@@ -61,6 +70,7 @@ def _said(protocol: Protocol) -> dict[str, str]:
         "list_silent": str(protocol.list_silent).lower(),
         "depth": "all" if protocol.depth is None else str(protocol.depth),
         "judged_only": str(protocol.judged_only).lower(),
+        "relevant_only": str(protocol.relevant_only).lower(),
         "lacks": ", ".join(protocol.lacks),
     }
     for metric, params in protocol.params.items():

@@ -9,10 +9,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "warehouse ingest qrels qrels.txt --dataset dl19",
         "warehouse ingest qrels ratings.csv -d films --column query_id=user "
         "--column doc_id=item --column relevance=stars",
-        "warehouse ingest qrels qrels.txt -d dl19 --normalise 'lower(trim(doc_id))'",
-        "warehouse ingest qrels links.txt -d links --global --queries queries.txt",
         "warehouse ingest qrels subtopics.txt -d web --iterations",
         "warehouse ingest qrels prefs.txt -d choices --format prefs",
+        "warehouse ingest qrels qrels.txt -d dl19 --normalise 'lower(trim(doc_id))'",
+        "warehouse ingest qrels links.txt -d links --global --queries queries.txt",
     ),
     "ingest training": (
         "warehouse ingest training seen.csv -d films --column query_id=user --column doc_id=item",

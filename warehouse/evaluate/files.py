@@ -53,6 +53,10 @@ def score(
     on the connection; evaluation_id is the number of the metric in the plan.
     """
     how: Any = {"columns": columns, "normalise": normalise}
+    names = scope_attributes(con, attributes, normalise=normalise)
+    lacking = grounds.lacking(work, training is not None, names, grounds.OF_FILES)
+    if lacking:
+        raise UsageError("\n".join(lacking))
     read_training = None
     if training is not None:
         read_training = readers.stage(con, training, "training", normalise=normalise)
@@ -89,18 +93,17 @@ def score(
             f"{read_run.source}: no query of the run is judged in {read_qrels.source}; "
             "do the two belong together, and are the query ids written the same way?"
         )
-    scope_attributes(con, attributes, normalise=normalise)
     engine.compute(con, work)
     return Scored(read_run, read_qrels, judged, answered, extra, read_training)
 
 
 def scope_attributes(
     con: duckdb.DuckDBPyConnection, sources: Sequence[object], *, normalise: str | None = None
-) -> None:
-    """Put the attributes of documents from some sources in scope: the table `scope_attribute`.
+) -> list[str]:
+    """Put the attributes of documents from some sources in scope; return their names.
 
-    Its columns are `doc_id, attribute, position, text, number`. No two sources may have the same
-    attribute.
+    The columns of `scope_attribute` are `doc_id, attribute, position, text, number`. No two sources
+    may have the same attribute.
     """
     con.execute(
         "create or replace temp table scope_attribute "
@@ -117,6 +120,7 @@ def scope_attributes(
                 )
             seen[attribute] = staged.source
         con.execute("insert into scope_attribute from staged_attribute")
+    return list(seen)
 
 
 def relstrings(

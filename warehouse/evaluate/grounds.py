@@ -1,4 +1,4 @@
-"""What runs are evaluated against, put in scope: judgments, preferences and the training set.
+"""What runs are evaluated against, put in scope: judgments, preferences, training set, attributes.
 
     scope_judgment    (query_id, doc_id, relevance)   one row per query and document: the highest
                       grade of its iterations; of preferences 1 where a group has it above 0, else 0
@@ -7,17 +7,22 @@
     scope_preference  (query_id, judgment_group, judgment_subgroup, doc_id, level)   the preferences;
                       of judgments each iteration is a group of one subgroup, and the grade the level
     scope_training    (query_id, doc_id, relevance)   the training set; empty where there is none
+    scope_attribute   (doc_id, attribute, position, text, number)   the attributes of the documents
 
-The first is a table, the others are views on what is stored or was read.
+The first is a table, the others are views on what is stored or was read. What there is of the last
+two is part of the fingerprint of the metrics that read it, and no metric is computed without.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import duckdb
 
 from warehouse import readers
-from warehouse.errors import listing
-from warehouse.evaluate.plan import Plan, plan
+from warehouse.errors import listing, nearest
+from warehouse.evaluate.plan import Contents, Plan, plan
 from warehouse.quoting import ident, literal
 from warehouse.templates import render
 
@@ -34,26 +39,120 @@ def kind_of(con: duckdb.DuckDBPyConnection, qrels_id: int) -> str:
 def put_stored(con: duckdb.DuckDBPyConnection, qrels_id: int, kind: str) -> None:
     """Put a version of the qrels, and its dataset's current training set, in scope."""
     table = "preference" if kind == PREFERENCES else "judgment"
-    rows = f"(select * from {table} where qrels_id = {literal(qrels_id)})"
-    con.execute(render("statements/scope_qrels", kind=kind, rows=rows))
-    found = con.execute(
-        "select max_by(training_id, version) from training semi join "
-        "(select dataset_id from qrels where qrels_id = $id) using (dataset_id)",
+    put_qrels(con, kind, f"(select * from {table} where qrels_id = {literal(qrels_id)})")
+    ((dataset,),) = con.execute(
+        "select name from dataset join qrels using (dataset_id) where qrels_id = $id",
         {"id": qrels_id},
-    ).fetchall()[0][0]
-    rows = f"(select * from example where training_id = {literal(found)})"
-    con.execute(render("statements/scope_training", rows=None if found is None else rows))
+    ).fetchall()
+    found = _current_training(con, dataset)
+    rows = f"(select * from example where training_id = {literal(found[0])})" if found else None
+    con.execute(render("statements/scope_training", rows=rows))
+
+
+def put_attributes(con: duckdb.DuckDBPyConnection, dataset: str) -> None:
+    """Put the current attributes of a dataset's documents in scope."""
+    con.execute(render("statements/scope_attribute", dataset=dataset))
+
+
+def put_qrels(con: duckdb.DuckDBPyConnection, kind: str, rows: str) -> None:
+    """Put qrels in scope; `rows` is SQL of the relation that holds them."""
+    con.execute(render("statements/scope_qrels", kind=kind, rows=rows))
 
 
 def put_read_qrels(con: duckdb.DuckDBPyConnection, read: readers.Staged, rows: str) -> None:
     """Put qrels that were read, and whose rows are in a table, in scope."""
-    con.execute(render("statements/scope_qrels", kind=_KINDS[read.kind], rows=rows))
+    put_qrels(con, _KINDS[read.kind], rows)
 
 
 def put_read_training(con: duckdb.DuckDBPyConnection, read: readers.Staged | None) -> None:
     """Put a training set that was just staged, or none, in scope."""
     rows = None if read is None else keep(con, "given_training")
     con.execute(render("statements/scope_training", rows=rows))
+
+
+def keep(con: duckdb.DuckDBPyConnection, name: str) -> str:
+    """Give what is staged another name, so that the next source can be staged."""
+    con.execute(f"drop table if exists temp.{ident(name)}")
+    con.execute(f"alter table staged rename to {ident(name)}")
+    return name
+
+
+def contents(con: duckdb.DuckDBPyConnection, work: Plan, dataset: str) -> Contents:
+    """Return the hashes of a dataset's current training set and of the attributes that are read."""
+    training = _current_training(con, dataset)
+    hashes: dict[str, str] = {}
+    names = sorted({name for metric in work.queries for name in work.attributes_of(metric)})
+    if names:
+        put_attributes(con, dataset)
+        rows = con.execute(render("statements/attribute_contents"), {"names": names}).fetchall()
+        hashes = {str(name): str(content) for name, content in rows}
+    return Contents(training[1] if training else None, hashes)
+
+
+def lacking_stored(con: duckdb.DuckDBPyConnection, work: Plan, dataset: str) -> list[str]:
+    """Return a sentence for each metric that reads what a dataset does not have."""
+    names: list[str] = []
+    if "attributes" in work.needs:
+        put_attributes(con, dataset)
+        rows = con.execute(
+            "select distinct attribute from scope_attribute order by attribute"
+        ).fetchall()
+        names = [str(row[0]) for row in rows]
+    where = Where(
+        f"dataset {dataset}",
+        f"warehouse ingest training FILE --dataset {dataset}",
+        f"warehouse ingest attributes FILE --dataset {dataset} --of docs",
+    )
+    return lacking(work, _current_training(con, dataset) is not None, names, where)
+
+
+@dataclass(frozen=True)
+class Where:
+    """Where a training set and attributes are looked for, and how each is given."""
+
+    name: str
+    training: str
+    attributes: str
+
+
+OF_FILES = Where("what was given", "--training FILE", "--attributes FILE")
+
+
+def lacking(work: Plan, training: bool, attributes: Sequence[str], where: Where) -> list[str]:
+    """Return a sentence for each metric that reads a training set or an attribute that is not there.
+
+    >>> from warehouse import metrics, protocols
+    >>> from warehouse.evaluate.plan import plan
+    >>> work = plan(metrics.parse("PSP@5"), protocols.get("default"))
+    >>> lacking(work, False, [], OF_FILES)
+    ['PSP@5 reads a training set, and what was given has none; load it with: --training FILE']
+    """
+    sentences: list[str] = []
+    for metric in work.queries:
+        if "training" in work.needs_of(metric) and not training:
+            sentences.append(
+                f"{metric} reads a training set, and {where.name} has none; "
+                f"load it with: {where.training}"
+            )
+        for name in work.attributes_of(metric):
+            if name not in attributes:
+                known = f"; it has {listing(attributes)}" if attributes else ""
+                sentences.append(
+                    f"{metric} reads the attribute {name} of the documents, and {where.name} has none "
+                    f"of that name{nearest(name, attributes) or known}; "
+                    f"load it with: {where.attributes}"
+                )
+    return sentences
+
+
+def _current_training(con: duckdb.DuckDBPyConnection, dataset: str) -> tuple[int, str] | None:
+    """Return number and content hash of the current training set of a dataset, if it has one."""
+    rows = con.execute(
+        "select training_id, content_hash from training join dataset using (dataset_id) "
+        "where dataset.name = $name order by training.version desc limit 1",
+        {"name": dataset},
+    ).fetchall()
+    return (int(rows[0][0]), str(rows[0][1])) if rows else None
 
 
 def fitting(work: Plan, kind: str) -> tuple[Plan, list[str]]:
@@ -79,10 +178,3 @@ def unfit(where: str, metrics: list[str]) -> str:
         f"{where}: the qrels are preferences, which have no grades: {listing(metrics, 5)} cannot be "
         "computed from them; ask for metrics of preferences, or load judgments"
     )
-
-
-def keep(con: duckdb.DuckDBPyConnection, name: str) -> str:
-    """Give what is staged another name, so that the next source can be staged."""
-    con.execute(f"drop table if exists temp.{ident(name)}")
-    con.execute(f"alter table staged rename to {ident(name)}")
-    return name

@@ -23,6 +23,14 @@ _TEMPLATE_ERRORS = (
 )  # fmt: skip
 
 
+@dataclass(frozen=True)
+class Contents:
+    """What a dataset has beside its judgments: a hash of the training set and of some attributes."""
+
+    training: str | None = None
+    attributes: Mapping[str, str] = field(default_factory=dict)
+
+
 @dataclass
 class _Read:
     """What a rendered template has read: tables of the plan, and what has to be in scope for it."""
@@ -71,10 +79,6 @@ class Plan:
     def needs(self) -> frozenset[str]:
         """Return what the metrics need in scope beside judgments and hits: see relations.NEEDS."""
         return frozenset().union(*(self.needs_of(metric) for metric in self.queries))
-
-    def needs_of(self, metric: Metric) -> frozenset[str]:
-        """Return what one metric of the plan needs in scope beside judgments and hits."""
-        return self.read[str(metric)].needs
 
     def add(self, metric: Metric) -> str:
         """Add a metric and the relations that it reads; return its SQL."""
@@ -135,14 +139,35 @@ class Plan:
         rules["judged_only"] = rules["judged_only"] or params.get("judged_only", False)
         return rules
 
-    def fingerprint(self, metric: Metric) -> str:
-        """Return a hash of all SQL that a metric's values come from; comments do not count."""
+    def needs_of(self, metric: Metric) -> frozenset[str]:
+        """Return what one metric needs in scope beside judgments and hits."""
+        self.add(metric)
+        return self.read[str(metric)].needs
+
+    def attributes_of(self, metric: Metric) -> list[str]:
+        """Return the attributes of the documents that a metric reads."""
+        if "attributes" not in self.needs_of(metric):
+            return []
+        values = metric.params
+        named = (p.name for p in metric.definition.parameters if p.type == "attribute")
+        return [str(values[name]) for name in named if values[name] is not None]
+
+    def fingerprint(self, metric: Metric, contents: Contents | None = None) -> str:
+        """Return a hash of all that a metric's values come from, beside the run and the judgments.
+
+        That is SQL, of which comments do not count, and of the contents those that the metric reads.
+        """
         query = templates.normalised(self.add(metric))
         hits = templates.normalised(matched_sql(self.protocol))
         lines = [query, metric.aggregate, repr(self.protocol.undefined_of(metric)), hits]
         lines += sorted(
             f"{name}: {templates.normalised(self.tables[name])}" for name in self.below(metric)
         )
+        if contents is not None:
+            if "training" in self.needs_of(metric):
+                lines.append(f"training: {contents.training}")
+            for name in self.attributes_of(metric):
+                lines.append(f"attribute {name}: {contents.attributes.get(name)}")
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
     def script(self, metric: Metric) -> str:

@@ -11,7 +11,7 @@ import duckdb
 
 from warehouse.errors import UsageError, listing, nearest
 from warehouse.evaluate import engine, grounds
-from warehouse.evaluate.plan import Plan, matched_sql
+from warehouse.evaluate.plan import Contents, Plan, matched_sql
 from warehouse.protocols import Protocol
 from warehouse.settings import VERSION
 from warehouse.templates import render
@@ -88,29 +88,26 @@ def evaluate(
     """
     outcome = Outcome()
     now = dt.datetime.now(dt.UTC)
-    for dataset, members in groupby(asked, key=lambda c: c.dataset):
-        group = list(members)
+    for dataset, group, fitting in _groups(con, work, asked, outcome):
         qrels_id = group[0].qrels_id
         if qrels_id is None:
-            outcome.without_qrels.append(dataset)
             continue
-        kind = grounds.kind_of(con, qrels_id)
-        fitting, others = grounds.fitting(work, kind)
-        if others:
-            outcome.unfit[dataset] = others
-        parts = _batches(group, BATCH_LISTED) if "predictions" in fitting.needs else [group]
-        for part in parts:
-            _find_pending(con, fitting, part, qrels_id)
+        contents = grounds.contents(con, fitting, dataset)
+        listed = "predictions" in fitting.needs
+        for part in _batches(group, BATCH_LISTED) if listed else [group]:
+            _find_pending(con, fitting, part, qrels_id, contents)
             _count(con, outcome, part, len(fitting.queries))
             if dry_run or not _any_pending(con):
                 continue
             con.execute(
                 "create or replace temp table scope_run as select distinct run_id from pending"
             )
-            grounds.put_stored(con, qrels_id, kind)
+            grounds.put_stored(con, qrels_id, grounds.kind_of(con, qrels_id))
+            if "attributes" in fitting.needs:
+                grounds.put_attributes(con, dataset)
             _scope(con, fitting.protocol, qrels_id)
             outcome.new_hit_sets += _make_hits(con, fitting.protocol, qrels_id, part)
-            if "predictions" in fitting.needs:
+            if listed:
                 pending = con.execute("select run_id from scope_run order by run_id").fetchall()
                 _scope_predictions(con, [int(row[0]) for row in pending])
             con.execute(
@@ -127,8 +124,37 @@ def evaluate(
     return outcome
 
 
+def _groups(
+    con: duckdb.DuckDBPyConnection, work: Plan, asked: Sequence[Candidate], outcome: Outcome
+) -> list[tuple[str, list[Candidate], Plan]]:
+    """Return the datasets that have qrels, each with its runs and the metrics that fit its qrels.
+
+    Raises UsageError where a metric reads what a dataset does not have, before anything is computed.
+    """
+    groups: list[tuple[str, list[Candidate], Plan]] = []
+    lacking: list[str] = []
+    for dataset, members in groupby(asked, key=lambda c: c.dataset):
+        group = list(members)
+        qrels_id = group[0].qrels_id
+        if qrels_id is None:
+            outcome.without_qrels.append(dataset)
+            continue
+        fitting, others = grounds.fitting(work, grounds.kind_of(con, qrels_id))
+        if others:
+            outcome.unfit[dataset] = others
+        lacking += grounds.lacking_stored(con, fitting, dataset)
+        groups.append((dataset, group, fitting))
+    if lacking:
+        raise UsageError("\n".join(lacking))
+    return groups
+
+
 def _find_pending(
-    con: duckdb.DuckDBPyConnection, work: Plan, group: Sequence[Candidate], qrels_id: int
+    con: duckdb.DuckDBPyConnection,
+    work: Plan,
+    group: Sequence[Candidate],
+    qrels_id: int,
+    contents: Contents,
 ) -> None:
     con.execute(
         "create or replace temp table scope_run as select unnest($ids::integer[]) as run_id",
@@ -147,7 +173,7 @@ def _find_pending(
                 str(metric),
                 metric.aggregate,
                 metric.definition.direction,
-                work.fingerprint(metric),
+                work.fingerprint(metric, contents),
             ],
         )
     con.execute(
@@ -184,14 +210,6 @@ def _scope(con: duckdb.DuckDBPyConnection, protocol: Protocol, qrels_id: int) ->
         "select run_id, query_id, num_ret from ranking semi join scope_run using (run_id)"
     )
     con.execute(render("statements/scope_hit", qrels_id=qrels_id, ordering=protocol.ordering))
-
-
-def scope_attributes(con: duckdb.DuckDBPyConnection, dataset: str) -> None:
-    """Put the current attributes of a dataset's documents in scope: the view `scope_attribute`.
-
-    Its columns are `doc_id, attribute, position, text, number`.
-    """
-    con.execute(render("statements/scope_attribute", dataset=dataset))
 
 
 def _make_hits(

@@ -70,9 +70,9 @@ def load_qrels(
     format: str | None = None,
     columns: Mapping[str, str] | None = None,
     normalise: str | None = None,
+    iterations: bool = False,
     is_global: bool = False,
     queries: object | None = None,
-    iterations: bool = False,
     replace: bool = False,
 ) -> steps.Loaded:
     """Load the judgments of a dataset, or the preferences when that is the format.

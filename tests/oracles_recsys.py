@@ -1,0 +1,316 @@
+"""The metrics of extreme classification and of recommendation a second time, in plain Python.
+
+A twin takes `lists` (query, ids best first, grades by id), the `World` around them and the parameters
+as keywords. Of one list it gives the value of that query, of all lists a pooled metric's value over
+all of them. None is what is undefined.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import log, log2, sqrt
+from typing import Any
+
+from oracles import Docs, Grades, relevant
+
+METRICS = [
+    "PSP@1", "PSP@3", "PSP(rel=2)@4", "PSP(A=0.5, B=0.4)@5", "PSP(frequency=count, instances=50)@3",
+    "PSP(frequency=count)@2", "PSP(instances=7)@2", "PSR@1", "PSR@3", "PSR(rel=2, A=0.6, B=2.6)@4",
+    "PSnDCG@1", "PSnDCG@3", "PSnDCG(rel=2)@4", "PSnDCG(frequency=count, instances=9)@20",
+    "Rprec(aggregate=pooled)", "Rprec(rel=2, aggregate=pooled, multiple=0.5)", "PartialAUC@1",
+    "PartialAUC@3", "PartialAUC(rel=2)@4", "PartialAUC(insufficient=exclude)@3", "PAP@1", "PAP@3",
+    "PAP(rel=2)@2", "PAP(insufficient=exclude)@4", "MCC@3", "MCC(rel=2, catalogue=40)@5", "Correct@2",
+    "Correct(rel=2, catalogue=40)@4", "MIUF@3", "MIUF(population=examples)@20",
+    "MIUF(cold=zero, aggregate=pooled)@2", "MIUF(population=examples, cold=zero, aggregate=pooled)@4",
+    "Surprisal@1", "Surprisal@4", "Popularity@1", "Popularity@20", "Popularity(share=True)@3",
+    "Unseen@2", "Unseen@20", "Coverage@2", "Coverage(share=False)@3", "Coverage(catalogue=40)@3",
+    "Coverage(counted=training)@3", "Coverage(counted=training, share=False)@4", "Spread@1", "Spread@4",
+    "Serendipity@2", "Serendipity(rel=2, catalogue=40)@4", "ILD@2", "ILD@5", "ILD(alone=zero)@1",
+    "ILD(distance=jaccard)@4", "ILD(distance=hamming)@3", "ILD(attribute=genre)@5",
+    "ILD(attribute=genre, distance=jaccard)@4", "ILD(attribute=genre, distance=hamming, alone=zero)@3",
+    "ILD(attribute=count, distance=hamming)@3", "Unfamiliarity@1", "Unfamiliarity@4",
+    "Unfamiliarity(counted=relevant)@3", "Unfamiliarity(rel=2, counted=relevant, attribute=genre)@4",
+    "CategoricalDiversity(attribute=genre)@2", "CategoricalDiversity(attribute=count)@4",
+    "nDCG(best=k)@3", "nDCG(dcg=binary, best=k)@4",
+]  # fmt: skip
+
+Lists = Sequence[tuple[str, Docs, Grades]]
+
+
+@dataclass(frozen=True)
+class World:
+    """A training set as grades by query and document, and attributes by document and name."""
+
+    training: Mapping[str, Mapping[str, int]]
+    attributes: Mapping[str, Mapping[str, object]]
+
+    def seen(self, query: str) -> set[str]:
+        return {doc for doc, grade in self.training.get(query, {}).items() if grade >= 1}
+
+    @property
+    def counts(self) -> Counter[str]:
+        return Counter(doc for query in self.training for doc in self.seen(query))
+
+    @property
+    def documents(self) -> set[str]:
+        return {doc for grades in self.training.values() for doc in grades}
+
+    def values(self, doc: str, attribute: str | None) -> set[str]:
+        """Return what a document is known by."""
+        if attribute is None:
+            return {query for query in self.training if doc in self.seen(query)}
+        given = self.attributes.get(doc, {}).get(attribute)
+        if given is None:
+            return set()
+        return {str(one) for one in given} if isinstance(given, list) else {str(given)}
+
+
+def share(part: float, whole: float) -> float | None:
+    return part / whole if whole else None
+
+
+def _is_hit(grades: Grades, doc: str, rel: int) -> bool:
+    return grades.get(doc, rel - 1) >= rel
+
+
+# --------------------------------------------------------------------------- propensities
+
+
+def _worth(world: World, a: float, b: float, frequency: str | None, instances: int | None):
+    counts: Mapping[str, float] = world.counts
+    if frequency is not None:
+        counts = {
+            doc: float(has[frequency]) for doc, has in world.attributes.items() if frequency in has
+        }
+    number = instances or len(world.training)
+
+    def worth(doc: str) -> float:
+        return 1 + (log(number) - 1) * (b + 1) ** a / (counts.get(doc, 0) + b) ** a
+
+    return worth
+
+
+def _propensity(weigh: Callable[[int, int], float]) -> Callable[..., float | None]:
+    """Return a twin whose documents weigh `weigh(rank, R)` times what they are worth."""
+
+    def twin(lists: Lists, world: World, *, rel: int, cutoff: int, **rules: Any) -> float | None:
+        worth = _worth(world, rules["A"], rules["B"], rules["frequency"], rules["instances"])
+        gained = gainable = 0.0
+        for _, docs, grades in lists:
+            good = [doc for doc, grade in grades.items() if grade >= rel]
+            best = sorted((worth(doc) for doc in good), reverse=True)[:cutoff]
+            for rank, doc in enumerate(docs[:cutoff], 1):
+                if doc in good:
+                    gained += worth(doc) * weigh(rank, len(good))
+            gainable += sum(w * weigh(rank, len(good)) for rank, w in enumerate(best, 1))
+        return share(gained, gainable)
+
+    return twin
+
+
+def ps_ndcg(lists: Lists, world: World, *, cutoff: int, **rules: Any) -> float | None:
+    def weigh(rank: int, number: int) -> float:
+        return 1 / log2(rank + 1) / sum(1 / log2(i + 1) for i in range(1, min(cutoff, number) + 1))
+
+    return _propensity(weigh)(lists, world, cutoff=cutoff, **rules)
+
+
+def pooled_rprec(lists: Lists, _: World, *, rel: int, multiple: float, aggregate: str):
+    found = depths = 0
+    for _, docs, grades in lists:
+        number = relevant(grades, rel)
+        depth = number if multiple == 1 else math.floor(multiple * number + 0.9)
+        found += sum(_is_hit(grades, doc, rel) for doc in docs[:depth])
+        depths += depth
+    return share(found, depths)
+
+
+# --------------------------------------------------------------------------- relevance
+
+
+def _partial(lists: Lists, rel: int, cutoff: int, most: float, insufficient: str) -> float | None:
+    ((_, docs, grades),) = lists
+    number, area, wrong, found = relevant(grades, rel), 0, 0, 0
+    for doc in docs:
+        if not _is_hit(grades, doc, rel):
+            wrong += 1
+            continue
+        found += 1
+        if wrong < cutoff and found <= most:
+            area += cutoff - wrong
+    if insufficient == "exclude" and found < number and wrong < cutoff:
+        return None
+    return area / (cutoff * min(number, most)) if number else 0.0
+
+
+def partial_auc(lists: Lists, _: World, *, rel: int, cutoff: int, insufficient: str):
+    return _partial(lists, rel, cutoff, math.inf, insufficient)
+
+
+def pap(lists: Lists, _: World, *, rel: int, cutoff: int, insufficient: str):
+    return _partial(lists, rel, cutoff, cutoff, insufficient)
+
+
+def _confusion(lists: Lists, world: World, rel: int, cutoff: int, catalogue: int | None):
+    ((_, docs, grades),) = lists
+    number = catalogue or len(world.documents)
+    tp = sum(_is_hit(grades, doc, rel) for doc in docs[:cutoff])
+    fn = relevant(grades, rel) - tp
+    return tp, cutoff - tp, fn, number - cutoff - fn, number
+
+
+def mcc(lists: Lists, world: World, *, rel: int, cutoff: int, catalogue: int | None):
+    tp, fp, fn, tn, _ = _confusion(lists, world, rel, cutoff, catalogue)
+    product = (tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)
+    return share(tp * tn - fp * fn, sqrt(product)) if product > 0 else None
+
+
+def correct(lists: Lists, world: World, *, rel: int, cutoff: int, catalogue: int | None):
+    tp, _, _, tn, number = _confusion(lists, world, rel, cutoff, catalogue)
+    return (tp + tn) / number
+
+
+def ndcg(
+    lists: Lists, _: World, *, rel: int, cutoff: int, dcg: str, best: str, gains: None
+) -> float | None:
+    ((_, docs, grades),) = lists
+    assert best == "k"
+    gained = sum(
+        (1 if dcg == "binary" else grades[doc]) / log2(rank + 1)
+        for rank, doc in enumerate(docs[:cutoff], 1)
+        if _is_hit(grades, doc, rel)
+    )
+    return gained / sum(1 / log2(rank + 1) for rank in range(1, cutoff + 1))
+
+
+# --------------------------------------------------------------------------- popularity
+
+
+def _bits(world: World, doc: str, population: str, cold: str) -> float:
+    count = world.counts.get(doc, 0)
+    if not count and cold == "zero":
+        return 0.0
+    all_of_them = len(world.training) if population == "queries" else world.counts.total()
+    return -log2(max(count, 1) / all_of_them)
+
+
+def miuf(lists: Lists, world: World, *, cutoff: int, population: str, cold: str, aggregate: str):
+    bits = [_bits(world, doc, population, cold) for _, docs, _ in lists for doc in docs[:cutoff]]
+    return share(sum(bits), len(bits))
+
+
+def surprisal(lists: Lists, world: World, *, cutoff: int) -> float | None:
+    ((_, docs, _),) = lists
+    if not docs:
+        return None
+    bits = sum(_bits(world, doc, "queries", "one") for doc in docs[:cutoff])
+    return share(bits, log2(len(world.training)) * cutoff)
+
+
+def popularity(lists: Lists, world: World, *, cutoff: int, share: bool) -> float | None:
+    ((_, docs, _),) = lists
+    if not docs:
+        return None
+    mean = sum(world.counts[doc] for doc in docs[:cutoff]) / len(docs[:cutoff])
+    return mean / world.counts.total() if share else mean
+
+
+def unseen(lists: Lists, world: World, *, cutoff: int) -> float | None:
+    ((query, docs, _),) = lists
+    seen = world.seen(query)
+    return share(sum(doc not in seen for doc in docs[:cutoff]), len(docs[:cutoff]))
+
+
+def serendipity(lists: Lists, world: World, *, rel: int, cutoff: int, catalogue: int | None):
+    ((_, docs, grades),) = lists
+    number = catalogue or len(world.documents)
+    steps = sorted(set(world.counts.values()), reverse=True)
+    total = 0.0
+    for rank, doc in enumerate(docs[:cutoff], 1):
+        here = (number + 1 - rank) / number
+        count = world.counts.get(doc)
+        anywhere = (number - steps.index(count)) / number if count else 0.0
+        total += max(here - anywhere, 0.0) * _is_hit(grades, doc, rel)
+    return share(total, len(docs[:cutoff]))
+
+
+# --------------------------------------------------------------------------- what is shown
+
+
+def coverage(
+    lists: Lists, world: World, *, cutoff: int, catalogue: int | None, share: bool, counted: str
+) -> float:
+    shown = {doc for _, docs, _ in lists for doc in docs[:cutoff]}
+    if counted == "training":
+        shown &= set(world.counts)
+    return len(shown) / (catalogue or len(world.documents)) if share else len(shown)
+
+
+def spread(lists: Lists, _: World, *, cutoff: int) -> float:
+    times = Counter(doc for _, docs, _ in lists for doc in docs[:cutoff])
+    return -sum(n / times.total() * log2(n / times.total()) for n in times.values())
+
+
+def _cosine(one: set[str], other: set[str]) -> float:
+    return len(one & other) / sqrt(len(one) * len(other)) if one and other else 0.0
+
+
+def ild(
+    lists: Lists, world: World, *, cutoff: int, attribute: str | None, distance: str, alone: str
+) -> float | None:
+    ((_, docs, _),) = lists
+    shown = docs[:cutoff]
+    if len(shown) == 1 and alone == "zero":
+        return 0.0
+    far: list[float] = []
+    for pair in combinations(shown, 2):
+        one, other = (world.values(doc, attribute) for doc in pair)
+        if attribute is not None and not (one and other):
+            continue
+        if distance == "hamming":
+            far.append(len(one ^ other))
+        elif distance == "jaccard":
+            far.append(1 - len(one & other) / len(one | other) if one | other else 1.0)
+        else:
+            far.append(1 - _cosine(one, other))
+    return share(sum(far), len(far))
+
+
+def unfamiliarity(
+    lists: Lists, world: World, *, rel: int, cutoff: int, attribute: str | None, counted: str
+) -> float | None:
+    ((query, docs, grades),) = lists
+    history = world.seen(query)
+    if not history or not docs:
+        return None
+    total = 0.0
+    for doc in docs[:cutoff]:
+        if counted == "relevant" and not _is_hit(grades, doc, rel):
+            continue
+        mine = world.values(doc, attribute)
+        alike = sum(_cosine(mine, world.values(other, attribute)) for other in history)
+        total += 1 - alike / len(history)
+    return total / len(docs[:cutoff])
+
+
+def categorical_diversity(lists: Lists, world: World, *, cutoff: int, attribute: str):
+    ((_, docs, _),) = lists
+    if not docs:
+        return None
+    return len(set().union(*(world.values(doc, attribute) for doc in docs[:cutoff]))) / cutoff
+
+
+TWINS: dict[str, Callable[..., float | None]] = {
+    "CategoricalDiversity": categorical_diversity, "Correct": correct, "Coverage": coverage,
+    "ILD": ild, "MCC": mcc, "MIUF": miuf, "PAP": pap, "PSP": _propensity(lambda rank, number: 1.0),
+    "PSR": _propensity(lambda rank, number: 1 / number), "PSnDCG": ps_ndcg,
+    "PartialAUC": partial_auc, "Popularity": popularity, "Rprec": pooled_rprec,
+    "Serendipity": serendipity, "Spread": spread, "Surprisal": surprisal,
+    "Unfamiliarity": unfamiliarity, "Unseen": unseen, "nDCG": ndcg,
+}  # fmt: skip
+# Metrics that ask which documents are relevant, and not what is shown.
+OF_RELEVANCE = {"Correct", "MCC", "PAP", "PSP", "PSR", "PSnDCG", "PartialAUC", "Rprec", "nDCG"}

@@ -1,0 +1,277 @@
+"""The metrics that read a training set or attributes: twins, errors, and what makes values stale."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import oracles_recsys
+import pytest
+from oracles_recsys import OF_RELEVANCE, TWINS, World
+from test_metric_properties import DOCS, Qrels, Run, collection
+
+from warehouse import protocols
+from warehouse.errors import UsageError
+from warehouse.metrics import parse
+from warehouse.warehouse import Warehouse
+
+pytestmark = pytest.mark.core
+GENRES = ["crime", "drama", "film noir", "war"]
+
+
+def surroundings(rng: random.Random) -> World:
+    """Return a random training set and attributes; documents and queries are in some, not in all."""
+    training = {
+        f"q{number}": {doc: rng.choice([0, 1, 1, 2]) for doc in rng.sample(DOCS, rng.randint(1, 8))}
+        for number in rng.sample(range(40), rng.randint(3, 25))
+    }
+    training["q1"] = {"a": 1, "b": 0}
+    attributes: dict[str, dict[str, Any]] = {
+        doc: {"genre": rng.sample(GENRES, rng.randint(1, 3)), "count": rng.randint(0, 30)}
+        for doc in rng.sample(DOCS, 15)
+    }
+    return World(training, attributes)
+
+
+def ranking(run: Run, qrels: Qrels, query: str, ties: str, depth: int | None, judged_only: bool):
+    """Order a query's documents by score; equal ones by id, descending, or as in the source."""
+    scores = run.get(query, {})
+    docs = list(scores)
+    if ties == "doc_desc":
+        docs.sort(key=str.encode, reverse=True)
+    docs.sort(key=lambda doc: -scores[doc])
+    return [doc for doc in docs[:depth] if not judged_only or qrels[query].get(doc, -1) >= 0]
+
+
+def close(found: float | None, wanted: float | None) -> bool:
+    if found is None or wanted is None:
+        return found is wanted
+    return math.isclose(found, wanted, rel_tol=1e-11, abs_tol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_twins(seed: int) -> None:
+    rng = random.Random(seed)
+    protocol = ["default", "rectools", "xclib", "trec_eval_10"][seed % 4]
+    compare(
+        collection(rng, 20), surroundings(rng), protocol,
+        depth=rng.choice([None, None, 3]), judged_only=rng.choice([False, False, True]),
+    )  # fmt: skip
+
+
+def compare(
+    data: tuple[Qrels, Run],
+    world: World,
+    protocol: str,
+    depth: int | None = None,
+    judged_only: bool = False,
+    metrics: Sequence[str] = oracles_recsys.METRICS,
+) -> None:
+    """Hold what is computed against the twins, for each query and over all of them."""
+    qrels, run = data
+    rules = protocols.get(protocol)
+    scores = Warehouse.score(
+        qrels, run, metrics, protocol=protocol, depth=depth, judged_only=judged_only,
+        training=world.training, attributes=[world.attributes],
+    )  # fmt: skip
+    ours = {(metric, query): value for query, metric, value in scores.relation.fetchall()}
+    counted = sorted((q for q in qrels if rules.queries == "judged" or q in run), key=str.encode)
+    ranked = [
+        (query, ranking(run, qrels, query, rules.ties, depth, judged_only), qrels[query])
+        for query in counted
+    ]
+    for metric in {one.metric for one in scores.requested}:
+        params = {k: v for k, v in metric.params.items() if k != "judged_only"}
+        twin, rel, lists = TWINS[metric.name], int(params.get("rel") or 1), ranked
+        if rules.relevant_only and metric.name in OF_RELEVANCE:
+            lists = [one for one in ranked if max(one[2].values()) >= rel]
+        defined = []
+        for one in lists:
+            wanted = twin([one], world, **params)
+            wanted = rules.undefined_of(metric) if wanted is None else wanted
+            assert close(ours[str(metric), one[0]], wanted), (metric, one[0])
+            defined += [] if wanted is None else [wanted]
+        listed = {query for name, query in ours if name == str(metric)}
+        assert listed == {"all", *(query for query, _, _ in lists)}
+        mean = sum(defined) / len(defined) if defined else None
+        if metric.aggregate == "pooled":
+            mean = twin(lists, world, **params)
+        assert close(ours[str(metric), "all"], mean), metric
+
+
+@pytest.mark.parametrize("name", ["PSP", "ILD", "MCC", "Coverage"])
+def test_a_wrong_twin_is_caught(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    data, world = collection(random.Random(1), 5), surroundings(random.Random(2))
+    metrics = [metric for metric in oracles_recsys.METRICS if parse(metric)[0].name == name][:2]
+    compare(data, world, "rectools", metrics=metrics)
+    right = TWINS[name]
+    monkeypatch.setitem(TWINS, name, lambda *a, **k: (right(*a, **k) or 0) + 1e-9)
+    with pytest.raises(AssertionError):
+        compare(data, world, "rectools", metrics=metrics)
+
+
+def test_the_same_bits_with_any_number_of_threads() -> None:
+    (qrels, run), world = collection(random.Random(5)), surroundings(random.Random(6))
+    rows = [
+        Warehouse.score(
+            qrels, run, oracles_recsys.METRICS, threads=threads,
+            training=world.training, attributes=[world.attributes],
+        ).relation.fetchall()
+        for threads in (1, 2, 4)
+    ]  # fmt: skip
+    assert rows[0] == rows[1] == rows[2]
+
+
+# --------------------------------------------------------------------------- attributes in the notation
+
+
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("ILD(attribute=genre)@3", "ILD(attribute=genre)@3"),
+        ("ILD(attribute='genre')@3", "ILD(attribute=genre)@3"),
+        ('ILD(attribute="main genre")@3', "ILD(attribute='main genre')@3"),
+        (
+            "PSP(instances=3, frequency=count-train)@3",
+            "PSP(frequency='count-train', instances=3)@3",
+        ),
+    ],
+)
+def test_the_name_of_an_attribute_is_a_word_or_quoted(text: str, printed: str) -> None:
+    (metric,) = parse(text)
+    assert str(metric) == printed
+    assert parse(printed) == [metric]
+
+
+@pytest.mark.parametrize("text", ["ILD(attribute='')@3", "ILD(attribute=it's)@3"])
+def test_a_name_that_cannot_be_written_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match=r"is the name of an attribute|' is missing in"):
+        parse(text)
+
+
+def test_an_attribute_that_is_required_is_asked_for() -> None:
+    with pytest.raises(UsageError, match=r"needs an attribute, as in .*\(attribute=genre\)"):
+        parse("CategoricalDiversity@3")
+
+
+def test_quoted_attributes_are_read() -> None:
+    qrels, run = {"q": {"a": 1}}, {"q": {"a": 2.0, "b": 1.0}}
+    films = {"a": {"main genre": "war"}, "b": {"main genre": "crime"}}
+    name = "ILD(attribute='main genre')@2"
+    assert Warehouse.score(qrels, run, name, attributes=[films]).means() == {name: 1.0}
+
+
+# ------------------------------------------------------------------- what is missing, what is stale
+
+QRELS: Qrels = {"ann": {"up": 1, "jaws": 0}, "bob": {"jaws": 1}}
+RUN: Run = {"ann": {"up": 2.0, "alien": 1.0}, "bob": {"jaws": 2.0, "up": 1.0}}
+SEEN = {"ann": {"jaws": 1}, "bob": {"alien": 1}, "eve": {"up": 1, "jaws": 1}}
+FILMS = {"up": {"genre": "animation", "year": 2009}, "jaws": {"genre": "horror", "year": 1975}}
+ASKED = ["AP", "PSP@1", "MIUF@2", "ILD(attribute=genre)@2", "ILD(attribute=year)@2"]
+
+
+@pytest.fixture
+def wh(tmp_path: Path) -> Warehouse:
+    made = Warehouse(tmp_path / "w.duckdb")
+    made.ingest_qrels(QRELS, "films")
+    made.ingest_run(RUN, "films", name="first")
+    return made
+
+
+def computed(wh: Warehouse, **options: object) -> list[tuple[str, str]]:
+    return [
+        (metric, why) for *_, metric, why in wh.evaluate("films", metrics=ASKED, **options).details
+    ]
+
+
+def test_what_a_dataset_lacks_is_said_before_anything_is_computed(wh: Warehouse) -> None:
+    with pytest.raises(UsageError) as caught:
+        computed(wh)
+    said = str(caught.value).splitlines()
+    assert said[0] == (
+        "PSP@1 reads a training set, and dataset films has none; "
+        "load it with: warehouse ingest training FILE --dataset films"
+    )
+    assert [line.split(" reads ")[0] for line in said] == ASKED[1:]
+    wh.ingest_training(SEEN, "films")
+    wh.ingest_attributes({"up": {"genres": "animation", "age": 1}}, "films", "docs", name="facts")
+    with pytest.raises(UsageError) as caught:
+        computed(wh)
+    first, second = str(caught.value).splitlines()
+    assert "attribute genre of the documents, and dataset films has none of that name" in first
+    assert "did you mean genres?" in first
+    assert first.endswith("warehouse ingest attributes FILE --dataset films --of docs")
+    assert "attribute year" in second
+    assert "it has age, genres" in second
+    assert wh.query("select count(*) from query_scores").fetchall() == [(0,)]
+
+
+def test_of_other_datasets_nothing_is_asked(wh: Warehouse) -> None:
+    wh.ingest_training(SEEN, "films")
+    wh.ingest_qrels(QRELS, "empty")
+    assert wh.evaluate(metrics="PSP@1").computed == 1
+    wh.ingest_run(RUN, "empty", name="second")
+    assert wh.evaluate("films", metrics="PSP@1").computed == 0
+    with pytest.raises(UsageError, match="dataset empty has none"):
+        wh.evaluate(metrics="PSP@1")
+
+
+@pytest.mark.parametrize("given", [{}, {"attributes": [{"up": {"genres": "animation"}}]}])
+def test_what_files_lack_is_said(given: dict[str, Any]) -> None:
+    with pytest.raises(UsageError) as caught:
+        Warehouse.score(QRELS, RUN, ["PSP@1", "ILD(attribute=genre)@2"], **given)
+    first, second = str(caught.value).splitlines()
+    assert first == (
+        "PSP@1 reads a training set, and what was given has none; load it with: --training FILE"
+    )
+    assert second.endswith("--attributes FILE")
+    assert ("did you mean genres?" in second) == bool(given)
+
+
+def test_counts_from_an_attribute_need_no_training_set() -> None:
+    counts = {"up": {"seen": 3}, "jaws": {"seen": 5}}
+    name = "PSP(frequency=seen, instances=20)@1"
+    assert Warehouse.score(QRELS, RUN, name, attributes=[counts]).means() == {name: 1.0}
+
+
+def test_only_what_reads_it_is_stale(wh: Warehouse) -> None:
+    wh.ingest_training(SEEN, "films")
+    wh.ingest_attributes(FILMS, "films", "docs", name="facts")
+    assert computed(wh) == [(metric, "missing") for metric in ASKED]
+    assert computed(wh) == []
+
+    wh.ingest_training({**SEEN, "tom": {"up": 1}}, "films", replace=True)
+    assert computed(wh, dry_run=True) == [("PSP@1", "stale"), ("MIUF@2", "stale")]
+    assert computed(wh) == [("PSP@1", "stale"), ("MIUF@2", "stale")]
+
+    other = {**FILMS, "up": {"genre": "animation", "year": 2010}}
+    wh.ingest_attributes(other, "films", "docs", name="facts", replace=True)
+    assert computed(wh) == [("ILD(attribute=year)@2", "stale")]
+    # the same under another name, and in another order
+    wh.ingest_training({"tom": {"up": 1}, **SEEN}, "films", replace=True)
+    assert computed(wh) == []
+
+
+def test_another_dataset_is_left_alone(wh: Warehouse) -> None:
+    wh.ingest_training(SEEN, "films")
+    assert wh.evaluate("films", metrics="MIUF@2").computed == 1
+    wh.ingest_qrels(QRELS, "other")
+    wh.ingest_training({"tom": {"up": 1}}, "other")
+    assert wh.evaluate("films", metrics="MIUF@2").computed == 0
+
+
+def test_stored_runs_and_files_give_the_same(wh: Warehouse) -> None:
+    wh.ingest_training(SEEN, "films")
+    wh.ingest_attributes(FILMS, "films", "docs", name="facts")
+    names = [name.replace("frequency=count", "frequency=year") for name in oracles_recsys.METRICS]
+    names = [name.replace("attribute=count", "attribute=year") for name in names]
+    wh.evaluate("films", metrics=names)
+    read = Warehouse.score(QRELS, RUN, names, training=SEEN, attributes=[FILMS])
+    stored = wh.query(
+        "select query_id, metric, value from query_scores "
+        "union all select 'all', metric, value from run_scores"
+    )
+    assert set(stored.fetchall()) == set(read.relation.fetchall())
