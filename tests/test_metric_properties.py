@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import oracles
+import oracles_sklearn
 import oracles_sources
 import oracles_user_models
 import pytest
@@ -90,12 +91,12 @@ def values(qrels: object, run: object, names: list[str], **options: object) -> d
 
 
 def test_every_metric_has_a_twin() -> None:
-    """Those of the sources and of the user models are compared in files of their own."""
+    """The sources, the user models and scikit-learn have files of their own."""
     there = {m.name for m in notation.parse(*oracles_user_models.METRICS)}
     assert there == set(oracles_user_models.TWINS)
-    twins = set(oracles.TWINS) | set(oracles_sources.TWINS) | there
+    twins = set(oracles.TWINS) | set(oracles_sources.TWINS) | set(oracles_sklearn.TWINS) | there
     assert twins == set(catalogue())
-    seen = notation.parse(*METRICS, *oracles_sources.METRICS)
+    seen = notation.parse(*METRICS, *oracles_sources.METRICS, *oracles_sklearn.METRICS)
     assert {m.name for m in seen} | there == set(catalogue())
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import duckdb
 import jinja2
 import pytest
+from oracles_sklearn import METRICS as OF_SKLEARN
 from oracles_sources import METRICS as OF_THE_SOURCES
 from oracles_user_models import METRICS as USER_MODELS
 from test_metric_properties import METRICS as OF_THE_PEERS
@@ -29,11 +30,11 @@ from warehouse.settings import resource_folder
 from warehouse.warehouse import Warehouse
 
 GOLDEN = Path(__file__).parent / "golden_sql"
-METRICS = list(dict.fromkeys([*OF_THE_PEERS, *OF_THE_SOURCES, *USER_MODELS]))
+METRICS = list(dict.fromkeys([*OF_THE_PEERS, *OF_THE_SOURCES, *OF_SKLEARN, *USER_MODELS]))
 KEPT = ("AP", "nDCG@10", "bpref")
 METRIC_FILES = templates.names_in("metrics")
 RELATIONS = templates.names_in("relations")
-PROTOCOL_VARIABLES = {"queries", "depth", "judged_only", "score_precision", "ties"}
+PROTOCOL_VARIABLES = {"queries", "depth", "judged_only", "score_precision", "tie_order"}
 HOSTILE = "x'; drop table run; --"
 SCOPE = {
     "scope_run": "run_id integer",
@@ -83,7 +84,14 @@ def test_declared_parameters_are_used_parameters(name: str) -> None:
     for relation in found.reads:
         assert relation in RELATIONS
         used |= relations.variables(relation) - PROTOCOL_VARIABLES
+        used -= set(relations.get(relation).optional) - body - {p.name for p in found.parameters}
     assert used == {p.name for p in found.parameters if not p.inherited}
+
+
+def test_a_protocols_rule_hides_no_parameter() -> None:
+    """A relation is given both by name; but for `judged_only`, which both may set, none is in both."""
+    names = {p.name for found in catalogue.catalogue().values() for p in found.parameters}
+    assert names & PROTOCOL_VARIABLES == {"judged_only"}
 
 
 @pytest.mark.parametrize("name", METRIC_FILES)
@@ -127,6 +135,10 @@ STUBS = SCOPE | {
     "ideal": "query_id varchar, relevance integer, ideal_rank bigint",
     "ideal_gains": "query_id varchar, relevance integer, ideal_rank bigint",
     "documents": "doc_id varchar",
+    "curves": "run_id integer, query_id varchar, list_id varchar, num_rel bigint, num_best bigint, "
+    "num_lists bigint, rank bigint, is_rel boolean, place bigint, rel_so_far bigint, "
+    "nonrel_above double",
+    "discounted": "run_id integer, query_id varchar, dcg double",
     "hits": SCOPE["scope_hit"] + ", is_rel boolean, rel_so_far bigint, nonrel_so_far bigint, "
     "pooled_so_far bigint, num_ret bigint, num_rel bigint, num_nonrel bigint",
 }
@@ -168,12 +180,13 @@ def test_what_a_relation_reads_is_what_it_says(name: str) -> None:
     head = templates.header(source, where("relations", name))
     reads: set[str] = set()
     for rule in rules():
-        values = {
-            **{r: r for r in head["reads"]}, **rule.variables(), "rel": 1, "min_rel": 0, "max_rel": 3,
-            "gains": None,
-        }  # fmt: skip
-        sql = templates.environment().from_string(templates.body(source)).render(**values)
-        reads |= tables_of(sql)
+        for ties in ("rank", "average"):
+            values = {
+                **{r: r for r in head["reads"]}, **rule.variables(), "rel": 1, "min_rel": 0,
+                "max_rel": 3, "gains": None, "dcg": "log2", "cutoff": None, "aggregate": "pooled", "ties": ties,
+            }  # fmt: skip
+            sql = templates.environment().from_string(templates.body(source)).render(**values)
+            reads |= tables_of(sql)
     assert reads - set(SCOPE) == set(head["reads"])
 
 
@@ -442,6 +455,13 @@ extends = "P"
 aggregate = "sum"
 reference = "none"
 */"""
+
+
+def test_an_extension_that_aggregates_otherwise_has_no_other_choice() -> None:
+    """AP may be pooled, its geometric mean not: what is asked for is one of the two."""
+    aggregate = catalogue.catalogue()["GMAP"].parameter("aggregate")
+    assert aggregate is not None
+    assert (aggregate.default, aggregate.choices) == ("geometric_mean", ("geometric_mean",))
 
 
 def test_a_metric_that_extends_another_has_its_body_and_its_parameters() -> None:
