@@ -160,15 +160,16 @@ def success(docs: Docs, grades: Grades, *, rel: int, cutoff: int | None) -> floa
     return float(any(grades.get(doc, 0) >= rel for doc in docs[:cutoff]))
 
 
-def bpref(docs: Docs, grades: Grades, *, rel: int) -> float:
+def bpref(docs: Docs, grades: Grades, *, rel: int, negatives: str) -> float:
     total = relevant(grades, rel)
-    non_relevant = sum(0 <= grade < rel for grade in grades.values())
+    lowest = 0 if negatives == "unjudged" else min(grades.values())
+    non_relevant = sum(lowest <= grade < rel for grade in grades.values())
     above, gained = 0, 0.0
     for doc in docs:
-        grade = grades.get(doc, -1)
+        grade = grades.get(doc, float("-inf"))
         if grade >= rel:
             gained += 1 - ratio(min(above, total), min(non_relevant, total))
-        elif grade >= 0:
+        elif grade >= lowest:
             above += 1
     return ratio(gained, total)
 

@@ -140,7 +140,7 @@ STUBS = SCOPE | {
     "nonrel_above double",
     "discounted": "run_id integer, query_id varchar, dcg double",
     "hits": SCOPE["scope_hit"] + ", is_rel boolean, rel_so_far bigint, nonrel_so_far bigint, "
-    "pooled_so_far bigint, num_ret bigint, num_rel bigint, num_nonrel bigint",
+    "pooled_so_far bigint, num_ret bigint, num_rel bigint, num_nonrel bigint, num_judged bigint",
 }
 
 
@@ -183,7 +183,8 @@ def test_what_a_relation_reads_is_what_it_says(name: str) -> None:
         for ties in ("rank", "average"):
             values = {
                 **{r: r for r in head["reads"]}, **rule.variables(), "rel": 1, "min_rel": 0,
-                "max_rel": 3, "gains": None, "dcg": "log2", "cutoff": None, "aggregate": "pooled", "ties": ties,
+                "max_rel": 3, "gains": None, "dcg": "log2", "cutoff": None, "aggregate": "pooled",
+                "ties": ties,
             }  # fmt: skip
             sql = templates.environment().from_string(templates.body(source)).render(**values)
             reads |= tables_of(sql)

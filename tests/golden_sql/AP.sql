@@ -35,7 +35,8 @@ relevant as (
     select
         query_id,
         count(*) filter (where relevance >= 1) as num_rel,
-        count(*) filter (where relevance between 0 and 0) as num_nonrel
+        count(*) filter (where relevance between 0 and 0) as num_nonrel,
+        count(*) as num_judged
     from scope_judgment
     group by query_id
 ),
@@ -58,7 +59,8 @@ select
     count(rank) over so_far as pooled_so_far,
     num_ret,
     num_rel,
-    num_nonrel
+    num_nonrel,
+    num_judged
 from rankings
 join relevant using (query_id)
 left join hit using (run_id, query_id)

@@ -1,0 +1,144 @@
+"""Our values against those of scikit-learn, which takes labels and scores of one list at a time."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import pytest
+from peers import ALL, Qrels, Run, Values, ours, peer, random_collection, read_case, same, tied
+from shared_cases import EDGES, needs_cases
+
+metrics = peer("sklearn.metrics")
+
+CUTOFFS = (1, 3, 5, 10, None)
+
+
+def only_retrieved(qrels: Qrels, run: Run) -> tuple[Qrels, Run]:
+    """Keep the judgments of what is retrieved and the queries of both: scikit-learn knows no more."""
+    both = [query for query in run if query in qrels]
+    judged = {q: {doc: g for doc, g in qrels[q].items() if doc in run[q]} for q in both}
+    answered = [query for query in both if judged[query]]
+    return {q: judged[q] for q in answered}, {q: run[q] for q in answered}
+
+
+def labels(qrels: Qrels, run: Run, query: str) -> tuple[list[int], list[float]]:
+    grades = [max(qrels[query].get(doc, 0), 0) for doc in run[query]]
+    return grades, list(run[query].values())
+
+
+def ndcg(qrels: Qrels, run: Run, *, ignore_ties: bool) -> Values:
+    found: Values = {}
+    for k in CUTOFFS:
+        of_query = {}
+        for query, docs in run.items():
+            if len(docs) > 1:
+                grades, scores = labels(qrels, run, query)
+                of_query[query] = float(
+                    metrics.ndcg_score([grades], [scores], k=k, ignore_ties=ignore_ties)
+                )
+        found["nDCG" if k is None else f"nDCG@{k}"] = of_query
+    return found
+
+
+def per_query(qrels: Qrels, run: Run, name: str, function: str) -> Values:
+    """Ask for each query alone; a value that scikit-learn warns about is there as it gives it."""
+    found = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for query in run:
+            grades, scores = labels(qrels, run, query)
+            relevant = [int(grade >= 1) for grade in grades]
+            found[query] = float(getattr(metrics, function)(relevant, scores))
+    return {name: found}
+
+
+def collection(seed: int) -> tuple[Qrels, Run]:
+    return only_retrieved(*random_collection(seed, queries=80, ties=False))
+
+
+def cases() -> list[tuple[str, str]]:
+    return [
+        (f"{EDGES}/plain", "run"),
+        (f"{EDGES}/negative_judgements", "run"),
+        ("dl19_passage", "tasb"),
+    ]
+
+
+def compare(qrels: Qrels, run: Run) -> None:
+    found = ndcg(qrels, run, ignore_ties=True)
+    found |= per_query(qrels, run, "AP", "average_precision_score")
+    found |= per_query(qrels, run, "AUC", "roc_auc_score")
+    values = ours(qrels, run, found)
+    same({name: {q: values[name][q] for q in found[name]} for name in found}, found)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_collections(seed: int) -> None:
+    """A query with one class only has no AUC in either: NaN there, null here."""
+    compare(*collection(300 + seed))
+
+
+@needs_cases
+@pytest.mark.parametrize(("folder", "run"), cases())
+def test_shared_cases(folder: str, run: str) -> None:
+    qrels, docs = read_case(folder, run)
+    for query in tied(docs):
+        del docs[query]
+    compare(*only_retrieved(qrels, docs))
+
+
+# --------------------------------------------------------------------------- known disagreements
+
+
+def test_ties_are_averaged_in_scikit_learn() -> None:
+    """Of two equal scores one is relevant: scikit-learn gives nDCG (1 + 1/log2(3)) / 2, AP and AUC 1/2.
+
+    Ours puts b, the higher id, first. With ignore_ties scikit-learn takes the later one first.
+    """
+    qrels, run = {"q": {"a": 1, "b": 0}}, {"q": {"a": 1.0, "b": 1.0}}
+    grades, scores = [[1, 0]], [[1.0, 1.0]]
+    averaged = (1 + 1 / math.log2(3)) / 2
+    assert math.isclose(metrics.ndcg_score(grades, scores), averaged)
+    assert math.isclose(metrics.ndcg_score(grades, scores, ignore_ties=True), 1 / math.log2(3))
+    assert metrics.average_precision_score([1, 0], [1.0, 1.0]) == 0.5
+    assert metrics.roc_auc_score([1, 0], [1.0, 1.0]) == 0.5
+    values = ours(qrels, run, ["nDCG", "AP", "AUC"])
+    assert math.isclose(values["nDCG"]["q"], 1 / math.log2(3))
+    assert (values["AP"]["q"], values["AUC"]["q"]) == (0.5, 0.0)
+
+
+def test_what_is_not_retrieved_is_unknown_to_scikit_learn() -> None:
+    """scikit-learn is given the retrieved documents alone: b, relevant and missing, costs nothing."""
+    qrels, run = {"q": {"a": 1, "b": 1}}, {"q": {"a": 2.0, "x": 1.0}}
+    assert metrics.ndcg_score([[1, 0]], [[2.0, 1.0]]) == 1.0
+    assert metrics.average_precision_score([1, 0], [2.0, 1.0]) == 1.0
+    values = ours(qrels, run, ["nDCG", "AP", "AP(norm=hits)"])
+    assert math.isclose(values["nDCG"]["q"], 1 / (1 + 1 / math.log2(3)))
+    assert (values["AP"]["q"], values["AP(norm=hits)"]["q"]) == (0.5, 1.0)
+
+
+def test_negative_grades_are_an_error_in_scikit_learn() -> None:
+    """ndcg_score of scikit-learn refuses negative grades; ours gives them no gain, as trec_eval."""
+    with pytest.raises(ValueError, match="negative"):
+        metrics.ndcg_score([[1, -1]], [[2.0, 1.0]])
+    values = ours({"q": {"a": 1, "b": -1}}, {"q": {"a": 2.0, "b": 1.0}}, ["nDCG"])
+    assert values["nDCG"] == {"q": 1.0, ALL: 1.0}
+
+
+def test_one_document_is_an_error_in_scikit_learn() -> None:
+    """ndcg_score of scikit-learn refuses a list of one document; ours is 1 when it is relevant."""
+    with pytest.raises(ValueError, match="more than 1 document"):
+        metrics.ndcg_score([[1]], [[1.0]])
+    assert ours({"q": {"a": 1}}, {"q": {"a": 1.0}}, ["nDCG"])["nDCG"]["q"] == 1.0
+
+
+def test_one_class() -> None:
+    """Without a relevant or a non-relevant document AUC is NaN in scikit-learn and null here."""
+    for grades in ([1, 1], [0, 0]):
+        with pytest.warns(UserWarning, match="Only one class"):
+            assert math.isnan(metrics.roc_auc_score(grades, [2.0, 1.0]))
+        qrels = {"q": dict(zip("ab", grades, strict=True))}
+        assert ours(qrels, {"q": {"a": 2.0, "b": 1.0}}, ["AUC"])["AUC"]["q"] is None
+    with pytest.warns(UserWarning, match="No positive class"):
+        assert metrics.average_precision_score([0, 0], [2.0, 1.0]) == 0.0
