@@ -1,7 +1,8 @@
 """Each metric a second time, in plain Python: a ranking and its judgments in, a number out.
 
 A twin takes `docs` (the ids, best first) and `grades` (by id) and the parameters as keywords. What is
-undefined is 0, as the metrics' headers say. `ranking` is the twin of a protocol's order.
+undefined is 0, as the metrics' headers say. `ranking` is the twin of a protocol's order. Where equal
+scores, all queries together or their number have a say, the twins are in `oracles_sklearn`.
 """
 
 from __future__ import annotations
@@ -63,7 +64,9 @@ def precisions(docs: Docs, grades: Grades, rel: int, cutoff: int | None = None) 
     return [n / rank for n, rank in enumerate(hits(docs, grades, rel, cutoff), 1)]
 
 
-def ap(docs: Docs, grades: Grades, *, rel: int, cutoff: int | None, norm: str) -> float:
+def ap(
+    docs: Docs, grades: Grades, *, rel: int, cutoff: int | None, norm: str, **as_ranked: str
+) -> float:
     found = precisions(docs, grades, rel, cutoff)
     total = relevant(grades, rel)
     divisor = {"R": total, "hits": len(found)}
@@ -87,13 +90,18 @@ def r(docs: Docs, grades: Grades, *, rel: int, cutoff: int) -> float:
     return ratio(len(hits(docs, grades, rel, cutoff)), relevant(grades, rel))
 
 
-def rprec(docs: Docs, grades: Grades, *, rel: int, multiple: float) -> float:
+def rprec(
+    docs: Docs, grades: Grades, *, rel: int, multiple: float, aggregate: str = "mean"
+) -> float:
     depth = int(multiple * relevant(grades, rel) + 0.9)
     return ratio(len(hits(docs, grades, rel, depth)), depth)
 
 
-def rel_p(docs: Docs, grades: Grades, *, rel: int, cutoff: int) -> float:
-    return ratio(len(hits(docs, grades, rel, cutoff)), min(cutoff, relevant(grades, rel)))
+def rel_p(
+    docs: Docs, grades: Grades, *, rel: int, cutoff: int, norm: str = "R", queries: int = 1
+) -> float:
+    most = {"R": relevant(grades, rel), "queries": queries}[norm]
+    return ratio(len(hits(docs, grades, rel, cutoff)), min(cutoff, most))
 
 
 def set_rel_p(docs: Docs, grades: Grades, *, rel: int) -> float:
@@ -212,7 +220,9 @@ def dcg_so_far(gains: Sequence[float]) -> list[float]:
     return list(accumulate((g / log2(k + 1) for k, g in enumerate(gains, 1)), initial=0.0))
 
 
-def dcg(docs: Docs, grades: Grades, *, cutoff: int | None, **rules: Any) -> float:
+def dcg(
+    docs: Docs, grades: Grades, *, cutoff: int | None, ties: str = "rank", **rules: Any
+) -> float:
     gains = worth(grades, **rules)
     return dcg_so_far([gains.get(doc, 0.0) for doc in docs[:cutoff]])[-1]
 
@@ -221,7 +231,10 @@ def ideal_dcg(docs: Docs, grades: Grades, *, cutoff: int | None, **rules: Any) -
     return dcg_so_far(best_gains(worth(grades, **rules))[:cutoff])[-1]
 
 
-def ndcg(docs: Docs, grades: Grades, **rules: Any) -> float:
+def ndcg(
+    docs: Docs, grades: Grades, *, ties: str = "rank", best: str = "judged", **rules: Any
+) -> float:
+    assert best == "judged"  # k is compared among the recommenders' metrics
     return ratio(dcg(docs, grades, **rules), ideal_dcg(docs, grades, **rules))
 
 

@@ -175,7 +175,7 @@ def correct(lists: Lists, world: World, *, rel: int, cutoff: int, catalogue: int
 
 
 def ndcg(
-    lists: Lists, _: World, *, rel: int, cutoff: int, dcg: str, best: str, gains: None
+    lists: Lists, _: World, *, rel: int, cutoff: int, dcg: str, best: str, gains: None, ties: str
 ) -> float | None:
     ((_, docs, grades),) = lists
     assert best == "k"

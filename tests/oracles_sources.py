@@ -20,8 +20,9 @@ METRICS = [
     "Cover", "Cover@1", "Cover@3", "Cover(rel=2)", "oocover", "MaxRank", "MaxRank(rel=2)", "AvgRank",
     "AvgRank(rel=3)", "AUC", "AUC@3", "AUC(rel=2)", "AUC(empty=zero)", "AUC(empty=half)",
     "AUC(empty=roerei)", "AUC(empty=half)@2", "AUC(ties=half)", "AUC(ties=half)@3",
-    "AUC(ties=input,rel=2)", "AUC(aggregate=pooled)", "AUC(aggregate=pooled,ties=half)@3",
-    "AUC(aggregate=pooled,ties=input,empty=roerei)@2", "Volume", "Volume(share=True)", "KAtRecall@0",
+    "AUC(ties=input,rel=2)", "AUC(ties=input)@2", "AUC(aggregate=pooled)",
+    "AUC(aggregate=pooled,ties=half)@3", "AUC(aggregate=pooled,ties=input,empty=roerei)@2",
+    "Volume", "Volume(share=True)", "KAtRecall@0",
     "KAtRecall@0.1", "KAtRecall@0.5", "KAtRecall@0.7", "KAtRecall@1", "KAtRecall(rel=2)@0.5",
     "KAtRecall(never=retrieved)@0.3", "KAtRecall(never=retrieved)@1", "PAtRecall@0", "PAtRecall@0.1",
     "PAtRecall@0.5", "PAtRecall@0.7", "PAtRecall@1", "PAtRecall(rel=2)@1", "PAtRecall(never=zero)@0.6",
@@ -87,7 +88,10 @@ def pooled_auc(
     good, bad, needed = [], [], 0
     for number, (docs, grades, scores) in enumerate(lists):
         needed += relevant(grades, rel)
-        for rank, doc in enumerate(docs[:cutoff]):
+        listed = docs
+        if ties == "input":
+            listed = sorted(docs, key=lambda doc: (-scores[doc][0], scores[doc][1]))
+        for rank, doc in enumerate(listed[:cutoff]):
             score, place = scores[doc]
             tie = {"rank": (rank, number), "half": (), "input": (place,)}[ties]
             (good if grades.get(doc, 0) >= rel else bad).append((-score, tie))

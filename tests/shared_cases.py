@@ -52,7 +52,7 @@ class Case:
 
     def refused(self, tool: str, version: str, opts: str, run: str) -> str | None:
         """Say why the tool gave no value for a run; None where it gave them all or in part."""
-        for row in _rows(self.folder / "golden" / "status.tsv"):
+        for row in rows(self.folder / "golden" / "status.tsv"):
             key = (row["tool"], row["version"], row["qrels"], row["opts"], row["run"])
             if key == (tool, version, self.qrels_name, opts, run):
                 return row["message"] or row["status"] if row["status"] == "error" else None
@@ -89,14 +89,15 @@ def opened(path: Path):
 
 
 @cache
-def _rows(path: Path) -> tuple[dict[str, str], ...]:
+def rows(path: Path) -> tuple[dict[str, str], ...]:
+    """Return the rows of a table of golden values, with their column names."""
     with opened(path) as lines:
         return tuple(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
 
 
 def aggregate(case: Case) -> tuple[dict[str, str], ...]:
     """Return the rows of `golden/aggregate.tsv[.gz]`: every mean of every tool and option."""
-    return _rows(case.folder / "golden" / "aggregate.tsv")
+    return rows(case.folder / "golden" / "aggregate.tsv")
 
 
 def cases() -> Iterator[Case]:

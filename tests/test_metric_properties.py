@@ -14,6 +14,8 @@ from dataclasses import replace
 import oracles
 import oracles_diversity
 import oracles_preferences
+import oracles_recsys
+import oracles_sklearn
 import oracles_sources
 import oracles_user_models
 import pytest
@@ -93,15 +95,16 @@ def values(qrels: object, run: object, names: list[str], **options: object) -> d
 
 
 def test_every_metric_has_a_twin() -> None:
-    """Those of the sources, user models, iterations and preferences are compared in their own files."""
+    """Most are compared in files of their own."""
     there = set()
-    for module in (oracles_user_models, oracles_diversity, oracles_preferences):
+    others = (oracles_user_models, oracles_diversity, oracles_preferences, oracles_recsys)
+    for module in others:
         names = {m.name for m in notation.parse(*module.METRICS)}
         assert names == set(module.TWINS)
         there |= names
-    twins = set(oracles.TWINS) | set(oracles_sources.TWINS) | there
+    twins = set(oracles.TWINS) | set(oracles_sources.TWINS) | set(oracles_sklearn.TWINS) | there
     assert twins == set(catalogue())
-    seen = notation.parse(*METRICS, *oracles_sources.METRICS)
+    seen = notation.parse(*METRICS, *oracles_sources.METRICS, *oracles_sklearn.METRICS)
     assert {m.name for m in seen} | there == set(catalogue())
 
 

@@ -278,7 +278,7 @@ def test_interpolated_precision_of_ranx() -> None:
 # tests of its own.
 IR_MEASURES = {
     "AP": "AP", "AP(rel=2)@10": "AP(rel=2)@10", "MAP": "AP", "MAP(cutoff=10)": "AP@10",
-    "Accuracy": "AUC", "Accuracy(rel=2)@10": "AUC(rel=2)@10",
+    "Accuracy": "AUC(ties=input)", "Accuracy(rel=2)@10": "AUC(rel=2, ties=input)@10",
     "BPM(max_rel=3)@10": "BPM(max_rel=3)@10",
     "BPM(T=2.5, min_rel=1, max_rel=3)@10": "BPM(T=2.5, min_rel=1, max_rel=3)@10",
     "Bpref": "bpref", "BPref(rel=2)": "bpref(rel=2)",

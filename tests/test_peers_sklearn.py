@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import random
 import warnings
+from collections.abc import Callable
+from functools import partial
 
 import pytest
 from peers import ALL, Qrels, Run, Values, ours, peer, random_collection, read_case, same, tied
@@ -88,13 +91,116 @@ def test_shared_cases(folder: str, run: str) -> None:
     compare(*only_retrieved(qrels, docs))
 
 
+# --------------------------------------------------------------------------- whole matrices, with ties
+
+LABELS = [f"label{n:02}" for n in range(12)]
+Matrix = tuple[list[list[int]], list[list[float]]]
+
+
+def matrix(seed: int, rows: int = 60) -> Matrix:
+    """Return grades and scores of every label, scores often equal; rows of one class among them."""
+    rng = random.Random(seed)
+    grades, scores = [], []
+    for _ in range(rows):
+        pool = rng.choice([[0, 1], [0, 1, 2, 3], [0, 0, 0, 0, 1], [0], [1, 2]])
+        grades.append([rng.choice(pool) for _ in LABELS])
+        values = rng.choice(
+            [[0.0, 0.5, 1.0], [-1.0, 0.25, 1e-300, 1e9], [rng.random() for _ in LABELS]]
+        )
+        scores.append([rng.choice(values) for _ in LABELS])
+    return grades, scores
+
+
+def as_lists(data: Matrix) -> tuple[Qrels, Run]:
+    grades, scores = (
+        {f"row{n:03}": dict(zip(LABELS, row, strict=True)) for n, row in enumerate(side)}
+        for side in data
+    )
+    return grades, scores
+
+
+def rows_and_whole(of: Callable[[object, object], float], truth: list, scores: list) -> dict:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = {ALL: float(of(truth, scores))}
+        for number, (row, scored) in enumerate(zip(truth, scores, strict=True)):
+            found[f"row{number:03}"] = float(of([row], [scored]))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_whole_matrices(seed: int) -> None:
+    """Row by row and over all rows, those without a relevant or without a non-relevant label too."""
+    grades, scores = data = matrix(310 + seed)
+    relevant = [[int(grade >= 1) for grade in row] for row in grades]
+    found: Values = {
+        "LRAP": rows_and_whole(metrics.label_ranking_average_precision_score, relevant, scores),
+        "RankingLoss": rows_and_whole(metrics.label_ranking_loss, relevant, scores),
+        "CoverageError": rows_and_whole(metrics.coverage_error, relevant, scores),
+        "DCG": rows_and_whole(metrics.dcg_score, grades, scores),
+    }
+    for k in CUTOFFS:
+        name = "nDCG" if k is None else f"nDCG@{k}"
+        found[name] = rows_and_whole(partial(metrics.ndcg_score, k=k), grades, scores)
+    qrels, run = as_lists(data)
+    found |= per_query(qrels, run, "AP", "average_precision_score")
+    found |= per_query(qrels, run, "AUC", "roc_auc_score")
+    values = ours(qrels, run, found, "sklearn")
+    for name in ("AP", "AUC"):
+        del values[name][ALL]  # scikit-learn has no mean over rows of both classes
+    same(values, found)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_all_rows_as_one_list(seed: int) -> None:
+    """The micro averages: one list of the labels of all rows."""
+    grades, scores = data = matrix(320 + seed)
+    relevant = [[int(grade >= 1) for grade in row] for row in grades]
+    values = ours(*as_lists(data), ["AP(aggregate=pooled)", "AUC(aggregate=pooled)"], "sklearn")
+    for name, function in (("AP", "average_precision_score"), ("AUC", "roc_auc_score")):
+        micro = getattr(metrics, function)(relevant, scores, average="micro")
+        assert math.isclose(values[f"{name}(aggregate=pooled)"][ALL], micro, rel_tol=1e-12)
+
+
+@pytest.mark.parametrize("k", [1, 3, 5])
+def test_top_k_accuracy(k: int) -> None:
+    """One label of a row is right; of equal scores the last column comes first in both."""
+    _, scores = matrix(330)
+    rng = random.Random(k)
+    right = [rng.randrange(len(LABELS)) for _ in scores]
+    grades = [[int(n == label) for n in range(len(LABELS))] for label in right]
+    values = ours(*as_lists((grades, scores)), [f"top_k_accuracy_score@{k}"], "sklearn")
+    wanted = metrics.top_k_accuracy_score(right, scores, k=k, labels=range(len(LABELS)))
+    assert math.isclose(values[f"top_k_accuracy_score@{k}"][ALL], wanted, rel_tol=1e-12)
+
+
 # --------------------------------------------------------------------------- known disagreements
+
+
+def test_nothing_relevant_in_all_rows() -> None:
+    """scikit-learn's micro average of nothing is 0, with a warning; ours has no value."""
+    with pytest.warns(UserWarning, match="No positive class"):
+        assert metrics.average_precision_score([[0, 0]], [[2.0, 1.0]], average="micro") == 0
+    name = "AP(aggregate=pooled)"
+    values = ours({"q": {"a": 0, "b": 0}}, {"q": {"a": 2.0, "b": 1.0}}, [name], "sklearn")
+    assert values[name] == {"q": 0, ALL: None}
+
+
+def test_a_tie_is_a_loss_and_half_an_area_in_scikit_learn() -> None:
+    """So label_ranking_loss is not 1 - roc_auc_score; RankingLoss(ties=half) is."""
+    assert metrics.label_ranking_loss([[1, 0]], [[1.0, 1.0]]) == 1
+    assert metrics.roc_auc_score([1, 0], [1.0, 1.0]) == 0.5
+    values = ours(
+        {"q": {"a": 1}}, {"q": {"a": 1.0, "b": 1.0}}, ["RankingLoss", "RankingLoss(ties=half)"]
+    )
+    assert [values[name]["q"] for name in values] == [1, 0.5]
 
 
 def test_ties_are_averaged_in_scikit_learn() -> None:
     """Of two equal scores one is relevant: scikit-learn gives nDCG (1 + 1/log2(3)) / 2, AP and AUC 1/2.
 
-    Ours puts b, the higher id, first. With ignore_ties scikit-learn takes the later one first.
+    Ours puts b, the higher id, first, but under the protocol `sklearn`. With ignore_ties
+    scikit-learn takes the later one first.
     """
     qrels, run = {"q": {"a": 1, "b": 0}}, {"q": {"a": 1.0, "b": 1.0}}
     grades, scores = [[1, 0]], [[1.0, 1.0]]
@@ -106,6 +212,9 @@ def test_ties_are_averaged_in_scikit_learn() -> None:
     values = ours(qrels, run, ["nDCG", "AP", "AUC"])
     assert math.isclose(values["nDCG"]["q"], 1 / math.log2(3))
     assert (values["AP"]["q"], values["AUC"]["q"]) == (0.5, 0.0)
+    values = ours(qrels, run, ["nDCG", "AP", "AUC"], "sklearn")
+    assert math.isclose(values["nDCG"]["q"], averaged)
+    assert (values["AP"]["q"], values["AUC"]["q"]) == (0.5, 0.5)
 
 
 def test_what_is_not_retrieved_is_unknown_to_scikit_learn() -> None:

@@ -18,6 +18,7 @@ import pytest
 from oracles_diversity import METRICS as OF_ITERATIONS
 from oracles_preferences import METRICS as OF_PREFERENCES
 from oracles_recsys import METRICS as OF_RECOMMENDERS
+from oracles_sklearn import METRICS as OF_SKLEARN
 from oracles_sources import METRICS as OF_THE_SOURCES
 from oracles_user_models import METRICS as USER_MODELS
 from test_metric_properties import METRICS as OF_THE_PEERS
@@ -41,6 +42,7 @@ METRICS = list(
             *OF_ITERATIONS,
             *OF_PREFERENCES,
             *OF_RECOMMENDERS,
+            *OF_SKLEARN,
         ]
     )
 )
@@ -115,6 +117,12 @@ def test_words_that_stand_for_no_metric() -> None:
     assert set(metric_checks.RESERVED) == {*notation.TREC_SETS, "relstring"}
 
 
+def test_a_protocols_rule_hides_no_parameter() -> None:
+    """A relation is given both by name; but for `judged_only`, which both may set, none is in both."""
+    names = {p.name for found in catalogue.catalogue().values() for p in found.parameters}
+    assert names & PROTOCOL_VARIABLES == {"judged_only"}
+
+
 @pytest.mark.parametrize("name", RELATIONS)
 def test_relation_header(name: str) -> None:
     relation = relations.get(name)
@@ -166,6 +174,10 @@ STUBS = SCOPE | {
     "possible_imp bigint, possible bigint",
     "group_documents": "run_id integer, query_id varchar, judgment_group varchar, doc_id varchar, "
     "is_rel boolean, class bigint, rank bigint, place bigint, num_ahead bigint, rel_ahead bigint",
+    "curves": "run_id integer, query_id varchar, list_id varchar, num_rel bigint, num_best bigint, "
+    "num_lists bigint, rank bigint, is_rel boolean, place bigint, rel_so_far bigint, "
+    "nonrel_above double",
+    "discounted": "run_id integer, query_id varchar, dcg double",
     "hits": SCOPE["scope_hit"] + ", is_rel boolean, rel_so_far bigint, nonrel_so_far bigint, "
     "pooled_so_far bigint, num_ret bigint, num_rel bigint, num_nonrel bigint, num_judged bigint",
 }
@@ -206,11 +218,11 @@ def test_what_a_relation_reads_is_what_it_says(name: str) -> None:
     source = text("relations", name)
     head = templates.header(source, where("relations", name))
     reads: set[str] = set()
-    for rule, given in itertools.product(rules(), (None, 5)):
+    for rule, given, ties in itertools.product(rules(), (None, 5), ("rank", "average")):
         values = {
             **rule.variables(), "rel": 1, "min_rel": 0, "max_rel": 3, "cutoff": given,
-            "gains": None, "alpha": 0.5,
-            "A": 0.5, "B": 1.5,
+            "gains": None, "alpha": 0.5, "A": 0.5, "B": 1.5, "dcg": "log2",
+            "aggregate": "pooled", "ties": ties,
             "attribute": given and "genre", "frequency": given and "count", "instances": given,
             **{r: r for r in head["reads"]},
         }  # fmt: skip
@@ -503,6 +515,13 @@ extends = "P"
 aggregate = "sum"
 reference = "none"
 */"""
+
+
+def test_an_extension_that_aggregates_otherwise_has_no_other_choice() -> None:
+    """AP may be pooled, its geometric mean not: what is asked for is one of the two."""
+    aggregate = catalogue.catalogue()["GMAP"].parameter("aggregate")
+    assert aggregate is not None
+    assert (aggregate.default, aggregate.choices) == ("geometric_mean", ("geometric_mean",))
 
 
 def test_a_metric_that_extends_another_has_its_body_and_its_parameters() -> None:

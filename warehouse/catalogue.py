@@ -35,7 +35,8 @@ _OPTIONAL_KEYS: dict[str, records.Kinds] = {
     "extends": str,
     "other": dict,
 }
-# What a metric that extends another has to say for itself.
+# What a metric that extends another has to say for itself. If it says how its queries are put together,
+# its parameter for that has no other choice.
 _OWN_KEYS = ("names", "ranx", "trec_eval", "other")
 _PARAM_KEYS: dict[str, records.Kinds] = {
     "type": str,
@@ -188,6 +189,11 @@ def _definition(
             raise DefinitionError(f"{where}: extends {parent!r}, which extends another itself")
         if body:
             raise DefinitionError(f"{where}: extends {parent!r} and has a body of its own")
+        if "aggregate" in head and AGGREGATE in inherited.get("params", {}):
+            inherited["params"][AGGREGATE] |= {
+                "default": head["aggregate"],
+                "choices": [head["aggregate"]],
+            }
         head = {k: v for k, v in inherited.items() if k not in _OWN_KEYS} | head
         body = templates.body(parent_text)
     records.check(head, _HEADER_KEYS | _OPTIONAL_KEYS, where, required=_HEADER_KEYS)

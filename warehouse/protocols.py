@@ -66,7 +66,7 @@ class Protocol:
     def variables(self) -> dict[str, Any]:
         """Return the values that the relations' templates ask a protocol for."""
         return {
-            "ties": self.ties,
+            "tie_order": self.ties,
             "score_precision": self.score_precision,
             "queries": self.queries,
             "depth": self.depth,

@@ -11,7 +11,7 @@ from warehouse import templates
 
 # What relations ask a protocol for. Whatever else they ask for is a parameter of the metric.
 PROTOCOL_VARIABLES = frozenset(
-    {"ties", "score_precision", "queries", "depth", "judged_only", "relevant_only"}
+    {"tie_order", "score_precision", "queries", "depth", "judged_only", "relevant_only"}
 )
 # What an evaluation puts in scope only for the metrics that ask for it.
 NEEDS = ("predictions", "iterations", "preferences", "training", "attributes")
@@ -24,7 +24,7 @@ class Relation:
     `needs` names what has to be in scope for it beside judgments and hits. An `inline` relation is
     written into its reader as a subquery; the others are made as tables, once for all readers.
     `params` are parameters that every metric has which reads the relation, as a metric's header
-    declares them.
+    declares them; `optional` are parameters that a metric may have, None where it has not.
     """
 
     name: str
@@ -33,6 +33,7 @@ class Relation:
     reads: tuple[str, ...]
     needs: tuple[str, ...] = ()
     inline: bool = False
+    optional: tuple[str, ...] = ()
     params: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False)
     body: str = field(default="", repr=False)
 
@@ -46,7 +47,7 @@ def get(name: str) -> Relation:
     """
     text = templates.source(f"relations/{name}")
     head = templates.header(text, f"sql/relations/{name}{templates.SUFFIX}")
-    for key in ("grain", "reads", "needs"):
+    for key in ("grain", "reads", "needs", "optional"):
         if key in head:
             head[key] = tuple(head[key])
     return Relation(name, body=templates.body(text), **head)

@@ -1,3 +1,11 @@
+create temp table ideal_gains_rel_1 as
+select
+    query_id,
+    relevance,
+    row_number() over (partition by query_id order by relevance desc) as ideal_rank
+from scope_judgment
+where relevance >= 1;
+
 create temp table retrieved as
 select
     run_id,
@@ -69,24 +77,16 @@ window so_far as (
     rows between unbounded preceding and current row
 );
 
-create temp table ideal_gains_rel_1 as
+create temp table discounted_cutoff_10_dcg_log2_rel_1_ties_rank as
 select
+    run_id,
     query_id,
-    relevance,
-    row_number() over (partition by query_id order by relevance desc) as ideal_rank
-from scope_judgment
-where relevance >= 1;
+    coalesce(sum(relevance / nullif(log2(rank + 1), 0) order by rank) filter (where is_rel and rank <= 10), 0) as dcg
+from hits_rel_1
+group by run_id, query_id;
 
 -- nDCG@10
 with
-actual as (
-    select
-        run_id,
-        query_id,
-        coalesce(sum(relevance / nullif(log2(rank + 1), 0) order by rank) filter (where is_rel and rank <= 10), 0) as dcg
-    from hits_rel_1
-    group by run_id, query_id
-),
 best as (
     select
         query_id,
@@ -98,5 +98,5 @@ select
     run_id,
     query_id,
     dcg / nullif(ideal_dcg, 0) as value
-from actual
+from discounted_cutoff_10_dcg_log2_rel_1_ties_rank
 left join best using (query_id);

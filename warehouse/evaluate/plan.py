@@ -117,7 +117,7 @@ class Plan:
 
     def relation_sql(self, relation: Relation, params: Mapping[str, Any]) -> tuple[str, _Read]:
         """Return a relation's query for some parameters, and what it reads."""
-        values = {**params, **self._rules(params)}
+        values = {**dict.fromkeys(relation.optional), **params, **self._rules(params)}
         sql, read = self._render(relation.body, values, relation.reads, params)
         read.add([], frozenset(relation.needs))
         return sql, read
@@ -218,7 +218,7 @@ def plan(metrics: Iterable[Metric], protocol: Protocol) -> Plan:
     """Return the plan for some metrics under a protocol.
 
     >>> from warehouse import metrics, protocols
-    >>> sorted(plan(metrics.parse("AP", "nDCG@10"), protocols.get("default")).tables)
+    >>> sorted(plan(metrics.parse("AP", "IdealDCG"), protocols.get("default")).tables)
     ['hits_rel_1', 'ideal_gains_rel_1', 'rankings', 'retrieved']
     """
     made = Plan(protocol)

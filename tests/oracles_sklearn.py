@@ -1,0 +1,136 @@
+"""What depends on equal scores, a second time, in plain Python: scikit-learn's ranking metrics.
+
+A twin takes `docs` (the ids, best first), `grades` (by id), the parameters as keywords, `scores`: a
+document's score, and `queries`: how many of them count. What is undefined is None here. Where a
+document is looked for at a threshold, it is looked for among all documents, one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from math import log2
+from typing import Any
+
+import oracles
+from oracles import Docs, Grades, relevant, worth
+
+Scores = Mapping[str, float]
+
+METRICS = [
+    "AP(ties=threshold)", "AP(ties=threshold)@3", "AP(ties=threshold, rel=2)",
+    "AP(ties=threshold, norm=hits)@5", "AP(ties=threshold, norm=min)@4", "AP(ties=threshold, norm=k)@4",
+    "AP(aggregate=pooled)", "AP(aggregate=pooled)@3", "AP(aggregate=pooled, ties=threshold)",
+    "AP(aggregate=pooled, ties=threshold, rel=2, norm=hits)", "AP(aggregate=pooled, norm=min)@3",
+    "AP(aggregate=pooled, ties=threshold, norm=k)@2", "GMAP(ties=threshold)", "LRAP", "LRAP(rel=2)",
+    "RankingLoss", "RankingLoss(rel=2)", "RankingLoss(ties=half)", "CoverageError",
+    "CoverageError(rel=2)", "CoverageError(never=retrieved)", "CoverageError(never=retrieved, rel=3)",
+    "DCG(ties=average)", "DCG(ties=average)@3", "DCG(ties=average, rel=2, dcg=exp-log2)@4",
+    "DCG(ties=average, gains={1:0.25,2:3.5,3:3})@2", "nDCG(ties=average)", "nDCG(ties=average)@1",
+    "nDCG(ties=average)@3", "nDCG(ties=average)@20", "nDCG(ties=average, rel=2)@2",
+    "nDCG(ties=average, dcg=exp-log2)", "nDCG(ties=average, dcg=binary)@4",
+    "nDCG(ties=average, gains={0:0.5,1:0})@3", "RelP(norm=queries)@3", "RelP(norm=queries)@50",
+    "nR_as_coded@10", "RelP(norm=queries, rel=2)@2",
+]  # fmt: skip
+
+
+def at_or_above(docs: Docs, scores: Scores, score: float) -> list[str]:
+    return [doc for doc in docs if scores[doc] >= score]
+
+
+def share(part: float, whole: float) -> float | None:
+    return part / whole if whole else None
+
+
+def ap(
+    docs: Docs, grades: Grades, *, scores: Scores, aggregate: str = "mean", **rules: Any
+) -> float | None:
+    return pooled_ap([(docs, grades, scores)], aggregate=aggregate, **rules)
+
+
+def pooled_ap(
+    lists: Iterable[tuple[Docs, Grades, Scores]],
+    *,
+    rel: int,
+    cutoff: int | None,
+    norm: str,
+    ties: str,
+    aggregate: str,
+) -> float | None:
+    """Ask of every document whether it is passed before a relevant one, or together with it."""
+    passed: list[tuple[tuple[float, ...], bool]] = []
+    divisor = {"R": 0, "min": 0, "k": 0}
+    for number, (docs, grades, scores) in enumerate(lists):
+        divisor["R"] += relevant(grades, rel)
+        if cutoff is not None:
+            divisor["min"] += min(relevant(grades, rel), cutoff)
+            divisor["k"] += cutoff
+        for rank, doc in enumerate(docs[:cutoff]):
+            when = (-scores[doc], rank, number) if ties == "rank" else (-scores[doc],)
+            passed.append((when, grades.get(doc, 0) >= rel))
+    divisor["hits"] = sum(good for _, good in passed)
+    total = 0.0
+    for moment in (when for when, good in passed if good):
+        met = [good for when, good in passed if when <= moment]
+        total += sum(met) / len(met)
+    return share(total, divisor[norm])
+
+
+def lrap(docs: Docs, grades: Grades, *, rel: int, scores: Scores) -> float | None:
+    """Ask of every relevant document how pure the list is down to its score."""
+    wanted = [doc for doc, grade in grades.items() if grade >= rel]
+    purity = 0.0
+    for doc in set(wanted) & set(docs):
+        seen = at_or_above(docs, scores, scores[doc])
+        purity += len(set(seen) & set(wanted)) / len(seen)
+    return share(purity, len(wanted))
+
+
+def ranking_loss(
+    docs: Docs, grades: Grades, *, rel: int, ties: str, scores: Scores
+) -> float | None:
+    """Look at every pair; what is not retrieved has the lowest score of all."""
+    there = {doc: scores[doc] for doc in docs}
+    good = [there.get(doc, float("-inf")) for doc, grade in grades.items() if grade >= rel]
+    bad = [there[doc] for doc in docs if grades.get(doc, 0) < rel]
+    weight = {"threshold": 1, "half": 0.5}[ties]
+    lost = sum((g < b) + weight * (g == b) for g in good for b in bad)
+    return share(lost, len(good) * len(bad))
+
+
+def coverage_error(
+    docs: Docs, grades: Grades, *, rel: int, never: str, scores: Scores
+) -> float | None:
+    wanted = {doc for doc, grade in grades.items() if grade >= rel}
+    if not wanted:
+        return 0
+    if wanted - set(docs):
+        return {"null": None, "retrieved": len(docs) + 1}[never]
+    return len(at_or_above(docs, scores, min(scores[doc] for doc in wanted)))
+
+
+def dcg(
+    docs: Docs, grades: Grades, *, cutoff: int | None, ties: str, scores: Scores, **rules: Any
+) -> float:
+    """Give every document the mean discount of the ranks that its score takes."""
+    gains = worth(grades, **rules)
+    total = 0.0
+    for doc in docs:
+        ranks = [r for r, other in enumerate(docs, 1) if scores[other] == scores[doc]]
+        counted = [r for r in ranks if cutoff is None or r <= cutoff]
+        total += gains.get(doc, 0.0) * sum(1 / log2(r + 1) for r in counted) / len(ranks)
+    return total
+
+
+def ndcg(
+    docs: Docs, grades: Grades, *, ties: str, scores: Scores, best: str = "judged", **rules: Any
+) -> float | None:
+    assert best == "judged"
+    ideal = oracles.ideal_dcg(docs, grades, **rules)
+    return share(dcg(docs, grades, ties=ties, scores=scores, **rules), ideal)
+
+
+TWINS: dict[str, Callable[..., float | None]] = {
+    "AP": ap, "CoverageError": coverage_error, "DCG": dcg, "GMAP": ap, "LRAP": lrap,
+    "RankingLoss": ranking_loss, "nDCG": ndcg,
+}  # fmt: skip
+POOLED: dict[str, Callable[..., float | None]] = {"AP": pooled_ap}
