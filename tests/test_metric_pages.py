@@ -23,7 +23,9 @@ def test_the_list_fits_a_terminal_of_80_columns() -> None:
 
 
 def test_names_elsewhere_come_from_every_header() -> None:
-    assert listed("AP")["elsewhere"] == "ir_measures AP, MAP; ranx map; trec_eval map, map_cut_k"
+    assert listed("AP")["elsewhere"] == (
+        "ir_measures AP, MAP; ranx map; sklearn average_precision_score; trec_eval map, map_cut_k"
+    )
     assert "roerei ooprecision" in listed("P")["elsewhere"]
     assert "ranx rbp.p" in listed("RBP")["elsewhere"]
     assert "trec_eval set_F[_x]" in listed("SetF")["elsewhere"]

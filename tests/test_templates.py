@@ -10,6 +10,7 @@ import json
 import random
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import duckdb
@@ -183,6 +184,16 @@ STUBS = SCOPE | {
 }
 
 
+@cache
+def stubbed() -> duckdb.DuckDBPyConnection:
+    """Return a connection with an empty table for each relation."""
+    con = duckdb.connect()
+    for table, columns in STUBS.items():
+        con.execute(f"create table {table} ({columns})")
+    return con
+
+
+@cache
 def tables_of(sql: str) -> set[str]:
     """Return the tables that a query reads: those that DuckDB's parser names and that are no CTE.
 
@@ -203,11 +214,9 @@ def tables_of(sql: str) -> set[str]:
             for child in node.values():
                 walk(child)
 
-    with duckdb.connect() as con:
-        for table, columns in STUBS.items():
-            con.execute(f"create table {table} ({columns})")
-        assert con.execute(sql).fetchall() == []
-        tree = json.loads(con.execute("select json_serialize_sql($1)", [sql]).fetchall()[0][0])
+    con = stubbed()
+    assert con.execute(sql).fetchall() == []
+    tree = json.loads(con.execute("select json_serialize_sql($1)", [sql]).fetchall()[0][0])
     assert not tree["error"]
     walk(tree)
     return names - steps

@@ -67,7 +67,7 @@ def metrics_for_people(format: str) -> duckdb.DuckDBPyRelation:
 
 
 # Wide enough for most titles, narrow enough for a terminal of 80 columns.
-_TITLE_WIDTH = 52
+_TITLE_WIDTH = 46
 
 
 def _in_short(summary: str) -> str:
