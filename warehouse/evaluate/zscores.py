@@ -25,15 +25,16 @@ def standardise(
     """Turn the values of a run that was scored into z-scores, in `query_score` and `score`."""
     measures = _measures(requested, defaults)
     turned = {n: measures[metric] for n, metric in enumerate(work.queries) if metric in measures}
+    # Numbers go as text: older DuckDBs take a NaN that is bound in a list for a null.
     con.execute(
         "create or replace temp table zscore_reference as "
         "select unnest($queries::varchar[]) as query_id, unnest($measures::varchar[]) as measure, "
-        "unnest($means::double[]) as mean, unnest($stddevs::double[]) as stddev",
+        "unnest($means::varchar[])::double as mean, unnest($stddevs::varchar[])::double as stddev",
         {
             "queries": [query for query, _ in reference],
             "measures": [measure for _, measure in reference],
-            "means": [mean for mean, _ in reference.values()],
-            "stddevs": [stddev for _, stddev in reference.values()],
+            "means": [repr(mean) for mean, _ in reference.values()],
+            "stddevs": [repr(stddev) for _, stddev in reference.values()],
         },
     )
     con.execute(
