@@ -61,6 +61,7 @@ def benchmark(
             "ours": result.contender.ours,
             **asdict(result.median),
             "metrics": len(result.values),
+            "values": result.values,
             "largest_difference": difference(reference, result.values),
             "rounds": [asdict(cost) for cost in result.costs],
         }
