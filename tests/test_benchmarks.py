@@ -52,9 +52,13 @@ def test_the_command_measures_and_writes_what_it_found(tmp_path: Path) -> None:
         for figure in benchmark["figures"]:
             assert all(figure[key] > 0 for key in COST)
             assert [set(cost) for cost in figure["rounds"]] == [COST]
-            # all did the same work, for they found the same
-            assert figure["metrics"] >= 27
-            assert figure["largest_difference"] < 1e-9
+            assert figure["metrics"] == len(figure["values"]) >= 27
+            assert figure["largest_difference"] < 0.05
+            # all did the same work, for they found the same; trec_eval 9 reaches a recall by a
+            # formula of its own
+            for name, value in figure["values"].items():
+                if figure["contender"] == "polars by hand" or not name.startswith("IPrec"):
+                    assert value == pytest.approx(ours["values"][name], abs=1e-9), name
         assert {(r["ours"], r["peer"]) for r in benchmark["ratios"]} == {
             (ours["contender"], f["contender"]) for f in peers
         }
