@@ -71,6 +71,9 @@ def test_a_name_that_is_none_is_refused() -> None:
     done = benchmarks("msmarko")
     assert done.returncode == 2
     assert "msmarko: is one of msmarco, deep, many, help" in done.stderr
+    done = benchmarks("help", "--repeat", 0)
+    assert done.returncode == 2
+    assert "--repeat is at least 1" in done.stderr
 
 
 def test_the_program_that_trec_eval_names_takes_part(tmp_path: Path) -> None:

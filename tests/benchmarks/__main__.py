@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.benchmarks import contenders, report, rounds
+from tests.benchmarks.measure import Failed
 
 HELP = "help"
 NAMES = {
@@ -29,6 +30,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = _parser().parse_args(arguments)
     if unknown := [name for name in asked.names if name not in NAMES]:
         print(f"{unknown[0]}: is one of {', '.join(NAMES)}", file=sys.stderr)
+        return 2
+    if asked.repeat < 1 or asked.scale <= 0:
+        print("--repeat is at least 1, --scale above 0", file=sys.stderr)
         return 2
     found: dict[str, Any] = {
         "command": f"python -m tests.benchmarks {' '.join(arguments or sys.argv[1:])}".strip(),
@@ -113,4 +117,8 @@ def _say(text: str) -> None:
     print(f"benchmarks: {text}", file=sys.stderr, flush=True)
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except Failed as error:
+        sys.exit(f"benchmarks: {error}")

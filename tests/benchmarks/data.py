@@ -46,7 +46,7 @@ def make(name: str, folder: Path, scale: float) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     if name == "msmarco" and GENERATOR.exists():
         options = ["--out", str(folder), "--scale", str(scale)]
-        subprocess.run([sys.executable, str(GENERATOR), *options], check=True, capture_output=True)
+        subprocess.run([sys.executable, str(GENERATOR), *options], check=True)
         source = GENERATOR.name
     else:
         _synthetic(work, folder)
