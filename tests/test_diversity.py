@@ -1,13 +1,9 @@
-"""The measures of judgments by iteration against ir_measures, trec_eval and their twins.
-
-`golden_peers/diversity.tsv` holds what ir_measures prints, by way of pyndeval, which is TREC's ndeval.
-"""
+"""The measures of judgments by iteration against their twins; see also test_peers_ir_measures."""
 
 from __future__ import annotations
 
 import math
 import random
-from functools import cache
 from pathlib import Path
 
 import oracles
@@ -18,68 +14,6 @@ from test_metric_properties import collection
 from warehouse import metrics as notation
 from warehouse import protocols
 from warehouse.warehouse import Warehouse
-
-PEERS = Path(__file__).parent / "golden_peers"
-Values = dict[tuple[str, str], float]
-
-
-@cache
-def golden() -> Values:
-    comment, _, *rows = (PEERS / "diversity.tsv").read_text(encoding="utf-8").splitlines()
-    assert comment == "# ir_measures 0.4.3, pyndeval 0.0.8"
-    fields = [row.split("\t") for row in rows]
-    return {(measure, query): float(value) for measure, query, value in fields}
-
-
-@cache
-def ours() -> Values:
-    names = {measure: str(notation.parse(measure)[0]) for measure, _ in golden()}
-    found = Warehouse.score(
-        PEERS / "diversity.qrels", PEERS / "diversity.run", list(names), iterations=True
-    ).relation.fetchall()
-    by_canonical = {(metric, query): value for query, metric, value in found}
-    return {(m, query): by_canonical[names[m], query] for m, query in golden()}
-
-
-def is_first_rank_of_ndeval(measure: str) -> bool:
-    return measure in ("ERR_IA@1", "alpha_DCG@1")
-
-
-@pytest.mark.core
-def test_ir_measures() -> None:
-    compared = {
-        key: value
-        for key, value in golden().items()
-        if not is_first_rank_of_ndeval(key[0]) and not math.isnan(value)
-    }
-    wrong = {k: (v, ours()[k]) for k, v in compared.items() if abs(ours()[k] - v) > 1e-12}
-    assert not wrong
-    assert len(compared) > 400
-    assert {notation.parse(measure)[0].name for measure, _ in compared} == set(TWINS) - {"Rprec_IA"}
-
-
-def test_known_disagreement_ndeval_forgets_to_divide_at_the_first_rank() -> None:
-    """ERR-IA@1 and alpha-DCG@1 of ndeval are not divided by the number of subtopics."""
-    differs = 0
-    for (measure, query), value in golden().items():
-        if not is_first_rank_of_ndeval(measure):
-            continue
-        subtopics = {
-            line.split()[1]
-            for line in (PEERS / "diversity.qrels").read_text(encoding="utf-8").splitlines()
-            if line.split()[0] == query and int(line.split()[3]) > 0
-        }
-        assert ours()[measure, query] == pytest.approx(oracles.ratio(value, len(subtopics)))
-        differs += ours()[measure, query] != value
-    assert differs > 3
-
-
-def test_known_disagreement_nnrbp_is_no_number_in_ndeval_where_nothing_is_relevant() -> None:
-    without = [key for key, value in golden().items() if math.isnan(value)]
-    assert without
-    for measure, query in without:
-        assert measure.startswith("nNRBP")
-        assert ours()[measure, query] == 0
 
 
 @pytest.mark.core

@@ -61,10 +61,18 @@ CWL_EVAL = [
 ]  # fmt: skip
 GDEVAL = ["ERR@5", "ERR@20", "nDCG(dcg='exp-log2')@3", "nDCG(dcg='exp-log2')@10"]
 COUNTS = ["NumQ", "NumRel"]
-# Subtopics of a query are in their judgments, which these collections do not have.
-DIVERSITY = {
-    "ERR_IA", "nERR_IA", "alpha_DCG", "alpha_nDCG", "NRBP", "nNRBP", "AP_IA", "P_IA", "StRecall",
-}  # fmt: skip
+# By iteration of the judgments: compared in test_peers_pyndeval.
+DIVERSITY = [
+    *(f"{name}@{k}" for name in ("nERR_IA", "alpha_nDCG", "P_IA", "StRecall") for k in (1, 5, 20)),
+    *(f"{name}@{k}" for name in ("ERR_IA", "alpha_DCG") for k in (2, 5, 20)),
+    *(f"{name}(rel=2)@10" for name in ("ERR_IA", "nERR_IA", "P_IA", "StRecall")),
+    *(f"{name}(alpha={alpha})@10" for name in ("alpha_DCG", "alpha_nDCG")
+      for alpha in (0.0, 0.25, 0.3, 1.0)),
+    "alpha_DCG(rel=2,alpha=0.75)@7", "alpha_nDCG(rel=2,alpha=0.75)@7", "NRBP",
+    "NRBP(alpha=0.25,beta=0.9)", "NRBP(rel=2)", "AP_IA", "AP_IA(rel=2)",
+]  # fmt: skip
+# No number in pyndeval where nothing is relevant: compared apart, in test_peers_pyndeval.
+NORMALISED_NRBP = ["nNRBP", "nNRBP(alpha=0.25,beta=0.9)", "nNRBP(rel=2)"]
 # What a name of theirs is called here.
 NAMES = {
     "NumRet(rel=2)": "NumRelRet(rel=2)",  # with a level it counts the relevant documents retrieved
@@ -90,7 +98,7 @@ def theirs(names: Iterable[str], qrels: object, run: object) -> Values:
     return {name: values[measure] for name, measure in measures.items()}
 
 
-def mine(names: Iterable[str], qrels: Qrels, run: Run, **options: bool) -> Values:
+def mine(names: Iterable[str], qrels: object, run: Run, **options: bool) -> Values:
     of = {name: our_name(name) for name in names}
     found = ours(qrels, run, of.values(), "ir_measures", **options)
     return {name: found[called] for name, called in of.items()}
@@ -104,12 +112,12 @@ def numbered(data: tuple[Qrels, Run]) -> tuple[Qrels, Run]:
 
 
 def test_every_measure_of_the_registry_is_compared() -> None:
-    compared = {
-        ir_measures.parse_measure(name).NAME
-        for name in [*PYTREC_EVAL, *IN_PYTHON, *ACCURACY, *CWL_EVAL, *GDEVAL, *COUNTS]
-    }
+    names = [
+        *PYTREC_EVAL, *IN_PYTHON, *ACCURACY, *CWL_EVAL, *GDEVAL, *COUNTS, *DIVERSITY, *NORMALISED_NRBP,
+    ]  # fmt: skip
+    compared = {ir_measures.parse_measure(name).NAME for name in names}
     registry = {measure.NAME for measure in ir_measures.measures.registry.values()}
-    assert registry - DIVERSITY == compared
+    assert registry == compared
 
 
 @pytest.mark.parametrize("seed", range(2))
