@@ -481,56 +481,6 @@ def scored_by_name(
     return Ours(mine, frozenset(), frozenset(), frozenset(silent), {})
 
 
-# --------------------------------------------------------------------------- ranx
-
-RANX_OTHERWISE = {
-    "recall": "SetR",  # alone it is trec_eval's list of cutoffs here
-}
-
-
-@pytest.mark.parametrize(("data", "run", "opts"), peer_keys("ranx"))
-def test_ranx(data: Case, run: str, opts: str) -> None:
-    """ranx leaves the order of equal scores open, so only queries without equal scores compare.
-
-    Its bpref takes negative grades for judged non-relevant ones, and a query without relevant or without
-    judged non-relevant documents is 0/0 there, which also leaves other queries at 0: only comparable
-    where no query of the qrels is of that kind.
-    """
-    golden = dict((data.golden("ranx-0.3.21", "base") or {}).get(run, {}))
-    for row in aggregate(data):
-        mine = (row["tool"], row["qrels"], row["run"])
-        if mine == ("ranx", data.qrels_name, run):
-            golden[row["measure"], "all"] = row["exact"]
-    names = {m: RANX_OTHERWISE.get(m, m) for m, _ in golden}
-    tied = tied_queries(data.runs[run], single=False)
-    judgments: dict[str, list[int]] = {}
-    with opened(data.qrels) as lines:
-        for line in lines:
-            query, _, _, grade = line.split()
-            judgments.setdefault(query, []).append(int(grade))
-    settled = {peer: notation.parse_one(name).metric for peer, name in names.items()}
-    scores = Warehouse.score(data.qrels, data.runs[run], [str(m) for m in settled.values()])
-    values = {(m, q): value for q, m, value in scores.relation.fetchall()}
-    compared = 0
-    wrong = []
-    for (measure, query), text in golden.items():
-        if measure not in settled or (tied if query == "all" else query in tied):
-            continue
-        if measure.startswith("bpref"):
-            level = int(settled[measure].params["rel"] or 1)
-            if not all(min(g) in range(level) and max(g) >= level for g in judgments.values()):
-                continue
-        value = values[str(settled[measure]), query]
-        if measure.startswith("hits") and query == "all":
-            value /= len(judgments)  # a mean there, a sum here
-        compared += 1
-        if not math.isclose(value, float(text), rel_tol=0, abs_tol=1e-9):
-            wrong.append(f"{measure} {query}: golden {text}, ours {value}")
-    assert not wrong, f"{len(wrong)} of {compared} differ: {wrong[:10]}"
-    if not compared:
-        pytest.skip("every query of this run has equal scores, whose order ranx leaves open")
-
-
 # --------------------------------------------------------------------------- the edge cases, by name
 
 
