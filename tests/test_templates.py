@@ -55,7 +55,7 @@ HOSTILE = "x'; drop table run; --"
 SCOPE = {
     "scope_run": "run_id integer",
     "scope_judgment": "query_id varchar, doc_id varchar, relevance integer",
-    "scope_ranking": "run_id integer, query_id varchar, num_ret bigint",
+    "scope_ranking": "run_id integer, query_id varchar, num_ret bigint, whole_num_ret bigint",
     "scope_prediction": "run_id integer, query_id varchar, doc_id varchar, score double, "
     "position bigint, lower_is_better boolean",
     "scope_iteration": "query_id varchar, doc_id varchar, iteration varchar, relevance integer",
@@ -64,7 +64,9 @@ SCOPE = {
     "scope_training": "query_id varchar, doc_id varchar, relevance integer",
     "scope_attribute": "doc_id varchar, attribute varchar, position integer, text varchar, "
     "number double",
-    "scope_hit": "run_id integer, query_id varchar, doc_id varchar, relevance integer, rank bigint",
+    "scope_part": "doc_id varchar",
+    "scope_hit": "run_id integer, query_id varchar, doc_id varchar, relevance integer, rank bigint, "
+    "whole_rank bigint",
 }
 
 
@@ -100,7 +102,8 @@ def test_declared_parameters_are_used_parameters(name: str) -> None:
 
 
 def test_one_parameter_of_a_relation_has_one_type() -> None:
-    asked = {v for name in RELATIONS for v in relations.variables(name)} - PROTOCOL_VARIABLES
+    asked = {v for name in RELATIONS for v in relations.variables(name)}
+    asked -= relations.EVALUATION_VARIABLES
     types = {
         (p.name, p.type)
         for found in catalogue.catalogue().values()
@@ -132,21 +135,22 @@ def test_relation_header(name: str) -> None:
     assert set(relation.reads) <= set(RELATIONS)
     assert set(relation.needs) <= set(relations.NEEDS)
     assert set(relation.params) <= relations.variables(name)
-    assert relations.variables(name) <= PROTOCOL_VARIABLES | {
+    assert relations.variables(name) <= relations.EVALUATION_VARIABLES | {
         p.name for found in catalogue.catalogue().values() for p in found.parameters
     }
 
 
+HIT = "run_id integer, query_id varchar, doc_id varchar, relevance integer, rank bigint"
 STUBS = SCOPE | {
     "ranked": "run_id integer, query_id varchar, doc_id varchar, score double, position bigint, "
     "rank bigint",
     "lists": "run_id integer, query_id varchar, doc_id varchar, score double, position bigint, "
-    "relevance integer, rank bigint",
-    "matched": SCOPE["scope_hit"],
+    "relevance integer, in_part boolean, rank bigint",
+    "matched": HIT,
     "gains": "run_id integer, query_id varchar, doc_id varchar, rank bigint, gain double, "
     "gain_so_far double, chance double",
-    "retrieved": SCOPE["scope_hit"],
-    "rankings": SCOPE["scope_ranking"],
+    "retrieved": HIT,
+    "rankings": "run_id integer, query_id varchar, num_ret bigint",
     "ideal": "query_id varchar, relevance integer, ideal_rank bigint",
     "ideal_gains": "query_id varchar, relevance integer, ideal_rank bigint",
     "documents": "doc_id varchar",
@@ -180,7 +184,7 @@ STUBS = SCOPE | {
     "num_lists bigint, rank bigint, is_rel boolean, place bigint, rel_so_far bigint, "
     "nonrel_above double",
     "discounted": "run_id integer, query_id varchar, dcg double",
-    "hits": SCOPE["scope_hit"] + ", is_rel boolean, rel_so_far bigint, nonrel_so_far bigint, "
+    "hits": HIT + ", is_rel boolean, rel_so_far bigint, nonrel_so_far bigint, "
     "pooled_so_far bigint, num_ret bigint, num_rel bigint, num_nonrel bigint, num_judged bigint",
 }
 
@@ -232,7 +236,8 @@ def test_what_a_relation_reads_is_what_it_says(name: str) -> None:
         values = {
             **rule.variables(), "rel": 1, "min_rel": 0, "max_rel": 3, "cutoff": given,
             "gains": None, "alpha": 0.5, "A": 0.5, "B": 1.5, "dcg": "log2",
-            "aggregate": "pooled", "ties": ties,
+            "aggregate": "pooled", "ties": ties, "sliced": given is not None,
+            "scope": "part" if ties == "rank" else "global",
             "attribute": given and "genre", "frequency": given and "count", "instances": given,
             **{r: r for r in head["reads"]},
         }  # fmt: skip
@@ -295,8 +300,8 @@ def scope() -> Iterator[duckdb.DuckDBPyConnection]:
             "from scope_judgment"
         )
         con.execute(
-            "insert into scope_ranking select run_id, query_id, count(*) from scope_prediction "
-            "group by all"
+            "insert into scope_ranking select run_id, query_id, count(*), count(*) "
+            "from scope_prediction group by all"
         )
         yield con
 
@@ -323,7 +328,7 @@ def test_grains_are_unique_and_metrics_give_one_row_per_query(
     for name, given in itertools.product(("examples", "described", "features"), (None, "genre")):
         params = {"attribute": given}
         seen[f"{name}_{given}"] = Plan(rule).relation_sql(relations.get(name), params)[0]
-    scope.execute(f"insert into scope_hit {seen['matched']}")
+    scope.execute(f"insert into scope_hit select *, rank from ({seen['matched']})")
     work = plan(notation.parse(*METRICS), rule)
     for table, sql in work.tables.items():
         scope.execute(f'create table "{table}" as {sql}')
@@ -408,7 +413,7 @@ def test_sums_are_ordered() -> None:
     work = plan(notation.parse(*METRICS), protocols.get("default"))
     for metric, sql in work.queries.items():
         assert sums_without_order(sql) == [], str(metric)
-    insert = templates.render("statements/scores")
+    insert = templates.render("statements/scores", part=None)
     assert sums_without_order(insert[insert.index("with") :]) == []
 
 
@@ -673,7 +678,9 @@ def test_only_what_is_compared_is_kept() -> None:
 
 @pytest.mark.parametrize("name", KEPT)
 def test_the_script_runs_as_it_stands(scope: duckdb.DuckDBPyConnection, name: str) -> None:
-    scope.execute(f"insert into scope_hit {matched_sql(protocols.get('default'))}")
+    scope.execute(
+        f"insert into scope_hit select *, rank from ({matched_sql(protocols.get('default'))})"
+    )
     assert scope.execute(Warehouse.sql([name])).fetchall()
 
 

@@ -128,7 +128,7 @@ def check_body(found: Definition, text: str, types: Mapping[str, str]) -> None:
             raise DefinitionError(
                 f"{where}: reads {name}, and the SQL does not: write {{{{ {name} }}}}"
             )
-        asked = relations.variables(name) - relations.PROTOCOL_VARIABLES
+        asked = relations.variables(name) - relations.EVALUATION_VARIABLES
         asked -= set(relations.get(name).optional) - declared
         needed |= dict.fromkeys(asked.union(relations.inherited_params(name)), name)
     for name in sorted(used - declared - set(found.reads)):

@@ -9,10 +9,13 @@ from typing import Any
 
 from warehouse import templates
 
-# What relations ask a protocol for. Whatever else they ask for is a parameter of the metric.
+# What relations ask a protocol for.
 PROTOCOL_VARIABLES = frozenset(
     {"tie_order", "score_precision", "queries", "depth", "judged_only", "relevant_only"}
 )
+# That, and whether they are read for a part of the documents. Whatever else they ask for is a parameter
+# of the metric.
+EVALUATION_VARIABLES = PROTOCOL_VARIABLES | {"sliced"}
 # What an evaluation puts in scope only for the metrics that ask for it.
 NEEDS = ("predictions", "iterations", "preferences", "training", "attributes")
 
@@ -71,3 +74,13 @@ def inherited_params(name: str) -> dict[str, Mapping[str, Any]]:
     for read in relation.reads:
         found |= inherited_params(read)
     return found
+
+
+def defaults(name: str) -> dict[str, Any]:
+    """Return the defaults of the parameters that the readers of a relation have.
+
+    >>> defaults("retrieved")
+    {'judged_only': False, 'scope': 'part'}
+    """
+    params = inherited_params(name)
+    return {key: spec["default"] for key, spec in params.items() if "default" in spec}

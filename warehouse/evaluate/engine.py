@@ -5,8 +5,11 @@ The engine works on relations that its caller has put in scope on a connection:
     scope_run         (run_id)                              the runs to evaluate
     scope_judgment    (query_id, doc_id, relevance)         the qrels, all of one version; this and
                       what else there is to evaluate against: see evaluate/grounds.py
-    scope_ranking     (run_id, query_id, num_ret)           the length of each ranked list
-    scope_hit         (run_id, query_id, doc_id, relevance, rank)   judged documents retrieved
+    scope_ranking     (run_id, query_id, num_ret, whole_num_ret)   the length of each ranked list,
+                      and that of the whole list where a part is in scope
+    scope_hit         (run_id, query_id, doc_id, relevance, rank, whole_rank)   judged documents
+                      retrieved; whole_rank is the rank in the whole list, rank that among the
+                      documents of the part that is in scope, if it is one
     scope_prediction  (run_id, query_id, doc_id, score, position, lower_is_better)   the ranked lists,
                       for the metrics that need them whole
     pending           (evaluation_id, run_id, metric_number, aggregate)   what is to be computed
@@ -37,9 +40,12 @@ def compute(
     con: duckdb.DuckDBPyConnection,
     work: Plan,
     *,
+    part: str | None = None,
     on_metric: Callable[[str], None] | None = None,
 ) -> None:
     """Compute the pending evaluations of a plan's metrics; `metric_number` counts them from 0.
+
+    The values are those of a `part` of a slice where that alone has been put in scope.
 
     Only what is pending is run, and only the relations are made that it reads.
     """
@@ -59,12 +65,13 @@ def compute(
                         "statements/query_scores",
                         metric=_rows(con, work, metric, number),
                         number=number,
+                        part=part,
                         undefined=work.protocol.undefined_of(metric),
                     )
                 )
             if on_metric is not None:
                 on_metric(str(metric))
-        con.execute(render("statements/scores"))
+        con.execute(render("statements/scores", part=part))
     finally:
         for table in (_VALUE, _OWN, _POOLED, *reversed(tables)):
             _drop_quietly(con, table)

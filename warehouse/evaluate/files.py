@@ -84,7 +84,10 @@ def score(
         read_run = readers.stage(con, run, "run", format=run_format, **how)
     turned = lower_is_better or read_run.ranked_by == "rank"
     con.execute(render("statements/score_scope", lower_is_better=turned))
-    con.execute(f"create or replace temp table scope_hit as\n{matched_sql(work.protocol)}")
+    con.execute(
+        f"create or replace temp table scope_hit as "
+        f"select *, rank as whole_rank from (\n{matched_sql(work.protocol)}\n) as matched"
+    )
     for number, metric in enumerate(work.queries):
         con.execute("insert into pending values ($1, 1, $1, $2)", [number, metric.aggregate])
     judged, answered, extra = con.execute(render("statements/score_counts")).fetchall()[0]

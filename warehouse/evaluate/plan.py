@@ -68,9 +68,13 @@ class _Reference:
 
 @dataclass
 class Plan:
-    """The tables to make, in order, and the metric queries that read them."""
+    """The tables to make, in order, and the metric queries that read them.
+
+    `sliced` plans read the parts of a slice of the documents, one at a time.
+    """
 
     protocol: Protocol
+    sliced: bool = False
     tables: dict[str, str] = field(default_factory=dict)
     queries: dict[Metric, str] = field(default_factory=dict)
     read: dict[str, _Read] = field(default_factory=dict)
@@ -105,7 +109,8 @@ class Plan:
         rules = self._rules(params)
         used = relations.variables(relation.name)
         named = sorted(used & params.keys() - rules.keys())
-        own = {key: params[key] for key in named if params[key] is not None}
+        usual = relations.defaults(relation.name)
+        own = {key: params[key] for key in named if params[key] not in (None, usual.get(key))}
         if "judged_only" in used and rules["judged_only"] and not self.protocol.judged_only:
             own["judged_only"] = True
         table = "_".join([relation.name, *(f"{key}_{_word(own[key])}" for key in own)])
@@ -117,7 +122,8 @@ class Plan:
 
     def relation_sql(self, relation: Relation, params: Mapping[str, Any]) -> tuple[str, _Read]:
         """Return a relation's query for some parameters, and what it reads."""
-        values = {**dict.fromkeys(relation.optional), **params, **self._rules(params)}
+        usual = relations.defaults(relation.name)
+        values = dict.fromkeys(relation.optional) | usual | {**params, **self._rules(params)}
         sql, read = self._render(relation.body, values, relation.reads, params)
         read.add([], frozenset(relation.needs))
         return sql, read
@@ -136,6 +142,7 @@ class Plan:
     def _rules(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Return the protocol's rules; a metric may ask for judged documents only by itself."""
         rules = self.protocol.variables()
+        rules["sliced"] = self.sliced
         rules["judged_only"] = rules["judged_only"] or params.get("judged_only", False)
         return rules
 
@@ -214,14 +221,14 @@ def matched_sql(protocol: Protocol) -> str:
     return Plan(protocol).relation_sql(relations.get("matched"), {})[0]
 
 
-def plan(metrics: Iterable[Metric], protocol: Protocol) -> Plan:
+def plan(metrics: Iterable[Metric], protocol: Protocol, *, sliced: bool = False) -> Plan:
     """Return the plan for some metrics under a protocol.
 
     >>> from warehouse import metrics, protocols
     >>> sorted(plan(metrics.parse("AP", "IdealDCG"), protocols.get("default")).tables)
     ['hits_rel_1', 'ideal_gains_rel_1', 'rankings', 'retrieved']
     """
-    made = Plan(protocol)
+    made = Plan(protocol, sliced)
     for metric in metrics:
         made.add(metric)
     return made

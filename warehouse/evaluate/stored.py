@@ -207,7 +207,8 @@ def _scope(con: duckdb.DuckDBPyConnection, protocol: Protocol, qrels_id: int) ->
     """Put the stored hits and rankings of the runs in `scope_run` in scope."""
     con.execute(
         "create or replace temp view scope_ranking as "
-        "select run_id, query_id, num_ret from ranking semi join scope_run using (run_id)"
+        "select run_id, query_id, num_ret, num_ret as whole_num_ret "
+        "from ranking semi join scope_run using (run_id)"
     )
     con.execute(render("statements/scope_hit", qrels_id=qrels_id, ordering=protocol.ordering))
 
