@@ -152,10 +152,12 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, demo_data: Path) -> Path:
     wh.ingest_qrels(str(folder / "qrels.txt"), "dl19")
     for path in sorted((folder / "runs").glob("*.gz")):
         wh.ingest_run(str(path), "dl19")
+    wh.ingest_attributes(str(folder / "sources.csv"), "dl19", "docs")
     shutil.copy(folder / "evaluated", folder / "loaded")
     wh.ingest_qrels(str(folder / "qrels.txt"), "dl20")
     wh.ingest_run(str(folder / "runs" / "bm25.run.gz"), "dl20")
     wh.evaluate()
+    wh.evaluate("dl19", metrics="AP", slices="size = quantiles(num_relevant, 3)")
     return folder
 
 

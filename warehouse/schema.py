@@ -102,19 +102,6 @@ attribute_set = _table(
 attribute_column = _table(
     "attribute_column", attribute_set_id=sa.Integer, attribute=sa.String, type=sa.String
 )
-slice_ = _table(
-    "slice",
-    slice_id=sa.Integer,
-    dataset_id=sa.Integer,
-    name=sa.String,
-    version=sa.Integer,
-    subject=sa.String,
-    definition=sa.String,
-    content_hash=sa.String,
-    num_parts=sa.Integer,
-    made_at=_Time,
-    program_version=sa.String,
-)
 
 
 def ensure(path: Path, *, lock_timeout: float = database.LOCK_TIMEOUT) -> bool:

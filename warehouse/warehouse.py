@@ -218,26 +218,43 @@ class Warehouse:
         *,
         runs: Texts = (),
         metrics: Metrics = (),
+        slices: Texts = (),
         protocol: str = protocols.DEFAULT,
         dry_run: bool = False,
         on_metric: Callable[[str], None] | None = None,
     ) -> Outcome:
-        """Compute the metrics that are missing or stale; all of them become visible together."""
+        """Compute the metrics that are missing or stale; all of them become visible together.
+
+        `slices` are evaluated part by part beside the whole. Each is the name of an attribute or of a
+        slice that is there, or a definition, "name = expression": SQL over the attributes of the queries
+        or of the documents.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_qrels({"q1": {"a": 1}, "q2": {"b": 1}}, "tiny")
+        >>> _ = wh.ingest_run({"q1": {"a": 1.0}, "q2": {"a": 1.0}}, "tiny", name="first")
+        >>> wh.evaluate(metrics="RR", slices="first = query_id = 'q1'").slices
+        ['slice first: 2 parts of the queries']
+        >>> wh.leaderboard("tiny", slice="first").project("part, RR").fetchall()
+        [('false', 0.0), ('true', 1.0)]
+        """
         from warehouse.evaluate import grounds, stored
 
         rules = protocols.get(protocol)
         wanted = notation.parse(*(_texts(metrics) or DEFAULT_METRICS), defaults=rules.defaults())
         work = plan(wanted, rules)
-        names = _texts(runs)
+        names, by = _texts(runs), _texts(slices)
         with self._read() as con:
-            found = stored.evaluate(con, work, stored.candidates(con, dataset, names), dry_run=True)
+            found = stored.evaluate(
+                con, work, stored.candidates(con, dataset, names), by=by, dry_run=True
+            )
         if dataset in found.unfit:
             raise UsageError(grounds.unfit(dataset, found.unfit[dataset]))
         if not dry_run and found.computed:
             with self._write() as connection:
                 con = database.raw(connection)
                 found = stored.evaluate(
-                    con, work, stored.candidates(con, dataset, names), on_metric=on_metric
+                    con, work, stored.candidates(con, dataset, names), by=by, on_metric=on_metric
                 )
         return found
 
@@ -257,6 +274,7 @@ class Warehouse:
         dataset: Texts,
         *,
         metrics: Metrics = (),
+        slice: str | None = None,
         sort: str | None = None,
         top: int | None = None,
         protocol: str = protocols.DEFAULT,
@@ -266,7 +284,8 @@ class Warehouse:
     ) -> duckdb.DuckDBPyRelation:
         """Return the board of a dataset, best first by `sort` (else the first metric).
 
-        Columns: `place, run, system`, one per metric, `answered` and `judged` (queries).
+        Columns: `place, run, system`, one per metric, `answered` and `judged` (queries). Of a `slice`,
+        which has been evaluated, there is one board for each part, named in the first column `part`.
 
         Of several datasets (a list, or a pattern as in 'proj*') it is the board of the runs that have
         values in all of them, matched by name or `by="system"`. A value is then the mean over the
@@ -274,7 +293,7 @@ class Warehouse:
         `{"A": 2, "B": 1}`; `each=True` adds the value in each dataset, in the column 'AP A'.
         """
         return self.board(
-            dataset, metrics=metrics, sort=sort, top=top, protocol=protocol,
+            dataset, metrics=metrics, slice=slice, sort=sort, top=top, protocol=protocol,
             weights=weights, by=by, each=each,
         ).relation  # fmt: skip
 
@@ -284,6 +303,7 @@ class Warehouse:
         dataset: Texts,
         *,
         metrics: Metrics = (),
+        slice: str | None = None,
         sort: str | None = None,
         top: int | None = None,
         protocol: str = protocols.DEFAULT,
@@ -298,9 +318,13 @@ class Warehouse:
             wanted = board.names(con, datasets, _texts(metrics), rules)
             order = None if sort is None else board.names(con, datasets, [sort], rules)[0]
             if len(datasets) == 1:
-                only = board.leaderboard(con, datasets[0], wanted, rules, sort=order, top=top)
+                only = board.leaderboard(
+                    con, datasets[0], wanted, rules, slice=slice, sort=order, top=top
+                )
                 across.weights_of(con, datasets, weights)
                 return only
+            if slice is not None:
+                raise UsageError(f"slice {slice}: slices are of one dataset; name one")
             return across.leaderboard(
                 con, datasets, wanted, rules,
                 weights=weights, by=by, each=each, sort=order, top=top,
@@ -313,18 +337,20 @@ class Warehouse:
         dataset: str,
         *,
         metrics: Metrics = (),
+        slice: str | None = None,
         worst: int | None = None,
         protocol: str = protocols.DEFAULT,
     ) -> duckdb.DuckDBPyRelation:
         """Return a run's values query by query, with its counts of documents.
 
         Columns: `query_id`, one per metric, `retrieved, relevant_retrieved, relevant,
-        unjudged_at_10`. `worst=N` gives the N worst by the first metric, worst first.
+        unjudged_at_10`. `worst=N` gives the N worst by the first metric, worst first. Of a `slice`,
+        which has been evaluated: `part, query_id` and one per metric, the N worst of each part.
         """
         with self._read() as con:
             rules = board.stored_rules(con, protocol)
             wanted = board.names(con, [dataset], _texts(metrics), rules)
-            return board.queries(con, run, dataset, wanted, rules, worst=worst)
+            return board.queries(con, run, dataset, wanted, rules, slice=slice, worst=worst)
 
     def query(
         self, sql: str, output: Path | None = None, /, **params: object
@@ -355,6 +381,26 @@ class Warehouse:
             if dataset is not None:
                 board.check_dataset(con, dataset)
             return board.keep(con, render("analyses/attributes"), {"dataset": dataset})
+
+    def slices(
+        self, dataset: str | None = None, name: str | None = None
+    ) -> duckdb.DuckDBPyRelation:
+        """Return the slices that have been evaluated, or the parts of one slice of a dataset.
+
+        Columns: `dataset, slice, of, version, parts, members, definition`; of one slice `part, members,
+        queries, judgments, relevant`, as the current qrels judge them.
+        """
+        with self._read() as con:
+            if dataset is not None:
+                board.check_dataset(con, dataset)
+            if name is None:
+                return board.keep(con, render("analyses/slices"), {"dataset": dataset})
+            if dataset is None:
+                raise UsageError(f"slice {name}: say of which dataset")
+            board.check_slice(con, dataset, name)
+            return board.keep(
+                con, render("analyses/slice_parts"), {"dataset": dataset, "slice": name}
+            )
 
     def schema(self) -> duckdb.DuckDBPyRelation:
         """Return every table, view and column with its comment."""

@@ -31,7 +31,7 @@ class Board:
 
 
 def keep(
-    con: duckdb.DuckDBPyConnection, sql: str, params: dict[str, object] | None = None
+    con: duckdb.DuckDBPyConnection, sql: str, params: Mapping[str, object] | None = None
 ) -> duckdb.DuckDBPyRelation:
     """Run a query and return its rows as a relation that outlives the file it was read from."""
     con.execute(f"create or replace temp table {RESULT} as\n{sql}", params or {})
@@ -46,12 +46,33 @@ def check_dataset(con: duckdb.DuckDBPyConnection, dataset: str) -> None:
         raise UsageError(f"{dataset}: no such dataset{hint}")
 
 
+def check_slice(con: duckdb.DuckDBPyConnection, dataset: str, slice: str) -> None:
+    """Refuse a slice that a dataset does not have, with the nearest that it has."""
+    rows = con.execute(
+        "select distinct slice.name from slice join dataset using (dataset_id) "
+        "where dataset.name = $dataset order by 1",
+        {"dataset": dataset},
+    ).fetchall()
+    known = [str(row[0]) for row in rows]
+    if slice not in known:
+        hint = nearest(slice, known) or f"; evaluated are {listing(known) or 'none yet'}"
+        raise UsageError(
+            f"{slice}: dataset {dataset} has no slice of that name{hint}; make one with: "
+            f"warehouse evaluate -d {dataset} --slice {slice}"
+        )
+
+
 def evaluated_metrics(
-    con: duckdb.DuckDBPyConnection, dataset: str, protocol: Protocol
+    con: duckdb.DuckDBPyConnection, dataset: str, protocol: Protocol, slice: str | None = None
 ) -> list[str]:
-    """Return the metrics that a dataset has values of, oldest first, or say why there are none."""
+    """Return the metrics that a dataset has values of, oldest first, or say why there are none.
+
+    Of a slice they are those that its parts have values of.
+    """
     check_dataset(con, dataset)
-    found = _with_values(con, dataset, protocol)
+    if slice is not None:
+        check_slice(con, dataset, slice)
+    found = _with_values(con, dataset, protocol, slice)
     if found:
         return found
     option = "" if protocol.name == "default" else f" --protocol {protocol.name}"
@@ -67,15 +88,23 @@ def evaluated_metrics(
         if not count:
             raise UsageError(f"{dataset}: nothing is evaluated; {advice}")
     wanted = " -m METRIC" if _preferences(con, dataset) else ""
+    by, option = _by(slice), _by(slice, " --slice ") + option
     raise UsageError(
-        f"{dataset}: nothing is evaluated under protocol {protocol.name} yet: "
+        f"{dataset}: nothing is evaluated{by} under protocol {protocol.name} yet: "
         f"warehouse evaluate -d {dataset}{wanted}{option}{_preferences(con, dataset)}"
     )
 
 
-def _with_values(con: duckdb.DuckDBPyConnection, dataset: str, protocol: Protocol) -> list[str]:
+def _by(slice: str | None, words: str = " by ") -> str:
+    return "" if slice is None else f"{words}{slice}"
+
+
+def _with_values(
+    con: duckdb.DuckDBPyConnection, dataset: str, protocol: Protocol, slice: str | None = None
+) -> list[str]:
     rows = con.execute(
-        render("analyses/evaluated_metrics"), {"dataset": dataset, "protocol": protocol.name}
+        render("analyses/evaluated_metrics", slice=slice),
+        {"dataset": dataset, "protocol": protocol.name},
     ).fetchall()
     return [str(row[0]) for row in rows]
 
@@ -151,10 +180,14 @@ def names(
 
 
 def choose(
-    con: duckdb.DuckDBPyConnection, dataset: str, metrics: Sequence[str], protocol: Protocol
+    con: duckdb.DuckDBPyConnection,
+    dataset: str,
+    metrics: Sequence[str],
+    protocol: Protocol,
+    slice: str | None = None,
 ) -> list[str]:
     """Return the metrics to show: those asked for, which must have values, else all."""
-    found = evaluated_metrics(con, dataset, protocol)
+    found = evaluated_metrics(con, dataset, protocol, slice)
     if not metrics:
         return found
     absent = [name for name in metrics if name not in found]
@@ -162,8 +195,9 @@ def choose(
         option = "" if protocol.name == "default" else f" --protocol {protocol.name}"
         options = " ".join(f"-m '{name}'" for name in absent)
         raise UsageError(
-            f"{dataset}: no values of {', '.join(absent)} under protocol {protocol.name} yet: "
-            f"warehouse evaluate -d {dataset} {options}{option}{_preferences(con, dataset)}"
+            f"{dataset}: no values of {', '.join(absent)}{_by(slice)} under protocol "
+            f"{protocol.name} yet: warehouse evaluate -d {dataset} {options}"
+            f"{_by(slice, ' --slice ')}{option}{_preferences(con, dataset)}"
         )
     return list(metrics)
 
@@ -174,23 +208,28 @@ def leaderboard(
     metrics: Sequence[str],
     protocol: Protocol,
     *,
+    slice: str | None = None,
     sort: str | None = None,
     top: int | None = None,
 ) -> Board:
-    """Return the board: `place, run, system, <one column per metric>, answered, judged`."""
-    shown = choose(con, dataset, metrics, protocol)
+    """Return the board: `place, run, system, <one column per metric>, answered, judged`.
+
+    Of a slice it has the runs in each part, the first column.
+    """
+    shown = choose(con, dataset, metrics, protocol, slice)
     if sort is not None and sort not in shown:
-        shown += choose(con, dataset, [sort], protocol)
+        shown += choose(con, dataset, [sort], protocol, slice)
     by = shown[0] if sort is None else sort
     sql = render(
         "analyses/leaderboard",
         metrics=shown,
+        slice=slice,
         sort=by,
         lower_is_better=direction(con, [dataset], by, protocol) == "lower",
         top=top,
     )
     relation = keep(con, sql, {"dataset": dataset, "protocol": protocol.name})
-    notes = undefined_notes(con, relation, [dataset], shown, protocol)
+    notes = undefined_notes(con, relation, [dataset], shown, protocol, slice=slice)
     return Board(relation, {name: name for name in shown}, (dataset,), notes)
 
 
@@ -202,11 +241,13 @@ def undefined_notes(
     protocol: Protocol,
     *,
     by: str = "run",
+    slice: str | None = None,
 ) -> tuple[str, ...]:
     """Say of a board's values how many queries they are over, where that is not all that count."""
-    on_board = {row[0] for row in relation.project(by).fetchall()}
+    named = by if slice is None else f"{by} || ' in ' || part"
+    on_board = {row[0] for row in relation.project(named).fetchall()}
     rows = con.execute(
-        render("analyses/undefined_queries", by=by, metrics=list(metrics)),
+        render("analyses/undefined_queries", by=by, slice=slice, metrics=list(metrics)),
         {"datasets": list(datasets), "protocol": protocol.name},
     ).fetchall()
     notes: list[str] = []
@@ -247,10 +288,14 @@ def queries(
     metrics: Sequence[str],
     protocol: Protocol,
     *,
+    slice: str | None = None,
     worst: int | None = None,
 ) -> duckdb.DuckDBPyRelation:
-    """Return a run's values query by query with its counts, the worst first when asked for."""
-    shown = choose(con, dataset, metrics, protocol)
+    """Return a run's values query by query with its counts, the worst first when asked for.
+
+    Of a slice they are the values in each part, without counts.
+    """
+    shown = choose(con, dataset, metrics, protocol, slice)
     rows = con.execute(
         "select distinct run from run_scores where is_current and dataset = $dataset "
         "and protocol = $protocol",
@@ -260,6 +305,15 @@ def queries(
     if run not in known:
         hint = nearest(run, known) or f"; evaluated are {listing(known)}"
         raise UsageError(f"{run}: no evaluated run of that name in {dataset}{hint}")
+    if slice is not None:
+        sql = render(
+            "analyses/slice_queries",
+            metrics=shown,
+            lower_is_better=direction(con, [dataset], shown[0], protocol) == "lower",
+            worst=worst,
+        )
+        asked = {"dataset": dataset, "run": run, "protocol": protocol.name, "slice": slice}
+        return keep(con, sql, asked)
     sql = render(
         "analyses/queries",
         metrics=shown,

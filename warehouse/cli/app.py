@@ -20,6 +20,7 @@ from warehouse.cli import (
     query,
     schema,
     score,
+    slices,
 )
 from warehouse.settings import VERSION
 
@@ -63,6 +64,7 @@ score.register(app)
 query.register(app)
 listings.register(app)
 attributes.register(app)
+slices.register(app)
 metrics.register(app)
 protocols.register(app)
 schema.register(app)

@@ -19,6 +19,14 @@ def evaluate(
         typer.Option("--run", "-r", help="Only this run; may be given again. Default: all."),
     ] = None,
     metric: options.Metrics = None,
+    slice: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--slice",
+            help="Evaluate the parts of this slice too: an attribute or a slice by its name, or "
+            '"NAME = SQL" over attributes; may be given again.',
+        ),
+    ] = None,
     protocol: options.Protocol = "default",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be computed, and compute nothing.")
@@ -33,7 +41,10 @@ def evaluate(
 ) -> None:
     """Compute the metrics that are missing or stale, and nothing else.
 
-    Everything computed by one call becomes visible together or not at all.
+    Everything computed by one call becomes visible together or not at all. A slice puts the queries, or
+    the documents, into parts: by an attribute's values, by quantiles(x, N) (equal numbers) or mass(x, N)
+    (equal sums, N highest), or by any expression. There are num_relevant and difficulty (mean AP) of
+    queries, frequency and training_frequency of documents beside the attributes.
     """
     from warehouse.warehouse import DEFAULT_METRICS, Warehouse
 
@@ -47,6 +58,7 @@ def evaluate(
             dataset,
             runs=run or (),
             metrics=wanted,
+            slices=slice or (),
             protocol=protocol,
             dry_run=dry_run,
             on_metric=step,
@@ -58,6 +70,8 @@ def evaluate(
             f"{name}: left out {listing(metrics, 5)}: its qrels are preferences, and only metrics of "
             "preferences can be computed from them"
         )
+    for line in done.slices:
+        say(line)
     if dry_run:
         emit("".join("\t".join(row) + "\n" for row in done.details), None)
     stale = f" ({done.stale} of them stale)" if done.stale else ""

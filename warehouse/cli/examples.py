@@ -31,6 +31,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "warehouse evaluate",
         "warehouse evaluate -d dl19 -m nDCG@10 -m 'AP(rel=2)' -m map_cut_100",
         "warehouse evaluate -m official --protocol trec_eval_9 --dry-run",
+        "warehouse evaluate -d dl19 -m AP --slice 'size = quantiles(num_relevant, 3)'",
+        "warehouse evaluate -d dl19 -m P@5 -m 'P(scope=global)@5' --slice source",
     ),
     "leaderboard": (
         "warehouse leaderboard -d dl19",
@@ -38,8 +40,13 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "warehouse leaderboard -d dl19 -f latex -o board.tex",
         "warehouse leaderboard -d dl19 -d dl20 -m AP --weights relevant --each",
         "warehouse leaderboard -d 'dl*' -m nDCG@10 --weights dl19=2,dl20=1",
+        "warehouse leaderboard -d dl19 -m AP --slice size --top 1",
     ),
-    "queries": ("warehouse queries bm25 -d dl19 -m nDCG@10 --worst 5",),
+    "queries": (
+        "warehouse queries bm25 -d dl19 -m nDCG@10 --worst 5",
+        "warehouse queries bm25 -d dl19 -m AP --slice size --worst 2",
+    ),
+    "slices": ("warehouse slices -d dl19", "warehouse slices size -d dl19"),
     "score": (
         "warehouse score qrels.txt runs/bm25.run.gz nDCG@10 AP 'P(rel=2)@10'",
         "warehouse score qrels.txt runs/bm25.run.gz 'nDCG(gains={1:1,2:3,3:7})@10'",

@@ -18,6 +18,7 @@ def leaderboard(
         ),
     ],
     metric: options.Metrics = None,
+    slice: options.Slice = None,
     sort: Annotated[
         str | None, typer.Option("--sort", help="Order by this metric; default: the first one.")
     ] = None,
@@ -50,7 +51,8 @@ def leaderboard(
 
     An arrow tells which direction is better. "answered" counts the judged queries that the run has a
     document for; under the protocol default the others count as 0. Of several datasets the board has
-    the runs that have values in all of them, and a value is the mean over the datasets.
+    the runs that have values in all of them, and a value is the mean over the datasets. With --slice
+    there is a board for each part.
     """
     from warehouse.errors import counted
     from warehouse.metrics import parse_one
@@ -58,7 +60,7 @@ def leaderboard(
 
     wh = Warehouse(db, lock_timeout=lock_timeout)
     board = wh.board(
-        dataset, metrics=metric or (), sort=sort, top=top, protocol=protocol,
+        dataset, metrics=metric or (), slice=slice, sort=sort, top=top, protocol=protocol,
         weights=options.weights(weights), by=by, each=each,
     )  # fmt: skip
     output.show_board(board, format, out, places=places)
@@ -66,9 +68,11 @@ def leaderboard(
     if not known:
         return
     shown = [parse_one(name).metric for name in known]
-    option = "" if protocol == "default" else f" --protocol {protocol}"
+    sliced = () if slice is None else (slice,)
+    option = "" if slice is None else f" --slice {slice}"
+    option += "" if protocol == "default" else f" --protocol {protocol}"
     for name in board.datasets:
-        due = wh.evaluate(name, metrics=shown, protocol=protocol, dry_run=True)
+        due = wh.evaluate(name, metrics=shown, slices=sliced, protocol=protocol, dry_run=True)
         if due.computed:
             output.say(
                 f"{counted(due.computed - due.stale, 'value')} missing, {due.stale:,} stale: "

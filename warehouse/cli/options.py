@@ -35,6 +35,10 @@ Metrics = Annotated[
 Protocol = Annotated[
     str, typer.Option("--protocol", help="The rules of the evaluation; see: warehouse protocols.")
 ]
+Slice = Annotated[
+    str | None,
+    typer.Option("--slice", help="Part by part of this slice, which has been evaluated."),
+]
 Format = Annotated[
     str,
     typer.Option(

@@ -14,6 +14,7 @@ def queries(
     run: Annotated[str, typer.Argument(help="Name of the run.")],
     dataset: options.Dataset,
     metric: options.Metrics = None,
+    slice: options.Slice = None,
     worst: Annotated[
         int | None, typer.Option("--worst", min=1, help="Only the N worst by the first metric.")
     ] = None,
@@ -27,19 +28,22 @@ def queries(
     """Show a run query by query.
 
     Beside the values: how many documents were retrieved and relevant, and how many of the first ten
-    nobody judged.
+    nobody judged. With --slice the values are those in each part.
     """
     from warehouse.warehouse import Warehouse
 
     wh = Warehouse(db, lock_timeout=lock_timeout)
-    found = wh.queries(run, dataset, metrics=metric or (), worst=worst, protocol=protocol)
+    found = wh.queries(
+        run, dataset, metrics=metric or (), slice=slice, worst=worst, protocol=protocol
+    )
     titles = {
         "query_id": "query",
         "relevant_retrieved": "rel. retrieved",
         "unjudged_at_10": "unjudged@10",
     }
     output.show(found, format, out, places=places, titles=titles)
-    output.say_forgotten(found.columns[1:-4], protocol)
+    shown = found.columns[1:-4] if slice is None else found.columns[2:]
+    output.say_forgotten(shown, protocol)
 
 
 def register(app: typer.Typer) -> None:

@@ -41,17 +41,19 @@ def compute(
     work: Plan,
     *,
     part: str | None = None,
+    ready: frozenset[int] = frozenset(),
     on_metric: Callable[[str], None] | None = None,
 ) -> None:
     """Compute the pending evaluations of a plan's metrics; `metric_number` counts them from 0.
 
-    The values are those of a `part` of a slice where that alone has been put in scope.
+    The values are those of a `part` of a slice where that alone has been put in scope. Of the metrics
+    in `ready` the queries' values are there already.
 
     Only what is pending is run, and only the relations are made that it reads.
     """
     rows = con.execute("select distinct metric_number from pending").fetchall()
     numbers = {row[0] for row in rows}
-    pending = [(n, m) for n, m in enumerate(work.queries) if n in numbers]
+    pending = [(n, m) for n, m in enumerate(work.queries) if n in numbers - ready]
     needed = {table for _, metric in pending for table in work.below(metric)}
     tables = [table for table in work.tables if table in needed]
     try:

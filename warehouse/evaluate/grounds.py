@@ -38,8 +38,7 @@ def kind_of(con: duckdb.DuckDBPyConnection, qrels_id: int) -> str:
 
 def put_stored(con: duckdb.DuckDBPyConnection, qrels_id: int, kind: str) -> None:
     """Put a version of the qrels, and its dataset's current training set, in scope."""
-    table = "preference" if kind == PREFERENCES else "judgment"
-    put_qrels(con, kind, f"(select * from {table} where qrels_id = {literal(qrels_id)})")
+    put_stored_qrels(con, qrels_id, kind)
     ((dataset,),) = con.execute(
         "select name from dataset join qrels using (dataset_id) where qrels_id = $id",
         {"id": qrels_id},
@@ -47,6 +46,17 @@ def put_stored(con: duckdb.DuckDBPyConnection, qrels_id: int, kind: str) -> None
     found = _current_training(con, dataset)
     rows = f"(select * from example where training_id = {literal(found[0])})" if found else None
     con.execute(render("statements/scope_training", rows=rows))
+
+
+def put_stored_qrels(
+    con: duckdb.DuckDBPyConnection, qrels_id: int, kind: str, *, part_of: str | None = None
+) -> None:
+    """Put a version of the qrels in scope; of a part of the ids `part_of` what is in `scope_part`."""
+    table = "preference" if kind == PREFERENCES else "judgment"
+    rows = f"select * from {table} where qrels_id = {literal(qrels_id)}"
+    if part_of is not None:
+        rows += f" and {part_of} in (select {part_of} from scope_part)"
+    put_qrels(con, kind, f"({rows})")
 
 
 def put_attributes(con: duckdb.DuckDBPyConnection, dataset: str) -> None:

@@ -221,6 +221,11 @@ def matched_sql(protocol: Protocol) -> str:
     return Plan(protocol).relation_sql(relations.get("matched"), {})[0]
 
 
+def ranked_sql(protocol: Protocol) -> str:
+    """Return the query that ranks the predictions in scope, in a protocol's order."""
+    return Plan(protocol).relation_sql(relations.get("ranked"), {})[0]
+
+
 def plan(metrics: Iterable[Metric], protocol: Protocol, *, sliced: bool = False) -> Plan:
     """Return the plan for some metrics under a protocol.
 

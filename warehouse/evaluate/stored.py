@@ -10,8 +10,8 @@ from itertools import groupby
 import duckdb
 
 from warehouse.errors import UsageError, listing, nearest
-from warehouse.evaluate import engine, grounds
-from warehouse.evaluate.plan import Contents, Plan, matched_sql
+from warehouse.evaluate import engine, grounds, slices
+from warehouse.evaluate.plan import Contents, Plan, matched_sql, plan
 from warehouse.protocols import Protocol
 from warehouse.settings import VERSION
 from warehouse.templates import render
@@ -20,6 +20,8 @@ from warehouse.templates import render
 BATCH_PREDICTIONS = 20_000_000
 # Predictions whose ranked lists are kept at one time, for the metrics that read them whole.
 BATCH_LISTED = 5_000_000
+# The number of a slice that is not stored yet.
+_NEW = 0
 
 
 @dataclass(frozen=True)
@@ -37,17 +39,23 @@ class Candidate:
 class Outcome:
     """What an evaluation did, or, dry, would do.
 
-    `unfit` has, by dataset, the metrics that its qrels hold no grounds for: they are left out.
+    `unfit` has, by dataset, the metrics that its qrels hold no grounds for: they are left out. `slices`
+    has a line about each slice.
     """
 
     computed: int = 0
     stale: int = 0
     up_to_date: int = 0
-    runs: int = 0
     new_hit_sets: int = 0
     details: list[tuple[str, str, str, str]] = field(default_factory=list)
     without_qrels: list[str] = field(default_factory=list)
     unfit: dict[str, list[str]] = field(default_factory=dict)
+    slices: list[str] = field(default_factory=list)
+
+    @property
+    def runs(self) -> int:
+        """How many runs something was computed for."""
+        return len({(dataset, run) for dataset, run, *_ in self.details})
 
 
 def candidates(
@@ -79,49 +87,143 @@ def evaluate(
     work: Plan,
     asked: Sequence[Candidate],
     *,
+    by: Sequence[str] = (),
     dry_run: bool = False,
     on_metric: Callable[[str], None] | None = None,
 ) -> Outcome:
-    """Compute a plan's metrics for some runs, where missing or stale.
+    """Compute a plan's metrics for some runs, and `by` the parts of some slices, where missing or stale.
 
     Everything happens in the caller's transaction, so that it becomes visible together or not at all.
     """
     outcome = Outcome()
-    now = dt.datetime.now(dt.UTC)
+    evaluation = _Evaluation(con, outcome, dt.datetime.now(dt.UTC), dry_run, on_metric)
     for dataset, group, fitting in _groups(con, work, asked, outcome):
         qrels_id = group[0].qrels_id
         if qrels_id is None:
             continue
         contents = grounds.contents(con, fitting, dataset)
-        listed = "predictions" in fitting.needs
-        for part in _batches(group, BATCH_LISTED) if listed else [group]:
-            _find_pending(con, fitting, part, qrels_id, contents)
-            _count(con, outcome, part, len(fitting.queries))
-            if dry_run or not _any_pending(con):
-                continue
-            con.execute(
-                "create or replace temp table scope_run as select distinct run_id from pending"
-            )
-            grounds.put_stored(con, qrels_id, grounds.kind_of(con, qrels_id))
-            if "attributes" in fitting.needs:
-                grounds.put_attributes(con, dataset)
-            _scope(con, fitting.protocol, qrels_id)
-            outcome.new_hit_sets += _make_hits(con, fitting.protocol, qrels_id, part)
-            if listed:
-                pending = con.execute("select run_id from scope_run order by run_id").fetchall()
-                _scope_predictions(con, [int(row[0]) for row in pending])
-            con.execute(
-                render("statements/evaluations"),
-                {
-                    "qrels_id": qrels_id,
-                    "protocol": fitting.protocol.name,
-                    "program_version": VERSION,
-                    "engine_version": duckdb.__version__,
-                    "evaluated_at": now,
-                },
-            )
-            engine.compute(con, fitting, on_metric=on_metric)
+        evaluation.whole(fitting, group, dataset, qrels_id, contents)
+        for given in by:
+            evaluation.parts(given, fitting, group, dataset, qrels_id, contents)
     return outcome
+
+
+@dataclass(frozen=True)
+class _Evaluation:
+    """One call of `evaluate`: what all of its steps have in common."""
+
+    con: duckdb.DuckDBPyConnection
+    outcome: Outcome
+    now: dt.datetime
+    dry_run: bool
+    on_metric: Callable[[str], None] | None
+
+    def whole(
+        self,
+        work: Plan,
+        group: Sequence[Candidate],
+        dataset: str,
+        qrels_id: int,
+        contents: Contents,
+    ) -> None:
+        """Compute what is pending for the whole of a dataset."""
+        listed = "predictions" in work.needs
+        for batch in _batches(group, BATCH_LISTED) if listed else [group]:
+            if not self._pending(work, batch, qrels_id, contents):
+                continue
+            self._scope(work, dataset, qrels_id)
+            made = _make_hits(self.con, work.protocol, qrels_id, batch)
+            self.outcome.new_hit_sets += made
+            if listed:
+                _scope_predictions(self.con, _pending_runs(self.con))
+            self._record(work, qrels_id)
+            engine.compute(self.con, work, on_metric=self.on_metric)
+
+    def parts(
+        self,
+        given: str,
+        work: Plan,
+        group: Sequence[Candidate],
+        dataset: str,
+        qrels_id: int,
+        contents: Contents,
+    ) -> None:
+        """Compute what is pending for the parts of a slice; the whole has been evaluated before."""
+        con, protocol = self.con, work.protocol
+        kind = grounds.kind_of(con, qrels_id)
+        grounds.put_stored(con, qrels_id, kind)
+        found = slices.resolve(con, dataset, given, protocol)
+        if found.of_documents:
+            work = plan(work.queries, protocol, sliced=True)
+        if found.slice_id is None:
+            self.outcome.slices.append(slices.told(found))
+        # the members stay what they are now, although batches of runs add documents of their own
+        slices.put_members(con, found)
+        batches = _batches(group, BATCH_LISTED) if found.of_documents else [group]
+        number = found.slice_id or _NEW
+        for batch in batches:
+            if not self._pending(work, batch, qrels_id, contents, number, f" by {found.name}"):
+                continue
+            if number == _NEW:
+                number = slices.keep(con, found)
+            self._scope(work, dataset, qrels_id)
+            runs = _pending_runs(con)
+            if found.of_documents or "predictions" in work.needs:
+                _scope_predictions(con, runs)
+            if found.of_documents:
+                slices.add_others(con, found)
+                slices.put_document_hits(con, protocol)
+            self._record(work, qrels_id, slice_id=number)
+            ready: frozenset[int] = frozenset()
+            if not found.of_documents:
+                ready = slices.take_over(con, qrels_id, protocol)
+            for part in found.parts:
+                slices.put_part(con, found, part)
+                grounds.put_stored_qrels(con, qrels_id, kind, part_of=found.id)
+                if found.of_documents:
+                    slices.put_document_part(con, part)
+                else:
+                    _put_rankings(con, protocol, qrels_id, of_part=True)
+                    if "predictions" in work.needs:
+                        _scope_predictions(con, runs, of_part=True)
+                engine.compute(con, work, part=part, ready=ready, on_metric=self.on_metric)
+
+    def _pending(
+        self,
+        work: Plan,
+        group: Sequence[Candidate],
+        qrels_id: int,
+        contents: Contents,
+        slice_id: int | None = None,
+        by: str = "",
+    ) -> bool:
+        """Make the table of what is pending, count it; tell whether there is something to compute."""
+        _find_pending(self.con, work, group, qrels_id, contents, slice_id)
+        _count(self.con, self.outcome, group, len(work.queries), by)
+        return not self.dry_run and _any_pending(self.con)
+
+    def _scope(self, work: Plan, dataset: str, qrels_id: int) -> None:
+        """Put the runs of what is pending in scope, with what they are evaluated against."""
+        con = self.con
+        con.execute("create or replace temp table scope_run as select distinct run_id from pending")
+        grounds.put_stored(con, qrels_id, grounds.kind_of(con, qrels_id))
+        if "attributes" in work.needs:
+            grounds.put_attributes(con, dataset)
+        _put_rankings(con, work.protocol, qrels_id)
+
+    def _record(self, work: Plan, qrels_id: int, *, slice_id: int | None = None) -> None:
+        """Write what is pending into the catalogue of evaluations."""
+        self.con.execute(
+            render("statements/evaluations"),
+            {
+                "qrels_id": qrels_id,
+                "slice_id": slice_id,
+                "protocol": work.protocol.name,
+                "program_version": VERSION,
+                "engine_version": duckdb.__version__,
+                "evaluated_at": self.now,
+            },
+        )
 
 
 def _groups(
@@ -155,6 +257,7 @@ def _find_pending(
     group: Sequence[Candidate],
     qrels_id: int,
     contents: Contents,
+    slice_id: int | None,
 ) -> None:
     con.execute(
         "create or replace temp table scope_run as select unnest($ids::integer[]) as run_id",
@@ -177,7 +280,8 @@ def _find_pending(
             ],
         )
     con.execute(
-        render("statements/pending"), {"qrels_id": qrels_id, "protocol": work.protocol.name}
+        render("statements/pending"),
+        {"qrels_id": qrels_id, "slice_id": slice_id, "protocol": work.protocol.name},
     )
 
 
@@ -186,7 +290,11 @@ def _any_pending(con: duckdb.DuckDBPyConnection) -> bool:
 
 
 def _count(
-    con: duckdb.DuckDBPyConnection, outcome: Outcome, group: Sequence[Candidate], metrics: int
+    con: duckdb.DuckDBPyConnection,
+    outcome: Outcome,
+    group: Sequence[Candidate],
+    metrics: int,
+    by: str,
 ) -> None:
     names = {c.run_id: c for c in group}
     rows = con.execute(
@@ -195,22 +303,23 @@ def _count(
     for run_id, metric, is_stale in rows:
         found = names[run_id]
         outcome.details.append(
-            (found.dataset, found.run, metric, "stale" if is_stale else "missing")
+            (found.dataset, found.run, metric + by, "stale" if is_stale else "missing")
         )
         outcome.stale += bool(is_stale)
     outcome.computed += len(rows)
     outcome.up_to_date += len(group) * metrics - len(rows)
-    outcome.runs += len({row[0] for row in rows})
 
 
-def _scope(con: duckdb.DuckDBPyConnection, protocol: Protocol, qrels_id: int) -> None:
-    """Put the stored hits and rankings of the runs in `scope_run` in scope."""
+def _put_rankings(
+    con: duckdb.DuckDBPyConnection, protocol: Protocol, qrels_id: int, *, of_part: bool = False
+) -> None:
+    """Put the stored hits and rankings of the runs in `scope_run` in scope, or those of a part."""
+    con.execute(render("statements/scope_ranking", of_part=of_part))
     con.execute(
-        "create or replace temp view scope_ranking as "
-        "select run_id, query_id, num_ret, num_ret as whole_num_ret "
-        "from ranking semi join scope_run using (run_id)"
+        render(
+            "statements/scope_hit", qrels_id=qrels_id, ordering=protocol.ordering, of_part=of_part
+        )
     )
-    con.execute(render("statements/scope_hit", qrels_id=qrels_id, ordering=protocol.ordering))
 
 
 def _make_hits(
@@ -233,13 +342,21 @@ def _make_hits(
     return len(missing)
 
 
-def _scope_predictions(con: duckdb.DuckDBPyConnection, run_ids: Sequence[int]) -> None:
-    """Put the stored predictions of some runs in scope."""
+def _pending_runs(con: duckdb.DuckDBPyConnection) -> list[int]:
+    rows = con.execute("select run_id from scope_run order by run_id").fetchall()
+    return [int(row[0]) for row in rows]
+
+
+def _scope_predictions(
+    con: duckdb.DuckDBPyConnection, run_ids: Sequence[int], *, of_part: bool = False
+) -> None:
+    """Put the stored predictions of some runs in scope, or those for a part of the queries."""
     con.execute(
         "create or replace temp table batch as select unnest($ids::integer[]) as run_id",
         {"ids": list(run_ids)},
     )
-    con.execute(render("statements/scope_prediction", first=min(run_ids), last=max(run_ids)))
+    bounds = {"first": min(run_ids), "last": max(run_ids)}
+    con.execute(render("statements/scope_prediction", of_part=of_part, **bounds))
 
 
 def _batches(runs: Sequence[Candidate], size: int) -> Iterator[list[Candidate]]:

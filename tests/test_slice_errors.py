@@ -1,0 +1,80 @@
+"""What is no slice, and slices that are not there: one clear error, and the database as it was."""
+
+from __future__ import annotations
+
+import pytest
+from test_slices import collection, loaded
+
+from warehouse.errors import UsageError
+from warehouse.warehouse import Warehouse
+
+pytestmark = pytest.mark.core
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("colour", "no slice or attribute of that name; did you mean color?"),
+        ("color = colour", "no column 'colour'; did you mean color?"),
+        (
+            "x = nothing_like_it",
+            "has of queries difficulty, num_relevant, query_id, words, of documents",
+        ),
+        ("x = words || color", "mixes columns of queries and of documents"),
+        ("x = 1", "names no column; say which are meant"),
+        ("x = (select 1)", "holds a subquery"),
+        ("x = words, words", "more than one expression|not one value"),
+        ("x = words; drop table run", "syntax error|more than one expression"),
+        ("x = count(words)", "is an aggregate over many rows"),
+        ("x = random() + words", "does not give the same value each time"),
+        ("x = read_text(color)", "reads a file"),
+        ("x = ", "is empty"),
+        ("=", "write a name, or one expression"),
+        ("x = [words]", "gives a list or a record"),
+        ("x = cast(color as integer)", "Could not convert string 'red'"),
+        ("x = nullif(words, words)", "gives null for all queries"),
+        ("difficulty", "no run of tiny has values of that metric under protocol default yet"),
+    ],
+)
+def test_what_is_no_slice(wh: Warehouse, given: str, message: str) -> None:
+    loaded(wh, *collection(8))
+    wh.ingest_attributes({"q1": {"words": 3}, "q2": {"words": 4}}, "tiny", "queries", name="w")
+    wh.ingest_attributes({"d01": {"color": "red"}}, "tiny", "docs", name="c")
+    before = wh.path.read_bytes()
+    with pytest.raises(UsageError, match=message):
+        wh.evaluate(metrics="P@1", slices=given)
+    assert wh.path.read_bytes() == before
+
+
+def test_an_attribute_of_both_is_asked_back(wh: Warehouse) -> None:
+    loaded(wh, *collection(9))
+    wh.ingest_attributes({"q1": {"kind": "a"}}, "tiny", "queries", name="w")
+    wh.ingest_attributes({"d01": {"kind": "b"}}, "tiny", "docs", name="c")
+    with pytest.raises(UsageError, match="fits queries and documents; say which"):
+        wh.evaluate(metrics="P@1", slices="kind")
+    wh.evaluate(metrics="P@1", slices=["a = queries.kind", "b = docs.kind"])
+    rows = wh.slices().project('slice, "of"').fetchall()
+    assert rows == [("a", "queries"), ("b", "docs")]
+
+
+def test_an_id_is_no_partition(wh: Warehouse) -> None:
+    qrels = {f"q{n}": {"a": 1} for n in range(1001)}
+    loaded(wh, qrels, {"q1": {"a": 1.0}})
+    with pytest.raises(UsageError, match="makes 1,001 parts; 1,000 at most"):
+        wh.evaluate(metrics="P@1", slices="x = query_id")
+
+
+def test_boards_of_slices_that_are_not_there(wh: Warehouse) -> None:
+    loaded(wh, *collection(10))
+    wh.evaluate(metrics="P@1", slices="size = quantiles(num_relevant, 2)")
+    with pytest.raises(UsageError, match=r"no slice of that name; did you mean size\?"):
+        wh.leaderboard("tiny", slice="sise")
+    with pytest.raises(UsageError, match=r"no values of AP by size .*-m 'AP' --slice size"):
+        wh.leaderboard("tiny", metrics="AP", slice="size")
+    wh.ingest_qrels({"q": {"a": 1}}, "other")
+    wh.ingest_run({"q": {"a": 1.0}}, "other", name="one")
+    wh.evaluate("other", metrics="P@1")
+    with pytest.raises(UsageError, match="slices are of one dataset"):
+        wh.leaderboard(["tiny", "other"], slice="size")
+    with pytest.raises(UsageError, match="say of which dataset"):
+        wh.slices(name="size")

@@ -1,0 +1,334 @@
+"""Slices: parts of the queries or of the documents, by themselves, and what adds up to the whole."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping
+
+import pytest
+
+from warehouse.warehouse import Warehouse
+
+pytestmark = pytest.mark.core
+
+Qrels = dict[str, dict[str, int]]
+Run = dict[str, dict[str, float]]
+DOCS = [f"d{n:02}" for n in range(30)]
+METRICS = (
+    "AP", "AP(judged_only=True)", "AP(aggregate=pooled)", "AUC(aggregate=pooled)", "nDCG@5", "P@3",
+    "P(norm=retrieved)@3", "R@5", "RR", "bpref", "Judged@4", "NumRet", "NumRel", "NumRelRet", "GMAP",
+    "AUC(ties=half)", "LRAP", "Unjudged@3", "alpha_nDCG@5", "Rprec", "KAtRecall@0.5",
+)  # fmt: skip
+
+
+def collection(seed: int) -> tuple[Qrels, Run]:
+    """Return random qrels and a run: ties, unjudged documents, grades below 0, a query not answered."""
+    rng = random.Random(seed)
+    qrels = {
+        f"q{n}": {d: rng.choice([-1, 0, 0, 1, 1, 2]) for d in rng.sample(DOCS, rng.randint(3, 12))}
+        for n in range(9)
+    }
+    run = {
+        q: {d: float(rng.randint(0, 8)) for d in rng.sample(DOCS, rng.randint(1, 20))}
+        for q in qrels
+    }
+    del run["q7"]
+    return qrels, run
+
+
+def loaded(wh: Warehouse, qrels: Qrels, run: Run) -> Warehouse:
+    wh.ingest_qrels(qrels, "tiny")
+    wh.ingest_run(run, "tiny", name="one")
+    return wh
+
+
+def parts(wh: Warehouse, slice: str, run: str = "one") -> dict[tuple[str, str], float | None]:
+    """Return the values over all queries of the parts of a slice."""
+    sql = (
+        "select part, metric, value from slice_scores where slice = $s and run = $r and is_current"
+    )
+    return {(p, m): v for p, m, v in wh.query(sql, s=slice, r=run).fetchall()}
+
+
+def of_queries(wh: Warehouse, slice: str) -> dict[tuple[str, str, str], float | None]:
+    sql = "select part, metric, query_id, value from slice_query_scores where slice = $s and is_current"
+    return {(p, m, q): v for p, m, q, v in wh.query(sql, s=slice).fetchall()}
+
+
+def same(one: float | None, other: float | None) -> bool:
+    return one == other or (
+        one is not None and other is not None and math.isclose(one, other, rel_tol=0, abs_tol=1e-12)
+    )
+
+
+def check_against_scoring(
+    wh: Warehouse,
+    slice: str,
+    cut: Mapping[str, tuple[Qrels, Run]],
+    protocol: str,
+    **options: object,
+) -> None:
+    """Hold each part against the scores of files that hold that part alone."""
+    over_all, by_query = parts(wh, slice), of_queries(wh, slice)
+    assert {part for part, _ in over_all} == set(cut)
+    for part, (qrels, run) in cut.items():
+        scores = Warehouse.score(qrels, run, METRICS, protocol=protocol, **options)
+        for query, metric, value in scores.relation.fetchall():
+            ours = over_all[part, metric] if query == "all" else by_query[part, metric, query]
+            assert same(ours, value), (part, query, metric, ours, value)
+        assert sum(key[0] == part for key in by_query) == len(scores.relation.fetchall()) - len(
+            METRICS
+        )
+
+
+# --------------------------------------------------------------------------- parts by themselves
+
+
+@pytest.mark.parametrize("protocol", ["default", "trec_eval_9", "xclib"])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_part_of_the_queries_is_what_these_queries_alone_are(
+    wh: Warehouse, seed: int, protocol: str
+) -> None:
+    qrels, run = collection(seed)
+    loaded(wh, qrels, run)
+    wh.ingest_attributes(
+        {q: {"n": int(q[1:])} for q in qrels if q != "q8"}, "tiny", "queries", name="n"
+    )
+    wh.evaluate(
+        metrics=METRICS,
+        protocol=protocol,
+        slices="kind = case when n < 4 then 'low' when n >= 4 then 'high' end",
+    )
+    kinds = {q: "not_included" if q == "q8" else "low" if q < "q4" else "high" for q in qrels}
+    cut = {
+        part: (
+            {q: found for q, found in qrels.items() if kinds[q] == part},
+            {q: found for q, found in run.items() if kinds[q] == part},
+        )
+        for part in ("low", "high", "not_included")
+    }
+    check_against_scoring(wh, "kind", cut, protocol)
+
+
+@pytest.mark.parametrize("depth", [None, 6])
+@pytest.mark.parametrize("seed", [3, 4])
+def test_a_part_of_the_documents_is_what_these_documents_alone_are(
+    wh: Warehouse, seed: int, depth: int | None, monkeypatch: pytest.MonkeyPatch, tmp_path
+) -> None:
+    """Ranks start anew in a part; how far the protocol looks is about the whole list."""
+    protocol = "default"
+    if depth is not None:
+        file = tmp_path / "warehouse.toml"
+        file.write_text(
+            f'[protocols.short]\nextends = "default"\nsummary = "Short lists."\ndepth = {depth}\n'
+        )
+        monkeypatch.setenv("WAREHOUSE_CONFIG", str(file))
+        protocol = "short"
+    qrels, run = collection(seed)
+    loaded(wh, qrels, run)
+    wh.evaluate(metrics=METRICS, protocol=protocol, slices="ending = doc_id[-1] in ('1', '2', '3')")
+    top = {
+        q: dict(sorted(found.items(), key=lambda one: (-one[1], [-ord(c) for c in one[0]]))[:depth])
+        for q, found in run.items()
+    }
+    cut = {}
+    for part in ("true", "false"):
+        inside = {d for d in DOCS if (d[-1] in "123") == (part == "true")}
+        cut[part] = tuple(
+            {q: {d: v for d, v in found.items() if d in inside} for q, found in source.items()}
+            for source in (qrels, top)
+        )
+        cut[part] = tuple({q: found for q, found in one.items() if found} for one in cut[part])
+    # documents that nobody judged and that have no attribute are told apart by their ids too
+    assert any(d not in judged for q, judged in qrels.items() for d in run.get(q, ()))
+    check_against_scoring(wh, "ending", cut, "default")
+
+
+def test_ranks_of_a_part_worked_by_hand(wh: Warehouse) -> None:
+    """The run has a x b y c d; of the films (a, b, c) those stand at 1, 2, 3, in the whole at 1, 3, 5.
+
+    a and c are relevant films; y is a relevant book at rank 4, d (rank 6) is a book that nobody judged.
+    """
+    qrels = {"q": {"a": 1, "b": 0, "c": 1, "y": 1}, "s": {"a": 1}}
+    run = {"q": {"a": 6.0, "x": 5.0, "b": 4.0, "y": 3.0, "c": 2.0, "d": 1.0}, "s": {"z": 1.0}}
+    kinds = {d: {"kind": "film"} for d in "abc"} | {d: {"kind": "book"} for d in "yd"}
+    loaded(wh, qrels, run).ingest_attributes(kinds, "tiny", "docs", name="kinds")
+    names = ["AP", "AP(scope=global)", "P@2", "P(scope=global)@2", "NumRet", "NumRet(scope=global)"]
+    metrics = [*names, "RR", "R@4", "R(scope=global)@4"]
+    wh.evaluate(metrics=metrics, slices="kind", protocol="trec_eval_10")
+    found = of_queries(wh, "kind")
+    expected = {
+        ("film", "AP"): (1 / 1 + 2 / 3) / 2,
+        ("film", "AP(scope=global)"): (1 / 1 + 2 / 5) / 2,
+        ("film", "P@2"): 1 / 2,
+        ("film", "P(scope=global)@2"): 1 / 2,
+        ("film", "NumRet"): 3,
+        ("film", "NumRet(scope=global)"): 6,
+        ("film", "RR"): 1,
+        ("film", "R@4"): 2 / 2,
+        ("film", "R(scope=global)@4"): 1 / 2,
+        ("book", "AP"): 1 / 1,
+        ("book", "AP(scope=global)"): 1 / 4,
+        ("book", "P@2"): 1 / 2,
+        ("book", "P(scope=global)@2"): 0,
+        ("book", "NumRet"): 2,
+        ("book", "NumRet(scope=global)"): 6,
+        ("book", "RR"): 1,
+        ("book", "R@4"): 1,
+        ("book", "R(scope=global)@4"): 1,
+    }
+    assert {(p, m): v for (p, m, q), v in found.items() if q == "q"} == pytest.approx(expected)
+    # s has a list, though no film is in it: it counts, as 0; of books nothing is judged for it
+    assert found["film", "AP", "s"] == 0
+    assert ("book", "AP", "s") not in found
+    # x and z have no kind, and nobody judged them: there is no such part
+    assert {p for p, *_ in found} == {"film", "book"}
+
+
+# --------------------------------------------------------------------------- parts and the whole
+
+
+def test_parts_of_the_queries_add_up_to_the_whole(wh: Warehouse) -> None:
+    loaded(wh, *collection(5))
+    wh.evaluate(metrics=["AP", "P@3", "NumRelRet"], slices=["size = quantiles(num_relevant, 3)"])
+    rows = wh.query(
+        "select w.metric, w.aggregate, w.value, w.num_queries, "
+        "sum(s.value), sum(s.value * s.num_queries) / sum(s.num_queries), sum(s.num_queries), "
+        "sum(s.num_judged), any_value(w.num_judged), sum(s.num_answered), any_value(w.num_answered) "
+        "from run_scores as w join slice_scores as s using (run, metric) group by all"
+    ).fetchall()
+    assert len(rows) == 3
+    for _, aggregate, whole, num, total, mean, nums, judged, all_judged, had, all_had in rows:
+        assert math.isclose(total if aggregate == "sum" else mean, whole, abs_tol=1e-12)
+        assert (nums, judged, had) == (num, all_judged, all_had)
+
+
+def test_parts_of_the_documents_add_up_to_the_whole(wh: Warehouse) -> None:
+    loaded(wh, *collection(6))
+    metrics = ["NumRel", "NumRelRet", "NumRet", "NumRelRet(scope=global)", "P(scope=global)@5"]
+    wh.evaluate(metrics=metrics, slices="ending = quantiles(ord(doc_id[-1]), 4)")
+    # quantiles cut what is known: what was only retrieved is left in a part of its own
+    wh.evaluate(metrics=metrics, slices="last = doc_id[-1]")
+    whole = dict(wh.query("select metric, value from run_scores").fetchall())
+    by_query: dict[tuple[str, str], float] = {}
+    for (_, metric, query), value in of_queries(wh, "last").items():
+        by_query[metric, query] = by_query.get((metric, query), 0) + value
+    counted = wh.query("select metric, query_id, value from query_scores").fetchall()
+    for metric, query, value in counted:
+        if (
+            metric != "NumRet"
+        ):  # a document of an ending that nobody judged is in no part that counts
+            assert same(by_query[metric, query], value), (metric, query)
+    assert sum(v for (_, m), v in parts(wh, "ending").items() if m == "NumRel") == whole["NumRel"]
+
+
+def test_parts_of_equal_number_and_of_equal_mass(wh: Warehouse) -> None:
+    """Weights 5 3 2 1 1, 12 in all: before them are 0 5 8 10 11, 3 parts: 3-0 3-1 3-2 3-2 3-2."""
+    weights = {"a": 5, "b": 3, "c": 2, "d": 1, "e": 1}
+    loaded(wh, {q: {"x": 1} for q in weights}, {q: {"x": 1.0} for q in weights})
+    wh.ingest_attributes({q: {"w": w} for q, w in weights.items()}, "tiny", "queries", name="w")
+    wh.evaluate(metrics="P@1", slices=["m = mass(w, 3)", "q = quantiles(w, 2)"])
+    members = wh.query(
+        "select name, part, subject_id from slice join slice_member using (slice_id)"
+    )
+    found: dict[str, dict[str, str]] = {"m": {}, "q": {}}
+    for name, part, query in members.fetchall():
+        found[name][query] = part
+    assert found["m"] == {"a": "3", "b": "2", "c": "1", "d": "1", "e": "1"}
+    # from the lowest: d e c | b a
+    assert found["q"] == {"d": "1", "e": "1", "c": "1", "b": "2", "a": "2"}
+
+
+def test_what_is_counted_of_queries_and_documents(wh: Warehouse) -> None:
+    qrels = {"q1": {"a": 1, "b": 2, "c": 0}, "q2": {"a": 1}}
+    loaded(wh, qrels, {"q1": {"c": 2.0, "a": 1.0}, "q2": {"a": 1.0}})
+    wh.ingest_run({"q1": {"a": 1.0}, "q2": {"b": 1.0}}, "tiny", name="two")
+    wh.ingest_training({"t1": {"a": 1, "e": 1}, "t2": {"a": 1}}, "tiny")
+    wh.evaluate(metrics=["AP", "P@1"])
+    wh.evaluate(
+        metrics="P@1",
+        slices=[
+            "num_relevant",
+            "difficulty",
+            "p = mean_score('P@1')",
+            "frequency",
+            "training_frequency",
+        ],
+    )
+    rows = wh.query("select name, subject_id, part from slice join slice_member using (slice_id)")
+    found: dict[str, dict[str, str]] = {}
+    for name, subject, part in rows.fetchall():
+        found.setdefault(name, {})[subject] = part
+    assert found == {
+        "num_relevant": {"q1": "2", "q2": "1"},
+        # AP of q1: one finds a at 2 (1/2 / 2), two finds a at 1 (1 / 2); of q2: 1 and 0
+        "difficulty": {"q1": str((0.25 + 0.5) / 2), "q2": "0.5"},
+        "p": {"q1": "0.5", "q2": "0.5"},
+        "frequency": {"a": "2", "b": "1", "c": "0"},
+        "training_frequency": {"a": "2", "b": "0", "c": "0", "e": "1"},
+    }
+
+
+# --------------------------------------------------------------------------- versions and staleness
+
+
+def test_only_what_changed_is_computed_again(wh: Warehouse) -> None:
+    qrels, run = collection(7)
+    loaded(wh, qrels, run)
+    sizes = {q: {"size": n % 3} for n, q in enumerate(qrels)}
+    wh.ingest_attributes(sizes, "tiny", "queries", name="sizes")
+    asked = {"metrics": ["AP", "P@3"], "slices": ["size", "small = size < 1"]}
+    first = wh.evaluate(**asked)
+    assert (first.computed, len(first.slices)) == (6, 2)
+    again = wh.evaluate(**asked)
+    assert (again.computed, again.up_to_date, again.slices) == (0, 6, [])
+    # a new run is evaluated alone
+    wh.ingest_run(run, "tiny", name="two")
+    assert {row[1] for row in wh.evaluate(**asked).details} == {"two"}
+    # other attributes make a new version of those slices whose members change
+    wh.ingest_attributes(sizes | {"q1": {"size": 5}}, "tiny", "queries", name="sizes", replace=True)
+    before = wh.query("select count(*) from slice_scores").fetchall()
+    third = wh.evaluate(**asked)
+    assert {row[2] for row in third.details} == {"AP by size", "P@3 by size"}
+    assert third.slices == ["slice size, version 2: 4 parts of the queries"]
+    now = wh.query("select count(*) from slice_scores").fetchall()
+    assert now[0][0] == before[0][0] + 2 * 2 * 4  # the old values stay
+    # so does another definition under a name
+    fourth = wh.evaluate(metrics="AP", slices="small = size < 2")
+    assert fourth.slices == ["slice small, version 2: 2 parts of the queries"]
+    assert wh.evaluate(metrics="AP", slices="small").computed == 0
+    assert wh.slices("tiny").project("slice, version, definition").fetchall() == [
+        ("size", 2, '"size"'),
+        ("small", 2, "size < 2"),
+    ]
+
+
+def test_boards_show_the_whole_or_a_slice(wh: Warehouse) -> None:
+    qrels = {"q1": {"a": 1}, "q2": {"a": 1}, "q3": {"b": 1}}
+    loaded(wh, qrels, {"q1": {"a": 1.0}, "q2": {"b": 2.0, "a": 1.0}})
+    wh.ingest_run({"q1": {"b": 2.0, "a": 1.0}, "q3": {"b": 1.0}}, "tiny", name="two")
+    wh.ingest_attributes(
+        {"q1": {"n": 10}, "q2": {"n": 10}, "q3": {"n": 9}}, "tiny", "queries", name="n"
+    )
+    wh.evaluate(metrics="RR", slices="n")
+    columns = "part, place, run, RR, answered, judged"
+    assert wh.leaderboard("tiny", slice="n").project(columns).fetchall() == [
+        ("9", 1, "two", 1.0, 1, 1),
+        ("9", 2, "one", 0.0, 0, 1),
+        ("10", 1, "one", (1 + 1 / 2) / 2, 2, 2),
+        ("10", 2, "two", (1 / 2 + 0) / 2, 1, 2),
+    ]
+    top = wh.leaderboard("tiny", slice="n", top=1).project("part, run").fetchall()
+    assert top == [("9", "two"), ("10", "one")]
+    assert len(wh.leaderboard("tiny").fetchall()) == 2
+    assert wh.queries("one", "tiny", slice="n").fetchall() == [
+        ("9", "q3", 0.0), ("10", "q1", 1.0), ("10", "q2", 0.5),
+    ]  # fmt: skip
+    assert wh.queries("one", "tiny", slice="n", worst=1).fetchall() == [
+        ("9", "q3", 0.0), ("10", "q2", 0.5),
+    ]  # fmt: skip
+    assert wh.slices("tiny", "n").fetchall() == [("9", 1, 1, 1, 1), ("10", 2, 2, 2, 2)]
+    # nothing of a slice is on the boards and in the views of the whole
+    assert wh.query("select count(*) from run_scores").fetchall() == [(2,)]
+    assert wh.query("select count(*) from query_scores").fetchall() == [(6,)]

@@ -1,0 +1,38 @@
+"""`warehouse slices`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from warehouse.cli import options, output
+from warehouse.cli.examples import epilog
+
+
+def slices(
+    name: Annotated[
+        str | None, typer.Argument(help="A slice, to see its parts; default: list all.")
+    ] = None,
+    dataset: options.AnyDataset = None,
+    format: options.Format = "table",
+    out: options.Output = None,
+    db: options.Database = None,
+    lock_timeout: options.LockTimeout = 30.0,
+) -> None:
+    """List the slices that have been evaluated, or the parts of one.
+
+    Of each part: how many queries or documents are in it, and how many queries, judgments and relevant
+    judgments of the current qrels.
+    """
+    from warehouse.warehouse import Warehouse
+
+    found = Warehouse(db, lock_timeout=lock_timeout).slices(dataset, name)
+    output.show(found, format, out)
+    if not found.limit(1).fetchall():
+        output.say("no slices yet: warehouse evaluate -d DATASET --slice 'NAME = EXPRESSION'")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(epilog=epilog("slices"))(slices)

@@ -1,0 +1,345 @@
+"""Slices: named partitions of a dataset's queries or documents, read, kept as versions, put in scope.
+
+A slice is a name and an SQL expression over a row of attributes; its value is the part. What nothing is
+known of, or what the expression gives null for, is in the part `not_included`.
+
+While a part is evaluated, `scope_part (query_id)` or `scope_part (doc_id)` holds its members, and the
+engine reads that part alone: its judgments, its hits, and of documents ranks that start anew in it.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import duckdb
+
+from warehouse import expressions
+from warehouse.errors import UsageError, counted, listing, nearest
+from warehouse.evaluate.plan import ranked_sql
+from warehouse.expressions import Expression
+from warehouse.protocols import Protocol
+from warehouse.quoting import ident
+from warehouse.settings import VERSION
+from warehouse.templates import render
+
+REST = "not_included"
+# More parts than this are no partition that anybody looks at: an id was taken for an attribute.
+MOST_PARTS = 1000
+_GIVEN = re.compile(r"\s*(?P<name>[A-Za-z_][\w.-]*)\s*(?:=(?!=)\s*(?P<expression>.*))?", re.DOTALL)
+_HINT = (
+    "write a name, or one expression over attributes, as in "
+    "length = case when words < 5 then 'short' else 'long' end"
+)
+_IDS = {"query": "query_id", "document": "doc_id"}
+_ALIASES = {"query": "queries", "document": "docs"}
+# What is counted of each subject, beside its attributes, and what it is read from.
+_COUNTS: dict[str, dict[str, tuple[str, ...]]] = {
+    "query": {"num_relevant": (), "difficulty": ("mean_scores",)},
+    "document": {"frequency": (), "training_frequency": ()},
+}
+_OF_SCORES = "mean_score"
+_OF_ALL_ROWS = frozenset({"quantiles", "mass"})
+
+
+@dataclass(frozen=True)
+class Slice:
+    """A version of a slice; one that is new has no number yet. Its members are in `slice_row`."""
+
+    dataset: str
+    name: str
+    subject: str
+    definition: str
+    content_hash: str
+    num_parts: int
+    parts: tuple[str, ...]
+    slice_id: int | None
+    version: int
+    # the SQL of the rows of the documents that nobody judged, null where other rows have a say
+    _others: tuple[str, str] | None = None
+
+    @property
+    def id(self) -> str:
+        """The column that holds the ids of its subjects."""
+        return _IDS[self.subject]
+
+    @property
+    def of_documents(self) -> bool:
+        """Whether it is a partition of the documents."""
+        return self.subject == "document"
+
+
+def resolve(con: duckdb.DuckDBPyConnection, dataset: str, given: str, protocol: Protocol) -> Slice:
+    """Return the slice of a dataset that a text names or defines, as it is now.
+
+    The qrels and the training set have to be in scope. Raises UsageError for what cannot be read.
+    """
+    name, text = _name_and_text(con, dataset, given)
+    expression = _read(con, given, text)
+    attributes = _attributes(con, dataset)
+    subject = _subject(dataset, given, expression, attributes)
+    named, counts = _values(expression, subject, attributes[subject])
+    subjects = partial(
+        render, "slices/subjects",
+        dataset=dataset, subject=subject, id=_IDS[subject], protocol=protocol.name,
+        attributes=named, counts=counts,
+    )  # fmt: skip
+    con.execute(subjects(known=True))
+    alias = _ALIASES[subject]
+    expressions.bind(
+        con, f"slice {given}", text, _HINT,
+        table=f"slice_subject as {alias}", column=f"{alias}.subject_id",
+    )  # fmt: skip
+    rows = partial(render, "slices/rows", expression=text, alias=alias, rest=REST)
+    family = _family(con, text, alias)
+    try:
+        con.execute(rows(table="slice_row", family=family))
+    except duckdb.Error as error:
+        raise UsageError(f"slice {given}: {expressions.words(error)}") from error
+    ((content, num_parts, all_in_rest),) = con.execute(
+        render("slices/contents", rest=REST)
+    ).fetchall()
+    if all_in_rest:
+        raise UsageError(f"slice {given}: {_nothing(counts, dataset, subject, protocol)}")
+    if num_parts > MOST_PARTS:
+        raise UsageError(
+            f"slice {given}: makes {num_parts:,} parts; {MOST_PARTS:,} at most, or is it an id? "
+            "Cut a number into parts with quantiles(x, 4) or mass(x, 10)"
+        )
+    parts = con.execute(render("slices/parts", id=_IDS[subject])).fetchall()
+    found = _stored(con, dataset, name)
+    same = found is not None and found[2:] == (subject, text, content)
+    with_others = subject == "document" and not expression.has_window
+    with_others = with_others and not expression.functions & _OF_ALL_ROWS
+    return Slice(
+        dataset, name, subject, text, content, num_parts, tuple(str(row[0]) for row in parts),
+        slice_id=found[0] if found and same else None,
+        version=(found[1] if found else 0) + (not same),
+        _others=(subjects(known=False), rows(table="other_row", family=family)) if with_others else None,
+    )  # fmt: skip
+
+
+def _name_and_text(con: duckdb.DuckDBPyConnection, dataset: str, given: str) -> tuple[str, str]:
+    """Return name and expression of a slice; a name alone is a stored slice or an attribute."""
+    found = _GIVEN.fullmatch(given)
+    if found is None:
+        raise UsageError(f"slice {given}: {_HINT}")
+    name = found["name"]
+    if found["expression"] is not None:
+        return name, found["expression"].strip()
+    rows = con.execute(
+        "select slice.name, definition from slice join dataset using (dataset_id) "
+        "where dataset.name = $dataset order by slice.version",
+        {"dataset": dataset},
+    ).fetchall()
+    stored = {str(known): str(definition) for known, definition in rows}
+    if name in stored:
+        return name, stored[name]
+    known = _attributes(con, dataset)
+    columns = {column for one in known.values() for column in one} | _counts()
+    if name not in columns:
+        hint = nearest(name, [*stored, *columns])
+        told = f"; it has {listing(sorted([*stored, *columns]))}"
+        raise UsageError(
+            f"slice {name}: dataset {dataset} has no slice or attribute of that name{hint or told}; "
+            f'define one: --slice "{name} = EXPRESSION"'
+        )
+    return name, ident(name)
+
+
+def _counts() -> set[str]:
+    return {column for one in _COUNTS.values() for column in one}
+
+
+def _read(con: duckdb.DuckDBPyConnection, given: str, text: str) -> Expression:
+    con.execute(render("slices/functions"))
+    return expressions.read(con, f"slice {given}", text, _HINT, windows=True)
+
+
+def _attributes(con: duckdb.DuckDBPyConnection, dataset: str) -> dict[str, dict[str, str]]:
+    """Return the attributes of a dataset's queries and documents with their types."""
+    found: dict[str, dict[str, str]] = {"query": {}, "document": {}}
+    for subject, attribute, kind in con.execute(
+        render("slices/attributes"), {"dataset": dataset}
+    ).fetchall():
+        found[str(subject)][str(attribute)] = str(kind)
+    return found
+
+
+def _subject(
+    dataset: str,
+    given: str,
+    expression: Expression,
+    attributes: Mapping[str, Mapping[str, str]],
+) -> str:
+    """Return what an expression is about: the one that has all of its columns."""
+    known = {subject: {_IDS[subject], *_COUNTS[subject], *attributes[subject]} for subject in _IDS}
+    folded = {subject: {name.lower() for name in names} for subject, names in known.items()}
+    fitting = [
+        subject
+        for subject in _IDS
+        if all(_fits(column, _ALIASES[subject], folded[subject]) for column in expression.columns)
+        and not (subject == "document" and _OF_SCORES in expression.functions)
+    ]
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        what = "names no column" if not expression.columns else "fits queries and documents"
+        raise UsageError(
+            f"slice {given}: {what}; say which are meant by writing a column with its table, as in "
+            "queries.query_id or docs.doc_id"
+        )
+    every = sorted(set().union(*known.values()))
+    lacking = [
+        column[-1]
+        for column in expression.columns
+        if not any(_fits(column, _ALIASES[s], folded[s]) for s in _IDS)
+    ]
+    if not lacking:
+        raise UsageError(
+            f"slice {given}: mixes columns of queries and of documents; a slice is of one of them"
+        )
+    hints = [f"no column {name!r}{nearest(name, every)}" for name in lacking]
+    raise UsageError(
+        f"slice {given}: {'; '.join(hints)}; dataset {dataset} has of queries "
+        f"{listing(sorted(known['query']))}, of documents {listing(sorted(known['document']))}"
+    )
+
+
+def _fits(column: Sequence[str], alias: str, known: set[str]) -> bool:
+    """Tell whether a column, written with its table or without, is one of these."""
+    table, name = column[:-1], column[-1]
+    if table and table[0].lower() != alias:
+        # a record's field is written like that too
+        return len(column) > 1 and column[0].lower() in known
+    return name.lower() in known and len(table) <= 1
+
+
+def _values(
+    expression: Expression, subject: str, attributes: Mapping[str, str]
+) -> tuple[dict[str, str], list[str]]:
+    """Return what the subjects' rows have to hold: the attributes and the counts that are named."""
+    named = {part.lower() for column in expression.columns for part in column}
+    used = {name: kind for name, kind in attributes.items() if name.lower() in named}
+    counts: list[str] = []
+    for name, read in _COUNTS[subject].items():
+        if name in named and name not in {one.lower() for one in used}:
+            counts += [one for one in (*read, name) if one not in counts]
+    if _OF_SCORES in expression.functions and "mean_scores" not in counts:
+        counts.append("mean_scores")
+    return used, counts
+
+
+def _family(con: duckdb.DuckDBPyConnection, text: str, alias: str) -> str:
+    described = con.execute(
+        f"describe select ({text}\n) as part from slice_subject as {alias}"
+    ).fetchall()
+    return "real" if str(described[0][1]) in ("DOUBLE", "FLOAT") else "other"
+
+
+def _nothing(counts: Sequence[str], dataset: str, subject: str, protocol: Protocol) -> str:
+    """Say why an expression is null everywhere."""
+    if "mean_scores" in counts:
+        return (
+            f"no run of {dataset} has values of that metric under protocol {protocol.name} yet: "
+            f"warehouse evaluate -d {dataset} -m AP"
+        )
+    those = "queries" if subject == "query" else "documents"
+    return f"gives null for all {those}; look at the attributes: warehouse attributes -d {dataset}"
+
+
+def _stored(
+    con: duckdb.DuckDBPyConnection, dataset: str, name: str
+) -> tuple[int, int, str, str, str] | None:
+    """Return number, version, subject, definition and content of the current version of a slice."""
+    rows = con.execute(
+        "select slice_id, slice.version, subject, definition, content_hash from slice "
+        "join dataset using (dataset_id) where dataset.name = $dataset and slice.name = $name "
+        "order by slice.version desc limit 1",
+        {"dataset": dataset, "name": name},
+    ).fetchall()
+    return tuple(rows[0]) if rows else None
+
+
+def keep(con: duckdb.DuckDBPyConnection, found: Slice) -> int:
+    """Return the number of a slice; a new one is stored with its members, which are in `slice_row`."""
+    if found.slice_id is not None:
+        return found.slice_id
+    ((number, _),) = con.execute(
+        render("slices/versions"),
+        {
+            "dataset": found.dataset,
+            "name": found.name,
+            "subject": found.subject,
+            "definition": found.definition,
+            "content_hash": found.content_hash,
+            "num_parts": found.num_parts,
+            "made_at": dt.datetime.now(dt.UTC),
+            "program_version": VERSION,
+        },
+    ).fetchall()
+    con.execute(
+        "insert into slice_member (slice_id, subject_id, part) "
+        "select $id, subject_id, part from slice_row order by part, subject_id",
+        {"id": number},
+    )
+    return int(number)
+
+
+def put_members(con: duckdb.DuckDBPyConnection, found: Slice) -> None:
+    """Make `scope_member` of the members, with the id's own name."""
+    con.execute(
+        "create or replace temp table scope_member as "
+        f"select subject_id as {found.id}, part from slice_row"
+    )
+
+
+def add_others(con: duckdb.DuckDBPyConnection, found: Slice) -> None:
+    """Add the documents that the predictions in scope have and that are not known yet."""
+    if found._others is None:
+        return
+    for statement in found._others:
+        con.execute(statement)
+    con.execute("insert into scope_member from other_row")
+
+
+def put_part(con: duckdb.DuckDBPyConnection, found: Slice, part: str) -> None:
+    """Put the members of one part in scope."""
+    con.execute(
+        f"create or replace temp table scope_part as select {found.id} "
+        "from scope_member where part = $part",
+        {"part": part},
+    )
+
+
+def put_document_hits(con: duckdb.DuckDBPyConnection, protocol: Protocol) -> None:
+    """Rank the predictions in scope anew in each part; members and whole qrels have to be in scope."""
+    sql = render("slices/documents", ranked=ranked_sql(protocol), rest=REST, depth=protocol.depth)
+    con.execute(sql)
+
+
+def put_document_part(con: duckdb.DuckDBPyConnection, part: str) -> None:
+    """Put the hits and the lengths of the lists of one part of the documents in scope."""
+    con.execute(render("slices/document_part", part=part))
+
+
+def take_over(con: duckdb.DuckDBPyConnection, qrels_id: int, protocol: Protocol) -> frozenset[int]:
+    """Give the queries of all parts their values in the whole; return the numbers of these metrics.
+
+    Pooled metrics are not among them: their values over a part are not put together from queries'.
+    """
+    con.execute(render("slices/query_scores"), {"qrels_id": qrels_id, "protocol": protocol.name})
+    rows = con.execute(
+        "select distinct metric_number from pending where aggregate <> 'pooled'"
+    ).fetchall()
+    return frozenset(int(row[0]) for row in rows)
+
+
+def told(found: Slice) -> str:
+    """Say what a slice is, in a line."""
+    what = _ALIASES[found.subject].replace("docs", "documents")
+    version = f", version {found.version}" if found.version > 1 else ""
+    return f"slice {found.name}{version}: {counted(found.num_parts, 'part')} of the {what}"

@@ -1,0 +1,146 @@
+"""SQL expressions that people give: one scalar over the columns of a row, checked before it runs."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+
+from warehouse.errors import UsageError
+
+_REFUSED_CLASSES = {
+    "SUBQUERY": "holds a subquery",
+    "WINDOW": "holds a window function",
+    "STAR": "holds a *",
+    "PARAMETER": "holds a placeholder",
+}
+_PREFIX = re.compile(r"\A\w+ Error: ")
+
+
+@dataclass(frozen=True)
+class Expression:
+    """An expression that was read: the columns it names, as written, with their table or without.
+
+    `functions` are the names of what it calls; `has_window` tells whether other rows have a say in it.
+    """
+
+    text: str
+    columns: tuple[tuple[str, ...], ...]
+    functions: frozenset[str]
+    has_window: bool
+
+
+def read(
+    con: duckdb.DuckDBPyConnection, given: str, text: str, hint: str, *, windows: bool = False
+) -> Expression:
+    """Read an expression; raises UsageError for what is not one scalar expression over a row's columns.
+
+    `given` is what the person wrote and `hint` what to write, for the message. Window functions have a
+    place in it only with `windows`.
+
+    >>> read(duckdb.connect(), "--x", "lower(docs.title)", "write one").columns
+    (('docs', 'title'),)
+    """
+    if not text.strip():
+        raise UsageError(f"{given}: is empty; {hint}")
+    parsed = _parsed(con, f"select ({text}\n) from given")
+    if parsed["error"]:
+        raise UsageError(f"{given}: {_one_line(str(parsed['error_message']))}; {hint}")
+    statements = parsed["statements"]
+    plain = _parsed(con, "select (null) from given")["statements"][0]
+    if len(statements) != 1 or _rest(statements[0]) != _rest(plain):
+        raise UsageError(f"{given}: is more than one expression; {hint}")
+    chosen = statements[0]["node"].get("select_list", [])
+    if len(chosen) != 1:
+        raise UsageError(f"{given}: is more than one expression; {hint}")
+    columns: dict[tuple[str, ...], None] = {}
+    functions: set[str] = set()
+    has_window = False
+    for part in _parts(chosen[0]):
+        kind = str(part.get("class"))
+        reason = _REFUSED_CLASSES.get(kind)
+        if kind == "FUNCTION":
+            functions.add(str(part["function_name"]).lower())
+            reason = _function_refused(con, str(part["function_name"]))
+        if kind == "WINDOW" and windows:
+            has_window, reason = True, None
+        if kind == "COLUMN_REF":
+            columns[tuple(map(str, part["column_names"]))] = None
+        if reason:
+            raise UsageError(f"{given}: {reason}; {hint}")
+    return Expression(text, tuple(columns), frozenset(functions), has_window)
+
+
+def bind(
+    con: duckdb.DuckDBPyConnection, given: str, text: str, hint: str, *, table: str, column: str
+) -> None:
+    """Raise UsageError where an expression does not fit a table, or gives a list or a record.
+
+    `column` is any column of the table, which is SQL of a relation with a name.
+    """
+    try:
+        # A plain column beside it: then an aggregate that hides in a macro does not bind.
+        described = con.execute(
+            f"describe select {column} as given, ({text}\n) as made from {table}"
+        ).fetchall()
+    except duckdb.Error as error:
+        raise UsageError(f"{given}: {words(error)}") from error
+    kind = str(described[1][1])
+    if kind.endswith("]") or ("(" in kind and not kind.startswith(("DECIMAL", "ENUM"))):
+        raise UsageError(f"{given}: gives a list or a record, not one value; {hint}")
+
+
+def words(error: Exception) -> str:
+    """Return DuckDB's message, with its hint, without the echo of the statement, as one line."""
+    return _one_line(_PREFIX.sub("", str(error)).split("\n\nLINE ")[0])
+
+
+def _parsed(con: duckdb.DuckDBPyConnection, sql: str) -> dict[str, Any]:
+    ((text,),) = con.execute("select json_serialize_sql($sql)", {"sql": sql}).fetchall()
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def _rest(value: Any) -> Any:
+    """Return a parsed statement without what is selected and without places in the text."""
+    if isinstance(value, dict):
+        left_out = ("select_list", "query_location", "query_location_length", "named_param_map")
+        return {key: _rest(inner) for key, inner in value.items() if key not in left_out}
+    return [_rest(inner) for inner in value] if isinstance(value, list) else value
+
+
+def _parts(value: Any) -> Iterator[dict[str, Any]]:
+    """Give every node of a parsed expression."""
+    if isinstance(value, dict):
+        yield value
+    for inner in value.values() if isinstance(value, dict) else value:
+        if isinstance(inner, dict | list):
+            yield from _parts(inner)
+
+
+def _function_refused(con: duckdb.DuckDBPyConnection, name: str) -> str:
+    """Say why a function has no place in the expression; empty for one that is fit or unknown."""
+    rows = con.execute(
+        "select distinct function_type, stability from duckdb_functions() "
+        "where function_name = lower($name)",
+        {"name": name},
+    ).fetchall()
+    kinds = {str(kind) for kind, _ in rows}
+    if kinds & {"scalar", "macro"}:
+        if any(kind == "scalar" and stability != "CONSISTENT" for kind, stability in rows):
+            return f"{name}() does not give the same value each time"
+        return ""
+    if "aggregate" in kinds:
+        return f"{name}() is an aggregate over many rows"
+    if kinds or name.lower() in ("unnest", "unlist"):
+        return f"{name}() gives a table, or reads a file"
+    return ""
+
+
+def _one_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return " ".join(lines).rstrip(".")
