@@ -38,7 +38,7 @@ def kind_of(con: duckdb.DuckDBPyConnection, qrels_id: int) -> str:
 
 def put_stored(con: duckdb.DuckDBPyConnection, qrels_id: int, kind: str) -> None:
     """Put a version of the qrels, and its dataset's current training set, in scope."""
-    put_stored_qrels(con, qrels_id, kind)
+    put_qrels(con, kind, stored_qrels(qrels_id, kind))
     ((dataset,),) = con.execute(
         "select name from dataset join qrels using (dataset_id) where qrels_id = $id",
         {"id": qrels_id},
@@ -48,15 +48,10 @@ def put_stored(con: duckdb.DuckDBPyConnection, qrels_id: int, kind: str) -> None
     con.execute(render("statements/scope_training", rows=rows))
 
 
-def put_stored_qrels(
-    con: duckdb.DuckDBPyConnection, qrels_id: int, kind: str, *, part_of: str | None = None
-) -> None:
-    """Put a version of the qrels in scope; of a part of the ids `part_of` what is in `scope_part`."""
+def stored_qrels(qrels_id: int, kind: str) -> str:
+    """Return SQL of the relation that holds a version of the qrels."""
     table = "preference" if kind == PREFERENCES else "judgment"
-    rows = f"select * from {table} where qrels_id = {literal(qrels_id)}"
-    if part_of is not None:
-        rows += f" and {part_of} in (select {part_of} from scope_part)"
-    put_qrels(con, kind, f"({rows})")
+    return f"(select * from {table} where qrels_id = {literal(qrels_id)})"
 
 
 def put_attributes(con: duckdb.DuckDBPyConnection, dataset: str) -> None:

@@ -22,7 +22,7 @@ from warehouse.errors import UsageError, counted, listing, nearest
 from warehouse.evaluate.plan import ranked_sql
 from warehouse.expressions import Expression
 from warehouse.protocols import Protocol
-from warehouse.quoting import ident
+from warehouse.quoting import ident, literal
 from warehouse.settings import VERSION
 from warehouse.templates import render
 
@@ -304,6 +304,19 @@ def add_others(con: duckdb.DuckDBPyConnection, found: Slice) -> None:
     for statement in found._others:
         con.execute(statement)
     con.execute("insert into scope_member from other_row")
+
+
+def cut_qrels(con: duckdb.DuckDBPyConnection, found: Slice, rows: str) -> None:
+    """Make `part_qrels` of the relation that holds the qrels: its rows with their part, part by part."""
+    con.execute(
+        "create or replace temp table part_qrels as "
+        f"select qrels.*, part from {rows} as qrels join scope_member using ({found.id}) order by part"
+    )
+
+
+def judged_in(part: str) -> str:
+    """Return SQL of the relation that holds the qrels of one part."""
+    return f"(select * exclude (part) from part_qrels where part = {literal(part)})"
 
 
 def put_part(con: duckdb.DuckDBPyConnection, found: Slice, part: str) -> None:

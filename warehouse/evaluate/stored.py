@@ -177,9 +177,10 @@ class _Evaluation:
             ready: frozenset[int] = frozenset()
             if not found.of_documents:
                 ready = slices.take_over(con, qrels_id, protocol)
+            slices.cut_qrels(con, found, grounds.stored_qrels(qrels_id, kind))
             for part in found.parts:
                 slices.put_part(con, found, part)
-                grounds.put_stored_qrels(con, qrels_id, kind, part_of=found.id)
+                grounds.put_qrels(con, kind, slices.judged_in(part))
                 if found.of_documents:
                     slices.put_document_part(con, part)
                 else:
