@@ -70,10 +70,22 @@ def test_the_command_measures_and_writes_what_it_found(tmp_path: Path) -> None:
 def test_a_name_that_is_none_is_refused() -> None:
     done = benchmarks("msmarko")
     assert done.returncode == 2
-    assert "msmarko: is one of msmarco, deep, many, help" in done.stderr
+    assert "msmarko: is one of msmarco, deep, many, slices, help" in done.stderr
     done = benchmarks("help", "--repeat", 0)
     assert done.returncode == 2
     assert "--repeat is at least 1" in done.stderr
+
+
+@pytest.mark.slow
+def test_parts_are_measured_beside_the_whole(tmp_path: Path) -> None:
+    pytest.importorskip("numpy")
+    done = benchmarks("slices", "--scale", 0.001, "--repeat", 1, "--json", tmp_path / "found.json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    (found,) = json.loads((tmp_path / "found.json").read_text())["benchmarks"]
+    assert found["work"]["judgments"] == 1000
+    assert {r["peer"] for r in found["ratios"]} == {"the whole"}
+    assert len(found["ratios"]) == 4
+    assert all(f["largest_difference"] in (0, None) for f in found["figures"])
 
 
 def test_the_program_that_trec_eval_names_takes_part(tmp_path: Path) -> None:

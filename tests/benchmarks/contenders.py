@@ -117,10 +117,44 @@ def _many(folder: Path) -> list[Contender]:
     return [_stored("ingest run + evaluate", folder / "qrels.txt", runs)]
 
 
+def _slices(folder: Path) -> list[Contender]:
+    """The whole with the parts of slices, each beside the whole alone, as if that were a peer."""
+    qrels, run = folder / "qrels.txt", folder / "run00.parquet"
+    db = folder / "measured.duckdb"
+    few = ("AP", "nDCG", "nDCG@10", "P@10", "R@10", "R@100", "RR", "bpref", "Rprec", "Success@10")
+    asked = [word for metric in few for word in ("-m", metric)]
+    means = "select metric, avg(value) as value from run_scores group by metric"
+
+    def evaluated(name: str, *slices: str) -> Contender:
+        options = [word for text in slices for word in ("--slice", text)]
+        return Contender(
+            name,
+            (warehouse("evaluate", "-d", "work", *asked, *options, "--db", db),),
+            ours=bool(slices),
+            before=(
+                warehouse("ingest", "qrels", qrels, "-d", "work", "--db", db),
+                warehouse("ingest", "run", run, "-d", "work", "--db", db),
+            ),
+            shows=warehouse("query", means, "-f", "csv", "--db", db),
+            file=db,
+        )
+
+    of_queries = [f"q{n} = hash(query_id, {n}) % 10" for n in range(10)]
+    of_documents = [f"d{n} = hash(doc_id, {n}) % 10" for n in range(10)]
+    return [
+        evaluated("and 10 parts of the queries", of_queries[0]),
+        evaluated("and 10 parts of the documents", of_documents[0]),
+        evaluated("and 10 slices of the queries, 10 parts each", *of_queries),
+        evaluated("and 10 slices of the documents, 10 parts each", *of_documents),
+        evaluated("the whole"),
+    ]
+
+
 OURS: dict[str, Callable[[Path], list[Contender]]] = {
     "msmarco": _msmarco,
     "deep": _deep,
     "many": _many,
+    "slices": _slices,
 }
 """Our ways through each work; `score` takes one run, so that many are stored."""
 

@@ -34,6 +34,7 @@ WORKS = {
     "msmarco": Work(queries=6980, judged=1, graded=False),
     "deep": Work(queries=54, judged=278),
     "many": Work(queries=200, judged=50, runs=100),
+    "slices": Work(queries=10_000, judged=100, depth=200),
 }
 
 
