@@ -32,7 +32,7 @@ MOST_PARTS = 1000
 _GIVEN = re.compile(r"\s*(?P<name>[A-Za-z_][\w.-]*)\s*(?:=(?!=)\s*(?P<expression>.*))?", re.DOTALL)
 _HINT = (
     "write a name, or one expression over attributes, as in "
-    "length = case when words < 5 then 'short' else 'long' end"
+    "length = case when words < 5 then 'short' else 'long' end or size = quantiles(words, 4)"
 )
 _IDS = {"query": "query_id", "document": "doc_id"}
 _ALIASES = {"query": "queries", "document": "docs"}
