@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
-from warehouse import metric_checks, project, records, relations, templates
+from warehouse import aggregates, metric_checks, project, records, relations, templates
+from warehouse.aggregates import AGGREGATE, POOLED, WEIGHT
 from warehouse.errors import DefinitionError, nearest
 from warehouse.parameters import TYPES, Parameter, Value
 
@@ -36,7 +37,7 @@ _OPTIONAL_KEYS: dict[str, records.Kinds] = {
     "other": dict,
 }
 # What a metric that extends another has to say for itself. If it says how its queries are put together,
-# its parameter for that has no other choice.
+# they are so in no other way: the metric that it extends has the other ways.
 _OWN_KEYS = ("names", "ranx", "trec_eval", "other")
 _PARAM_KEYS: dict[str, records.Kinds] = {
     "type": str,
@@ -72,9 +73,6 @@ _RANX_KEYS: dict[str, records.Kinds] = {
 _DEFAULTS: dict[str, records.Kinds] = {"gains": dict, "levels": list}
 DIRECTIONS = ("higher", "lower", "none")
 ARROWS = {"higher": "↑", "lower": "↓"}
-AGGREGATES = ("mean", "sum", "geometric_mean", "pooled")
-# A parameter of this name says how a metric's queries are put together, in place of its header.
-AGGREGATE = "aggregate"
 
 
 @dataclass(frozen=True)
@@ -129,7 +127,9 @@ class Definition:
     """A metric as its file defines it.
 
     `other` tells by parameter what peers mean by it that is another metric here: the metric's name
-    for any value, which is kept, or names by the value, which is not.
+    for any value, which is kept, or names by the value, which is not. `pools` tells when the template
+    gives, beside the rows of the queries, one row for all of them: never, when asked or always. `counts`
+    tells that it counts something, so that a sum of its values is a whole number.
     """
 
     name: str
@@ -151,6 +151,8 @@ class Definition:
     body: str = field(repr=False)
     where: str = field(repr=False)
     is_own: bool = False
+    pools: str = "never"
+    counts: bool = False
 
     def parameter(self, name: str) -> Parameter | None:
         """Return the parameter of that name, if the metric has it."""
@@ -164,11 +166,6 @@ class Definition:
             found.setdefault(alias.peer, []).append(alias.name)
         return found
 
-    @property
-    def arrow(self) -> str:
-        """Return an arrow for the direction that is better."""
-        return ARROWS.get(self.direction, "")
-
 
 def _definition(
     name: str, text: str, where: str, *, own: Mapping[str, tuple[str, str]] | None = None
@@ -176,6 +173,8 @@ def _definition(
     """Read a metric's file; `own` holds the texts of a project's metrics, each with its place."""
     head = templates.header(text, where)
     body = templates.body(text).rstrip("; \n")
+    of_template = head
+    only = "extends" in head and "aggregate" in head
     if "extends" in head:
         parent = head["extends"]
         known = [*templates.names_in("metrics"), *(own or ())]
@@ -189,34 +188,32 @@ def _definition(
             raise DefinitionError(f"{where}: extends {parent!r}, which extends another itself")
         if body:
             raise DefinitionError(f"{where}: extends {parent!r} and has a body of its own")
-        if "aggregate" in head and AGGREGATE in inherited.get("params", {}):
-            inherited["params"][AGGREGATE] |= {
-                "default": head["aggregate"],
-                "choices": [head["aggregate"]],
-            }
+        of_template = inherited
         head = {k: v for k, v in inherited.items() if k not in _OWN_KEYS} | head
         body = templates.body(parent_text)
     records.check(head, _HEADER_KEYS | _OPTIONAL_KEYS, where, required=_HEADER_KEYS)
     _check_tables(head, where)
     if head["direction"] not in DIRECTIONS:
         raise DefinitionError(f"{where}: direction is one of {', '.join(DIRECTIONS)}")
-    if head["aggregate"] not in AGGREGATES:
-        raise DefinitionError(f"{where}: aggregate is one of {', '.join(AGGREGATES)}")
+    if head["aggregate"] not in aggregates.OF_HEADERS:
+        raise DefinitionError(f"{where}: aggregate is one of {', '.join(aggregates.OF_HEADERS)}")
     specs = dict(head.get("params", {}))
+    if WEIGHT in specs:
+        raise DefinitionError(
+            f"{where}: parameter {WEIGHT}: every metric has one of that name; choose another"
+        )
     parameters = tuple(_parameter(key, spec, where) for key, spec in specs.items())
     for read in head["reads"]:
         for key, spec in relations.inherited_params(read).items():
             if key not in specs:
                 specs[key] = spec
                 parameters += (replace(_parameter(key, spec, where), inherited=True),)
-    for p in parameters:
-        if p.name == AGGREGATE and not (
-            p.default == head["aggregate"] and set(p.choices) <= set(AGGREGATES)
-        ):
-            raise DefinitionError(
-                f"{where}: parameter {AGGREGATE}: chooses among {', '.join(AGGREGATES)}, "
-                "by default what the header says"
-            )
+    pools = "asked" if AGGREGATE in specs else "never"
+    if pools == "never" and of_template.get("aggregate") == POOLED:
+        pools = "always"
+    parameters = aggregates.with_parameters(
+        parameters, head["aggregate"], where, pools=pools != "never", only=only
+    )
     low, high = (float(bound) for bound in head["range"])
     found = Definition(
         name=name,
@@ -251,6 +248,8 @@ def _definition(
         body=body,
         where=where,
         is_own=own is not None,
+        pools=pools,
+        counts=of_template.get("aggregate") == "sum",
     )
     metric_checks.check_header(found)
     return found

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from warehouse import relations, templates
+from warehouse.aggregates import AGGREGATE, WEIGHT
 from warehouse.errors import DefinitionError, nearest
 from warehouse.parameters import Parameter
 
@@ -110,7 +111,7 @@ def check_body(found: Definition, text: str, types: Mapping[str, str]) -> None:
     parameters that relations ask for.
     """
     where = found.where
-    declared = {p.name for p in found.parameters}
+    declared = {p.name for p in found.parameters} - _of_every_metric(found)
     known = templates.names_in("relations")
     macros = sorted(templates.environment().globals)
     if not found.body:
@@ -148,6 +149,11 @@ def check_body(found: Definition, text: str, types: Mapping[str, str]) -> None:
             )
     for name in sorted(declared - used - set(needed)):
         raise DefinitionError(f"{where}: parameter {name}: declared, and the SQL does not use it")
+
+
+def _of_every_metric(found: Definition) -> set[str]:
+    """Return the parameters that no template is given, but one that pools the queries when asked."""
+    return {WEIGHT} if found.pools == "asked" else {AGGREGATE, WEIGHT}
 
 
 def check_other(own: Iterable[Definition], known: Mapping[str, Definition]) -> None:

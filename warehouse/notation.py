@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from warehouse.catalogue import AGGREGATE, Definition, catalogue
+from warehouse.aggregates import AGGREGATE, POOLED, WEIGHT, WEIGHTED
+from warehouse.catalogue import ARROWS, Definition, catalogue
 from warehouse.errors import UsageError, listing, nearest
 from warehouse.parameters import Parameter, Value, split, unquoted
 
@@ -37,7 +38,42 @@ class Metric:
     @property
     def aggregate(self) -> str:
         """Return how the queries' values are put together."""
-        return str(self.params.get(AGGREGATE, self.definition.aggregate))
+        return str(self.params[AGGREGATE])
+
+    @property
+    def weight(self) -> str | None:
+        """Return what the queries are weighed by, where they are."""
+        return str(self.params[WEIGHT]) if self.aggregate == WEIGHTED else None
+
+    @property
+    def row_params(self) -> dict[str, Value]:
+        """Return the parameters that its template is given, which the values of its queries come from.
+
+        Of how these are put together a template is told no more than whether it has to pool them: its
+        rows are the same for whatever else, which it is told as mean.
+        """
+        rows = {key: value for key, value in self.params.items() if key != WEIGHT}
+        return rows | {AGGREGATE: POOLED if self.aggregate == POOLED else "mean"}
+
+    @property
+    def has_pooled_row(self) -> bool:
+        """Return whether its template gives one row without a query: the value over all queries."""
+        return self.aggregate == POOLED or self.definition.pools == "always"
+
+    @property
+    def direction(self) -> str:
+        """Return which direction is better: higher, lower or none."""
+        return "none" if self.aggregate == "stddev" else self.definition.direction
+
+    @property
+    def arrow(self) -> str:
+        """Return an arrow for the direction that is better."""
+        return ARROWS.get(self.direction, "")
+
+    @property
+    def is_count(self) -> bool:
+        """Return whether its value over all queries is a sum of counts."""
+        return self.aggregate == "sum" and self.definition.counts
 
 
 @dataclass(frozen=True)
@@ -157,11 +193,7 @@ def settle(
             settled[p.name] = p.default
     for p in found.parameters:
         _replace(text, p, found, given, settled)
-        needed = p.needs.get(str(settled[p.name]))
-        if needed is not None and settled.get(needed) is None:
-            raise UsageError(
-                f"{text}: {p.name}={settled[p.name]} needs a {needed}, as in {text}@10"
-            )
+        _check_company(text, p, found, settled)
         _check_above(text, p, settled)
     return Metric(found, found.name, tuple(settled.items()))
 
@@ -183,6 +215,26 @@ def _replace(
                     f"{text}: {p.name} stands in place of {other.name}; give one of them"
                 )
             settled[other.name] = other.default
+
+
+def _check_company(
+    text: str, p: Parameter, found: Definition, settled: Mapping[str, Value]
+) -> None:
+    """Refuse a value that needs another parameter, which is absent, and one that nothing asks for."""
+    value = settled[p.name]
+    needed = p.needs.get(str(value))
+    if needed is not None and settled.get(needed) is None:
+        example = f"{text}@10"
+        if needed == WEIGHT:
+            example = f"{found.name}({p.name}={value}, {needed}=relevant)"
+        raise UsageError(f"{text}: {p.name}={value} needs a {needed}, as in {example}")
+    if p.only_for is not None and value is not None:
+        other, wanted = p.only_for
+        if settled[other] != wanted:
+            raise UsageError(
+                f"{text}: {p.name} goes with {other}={wanted}, as in "
+                f"{found.name}({other}={wanted}, {p.name}={p.write(value)})"
+            )
 
 
 def _check_above(text: str, p: Parameter, settled: Mapping[str, Value]) -> None:

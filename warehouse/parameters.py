@@ -48,7 +48,8 @@ class Parameter:
     """A parameter of a metric, as its header declares it.
 
     `above` names another parameter, whose value must be smaller; `replaces` names those that have no
-    say when this one is given; `inherited` is one that every metric has which reads the same relation.
+    say when this one is given; `only_for` is another parameter and the value for which alone this one is
+    given. `inherited` is one that every metric has, or every one that reads the same relation.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Parameter:
     follows_level: bool = True
     needs: Mapping[str, str] = field(default_factory=dict)
     replaces: tuple[str, ...] = ()
+    only_for: tuple[str, str] | None = None
     inherited: bool = False
 
     def write(self, value: Value) -> str:

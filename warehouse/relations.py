@@ -17,7 +17,7 @@ PROTOCOL_VARIABLES = frozenset(
 # of the metric.
 EVALUATION_VARIABLES = PROTOCOL_VARIABLES | {"sliced"}
 # What an evaluation puts in scope only for the metrics that ask for it.
-NEEDS = ("predictions", "iterations", "preferences", "training", "attributes")
+NEEDS = ("predictions", "iterations", "preferences", "training", "attributes", "query_attributes")
 
 
 @dataclass(frozen=True)

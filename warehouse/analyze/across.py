@@ -8,7 +8,15 @@ from fnmatch import fnmatchcase
 
 import duckdb
 
-from warehouse.analyze.board import Board, check_dataset, choose, direction, keep, undefined_notes
+from warehouse.analyze.board import (
+    Board,
+    check_dataset,
+    choose,
+    direction,
+    keep,
+    put_together,
+    undefined_notes,
+)
 from warehouse.errors import UsageError, counted, listing, nearest
 from warehouse.protocols import Protocol
 from warehouse.templates import render
@@ -79,7 +87,8 @@ def leaderboard(
     relation = keep(con, sql, scope | {"weights": [float(weighed[d]) for d in datasets]})
     notes += undefined_notes(con, relation, datasets, shown, protocol, by=by)
     columns = {m: m for m in shown} | {column: metric for column, metric, _ in parts}
-    return Board(relation, columns, tuple(datasets), tuple(notes))
+    over_queries = put_together(con, datasets, shown, protocol)
+    return Board(relation, columns, tuple(datasets), over_queries, tuple(notes))
 
 
 def weights_of(

@@ -8,10 +8,11 @@ from itertools import groupby
 
 import duckdb
 
-from warehouse import protocols
+from warehouse import aggregates, protocols
 from warehouse.errors import UsageError, listing, nearest
 from warehouse.metrics import Asked, Metric, parse, parse_one, split
 from warehouse.protocols import Protocol
+from warehouse.quoting import literal
 from warehouse.templates import render
 
 RESULT = "result"
@@ -21,12 +22,14 @@ RESULT = "result"
 class Board:
     """A leaderboard, with what there is to say about it.
 
-    `metrics` names the metric of each column that holds values; `notes` are sentences for people.
+    `metrics` names the metric of each column that holds values; `over_queries` says how the values
+    of the queries were put together, and `notes` are other sentences for people.
     """
 
     relation: duckdb.DuckDBPyRelation
     metrics: Mapping[str, str]
     datasets: tuple[str, ...]
+    over_queries: str
     notes: tuple[str, ...] = ()
 
 
@@ -230,7 +233,27 @@ def leaderboard(
     )
     relation = keep(con, sql, {"dataset": dataset, "protocol": protocol.name})
     notes = undefined_notes(con, relation, [dataset], shown, protocol, slice=slice)
-    return Board(relation, {name: name for name in shown}, (dataset,), notes)
+    over_queries = put_together(con, [dataset], shown, protocol, slice=slice)
+    return Board(relation, {name: name for name in shown}, (dataset,), over_queries, notes)
+
+
+def put_together(
+    con: duckdb.DuckDBPyConnection,
+    datasets: Sequence[str],
+    metrics: Sequence[str],
+    protocol: Protocol,
+    *,
+    slice: str | None = None,
+) -> str:
+    """Say how the stored values of some metrics were put together over the queries."""
+    source = "run_scores" if slice is None else f"slice_scores where slice = {literal(slice)}"
+    rows = con.execute(
+        f"select distinct metric, aggregate from (from {source}) where is_current "
+        "and list_contains($datasets, dataset) and protocol = $protocol "
+        "and list_contains($metrics, metric) order by list_position($metrics, metric), aggregate",
+        {"datasets": list(datasets), "protocol": protocol.name, "metrics": list(metrics)},
+    ).fetchall()
+    return aggregates.in_words(rows)
 
 
 def undefined_notes(
@@ -272,7 +295,7 @@ def direction(
     """Return which direction of a metric is better: as it is defined, else as it was stored last."""
     known = known_metric(metric)
     if known is not None:
-        return known.definition.direction
+        return known.direction
     rows = con.execute(
         "select direction from run_scores where is_current and list_contains($datasets, dataset) "
         "and protocol = $protocol and metric = $metric order by evaluation_id desc limit 1",

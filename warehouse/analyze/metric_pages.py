@@ -11,6 +11,7 @@ import duckdb
 
 from warehouse import metrics as notation
 from warehouse import protocols as rules
+from warehouse.aggregates import WORDS
 from warehouse.analyze.pages import origin, relation
 from warehouse.catalogue import ARROWS, Definition, catalogue
 from warehouse.errors import UsageError
@@ -179,9 +180,9 @@ def _page(metric: Metric, protocol: rules.Protocol) -> str:
     better = {"higher": "higher values", "lower": "lower values", "none": "neither"}
     facts = {
         "formula": found.formula,
-        "better": f"{better[found.direction]} {found.arrow}".strip(),
+        "better": f"{better[metric.direction]} {metric.arrow}".strip(),
         "range": f"{low} to {high}",
-        "over queries": metric.aggregate.replace("_", " "),
+        "over queries": WORDS[metric.aggregate] + (f" by {metric.weight}" if metric.weight else ""),
         "undefined": f"a query without relevant documents gets {counts}",
         "reference": found.reference,
     }

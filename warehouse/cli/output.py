@@ -67,12 +67,12 @@ def show_board(board: Board, format: str, output: Path | None, *, places: int = 
 
     found = {column: known_metric(name) for column, name in board.metrics.items()}
     known = {column: metric for column, metric in found.items() if metric is not None}
-    titles = {column: f"{column} {m.definition.arrow}".strip() for column, m in known.items()}
+    titles = {column: f"{column} {m.arrow}".strip() for column, m in known.items()}
     titles |= {"place": "#"}
     # a mean of counts over datasets is no count
-    counts = {c for c, m in known.items() if m.aggregate == "sum" and len(board.datasets) == 1}
+    counts = {c for c, m in known.items() if m.is_count and len(board.datasets) == 1}
     show(board.relation, format, output, places=places, titles=titles, counts=counts)
-    for note in board.notes:
+    for note in (board.over_queries, *board.notes):
         say(note)
 
 

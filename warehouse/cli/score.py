@@ -76,7 +76,8 @@ def score(
         list[str] | None,
         typer.Option(
             "--attributes",
-            help="A table of attributes of the documents, with a column doc_id; may be given again.",
+            help="A table of attributes of documents, with a column doc_id, or of queries (query_id); "
+            "may be given again.",
         ),
     ] = None,
     normalise: options.Normalise = None,
@@ -165,7 +166,7 @@ def score(
         output.emit(text, out)
         return
     shown = scores.relation if per_query else scores.relation.project("metric, value")
-    sums = {str(r.metric) for r in scores.requested if r.metric.aggregate == "sum"}
+    sums = {str(r.metric) for r in scores.requested if r.metric.is_count}
     counts = sums if zscores is None else set()
     output.show(shown, format, out, places=places, titles={"query_id": "query"}, counts=counts)
 

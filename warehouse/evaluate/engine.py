@@ -15,22 +15,26 @@ The engine works on relations that its caller has put in scope on a connection:
     pending           (evaluation_id, run_id, metric_number, aggregate)   what is to be computed
 
 and writes to `query_score` and `score`. A metric that is pooled gives, beside the rows of its queries,
-one row for each run with no query_id: the value over all queries.
+one row for each run with no query_id: the value over all queries. Metrics that differ only in how their
+queries are put together have the same rows, which are computed once. What queries weigh stays in the
+temporary table `query_weight (metric_number, query_id, weight)`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import duckdb
 
+from warehouse.errors import UsageError, counted, listing
 from warehouse.evaluate import own
 from warehouse.evaluate.plan import Plan
 from warehouse.metrics import Metric
 from warehouse.quoting import ident
 from warehouse.templates import render
 
-# Scratch tables: the rows of one pooled metric, and the values over all queries of all of them.
+# Scratch tables: the rows of metrics that have them in common or are pooled, and the values over all
+# queries of those that are.
 _VALUE = "metric_value"
 _OWN = "own_metric"
 _POOLED = "pooled_score"
@@ -53,45 +57,100 @@ def compute(
     """
     rows = con.execute("select distinct metric_number from pending").fetchall()
     numbers = {row[0] for row in rows}
-    pending = [(n, m) for n, m in enumerate(work.queries) if n in numbers - ready]
-    needed = {table for _, metric in pending for table in work.below(metric)}
+    pending = [(n, m) for n, m in enumerate(work.queries) if n in numbers]
+    missing = [(n, m) for n, m in pending if n not in ready]
+    needed = {table for _, metric in missing for table in work.below(metric)}
+    needed |= {table for _, metric in pending for table in work.weighing(metric)}
     tables = [table for table in work.tables if table in needed]
     try:
         for table in tables:
             con.execute(f"create or replace temp table {ident(table)} as\n{work.tables[table]}")
-        con.execute(f"create or replace temp table {_POOLED} (evaluation_id integer, value double)")
-        for number, metric in pending:
-            with own.blamed(metric):
-                con.execute(
-                    render(
-                        "statements/query_scores",
-                        metric=_rows(con, work, metric, number),
-                        number=number,
-                        part=part,
-                        undefined=work.protocol.undefined_of(metric),
-                    )
-                )
-            if on_metric is not None:
-                on_metric(str(metric))
-        con.execute(render("statements/scores", part=part))
+        con.execute(
+            f"create or replace temp table {_POOLED} (evaluation_id integer, pooled double)"
+        )
+        _weigh(con, work, pending)
+        for alike in _same_rows(work, missing):
+            query = _rows(con, work, [metric for _, metric in alike])
+            for number, metric in alike:
+                _keep(con, work, metric, number, query, part)
+                if on_metric is not None:
+                    on_metric(str(metric))
+        aggregates = sorted({metric.aggregate for _, metric in pending})
+        con.execute(render("statements/scores", part=part, aggregates=aggregates))
     finally:
         for table in (_VALUE, _OWN, _POOLED, *reversed(tables)):
             _drop_quietly(con, table)
 
 
-def _rows(con: duckdb.DuckDBPyConnection, work: Plan, metric: Metric, number: int) -> str:
-    """Return the query for a metric's rows, one per query."""
+_Pending = Sequence[tuple[int, Metric]]
+
+
+def _weigh(con: duckdb.DuckDBPyConnection, work: Plan, pending: _Pending) -> None:
+    """Keep what the queries of weighted metrics weigh; refuse a query without a weight."""
+    con.execute(
+        "create or replace temp table query_weight "
+        "(metric_number integer, query_id varchar, weight double)"
+    )
+    for number, metric in pending:
+        weights = work.weights(metric)
+        if weights is None:
+            continue
+        wrong = con.execute(render("checks/weights", weights=ident(weights))).fetchall()
+        lacking = [query for query, is_negative in wrong if not is_negative]
+        if wrong:
+            queries = lacking or [query for query, _ in wrong]
+            problem = "is not one number" if lacking else "is below 0"
+            raise UsageError(
+                f"{metric}: the attribute {metric.weight} {problem} for "
+                f"{counted(len(queries), 'query')} of those that count: {listing(queries, 5)}; "
+                "give each of them a number of at least 0, with a table of attributes of the queries"
+            )
+        con.execute(render("statements/query_weights", weights=ident(weights), number=number))
+
+
+def _same_rows(work: Plan, pending: _Pending) -> list[list[tuple[int, Metric]]]:
+    """Put metrics together that have the same rows, in the order of the first of them."""
+    found: dict[tuple[str, bool, bool], list[tuple[int, Metric]]] = {}
+    for number, metric in pending:
+        key = work.queries[metric], metric.definition.is_own, metric.has_pooled_row
+        found.setdefault(key, []).append((number, metric))
+    return list(found.values())
+
+
+def _rows(con: duckdb.DuckDBPyConnection, work: Plan, alike: Sequence[Metric]) -> str:
+    """Return the query for the rows of some metrics that have the same, computed if it is read again."""
+    metric = alike[0]
     query = work.queries[metric]
     if metric.definition.is_own:
         query = own.checked(con, metric, query, rankings=work.rankings(metric), table=_OWN)
-    return _pool(con, query, number) if metric.aggregate == "pooled" else query
+    if len(alike) == 1 and metric.aggregate != "pooled":
+        return query
+    with own.blamed(metric):
+        con.execute(f"create or replace temp table {_VALUE} as\n{query}")
+    return f"from {_VALUE}"
 
 
-def _pool(con: duckdb.DuckDBPyConnection, query: str, number: int) -> str:
-    """Run a pooled metric, keep its values over all queries, return the query for the other rows."""
-    con.execute(f"create or replace temp table {_VALUE} as\n{query}")
-    con.execute(render("statements/pooled_scores", metric=_VALUE, number=number))
-    return f"select * from {_VALUE} where query_id is not null"
+def _keep(
+    con: duckdb.DuckDBPyConnection,
+    work: Plan,
+    metric: Metric,
+    number: int,
+    query: str,
+    part: str | None,
+) -> None:
+    """Keep the values of a metric's queries, and the value over all of them where it is pooled."""
+    with own.blamed(metric):
+        con.execute(
+            render(
+                "statements/query_scores",
+                metric=query,
+                number=number,
+                part=part,
+                undefined=work.protocol.undefined_of(metric),
+            )
+        )
+    if metric.aggregate == "pooled":
+        con.execute(render("statements/pooled_scores", metric=_VALUE, number=number))
 
 
 def _drop_quietly(con: duckdb.DuckDBPyConnection, table: str) -> None:

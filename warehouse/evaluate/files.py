@@ -13,7 +13,7 @@ from warehouse.errors import InputError, UsageError
 from warehouse.evaluate import engine, grounds
 from warehouse.evaluate.plan import Plan, matched_sql, relations_sql
 from warehouse.protocols import Protocol
-from warehouse.readers.attributes import stage_attributes
+from warehouse.readers.attributes import IDS, Subject, stage_attributes
 from warehouse.readers.everywhere import for_queries, stage_everywhere, stage_queries
 from warehouse.templates import render
 
@@ -102,28 +102,31 @@ def score(
 
 def scope_attributes(
     con: duckdb.DuckDBPyConnection, sources: Sequence[object], *, normalise: str | None = None
-) -> list[str]:
-    """Put the attributes of documents from some sources in scope; return their names.
+) -> dict[Subject, list[str]]:
+    """Put the attributes of documents and of queries from some sources in scope; return their names.
 
-    The columns of `scope_attribute` are `doc_id, attribute, position, text, number`. No two sources
-    may have the same attribute.
+    A source is one of documents where it has a column `doc_id`, else of queries where it has a column
+    `query_id`. The tables' columns are the id, `attribute, position, text, number`. No two sources may
+    have the same attribute of the same.
     """
-    con.execute(
-        "create or replace temp table scope_attribute "
-        "(doc_id varchar, attribute varchar, position integer, text varchar, number double)"
-    )
-    seen: dict[str, str] = {}
+    for subject, table in grounds.VIEWS.items():
+        con.execute(
+            f"create or replace temp table {table} ({IDS[subject]} varchar, attribute varchar, "
+            "position integer, text varchar, number double)"
+        )
+    seen: dict[Subject, dict[str, str]] = {"document": {}, "query": {}}
     for source in sources:
-        staged = stage_attributes(con, source, "document", normalise=normalise)
+        staged = stage_attributes(con, source, None, normalise=normalise)
+        known = seen[staged.subject]
         for attribute in staged.columns:
-            if attribute in seen:
+            if attribute in known:
                 raise InputError(
-                    f"{staged.source}: the attribute {attribute} is in {seen[attribute]} too; "
+                    f"{staged.source}: the attribute {attribute} is in {known[attribute]} too; "
                     "rename it, or leave it out of one of the two"
                 )
-            seen[attribute] = staged.source
-        con.execute("insert into scope_attribute from staged_attribute")
-    return list(seen)
+            known[attribute] = staged.source
+        con.execute(f"insert into {grounds.VIEWS[staged.subject]} from staged_attribute")
+    return {subject: list(names) for subject, names in seen.items()}
 
 
 def relstrings(

@@ -8,14 +8,15 @@
                       of judgments each iteration is a group of one subgroup, and the grade the level
     scope_training    (query_id, doc_id, relevance)   the training set; empty where there is none
     scope_attribute   (doc_id, attribute, position, text, number)   the attributes of the documents
+    scope_query_attribute   (query_id, attribute, position, text, number)   those of the queries
 
 The first is a table, the others are views on what is stored or was read. What there is of the last
-two is part of the fingerprint of the metrics that read it, and no metric is computed without.
+three is part of the fingerprint of the metrics that read it, and no metric is computed without.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import duckdb
@@ -23,10 +24,15 @@ import duckdb
 from warehouse import readers
 from warehouse.errors import listing, nearest
 from warehouse.evaluate.plan import Contents, Plan, plan
+from warehouse.metrics import Metric
 from warehouse.quoting import ident, literal
+from warehouse.readers.attributes import IDS, Subject
 from warehouse.templates import render
 
 PREFERENCES = "preferences"
+# The attributes in scope, by what they describe.
+VIEWS: Mapping[Subject, str] = {"document": "scope_attribute", "query": "scope_query_attribute"}
+_NEEDS: Mapping[Subject, str] = {"document": "attributes", "query": "query_attributes"}
 _KINDS = {"qrels": "judgments", "iterations": "iterations", "preferences": PREFERENCES}
 
 
@@ -37,12 +43,13 @@ def kind_of(con: duckdb.DuckDBPyConnection, qrels_id: int) -> str:
 
 
 def put_stored(con: duckdb.DuckDBPyConnection, qrels_id: int, kind: str) -> None:
-    """Put a version of the qrels, and its dataset's current training set, in scope."""
+    """Put a version of the qrels in scope, and its dataset's current training set and attributes."""
     put_qrels(con, kind, stored_qrels(qrels_id, kind))
     ((dataset,),) = con.execute(
         "select name from dataset join qrels using (dataset_id) where qrels_id = $id",
         {"id": qrels_id},
     ).fetchall()
+    put_attributes(con, dataset)
     found = _current_training(con, dataset)
     rows = f"(select * from example where training_id = {literal(found[0])})" if found else None
     con.execute(render("statements/scope_training", rows=rows))
@@ -55,7 +62,7 @@ def stored_qrels(qrels_id: int, kind: str) -> str:
 
 
 def put_attributes(con: duckdb.DuckDBPyConnection, dataset: str) -> None:
-    """Put the current attributes of a dataset's documents in scope."""
+    """Put the current attributes of a dataset's documents and queries in scope."""
     con.execute(render("statements/scope_attribute", dataset=dataset))
 
 
@@ -85,28 +92,41 @@ def keep(con: duckdb.DuckDBPyConnection, name: str) -> str:
 def contents(con: duckdb.DuckDBPyConnection, work: Plan, dataset: str) -> Contents:
     """Return the hashes of a dataset's current training set and of the attributes that are read."""
     training = _current_training(con, dataset)
-    hashes: dict[str, str] = {}
-    names = sorted({name for metric in work.queries for name in work.attributes_of(metric)})
-    if names:
-        put_attributes(con, dataset)
-        rows = con.execute(render("statements/attribute_contents"), {"names": names}).fetchall()
-        hashes = {str(name): str(content) for name, content in rows}
-    return Contents(training[1] if training else None, hashes)
+    put_attributes(con, dataset)
+    of_documents = {name for metric in work.queries for name in work.attributes_of(metric)}
+    of_queries = {name for metric in work.queries for name in work.query_attributes_of(metric)}
+    return Contents(
+        training[1] if training else None,
+        _hashes(con, "document", of_documents),
+        _hashes(con, "query", of_queries),
+    )
+
+
+def _hashes(
+    con: duckdb.DuckDBPyConnection, subject: Subject, names: Collection[str]
+) -> dict[str, str]:
+    """Return a hash of each of some attributes that are in scope."""
+    if not names:
+        return {}
+    sql = render("statements/attribute_contents", view=VIEWS[subject], id=IDS[subject])
+    rows = con.execute(sql, {"names": sorted(names)}).fetchall()
+    return {str(name): str(content) for name, content in rows}
 
 
 def lacking_stored(con: duckdb.DuckDBPyConnection, work: Plan, dataset: str) -> list[str]:
     """Return a sentence for each metric that reads what a dataset does not have."""
-    names: list[str] = []
-    if "attributes" in work.needs:
-        put_attributes(con, dataset)
-        rows = con.execute(
-            "select distinct attribute from scope_attribute order by attribute"
-        ).fetchall()
-        names = [str(row[0]) for row in rows]
+    put_attributes(con, dataset)
+    names: dict[Subject, list[str]] = {}
+    for subject, view in VIEWS.items():
+        if _NEEDS[subject] not in work.needs:
+            continue
+        rows = con.execute(f"select distinct attribute from {view} order by attribute").fetchall()
+        names[subject] = [str(row[0]) for row in rows]
     where = Where(
         f"dataset {dataset}",
         f"warehouse ingest training FILE --dataset {dataset}",
         f"warehouse ingest attributes FILE --dataset {dataset} --of docs",
+        f"warehouse ingest attributes FILE --dataset {dataset} --of queries",
     )
     return lacking(work, _current_training(con, dataset) is not None, names, where)
 
@@ -118,18 +138,26 @@ class Where:
     name: str
     training: str
     attributes: str
+    query_attributes: str
 
 
-OF_FILES = Where("what was given", "--training FILE", "--attributes FILE")
+OF_FILES = Where(
+    "what was given",
+    "--training FILE",
+    "--attributes FILE",
+    "--attributes FILE, a table with a column query_id",
+)
 
 
-def lacking(work: Plan, training: bool, attributes: Sequence[str], where: Where) -> list[str]:
+def lacking(
+    work: Plan, training: bool, attributes: Mapping[Subject, Sequence[str]], where: Where
+) -> list[str]:
     """Return a sentence for each metric that reads a training set or an attribute that is not there.
 
     >>> from warehouse import metrics, protocols
     >>> from warehouse.evaluate.plan import plan
     >>> work = plan(metrics.parse("PSP@5"), protocols.get("default"))
-    >>> lacking(work, False, [], OF_FILES)
+    >>> lacking(work, False, {}, OF_FILES)
     ['PSP@5 reads a training set, and what was given has none; load it with: --training FILE']
     """
     sentences: list[str] = []
@@ -139,15 +167,28 @@ def lacking(work: Plan, training: bool, attributes: Sequence[str], where: Where)
                 f"{metric} reads a training set, and {where.name} has none; "
                 f"load it with: {where.training}"
             )
-        for name in work.attributes_of(metric):
-            if name not in attributes:
-                known = f"; it has {listing(attributes)}" if attributes else ""
-                sentences.append(
-                    f"{metric} reads the attribute {name} of the documents, and {where.name} has none "
-                    f"of that name{nearest(name, attributes) or known}; "
-                    f"load it with: {where.attributes}"
-                )
+        sentences += _without(
+            metric, work.attributes_of(metric), "documents", attributes.get("document", ()),
+            where.name, where.attributes,
+        )  # fmt: skip
+        sentences += _without(
+            metric, work.query_attributes_of(metric), "queries", attributes.get("query", ()),
+            where.name, where.query_attributes,
+        )  # fmt: skip
     return sentences
+
+
+def _without(
+    metric: Metric, read: Sequence[str], of: str, there: Sequence[str], where: str, load: str
+) -> list[str]:
+    """Return a sentence for each attribute that a metric reads and that is not there."""
+    known = f"; it has {listing(there)}" if there else ""
+    return [
+        f"{metric} reads the attribute {name} of the {of}, and {where} has none "
+        f"of that name{nearest(name, there) or known}; load it with: {load}"
+        for name in read
+        if name not in there
+    ]
 
 
 def _current_training(con: duckdb.DuckDBPyConnection, dataset: str) -> tuple[int, str] | None:

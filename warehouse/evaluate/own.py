@@ -54,7 +54,7 @@ def checked(
     if not _NUMBER.match(types["value"]):
         raise WarehouseError(f"{where} gives a value of type {types['value']}; make it a number")
     con.execute(f"create or replace temp table {ident(table)} as\n{query}")
-    pooled = metric.aggregate == "pooled"
+    pooled = metric.has_pooled_row
     sql = render(
         "statements/metric_rows", rankings=ident(rankings), metric=ident(table), pooled=pooled
     )

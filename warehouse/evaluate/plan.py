@@ -12,6 +12,7 @@ from typing import Any
 import jinja2
 
 from warehouse import relations, templates
+from warehouse.aggregates import WEIGHT
 from warehouse.errors import DefinitionError
 from warehouse.metrics import Metric
 from warehouse.protocols import Protocol
@@ -25,10 +26,14 @@ _TEMPLATE_ERRORS = (
 
 @dataclass(frozen=True)
 class Contents:
-    """What a dataset has beside its judgments: a hash of the training set and of some attributes."""
+    """What a dataset has beside its judgments: hashes of the training set and of some attributes.
+
+    The attributes are those of the documents and those of the queries, each by its name.
+    """
 
     training: str | None = None
     attributes: Mapping[str, str] = field(default_factory=dict)
+    query_attributes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -88,21 +93,32 @@ class Plan:
         """Add a metric and the relations that it reads; return its SQL."""
         if metric not in self.queries:
             found = metric.definition
+            params = metric.row_params
             try:
-                sql, read = self._render(found.body, metric.params, found.reads, metric.params)
+                sql, read = self._render(found.body, params, found.reads, params)
             except _TEMPLATE_ERRORS as error:
                 raise DefinitionError(
                     f"{metric}: the template {found.where} fails: {error}"
                 ) from error
             if found.is_own:
                 read.add([self.rankings(metric)], frozenset())  # its rows are held against these
+            weights = self.weights(metric)
+            if weights is not None:
+                read.add([weights], self.read[weights].needs)
             self.queries[metric] = sql
             self.read[str(metric)] = read
         return self.queries[metric]
 
     def rankings(self, metric: Metric) -> str:
         """Add the rankings that a metric is computed for, once; return their table's name."""
-        return self.table(relations.get("rankings"), metric.params)
+        return self.table(relations.get("rankings"), metric.row_params)
+
+    def weights(self, metric: Metric) -> str | None:
+        """Add what the queries of a metric weigh, once; return its table, None where nothing weighs."""
+        if metric.weight is None:
+            return None
+        params = metric.row_params | {WEIGHT: metric.weight}
+        return self.table(relations.get("weights"), params)
 
     def table(self, relation: Relation, params: Mapping[str, Any]) -> str:
         """Add a relation's table for some parameters, once; return its name."""
@@ -155,9 +171,14 @@ class Plan:
         """Return the attributes of the documents that a metric reads."""
         if "attributes" not in self.needs_of(metric):
             return []
-        values = metric.params
+        values = metric.row_params
         named = (p.name for p in metric.definition.parameters if p.type == "attribute")
-        return [str(values[name]) for name in named if values[name] is not None]
+        return [str(values[name]) for name in named if values.get(name) is not None]
+
+    def query_attributes_of(self, metric: Metric) -> list[str]:
+        """Return the attributes of the queries that a metric reads."""
+        is_read = "query_attributes" in self.needs_of(metric)
+        return [metric.weight] if is_read and metric.weight is not None else []
 
     def fingerprint(self, metric: Metric, contents: Contents | None = None) -> str:
         """Return a hash of all that a metric's values come from, beside the run and the judgments.
@@ -175,6 +196,8 @@ class Plan:
                 lines.append(f"training: {contents.training}")
             for name in self.attributes_of(metric):
                 lines.append(f"attribute {name}: {contents.attributes.get(name)}")
+            for name in self.query_attributes_of(metric):
+                lines.append(f"attribute {name} of queries: {contents.query_attributes.get(name)}")
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
     def script(self, metric: Metric) -> str:
@@ -185,6 +208,14 @@ class Plan:
 
     def below(self, metric: Metric) -> list[str]:
         """Return the tables that a metric reads, and those that they read, in the order of making."""
+        return self._made(self.read[str(metric)].tables)
+
+    def weighing(self, metric: Metric) -> list[str]:
+        """Return the tables that what a metric's queries weigh is made of, in the order of making."""
+        weights = self.weights(metric)
+        return [] if weights is None else self._made([weights])
+
+    def _made(self, tables: Iterable[str]) -> list[str]:
         needed: list[str] = []
 
         def follow(names: Iterable[str]) -> None:
@@ -193,7 +224,7 @@ class Plan:
                 if name not in needed:
                     needed.append(name)
 
-        follow(self.read[str(metric)].tables)
+        follow(tables)
         return needed
 
 

@@ -71,7 +71,7 @@ def score(
 
     `level`, `complete`, `judged_only`, `depth` and `zscores` are trec_eval's -l, -c, -J, -M and -Z;
     its -R is `iterations` (qrels_jg, qrels_prefs) and `qrels_format="prefs"`. `training` is a
-    training set. `attributes` are sources of attributes of the documents.
+    training set. `attributes` are sources of attributes of documents, or of queries (column query_id).
 
     >>> score({"q": {"a": 1}}, {"q": {"b": 2.0, "a": 1.0}}, "RR P@1").means()
     {'RR': 0.5, 'P@1': 0.0}

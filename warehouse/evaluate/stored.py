@@ -102,7 +102,7 @@ def evaluate(
         if qrels_id is None:
             continue
         contents = grounds.contents(con, fitting, dataset)
-        evaluation.whole(fitting, group, dataset, qrels_id, contents)
+        evaluation.whole(fitting, group, qrels_id, contents)
         for given in by:
             evaluation.parts(given, fitting, group, dataset, qrels_id, contents)
     return outcome
@@ -122,7 +122,6 @@ class _Evaluation:
         self,
         work: Plan,
         group: Sequence[Candidate],
-        dataset: str,
         qrels_id: int,
         contents: Contents,
     ) -> None:
@@ -131,7 +130,7 @@ class _Evaluation:
         for batch in _batches(group, BATCH_LISTED) if listed else [group]:
             if not self._pending(work, batch, qrels_id, contents):
                 continue
-            self._scope(work, dataset, qrels_id)
+            self._scope(work, qrels_id)
             made = _make_hits(self.con, work.protocol, qrels_id, batch)
             self.outcome.new_hit_sets += made
             if listed:
@@ -166,7 +165,7 @@ class _Evaluation:
                 continue
             if number == _NEW:
                 number = slices.keep(con, found)
-            self._scope(work, dataset, qrels_id)
+            self._scope(work, qrels_id)
             runs = _pending_runs(con)
             if found.of_documents or "predictions" in work.needs:
                 _scope_predictions(con, runs)
@@ -203,13 +202,11 @@ class _Evaluation:
         _count(self.con, self.outcome, group, len(work.queries), by)
         return not self.dry_run and _any_pending(self.con)
 
-    def _scope(self, work: Plan, dataset: str, qrels_id: int) -> None:
+    def _scope(self, work: Plan, qrels_id: int) -> None:
         """Put the runs of what is pending in scope, with what they are evaluated against."""
         con = self.con
         con.execute("create or replace temp table scope_run as select distinct run_id from pending")
         grounds.put_stored(con, qrels_id, grounds.kind_of(con, qrels_id))
-        if "attributes" in work.needs:
-            grounds.put_attributes(con, dataset)
         _put_rankings(con, work.protocol, qrels_id)
 
     def _record(self, work: Plan, qrels_id: int, *, slice_id: int | None = None) -> None:
@@ -276,7 +273,7 @@ def _find_pending(
                 number,
                 str(metric),
                 metric.aggregate,
-                metric.definition.direction,
+                metric.direction,
                 work.fingerprint(metric, contents),
             ],
         )

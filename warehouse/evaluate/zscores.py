@@ -43,7 +43,12 @@ def standardise(
         {"numbers": list(turned), "measures": list(turned.values())},
     )
     con.execute(
-        render("statements/zscores", missing=MISSING, list_silent=work.protocol.list_silent)
+        render(
+            "statements/zscores",
+            missing=MISSING,
+            list_silent=work.protocol.list_silent,
+            aggregates=sorted({metric.aggregate for metric in work.queries}),
+        )
     )
 
 

@@ -57,7 +57,7 @@ class _Column:
 def stage_attributes(
     con: duckdb.DuckDBPyConnection,
     source: Any,
-    subject: Subject,
+    subject: Subject | None,
     *,
     id: str | None = None,
     split: Mapping[str, str] | None = None,
@@ -67,8 +67,10 @@ def stage_attributes(
     """Read attributes into `staged_attribute (subject_id, attribute, position, text, number)`.
 
     The ids are in the column `doc_id` (of documents) or `query_id` (of queries), or in the column `id`;
-    every other column is an attribute. `split` maps columns of text to the separator that makes lists
-    of them. What is null, empty or NaN is absent. Raises InputError and UsageError.
+    every other column is an attribute. Without a `subject` they are of queries if there is a column
+    `query_id` and none `doc_id`, else of documents, whose ids alone `normalise` then makes. `split`
+    maps columns of text to the separator that makes lists of them. What is null, empty or NaN is
+    absent. Raises InputError and UsageError.
 
     >>> con = duckdb.connect()
     >>> read = stage_attributes(con, {"d1": {"year": 1999, "tags": ["a", "b"]}}, "document")
@@ -78,10 +80,15 @@ def stage_attributes(
     [('d1', 'tags', 1, 'a', None), ('d1', 'tags', 2, 'b', None), ('d1', 'year', 1, '1999', 1999.0)]
     """
     _clear(con, "staged", "staged_value", "staged_type", "staged_attribute")
-    key = IDS[subject]
+    key = IDS[subject or "document"]
     hints = [name for name in (id, *(split or {})) if name is not None]
+    hints += [] if subject else IDS.values()
     try:
         with file_order(con), open_table(con, source, key=key, format=format, hints=hints) as table:
+            if subject is None:
+                subject = _subject(table)
+                key = IDS[subject]
+                normalise = normalise if subject == "document" else None
             column = _id_column(table, key, id)
             columns = _columns(table, column, split or {})
             _stage(con, table, key, column, columns)
@@ -98,6 +105,11 @@ def stage_attributes(
     return StagedAttributes(
         subject, table.source, table.format, table.sha256, normalise, types, rows, int(values)
     )
+
+
+def _subject(table: Table) -> Subject:
+    is_of_queries = IDS["query"] in table.columns and IDS["document"] not in table.columns
+    return "query" if is_of_queries else "document"
 
 
 def _clear(con: duckdb.DuckDBPyConnection, *names: str) -> None:

@@ -75,7 +75,8 @@ def _whole(columns: Sequence[str], rows: Sequence[Row], counts: Collection[str])
 
     def cell(row: Row, column: str, value: Any) -> Any:
         of = row[named] if named is not None and column == "value" else column
-        return int(value) if of in counts and isinstance(value, float) else value
+        whole = of in counts and isinstance(value, float) and value.is_integer()
+        return int(value) if whole else value
 
     return [[cell(row, c, v) for c, v in zip(columns, row, strict=True)] for row in rows]
 

@@ -1,0 +1,101 @@
+"""How the values of a metric's queries are put together: what every metric may be asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from warehouse.errors import DefinitionError, listing
+from warehouse.parameters import Parameter
+
+# Parameters of these names say it, in place of the metric's header.
+AGGREGATE = "aggregate"
+WEIGHT = "weight"
+POOLED = "pooled"
+WEIGHTED = "weighted"
+# Each with what it is called in a sentence.
+WORDS = {
+    "mean": "mean",
+    "geometric_mean": "geometric mean",
+    "median": "median",
+    "min": "minimum",
+    "max": "maximum",
+    "stddev": "standard deviation",
+    "sum": "sum",
+    WEIGHTED: "weighted mean",
+    POOLED: "pooled",
+}
+AGGREGATES = tuple(WORDS)
+# A header names one that needs no weight.
+OF_HEADERS = tuple(name for name in AGGREGATES if name != WEIGHTED)
+# Weights that are counted; every other is an attribute of the queries.
+COUNTED = ("relevant",)
+
+_SUMMARY = (
+    "How the queries' values are put together; undefined ones are no part of it. geometric_mean: a "
+    "value below 0.00001 counts as that. stddev: of a sample, null for one query. weighted: the mean "
+    "by weight."
+)
+_WEIGHT_SUMMARY = (
+    "What a query weighs: relevant, as much as it has relevant documents, or an attribute of the "
+    "queries that is a number."
+)
+
+
+def with_parameters(
+    declared: tuple[Parameter, ...], default: str, where: str, *, pools: bool, only: bool
+) -> tuple[Parameter, ...]:
+    """Return a metric's parameters with `aggregate` and `weight`, which every metric has.
+
+    A header declares `aggregate` where its template can pool the queries when it is asked to. `pools`
+    tells whether the metric can, `only` that its queries are put together in one way.
+    """
+    ours = next((p for p in declared if p.name == AGGREGATE), None)
+    if ours is not None:
+        _check(ours, ours.default if only else default, where)
+    choices = tuple(name for name in AGGREGATES if pools or name != POOLED)
+    base = ours or Parameter(AGGREGATE, "choice", "", inherited=True)
+    chosen = replace(
+        base,
+        summary=f"{_SUMMARY} {base.summary}".strip(),
+        default=default,
+        choices=(default,) if only else choices,
+        needs={} if only else {WEIGHTED: WEIGHT},
+    )
+    weight = Parameter(
+        WEIGHT, "attribute", _WEIGHT_SUMMARY, only_for=(AGGREGATE, WEIGHTED), inherited=True
+    )
+    if ours is None:
+        return (*declared, chosen, weight)
+    return (*(chosen if p is ours else p for p in declared), weight)
+
+
+def _check(declared: Parameter, default: object, where: str) -> None:
+    where = f"{where}: parameter {AGGREGATE}"
+    if declared.default != default or not set(declared.choices) <= set(AGGREGATES):
+        raise DefinitionError(
+            f"{where}: chooses among {', '.join(AGGREGATES)}, by default what the header says"
+        )
+    if POOLED not in declared.choices:
+        raise DefinitionError(
+            f"{where}: every metric has it; declare it, with the choice {POOLED}, where the SQL gives "
+            f"the value over all queries when it is {POOLED}"
+        )
+
+
+def in_words(aggregates: Iterable[tuple[str, str]]) -> str:
+    """Say how some metrics are put together, given each with its aggregate; means come first.
+
+    >>> in_words([("AP", "mean"), ("NumRel", "sum"), ("NumRet", "sum"), ("GMAP", "geometric_mean")])
+    'mean over queries; NumRel, NumRet: sum; GMAP: geometric mean'
+    >>> in_words([("GMAP", "geometric_mean")])
+    'geometric mean over queries'
+    """
+    named: dict[str, list[str]] = {}
+    for metric, aggregate in aggregates:
+        named.setdefault(WORDS.get(aggregate, aggregate), []).append(metric)
+    if len(named) == 1:
+        return f"{next(iter(named))} over queries"
+    first = "mean over queries" if named.pop("mean", None) else "over queries"
+    others = [f"{listing(metrics)}: {words}" for words, metrics in named.items()]
+    return "; ".join([first, *others])
