@@ -79,14 +79,23 @@ def rr(docs: Docs, grades: Grades, *, rel: int, cutoff: int | None) -> float:
     return 1 / min(hits(docs, grades, rel, cutoff), default=float("inf"))
 
 
-def p(docs: Docs, grades: Grades, *, rel: int, cutoff: int, norm: str, no_relevant: float) -> float:
+def p(
+    docs: Docs,
+    grades: Grades,
+    *,
+    rel: int,
+    cutoff: int,
+    norm: str,
+    no_relevant: float,
+    aggregate: str = "mean",
+) -> float:
     if not relevant(grades, rel):
         return no_relevant
     divisor = {"k": cutoff, "retrieved": len(docs[:cutoff])}[norm]
     return ratio(len(hits(docs, grades, rel, cutoff)), divisor)
 
 
-def r(docs: Docs, grades: Grades, *, rel: int, cutoff: int) -> float:
+def r(docs: Docs, grades: Grades, *, rel: int, cutoff: int, aggregate: str = "mean") -> float:
     return ratio(len(hits(docs, grades, rel, cutoff)), relevant(grades, rel))
 
 
@@ -144,15 +153,23 @@ def utility(
     return p1 * s + p2 * (n - s) + p3 * (r - s) + p4 * (collection - n - r + s)
 
 
-def set_p(docs: Docs, grades: Grades, *, rel: int) -> float:
+def set_p(docs: Docs, grades: Grades, *, rel: int, aggregate: str = "mean") -> float:
     return ratio(len(hits(docs, grades, rel)), len(docs))
 
 
-def set_r(docs: Docs, grades: Grades, *, rel: int) -> float:
+def set_r(docs: Docs, grades: Grades, *, rel: int, aggregate: str = "mean") -> float:
     return ratio(len(hits(docs, grades, rel)), relevant(grades, rel))
 
 
-def set_f(docs: Docs, grades: Grades, *, rel: int, beta: float, x: float | None) -> float:
+def set_f(
+    docs: Docs,
+    grades: Grades,
+    *,
+    rel: int,
+    beta: float,
+    x: float | None,
+    aggregate: str = "mean",
+) -> float:
     weight = beta**2 if x is None else x
     precision, recall = set_p(docs, grades, rel=rel), set_r(docs, grades, rel=rel)
     return ratio((1 + weight) * precision * recall, weight * precision + recall)

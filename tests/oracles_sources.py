@@ -131,7 +131,15 @@ def p_at_recall(docs: Docs, grades: Grades, *, rel: int, recall: float, never: s
     return len(hits(docs, grades, rel, k)) / k
 
 
-def e(docs: Docs, grades: Grades, *, rel: int, beta: float, cutoff: int | None) -> float | None:
+def e(
+    docs: Docs,
+    grades: Grades,
+    *,
+    rel: int,
+    beta: float,
+    cutoff: int | None,
+    aggregate: str = "mean",
+) -> float | None:
     """Count the members of the two sets and of what they do not share."""
     seen = set(docs[:cutoff])
     right = {doc for doc, grade in grades.items() if grade >= rel}
@@ -139,7 +147,16 @@ def e(docs: Docs, grades: Grades, *, rel: int, beta: float, cutoff: int | None) 
     return share(differ, len(seen) + beta**2 * len(right))
 
 
-def f(docs: Docs, grades: Grades, *, rel: int, cutoff: int, beta: float, norm: str) -> float | None:
+def f(
+    docs: Docs,
+    grades: Grades,
+    *,
+    rel: int,
+    cutoff: int,
+    beta: float,
+    norm: str,
+    aggregate: str = "mean",
+) -> float | None:
     """Take the weighted harmonic mean of precision and recall."""
     precision = p(docs, grades, rel=rel, cutoff=cutoff, norm=norm, no_relevant=0.0)
     recall = cover(docs, grades, rel=rel, cutoff=cutoff)

@@ -23,6 +23,7 @@ import pytest
 
 from warehouse import metrics as notation
 from warehouse import templates
+from warehouse.aggregates import AGGREGATE
 from warehouse.catalogue import catalogue
 from warehouse.warehouse import Warehouse
 
@@ -191,7 +192,10 @@ def test_every_parameter_is_worked(name: str) -> None:
     for parameter in catalogue()[name].parameters:
         if parameter.inherited:
             continue
-        if parameter.choices:
+        if parameter.name == AGGREGATE:
+            # of the ways that every metric has, those are worked that are the template's own
+            assert {"pooled", parameter.default} <= seen[AGGREGATE]
+        elif parameter.choices:
             assert seen[parameter.name] == set(parameter.choices), parameter.name
         else:
             assert seen[parameter.name] - {parameter.default}, parameter.name

@@ -54,6 +54,9 @@ def notations(draw: st.DrawFn) -> str:
         p.name: draw(values_of(p)) for p in found.parameters if p.required or draw(st.booleans())
     }
     for p in found.parameters:
+        if p.only_for is not None:
+            given.pop(p.name, None)  # it is drawn where it is needed
+    for p in found.parameters:
         needed = p.needs.get(given.get(p.name, "").strip("'\""))
         if needed is not None and needed not in given:
             other = found.parameter(needed)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import oracles
 import oracles_recsys
 import pytest
 from oracles_recsys import OF_RELEVANCE, TWINS, World
@@ -84,7 +85,7 @@ def compare(
         for query in counted
     ]
     for metric in {one.metric for one in scores.requested}:
-        params = {k: v for k, v in metric.params.items() if k not in ("judged_only", "scope")}
+        params = oracles.own(metric)
         twin, rel, lists = TWINS[metric.name], int(params.get("rel") or 1), ranked
         if rules.relevant_only and metric.name in OF_RELEVANCE:
             lists = [one for one in ranked if max(one[2].values()) >= rel]

@@ -501,7 +501,7 @@ def test_names(text: str, metric: str) -> None:
         ("k@recall(2)", ["at most 1"]),
         ("k@recall()", ["recall is a number"]),
         ("k@recalls(0.5)", ["k@recalls(0.5)"]),
-        ("LAG(aggregate=sum)", ["mean, pooled"]),
+        ("Cover(aggregate=pooled)", ["mean, geometric_mean, median", "weighted, not pooled"]),
     ],
 )
 def test_wrong_names(text: str, words: list[str]) -> None:

@@ -27,6 +27,7 @@ from test_metric_properties import collection
 
 from warehouse import catalogue, metric_checks, protocols, relations, templates
 from warehouse import metrics as notation
+from warehouse.aggregates import AGGREGATES
 from warehouse.errors import UsageError, WarehouseError
 from warehouse.evaluate.plan import Plan, matched_sql, plan
 from warehouse.protocols import Protocol
@@ -34,6 +35,7 @@ from warehouse.settings import resource_folder
 from warehouse.warehouse import Warehouse
 
 GOLDEN = Path(__file__).parent / "golden_sql"
+WEIGHED = ("AP(aggregate=weighted, weight=relevant)", "RR(aggregate=weighted, weight=count)")
 METRICS = list(
     dict.fromkeys(
         [
@@ -44,6 +46,7 @@ METRICS = list(
             *OF_PREFERENCES,
             *OF_RECOMMENDERS,
             *OF_SKLEARN,
+            *WEIGHED,
         ]
     )
 )
@@ -64,6 +67,8 @@ SCOPE = {
     "scope_training": "query_id varchar, doc_id varchar, relevance integer",
     "scope_attribute": "doc_id varchar, attribute varchar, position integer, text varchar, "
     "number double",
+    "scope_query_attribute": "query_id varchar, attribute varchar, position integer, "
+    "text varchar, number double",
     "scope_part": "doc_id varchar",
     "scope_hit": "run_id integer, query_id varchar, doc_id varchar, relevance integer, rank bigint, "
     "whole_rank bigint",
@@ -158,6 +163,7 @@ STUBS = SCOPE | {
     "frequencies": "doc_id varchar, frequency bigint",
     "training_size": "num_queries bigint, num_documents bigint, num_examples bigint",
     "described": SCOPE["scope_attribute"],
+    "traits": SCOPE["scope_query_attribute"],
     "features": "doc_id varchar, feature varchar",
     "feature_blocks": "doc_id varchar, size bigint, block bigint, members bit",
     "propensities": "doc_id varchar, worth double",
@@ -238,7 +244,8 @@ def test_what_a_relation_reads_is_what_it_says(name: str) -> None:
             "gains": None, "alpha": 0.5, "A": 0.5, "B": 1.5, "dcg": "log2",
             "aggregate": "pooled", "ties": ties, "sliced": given is not None,
             "scope": "part" if ties == "rank" else "global",
-            "attribute": given and "genre", "frequency": given and "count", "instances": given,
+            "weight": "count" if given else "relevant", "attribute": given and "genre",
+            "frequency": given and "count", "instances": given,
             **{r: r for r in head["reads"]},
         }  # fmt: skip
         sql = templates.environment().from_string(templates.body(source)).render(**values)
@@ -300,6 +307,10 @@ def scope() -> Iterator[duckdb.DuckDBPyConnection]:
             "from scope_judgment"
         )
         con.execute(
+            "insert into scope_query_attribute select distinct query_id, 'count', 1, '2', 2 "
+            "from scope_judgment"
+        )
+        con.execute(
             "insert into scope_ranking select run_id, query_id, count(*), count(*) "
             "from scope_prediction group by all"
         )
@@ -325,7 +336,9 @@ def test_grains_are_unique_and_metrics_give_one_row_per_query(
     ranked = Plan(rule).relation_sql(relations.get("ranked"), {})[0]
     seen = {"matched": matched_sql(rule), "ranked": ranked}
     # what is written into its readers, with and without its parameters
-    for name, given in itertools.product(("examples", "described", "features"), (None, "genre")):
+    for name, given in itertools.product(
+        ("examples", "described", "features", "traits"), (None, "genre")
+    ):
         params = {"attribute": given}
         seen[f"{name}_{given}"] = Plan(rule).relation_sql(relations.get(name), params)[0]
     scope.execute(f"insert into scope_hit select *, rank from ({seen['matched']})")
@@ -413,7 +426,7 @@ def test_sums_are_ordered() -> None:
     work = plan(notation.parse(*METRICS), protocols.get("default"))
     for metric, sql in work.queries.items():
         assert sums_without_order(sql) == [], str(metric)
-    insert = templates.render("statements/scores", part=None)
+    insert = templates.render("statements/scores", part=None, aggregates=AGGREGATES)
     assert sums_without_order(insert[insert.index("with") :]) == []
 
 
@@ -497,7 +510,7 @@ def define(source: str) -> catalogue.Definition:
         ),
         ('direction = "higher"\n', "", ["'direction'", "missing"]),
         ('direction = "higher"', 'direction = "up"', ["direction", "higher, lower, none"]),
-        ('aggregate = "mean"', 'aggregate = "median"', ["aggregate", "mean, sum"]),
+        ('aggregate = "mean"', 'aggregate = "weighted"', ["aggregate", "mean, geometric_mean"]),
         ("undefined = 0", 'undefined = "nothing"', ["undefined", "'null'"]),
         ("range = [0, 1]", 'range = "0 to 1"', ["'range'", "type"]),
         ("required = true", "required = true\nminimum = 1", ["cutoff", "'minimum'", "mean min?"]),
@@ -509,11 +522,12 @@ def define(source: str) -> catalogue.Definition:
             ["ooprecision", "cutoff?"],
         ),
         (
-            "[params.norm]",
-            '[params.aggregate]\ntype = "choice"\ndefault = "pooled"\nchoices = ["pooled"]\n'
-            'summary = "x"\n[params.norm]',
+            'default = "mean"\nchoices = ["mean", "pooled"]',
+            'default = "pooled"\nchoices = ["pooled"]',
             ["aggregate", "by default what the header says"],
         ),
+        ('choices = ["mean", "pooled"]', 'choices = ["mean", "sum"]', ["with the choice pooled"]),
+        ("[params.rel]", "[params.weight]", ["parameter weight", "choose another"]),
         ("/*", "", ["no header"]),
     ],
 )
@@ -549,8 +563,12 @@ def test_an_extension_that_aggregates_otherwise_has_no_other_choice() -> None:
 def test_a_metric_that_extends_another_has_its_body_and_its_parameters() -> None:
     mine, precision = define(EXTENDING), catalogue.catalogue()["P"]
     assert mine.body == precision.body
-    assert mine.parameters == precision.parameters
+    assert [p.name for p in mine.parameters] == [p.name for p in precision.parameters]
+    differing = {p.name for p in set(mine.parameters) ^ set(precision.parameters)}
+    assert differing == {"aggregate"}
     assert (mine.title, mine.aggregate) == ("Sum of precision", "sum")
+    # it is no count because it is a sum
+    assert (mine.counts, catalogue.catalogue()["NumRet"].counts) == (False, True)
     assert (mine.direction, mine.range) == (precision.direction, precision.range)
     # a peer's name means one metric
     assert not mine.trec_names
