@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import oracles
 import oracles_recsys
 import pytest
 from oracles_recsys import OF_RELEVANCE, TWINS, World
@@ -85,7 +84,10 @@ def compare(
         for query in counted
     ]
     for metric in {one.metric for one in scores.requested}:
-        params = oracles.own(metric)
+        left_out = {"judged_only", "scope", "weight"}
+        if metric.definition.pools != "asked":
+            left_out.add("aggregate")
+        params = {k: v for k, v in metric.params.items() if k not in left_out}
         twin, rel, lists = TWINS[metric.name], int(params.get("rel") or 1), ranked
         if rules.relevant_only and metric.name in OF_RELEVANCE:
             lists = [one for one in ranked if max(one[2].values()) >= rel]

@@ -121,11 +121,11 @@ def _rows(con: duckdb.DuckDBPyConnection, work: Plan, alike: Sequence[Metric]) -
     """Return the query for the rows of some metrics that have the same, computed if it is read again."""
     metric = alike[0]
     query = work.queries[metric]
-    if metric.definition.is_own:
-        query = own.checked(con, metric, query, rankings=work.rankings(metric), table=_OWN)
-    if len(alike) == 1 and metric.aggregate != "pooled":
-        return query
     with own.blamed(metric):
+        if metric.definition.is_own:
+            query = own.checked(con, metric, query, rankings=work.rankings(metric), table=_OWN)
+        if len(alike) == 1 and metric.aggregate != "pooled":
+            return query
         con.execute(f"create or replace temp table {_VALUE} as\n{query}")
     return f"from {_VALUE}"
 
