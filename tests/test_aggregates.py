@@ -390,3 +390,40 @@ def test_which_templates_pool() -> None:
         name: parse(name)[0].definition.pools for name in ("P@3", "Coverage@3", "nDCG", "GMAP")
     }
     assert pools == {"P@3": "asked", "Coverage@3": "always", "nDCG": "never", "GMAP": "asked"}
+
+
+def test_parts_are_put_together_alike(wh: Warehouse) -> None:
+    """Of queries, whose values are taken over from the whole, and of documents, where ranks start anew."""
+    wh.ingest_qrels(QRELS, "tiny")
+    wh.ingest_run(RUN, "tiny", name="one")
+    queries = {"q1": {"length": 1, "sort": "x"}, "q2": {"length": 3, "sort": "x"}}
+    queries["q3"] = {"length": 5, "sort": "y"}
+    wh.ingest_attributes(queries, "tiny", "queries", name="lengths")
+    wh.ingest_attributes({"a": {"kind": "k"}, "z": {"kind": "l"}}, "tiny", "docs", name="kinds")
+    names = [
+        BY_LENGTH,
+        "RR(aggregate=median)",
+        "RR(aggregate=stddev)",
+        "R(aggregate=pooled)@1",
+        "RR",
+    ]
+    wh.evaluate(metrics=names, slices=["sort", "kind"])
+    values = {
+        (part, metric): value
+        for part, metric, value in wh.query(
+            "select part, metric, value from slice_scores where is_current"
+        ).fetchall()
+    }
+    # RR is 1 and 1/2 in x and 0 in y; without the document z it is 1, 1 and 0
+    wanted = {
+        "x": ((1 * 1 + 3 * 0.5) / 4, 0.75, math.sqrt(0.125), 1 / 2, 0.75),
+        "y": (0.0, 0.0, None, 0.0, 0.0),
+        "k": ((1 + 3) / 9, 1.0, math.sqrt((1 / 9 + 1 / 9 + 4 / 9) / 2), 2 / 3, 2 / 3),
+    }
+    for part, row in wanted.items():
+        for metric, value in zip(names, row, strict=True):
+            assert values[part, metric] == (
+                value if value is None else pytest.approx(value, rel=1e-15)
+            )
+    board = wh.board("tiny", slice="sort", metrics=["RR", "RR(aggregate=median)"])
+    assert board.over_queries == "mean over queries; RR(aggregate=median): median"

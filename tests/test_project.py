@@ -689,7 +689,10 @@ def test_values_of_a_metric_that_is_gone_are_shown(here: Folder, loaded: Warehou
         assert code == 0
         assert "Best@2" in out
         gone = "not defined any more, the values are those stored: Best@2"
-        assert err.splitlines() == [*(["mean over queries"] if words[0] == "leaderboard" else []), gone]
+        assert err.splitlines() == [
+            *(["mean over queries"] if words[0] == "leaderboard" else []),
+            gone,
+        ]
     with pytest.raises(UsageError, match=r"Best@\d: no such metric"):
         loaded.leaderboard("tiny", metrics=["Best@3"])
     with pytest.raises(UsageError, match=r"Best@\d: no such metric"):
