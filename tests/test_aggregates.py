@@ -393,7 +393,7 @@ def test_which_templates_pool() -> None:
 
 
 def test_parts_are_put_together_alike(wh: Warehouse) -> None:
-    """Of queries, whose values are taken over from the whole, and of documents, where ranks start anew."""
+    """Of queries, whose values are taken over, and of documents, where ranks start anew."""
     wh.ingest_qrels(QRELS, "tiny")
     wh.ingest_run(RUN, "tiny", name="one")
     queries = {"q1": {"length": 1, "sort": "x"}, "q2": {"length": 3, "sort": "x"}}
