@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conformance import SUITE, suite_file
 from oracles_preferences import METRICS, TWINS
 from shared_cases import needs_cases
 from test_diversity import by_iteration, highest, written
-from test_golden import SUITE, suite_file
 from test_metric_properties import collection
 from twins import OF_RUN, Qrels, Ranked, Run, compare, own
 from typer.testing import CliRunner
