@@ -198,6 +198,45 @@ def test_a_metric_that_asks_for_judged_documents_itself() -> None:
     assert (ours["SetR(judged_only=True)", "q"], ours["SetR", "q"]) == (1, 1 / 2)
 
 
+# --------------------------------------------------------------------------- in parts of a slice
+
+
+def by_part(wh: Warehouse, slice: str) -> dict[tuple[str, str], float | None]:
+    sql = "select part, metric, value from slice_scores where slice = $slice and is_current"
+    return {(part, m): value for part, m, value in wh.query(sql, slice=slice).fetchall()}
+
+
+def test_depth_in_a_part_of_the_documents(wh: Warehouse) -> None:
+    """Counted in the part's own list where it counts judged documents, else in the whole list."""
+    wh.ingest_qrels(GRADES, "tiny")
+    wh.ingest_run(LISTED, "tiny", name="mine")
+    kinds = {doc: {"kind": "x" if doc in "ac" else "y"} for doc in "uanvbc"}
+    wh.ingest_attributes(kinds, "tiny", "docs", name="kinds")
+    names = "NumRet NumRet(judged_only=True) SetR SetR(judged_only=True) LRAP(judged_only=True)"
+    wh.evaluate("tiny", metrics=names, protocol="by_metric", slices=["kind"])
+    assert by_part(wh, "kind") == {
+        # x: a c, a among the first two of u a n v b c; y: u n v b, u among them, b judged
+        ("x", "NumRet"): 1, ("x", "NumRet(judged_only=True)"): 2, ("x", "SetR"): 1 / 2,
+        ("x", "SetR(judged_only=True)"): 1, ("x", "LRAP(judged_only=True)"): 1,
+        ("y", "NumRet"): 1, ("y", "NumRet(judged_only=True)"): 1, ("y", "SetR"): 0,
+        ("y", "SetR(judged_only=True)"): 0, ("y", "LRAP(judged_only=True)"): 0,
+    }  # fmt: skip
+
+
+def test_every_query_of_the_run_in_its_part(wh: Warehouse) -> None:
+    wh.ingest_qrels(JUDGED, "tiny")
+    wh.ingest_run(ANSWERED, "tiny", name="mine")
+    lengths = {"a": {"length": "short"}, "b": {"length": "long"}, "c": {"length": "long"}}
+    wh.ingest_attributes(lengths, "tiny", "queries", name="lengths")
+    wh.evaluate(
+        "tiny", metrics="NumRet P@2 AUC(aggregate=pooled)", protocol=OF_RUN, slices=["length"]
+    )
+    assert by_part(wh, "length") == {
+        ("short", "NumRet"): 2, ("short", "P@2"): 1 / 2, ("short", "AUC(aggregate=pooled)"): 0,
+        ("long", "NumRet"): 2, ("long", "P@2"): 0, ("long", "AUC(aggregate=pooled)"): None,
+    }  # fmt: skip
+
+
 # --------------------------------------------------------------------------- stored, shown, refused
 
 EVERYTHING = [
