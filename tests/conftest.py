@@ -13,6 +13,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from projects import BEST, QRELS, RUN, SETTINGS, Folder
 
 import warehouse
 from warehouse.warehouse import Warehouse
@@ -149,3 +150,23 @@ def counts() -> Callable[[Path], dict[str, int]]:
             }
 
     return count
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
+    """Return a project with one metric and one protocol, whose folder is the current one."""
+    made = Folder(tmp_path / "project")
+    made.write("warehouse.toml", SETTINGS)
+    made.metric(BEST)
+    monkeypatch.chdir(made.path)
+    return made
+
+
+@pytest.fixture
+def loaded(here: Folder) -> Warehouse:
+    """Return the project's warehouse with one run."""
+    wh = Warehouse()
+    wh.ingest_qrels(QRELS, "tiny")
+    wh.ingest_run(RUN, "tiny", name="one")
+    wh.ingest_run({"q1": {"c": 1.0}, "q2": {"d": 1.0}}, "tiny", name="two")
+    return wh

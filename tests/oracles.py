@@ -14,37 +14,38 @@ from itertools import accumulate
 from math import ceil, exp, floor, log, log2
 from typing import Any
 
-from warehouse.metrics import Metric
-
 Docs = Sequence[str]
 Grades = Mapping[str, int]
 Pairs = Sequence[tuple[int, float]]
+
+
+def single(score: float) -> float:
+    """Round a score to 32 bits."""
+    return struct.unpack("f", struct.pack("f", score))[0]
 
 
 def ranking(
     scores: Mapping[str, float],
     grades: Grades,
     *,
-    single: bool = False,
+    ties: str = "doc_desc",
     depth: int | None = None,
     judged_only: bool = False,
+    judged_only_first: bool = False,
 ) -> list[str]:
-    """Order documents by score, then by id as bytes, both descending; cut first, then thin out."""
+    """Order documents by score, equal ones by id as bytes or as they come; cut, then thin out.
 
-    def key(doc: str) -> tuple[float, bytes]:
-        score = scores[doc]
-        if single:
-            score = struct.unpack("f", struct.pack("f", score))[0]
-        return score, doc.encode()
-
-    docs = sorted(scores, key=key, reverse=True)[:depth]
-    return [doc for doc in docs if grades.get(doc, -1) >= 0] if judged_only else docs
-
-
-def own(metric: Metric) -> dict[str, Any]:
-    """Return a metric's parameters but for those that its relations give it."""
-    inherited = {p.name for p in metric.definition.parameters if p.inherited}
-    return {key: value for key, value in metric.params.items() if key not in inherited}
+    With `judged_only_first` it is the other way round.
+    """
+    docs = list(scores)
+    if ties != "input":
+        docs.sort(key=str.encode, reverse=ties == "doc_desc")
+    docs.sort(key=lambda doc: -scores[doc])
+    if not (judged_only and judged_only_first):
+        docs = docs[:depth]
+    if judged_only:
+        docs = [doc for doc in docs if grades.get(doc, -1) >= 0]
+    return docs[:depth]
 
 
 def ratio(a: float, b: float) -> float:
@@ -181,7 +182,7 @@ def success(docs: Docs, grades: Grades, *, rel: int, cutoff: int | None) -> floa
 
 def bpref(docs: Docs, grades: Grades, *, rel: int, negatives: str) -> float:
     total = relevant(grades, rel)
-    lowest = 0 if negatives == "unjudged" else min(grades.values())
+    lowest = 0 if negatives == "unjudged" else min(grades.values(), default=0)
     non_relevant = sum(lowest <= grade < rel for grade in grades.values())
     above, gained = 0, 0.0
     for doc in docs:

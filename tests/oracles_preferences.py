@@ -89,7 +89,7 @@ def simple(docs: Docs, judged: Preferences, *, pairs: str) -> float:
 
 def by_group(docs: Docs, judged: Preferences, *, pairs: str) -> float:
     found = [ratio(*one) for one in tallies(docs, judged, pairs)]
-    return sum(found) / len(found)
+    return ratio(sum(found), len(found))
 
 
 def by_pair(docs: Docs, judged: Preferences, *, pairs: str) -> float:

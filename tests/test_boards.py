@@ -165,6 +165,8 @@ def test_what_is_undefined_in_one_dataset_is_undefined_over_all(wh: Warehouse) -
 
 def test_one_dataset_is_as_it_was(projects: Warehouse) -> None:
     one = projects.leaderboard("A", metrics="AP")
+    with pytest.raises(UsageError, match=r"relevent: .*; did you mean relevant"):
+        projects.leaderboard("A", weights="relevent")
     for same in (["A"], ["A", "A"], "A*", ["[A]"]):
         assert projects.leaderboard(same, metrics="AP").fetchall() == one.fetchall()
     assert projects.board("A").notes == ()

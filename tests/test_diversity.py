@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import random
 from pathlib import Path
 
-import oracles
 import pytest
 from oracles_diversity import METRICS, TWINS
 from test_metric_properties import collection
+from twins import OF_RUN, Ranked, compare, own, ranked, rules_of
 
 from warehouse import metrics as notation
-from warehouse import protocols
 from warehouse.warehouse import Warehouse
 
 
@@ -83,42 +81,31 @@ def highest(judged: Judged) -> dict[str, dict[str, int]]:
         (4, {"level": 2}),
         (5, {"judged_only": True}),
         (6, {"judged_only": True, "depth": 4, "protocol": "trec_eval_10"}),
+        (7, {"protocol": OF_RUN}),
+        (8, {"protocol": OF_RUN, "judged_only": True, "depth": 4}),
     ],
 )
 def test_twins(seed: int, options: dict, tmp_path: Path) -> None:
     judged, run = by_iteration(random.Random(seed))
-    rules = protocols.get(options.get("protocol", "default"))
-    scores = Warehouse.score(written(judged, tmp_path), run, METRICS, iterations=True, **options)
-    found = {(metric, query): value for query, metric, value in scores.relation.fetchall()}
-    grades = highest(judged)
-    compared = 0
-    for metric in {one.metric for one in scores.requested}:
-        own = oracles.own(metric)
-        values = []
-        for query in judged:
-            if rules.queries == "both" and query not in run:
-                continue
+    rules = rules_of(**options)
 
-            def ranking(known: dict[str, int], query: str = query) -> list[str]:
-                return oracles.ranking(
-                    run.get(query, {}), known, single=rules.score_precision == "single",
-                    depth=options.get("depth"), judged_only=options.get("judged_only", False),
-                )  # fmt: skip
+    def value(metric: notation.Metric, one: Ranked, _: object) -> float | None:
+        twin, params = TWINS[metric.name], own(metric)
+        iterations = judged.get(one.query, {})
+        if not iterations:
+            return None
+        if params.get("groups") != "all":
+            return twin(one.docs, iterations, **params)
+        # each takes out what it did not judge itself
+        lists = {i: ranked(one.query, run, g, rules).docs for i, g in iterations.items()}
+        return sum(twin(docs, {i: iterations[i]}, **params) for i, docs in lists.items()) / len(
+            lists
+        )
 
-            iterations = judged[query]
-            twin = TWINS[metric.name]
-            if own.get("groups") == "all":  # each takes out what it did not judge itself
-                parts = [twin(ranking(g), {i: g}, **own) for i, g in iterations.items()]
-                value = sum(parts) / len(parts)
-            else:
-                value = twin(ranking(grades[query]), iterations, **own)
-            values.append(value)
-            if query in run or rules.list_silent:
-                compared += 1
-                assert math.isclose(
-                    found[str(metric), query], value, rel_tol=1e-12, abs_tol=1e-15
-                ), (str(metric), query)
-        assert math.isclose(found[str(metric), "all"], sum(values) / len(values), rel_tol=1e-12)
+    compared = compare(
+        (highest(judged), run), METRICS, value, source=written(judged, tmp_path),
+        given={"iterations": True}, **options,
+    )  # fmt: skip
     assert compared > 800
 
 

@@ -8,8 +8,8 @@ the worst, and so has the mean.
 from __future__ import annotations
 
 import pytest
-from shared_cases import Case, opened
-from test_golden import aggregate, peer_keys, tied_queries
+from conformance import peer_keys, tied_queries
+from shared_cases import Case, aggregate, opened
 
 from warehouse import metrics as notation
 from warehouse.warehouse import Warehouse

@@ -21,9 +21,9 @@ import oracles_user_models
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from twins import JUDGED_FIRST, OF_RUN, Ranked, compare, own
 
 from warehouse import metrics as notation
-from warehouse import protocols
 from warehouse.catalogue import catalogue
 from warehouse.warehouse import Warehouse
 
@@ -111,7 +111,9 @@ def test_every_metric_has_a_twin() -> None:
 @pytest.mark.core
 @given(
     data=COLLECTIONS,
-    protocol=st.sampled_from(["default", "trec_eval_9", "trec_eval_10", "trec_eval_c"]),
+    protocol=st.sampled_from(
+        ["default", "trec_eval_9", "trec_eval_10", "trec_eval_c", OF_RUN, JUDGED_FIRST]
+    ),
     depth=st.sampled_from([None, None, 1, 3]),
     judged_only=st.booleans(),
     complete=st.booleans(),
@@ -126,31 +128,14 @@ def test_twins(
     complete: bool,
     level: int | None,
 ) -> None:
-    qrels, run = data
-    rules = protocols.get(protocol)
-    scores = Warehouse.score(
-        qrels, run, [*METRICS, *LOSSES], protocol=protocol, depth=depth, judged_only=judged_only,
-        complete=complete, level=level,
+
+    def twin(metric: notation.Metric, one: Ranked, _: object) -> float:
+        return oracles.TWINS[metric.name](one.docs, one.grades, **own(metric))
+
+    compare(
+        data, [*METRICS, *LOSSES], twin, abs_tolerance=0.0, protocol=protocol, depth=depth,
+        judged_only=judged_only, complete=complete, level=level,
     )  # fmt: skip
-    ours = {(metric, query): value for query, metric, value in scores.relation.fetchall()}
-    everyone = rules.queries == "judged" or complete
-    counted = sorted((q for q in qrels if everyone or q in run), key=str.encode)
-    listed = [q for q in counted if q in run or rules.list_silent]
-    metrics = {one.metric for one in scores.requested}
-    assert set(ours) == {(str(m), q) for m in metrics for q in [*listed, "all"]}
-    for metric in metrics:
-        twins = []
-        for query in counted:
-            docs = oracles.ranking(
-                run.get(query, {}), qrels[query],
-                single=rules.score_precision == "single", depth=depth, judged_only=judged_only,
-            )  # fmt: skip
-            twin = oracles.TWINS[metric.name](docs, qrels[query], **oracles.own(metric))
-            twins.append(twin)
-            if query in listed:
-                assert math.isclose(ours[str(metric), query], twin, rel_tol=1e-12), (metric, query)
-        over_all = oracles.OVER_ALL[metric.definition.aggregate](twins)
-        assert math.isclose(ours[str(metric), "all"], over_all, rel_tol=1e-12), (metric, "all")
 
 
 @FEW

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import math
 import random
-import struct
 from pathlib import Path
+from typing import Any
 
-import oracles
 import pytest
+from conformance import SUITE, suite_file
 from oracles_preferences import METRICS, TWINS
 from shared_cases import needs_cases
 from test_diversity import by_iteration, highest, written
-from test_golden import SUITE, suite_file
 from test_metric_properties import collection
+from twins import OF_RUN, Qrels, Ranked, Run, compare, own
 from typer.testing import CliRunner
 
 from warehouse import metrics as notation
@@ -63,58 +62,35 @@ OPTIONS = [
     (3, {"depth": 3}),
     (4, {"protocol": "trec_eval_10", "depth": 5}),
     (5, {}),
+    (7, {"protocol": OF_RUN}),
+    (8, {"protocol": OF_RUN, "depth": 3}),
 ]
 
 
-def in_ascending_order(docs: list[str], scored: dict[str, float], *, single: bool) -> list[str]:
-    """Put documents of equal score in ascending order of ids."""
+def hold(judged: Judged, run: Run, grades: Qrels, options: dict, **how: Any) -> int:
+    """Compare with the twins; return how many values were."""
 
-    def score(doc: str) -> float:
-        return struct.unpack("f", struct.pack("f", scored[doc]))[0] if single else scored[doc]
+    def value(metric: notation.Metric, one: Ranked, _: object) -> float | None:
+        groups = judged.get(one.query, {})
+        if not groups:
+            return None
+        docs = [doc for doc in one.docs if doc in one.grades]
+        return TWINS[metric.name](docs, groups, **own(metric))
 
-    return sorted(sorted(docs, key=str.encode), key=score, reverse=True)
-
-
-def compare(scores: object, judged: Judged, run: dict, options: dict, grades: dict) -> int:
-    rules = protocols.get(options.get("protocol", "default"))
-    found = {(metric, query): value for query, metric, value in scores.relation.fetchall()}
-    compared = 0
-    for metric in {one.metric for one in scores.requested}:
-        values = []
-        for query, groups in judged.items():
-            if rules.queries == "both" and query not in run:
-                continue
-            scored = run.get(query, {})
-            single = rules.score_precision == "single"
-            docs = oracles.ranking(
-                scored, grades[query], single=single, judged_only=options.get("judged_only", False)
-            )
-            if rules.ties == "doc_asc":
-                docs = in_ascending_order(docs, scored, single=single)
-            docs = [doc for doc in docs[: options.get("depth")] if doc in grades[query]]
-            values.append(TWINS[metric.name](docs, groups, **oracles.own(metric)))
-            if query in run or rules.list_silent:
-                compared += 1
-                assert math.isclose(
-                    found[str(metric), query], values[-1], rel_tol=1e-12, abs_tol=1e-15
-                ), (str(metric), query)
-        over_all = oracles.OVER_ALL[metric.definition.aggregate](values)
-        assert math.isclose(found[str(metric), "all"], over_all, rel_tol=1e-12), str(metric)
-    return compared
+    return compare((grades, run), METRICS, value, **how, **options)
 
 
 @pytest.mark.core
 @pytest.mark.parametrize(("seed", "options"), OPTIONS)
 def test_twins(seed: int, options: dict, tmp_path: Path) -> None:
     judged, run = preferences(random.Random(seed))
-    scores = Warehouse.score(
-        written_preferences(judged, tmp_path), run, METRICS, qrels_format="prefs", **options
-    )
     grades = {
         query: {d: 1 for subs in groups.values() for levels in subs.values() for d in levels}
         for query, groups in judged.items()
     }
-    assert compare(scores, judged, run, options, grades) > 300
+    source = written_preferences(judged, tmp_path)
+    how = {"source": source, "given": {"qrels_format": "prefs"}}
+    assert hold(judged, run, grades, options, **how) > 300
 
 
 @pytest.mark.core
@@ -122,12 +98,12 @@ def test_twins(seed: int, options: dict, tmp_path: Path) -> None:
 def test_twins_of_judgments_by_iteration(seed: int, options: dict, tmp_path: Path) -> None:
     """Each iteration is a group of one subgroup; there are grades below 0."""
     judged, run = by_iteration(random.Random(100 + seed))
-    scores = Warehouse.score(written(judged, tmp_path), run, METRICS, iterations=True, **options)
     as_groups: Judged = {
         query: {iteration: {"0": dict(grades)} for iteration, grades in iterations.items()}
         for query, iterations in judged.items()
     }
-    assert compare(scores, as_groups, run, options, highest(judged)) > 300
+    how = {"source": written(judged, tmp_path), "given": {"iterations": True}}
+    assert hold(as_groups, run, highest(judged), options, **how) > 300
 
 
 @pytest.mark.core
@@ -135,7 +111,7 @@ def test_plain_judgments_are_preferences() -> None:
     """Every document is preferred to every one of a lower grade."""
     qrels, run = collection(random.Random(5))
     as_groups: Judged = {query: {"0": {"0": dict(grades)}} for query, grades in qrels.items()}
-    assert compare(Warehouse.score(qrels, run, METRICS), as_groups, run, {}, qrels) > 300
+    assert hold(as_groups, run, qrels, {}) > 300
 
 
 # --------------------------------------------------------------------------- what it costs

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,12 +9,13 @@ from typing import Any
 
 import oracles_recsys
 import pytest
+import twins
 from oracles_recsys import OF_RELEVANCE, TWINS, World
 from test_metric_properties import DOCS, Qrels, Run, collection
+from twins import JUDGED_FIRST, OF_RUN, OF_RUN_RELEVANT, Ranked
 
-from warehouse import protocols
 from warehouse.errors import UsageError
-from warehouse.metrics import parse
+from warehouse.metrics import Metric, parse
 from warehouse.warehouse import Warehouse
 
 pytestmark = pytest.mark.core
@@ -36,26 +36,13 @@ def surroundings(rng: random.Random) -> World:
     return World(training, attributes)
 
 
-def ranking(run: Run, qrels: Qrels, query: str, ties: str, depth: int | None, judged_only: bool):
-    """Order a query's documents by score; equal ones by id, descending, or as in the source."""
-    scores = run.get(query, {})
-    docs = list(scores)
-    if ties == "doc_desc":
-        docs.sort(key=str.encode, reverse=True)
-    docs.sort(key=lambda doc: -scores[doc])
-    return [doc for doc in docs[:depth] if not judged_only or qrels[query].get(doc, -1) >= 0]
+PROTOCOLS = ["default", "rectools", "xclib", "trec_eval_10", OF_RUN, OF_RUN_RELEVANT, JUDGED_FIRST]
 
 
-def close(found: float | None, wanted: float | None) -> bool:
-    if found is None or wanted is None:
-        return found is wanted
-    return math.isclose(found, wanted, rel_tol=1e-11, abs_tol=1e-12)
-
-
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(2 * len(PROTOCOLS)))
 def test_twins(seed: int) -> None:
     rng = random.Random(seed)
-    protocol = ["default", "rectools", "xclib", "trec_eval_10"][seed % 4]
+    protocol = PROTOCOLS[seed % len(PROTOCOLS)]
     compare(
         collection(rng, 20), surroundings(rng), protocol,
         depth=rng.choice([None, None, 3]), judged_only=rng.choice([False, False, True]),
@@ -71,38 +58,17 @@ def compare(
     metrics: Sequence[str] = oracles_recsys.METRICS,
 ) -> None:
     """Hold what is computed against the twins, for each query and over all of them."""
-    qrels, run = data
-    rules = protocols.get(protocol)
-    scores = Warehouse.score(
-        qrels, run, metrics, protocol=protocol, depth=depth, judged_only=judged_only,
-        training=world.training, attributes=[world.attributes],
+
+    def whole(metric: Metric, lists: Sequence[Ranked]) -> float | None:
+        given = [(one.query, one.docs, one.grades) for one in lists]
+        return TWINS[metric.name](given, world, **twins.own(metric))
+
+    twins.compare(
+        data, metrics, lambda metric, one, _: whole(metric, [one]), whole,
+        tolerance=1e-11, abs_tolerance=1e-12, of_relevance=OF_RELEVANCE,
+        given={"training": world.training, "attributes": [world.attributes]},
+        protocol=protocol, depth=depth, judged_only=judged_only,
     )  # fmt: skip
-    ours = {(metric, query): value for query, metric, value in scores.relation.fetchall()}
-    counted = sorted((q for q in qrels if rules.queries == "judged" or q in run), key=str.encode)
-    ranked = [
-        (query, ranking(run, qrels, query, rules.ties, depth, judged_only), qrels[query])
-        for query in counted
-    ]
-    for metric in {one.metric for one in scores.requested}:
-        left_out = {"judged_only", "scope", "weight"}
-        if metric.definition.pools != "asked":
-            left_out.add("aggregate")
-        params = {k: v for k, v in metric.params.items() if k not in left_out}
-        twin, rel, lists = TWINS[metric.name], int(params.get("rel") or 1), ranked
-        if rules.relevant_only and metric.name in OF_RELEVANCE:
-            lists = [one for one in ranked if max(one[2].values()) >= rel]
-        defined = []
-        for one in lists:
-            wanted = twin([one], world, **params)
-            wanted = rules.undefined_of(metric) if wanted is None else wanted
-            assert close(ours[str(metric), one[0]], wanted), (metric, one[0])
-            defined += [] if wanted is None else [wanted]
-        listed = {query for name, query in ours if name == str(metric)}
-        assert listed == {"all", *(query for query, _, _ in lists)}
-        mean = sum(defined) / len(defined) if defined else None
-        if metric.aggregate == "pooled":
-            mean = twin(lists, world, **params)
-        assert close(ours[str(metric), "all"], mean), metric
 
 
 @pytest.mark.parametrize("name", ["PSP", "ILD", "MCC", "Coverage"])

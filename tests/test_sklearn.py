@@ -5,8 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
-import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import oracles
 import oracles_sklearn
@@ -16,27 +15,18 @@ from hypothesis import strategies as st
 from peers import read_case
 from shared_cases import CASES, needs_cases, rows
 from test_metric_properties import COLLECTIONS, FEW, Qrels, Run, collection, values
+from twins import JUDGED_FIRST, OF_RUN, Ranked, close, own
+from twins import compare as compare_twins
 
-from warehouse import protocols
 from warehouse.errors import UsageError
-from warehouse.metrics import parse
+from warehouse.metrics import Metric, parse
 from warehouse.warehouse import Warehouse
-
-
-def close(found: float | None, wanted: float | None, tolerance: float = 1e-12) -> bool:
-    if found is None or wanted is None:
-        return found is wanted
-    return math.isclose(found, wanted, rel_tol=tolerance, abs_tol=1e-15)
-
-
-def single(score: float) -> float:
-    return struct.unpack("f", struct.pack("f", score))[0]
 
 
 @pytest.mark.core
 @given(
     data=COLLECTIONS,
-    protocol=st.sampled_from(["default", "sklearn", "trec_eval_9"]),
+    protocol=st.sampled_from(["default", "sklearn", "trec_eval_9", OF_RUN, JUDGED_FIRST]),
     depth=st.sampled_from([None, None, 1, 3]),
     judged_only=st.booleans(),
     level=st.sampled_from([None, None, 2]),
@@ -45,45 +35,21 @@ def single(score: float) -> float:
 def test_twins(
     data: tuple[Qrels, Run], protocol: str, depth: int | None, judged_only: bool, level: int | None
 ) -> None:
-    qrels, run = data
-    rules = protocols.get(protocol)
-    asked = Warehouse.score(
-        qrels, run, oracles_sklearn.METRICS, protocol=protocol, depth=depth,
+
+    def twin(metric: Metric, one: Ranked, lists: Sequence[Ranked]) -> float | None:
+        if metric.name == "RelP":
+            return oracles.rel_p(one.docs, one.grades, **own(metric), queries=len(lists))
+        known = oracles_sklearn.TWINS[metric.name]
+        return known(one.docs, one.grades, **own(metric), scores=one.scores)
+
+    def pooled(metric: Metric, lists: Sequence[Ranked]) -> float | None:
+        given = [(one.docs, one.grades, one.scores) for one in lists]
+        return oracles_sklearn.POOLED[metric.name](given, **own(metric))
+
+    compare_twins(
+        data, oracles_sklearn.METRICS, twin, pooled, protocol=protocol, depth=depth,
         judged_only=judged_only, level=level,
     )  # fmt: skip
-    ours = {(metric, query): value for query, metric, value in asked.relation.fetchall()}
-    rounded = single if rules.score_precision == "single" else float
-    scores = {q: {doc: rounded(s) for doc, s in found.items()} for q, found in run.items()}
-    counted = sorted((q for q in qrels if rules.queries == "judged" or q in run), key=str.encode)
-    docs = {
-        q: oracles.ranking(
-            run.get(q, {}), qrels[q],
-            single=rules.score_precision == "single", depth=depth, judged_only=judged_only,
-        )
-        for q in counted
-    }  # fmt: skip
-    listed = [q for q in counted if q in run or rules.list_silent]
-    for metric in {one.metric for one in asked.requested}:
-        defined = []
-        for query in counted:
-            if metric.name == "RelP":
-                wanted = oracles.rel_p(
-                    docs[query], qrels[query], **oracles.own(metric), queries=len(counted)
-                )
-            else:
-                wanted = oracles_sklearn.TWINS[metric.name](
-                    docs[query], qrels[query], **oracles.own(metric), scores=scores.get(query, {})
-                )
-            wanted = rules.undefined_of(metric) if wanted is None else wanted
-            if query in listed:
-                assert close(ours[str(metric), query], wanted), (metric, query)
-            defined += [] if wanted is None else [wanted]
-        if metric.aggregate == "pooled":
-            lists = [(docs[query], qrels[query], scores.get(query, {})) for query in counted]
-            whole = oracles_sklearn.POOLED[metric.name](lists, **oracles.own(metric))
-        else:
-            whole = oracles.OVER_ALL[metric.definition.aggregate](defined) if defined else None
-        assert close(ours[str(metric), "all"], whole), metric
 
 
 def test_a_wrong_twin_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,8 +6,8 @@ metrics calculator of ArDoCo, and a thesis on label ranking.
 
 from __future__ import annotations
 
-import math
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -18,12 +18,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_metric_properties import COLLECTIONS, FEW, Qrels, Run, collection, values
+from twins import JUDGED_FIRST, OF_RUN, Ranked, close, own
+from twins import compare as compare_twins
 
 from warehouse import protocols
 from warehouse.catalogue import catalogue
 from warehouse.errors import UsageError
 from warehouse.evaluate.plan import plan
-from warehouse.metrics import parse
+from warehouse.metrics import Metric, parse
 from warehouse.warehouse import Warehouse
 
 TWINS = oracles.TWINS | oracles_sources.TWINS
@@ -34,16 +36,10 @@ NOTES: tuple[Qrels, Run] = (
 )
 
 
-def close(found: float | None, wanted: float | None) -> bool:
-    if found is None or wanted is None:
-        return found is wanted
-    return math.isclose(found, wanted, rel_tol=1e-12, abs_tol=1e-15)
-
-
 @pytest.mark.core
 @given(
     data=COLLECTIONS,
-    protocol=st.sampled_from(["default", "roerei", "ardoco"]),
+    protocol=st.sampled_from(["default", "roerei", "ardoco", OF_RUN, JUDGED_FIRST]),
     depth=st.sampled_from([None, None, 1, 3]),
     judged_only=st.booleans(),
     level=st.sampled_from([None, None, 2]),
@@ -53,36 +49,23 @@ def test_twins(
     data: tuple[Qrels, Run], protocol: str, depth: int | None, judged_only: bool, level: int | None
 ) -> None:
     qrels, run = data
-    rules = protocols.get(protocol)
-    scores = Warehouse.score(
-        qrels, run, oracles_sources.METRICS, protocol=protocol, depth=depth,
+    known = len({doc for grades in qrels.values() for doc in grades})
+    placed = oracles_sources.placed(run)
+
+    def twin(metric: Metric, one: Ranked, _: object) -> float | None:
+        beside = {"Volume": {"known": known}, "AUC": {"scores": placed.get(one.query, {})}}
+        return TWINS[metric.name](
+            one.docs, one.grades, **own(metric), **beside.get(metric.name, {})
+        )
+
+    def pooled(metric: Metric, lists: Sequence[Ranked]) -> float | None:
+        given = [(one.docs, one.grades, placed.get(one.query, {})) for one in lists]
+        return oracles_sources.POOLED[metric.name](given, **own(metric))
+
+    compare_twins(
+        data, oracles_sources.METRICS, twin, pooled, protocol=protocol, depth=depth,
         judged_only=judged_only, level=level,
     )  # fmt: skip
-    ours = {(metric, query): value for query, metric, value in scores.relation.fetchall()}
-    known = len({doc for grades in qrels.values() for doc in grades})
-    scored = oracles_sources.placed(run)
-    counted = sorted((q for q in qrels if rules.queries == "judged" or q in run), key=str.encode)
-    docs = {
-        q: oracles.ranking(run.get(q, {}), qrels[q], depth=depth, judged_only=judged_only)
-        for q in counted
-    }
-    for metric in {one.metric for one in scores.requested}:
-        defined = []
-        for query in counted:
-            grades, extra = qrels[query], {}
-            if metric.name == "Volume":
-                extra = {"known": known}
-            elif metric.name == "AUC":
-                extra = {"scores": scored.get(query, {})}
-            wanted = TWINS[metric.name](docs[query], grades, **oracles.own(metric), **extra)
-            wanted = rules.undefined_of(metric) if wanted is None else wanted
-            assert close(ours[str(metric), query], wanted), (metric, query)
-            defined += [] if wanted is None else [wanted]
-        mean = sum(defined) / len(defined) if defined else None
-        if metric.aggregate == "pooled":
-            lists = [(docs[query], qrels[query], scored.get(query, {})) for query in counted]
-            mean = oracles_sources.POOLED[metric.name](lists, **oracles.own(metric))
-        assert close(ours[str(metric), "all"], mean), metric
 
 
 def test_a_wrong_twin_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,7 +157,7 @@ def test_upside_down(data: tuple[Qrels, Run]) -> None:
         if area is None:
             assert other[key] is None
         else:
-            assert math.isclose(area + other[key], 1, rel_tol=1e-12), key
+            assert close(area + other[key], 1, abs_tolerance=0.0), key
 
 
 # --------------------------------------------------------------------------- the notes

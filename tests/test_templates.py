@@ -76,15 +76,13 @@ SCOPE = {
 
 
 def rules() -> Iterator[Protocol]:
-    """Return protocols that take every value of every rule."""
-    for ties, precision, queries, depth, judged_only in itertools.product(
-        ("doc_desc", "doc_asc", "input"),
-        ("double", "single"),
-        ("judged", "both"),
-        (None, 3),
-        (True, False),
-    ):
-        yield Protocol("any", "", ties, precision, queries, True, depth, judged_only)
+    """Return protocols that take every value of every rule, and of those of lists every combination."""
+    orders = itertools.product(("doc_desc", "doc_asc", "input"), ("double", "single"))
+    lists = [(None, False, False), (None, True, False), (3, False, False)]
+    lists += [(3, True, False), (3, True, True)]
+    looked_at = itertools.product(("judged", "both", "run"), lists)
+    for (ties, precision), (queries, cut) in zip(itertools.cycle(orders), looked_at, strict=False):
+        yield Protocol("any", "", ties, precision, queries, True, *cut)
 
 
 def where(folder: str, name: str) -> str:

@@ -12,7 +12,6 @@ import random
 from functools import cache
 from pathlib import Path
 
-import oracles
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,6 +19,7 @@ from oracles_user_models import METRICS, TWINS
 from shared_cases import CASES, needs_cases, opened
 from test_metric_properties import COLLECTIONS, FEW, Qrels, Run
 from test_templates import sums_without_order, tables_of
+from twins import JUDGED_FIRST, OF_RUN, Ranked, compare, own
 
 from warehouse import metrics as notation
 from warehouse import protocols, templates
@@ -104,7 +104,9 @@ def test_ir_measures(name: str, qrels: Path, run: Path) -> None:
 @pytest.mark.core
 @given(
     data=COLLECTIONS,
-    protocol=st.sampled_from(["default", "trec_eval_9", "trec_eval_10", "trec_eval_c"]),
+    protocol=st.sampled_from(
+        ["default", "trec_eval_9", "trec_eval_10", "trec_eval_c", OF_RUN, JUDGED_FIRST]
+    ),
     depth=st.sampled_from([None, None, 1, 3]),
     judged_only=st.booleans(),
     level=st.sampled_from([None, None, 2]),
@@ -118,33 +120,17 @@ def test_twins(
     level: int | None,
 ) -> None:
     """Every value of every query, and the mean over those queries for which there is one."""
-    qrels, run = data
-    rules = protocols.get(protocol)
-    scores = Warehouse.score(
-        qrels, run, METRICS, protocol=protocol, depth=depth, judged_only=judged_only, level=level
-    )
-    ours = {(metric, query): value for query, metric, value in scores.relation.fetchall()}
-    counted = sorted(q for q in qrels if rules.queries == "judged" or q in run)
-    for metric in {one.metric for one in scores.requested}:
-        twins = {}
-        for query in counted:
-            docs = oracles.ranking(
-                run.get(query, {}), qrels[query],
-                single=rules.score_precision == "single", depth=depth, judged_only=judged_only,
-            )  # fmt: skip
-            twins[query] = TWINS[metric.name](docs, qrels[query], **oracles.own(metric))
-        defined = [value for value in twins.values() if value is not None]
-        twins["all"] = sum(defined) / len(defined) if defined else None
+
+    def twin(metric: notation.Metric, one: Ranked, _: object) -> float | None:
+        value = TWINS[metric.name](one.docs, one.grades, **own(metric))
         low, high = metric.definition.range
-        for query, twin in twins.items():
-            if query not in run and query != "all" and not rules.list_silent:
-                continue
-            value = ours[str(metric), query]
-            if twin is None:
-                assert value is None, (str(metric), query)
-            else:
-                assert math.isclose(value, twin, rel_tol=1e-11, abs_tol=1e-15), (str(metric), query)
-                assert low <= value <= high + 1e-12, (str(metric), query)
+        assert value is None or low <= value <= high + 1e-12, (metric, one.query)
+        return value
+
+    compare(
+        data, METRICS, twin, tolerance=1e-11, protocol=protocol, depth=depth,
+        judged_only=judged_only, level=level,
+    )  # fmt: skip
 
 
 @FEW

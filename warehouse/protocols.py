@@ -23,7 +23,7 @@ DEFAULT = "default"
 _CHOICES: dict[str, tuple[object, ...]] = {
     "ties": ("doc_desc", "doc_asc", "input"),
     "score_precision": ("double", "single"),
-    "queries": ("judged", "both"),
+    "queries": ("judged", "both", "run"),
 }
 
 
@@ -43,6 +43,7 @@ class Protocol:
     list_silent: bool
     depth: int | None = None
     judged_only: bool = False
+    judged_only_first: bool = False
     relevant_only: bool = False
     lacks: Sequence[str] = ()
     params: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
@@ -71,6 +72,7 @@ class Protocol:
             "queries": self.queries,
             "depth": self.depth,
             "judged_only": self.judged_only,
+            "judged_only_first": self.judged_only_first,
             "relevant_only": self.relevant_only,
         }
 
@@ -84,6 +86,7 @@ _KEYS: dict[str, records.Kinds] = {
     "list_silent": bool,
     "depth": int,
     "judged_only": bool,
+    "judged_only_first": bool,
     "relevant_only": bool,
     "lacks": list,
     "params": dict,

@@ -11,7 +11,15 @@ from warehouse import templates
 
 # What relations ask a protocol for.
 PROTOCOL_VARIABLES = frozenset(
-    {"tie_order", "score_precision", "queries", "depth", "judged_only", "relevant_only"}
+    {
+        "tie_order",
+        "score_precision",
+        "queries",
+        "depth",
+        "judged_only",
+        "judged_only_first",
+        "relevant_only",
+    }
 )
 # That, and whether they are read for a part of the documents. Whatever else they ask for is a parameter
 # of the metric.

@@ -27,6 +27,13 @@ def _table(name: str, /, **columns: type[sa.types.TypeEngine[Any]]) -> sa.Table:
 
 _Time = sa.TIMESTAMP
 
+# Where the rows of a loaded source come from, and when and by what they were loaded.
+_SOURCE = dict.fromkeys(("content_hash", "source", "source_sha256", "format"), sa.String)
+_LOADED: dict[str, type[sa.types.TypeEngine[Any]]] = {
+    "ingested_at": _Time,
+    "program_version": sa.String,
+}
+
 dataset = _table("dataset", dataset_id=sa.Integer, name=sa.String, created_at=_Time)
 qrels = _table(
     "qrels",
@@ -34,14 +41,10 @@ qrels = _table(
     dataset_id=sa.Integer,
     version=sa.Integer,
     label=sa.String,
-    content_hash=sa.String,
-    source=sa.String,
-    source_sha256=sa.String,
-    format=sa.String,
+    **_SOURCE,
     num_queries=sa.Integer,
     num_judgments=sa.BigInteger,
-    ingested_at=_Time,
-    program_version=sa.String,
+    **_LOADED,
     kind=sa.String,
     normalise=sa.String,
 )
@@ -52,18 +55,14 @@ run = _table(
     name=sa.String,
     version=sa.Integer,
     system=sa.String,
-    content_hash=sa.String,
-    source=sa.String,
-    source_sha256=sa.String,
-    format=sa.String,
+    **_SOURCE,
     trec_tag=sa.String,
     ranked_by=sa.String,
     lower_is_better=sa.Boolean,
     num_queries=sa.Integer,
     num_predictions=sa.BigInteger,
     run_at=_Time,
-    ingested_at=_Time,
-    program_version=sa.String,
+    **_LOADED,
     normalise=sa.String,
 )
 run_tag = _table("run_tag", run_id=sa.Integer, key=sa.String, value=sa.String)
@@ -73,14 +72,10 @@ training = _table(
     dataset_id=sa.Integer,
     version=sa.Integer,
     label=sa.String,
-    content_hash=sa.String,
-    source=sa.String,
-    source_sha256=sa.String,
-    format=sa.String,
+    **_SOURCE,
     num_queries=sa.Integer,
     num_examples=sa.BigInteger,
-    ingested_at=_Time,
-    program_version=sa.String,
+    **_LOADED,
     normalise=sa.String,
 )
 attribute_set = _table(
@@ -90,13 +85,9 @@ attribute_set = _table(
     subject=sa.String,
     name=sa.String,
     version=sa.Integer,
-    content_hash=sa.String,
-    source=sa.String,
-    source_sha256=sa.String,
-    format=sa.String,
+    **_SOURCE,
     num_subjects=sa.Integer,
-    ingested_at=_Time,
-    program_version=sa.String,
+    **_LOADED,
     normalise=sa.String,
 )
 attribute_column = _table(

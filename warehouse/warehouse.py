@@ -315,14 +315,13 @@ class Warehouse:
         with self._read() as con:
             rules = board.stored_rules(con, protocol)
             datasets = across.named_datasets(con, _texts(dataset))
+            across.check_weights(weights, datasets)
             wanted = board.names(con, datasets, _texts(metrics), rules)
             order = None if sort is None else board.names(con, datasets, [sort], rules)[0]
             if len(datasets) == 1:
-                only = board.leaderboard(
+                return board.leaderboard(
                     con, datasets[0], wanted, rules, slice=slice, sort=order, top=top
                 )
-                across.weights_of(con, datasets, weights)
-                return only
             if slice is not None:
                 raise UsageError(f"slice {slice}: slices are of one dataset; name one")
             return across.leaderboard(

@@ -91,14 +91,37 @@ def leaderboard(
     return Board(relation, columns, tuple(datasets), over_queries, tuple(notes))
 
 
-def weights_of(
-    con: duckdb.DuckDBPyConnection, datasets: Sequence[str], weights: Weights
-) -> dict[str, float]:
-    """Return the weight of each dataset: counted, or as given, which must name each of them."""
+def check_weights(weights: Weights, datasets: Sequence[str]) -> None:
+    """Refuse what datasets are not weighed by, and given weights that do not name each of them."""
     if isinstance(weights, str):
         if weights not in WEIGHTS:
             hint = nearest(weights, WEIGHTS) or f"; known are {listing(WEIGHTS)}, or A=2,B=1"
             raise UsageError(f"{weights}: datasets are not weighed by that{hint}")
+        return
+    problems = [
+        f"weight of {name}: no such dataset on this board{nearest(name, datasets)}"
+        for name in weights
+        if name not in datasets
+    ]
+    problems += [
+        f"{name}: has no weight; give one to each dataset, as in {name}=1"
+        for name in datasets
+        if name not in weights
+    ]
+    problems += [
+        f"weight of {name}: a number of at least 0, not {value}"
+        for name, value in weights.items()
+        if not (math.isfinite(value) and value >= 0)
+    ]
+    if problems:
+        raise UsageError("\n".join(problems))
+
+
+def weights_of(
+    con: duckdb.DuckDBPyConnection, datasets: Sequence[str], weights: Weights
+) -> dict[str, float]:
+    """Return the weight of each dataset, counted or as given; `check_weights` has been passed."""
+    if isinstance(weights, str):
         rows = con.execute(
             render("analyses/dataset_sizes"), {"datasets": list(datasets)}
         ).fetchall()
@@ -108,23 +131,6 @@ def weights_of(
         }
         found: dict[str, float] = {name: sizes[name][weights] for name in datasets}
     else:
-        problems = [
-            f"weight of {name}: no such dataset on this board{nearest(name, datasets)}"
-            for name in weights
-            if name not in datasets
-        ]
-        problems += [
-            f"{name}: has no weight; give one to each dataset, as in {name}=1"
-            for name in datasets
-            if name not in weights
-        ]
-        problems += [
-            f"weight of {name}: a number of at least 0, not {value}"
-            for name, value in weights.items()
-            if not (math.isfinite(value) and value >= 0)
-        ]
-        if problems:
-            raise UsageError("\n".join(problems))
         found = {name: weights[name] for name in datasets}
     if not any(found.values()):
         raise UsageError("every dataset has the weight 0; one at least must count")

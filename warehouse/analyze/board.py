@@ -270,7 +270,13 @@ def undefined_notes(
     named = by if slice is None else f"{by} || ' in ' || part"
     on_board = {row[0] for row in relation.project(named).fetchall()}
     rows = con.execute(
-        render("analyses/undefined_queries", by=by, slice=slice, metrics=list(metrics)),
+        render(
+            "analyses/undefined_queries",
+            by=by,
+            slice=slice,
+            metrics=list(metrics),
+            only_judged=protocol.queries != "run",
+        ),
         {"datasets": list(datasets), "protocol": protocol.name},
     ).fetchall()
     notes: list[str] = []

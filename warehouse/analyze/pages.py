@@ -56,6 +56,7 @@ _RULES = (
     "list_silent",
     "depth",
     "judged_only",
+    "judged_only_first",
     "relevant_only",
     "lacks",
 )
@@ -70,6 +71,7 @@ def _said(protocol: Protocol) -> dict[str, str]:
         "list_silent": str(protocol.list_silent).lower(),
         "depth": "all" if protocol.depth is None else str(protocol.depth),
         "judged_only": str(protocol.judged_only).lower(),
+        "judged_only_first": str(protocol.judged_only_first).lower(),
         "relevant_only": str(protocol.relevant_only).lower(),
         "lacks": ", ".join(protocol.lacks),
     }

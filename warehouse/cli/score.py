@@ -139,22 +139,20 @@ def score(
         threads=threads,
     )
     read = scores.read
+    counting = "judged" if complete else protocols.get(protocol).queries
     for warning in (*read.qrels.warnings, *read.run.warnings):
         output.warn(warning)
     if read.num_answered < read.num_judged:
-        counted = (
-            "counts as 0"
-            if complete or protocols.get(protocol).queries == "judged"
-            else "is left out"
-        )
+        counted = "counts as 0" if counting == "judged" else "is left out"
         output.warn(
             f"the run has no line for {read.num_judged - read.num_answered:,} of "
             f"{read.num_judged:,} judged queries; each {counted}"
         )
     if read.num_unjudged_queries:
-        output.warn(
-            f"{read.num_unjudged_queries:,} queries of the run are not judged; they are left out"
+        treated = (
+            "they count, with no relevant document" if counting == "run" else "they are left out"
         )
+        output.warn(f"{read.num_unjudged_queries:,} queries of the run are not judged; {treated}")
     if format == "trec":
         runid = read.run.tag if any(word in notation.TREC_SETS for word in wanted) else None
         defaults = protocols.get(protocol).defaults(level)

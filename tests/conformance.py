@@ -1,0 +1,226 @@
+"""What the conformance tests share: values by a peer's labels, and how golden files are compared."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from pathlib import Path
+
+import pytest
+from shared_cases import CASES, EDGES, Case, Golden, aggregate, cases, opened
+
+from warehouse import metrics as notation
+from warehouse import protocols
+from warehouse.errors import UsageError
+from warehouse.warehouse import Warehouse
+
+PROTOCOLS = {"9.0.8": "trec_eval_9", "10.0": "trec_eval_10"}
+OPTIONS: dict[str, dict[str, int | bool]] = {
+    "base": {},
+    "c": {"complete": True},
+    "J": {"judged_only": True},
+    "M10": {"depth": 10},
+    "l2": {"level": 2},
+    "l8": {"level": 8},
+    "cl2JM10": {"complete": True, "level": 2, "judged_only": True, "depth": 10},
+}
+# Lines that are no numbers: the tag of the run, and the grades of the first documents in a string.
+TEXTS = ("runid", "relstring")
+
+
+@dataclass(frozen=True)
+class Ours:
+    """Our values by the label that trec_eval has for them."""
+
+    values: dict[tuple[str, str], float]
+    integers: frozenset[str]
+    queries: frozenset[str]
+    silent: frozenset[str]
+    strings: dict[tuple[str, str], str]
+
+    def printed(self, key: tuple[str, str]) -> str:
+        value = self.values[key]
+        return str(int(value)) if key[0] in self.integers else f"{value:6.4f}".strip()
+
+
+@lru_cache(maxsize=4)
+def scored(
+    qrels: Path, run: Path, protocol: str, names: tuple[str, ...], opts: tuple[tuple[str, int], ...]
+) -> Ours:
+    scores = Warehouse.score(qrels, run, names, protocol=protocol, **dict(opts))
+    labels: dict[str, list[str]] = {}
+    integers = set()
+    defaults = protocols.get(protocol).defaults(dict(opts).get("level"))
+    for one in scores.requested:
+        label = one.trec_name or notation.trec_name(one.metric, defaults)[0]
+        labels.setdefault(str(one.metric), []).append(label)
+        if any(t.integer for t in one.metric.definition.trec_names):
+            integers.add(label)
+    rows = scores.relation.fetchall()
+    return Ours(
+        {(label, query): value for query, metric, value in rows for label in labels[metric]},
+        frozenset(integers),
+        frozenset(query for query, _, _ in rows if query != "all"),
+        frozenset(),
+        dict(scores.strings),
+    )
+
+
+def ask(
+    qrels: Path, run: Path, protocol: str, names: Iterable[str] = ("all_trec",), **opts: int
+) -> Ours:
+    return scored(qrels, run, protocol, tuple(names), tuple(sorted(opts.items())))
+
+
+@cache
+def known(label: str) -> bool:
+    """Tell whether a label of trec_eval is the name of a metric here."""
+    try:
+        found = notation.request(label)
+    except UsageError:
+        return False
+    return [one.trec_name or str(one.metric) for one in found] == [label]
+
+
+def numbers_of(labels: Iterable[str]) -> list[str]:
+    """Return the labels that are numbers; every one of them must be the name of a metric here."""
+    numbers = sorted(label for label in set(labels) if not label.startswith(TEXTS))
+    assert [label for label in numbers if not known(label)] == []
+    return numbers
+
+
+def trec_eval_set_f(ours: Ours, query: str) -> float:
+    """Return set_F by trec_eval's own arithmetic from our precision and recall.
+
+    Ours divides whole numbers once and is exact; trec_eval's 2PR / (P + R) is off in the last bit.
+    Where the true value lies on a rounding boundary (11/32 = 0.34375) that bit decides a digit.
+    """
+    p, r = ours.values["set_P", query], ours.values["set_recall", query]
+    return 2.0 * p * r / (r + p) if p + r else 0.0
+
+
+def level_of_rndcg(ours: Ours, golden: Golden) -> None:
+    """Take trec_eval's Rndcg of queries without relevant documents at the level of -l: 0.
+
+    Its other gain-based measures leave -l alone, as ours all do.
+    """
+    lost = {q for label, q in ours.values if label == "num_rel" and not ours.values[label, q]}
+    for query in lost - {"all"}:
+        assert float(golden.get(("Rndcg", query), "0")) == 0.0
+        ours.values["Rndcg", query] = 0.0
+    found = [value for (label, q), value in ours.values.items() if label == "Rndcg" and q != "all"]
+    ours.values["Rndcg", "all"] = math.fsum(found) / ours.values["num_q", "all"]
+
+
+def check_strings(
+    data: Case, run: str, protocol: str, golden: Golden, options: dict[str, int | bool], where: str
+) -> None:
+    """Compare relstring, which has a text for each query."""
+    theirs = {query: text for (label, query), text in golden.items() if label == "relstring"}
+    if not theirs:
+        return
+    ours = Warehouse.score(
+        data.qrels, data.runs[run], "num_q relstring", protocol=protocol, **options
+    ).strings
+    assert {query: f"'{text}'" for (_, query), text in ours.items()} == theirs, where
+
+
+def check_exact(ours: Ours, golden: Golden, where: str) -> int:
+    wrong = [
+        f"{key}: golden {text}, ours {ours.values.get(key)}"
+        for key, text in golden.items()
+        if key not in ours.values
+        or not math.isclose(ours.values[key], float(text), rel_tol=0, abs_tol=1e-9)
+    ]
+    assert not wrong, f"{where}: {len(wrong)} of {len(golden)} differ: {wrong[:10]}"
+    return len(golden)
+
+
+def check_printed(ours: Ours, golden: Golden, where: str) -> int:
+    wrong = []
+    for key, text in golden.items():
+        if key in ours.values and ours.printed(key) == text:
+            continue
+        if key[0] == "set_F" and key in ours.values and key[1] != "all":
+            theirs = trec_eval_set_f(ours, key[1])
+            same = math.isclose(theirs, ours.values[key], rel_tol=4e-16)
+            if same and f"{theirs:6.4f}".strip() == text:
+                continue
+        wrong.append(f"{key}: golden {text}, ours {ours.values.get(key)}")
+    assert not wrong, f"{where}: {len(wrong)} of {len(golden)} differ: {wrong[:10]}"
+    return len(golden)
+
+
+def check_queries(ours: Ours, golden: Golden, where: str) -> None:
+    """Both ways: for every measure that is printed per query, the same queries have a value."""
+    theirs: dict[str, set[str]] = {}
+    for measure, query in golden:
+        if query != "all":
+            theirs.setdefault(measure, set()).add(query)
+    for measure, queries in theirs.items():
+        mine = {query for label, query in ours.values if label == measure} - {"all"}
+        assert mine == queries, f"{where}: queries of {measure} differ: {sorted(mine ^ queries)}"
+
+
+SUITE = CASES / "trec_eval_suite"
+
+
+def suite_file(name: str) -> Path:
+    return next(p for p in (SUITE / "data" / name, SUITE / "data" / f"{name}.gz") if p.exists())
+
+
+def parsed(version: str, name: str) -> Golden:
+    golden: Golden = {}
+    with opened(SUITE / "upstream_golden" / version / name) as lines:
+        for line in lines:
+            label, query, text = line.rstrip("\n").split("\t")
+            golden[label.strip(), query] = text
+    return golden
+
+
+# A document twice in one ranking: trec_eval stops, ir_measures and ranx take the last line without a
+# word. We refuse the file (`test_a_document_twice_is_refused`), so there is nothing to compare.
+TWICE = f"{EDGES}/dup_docs_in_run"
+
+
+SLOW = {("ir_measures", "bibtex"), ("ir_measures", "mptp2078")}
+
+
+def peer_keys(tool: str) -> list[object]:
+    return [
+        pytest.param(
+            data,
+            run,
+            opts,
+            id="-".join([data.name, run, opts]),
+            marks=[pytest.mark.slow] if (tool, data.name) in SLOW else [],
+        )
+        for data in cases()
+        if data.name != TWICE
+        for run, opts in {
+            (row["run"], row["opts"]): None
+            for row in aggregate(data)
+            if row["tool"] == tool and row["qrels"] == data.qrels_name
+        }
+    ]
+
+
+@lru_cache(maxsize=4)
+def tied_queries(run: Path, *, single: bool) -> frozenset[str]:
+    """Return the queries of a run in which two documents have the same score (in 32 bits)."""
+    import struct
+
+    seen: set[tuple[str, float]] = set()
+    tied = set()
+    with opened(run) as lines:
+        for line in lines:
+            query, _, _, _, score = line.split()[:5]
+            value = float(score)
+            if single:
+                value = struct.unpack("f", struct.pack("f", value))[0]
+            if (query, value) in seen:
+                tied.add(query)
+            seen.add((query, value))
+    return frozenset(tied)

@@ -1,0 +1,126 @@
+"""What the tests of a project share: its folder, its files, and the command in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from warehouse.errors import WarehouseError
+from warehouse.warehouse import Warehouse
+
+SETTINGS = """\
+database = "results.duckdb"
+metrics = "formulas"
+
+[protocols.top2]
+extends = "default"
+summary = "The first two documents."
+depth = 2
+"""
+
+BEST = """\
+/*
+title = "Best grade"
+summary = "The highest relevance among the first k documents."
+formula = "max of relevance up to rank k"
+reads = ["hits"]
+direction = "higher"
+range = [0, 3]
+aggregate = "mean"
+undefined = 0
+reference = "made up"
+params.rel = { type = "integer", default = 1, min = 1, summary = "Lowest relevance that counts." }
+params.cutoff = { type = "integer", required = true, min = 1, summary = "How many are looked at." }
+*/
+select run_id, query_id, max(relevance) filter (where is_rel{{ within(cutoff) }}) as value
+from {{ hits }}
+group by run_id, query_id
+"""
+
+SUMMED = """\
+/*
+title = "Precision, added up"
+summary = "The sum of precision over the queries."
+formula = "sum of P@k"
+extends = "P"
+aggregate = "sum"
+reference = "made up"
+*/
+"""
+
+# What a document is worth, with parameters that are more than one value.
+WORTH = BEST.replace(
+    "*/",
+    """\
+params.gains = { type = "gains", default = { 3 = 10 }, summary = "What a grade is worth." }
+params.levels = { type = "levels", default = [0.5, 0.25], summary = "As many times as there are." }
+trec_eval.worth = { param = "gains", named = ["rel"], given = { cutoff = 3, levels = [1] } }
+trec_eval.worthy = { numbers = ["cutoff"], given = { gains = { 1 = 4 } } }
+other.norm = "P"
+other.dcg.log2 = "DCG"
+*/""",
+).replace(
+    "max(relevance)",
+    """\
+{{ levels | length }} * sum(case relevance
+{% for grade, gain in gains %} when {{ grade | literal }} then {{ gain | literal }} {% endfor %}
+else relevance end)""",
+)
+
+# How many documents of the whole list nobody judged.
+UNKNOWN = """\
+/*
+title = "Unjudged documents"
+summary = "How many documents of the list nobody judged."
+formula = "count of unjudged"
+reads = ["rankings", "lists"]
+direction = "lower"
+range = [0, 1000]
+aggregate = "mean"
+undefined = 0
+reference = "made up"
+*/
+select run_id, query_id, count(doc_id) filter (where relevance is null) as value
+from {{ rankings }}
+left join {{ lists }} using (run_id, query_id)
+group by run_id, query_id
+"""
+
+# q1: b (0), a (1), c (3): the best of the first two is 1, of three 3; q2: nothing relevant among the
+# judged that are found; so Best@2 = (1 + 0) / 2 and Best@3 = (3 + 0) / 2
+QRELS = {"q1": {"a": 1, "b": 0, "c": 3}, "q2": {"d": 2}}
+RUN = {"q1": {"b": 3.0, "a": 2.0, "c": 1.0}, "q2": {"x": 1.0}}
+
+
+@dataclass
+class Folder:
+    """A project's folder, which is the current one."""
+
+    path: Path
+
+    def write(self, name: str, text: str) -> Path:
+        file = self.path / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+        return file
+
+    def metric(self, text: str, name: str = "Best") -> Path:
+        return self.write(f"formulas/{name}.sql.j2", text)
+
+
+def score(*names: str, protocol: str = "default") -> dict[str, float | None]:
+    return Warehouse.score(QRELS, RUN, names, protocol=protocol).means()
+
+
+def command(*words: str) -> tuple[int, str, str]:
+    """Run a command as the program does; return its exit code, stdout and stderr."""
+    from warehouse.cli.app import app
+
+    found = CliRunner().invoke(app, list(words))
+    if isinstance(found.exception, WarehouseError):
+        return found.exception.exit_code, found.stdout, str(found.exception)
+    if found.exception is not None and not isinstance(found.exception, SystemExit):
+        raise found.exception
+    return found.exit_code, found.stdout, found.stderr

@@ -1,0 +1,361 @@
+"""A project's own metrics: what they may be, and what is said of those that are wrong."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from projects import (
+    BEST,
+    QRELS,
+    SETTINGS,
+    SUMMED,
+    UNKNOWN,
+    WORTH,
+    Folder,
+    command,
+    score,
+)
+
+from warehouse import catalogue, project, protocols
+from warehouse import metrics as notation
+from warehouse.errors import DefinitionError, UsageError, WarehouseError
+from warehouse.evaluate import stored
+from warehouse.warehouse import Warehouse
+
+# --------------------------------------------------------------------------- a metric of one's own
+
+
+def test_a_metric_works_like_the_built_in_ones(here: Folder, loaded: Warehouse) -> None:
+    assert score("Best@2", "Best@3", "best@1") == {"Best@2": 0.5, "Best@3": 1.5, "Best@1": 0.0}
+    assert loaded.evaluate(metrics="Best@2 RR").computed == 4
+    assert loaded.evaluate(metrics="Best@2 RR").computed == 0
+    board = loaded.leaderboard("tiny", metrics=["Best@2", "RR"]).fetchall()
+    assert [row[:5] for row in board] == [(1, "two", None, 2.5, 1.0), (2, "one", None, 0.5, 0.25)]
+    rows = loaded.queries("one", "tiny", metrics="Best@2").fetchall()
+    assert [row[:2] for row in rows] == [("q1", 1.0), ("q2", 0.0)]
+    code, out, _ = command("metrics", "-f", "csv")
+    assert code == 0
+    origins = {line.split(",")[0]: "project" in line for line in out.splitlines()[1:]}
+    assert [name for name, own in origins.items() if own] == ["Best@k"]
+    code, out, _ = command("metrics", "show", "Best")
+    assert code == 0
+    assert "formulas/Best.sql.j2, of this project" in out
+    assert "max(relevance) filter (where is_rel and rank <= 10) as value" in out
+
+
+def test_a_metric_that_extends(here: Folder) -> None:
+    here.metric(SUMMED, "Summed")
+    here.metric(SUMMED.replace('"P"', '"Best"'), "AllBest")
+    assert score("Summed@2", "P@2", "AllBest@3") == {"Summed@2": 0.5, "P@2": 0.25, "AllBest@3": 3.0}
+
+
+def test_a_last_semicolon_does_no_harm(here: Folder) -> None:
+    here.metric(BEST.rstrip() + ";\n")
+    assert score("Best@2") == {"Best@2": 0.5}
+
+
+def test_parameters_of_every_type_and_names_with_them(here: Folder) -> None:
+    here.metric(WORTH, "Worth")
+    # q1: b (0), a (1), c (3, worth 10): 11, twice; q2 nothing
+    assert score("Worth@3", "Worth(levels=[1])@3") == {"Worth@3": 11.0, "Worth(levels=[1])@3": 5.5}
+    # a is worth 5, c 3: 8 in q1
+    assert score("worth.1=5") == {"Worth(gains={1:5}, levels=[1])@3": 4.0}
+    # a is worth 4, twice
+    assert score("worthy.2") == {"Worth(gains={1:4})@2": 4.0}
+    assert score("Worth(norm=retrieved)@3") == {"P(norm=retrieved)@3": 1 / 3}
+    here.write("warehouse.toml", SETTINGS + "params.Worth.gains = { 1 = 5 }\n")
+    metrics = notation.parse("Worth@2", defaults=protocols.get("top2").defaults())
+    assert list(map(str, metrics)) == ["Worth(gains={1:5})@2"]
+    code, out, _ = command("protocols", "show", "default", "top2", "-f", "csv")
+    assert code == 0
+    assert "Worth,≠,,gains={1:5}" in out.splitlines()
+    assert command("metrics", "show", "worth.1=5")[0] == 0
+
+
+def test_the_whole_lists_are_read_in_batches(
+    here: Folder, loaded: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here.metric(UNKNOWN, "Unknown")
+    over_all = "union all select run_id, null, count(*) from {{ lists }} group by run_id\n"
+    here.metric(UNKNOWN.replace('"mean"', '"pooled"') + over_all, "Listed")
+    monkeypatch.setattr(stored, "BATCH_LISTED", 1)
+    assert score("Unknown", "Unknown(judged_only=True)") == {
+        "Unknown": 0.5,
+        "Unknown(judged_only=True)": 0.0,
+    }
+    assert loaded.evaluate(metrics="Unknown Listed Best@2").computed == 6
+    board = loaded.leaderboard("tiny", metrics="Unknown Listed").fetchall()
+    assert [row[1:5] for row in board] == [("two", None, 0.0, 2.0), ("one", None, 0.5, 4.0)]
+
+
+def test_judged_documents_only_and_both_at_once(here: Folder) -> None:
+    run = {"q1": {"z": 4.0, "b": 3.0, "a": 2.0}}
+    found = Warehouse.score(QRELS, run, "Best@2 Best(judged_only=True)@2").means()
+    # z is not judged: with it the first two have the grades - and 0, without it 0 and 1
+    assert found == {"Best@2": 0.0, "Best(judged_only=True)@2": 0.5}
+
+
+def test_a_protocol_of_the_order_of_the_source(here: Folder) -> None:
+    here.write("warehouse.toml", SETTINGS.replace("depth = 2", 'ties = "input"'))
+    run = {"q1": {"a": 1.0, "b": 1.0}}
+    found = {
+        p: Warehouse.score(QRELS, run, "Best@1", protocol=p).means() for p in ("default", "top2")
+    }
+    assert found == {"default": {"Best@1": 0.0}, "top2": {"Best@1": 0.5}}
+
+
+def test_a_metric_that_was_read_is_taken(here: Folder, loaded: Warehouse) -> None:
+    (best,) = notation.parse("Best@2")
+    assert loaded.evaluate(metrics=[best]).computed == 2
+    assert loaded.leaderboard("tiny", metrics=[best]).columns[3] == "Best@2"
+
+
+def test_an_edit_is_seen_by_the_next_call(here: Folder, loaded: Warehouse) -> None:
+    assert loaded.evaluate(metrics="Best@2").computed == 2
+    here.metric(BEST.replace("max(relevance)", "2 * max(relevance)"))
+    assert score("Best@2") == {"Best@2": 1.0}
+    done = loaded.evaluate(metrics="Best@2")
+    assert (done.computed, done.stale) == (2, 2)
+    here.metric(BEST.replace("max(relevance)", "2 * max(relevance)").replace("Best grade", "Best"))
+    assert catalogue.catalogue()["Best"].title == "Best"
+    assert loaded.evaluate(metrics="Best@2").computed == 0
+    here.metric(SUMMED, "Summed")
+    assert score("Summed@2") == {"Summed@2": 0.5}
+    here.write("warehouse.toml", "")
+    with pytest.raises(UsageError, match=r"Best@\d: no such metric"):
+        score("Best@2")
+
+
+def test_two_folders_in_turn(here: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(here.path, other)
+    (other / "formulas/Best.sql.j2").write_text(BEST.replace("max(", "3 * max("), encoding="utf-8")
+    for folder, value in ((other, 1.5), (here.path, 0.5), (other, 1.5)):
+        monkeypatch.chdir(folder)
+        assert score("Best@2") == {"Best@2": value}
+
+
+def test_the_files_are_looked_at_once_for_a_request(
+    here: Folder, loaded: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[int] = []
+    look = project._look
+    monkeypatch.setattr(project, "_look", lambda: (looks.append(1), look())[1])
+    notation.parse(*(f"{name}@{k}" for name in ("Best", "P", "ndcg") for k in range(1, 11)))
+    assert len(looks) == 1
+    score("Best@2", "AP", protocol="top2")
+    assert len(looks) == 2
+    loaded.evaluate(metrics="Best@2 AP")
+    loaded.leaderboard("tiny", metrics=["AP", "Best@2"])
+    assert len(looks) == 4
+    loaded.board("t*", metrics="AP Best@2")
+    loaded.queries("one", "tiny", metrics="AP Best@2")
+    assert len(looks) == 6
+
+
+def test_what_editors_leave_behind_is_no_metric(here: Folder) -> None:
+    (here.path / "formulas/.#Best.sql.j2").symlink_to("nowhere")
+    here.write("formulas/Best.sql.j2~", "x")
+    here.write("formulas/notes.md", "x")
+    assert score("Best@2") == {"Best@2": 0.5}
+
+
+# --------------------------------------------------------------------------- what is wrong with it
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("direction", "direktion", "unknown key 'direktion'; did you mean direction?"),
+        ("title = ", "x = ", "unknown key 'x'; known are title,"),
+        ("undefined = 0\n", "", "the key 'undefined' is missing"),
+        ("[0, 3]", '"0 to 3"', "'range' has the wrong type: a string; write a list"),
+        ("[0, 3]", "[0]", "'range' is a list of two numbers"),
+        ("[0, 3]", "[3, 0]", "range is [lowest, highest]"),
+        ("undefined = 0", "undefined = true", "write a number or a string"),
+        ('"max of', 'max of', "line 4: the header is not TOML: Invalid value"),
+        ('["hits"]', '["hit"]', "reads: no relation 'hit'; did you mean hits?"),
+        ('["hits"]', '["hits", "ideal"]', "reads ideal, and the SQL does not: write {{ ideal }}"),
+        ('["hits"]', "[]", "the SQL reads hits: add it to reads"),
+        ('["hits"]', "[1]", "'reads' is a list of relations' names"),
+        ("within(cutoff)", "within(cutof)", "'cutof', which is not declared; did you mean cutoff?"),
+        ("within(cutoff)", "wihtin(cutoff)", "'wihtin', which is not declared; did you mean within?"),
+        ("{{ within(cutoff) }}", "", "parameter cutoff: declared, and the SQL does not use it"),
+        ("params.rel", "params.level", "reads hits, which asks for a parameter 'rel'"),
+        ('"integer", default = 1', '"number", default = 1.0', "hits asks for one of type integer"),
+        ('"integer", default = 1', '"integr", default = 1', "(integer, number, choice, boolean"),
+        ("default = 1", "default = 1.5", "parameter rel: default: rel is a whole number, not 1.5"),
+        ("default = 1", 'default = "1"', "parameter rel: default: write 1, not '1'"),
+        ("default = 1", "default = 0", "rel is at least 1, not 0"),
+        ("required = true", "required = true, default = 3", "is required and has a default"),
+        ("required = true", 'above = "rell"', "above: no parameter 'rell'; did you mean rel?"),
+        ("required = true", 'required = "yes"', "'required' has the wrong type: a string"),
+        ("required", "requird", "parameter cutoff: unknown key 'requird'; did you mean required?"),
+        ("params.rel = {", 'params.total = { type = "boolean", summary = "x" }\nparams.rel = {',
+         "parameter total: the name of a macro; choose another"),
+        ("undefined = 0", 'undefined = 0\nat = "cut"', "at: no parameter 'cut'; did you mean cutoff?"),
+        ("undefined = 0", 'undefined = 0\nnames.me = "B"', "'me' has the wrong type: a string"),
+        ("undefined = 0", 'undefined = 0\nnames.me = [{ cutoff = 3 }]',
+         "a table has a name and parameters"),
+        ("undefined = 0", 'undefined = 0\nnames.me = [{ name = "B", cutoff = 0 }]',
+         "cutoff is at least 1"),
+        ("undefined = 0", 'undefined = 0\nnames.me = ["ndcg_cut"]',
+         "the name ndcg_cut is taken by nDCG"),
+        ("undefined = 0", 'undefined = 0\ntrec_eval.best.parm = "cutoff"',
+         "unknown key 'parm'; did you mean param?"),
+        ("undefined = 0", 'undefined = 0\ntrec_eval.best.param = "cut"',
+         "no parameter 'cut'; did you mean cutoff?"),
+        ("undefined = 0", 'undefined = 0\nranx.best.fraction = "cut"',
+         "no parameter 'cut'; did you mean cutoff?"),
+        ("undefined = 0", 'undefined = 0\nextends = "Pp"',
+         "extends 'Pp', which is no metric; did you mean"),
+        ("required = true", 'replaces = ["rell"]', "replaces: no parameter 'rell'; did you mean rel?"),
+        ("required = true", "replaces = [1]", "replaces: 'item 1' has the wrong type"),
+        ("default = 1", "default = [1]", "parameter rel: 'default' has the wrong type: a list"),
+        ("params.rel", 'params.l = { type = "levels", default = 1, summary = "x" }\nparams.rel',
+         "parameter l: 'default' has the wrong type: a whole number; write a list"),
+        ("params.rel", 'params.l = { type = "levels", default = [1, 1], summary = "x" }\nparams.rel',
+         "parameter l: default: l: a number is there twice"),
+        ("params.rel", 'params.g = { type = "gains", default = { x = 1 }, summary = "x" }\nparams.rel',
+         "parameter g: default: g: a grade is a whole number, not x"),
+        ("undefined = 0", 'undefined = 0\ntrec_eval.best.numbers = ["cut"]',
+         "trec_eval.best: numbers: no parameter 'cut'; did you mean cutoff?"),
+        ("undefined = 0", 'undefined = 0\ntrec_eval.best = { numbers = ["rel"], param = "cutoff" }',
+         "lists numbers or a param"),
+        ("undefined = 0", 'undefined = 0\ntrec_eval.best.named = ["rel"]', "named: stand among gains"),
+        ("undefined = 0", 'undefined = 0\ntrec_eval.best.given.cutoff = 0',
+         "trec_eval.best: cutoff is at least 1"),
+        ("undefined = 0", 'undefined = 0\nranx.best = { param = "cutoff", values = [0] }',
+         "ranx.best: values: cutoff is at least 1"),
+        ("undefined = 0", "undefined = 0\nranx.best.values = [1]", "values: of no parameter"),
+        ("undefined = 0", "undefined = 0\nother.x = 1", "other: 'x' has the wrong type"),
+        ("undefined = 0", 'undefined = 0\nother.rel = "P"', "other.rel: is a parameter here"),
+        ("undefined = 0", 'undefined = 0\nother.x.y = "nDGC"',
+         "other.x: no such metric 'nDGC'; did you mean nDCG?"),
+        ("undefined = 0", 'undefined = 0\nother.x = "P"', "other.x: P: no parameter 'x'"),
+        ("{{ hits }}", "{{ hits }", "line 15: unexpected '}'"),
+        ("/*", "", "no header"),
+    ],
+)  # fmt: skip
+def test_a_wrong_file_gets_one_line(here: Folder, old: str, new: str, words: str) -> None:
+    assert old in BEST
+    here.metric(BEST.replace(old, new, 1))
+    with pytest.raises(DefinitionError) as caught:
+        score("AP")
+    message = str(caught.value)
+    assert message.startswith("formulas/Best.sql.j2: ")
+    assert words in message
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("AP", "the name AP is taken by AP"),
+        ("ap", "the name ap is taken by AP"),
+        ("map", "the name map is taken by AP"),
+        ("ndcg_burges", "the name ndcg_burges is taken by nDCG"),
+        ("official", "the name official is taken by the notation"),
+        ("my-best", "letters, digits and _"),
+        ("Best.v2", "letters, digits and _"),
+    ],
+)
+def test_a_name_that_is_taken_is_refused(here: Folder, name: str, words: str) -> None:
+    here.metric(BEST, name)
+    with pytest.raises(DefinitionError) as caught:
+        catalogue.catalogue()
+    assert str(caught.value).startswith(f"formulas/{name}.sql.j2: ")
+    assert words in str(caught.value)
+
+
+def test_other_ways_to_be_no_metric(here: Folder) -> None:
+    here.metric(BEST[: BEST.index("*/") + 2])
+    with pytest.raises(DefinitionError, match=r"formulas/Best.sql.j2: no SQL below the header"):
+        score("AP")
+    (here.path / "formulas/Best.sql.j2").write_bytes(b"/* \xff */")
+    with pytest.raises(DefinitionError, match=r"formulas/Best.sql.j2: not UTF-8 text"):
+        score("AP")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("max(relevance)", "max(relevnce)", "in: select run_id, query_id, max(relevnce)"),
+        ("max(relevance)", "max(relevance", "Parser Error"),
+        ("max(relevance)", "max(doc_id)", "gives a value of type VARCHAR; make it a number"),
+        ("max(relevance)", "max('nan'::double)", "a value that is no finite number for query q1"),
+        ("max(relevance)", "{{ cutoff + 'a' }}", "the template formulas/Best.sql.j2 fails: "),
+        ("max(relevance)", "{{ cutoff.__class__ }}", "unsafe"),
+        ("max(relevance)", "{{ hits._plan }}", "unsafe"),
+        ("as value", "as worth", "exactly run_id, query_id, value"),
+        ("as value", "as value, 1 as more", "columns run_id, query_id, value, more; it must"),
+        ("by run_id, query_id", "by run_id, query_id, doc_id", "3 rows for query q1"),
+        ("from {{ hits }}", "from {{ hits }} where doc_id is not null", "no row for query q2"),
+        ("from {{ hits }}", "from {{ hits }} where false", "no row for query q1"),
+        (
+            "select run_id, query_id",
+            "select run_id, query_id || 'x' as query_id",
+            "no row for query",
+        ),
+        ("select run_id", "select 1; select run_id", 'syntax error at or near ";"'),
+    ],
+)
+def test_sql_that_fails_is_named(
+    here: Folder, loaded: Warehouse, counts: Callable[[Path], dict[str, int]],
+    old: str, new: str, words: str,
+) -> None:  # fmt: skip
+    assert old in BEST
+    here.metric(BEST.replace(old, new, 1))
+    before = counts(loaded.path)
+    for compute in (
+        lambda: score("Best@2"),
+        lambda: loaded.evaluate(metrics=["AP", "Best@2"]),
+    ):
+        with pytest.raises(WarehouseError) as caught:
+            compute()
+        assert str(caught.value).startswith("Best@2: the ")
+        assert "formulas/Best.sql.j2" in str(caught.value)
+        assert words in str(caught.value)
+    assert counts(loaded.path) == before
+
+
+POOLED = (
+    BEST.replace('"mean"', '"pooled"').rstrip()
+    + "\nunion all select run_id, null, max(relevance) from {{ hits }} group by run_id\n"
+)
+
+
+def test_a_pooled_metric_has_one_row_for_all_queries(here: Folder) -> None:
+    here.metric(POOLED)
+    assert score("Best@2") == {"Best@2": 3.0}
+    for text, number in ((POOLED[: POOLED.index("union")], 0), (POOLED + ", query_id", 2)):
+        here.metric(text)
+        with pytest.raises(WarehouseError, match=f"{number} rows without a query_id"):
+            score("Best@2")
+
+
+def test_a_row_too_many_is_refused(here: Folder) -> None:
+    here.metric(BEST + "union all select 1, 'q9', 0\n")
+    with pytest.raises(WarehouseError, match="a row for query q9, which does not count"):
+        score("Best@2")
+
+
+def test_a_broken_metric_leaves_the_rest_of_the_program_alone(
+    here: Folder, loaded: Warehouse
+) -> None:
+    loaded.evaluate(metrics="AP")
+    here.metric("nonsense")
+    for words in (
+        ("query", "select count(*) from run"), ("runs",), ("datasets",), ("schema", "hit"), ("init",),
+    ):  # fmt: skip
+        assert command(*words)[0] == 0, words
+    for words in (
+        ("metrics",), ("metrics", "show", "AP"), ("evaluate", "-m", "AP"), ("protocols",),
+        ("leaderboard", "-d", "tiny"), ("queries", "one", "-d", "tiny"),
+    ):  # fmt: skip
+        code, out, err = command(*words)
+        assert (code, out) == (2, ""), words
+        assert err.startswith("formulas/Best.sql.j2: no header"), words

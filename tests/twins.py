@@ -1,0 +1,174 @@
+"""Metrics held against their twins in plain Python: who counts, in which order, and what is compared.
+
+The twins themselves are in the files `oracles*.py`. Beside the package's protocols there are those of
+`cases/warehouse.toml`, for rules that no peer has.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import oracles
+from oracles import Grades
+
+from warehouse import protocols, relations
+from warehouse.metrics import Metric
+from warehouse.protocols import Protocol
+from warehouse.warehouse import Scores, Warehouse
+
+OWN_PROTOCOLS = Path(__file__).parent / "cases" / "warehouse.toml"
+# Every query that the run answers; the same, less those that nothing is relevant for where that is
+# asked; and judged documents counted by the depth.
+OF_RUN, OF_RUN_RELEVANT, JUDGED_FIRST = "of_run", "of_run_relevant", "judged_first"
+
+Qrels = Mapping[str, Grades]
+Run = Mapping[str, Mapping[str, float]]
+Value = float | None
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A query that counts: its documents, best first, and what is known of them."""
+
+    query: str
+    docs: list[str]
+    grades: Grades
+    scores: Mapping[str, float]
+
+
+# Of a metric, a query and all queries that count: the value; of a metric and all queries: the whole.
+OfQuery = Callable[[Metric, Ranked, Sequence[Ranked]], Value]
+OfAll = Callable[[Metric, Sequence[Ranked]], Value]
+
+
+@contextmanager
+def own_protocols() -> Iterator[None]:
+    """Let the protocols of the tests be known beside the package's."""
+    with mock.patch.dict(os.environ, WAREHOUSE_CONFIG=str(OWN_PROTOCOLS)):
+        yield
+
+
+def rules_of(protocol: str = "default", **options: Any) -> Protocol:
+    """Return a protocol as the options of `Warehouse.score` change it."""
+    with own_protocols():
+        rules = protocols.get(protocol)
+    return replace(
+        rules,
+        queries="judged" if options.get("complete") else rules.queries,
+        judged_only=options.get("judged_only") or rules.judged_only,
+        depth=options.get("depth") or rules.depth,
+    )
+
+
+def scored(qrels: object, run: object, metrics: Sequence[str], **options: Any) -> Scores:
+    with own_protocols():
+        return Warehouse.score(qrels, run, metrics, **options)
+
+
+def own(metric: Metric) -> dict[str, Any]:
+    """Return the parameters that a twin takes.
+
+    These are all but those that say which lists it is given, and how queries are put together, which a
+    twin knows of only where it pools them itself.
+    """
+    left_out = {*relations.inherited_params("lists"), "weight"}
+    if metric.definition.pools != "asked":
+        left_out.add("aggregate")
+    return {key: value for key, value in metric.params.items() if key not in left_out}
+
+
+def close(
+    found: Value, wanted: Value, tolerance: float = 1e-12, *, abs_tolerance: float = 1e-15
+) -> bool:
+    """Whether two values are the same but for rounding; no value is the same as no value alone."""
+    if found is None or wanted is None:
+        return found is wanted
+    return math.isclose(found, wanted, rel_tol=tolerance, abs_tol=abs_tolerance)
+
+
+def does_count(query: str, judged: Collection[str], run: Run, rules: Protocol) -> bool:
+    counts = {
+        "judged": query in judged,
+        "both": query in judged and query in run,
+        "run": query in run,
+    }
+    return counts[rules.queries]
+
+
+def counted(judged: Collection[str], run: Run, rules: Protocol) -> list[str]:
+    """Return the queries that count, in the order of their ids."""
+    known = {*judged, *run}
+    return sorted((q for q in known if does_count(q, judged, run, rules)), key=str.encode)
+
+
+def ranked(query: str, run: Run, grades: Grades, rules: Protocol) -> Ranked:
+    """Put a query's documents in the order of a protocol."""
+    scores = dict(run.get(query, {}))
+    if rules.score_precision == "single":
+        scores = {doc: oracles.single(score) for doc, score in scores.items()}
+    docs = oracles.ranking(
+        scores, grades, ties=rules.ties, depth=rules.depth, judged_only=rules.judged_only,
+        judged_only_first=rules.judged_only_first,
+    )  # fmt: skip
+    return Ranked(query, docs, grades, scores)
+
+
+def compare(
+    data: tuple[Qrels, Run],
+    metrics: Sequence[str],
+    of_query: OfQuery,
+    of_all: OfAll | None = None,
+    *,
+    tolerance: float = 1e-12,
+    abs_tolerance: float = 1e-15,
+    of_relevance: Collection[str] = (),
+    source: object = None,
+    given: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> int:
+    """Hold what is computed against the twins, for each query and over all; return how many values.
+
+    `of_relevance` names the metrics that a query with nothing relevant has no part in where the
+    protocol says so; `source` is what the judgments are read from where they are more than grades,
+    `given` what else there is to score with. The options are those of `Warehouse.score` that change
+    the protocol, and the level.
+    """
+    qrels, run = data
+    rules = rules_of(**options)
+    scores = scored(qrels if source is None else source, run, metrics, **options, **(given or {}))
+    ours = {(metric, query): value for query, metric, value in scores.relation.fetchall()}
+    everyone = [ranked(q, run, qrels.get(q, {}), rules) for q in counted(qrels, run, rules)]
+    compared = 0
+    for metric in {one.metric for one in scores.requested}:
+        lists = everyone
+        if rules.relevant_only and metric.name in of_relevance:
+            rel = int(metric.params.get("rel") or 1)
+            lists = [one for one in everyone if oracles.relevant(one.grades, rel)]
+        listed = {one.query for one in lists if one.query in run or rules.list_silent}
+        assert {query for name, query in ours if name == str(metric)} == {*listed, "all"}, metric
+        defined: list[float] = []
+        for one in lists:
+            wanted = of_query(metric, one, lists)
+            wanted = rules.undefined_of(metric) if wanted is None else wanted
+            if one.query in listed:
+                found = ours[str(metric), one.query]
+                assert close(found, wanted, tolerance, abs_tolerance=abs_tolerance), (
+                    metric, one.query, found, wanted,
+                )  # fmt: skip
+            defined += [] if wanted is None else [wanted]
+        compared += len(listed)
+        if metric.aggregate == "pooled":
+            assert of_all is not None, metric
+            whole = of_all(metric, lists)
+        else:
+            whole = oracles.OVER_ALL[metric.aggregate](defined) if defined else None
+        found = ours[str(metric), "all"]
+        assert close(found, whole, tolerance, abs_tolerance=abs_tolerance), (metric, found, whole)
+    return compared
