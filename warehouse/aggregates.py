@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Protocol
 
 from warehouse.errors import DefinitionError, listing
 from warehouse.parameters import Parameter
@@ -42,6 +43,20 @@ _WEIGHT_SUMMARY = (
 )
 
 
+class Together(Protocol):
+    """What adds the parameters of how queries are put together to those that a header declares."""
+
+    def __call__(
+        self,
+        declared: tuple[Parameter, ...],
+        default: str,
+        where: str,
+        *,
+        pools: bool,
+        only: bool,
+    ) -> tuple[Parameter, ...]: ...
+
+
 def with_parameters(
     declared: tuple[Parameter, ...], default: str, where: str, *, pools: bool, only: bool
 ) -> tuple[Parameter, ...]:
@@ -68,6 +83,16 @@ def with_parameters(
     if ours is None:
         return (*declared, chosen, weight)
     return (*(chosen if p is ours else p for p in declared), weight)
+
+
+def as_declared(
+    declared: tuple[Parameter, ...], default: str, where: str, *, pools: bool, only: bool
+) -> tuple[Parameter, ...]:
+    """Return a curve's parameters: its queries are put together in the ways that its template has."""
+    if any(p.name == AGGREGATE for p in declared):
+        return declared
+    chosen = Parameter(AGGREGATE, "choice", "How queries are put together.", inherited=True)
+    return (*declared, replace(chosen, default=default, choices=(default,)))
 
 
 def _check(declared: Parameter, default: object, where: str) -> None:

@@ -1,7 +1,6 @@
 """The catalogue of metrics: what the header of each file in `sql/metrics` says, checked hard.
 
-A metric is one file, `sql/metrics/<name>.sql.j2`; its name is its file name and nothing else lists it.
-A project adds its own, in the folder that its `warehouse.toml` names.
+A metric is one file; its name is the file's name and nothing else lists it. A project adds its own.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 from warehouse import aggregates, metric_checks, project, records, relations, templates
 from warehouse.aggregates import AGGREGATE, POOLED, WEIGHT
@@ -126,8 +125,8 @@ class Alias:
 class Definition:
     """A metric as its file defines it.
 
-    `other` tells by parameter what peers mean by it that is another metric here: the metric's name
-    for any value, which is kept, or names by the value, which is not. `pools` tells when the template
+    `kind` is metric or curve. `other` tells by parameter what peers mean by it that is another metric
+    here: the metric's name for any value, which is kept, or names by the value, which is not. `pools` tells when the template
     gives, beside the rows of the queries, one row for all of them: never, when asked or always. `counts`
     tells that it counts something, so that a sum of its values is a whole number.
     """
@@ -153,6 +152,7 @@ class Definition:
     is_own: bool = False
     pools: str = "never"
     counts: bool = False
+    kind: ClassVar[str] = "metric"
 
     def parameter(self, name: str) -> Parameter | None:
         """Return the parameter of that name, if the metric has it."""
@@ -191,6 +191,23 @@ def _definition(
         of_template = inherited
         head = {k: v for k, v in inherited.items() if k not in _OWN_KEYS} | head
         body = templates.body(parent_text)
+    return from_header(
+        name, head, body, where, is_own=own is not None, of_template=of_template, only=only
+    )
+
+
+def from_header(
+    name: str,
+    head: Mapping[str, Any],
+    body: str,
+    where: str,
+    *,
+    of_template: Mapping[str, Any],
+    is_own: bool = False,
+    only: bool = False,
+    together: aggregates.Together = aggregates.with_parameters,
+) -> Definition:
+    """Return what a header and its SQL define; `together` adds how queries are put together."""
     records.check(head, _HEADER_KEYS | _OPTIONAL_KEYS, where, required=_HEADER_KEYS)
     _check_tables(head, where)
     if head["direction"] not in DIRECTIONS:
@@ -211,7 +228,7 @@ def _definition(
     pools = "asked" if AGGREGATE in specs else "never"
     if pools == "never" and of_template.get("aggregate") == POOLED:
         pools = "always"
-    parameters = aggregates.with_parameters(
+    parameters = together(
         parameters, head["aggregate"], where, pools=pools != "never", only=only
     )
     low, high = (float(bound) for bound in head["range"])
@@ -247,7 +264,7 @@ def _definition(
         other=head.get("other", {}),
         body=body,
         where=where,
-        is_own=own is not None,
+        is_own=is_own,
         pools=pools,
         counts=of_template.get("aggregate") == "sum",
     )

@@ -7,9 +7,9 @@ trec_eval (`ndcg_cut_10`, `P.5,10`) and of other peers (`oocover`, `k@recall(0.5
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from warehouse import peer_names
+from warehouse import peer_names, templates
 from warehouse.catalogue import Alias, Definition, catalogue
 from warehouse.errors import UsageError, nearest
 from warehouse.notation import Defaults, Metric, Requested, arguments, settle
@@ -20,7 +20,7 @@ from warehouse.project import request as one_look
 __all__ = [
     "TREC_SETS", "Asked", "Defaults", "Line", "Metric", "Metrics", "Relstring", "Requested",
     "definition", "lines",
-    "parse", "parse_one", "request", "split", "trec_name",
+    "parse", "parse_one", "read_plain", "request", "split", "trec_name",
 ]  # fmt: skip
 
 _NOTATION = re.compile(r"^(?P<name>[^\s@()]+?)(?:\((?P<params>[^()]*)\))?(?:@(?P<at>[^\s@()]+?))?$")
@@ -132,19 +132,9 @@ def _expand(text: str, defaults: Defaults, *, complete: bool = True) -> Sequence
     if string is not None:
         return [string]
 
-    def plain(known: tuple[Definition, Alias], params: str | None, at: str | None) -> list[Line]:
-        found, given = arguments(text, known[0], params, at, known[1].fixed)
-        return [Requested(settle(text, found, given, defaults, complete=complete))]
-
-    match = _FUNCTION.match(text)
-    if match is not None and match["name"] in _aliases():
-        return plain(_aliases()[match["name"]], None, match["at"])
-    match = _NOTATION.match(text)
-    if match is None:
-        raise UsageError(f"{text}: not in the notation Name(param=value, ...)@cutoff")
-    name, params, at = match["name"], match["params"], match["at"]
-    if name in _aliases():
-        return plain(_aliases()[name], params, at)
+    known = read_plain(text, _aliases(), defaults, complete=complete)
+    if known is not None:
+        return [Requested(known)]
     named = (
         peer_names.ranx_with_decimals(text, defaults)
         or peer_names.trec(text, defaults)
@@ -152,8 +142,45 @@ def _expand(text: str, defaults: Defaults, *, complete: bool = True) -> Sequence
     )
     if named:
         return named
-    folded = {known.lower(): one for known, one in _aliases().items()}
+    name = _matched(text)["name"]
+    folded = {known.lower(): known for known in _aliases()}
     if name.lower() in folded:
-        return plain(folded[name.lower()], params, at)
+        right = folded[name.lower()] + text[len(name) :]
+        return _expand(right, defaults, complete=complete)
+    if name in templates.names_in("curves"):
+        raise UsageError(f"{text}: a curve and no metric: warehouse curve {name}")
     known_names = [*_aliases(), *peer_names.trec_names(), *peer_names.ranx_names(), *TREC_SETS]
     raise UsageError(f"{text}: no such metric{nearest(name, known_names)}")
+
+
+def read_plain(
+    text: str,
+    names: Mapping[str, tuple[Definition, Alias]],
+    defaults: Defaults,
+    *,
+    complete: bool = True,
+) -> Metric | None:
+    """Read a name with its parameters, or return None where the name is none of these.
+
+    Raises UsageError where it is not in the notation.
+    """
+    if text in names:
+        name, params, at = text, None, None
+    else:
+        match = _FUNCTION.match(text)
+        if match is not None and match["name"] in names:
+            name, params, at = match["name"], None, match["at"]
+        else:
+            name, params, at = _matched(text).group("name", "params", "at")
+    if name not in names:
+        return None
+    definition, alias = names[name]
+    found, given = arguments(text, definition, params, at, alias.fixed)
+    return settle(text, found, given, defaults, complete=complete)
+
+
+def _matched(text: str) -> re.Match[str]:
+    match = _NOTATION.match(text)
+    if match is None:
+        raise UsageError(f"{text}: not in the notation Name(param=value, ...)@cutoff")
+    return match

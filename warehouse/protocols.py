@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from warehouse import project, records
+from warehouse.catalogue import Definition, undefined_value
 from warehouse.catalogue import catalogue as metrics
-from warehouse.catalogue import undefined_value
+from warehouse.curves import curves
 from warehouse.errors import DefinitionError, UsageError, listing, nearest
 from warehouse.metrics import Defaults, Metric
 from warehouse.parameters import Value
@@ -112,10 +113,11 @@ def _protocol(name: str, record: Mapping[str, Any], where: str) -> Protocol:
         raise DefinitionError(f"{where}: depth is at least 1, not {record['depth']}")
     if not all(isinstance(word, str) for word in record.get("lacks", ())):
         raise DefinitionError(f"{where}: lacks is a list of names")
-    for key in ("params", "undefined"):
+    known: dict[str, dict[str, Any]] = {"params": parametrised(), "undefined": {**metrics()}}
+    for key, names in known.items():
         for metric in record.get(key, {}):
-            if metric not in metrics():
-                hint = nearest(metric, metrics())
+            if metric not in names:
+                hint = nearest(metric, names)
                 raise DefinitionError(f"{where}: {key}: no such metric {metric!r}{hint}")
     for metric, given in record.get("undefined", {}).items():
         records.check({metric: given}, {metric: (int, float, str)}, f"{where}: undefined")
@@ -127,11 +129,16 @@ def _protocol(name: str, record: Mapping[str, Any], where: str) -> Protocol:
     return Protocol(name=name, **{**record, "params": params})
 
 
+def parametrised() -> dict[str, Definition]:
+    """Return what a protocol may give other defaults: every metric and every curve."""
+    return {**metrics(), **curves()}
+
+
 def _values(metric: str, given: object, where: str) -> dict[str, Value]:
     """Read the values that a protocol gives to parameters of a metric."""
     if not isinstance(given, dict):
         raise DefinitionError(f"{where}: write a table, as in {{ rel = 2 }}")
-    found = metrics()[metric]
+    found = parametrised()[metric]
     read: dict[str, Value] = {}
     for key, value in given.items():
         parameter = found.parameter(key)

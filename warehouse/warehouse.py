@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 
@@ -14,18 +12,15 @@ import duckdb
 from warehouse import database, protocols
 from warehouse import metrics as notation
 from warehouse.analyze import across, adhoc, board
-from warehouse.errors import UsageError
 from warehouse.evaluate import scoring
 from warehouse.evaluate.plan import plan
 from warehouse.evaluate.scoring import Scores
 from warehouse.metrics import Metrics
 from warehouse.project import request
-from warehouse.settings import database_path
 from warehouse.templates import render
+from warehouse.tracing import Tracing
 
 if TYPE_CHECKING:
-    import sqlalchemy as sa
-
     from warehouse.evaluate.stored import Outcome
     from warehouse.ingest import Loaded, LoadedAttributes
 
@@ -36,7 +31,7 @@ T = TypeVar("T")
 Texts = str | Sequence[str]
 
 
-class Warehouse:
+class Warehouse(Tracing):
     """A warehouse file and what can be done with it.
 
     Every verb opens the file, does its work in one transaction and lets go of it again; results are
@@ -53,22 +48,6 @@ class Warehouse:
     >>> wh.leaderboard("tiny").fetchall()
     [(1, 'first', None, 0.5, 0.5, 1, 1)]
     """
-
-    def __init__(
-        self,
-        path: str | os.PathLike[str] | None = None,
-        *,
-        memory_limit: str | None = None,
-        threads: int | None = None,
-        temp_directory: str | None = None,
-        lock_timeout: float = database.LOCK_TIMEOUT,
-    ) -> None:
-        self.path = database_path(path)
-        self.resources = database.Resources(memory_limit, threads, temp_directory)
-        self.lock_timeout = lock_timeout
-
-    def __repr__(self) -> str:
-        return f"Warehouse({str(self.path)!r})"
 
     # ------------------------------------------------------------------ writing
 
@@ -238,25 +217,12 @@ class Warehouse:
         >>> wh.leaderboard("tiny", slice="first").project("part, RR").fetchall()
         [('false', 0.0), ('true', 1.0)]
         """
-        from warehouse.evaluate import grounds, stored
-
         rules = protocols.get(protocol)
         wanted = notation.parse(*(_texts(metrics) or DEFAULT_METRICS), defaults=rules.defaults())
-        work = plan(wanted, rules)
-        names, by = _texts(runs), _texts(slices)
-        with self._read() as con:
-            found = stored.evaluate(
-                con, work, stored.candidates(con, dataset, names), by=by, dry_run=True
-            )
-        if dataset in found.unfit:
-            raise UsageError(grounds.unfit(dataset, found.unfit[dataset]))
-        if not dry_run and found.computed:
-            with self._write() as connection:
-                con = database.raw(connection)
-                found = stored.evaluate(
-                    con, work, stored.candidates(con, dataset, names), by=by, on_metric=on_metric
-                )
-        return found
+        return self._evaluate(
+            plan(wanted, rules), dataset, _texts(runs),
+            by=_texts(slices), dry_run=dry_run, on_metric=on_metric,
+        )  # fmt: skip
 
     @staticmethod
     @request()
@@ -409,24 +375,6 @@ class Warehouse:
     # ------------------------------------------------------------------ files in, numbers out
 
     score = staticmethod(scoring.score)
-
-    # ------------------------------------------------------------------ inside
-
-    def _write(self) -> AbstractContextManager[sa.Connection]:
-        return database.write(self.path, resources=self.resources, lock_timeout=self.lock_timeout)
-
-    @contextmanager
-    def _read(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        if not self.path.exists():
-            raise UsageError(
-                f"{self.path}: no such database; make one with 'warehouse init' or 'warehouse demo', "
-                "or say where it is with --db or WAREHOUSE_DB"
-            )
-        with database.read(
-            self.path, resources=self.resources, lock_timeout=self.lock_timeout
-        ) as con:
-            database.check_schema(con, self.path)
-            yield con
 
 
 def _texts(texts: str | Sequence[T]) -> list[str | T]:

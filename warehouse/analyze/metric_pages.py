@@ -37,13 +37,13 @@ def metrics() -> duckdb.DuckDBPyRelation:
     )  # fmt: skip
     rows = [
         (
-            _usage(found),
+            usage(found),
             found.title,
-            _in_short(found.summary),
+            in_short(found.summary),
             found.direction,
-            _parameters(found),
+            parameters(found),
             _number_or_null(found.undefined),
-            "; ".join(f"{peer} {', '.join(names)}" for peer, names in _elsewhere(found).items()),
+            elsewhere(found),
             origin(is_own=found.is_own),
         )
         for found in catalogue().values()
@@ -71,7 +71,7 @@ def metrics_for_people(format: str) -> duckdb.DuckDBPyRelation:
 _TITLE_WIDTH = 46
 
 
-def _in_short(summary: str) -> str:
+def in_short(summary: str) -> str:
     """Return what a summary says up to its first full stop, colon or semicolon, no parentheses."""
     return re.split(r"[.;:](?=\s|$)", re.sub(r" \([^()]*\)", "", summary), maxsplit=1)[0]
 
@@ -84,7 +84,8 @@ def _symbol(parameter: str) -> str:
     return "k" if parameter == "cutoff" else parameter[0]
 
 
-def _usage(found: Definition) -> str:
+def usage(found: Definition) -> str:
+    """Return how a metric is written, what may be left out in brackets."""
     at = found.parameter(found.at)
     if at is None:
         return found.name
@@ -92,7 +93,9 @@ def _usage(found: Definition) -> str:
     return f"{found.name}{at_value}" if at.required else f"{found.name}[{at_value}]"
 
 
-def _parameters(found: Definition) -> str:
+def parameters(found: Definition) -> str:
+    """Return a metric's own parameters with their defaults, in one line."""
+
     def one(p: Parameter) -> str:
         if p.required:
             return p.name
@@ -101,6 +104,11 @@ def _parameters(found: Definition) -> str:
     own = [p for p in found.parameters if not p.inherited]
     shown = (p for p in own if p.name != found.at or p.default is not None)
     return ", ".join(map(one, shown))
+
+
+def elsewhere(found: Definition) -> str:
+    """Return the names that peers have for a metric in one line."""
+    return "; ".join(f"{peer} {', '.join(names)}" for peer, names in _elsewhere(found).items())
 
 
 def _elsewhere(found: Definition, *, fixed: bool = False) -> dict[str, list[str]]:
@@ -188,13 +196,13 @@ def _page(metric: Metric, protocol: rules.Protocol) -> str:
     }
     if found.is_own:
         facts["file"] = f"{found.where}, of this project"
-    elsewhere = _elsewhere(found, fixed=True)
-    lines = [f"{_usage(found)}: {found.title}", "", *_wrapped(found.summary), ""]
+    names = _elsewhere(found, fixed=True)
+    lines = [f"{usage(found)}: {found.title}", "", *_wrapped(found.summary), ""]
     for key, text in facts.items():
         lines += _wrapped(text, key)
-    if elsewhere:
+    if names:
         lines += ["", "names elsewhere"]
-        for peer, listed in elsewhere.items():
+        for peer, listed in names.items():
             lines += _wrapped(", ".join(listed), f"  {peer}")
     if found.parameters:
         lines += ["", "parameters"]

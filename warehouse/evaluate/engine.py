@@ -12,10 +12,11 @@ The engine works on relations that its caller has put in scope on a connection:
                       documents of the part that is in scope, if it is one
     scope_prediction  (run_id, query_id, doc_id, score, position, lower_is_better)   the ranked lists,
                       for the metrics that need them whole
-    pending           (evaluation_id, run_id, metric_number, aggregate)   what is to be computed
+    pending           (evaluation_id, run_id, metric_number, kind, aggregate)   what is to be computed
 
-and writes to `query_score` and `score`. A metric that is pooled gives, beside the rows of its queries,
-one row for each run with no query_id: the value over all queries. Metrics that differ only in how their
+and writes to `query_score` and `score`, or to `curve_point`: a curve is computed as a metric is, and gives
+its points, those of all queries with no query_id. A metric that is pooled gives, beside the rows of its
+queries, one row for each run with no query_id: the value over all queries. Metrics that differ only in how their
 queries are put together have the same rows, which are computed once. What queries weigh stays in the
 temporary table `query_weight (metric_number, query_id, weight)`.
 """
@@ -138,7 +139,10 @@ def _keep(
     query: str,
     part: str | None,
 ) -> None:
-    """Keep the values of a metric's queries, and the value over all of them where it is pooled."""
+    """Keep the values of a metric's queries and, where it is pooled, that of all; a curve's points."""
+    if metric.definition.kind == "curve":
+        con.execute(render("statements/curve_points", curve=query, number=number))
+        return
     with own.blamed(metric):
         con.execute(
             render(

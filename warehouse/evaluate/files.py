@@ -89,7 +89,10 @@ def score(
         f"select *, rank as whole_rank from (\n{matched_sql(work.protocol)}\n) as matched"
     )
     for number, metric in enumerate(work.queries):
-        con.execute("insert into pending values ($1, 1, $1, $2)", [number, metric.aggregate])
+        con.execute(
+            "insert into pending values ($1, 1, $1, $2, $3)",
+            [number, metric.definition.kind, metric.aggregate],
+        )
     judged, answered, extra = con.execute(render("statements/score_counts")).fetchall()[0]
     if answered == 0:
         raise InputError(

@@ -263,14 +263,15 @@ def _find_pending(
     )
     con.execute(
         "create or replace temp table wanted "
-        "(metric_number integer, metric varchar, aggregate varchar, direction varchar, "
+        "(metric_number integer, kind varchar, metric varchar, aggregate varchar, direction varchar, "
         "fingerprint varchar)"
     )
     for number, metric in enumerate(work.queries):
         con.execute(
-            "insert into wanted values ($1, $2, $3, $4, $5)",
+            "insert into wanted values ($1, $2, $3, $4, $5, $6)",
             [
                 number,
+                metric.definition.kind,
                 str(metric),
                 metric.aggregate,
                 metric.direction,

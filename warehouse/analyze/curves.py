@@ -1,0 +1,161 @@
+"""Curves as they are shown: the points of some runs with what there is to say about them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import duckdb
+
+from warehouse import curves
+from warehouse.analyze.board import RESULT, check_dataset, keep
+from warehouse.analyze.pages import relation
+from warehouse.curves import Curve
+from warehouse.errors import UsageError, counted, listing, nearest
+from warehouse.metrics import Metric
+from warehouse.protocols import Protocol
+from warehouse.templates import render
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The points of a curve for some runs of a dataset.
+
+    `relation` has the columns `run, position, x, y`, and `queries` where not every query has a point
+    at every x: how many have. `areas` are those under the curves by run, where they mean something;
+    `goodness` is what runs are compared by. `computed` counts the curves that were not there before;
+    `notes` are sentences for people.
+    """
+
+    relation: duckdb.DuckDBPyRelation
+    metric: Metric
+    dataset: str
+    protocol: Protocol
+    runs: tuple[str, ...]
+    query: str | None
+    num_queries: int
+    areas: dict[str, float]
+    goodness: dict[str, float]
+    computed: int = 0
+    stale: int = 0
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def curve(self) -> Curve:
+        """Return the definition of the curve."""
+        return curves.of(self.metric)
+
+    @property
+    def over(self) -> str:
+        """Say what the points are of: a query, or all of them, and how these are put together."""
+        if self.query is not None:
+            return f"query {self.query}"
+        rules = self.protocol
+        every = rules.queries == "judged" and not rules.relevant_only
+        those = counted(self.num_queries, "judged query") if every else "the queries that count"
+        if self.metric.aggregate == "pooled":
+            return f"pooled by score over {those}"
+        if self.curve.same_x:
+            return f"mean over those of {those} that have a value"
+        return f"mean over {those}"
+
+    def best(self, number: int) -> list[str]:
+        """Return the runs whose curves are the best on the whole, at most so many, best first."""
+        return sorted(self.goodness, key=lambda run: (-self.goodness[run], run))[:number]
+
+
+def trace(
+    con: duckdb.DuckDBPyConnection,
+    metric: Metric,
+    dataset: str,
+    runs: Sequence[str],
+    protocol: Protocol,
+    query: str | None = None,
+) -> Trace:
+    """Read the stored points of a curve."""
+    check_dataset(con, dataset)
+    found = curves.of(metric)
+    judged = judged_queries(con, dataset)
+    if query is not None and query not in judged:
+        hint = nearest(query, judged) or f"; judged are {listing(judged, 5)}"
+        raise UsageError(f"{query}: no judged query of {dataset}{hint}")
+    given: dict[str, object] = {
+        "dataset": dataset,
+        "curve": str(metric),
+        "protocol": protocol.name,
+        "runs": list(runs),
+        "query_id": query,
+    }
+    points = keep(con, render("analyses/curve", counted=found.same_x and query is None), given)
+    rows = con.execute(
+        render("analyses/curve_areas", points=RESULT, joined=found.joined)
+    ).fetchall()
+    drawn = {str(run) for (run,) in points.project("run").distinct().fetchall()}
+    # a curve that ends early has less below it, which is good only where the lower curve is better
+    goodness = {
+        str(run): -(height or 0.0) if found.direction == "lower" else float(area)
+        for run, area, height in rows
+    }
+    means_something = found.area is not None and (query is not None or metric.aggregate == "pooled")
+    return Trace(
+        relation=points,
+        metric=metric,
+        dataset=dataset,
+        protocol=protocol,
+        runs=tuple(run for run in runs if run in drawn),
+        query=query,
+        num_queries=len(judged),
+        areas={str(run): float(area) for run, area, _ in rows} if means_something else {},
+        goodness=goodness,
+        notes=tuple(_notes(points, metric, [run for run in runs if run not in drawn])),
+    )
+
+
+def _notes(points: duckdb.DuckDBPyRelation, metric: Metric, without: Sequence[str]) -> list[str]:
+    notes = []
+    if without:
+        notes.append(f"{metric} has no point for {listing(without)}: nothing to draw it from")
+    if "queries" in points.columns:
+        spans = points.aggregate("run, min(queries) as fewest, max(queries) as most").order("run")
+        fewer = [
+            f"{run} {fewest:,} to {most:,}"
+            for run, fewest, most in spans.fetchall()
+            if fewest < most
+        ]
+        if fewer:
+            notes.append(
+                f"{metric}: the means are over as many queries as have a value there "
+                f"(column queries): {listing(fewer, 4)}"
+            )
+    return notes
+
+
+def judged_queries(con: duckdb.DuckDBPyConnection, dataset: str) -> list[str]:
+    """Return the queries that the current qrels of a dataset judge."""
+    rows = con.execute(render("analyses/judged_queries"), {"dataset": dataset}).fetchall()
+    return [str(row[0]) for row in rows]
+
+
+def catalogue() -> duckdb.DuckDBPyRelation:
+    """Return every curve: `curve, title, summary, x, y, over_queries, parameters, elsewhere`.
+
+    >>> catalogue().filter("curve = 'ROC[@k]'").project("x, over_queries").fetchall()
+    [('false positive rate', 'pooled')]
+    """
+    from warehouse.analyze import metric_pages
+
+    columns = ("curve", "title", "summary", "x", "y", "over_queries", "parameters", "elsewhere")
+    rows = [
+        (
+            metric_pages.usage(found),
+            found.title,
+            metric_pages.in_short(found.summary),
+            found.x.name,
+            found.y.name,
+            found.aggregate,
+            metric_pages.parameters(found),
+            metric_pages.elsewhere(found),
+        )
+        for found in curves.curves().values()
+    ]
+    return relation(columns, rows)

@@ -1,0 +1,83 @@
+"""A warehouse file, and how it is opened for reading and for writing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from warehouse import database
+from warehouse.errors import UsageError
+from warehouse.settings import database_path
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
+
+    from warehouse.evaluate.plan import Plan
+    from warehouse.evaluate.stored import Outcome
+
+
+class File:
+    """A warehouse file; every opening lets go of it again."""
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        memory_limit: str | None = None,
+        threads: int | None = None,
+        temp_directory: str | None = None,
+        lock_timeout: float = database.LOCK_TIMEOUT,
+    ) -> None:
+        self.path = database_path(path)
+        self.resources = database.Resources(memory_limit, threads, temp_directory)
+        self.lock_timeout = lock_timeout
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self.path)!r})"
+
+    def _evaluate(
+        self,
+        work: Plan,
+        dataset: str | None,
+        runs: Sequence[str],
+        *,
+        by: Sequence[str] = (),
+        dry_run: bool = False,
+        on_metric: Callable[[str], None] | None = None,
+    ) -> Outcome:
+        """Compute what is missing or stale of a plan, `by` slices too; write only where something is."""
+        from warehouse.evaluate import grounds, stored
+
+        with self._read() as con:
+            found = stored.evaluate(
+                con, work, stored.candidates(con, dataset, runs), by=by, dry_run=True
+            )
+        if dataset in found.unfit:
+            raise UsageError(grounds.unfit(dataset, found.unfit[dataset]))
+        if not dry_run and found.computed:
+            with self._write() as connection:
+                con = database.raw(connection)
+                found = stored.evaluate(
+                    con, work, stored.candidates(con, dataset, runs), by=by, on_metric=on_metric
+                )
+        return found
+
+    def _write(self) -> AbstractContextManager[sa.Connection]:
+        return database.write(self.path, resources=self.resources, lock_timeout=self.lock_timeout)
+
+    @contextmanager
+    def _read(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        if not self.path.exists():
+            raise UsageError(
+                f"{self.path}: no such database; make one with 'warehouse init' or 'warehouse demo', "
+                "or say where it is with --db or WAREHOUSE_DB"
+            )
+        with database.read(
+            self.path, resources=self.resources, lock_timeout=self.lock_timeout
+        ) as con:
+            database.check_schema(con, self.path)
+            yield con

@@ -1,0 +1,75 @@
+"""The verbs of curves, which the class `Warehouse` has beside its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import duckdb
+
+from warehouse import curves, protocols
+from warehouse.analyze.curves import Trace, trace
+from warehouse.errors import UsageError
+from warehouse.evaluate.plan import plan
+from warehouse.opened import File
+from warehouse.project import request
+
+
+class Tracing(File):
+    """A warehouse file whose runs' curves can be had."""
+
+    def curve(
+        self,
+        curve: str,
+        dataset: str,
+        *,
+        runs: str | Sequence[str] = (),
+        query: str | None = None,
+        protocol: str = protocols.DEFAULT,
+    ) -> duckdb.DuckDBPyRelation:
+        """Return the points of a curve, of all queries or of one; what is missing is computed.
+
+        Columns: `run, position, x, y`, the runs in the order asked for, else by name. A curve of which
+        not every query has a point at every x has `queries` too: how many have. Raises UsageError for
+        wrong names.
+
+        >>> import tempfile
+        >>> from warehouse.warehouse import Warehouse
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_qrels({"q": {"a": 1, "b": 0}}, "tiny")
+        >>> _ = wh.ingest_run({"q": {"b": 2.0, "a": 1.0}}, "tiny", name="first")
+        >>> wh.curve("ROC", "tiny").fetchall()
+        [('first', 0, 0.0, 0.0), ('first', 1, 1.0, 0.0), ('first', 2, 1.0, 1.0)]
+        """
+        return self.trace(curve, dataset, runs=runs, query=query, protocol=protocol).relation
+
+    @request()
+    def trace(
+        self,
+        curve: str,
+        dataset: str,
+        *,
+        runs: str | Sequence[str] = (),
+        query: str | None = None,
+        protocol: str = protocols.DEFAULT,
+        on_curve: Callable[[str], None] | None = None,
+    ) -> Trace:
+        """Return what `curve` does with its areas and with notes on it."""
+        rules = protocols.get(protocol)
+        metric = curves.parse(curve, defaults=rules.defaults())
+        names = list(dict.fromkeys([runs] if isinstance(runs, str) else runs))
+        done = self._evaluate(plan([metric], rules), dataset, names, on_metric=on_curve)
+        if dataset in done.without_qrels:
+            raise UsageError(
+                f"{dataset}: has no qrels yet: warehouse ingest qrels FILE -d {dataset}"
+            )
+        with self._read() as con:
+            if not names:
+                rows = con.execute(
+                    "select distinct run from curve_points where is_current and dataset = $dataset "
+                    "and curve = $curve and protocol = $protocol order by run",
+                    {"dataset": dataset, "curve": str(metric), "protocol": rules.name},
+                ).fetchall()
+                names = [str(row[0]) for row in rows]
+            found = trace(con, metric, dataset, names, rules, query)
+        return replace(found, computed=done.computed, stale=done.stale)
