@@ -116,7 +116,8 @@ def _aliases() -> dict[str, tuple[Curve, Alias]]:
     for found in curves().values():
         known |= {alias.name: (found, alias) for alias in found.names}
     # in any case, but for names that are two things then
-    return {name.lower(): one for name, one in known.items()} | known
+    folded = {name.lower(): one for name, one in known.items() if name.lower() not in known}
+    return known | folded
 
 
 def parse(text: str, *, defaults: Defaults | None = None) -> Metric:

@@ -9,7 +9,6 @@ import duckdb
 
 from warehouse import curves
 from warehouse.analyze.board import RESULT, check_dataset, keep
-from warehouse.analyze.pages import relation
 from warehouse.curves import Curve
 from warehouse.errors import UsageError, counted, listing, nearest
 from warehouse.metrics import Metric
@@ -88,8 +87,9 @@ def trace(
     }
     points = keep(con, render("analyses/curve", counted=found.same_x and query is None), given)
     rows = con.execute(
-        render("analyses/curve_areas", points=RESULT, joined=found.joined)
+        render("analyses/curve_areas", points=RESULT, joined=found.joined, origin=found.x.range[0])
     ).fetchall()
+    areas = {str(run): float(area) for run, area, _ in rows}
     drawn = {str(run) for (run,) in points.project("run").distinct().fetchall()}
     # a curve that ends early has less below it, which is good only where the lower curve is better
     goodness = {
@@ -105,7 +105,7 @@ def trace(
         runs=tuple(run for run in runs if run in drawn),
         query=query,
         num_queries=len(judged),
-        areas={str(run): float(area) for run, area, _ in rows} if means_something else {},
+        areas={run: areas[run] for run in runs if run in areas} if means_something else {},
         goodness=goodness,
         notes=tuple(_notes(points, metric, [run for run in runs if run not in drawn])),
     )
@@ -134,28 +134,3 @@ def judged_queries(con: duckdb.DuckDBPyConnection, dataset: str) -> list[str]:
     """Return the queries that the current qrels of a dataset judge."""
     rows = con.execute(render("analyses/judged_queries"), {"dataset": dataset}).fetchall()
     return [str(row[0]) for row in rows]
-
-
-def catalogue() -> duckdb.DuckDBPyRelation:
-    """Return every curve: `curve, title, summary, x, y, over_queries, parameters, elsewhere`.
-
-    >>> catalogue().filter("curve = 'ROC[@k]'").project("x, over_queries").fetchall()
-    [('false positive rate', 'pooled')]
-    """
-    from warehouse.analyze import metric_pages
-
-    columns = ("curve", "title", "summary", "x", "y", "over_queries", "parameters", "elsewhere")
-    rows = [
-        (
-            metric_pages.usage(found),
-            found.title,
-            metric_pages.in_short(found.summary),
-            found.x.name,
-            found.y.name,
-            found.aggregate,
-            metric_pages.parameters(found),
-            metric_pages.elsewhere(found),
-        )
-        for found in curves.curves().values()
-    ]
-    return relation(columns, rows)

@@ -154,7 +154,7 @@ def describe(*names: str, protocol: str = rules.DEFAULT) -> str:
             problems.append(str(error))
     if problems:
         raise UsageError("\n".join(problems))
-    return "\n\n".join(_page(metric, chosen) for metric in dict.fromkeys(found))
+    return "\n\n".join(page(one, chosen, _facts(one, chosen)) for one in dict.fromkeys(found))
 
 
 def _with_examples(name: str, protocol: rules.Protocol) -> Metric:
@@ -180,7 +180,7 @@ def _example(p: Parameter, found: Definition) -> Value:
     return 0.5
 
 
-def _page(metric: Metric, protocol: rules.Protocol) -> str:
+def _facts(metric: Metric, protocol: rules.Protocol) -> dict[str, str]:
     found = metric.definition
     low, high = (f"{bound:g}" for bound in found.range)
     undefined = protocol.undefined_of(metric)
@@ -196,6 +196,12 @@ def _page(metric: Metric, protocol: rules.Protocol) -> str:
     }
     if found.is_own:
         facts["file"] = f"{found.where}, of this project"
+    return facts
+
+
+def page(metric: Metric, protocol: rules.Protocol, facts: Mapping[str, str]) -> str:
+    """Return a page about a metric or a curve: facts about it, its parameters, names and SQL."""
+    found = metric.definition
     names = _elsewhere(found, fixed=True)
     lines = [f"{usage(found)}: {found.title}", "", *_wrapped(found.summary), ""]
     for key, text in facts.items():

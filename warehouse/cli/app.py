@@ -8,6 +8,7 @@ import typer
 
 from warehouse.cli import (
     attributes,
+    curve,
     demo,
     evaluate,
     ingest,
@@ -60,6 +61,7 @@ ingest.register(app)
 evaluate.register(app)
 leaderboard.register(app)
 queries.register(app)
+curve.register(app)
 score.register(app)
 query.register(app)
 listings.register(app)

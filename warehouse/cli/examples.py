@@ -47,6 +47,13 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "warehouse queries bm25 -d dl19 -m AP --slice size --worst 2",
     ),
     "slices": ("warehouse slices -d dl19", "warehouse slices size -d dl19"),
+    "curve": (
+        "warehouse curve ROC -d dl19 --run bm25 --run tasb -o roc.svg",
+        "warehouse curve 'PrecisionRecall(rel=2)' -d dl19 --run bm25 --query 443396",
+        "warehouse curve recall@k -d dl19 -f csv",
+    ),
+    "curves": ("warehouse curves", "warehouse curves -f markdown"),
+    "curves show": ("warehouse curves show ROC",),
     "score": (
         "warehouse score qrels.txt runs/bm25.run.gz nDCG@10 AP 'P(rel=2)@10'",
         "warehouse score qrels.txt runs/bm25.run.gz 'nDCG(gains={1:1,2:3,3:7})@10'",

@@ -1,0 +1,136 @@
+"""`warehouse curve`, `warehouse curves` and `warehouse curves show`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from warehouse.cli import options, output
+from warehouse.cli.examples import epilog
+
+if TYPE_CHECKING:
+    from warehouse.analyze.curves import Trace
+
+
+def curve(
+    name: Annotated[
+        str, typer.Argument(help="A curve, as in ROC, 'ROC(rel=2)@100' or PrecisionRecall.")
+    ],
+    dataset: options.Dataset,
+    run: Annotated[
+        list[str] | None,
+        typer.Option("--run", "-r", help="A run; may be given again. Default: all."),
+    ] = None,
+    query: Annotated[
+        str | None, typer.Option("--query", help="The curve of this query; default: of all.")
+    ] = None,
+    protocol: options.Protocol = "default",
+    format: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            "-f",
+            show_default="as the name of the file says, else table",
+            help="table, json, jsonl, csv, tsv, markdown, latex, parquet: the points; svg, png, pdf, "
+            "html: a picture (with -o).",
+        ),
+    ] = None,
+    out: options.Output = None,
+    places: options.Places = 4,
+    db: options.Database = None,
+    memory_limit: options.MemoryLimit = None,
+    threads: options.Threads = None,
+    lock_timeout: options.LockTimeout = 30.0,
+) -> None:
+    """Show a curve of some runs: its points, or a picture of it.
+
+    What is missing or stale is computed first. A picture needs the extra "plot".
+    """
+    from warehouse.report import formats, pictures
+    from warehouse.warehouse import Warehouse
+
+    suffix = "" if out is None else out.suffix.removeprefix(".").lower()
+    known = (*formats.FORMATS, *pictures.FORMATS)
+    chosen = formats.check(format or (suffix if suffix in known else "table"), known)
+    drawn = chosen in pictures.FORMATS
+    if drawn:
+        pictures.check(chosen, out)
+    wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
+    with output.Progress("computing", 1) as step:
+        found = wh.trace(
+            name, dataset, runs=run or (), query=query, protocol=protocol, on_curve=step
+        )
+    _say(found, drawn=drawn)
+    if not drawn or out is None:
+        titles = {"x": found.curve.x.name, "y": found.curve.y.name}
+        output.show(found.relation, chosen, out, places=places, titles=titles)
+        return
+    shown = list(found.runs)
+    if not run and len(shown) > pictures.MOST_LINES:
+        best = set(found.best(pictures.MOST_LINES))
+        output.say(
+            f"the picture has the best {len(best)} of {len(shown)} runs; choose others with --run"
+        )
+        shown = [one for one in shown if one in best]
+    pictures.draw(found, shown, out, chosen)
+    output.say(f"wrote {out}")
+
+
+def _say(found: Trace, *, drawn: bool) -> None:
+    """Tell what was computed, what the points are of, and what else there is to say."""
+    from warehouse.errors import counted
+
+    if found.computed:
+        stale = f" ({found.stale} of them stale)" if found.stale else ""
+        output.say(f"computed {found.metric} for {counted(found.computed, 'run')}{stale}")
+    if not drawn:
+        output.say(f"{found.metric}: {found.over}; protocol {found.protocol.name}")
+    for run, area in found.areas.items():
+        output.say(f"{run}: {found.curve.area} {area:.4f}")
+    for note in found.notes:
+        output.say(note)
+
+
+def curves(
+    context: typer.Context,
+    format: options.Format = "table",
+    out: options.Output = None,
+) -> None:
+    """List the curves: name, axes and title.
+
+    The formats other than table have the summaries, parameters and the names elsewhere too.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    from warehouse.analyze import curve_pages
+
+    output.show(curve_pages.curves_for_people(format), format, out)
+    output.say(
+        "more of one: warehouse curves show NAME; its points: warehouse curve NAME -d DATASET"
+    )
+
+
+def show(
+    names: Annotated[
+        list[str], typer.Argument(help="Curves by any of their names, as in ROC or recall@k.")
+    ],
+    protocol: options.Protocol = "default",
+) -> None:
+    """Show a curve: formula, axes, parameters, references, its names elsewhere and its SQL."""
+    from warehouse.analyze import curve_pages
+
+    output.emit(curve_pages.describe(*names, protocol=protocol), None)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command(epilog=epilog("curve"))(curve)
+    group = typer.Typer(
+        invoke_without_command=True,
+        callback=curves,
+        epilog=epilog("curves"),
+        rich_markup_mode=None,
+    )
+    group.command(epilog=epilog("curves show"))(show)
+    app.add_typer(group, name="curves")
