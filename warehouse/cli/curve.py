@@ -47,6 +47,7 @@ def curve(
 
     What is missing or stale is computed first. A picture needs the extra "plot".
     """
+    from warehouse.errors import UsageError
     from warehouse.report import formats, pictures
     from warehouse.warehouse import Warehouse
 
@@ -67,6 +68,8 @@ def curve(
         output.show(found.relation, chosen, out, places=places, titles=titles)
         return
     shown = list(found.runs)
+    if not shown:
+        raise UsageError(f"{found.metric}: there is nothing to draw")
     if not run and len(shown) > pictures.MOST_LINES:
         best = set(found.best(pictures.MOST_LINES))
         output.say(

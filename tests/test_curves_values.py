@@ -1,0 +1,399 @@
+"""The points of curves: against twins in plain Python, scikit-learn, trec_eval, and what must hold."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import oracles_curves as twins
+import pytest
+from shared_cases import case, needs_cases
+
+from warehouse import curves
+from warehouse.warehouse import Warehouse
+
+Qrels = dict[str, dict[str, int]]
+Run = dict[str, dict[str, float]]
+Found = dict[str | None, list[tuple[float, float]]]
+
+ELEVEN = [n / 10 for n in range(11)]
+PROJECT = """
+[protocols.odd]
+extends = "default"
+summary = "The first seven documents, then the judged ones among them."
+depth = 7
+judged_only = true
+"""
+RULES = {
+    "default": {},
+    "trec_eval_9": {"single": True},
+    "odd": {"depth": 7, "judged_only": True},
+}
+Twin = Callable[[dict[str, twins.Listed]], twins.Curves]
+CURVES: dict[str, tuple[int, Twin]] = {
+    "PrecisionByRank": (1, lambda of: twins.precision_by_rank(of, cutoff=100)),
+    "PrecisionByRank(rel=2)@4": (2, lambda of: twins.precision_by_rank(of, cutoff=4)),
+    "RecallByRank": (1, lambda of: twins.recall_by_rank(of, cutoff=100)),
+    "RecallByRank(rel=2)@4": (2, lambda of: twins.recall_by_rank(of, cutoff=4)),
+    "RankByRecall": (1, lambda of: twins.rank_by_recall(of, levels=ELEVEN)),
+    "RankByRecall(rel=2, levels=[0.25,0.7,1])": (
+        2, lambda of: twins.rank_by_recall(of, levels=[0.25, 0.7, 1]),
+    ),
+    "InterpolatedPrecision(rel=2, levels=[0,0.28,0.7], needed=ceil)": (
+        2, lambda of: twins.interpolated_precision(of, levels=[0, 0.28, 0.7], rule="ceil"),
+    ),
+    **{
+        f"InterpolatedPrecision(needed={rule})": (
+            1, lambda of, rule=rule: twins.interpolated_precision(of, levels=ELEVEN, rule=rule),
+        )
+        for rule in ("ceil", "trec_eval_9", "trec_eval_10")
+    },
+    **{
+        f"PrecisionRecall(rel={rel}, ties={ties}, aggregate={aggregate}, points={points})@{cutoff}": (
+            rel,
+            lambda of, ties=ties, aggregate=aggregate, points=points, cutoff=cutoff: (
+                twins.precision_recall(
+                    of, ties=ties, aggregate=aggregate, points=points, cutoff=cutoff
+                )
+            ),
+        )
+        for rel, points, cutoff in ((1, "all", 100), (2, "corners", 5))
+        for ties in ("rank", "threshold")
+        for aggregate in ("mean", "pooled")
+    },
+    "PrecisionRecall": (
+        1, lambda of: twins.precision_recall(
+            of, ties="rank", aggregate="mean", points="corners", cutoff=None
+        ),
+    ),
+    **{
+        f"ROC(rel={rel}, ties={ties}, points={points}){at}": (
+            rel,
+            lambda of, ties=ties, points=points, at=at: twins.roc(
+                of, ties=ties, points=points, cutoff=int(at[1:]) if at else None
+            ),
+        )
+        for rel, points, at in ((1, "all", ""), (1, "corners", ""), (2, "corners", "@5"))
+        for ties in ("rank", "half")
+    },
+}  # fmt: skip
+
+
+def collection(seed: int, queries: int = 12) -> tuple[Qrels, Run]:
+    """Make judgments and a run: ties, gaps, grades below 0, queries without answer or relevance."""
+    dice = random.Random(seed)
+    pool = [f"d{number}" for number in range(16)]
+    qrels: Qrels = {}
+    run: Run = {"unjudged": {"d1": 1.0}}
+    for number in range(queries):
+        query = f"q{number}"
+        grades = (-1, 0) if number == 0 else (-1, 0, 0, 1, 1, 2, 3)
+        judged = dice.sample(pool, dice.randint(2, 12))
+        qrels[query] = {doc: dice.choice(grades) for doc in judged}
+        if number == 1:
+            continue
+        shown = dice.sample(pool, dice.randint(1, len(pool)))
+        # equal scores within a query and across queries, some of them only as 32-bit floats
+        run[query] = {
+            doc: dice.choice([dice.randint(1, 5) / 4, 0.7 + dice.randint(0, 2) * 1e-9])
+            for doc in shown
+        }
+    return qrels, run
+
+
+def points(wh: Warehouse, curve: str, dataset: str, protocol: str = "default") -> Found:
+    """Return every stored point of a curve of the only run, by query; positions must be in order."""
+    metric = wh.trace(curve, dataset, protocol=protocol).metric
+    rows = wh.query(
+        "select query_id, position, x, y from curve_points where dataset = $d and curve = $c "
+        "and protocol = $p and is_current order by query_id, position",
+        d=dataset, c=str(metric), p=protocol,
+    ).fetchall()  # fmt: skip
+    made: Found = {}
+    for query_id, position, x, y in rows:
+        assert position == len(made.setdefault(query_id, []))
+        made[query_id].append((x, y))
+    return made
+
+
+def same(ours: Sequence[tuple[float, float]], theirs: Sequence[Sequence[float]]) -> bool:
+    return len(ours) == len(theirs) and all(
+        math.isclose(a, float(b), rel_tol=1e-12, abs_tol=1e-12)
+        for one, other in zip(ours, theirs, strict=True)
+        for a, b in zip(one, other, strict=True)
+    )
+
+
+def area(found: Sequence[tuple[float, float]]) -> float:
+    """Return the area by trapezoids."""
+    return math.fsum(
+        (x - a) * (y + b) / 2 for (a, b), (x, y) in zip(found, found[1:], strict=False)
+    )
+
+
+def steps(found: Sequence[tuple[float, float]]) -> float:
+    """Return the area where each point holds back to the one before it, from 0 on."""
+    begun = [(0.0, 0.0), *found]
+    return math.fsum((x - a) * y for (a, _), (x, y) in zip(begun, found, strict=False))
+
+
+@pytest.fixture(scope="module", params=[1, 2, 3])
+def random_data(request, tmp_path_factory) -> Iterator[tuple[Warehouse, Qrels, Run]]:
+    folder = tmp_path_factory.mktemp("curves")
+    (folder / "warehouse.toml").write_text(PROJECT)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WAREHOUSE_CONFIG", str(folder / "warehouse.toml"))
+        qrels, run = collection(request.param)
+        wh = Warehouse(folder / "curves.duckdb")
+        wh.ingest_qrels(qrels, "random")
+        wh.ingest_run(run, "random", name="run")
+        yield wh, qrels, run
+
+
+@pytest.fixture(autouse=True)
+def _project(request, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "random_data" in request.fixturenames:
+        wh, *_ = request.getfixturevalue("random_data")
+        monkeypatch.setenv("WAREHOUSE_CONFIG", str(wh.path.parent / "warehouse.toml"))
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("name", list(CURVES))
+def test_against_the_twins(name: str, random_data: tuple[Warehouse, Qrels, Run]) -> None:
+    wh, qrels, run = random_data
+    rel, twin = CURVES[name]
+    for protocol, rules in RULES.items():
+        # trec_eval_9 counts the queries that are in the run alone
+        counted = {q: g for q, g in qrels.items() if protocol != "trec_eval_9" or q in run}
+        lists = twins.lists(counted, run, rel, **rules)
+        if protocol == "trec_eval_9":
+            lists = {query: _single(one) for query, one in lists.items()}
+        theirs = {query: found for query, found in twin(lists).items() if found}
+        ours = points(wh, name, "random", protocol)
+        assert set(ours) == set(theirs), protocol
+        for query, found in theirs.items():
+            assert same(ours[query], found), f"{protocol}: {query}: {ours[query]} {found}"
+
+
+def _single(one: twins.Listed) -> twins.Listed:
+    import struct
+
+    return twins.Listed(
+        tuple(struct.unpack("f", struct.pack("f", score))[0] for score in one.scores),
+        one.is_rel,
+        one.num_rel,
+    )
+
+
+def test_every_parameter_has_a_twin() -> None:
+    seen: dict[str, dict[str, set[object]]] = {}
+    for name in CURVES:
+        metric = curves.parse(name)
+        for key, value in metric.params.items():
+            seen.setdefault(metric.name, {}).setdefault(key, set()).add(value)
+    assert set(seen) == set(curves.curves())
+    for name, found in curves.curves().items():
+        for p in found.parameters:
+            if p.inherited:
+                continue
+            others = set(p.choices) - {"input"} if p.choices else {p.default}
+            assert others <= seen[name][p.name] and (p.choices or len(seen[name][p.name]) > 1), p.name
+
+
+# --------------------------------------------------------------------------- what must hold
+
+
+def values(wh: Warehouse, metric: str) -> dict[str | None, float | None]:
+    """Return a metric's values by query, and over all of them under None."""
+    wh.evaluate("random", metrics=metric)
+    from warehouse.metrics import parse_one
+
+    name = str(parse_one(metric).metric)
+    rows = wh.query(
+        "select query_id, value from query_scores where metric = $m and is_current "
+        "union all select null, value from run_scores where metric = $m and is_current",
+        m=name,
+    ).fetchall()
+    return dict(rows)
+
+
+@pytest.mark.parametrize("ties", ["rank", "half", "input"])
+@pytest.mark.parametrize("at", ["", "@6"])
+def test_the_area_under_roc_is_auc(ties: str, at: str, random_data) -> None:
+    wh, *_ = random_data
+    ours = points(wh, f"ROC(ties={ties}){at}", "random")
+    auc = values(wh, f"AUC(ties={ties}, aggregate=pooled){at}")
+    assert {query for query, value in auc.items() if value is not None} == set(ours)
+    for query, found in ours.items():
+        assert math.isclose(area(found), auc[query], rel_tol=1e-12)
+        assert found[0] == (0, 0)
+        assert found[-1] == (1, 1)
+    trace = wh.trace(f"ROC(ties={ties}){at}", "random")
+    assert math.isclose(trace.areas["run"], auc[None], rel_tol=1e-12)
+
+
+@pytest.mark.parametrize("ties", ["rank", "threshold"])
+@pytest.mark.parametrize("at", ["", "@6"])
+def test_the_area_under_precision_and_recall_is_ap(ties: str, at: str, random_data) -> None:
+    wh, qrels, _ = random_data
+    # AP at a cutoff divides by R, too
+    ours = points(wh, f"PrecisionRecall(ties={ties}, aggregate=pooled){at}", "random")
+    ap = values(wh, f"AP(ties={ties}, aggregate=pooled){at}")
+    for query in [*qrels, None]:
+        assert math.isclose(steps(ours.get(query, [])), ap[query], rel_tol=1e-12, abs_tol=1e-15)
+    trace = wh.trace(f"PrecisionRecall(ties={ties}, aggregate=pooled){at}", "random")
+    assert math.isclose(trace.areas["run"], ap[None], rel_tol=1e-12)
+
+
+def test_precision_and_recall_by_rank_are_p_and_r(random_data) -> None:
+    wh, *_ = random_data
+    by_rank = points(wh, "PrecisionByRank", "random")[None]
+    together = points(wh, "PrecisionRecall(points=all)@100", "random")[None]
+    for k in (1, 2, 5, len(by_rank)):
+        assert math.isclose(by_rank[k - 1][1], values(wh, f"P@{k}")[None], rel_tol=1e-12)
+        assert math.isclose(together[k - 1][0], values(wh, f"R@{k}")[None], rel_tol=1e-12)
+        assert math.isclose(together[k - 1][1], values(wh, f"P@{k}")[None], rel_tol=1e-12)
+
+
+def test_recall_rises_and_the_documents_needed_are_its_inverse(random_data) -> None:
+    wh, *_ = random_data
+    recall = points(wh, "RecallByRank", "random")
+    inverse = points(wh, "RankByRecall", "random")
+    for found in recall.values():
+        assert found == sorted(found)
+        assert [y for _, y in found] == sorted(y for _, y in found)
+    for query, levels in inverse.items():
+        if query is None:
+            continue
+        for level, k in levels:
+            assert k == min(x for x, y in recall[query] if y >= level - 1e-9)
+        missing = {level for level in ELEVEN} - {level for level, _ in levels}
+        assert all(level > recall[query][-1][1] for level in missing)
+
+
+def test_interpolated_precision_is_the_metric_level_by_level(random_data) -> None:
+    wh, *_ = random_data
+    ours = points(wh, "InterpolatedPrecision", "random")
+    for level in ELEVEN:
+        theirs = values(wh, f"IPrec@{level}")
+        assert all(dict(ours[query])[level] == value for query, value in theirs.items() if query)
+        assert math.isclose(dict(ours[None])[level], theirs[None], rel_tol=1e-12)
+
+
+def test_how_many_queries_a_mean_is_over(random_data) -> None:
+    wh, *_ = random_data
+    by_query = points(wh, "RankByRecall", "random")
+    shown = wh.curve("RankByRecall", "random").fetchall()
+    for _, _, x, _, queries in shown:
+        assert queries == sum(x in dict(found) for query, found in by_query.items() if query)
+
+
+# --------------------------------------------------------------------------- the peers
+
+
+def _sklearn(found: Found, lists: dict[str | None, twins.Listed], *, roc: bool) -> None:
+    metrics = pytest.importorskip("sklearn.metrics")
+    compared = 0
+    for query, one in lists.items():
+        good = sum(one.is_rel)
+        if not good or (roc and good == len(one.is_rel)):
+            assert not roc or query not in found
+            continue
+        truth, scores = list(one.is_rel), list(one.scores)
+        if roc:
+            xs, ys, _ = metrics.roc_curve(truth, scores, drop_intermediate=False)
+            theirs = list(zip(xs, ys, strict=True))
+        else:
+            ys, xs, _ = metrics.precision_recall_curve(truth, scores, drop_intermediate=True)
+            # theirs ends in (0, 1); its recall is over the relevant documents that are listed
+            share = good / one.num_rel
+            theirs = [(x * share, y) for x, y in zip(xs, ys, strict=True)][-2::-1]
+        assert same(found[query], theirs), query
+        compared += 1
+    assert compared
+
+
+@pytest.mark.parametrize("seed", [11, 12, 13])
+def test_scikit_learn_on_random_data(seed: int, wh: Warehouse) -> None:
+    qrels, run = collection(seed, 40)
+    wh.ingest_qrels(qrels, "d")
+    wh.ingest_run(run, "d", name="run")
+    lists: dict[str | None, twins.Listed] = {**twins.lists(qrels, run, 1)}
+    lists[None] = twins.pooled({q: one for q, one in lists.items() if q}, ties="half")
+    _sklearn(points(wh, "ROC(ties=half, points=all)", "d"), lists, roc=True)
+    _sklearn(points(wh, "precision_recall_curve(aggregate=pooled)", "d"), lists, roc=False)
+
+
+@needs_cases
+@pytest.mark.parametrize(
+    ("name", "run", "rel"), [("dl19_passage", "bm25", 2), ("bibtex", "ridge", 1)]
+)
+def test_scikit_learn_on_real_data(name: str, run: str, rel: int, wh: Warehouse) -> None:
+    from shared_cases import opened
+
+    found = case(name)
+    wh.ingest_qrels(found.qrels, "d")
+    wh.ingest_run(found.runs[run], "d", name="run")
+    qrels: Qrels = {}
+    for line in opened(found.qrels.with_name("qrels.txt")):
+        query, _, doc, grade = line.split()
+        qrels.setdefault(query, {})[doc] = int(grade)
+    scores: Run = {}
+    for line in opened(found.folder / "runs" / f"{run}.run"):
+        query, _, doc, _, score, _ = line.split()
+        scores.setdefault(query, {})[doc] = float(score)
+    if name == "bibtex":
+        # every query would take a minute
+        keep = sorted(qrels)[:200]
+    else:
+        keep = sorted(qrels)
+    every = twins.lists(qrels, scores, rel)
+    lists: dict[str | None, twins.Listed] = {query: every[query] for query in keep}
+    lists[None] = twins.pooled(every, ties="half")
+    ours = points(wh, f"ROC(rel={rel}, ties=half, points=all)", "d")
+    _sklearn(ours, lists, roc=True)
+    few = points(wh, f"roc_curve(rel={rel})", "d")
+    for query, of_query in few.items():
+        assert set(of_query) <= set(ours[query])
+        assert math.isclose(area(of_query), area(ours[query]), rel_tol=1e-12)
+    pr = points(wh, f"PrecisionRecall(rel={rel}, ties=threshold, aggregate=pooled)", "d")
+    _sklearn(pr, lists, roc=False)
+    # the identity, on real data
+    wh.evaluate("d", metrics=f"AUC(rel={rel}, ties=half, aggregate=pooled)")
+    rows = dict(wh.query("select query_id, value from query_scores").fetchall())
+    for query, value in rows.items():
+        assert (value is None) == (query not in few)
+        assert value is None or math.isclose(area(few[query]), value, rel_tol=1e-12)
+    ((pooled,),) = wh.query("select value from run_scores").fetchall()
+    assert math.isclose(area(few[None]), pooled, rel_tol=1e-12)
+
+
+@needs_cases
+@pytest.mark.parametrize("name", ["dl19_passage", "edge_basic/ties_blocks", "edge_basic/plain"])
+@pytest.mark.parametrize("version", ["9.0.8", "10.0"])
+def test_the_eleven_points_of_trec_eval(name: str, version: str, tmp_path: Path) -> None:
+    found = case(name)
+    golden = found.golden(f"trec_eval-{version}-exact", "base")
+    older = found.golden("trec_eval-9.0.8-exact", "base")
+    assert older is not None
+    wh = Warehouse(tmp_path / "golden.duckdb")
+    wh.ingest_qrels(found.qrels, "d")
+    compared = 0
+    for run, path in list(found.runs.items())[:3]:
+        wh.ingest_run(path, "d", name=run)
+    for run in list(found.runs)[:3]:
+        protocol = "trec_eval_9" if version == "9.0.8" else "trec_eval_10"
+        metric = wh.trace("iprec_at_recall", "d", runs=run, protocol=protocol).metric
+        rows = wh.query(
+            "select query_id, x, y from curve_points where run = $r and curve = $c and protocol = $p",
+            r=run, c=str(metric), p=protocol,
+        ).fetchall()  # fmt: skip
+        # of trec_eval 10 only what differs from 9 is kept in some of the files
+        theirs = older.get(run, {}) | ((golden or {}).get(run, {}))
+        for query_id, x, y in rows:
+            key = (f"iprec_at_recall_{x:.2f}", query_id or "all")
+            assert math.isclose(y, float(theirs[key]), rel_tol=1e-12, abs_tol=1e-12), key
+            compared += 1
+    assert compared > 50
