@@ -116,7 +116,9 @@ def rank_by_recall(of: Mapping[str, Listed], *, levels: Sequence[float]) -> Curv
     return {query: points for query, points in made.items() if points}
 
 
-def interpolated_precision(of: Mapping[str, Listed], *, levels: Sequence[float], rule: str) -> Curves:
+def interpolated_precision(
+    of: Mapping[str, Listed], *, levels: Sequence[float], rule: str
+) -> Curves:
     made: Curves = {}
     for query, one in of.items():
         made[query] = []
@@ -165,7 +167,8 @@ def precision_recall(
     for query, one in named.items():
         if one.num_rel:
             made[query] = [
-                (ratio(one.found(k), one.num_rel), ratio(one.found(k), k)) for k in places(one, ties)
+                (ratio(one.found(k), one.num_rel), ratio(one.found(k), k))
+                for k in places(one, ties)
             ]
     if aggregate == "mean":
         made[None] = []

@@ -24,8 +24,8 @@ __all__ = [
 ]  # fmt: skip
 
 _NOTATION = re.compile(r"^(?P<name>[^\s@()]+?)(?:\((?P<params>[^()]*)\))?(?:@(?P<at>[^\s@()]+?))?$")
-# `k@recall(0.5)`: a name that holds an @, with the value of the @ in parentheses
-_FUNCTION = re.compile(r"^(?P<name>[^\s@()]+@[a-z]+)\((?P<at>[^()]*)\)$")
+# `k@recall(0.5)`: a name that holds an @, with its value or with parameters in parentheses
+_FUNCTION = re.compile(r"^(?P<name>[^\s@()]+@[a-z]+)\((?P<inside>[^()]*)\)$")
 
 Line = Requested | Relstring
 # A metric that is read already means what it is, whatever the protocol.
@@ -164,14 +164,20 @@ def read_plain(
 
     Raises UsageError where it is not in the notation.
     """
+    match = _FUNCTION.match(text)
+    name: str
+    params: str | None = None
+    at: str | None = None
     if text in names:
-        name, params, at = text, None, None
-    else:
-        match = _FUNCTION.match(text)
-        if match is not None and match["name"] in names:
-            name, params, at = match["name"], None, match["at"]
+        name = text
+    elif match is not None and match["name"] in names:
+        name = match["name"]
+        if "=" in match["inside"]:
+            params = match["inside"]
         else:
-            name, params, at = _matched(text).group("name", "params", "at")
+            at = match["inside"]
+    else:
+        name, params, at = _matched(text).group("name", "params", "at")
     if name not in names:
         return None
     definition, alias = names[name]
