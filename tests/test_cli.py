@@ -175,7 +175,7 @@ def test_every_example_runs_as_printed(
     assert found.returncode == 0, found.stderr
     assert "Traceback" not in found.stderr
     if "-o " in line:
-        assert (folder / "board.tex").read_text().strip()
+        assert (folder / line.rpartition("-o ")[2].split()[0]).read_bytes().strip()
     elif name == "init" or ingests or line.startswith("warehouse evaluate"):
         assert found.stderr.strip()
     else:
