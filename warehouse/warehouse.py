@@ -12,6 +12,7 @@ import duckdb
 from warehouse import database, protocols
 from warehouse import metrics as notation
 from warehouse.analyze import across, adhoc, board
+from warehouse.errors import UsageError
 from warehouse.evaluate import scoring
 from warehouse.evaluate.plan import plan
 from warehouse.evaluate.scoring import Scores
