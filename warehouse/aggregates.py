@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Protocol
 
 from warehouse.errors import DefinitionError, listing
 from warehouse.parameters import Parameter
@@ -32,6 +31,9 @@ OF_HEADERS = tuple(name for name in AGGREGATES if name != WEIGHTED)
 # Weights that are counted; every other is an attribute of the queries.
 COUNTED = ("relevant",)
 
+# What adds the parameters of how queries are put together to those that a header declares.
+Together = Callable[..., tuple[Parameter, ...]]
+
 _SUMMARY = (
     "How the queries' values are put together; undefined ones are no part of it. geometric_mean: a "
     "value below 0.00001 counts as that. stddev: of a sample, null for one query. weighted: the mean "
@@ -41,20 +43,6 @@ _WEIGHT_SUMMARY = (
     "What a query weighs: relevant, as much as it has relevant documents, or an attribute of the "
     "queries that is a number."
 )
-
-
-class Together(Protocol):
-    """What adds the parameters of how queries are put together to those that a header declares."""
-
-    def __call__(
-        self,
-        declared: tuple[Parameter, ...],
-        default: str,
-        where: str,
-        *,
-        pools: bool,
-        only: bool,
-    ) -> tuple[Parameter, ...]: ...
 
 
 def with_parameters(

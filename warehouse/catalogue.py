@@ -11,65 +11,11 @@ from functools import cache
 from typing import Any, ClassVar
 
 from warehouse import aggregates, metric_checks, project, records, relations, templates
+from warehouse import header_keys as keys
 from warehouse.aggregates import AGGREGATE, POOLED, WEIGHT
 from warehouse.errors import DefinitionError, nearest
 from warehouse.parameters import TYPES, Parameter, Value
 
-_HEADER_KEYS: dict[str, records.Kinds] = {
-    "title": str,
-    "summary": str,
-    "formula": str,
-    "reads": list,
-    "direction": str,
-    "range": list,
-    "aggregate": str,
-    "undefined": (int, float, str),
-    "reference": str,
-}
-_OPTIONAL_KEYS: dict[str, records.Kinds] = {
-    "params": dict,
-    "names": dict,
-    "ranx": dict,
-    "trec_eval": dict,
-    "at": str,
-    "extends": str,
-    "other": dict,
-}
-# What a metric that extends another has to say for itself. If it says how its queries are put together,
-# they are so in no other way: the metric that it extends has the other ways.
-_OWN_KEYS = ("names", "ranx", "trec_eval", "other")
-_PARAM_KEYS: dict[str, records.Kinds] = {
-    "type": str,
-    "default": (int, float, str, bool, list, dict),
-    "min": (int, float),
-    "max": (int, float),
-    "above": str,
-    "choices": list,
-    "required": bool,
-    "summary": str,
-    "follows_level": bool,
-    "needs": dict,
-    "replaces": list,
-}
-_TREC_KEYS: dict[str, records.Kinds] = {
-    "param": str,
-    "named": list,
-    "numbers": list,
-    "first": bool,
-    "values": list,
-    "format": str,
-    "integer": bool,
-    "per_query": bool,
-    "given": dict,
-}
-_RANX_KEYS: dict[str, records.Kinds] = {
-    "fraction": str,
-    "param": str,
-    "values": list,
-    "given": dict,
-}
-# How TOML writes the default of a parameter that is more than one value.
-_DEFAULTS: dict[str, records.Kinds] = {"gains": dict, "levels": list}
 DIRECTIONS = ("higher", "lower", "none")
 ARROWS = {"higher": "↑", "lower": "↓"}
 
@@ -126,9 +72,10 @@ class Definition:
     """A metric as its file defines it.
 
     `kind` is metric or curve. `other` tells by parameter what peers mean by it that is another metric
-    here: the metric's name for any value, which is kept, or names by the value, which is not. `pools` tells when the template
-    gives, beside the rows of the queries, one row for all of them: never, when asked or always. `counts`
-    tells that it counts something, so that a sum of its values is a whole number.
+    here: the metric's name for any value, which is kept, or names by the value, which is not. `pools`
+    tells when the template gives, beside the rows of the queries, one row for all of them: never, when
+    asked or always. `counts` tells that it counts something, so that a sum of its values is a whole
+    number.
     """
 
     name: str
@@ -189,7 +136,7 @@ def _definition(
         if body:
             raise DefinitionError(f"{where}: extends {parent!r} and has a body of its own")
         of_template = inherited
-        head = {k: v for k, v in inherited.items() if k not in _OWN_KEYS} | head
+        head = {k: v for k, v in inherited.items() if k not in keys.OWN_KEYS} | head
         body = templates.body(parent_text)
     return from_header(
         name, head, body, where, is_own=own is not None, of_template=of_template, only=only
@@ -208,7 +155,7 @@ def from_header(
     together: aggregates.Together = aggregates.with_parameters,
 ) -> Definition:
     """Return what a header and its SQL define; `together` adds how queries are put together."""
-    records.check(head, _HEADER_KEYS | _OPTIONAL_KEYS, where, required=_HEADER_KEYS)
+    records.check(head, keys.HEADER_KEYS | keys.OPTIONAL_KEYS, where, required=keys.HEADER_KEYS)
     _check_tables(head, where)
     if head["direction"] not in DIRECTIONS:
         raise DefinitionError(f"{where}: direction is one of {', '.join(DIRECTIONS)}")
@@ -228,9 +175,7 @@ def from_header(
     pools = "asked" if AGGREGATE in specs else "never"
     if pools == "never" and of_template.get("aggregate") == POOLED:
         pools = "always"
-    parameters = together(
-        parameters, head["aggregate"], where, pools=pools != "never", only=only
-    )
+    parameters = together(parameters, head["aggregate"], where, pools=pools != "never", only=only)
     low, high = (float(bound) for bound in head["range"])
     found = Definition(
         name=name,
@@ -276,14 +221,14 @@ def _check_tables(head: Mapping[str, Any], where: str) -> None:
     """Refuse lists and tables in a header that do not hold what they should."""
     for key, spec in head.get("params", {}).items():
         records.check({key: spec}, {key: dict}, f"{where}: params")
-        records.check(spec, _PARAM_KEYS, f"{where}: parameter {key}")
+        records.check(spec, keys.PARAM_KEYS, f"{where}: parameter {key}")
         for listed in ("choices", "replaces"):
             _check_list(spec.get(listed, []), str, f"{where}: parameter {key}: {listed}")
         _check_list(list(spec.get("needs", {}).values()), str, f"{where}: parameter {key}: needs")
-    for peer, keys in (("trec_eval", _TREC_KEYS), ("ranx", _RANX_KEYS)):
+    for peer, known in (("trec_eval", keys.TREC_KEYS), ("ranx", keys.RANX_KEYS)):
         for key, spec in head.get(peer, {}).items():
             records.check({key: spec}, {key: dict}, f"{where}: {peer}")
-            records.check(spec, keys, f"{where}: {peer}.{key}")
+            records.check(spec, known, f"{where}: {peer}.{key}")
             for listed, kind in (("named", str), ("numbers", str), ("values", (int, float))):
                 _check_list(spec.get(listed, []), kind, f"{where}: {peer}.{key}: {listed}")
     for key, target in head.get("other", {}).items():
@@ -358,7 +303,7 @@ def _parameter(name: str, spec: Mapping[str, Any], where: str) -> Parameter:
     if spec.get("type") not in TYPES or "summary" not in spec:
         raise DefinitionError(f"{where}: needs a summary and a type ({', '.join(TYPES)})")
     if "default" in spec:
-        kinds = _DEFAULTS.get(spec["type"], (int, float, str, bool))
+        kinds = keys.DEFAULTS.get(spec["type"], (int, float, str, bool))
         records.check({"default": spec["default"]}, {"default": kinds}, where)
     parameter = Parameter(
         name=name,

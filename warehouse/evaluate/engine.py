@@ -14,11 +14,11 @@ The engine works on relations that its caller has put in scope on a connection:
                       for the metrics that need them whole
     pending           (evaluation_id, run_id, metric_number, kind, aggregate)   what is to be computed
 
-and writes to `query_score` and `score`, or to `curve_point`: a curve is computed as a metric is, and gives
-its points, those of all queries with no query_id. A metric that is pooled gives, beside the rows of its
-queries, one row for each run with no query_id: the value over all queries. Metrics that differ only in how their
-queries are put together have the same rows, which are computed once. What queries weigh stays in the
-temporary table `query_weight (metric_number, query_id, weight)`.
+and writes to `query_score` and `score`, or to `curve_point`: a curve is computed as a metric is, and
+gives its points, those of all queries with no query_id. A metric that is pooled gives, beside the rows
+of its queries, one row for each run with no query_id: the value over all queries. Metrics that differ
+only in how their queries are put together have the same rows, which are computed once. What queries
+weigh stays in the temporary table `query_weight (metric_number, query_id, weight)`.
 """
 
 from __future__ import annotations
