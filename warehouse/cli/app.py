@@ -8,6 +8,7 @@ import typer
 
 from warehouse.cli import (
     attributes,
+    deciles,
     demo,
     evaluate,
     ingest,
@@ -65,6 +66,7 @@ query.register(app)
 listings.register(app)
 attributes.register(app)
 slices.register(app)
+deciles.register(app)
 metrics.register(app)
 protocols.register(app)
 schema.register(app)
