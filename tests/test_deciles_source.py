@@ -79,9 +79,12 @@ def wanted_by_decile(data: Data, looked_at: int = 500) -> dict[str, dict[str, fl
             )  # fmt: skip
     for level in LEVELS:
         for name, as_coded in (("", False), ("_as_coded", True)):
-            found[f"mean_k_for_recall{name}@{level}"] = source.k_for_recall_by_decile(
-                cases, deciles, level, data.labels, as_coded=as_coded, looked_at=looked_at
-            )
+            for middle in (False, True):
+                how = "median" if middle else "mean"
+                found[f"{how}_k_for_recall{name}@{level}"] = source.k_for_recall_by_decile(
+                    cases, deciles, level, data.labels,
+                    middle=middle, as_coded=as_coded, looked_at=looked_at,
+                )  # fmt: skip
     return found
 
 
@@ -169,8 +172,8 @@ def compare_as_files(data: Data) -> int:
     """Hold the metrics that look at the part alone against the source; count the values."""
     held = 0
     wanted = wanted_by_decile(data)
-    local = [name for name in wanted if name.startswith(("p_at", "nDCG", "mean"))]
-    names = [f"{n.replace('@', f'(labels={data.labels})@')}" if "mean" in n else n for n in local]
+    local = [name for name in wanted if name.startswith(("p_at", "nDCG", "me"))]
+    names = [f"{n.replace('@', f'(labels={data.labels})@')}" if "recall" in n else n for n in local]
     for part in source.parts_of(data.instances, data.deciles):
         qrels, run = parts_as_files(data, part)
         if not any(query in run for query in qrels):
@@ -324,7 +327,7 @@ def test_bibtex_by_slice(wh: Warehouse) -> None:
         for how in ("mass", "count", "given")
         for name, data in runs.items()
     }
-    assert compare_by_slice(wh, every, "label_deciles") >= 9 * 10 * 21
+    assert compare_by_slice(wh, every, "label_deciles") >= 9 * 10 * 27
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -338,7 +341,7 @@ def test_random_data_by_slice(
     monkeypatch.chdir(tmp_path)
     data = random_data(random.Random(seed))
     load(wh, data)
-    assert compare_by_slice(wh, {("decile", "run"): data}, "cut", looked_at) >= 2 * 21
+    assert compare_by_slice(wh, {("decile", "run"): data}, "cut", looked_at) >= 2 * 27
 
 
 def test_the_parts_of_what_is_shown_add_up(wh: Warehouse) -> None:

@@ -471,6 +471,7 @@ def test_normalised_recall_is_precision_where_there_are_labels_enough(
         ("nDCG_at_k_by_decile@5", "nDCG(dcg=binary)@5"),
         ("mean_k_for_recall@0.5", "KAtRecall(never=half)@0.5"),
         ("mean_k_for_recall_as_coded@0.5", "KAtRecall(never=half, empty=null)@0.5"),
+        ("median_k_for_recall@0.5", "KAtRecall(never=half, aggregate=median)@0.5"),
         ("prediction_proportions_at_k@5", "Share@5"),
         ("positive_coverage_at_k@5", "PositiveCoverage@5"),
         ("positive_coverage_at_k_as_coded@5", "PositiveCoverage(universe=mapping)@5"),
