@@ -54,7 +54,7 @@ def test_twins(
 
     def twin(metric: Metric, one: Ranked, _: object) -> float | None:
         beside = {"AUC": {"scores": placed.get(one.query, {})}}
-        beside |= dict.fromkeys(("Volume", "KAtRecall"), {"known": known})
+        beside |= {name: {"known": known} for name in ("Volume", "KAtRecall")}
         return TWINS[metric.name](
             one.docs, one.grades, **own(metric), **beside.get(metric.name, {})
         )
