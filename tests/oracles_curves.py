@@ -13,7 +13,7 @@ from itertools import groupby
 from math import ceil, floor
 from typing import Any
 
-from oracles import Grades, ranking
+from oracles import Grades, ranking, single
 
 Points = list[tuple[Fraction, Fraction]]
 Curves = dict[str | None, Points]
@@ -39,12 +39,19 @@ class Listed:
 
 
 def lists(
-    qrels: Mapping[str, Grades], run: Mapping[str, Mapping[str, float]], rel: int, **rules: Any
+    qrels: Mapping[str, Grades],
+    run: Mapping[str, Mapping[str, float]],
+    rel: int,
+    *,
+    as_single: bool = False,
+    **rules: Any,
 ) -> dict[str, Listed]:
     """Return the list of every judged query as a protocol makes it."""
     made = {}
     for query, grades in qrels.items():
         scores = run.get(query, {})
+        if as_single:
+            scores = {doc: single(score) for doc, score in scores.items()}
         docs = ranking(scores, grades, **rules)
         made[query] = Listed(
             tuple(scores[doc] for doc in docs),

@@ -35,7 +35,9 @@ METRICS = [
     "ILD(attribute=count, distance=hamming)@3", "Unfamiliarity@1", "Unfamiliarity@4",
     "Unfamiliarity(counted=relevant)@3", "Unfamiliarity(rel=2, counted=relevant, attribute=genre)@4",
     "CategoricalDiversity(attribute=genre)@2", "CategoricalDiversity(attribute=count)@4",
-    "nDCG(best=k)@3", "nDCG(dcg=binary, best=k)@4",
+    "Share@1", "Share@4", "Share(scope=part)@20", "PositiveCoverage@1", "PositiveCoverage@4",
+    "PositiveCoverage(rel=2)@3", "PositiveCoverage(universe=mapping)@20", "nDCG(best=k)@3",
+    "nDCG(dcg=binary, best=k)@4",
 ]  # fmt: skip
 
 Lists = Sequence[tuple[str, Docs, Grades]]
@@ -250,6 +252,20 @@ def coverage(
     return len(shown) / (catalogue or len(world.documents)) if share else len(shown)
 
 
+def share_of_all(lists: Lists, _: World, *, cutoff: int) -> float:
+    ((_, docs, _),) = lists
+    return len(docs[:cutoff]) / cutoff
+
+
+def positive_coverage(
+    lists: Lists, _: World, *, rel: int, cutoff: int, universe: str, every: Lists
+) -> float | None:
+    found = {doc for _, docs, grades in lists for doc in docs[:cutoff] if _is_hit(grades, doc, rel)}
+    least = rel if universe == "relevant" else -math.inf
+    known = {doc for *_, grades in every for doc, grade in grades.items() if grade >= least}
+    return share(len(found), len(known))
+
+
 def spread(lists: Lists, _: World, *, cutoff: int) -> float:
     times = Counter(doc for _, docs, _ in lists for doc in docs[:cutoff])
     return -sum(n / times.total() * log2(n / times.total()) for n in times.values())
@@ -308,9 +324,11 @@ TWINS: dict[str, Callable[..., float | None]] = {
     "CategoricalDiversity": categorical_diversity, "Correct": correct, "Coverage": coverage,
     "ILD": ild, "MCC": mcc, "MIUF": miuf, "PAP": pap, "PSP": _propensity(lambda rank, number: 1.0),
     "PSR": _propensity(lambda rank, number: 1 / number), "PSnDCG": ps_ndcg,
-    "PartialAUC": partial_auc, "Popularity": popularity, "Rprec": pooled_rprec,
-    "Serendipity": serendipity, "Spread": spread, "Surprisal": surprisal,
-    "Unfamiliarity": unfamiliarity, "Unseen": unseen, "nDCG": ndcg,
+    "PartialAUC": partial_auc, "Popularity": popularity, "PositiveCoverage": positive_coverage,
+    "Rprec": pooled_rprec, "Serendipity": serendipity, "Share": share_of_all, "Spread": spread,
+    "Surprisal": surprisal, "Unfamiliarity": unfamiliarity, "Unseen": unseen, "nDCG": ndcg,
 }  # fmt: skip
 # Metrics that ask which documents are relevant, and not what is shown.
-OF_RELEVANCE = {"Correct", "MCC", "PAP", "PSP", "PSR", "PSnDCG", "PartialAUC", "Rprec", "nDCG"}
+OF_RELEVANCE = {
+    "Correct", "MCC", "PAP", "PSP", "PSR", "PSnDCG", "PartialAUC", "PositiveCoverage", "Rprec", "nDCG",
+}  # fmt: skip

@@ -24,7 +24,9 @@ METRICS = [
     "AUC(aggregate=pooled,ties=half)@3", "AUC(aggregate=pooled,ties=input,empty=roerei)@2",
     "Volume", "Volume(share=True)", "KAtRecall@0",
     "KAtRecall@0.1", "KAtRecall@0.5", "KAtRecall@0.7", "KAtRecall@1", "KAtRecall(rel=2)@0.5",
-    "KAtRecall(never=retrieved)@0.3", "KAtRecall(never=retrieved)@1", "PAtRecall@0", "PAtRecall@0.1",
+    "KAtRecall(never=retrieved)@0.3", "KAtRecall(never=retrieved)@1", "KAtRecall(never=half)@0.6",
+    "KAtRecall(never=half,labels=7)@1", "KAtRecall(never=half,empty=null)@0.9",
+    "KAtRecall(empty=null)@0", "mean_k_for_recall(rel=2)@0.5", "PAtRecall@0", "PAtRecall@0.1",
     "PAtRecall@0.5", "PAtRecall@0.7", "PAtRecall@1", "PAtRecall(rel=2)@1", "PAtRecall(never=zero)@0.6",
     "E", "E(beta=2.0)", "E(beta=0.0)", "E@3", "E(rel=2)@2", "F@3", "F@20", "F(beta=0.5)@2",
     "F(norm=retrieved)@20", "F(rel=2)@4", "LAG", "LAG@3", "LAG(rel=2)", "LAG(aggregate=pooled)",
@@ -117,10 +119,22 @@ def first_with_recall(docs: Docs, grades: Grades, rel: int, recall: float) -> in
     return next((k for k, count in enumerate(counts) if count >= needed), None)
 
 
-def k_at_recall(docs: Docs, grades: Grades, *, rel: int, recall: float, never: str) -> float | None:
+def k_at_recall(
+    docs: Docs,
+    grades: Grades,
+    *,
+    rel: int,
+    recall: float,
+    never: str,
+    labels: int | None,
+    empty: str,
+    known: int,
+) -> float | None:
     k = first_with_recall(docs, grades, rel, recall)
-    if k is None and relevant(grades, rel) and never == "retrieved":
-        return len(docs) + 1
+    if not relevant(grades, rel) or (empty == "null" and not docs):
+        return None
+    if k is None and never != "null":
+        return len(docs) + 1 if never == "retrieved" else (labels or known) // 2
     return k
 
 

@@ -58,10 +58,12 @@ def compare(
     metrics: Sequence[str] = oracles_recsys.METRICS,
 ) -> None:
     """Hold what is computed against the twins, for each query and over all of them."""
+    every = [(query, [], grades) for query, grades in data[0].items()]
 
     def whole(metric: Metric, lists: Sequence[Ranked]) -> float | None:
         given = [(one.query, one.docs, one.grades) for one in lists]
-        return TWINS[metric.name](given, world, **twins.own(metric))
+        beside = {"PositiveCoverage": {"every": every}}.get(metric.name, {})
+        return TWINS[metric.name](given, world, **twins.own(metric), **beside)
 
     twins.compare(
         data, metrics, lambda metric, one, _: whole(metric, [one]), whole,

@@ -182,8 +182,9 @@ def test_ranks_of_a_part_worked_by_hand(wh: Warehouse) -> None:
     # s has a list, though no film is in it: it counts, as 0; of books nothing is judged for it
     assert found["film", "AP", "s"] == 0
     assert ("book", "AP", "s") not in found
-    # x and z have no kind, and nobody judged them: there is no such part
+    # x and z have no kind, and nobody judged them: their part has no query that counts
     assert {p for p, *_ in found} == {"film", "book"}
+    assert parts(wh, "kind")["not_included", "AP"] is None
 
 
 # --------------------------------------------------------------------------- parts and the whole
@@ -207,9 +208,9 @@ def test_parts_of_the_queries_add_up_to_the_whole(wh: Warehouse) -> None:
 def test_parts_of_the_documents_add_up_to_the_whole(wh: Warehouse) -> None:
     loaded(wh, *collection(6))
     metrics = ["NumRel", "NumRelRet", "NumRet", "NumRelRet(scope=global)", "P(scope=global)@5"]
-    wh.evaluate(metrics=metrics, slices="ending = quantiles(ord(doc_id[-1]), 4)")
-    # quantiles cut what is known: what was only retrieved is left in a part of its own
-    wh.evaluate(metrics=metrics, slices="last = doc_id[-1]")
+    wh.evaluate(
+        metrics=metrics, slices=["ending = quantiles(ord(doc_id[-1]), 4)", "last = doc_id[-1]"]
+    )
     whole = dict(wh.query("select metric, value from run_scores").fetchall())
     by_query: dict[tuple[str, str], float] = {}
     for (_, metric, query), value in of_queries(wh, "last").items():

@@ -53,7 +53,8 @@ def test_twins(
     placed = oracles_sources.placed(run)
 
     def twin(metric: Metric, one: Ranked, _: object) -> float | None:
-        beside = {"Volume": {"known": known}, "AUC": {"scores": placed.get(one.query, {})}}
+        beside = {"AUC": {"scores": placed.get(one.query, {})}}
+        beside |= {name: {"known": known} for name in ("Volume", "KAtRecall")}
         return TWINS[metric.name](
             one.docs, one.grades, **own(metric), **beside.get(metric.name, {})
         )
@@ -466,6 +467,15 @@ def test_normalised_recall_is_precision_where_there_are_labels_enough(
         ("f1@10-l2", "F(rel=2)@10"),
         ("k@recall(0.5)", "KAtRecall@0.5"),
         ("precision@recall(1)", "PAtRecall@1.0"),
+        ("p_at_k_by_decile@5", "P(norm=retrieved)@5"),
+        ("nDCG_at_k_by_decile@5", "nDCG(dcg=binary)@5"),
+        ("mean_k_for_recall@0.5", "KAtRecall(never=half)@0.5"),
+        ("mean_k_for_recall_as_coded@0.5", "KAtRecall(never=half, empty=null)@0.5"),
+        ("median_k_for_recall@0.5", "KAtRecall(never=half, aggregate=median)@0.5"),
+        ("prediction_proportions_at_k@5", "Share@5"),
+        ("positive_coverage_at_k@5", "PositiveCoverage@5"),
+        ("positive_coverage_at_k_as_coded@5", "PositiveCoverage(universe=mapping)@5"),
+        ("overall_positive_coverage@5", "PositiveCoverage@5"),
         ("precision@10", "P@10"),
         ("recall@10", "R@10"),
         ("nDCG(dcg=binary)@5", "nDCG(dcg=binary)@5"),
@@ -504,11 +514,11 @@ def test_no_name_is_given_to_two_metrics() -> None:
 
 
 @pytest.mark.parametrize("name", list(protocols.catalogue()))
-def test_what_a_protocol_says_of_metrics_is_understood(name: str) -> None:
+def test_what_a_protocol_says_of_metrics_and_curves_is_understood(name: str) -> None:
     chosen = protocols.get(name)
     for metric, params in chosen.params.items():
         for key, value in params.items():
-            parameter = catalogue()[metric].parameter(key)
+            parameter = protocols.parametrised()[metric].parameter(key)
             assert parameter is not None, (metric, key)
             assert parameter.read(str(value)) == value, (metric, key)
     for metric in chosen.undefined:

@@ -64,6 +64,8 @@ SCOPE = {
     "scope_iteration": "query_id varchar, doc_id varchar, iteration varchar, relevance integer",
     "scope_preference": "query_id varchar, judgment_group varchar, judgment_subgroup varchar, "
     "doc_id varchar, level double",
+    "scope_document": "doc_id varchar",
+    "scope_query": "query_id varchar",
     "scope_training": "query_id varchar, doc_id varchar, relevance integer",
     "scope_attribute": "doc_id varchar, attribute varchar, position integer, text varchar, "
     "number double",
@@ -157,6 +159,10 @@ STUBS = SCOPE | {
     "ideal": "query_id varchar, relevance integer, ideal_rank bigint",
     "ideal_gains": "query_id varchar, relevance integer, ideal_rank bigint",
     "documents": "doc_id varchar",
+    "all_documents": "doc_id varchar",
+    "members": "doc_id varchar",
+    "relevant_documents": "doc_id varchar",
+    "all_rankings": "run_id integer, query_id varchar",
     "examples": "query_id varchar, doc_id varchar",
     "frequencies": "doc_id varchar, frequency bigint",
     "training_size": "num_queries bigint, num_documents bigint, num_examples bigint",
@@ -166,7 +172,8 @@ STUBS = SCOPE | {
     "feature_blocks": "doc_id varchar, size bigint, block bigint, members bit",
     "propensities": "doc_id varchar, worth double",
     "worths": "query_id varchar, worth double, worth_rank bigint, num_rel bigint",
-    "top": "run_id integer, query_id varchar, doc_id varchar, rank bigint, relevance integer",
+    "top": "run_id integer, query_id varchar, doc_id varchar, rank bigint, relevance integer, "
+    "in_part boolean",
     "pairs": "run_id integer, query_id varchar, doc_id varchar, other_id varchar",
     "iteration_hits": "run_id integer, query_id varchar, iteration varchar, num_rel bigint, "
     "doc_id varchar, rank bigint, is_rel boolean, own_rank bigint, rel_so_far bigint",
@@ -300,6 +307,8 @@ def scope() -> Iterator[duckdb.DuckDBPyConnection]:
             ],
         )
         con.execute("insert into scope_training select query_id, doc_id, 1 from scope_judgment")
+        con.execute("insert into scope_document select distinct doc_id from scope_judgment")
+        con.execute("insert into scope_query select distinct query_id from scope_judgment")
         con.execute(
             "insert into scope_attribute select distinct doc_id, unnest(['genre', 'count']), 1, '2', 2 "
             "from scope_judgment"
@@ -339,6 +348,9 @@ def test_grains_are_unique_and_metrics_give_one_row_per_query(
     ):
         params = {"attribute": given}
         seen[f"{name}_{given}"] = Plan(rule).relation_sql(relations.get(name), params)[0]
+    # and what only some metrics or only parts of the documents read
+    for name in ("all_documents", "all_rankings", "members", "relevant_documents"):
+        seen[name] = Plan(rule).relation_sql(relations.get(name), {"rel": 1})[0]
     scope.execute(f"insert into scope_hit select *, rank from ({seen['matched']})")
     work = plan(notation.parse(*METRICS), rule)
     for table, sql in work.tables.items():

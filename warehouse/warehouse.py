@@ -12,6 +12,7 @@ import duckdb
 from warehouse import database, protocols
 from warehouse import metrics as notation
 from warehouse.analyze import across, adhoc, board
+from warehouse.deciling import Deciling
 from warehouse.errors import UsageError
 from warehouse.evaluate import scoring
 from warehouse.evaluate.plan import plan
@@ -32,7 +33,7 @@ T = TypeVar("T")
 Texts = str | Sequence[str]
 
 
-class Warehouse(Tracing):
+class Warehouse(Tracing, Deciling):
     """A warehouse file and what can be done with it.
 
     Every verb opens the file, does its work in one transaction and lets go of it again; results are

@@ -9,6 +9,7 @@ import typer
 from warehouse.cli import (
     attributes,
     curve,
+    deciles,
     demo,
     evaluate,
     ingest,
@@ -67,6 +68,7 @@ query.register(app)
 listings.register(app)
 attributes.register(app)
 slices.register(app)
+deciles.register(app)
 metrics.register(app)
 protocols.register(app)
 schema.register(app)

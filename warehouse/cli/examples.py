@@ -71,6 +71,12 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "runs": ("warehouse runs -d dl19",),
     "datasets": ("warehouse datasets -f json",),
     "attributes": ("warehouse attributes -d dl19",),
+    "deciles": ("warehouse deciles -d dl19",),
+    "deciles make": (
+        "warehouse deciles make -d dl19",
+        "warehouse deciles make -d dl19 --from qrels --by count --parts 4 --name quarter",
+    ),
+    "deciles show": ("warehouse deciles show -d dl19",),
     "metrics": ("warehouse metrics", "warehouse metrics -f markdown"),
     "metrics show": ("warehouse metrics show nDCG", "warehouse metrics show nDCG@10 map_cut_100"),
     "protocols": ("warehouse protocols",),

@@ -6,6 +6,9 @@
                       of preferences one row per group
     scope_preference  (query_id, judgment_group, judgment_subgroup, doc_id, level)   the preferences;
                       of judgments each iteration is a group of one subgroup, and the grade the level
+    scope_document    (doc_id)     the documents that the whole qrels know of, whatever their relevance
+    scope_query       (query_id)   the queries that the whole qrels judge; where only a part of the qrels
+                      is in scope, these two stay as they are
     scope_training    (query_id, doc_id, relevance)   the training set; empty where there is none
     scope_attribute   (doc_id, attribute, position, text, number)   the attributes of the documents
     scope_query_attribute   (query_id, attribute, position, text, number)   those of the queries
@@ -45,6 +48,7 @@ def kind_of(con: duckdb.DuckDBPyConnection, qrels_id: int) -> str:
 def put_stored(con: duckdb.DuckDBPyConnection, qrels_id: int, kind: str) -> None:
     """Put a version of the qrels in scope, and its dataset's current training set and attributes."""
     put_qrels(con, kind, stored_qrels(qrels_id, kind))
+    put_whole(con, stored_qrels(qrels_id, kind))
     ((dataset,),) = con.execute(
         "select name from dataset join qrels using (dataset_id) where qrels_id = $id",
         {"id": qrels_id},
@@ -71,9 +75,15 @@ def put_qrels(con: duckdb.DuckDBPyConnection, kind: str, rows: str) -> None:
     con.execute(render("statements/scope_qrels", kind=kind, rows=rows))
 
 
+def put_whole(con: duckdb.DuckDBPyConnection, rows: str) -> None:
+    """Put the documents and queries of the whole qrels in scope; `rows` is as of `put_qrels`."""
+    con.execute(render("statements/scope_whole", rows=rows))
+
+
 def put_read_qrels(con: duckdb.DuckDBPyConnection, read: readers.Staged, rows: str) -> None:
     """Put qrels that were read, and whose rows are in a table, in scope."""
     put_qrels(con, _KINDS[read.kind], rows)
+    put_whole(con, rows)
 
 
 def put_read_training(con: duckdb.DuckDBPyConnection, read: readers.Staged | None) -> None:

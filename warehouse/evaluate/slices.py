@@ -55,7 +55,6 @@ class Slice:
     definition: str
     content_hash: str
     num_parts: int
-    parts: tuple[str, ...]
     slice_id: int | None
     version: int
     # the SQL of the rows of the documents that nobody judged, null where other rows have a say
@@ -104,22 +103,25 @@ def resolve(con: duckdb.DuckDBPyConnection, dataset: str, given: str, protocol: 
     ).fetchall()
     if all_in_rest:
         raise UsageError(f"slice {given}: {_nothing(counts, dataset, subject, protocol)}")
-    if num_parts > MOST_PARTS:
-        raise UsageError(
-            f"slice {given}: makes {num_parts:,} parts; {MOST_PARTS:,} at most, or is it an id? "
-            "Cut a number into parts with quantiles(x, 4) or mass(x, 10)"
-        )
-    parts = con.execute(render("slices/parts", id=_IDS[subject])).fetchall()
+    _check_number(given, num_parts)
     found = _stored(con, dataset, name)
     same = found is not None and found[2:] == (subject, text, content)
     with_others = subject == "document" and not expression.has_window
     with_others = with_others and not expression.functions & _OF_ALL_ROWS
     return Slice(
-        dataset, name, subject, text, content, num_parts, tuple(str(row[0]) for row in parts),
+        dataset, name, subject, text, content, num_parts,
         slice_id=found[0] if found and same else None,
         version=(found[1] if found else 0) + (not same),
         _others=(subjects(known=False), rows(table="other_row", family=family)) if with_others else None,
     )  # fmt: skip
+
+
+def _check_number(given: str, num_parts: int) -> None:
+    if num_parts > MOST_PARTS:
+        raise UsageError(
+            f"slice {given}: makes {num_parts:,} parts; {MOST_PARTS:,} at most, or is it an id? "
+            "Cut a number into parts with quantiles(x, 4) or mass(x, 10)"
+        )
 
 
 def _name_and_text(con: duckdb.DuckDBPyConnection, dataset: str, given: str) -> tuple[str, str]:
@@ -297,8 +299,14 @@ def put_members(con: duckdb.DuckDBPyConnection, found: Slice) -> None:
     )
 
 
-def add_others(con: duckdb.DuckDBPyConnection, found: Slice) -> None:
-    """Add the documents that the predictions in scope have and that are not known yet."""
+def add_others(con: duckdb.DuckDBPyConnection, found: Slice, protocol: Protocol) -> None:
+    """Add what the runs in scope have and nothing is known of: documents, and queries that count."""
+    if not found.of_documents and protocol.queries == "run":
+        con.execute(
+            "insert into scope_member select distinct query_id, $rest from scope_ranking "
+            "anti join scope_member using (query_id)",
+            {"rest": REST},
+        )
     if found._others is None:
         return
     for statement in found._others:
@@ -317,6 +325,14 @@ def cut_qrels(con: duckdb.DuckDBPyConnection, found: Slice, rows: str) -> None:
 def judged_in(part: str) -> str:
     """Return SQL of the relation that holds the qrels of one part."""
     return f"(select * exclude (part) from part_qrels where part = {literal(part)})"
+
+
+def parts(con: duckdb.DuckDBPyConnection, found: Slice, protocol: Protocol) -> list[str]:
+    """Return the parts to evaluate; members, hits of documents and whole qrels have to be in scope."""
+    sql = render("slices/parts", of_documents=found.of_documents, queries=protocol.queries)
+    named = [str(row[0]) for row in con.execute(sql).fetchall()]
+    _check_number(found.name, len(named))
+    return named
 
 
 def put_part(con: duckdb.DuckDBPyConnection, found: Slice, part: str) -> None:

@@ -169,15 +169,16 @@ class _Evaluation:
             runs = _pending_runs(con)
             if found.of_documents or "predictions" in work.needs:
                 _scope_predictions(con, runs)
+            slices.add_others(con, found, protocol)
             if found.of_documents:
-                slices.add_others(con, found)
                 slices.put_document_hits(con, protocol)
+            parts = slices.parts(con, found, protocol)
             self._record(work, qrels_id, slice_id=number)
             ready: frozenset[int] = frozenset()
             if not found.of_documents:
                 ready = slices.take_over(con, qrels_id, protocol)
             slices.cut_qrels(con, found, grounds.stored_qrels(qrels_id, kind))
-            for part in found.parts:
+            for part in parts:
                 slices.put_part(con, found, part)
                 grounds.put_qrels(con, kind, slices.judged_in(part))
                 if found.of_documents:

@@ -1,6 +1,7 @@
 """Ingest: staged rows become predictions, judgments and examples, each source in one transaction."""
 
 from warehouse.ingest.attributes import LoadedAttributes, load_attributes
+from warehouse.ingest.deciles import make_deciles
 from warehouse.ingest.grounds import load_qrels, load_training
 from warehouse.ingest.runs import RunOptions, load_run
 from warehouse.ingest.steps import Loaded
@@ -13,4 +14,5 @@ __all__ = [
     "load_qrels",
     "load_run",
     "load_training",
+    "make_deciles",
 ]

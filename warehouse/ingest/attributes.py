@@ -58,22 +58,36 @@ def load_attributes(
     staged = stage_attributes(
         con, source, subject, id=id, split=split, format=format, normalise=normalise
     )
-    called = name or _stem(staged.source)
+    return keep(connection, staged, dataset, name or _stem(staged.source), replace=replace)
+
+
+def keep(
+    connection: sa.Connection,
+    staged: StagedAttributes,
+    dataset: str,
+    name: str,
+    *,
+    replace: bool = False,
+) -> LoadedAttributes:
+    """Keep what is staged as a table of attributes, if it is not the current version already."""
+    con = database.raw(connection)
+    subject = staged.subject
+    of: Of = "docs" if subject == "document" else "queries"
     content = _content_hash(con, staged)
     dataset_id = steps.dataset_id(connection, dataset)
     table = schema.attribute_set
     ours = sa.and_(table.c.dataset_id == dataset_id, table.c.subject == subject)
-    current = steps.newest(connection, table, sa.and_(ours, table.c.name == called))
+    current = steps.newest(connection, table, sa.and_(ours, table.c.name == name))
     status: steps.Status = "unchanged"
     version = 1 if current is None else int(current["version"])
     if current is None or current["content_hash"] != content:
         if current is not None and not replace:
             raise ConflictError(
-                f"{staged.source}: dataset {dataset} has other attributes of {of} named {called} "
+                f"{staged.source}: dataset {dataset} has other attributes of {of} named {name} "
                 f"already (version {version}, from {current['source']}); load these under another "
                 "name with --name, or as a new version with --replace (the old one stays readable)"
             )
-        _refuse_taken(con, staged, dataset, dataset_id, called)
+        _refuse_taken(con, staged, dataset, dataset_id, name)
         status = "loaded" if current is None else "replaced"
         version += current is not None
         number = steps.next_id(connection, table.c.attribute_set_id)
@@ -81,7 +95,7 @@ def load_attributes(
             "attribute_set_id": number,
             "dataset_id": dataset_id,
             "subject": subject,
-            "name": called,
+            "name": name,
             "version": version,
             "content_hash": content,
             "source": staged.source,
@@ -100,7 +114,7 @@ def load_attributes(
         connection.execute(schema.attribute_column.insert(), columns)
         con.execute(render("ingest/attributes"), {"attribute_set_id": number})
     return LoadedAttributes(
-        status, dataset, of, called, version,
+        status, dataset, of, name, version,
         staged.columns, staged.num_subjects, staged.num_values,
     )  # fmt: skip
 

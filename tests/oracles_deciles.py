@@ -1,0 +1,184 @@
+"""The source on label ranking once more, in plain Python: metrics by decile as its text has them.
+
+Instances are pairs of the ranked predictions and the list of actual labels. Where the program of the
+source does something else than its text, `as_coded=True` gives that. A decile without any calculated
+value is None. `deciles` is how labels come to their deciles, which the source leaves open.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
+from math import log2
+from pathlib import Path
+from statistics import mean, median
+
+Instances = Sequence[tuple[Sequence[str], Sequence[str]]]
+Deciles = Mapping[str, int]
+REST = "not_included"
+LOOKED_AT = 500
+
+
+def deciles(counts: Mapping[str, float], *, by: str = "mass", parts: int = 10) -> dict[str, int]:
+    """Put labels into parts; the most frequent ones are in the part of the highest number."""
+    ordered = sorted(counts, key=lambda label: (-counts[label], label.encode()))
+    found: dict[str, int] = {}
+    if by == "mass":
+        total, before = sum(map(Fraction, counts.values())), Fraction(0)
+        for label in ordered:
+            found[label] = max(parts - int(parts * before / total), 1)
+            before += Fraction(counts[label])
+        return found
+    # as many in each part; the first parts have one more where it does not come out even
+    least, more = divmod(len(ordered), parts)
+    for part in range(parts):
+        size = least + (part < more)
+        found |= dict.fromkeys(ordered[:size], parts - part)
+        ordered = ordered[size:]
+    return found
+
+
+def part_of(label: str, deciles: Deciles) -> str:
+    return str(deciles[label]) if label in deciles else REST
+
+
+def parts_of(instances: Instances, deciles: Deciles) -> list[str]:
+    labels = {label for predicted, actual in instances for label in (*predicted, *actual)}
+    return sorted({part_of(label, deciles) for label in labels | set(deciles)})
+
+
+def by_part(labels: Iterable[str], deciles: Deciles) -> dict[str, list[str]]:
+    """Place labels in their deciles, in their order."""
+    found: dict[str, list[str]] = {}
+    for label in labels:
+        found.setdefault(part_of(label, deciles), []).append(label)
+    return found
+
+
+# --------------------------------------------------------------------------- of one list of labels
+
+
+def precision(predicted: Sequence[str], actual: Sequence[str], k: int) -> float:
+    top = predicted[:k]
+    return sum(label in actual for label in top) / len(top) if top else 0.0
+
+
+def ndcg(predicted: Sequence[str], actual: Sequence[str], k: int) -> float:
+    gained = sum(1 / log2(n + 1) for n, label in enumerate(predicted[:k], 1) if label in actual)
+    return gained / sum(1 / log2(n + 1) for n in range(1, min(k, len(actual)) + 1))
+
+
+def k_for_recall(
+    predicted: Sequence[str],
+    actual: Sequence[str],
+    min_recall: Fraction,
+    labels: int,
+    *,
+    as_coded: bool = False,
+) -> int | None:
+    if not predicted and as_coded:
+        return None
+    found = 0
+    for k, label in enumerate(predicted, 1):
+        found += label in actual
+        if Fraction(found, len(actual)) >= min_recall:
+            return k
+    return labels // 2
+
+
+# --------------------------------------------------------------------------- by decile
+
+
+def _by_decile(
+    instances: Instances,
+    deciles: Deciles,
+    calculate: Callable[[list[str], list[str]], float | None],
+    together: Callable[[list[float]], float],
+    looked_at: int,
+) -> dict[str, float | None]:
+    values: dict[str, list[float]] = {part: [] for part in parts_of(instances, deciles)}
+    for predicted, actual in instances:
+        placed = by_part(predicted[:looked_at], deciles)
+        for part, wanted in by_part(actual, deciles).items():
+            value = calculate(placed.get(part, []), wanted)
+            if value is not None:
+                values[part].append(float(value))
+    return {part: together(found) if found else None for part, found in values.items()}
+
+
+def p_at_k_by_decile(
+    instances: Instances, deciles: Deciles, k: int, *, looked_at: int = LOOKED_AT
+) -> dict[str, float | None]:
+    return _by_decile(instances, deciles, lambda p, a: precision(p, a, k), mean, looked_at)
+
+
+def ndcg_at_k_by_decile(
+    instances: Instances, deciles: Deciles, k: int, *, looked_at: int = LOOKED_AT
+) -> dict[str, float | None]:
+    return _by_decile(instances, deciles, lambda p, a: ndcg(p, a, k), mean, looked_at)
+
+
+def k_for_recall_by_decile(
+    instances: Instances,
+    deciles: Deciles,
+    min_recall: str,
+    labels: int,
+    *,
+    middle: bool = False,
+    as_coded: bool = False,
+    looked_at: int = LOOKED_AT,
+) -> dict[str, float | None]:
+    """Return the mean k, or the median one."""
+
+    def calculate(predicted: list[str], actual: list[str]) -> int | None:
+        return k_for_recall(predicted, actual, Fraction(min_recall), labels, as_coded=as_coded)
+
+    return _by_decile(instances, deciles, calculate, median if middle else mean, looked_at)
+
+
+def prediction_proportions_at_k(
+    instances: Instances, deciles: Deciles, k: int
+) -> dict[str, float | None]:
+    shown = Counter(
+        part_of(label, deciles) for predicted, _ in instances for label in predicted[:k]
+    )
+    return {part: shown[part] / (k * len(instances)) for part in parts_of(instances, deciles)}
+
+
+def positive_coverage_at_k(
+    instances: Instances, deciles: Deciles, k: int, *, as_coded: bool = False
+) -> dict[str, float | None]:
+    """As coded the divisor is of the mapping, which has no labels of no decile: there it is None."""
+    right = {label for predicted, actual in instances for label in predicted[:k] if label in actual}
+    every = deciles if as_coded else {label for _, actual in instances for label in actual}
+    found, known = by_part(right, deciles), by_part(every, deciles)
+    return {
+        part: len(found.get(part, [])) / len(known[part]) if part in known else None
+        for part in parts_of(instances, deciles)
+    }
+
+
+def overall_positive_coverage(instances: Instances, k: int) -> float:
+    right = {label for predicted, actual in instances for label in predicted[:k] if label in actual}
+    return len(right) / len({label for _, actual in instances for label in actual})
+
+
+# --------------------------------------------------------------------------- the case bibtex
+
+
+def bibtex_training(folder: Path) -> tuple[dict[str, dict[str, int]], dict[str, int]]:
+    """Return the training set, and the labels' frequencies in it as the case lists them."""
+    training: dict[str, dict[str, int]] = {}
+    with gzip.open(folder / "train_labels.tsv.gz", "rt", encoding="utf-8") as lines:
+        for line in lines:
+            query, _, labels = line.rstrip("\n").partition("\t")
+            training[query] = dict.fromkeys(labels.split(), 1)
+    with (folder / "labels.tsv").open(encoding="utf-8", newline="") as lines:
+        frequencies = {
+            row["label"]: int(row["train_frequency"])
+            for row in csv.DictReader(lines, delimiter="\t")
+        }
+    return {query: labels for query, labels in training.items() if labels}, frequencies

@@ -1,0 +1,55 @@
+"""Label deciles: which mappings there are, and what is in their parts."""
+
+from __future__ import annotations
+
+import duckdb
+
+from warehouse.analyze.board import check_dataset, keep
+from warehouse.errors import UsageError, listing, nearest
+from warehouse.templates import render
+
+# As ingest writes it: the format of what was made, and the attribute that keeps the occurrences.
+FORMAT = "deciles"
+
+
+def deciles(con: duckdb.DuckDBPyConnection, dataset: str | None = None) -> duckdb.DuckDBPyRelation:
+    """Return the current mappings of labels to deciles, of one dataset or of all."""
+    if dataset is not None:
+        check_dataset(con, dataset)
+    return keep(con, render("analyses/deciles", format=FORMAT), {"dataset": dataset})
+
+
+def sizes(con: duckdb.DuckDBPyConnection, dataset: str, name: str) -> duckdb.DuckDBPyRelation:
+    """Return a mapping decile by decile.
+
+    Occurrences are those that it was made from; of one that was loaded they are counted in the
+    training set, without one in the qrels.
+    """
+    check_dataset(con, dataset)
+    rows = con.execute(render("ingest/document_attributes"), {"dataset": dataset}).fetchall()
+    attributes = [str(row[0]) for row in rows]
+    if name not in attributes:
+        known = deciles(con, dataset).project("name").fetchall()
+        hint = (
+            nearest(name, attributes)
+            or f"; there are {listing(str(n) for (n,) in known) or 'none'}"
+        )
+        raise UsageError(
+            f"{name}: dataset {dataset} has no deciles of that name{hint}; "
+            f"make them with: warehouse deciles make --dataset {dataset}"
+        )
+    origin = f"{name}_frequency"
+    if origin not in attributes:
+        origin = "training" if _has_training(con, dataset) else "qrels"
+    counts = render("ingest/label_counts", dataset=dataset, origin=origin)
+    return keep(
+        con, render("analyses/decile_sizes", dataset=dataset, attribute=name, counts=counts)
+    )
+
+
+def _has_training(con: duckdb.DuckDBPyConnection, dataset: str) -> bool:
+    ((found,),) = con.execute(
+        "select count(*) from training join dataset using (dataset_id) where dataset.name = $name",
+        {"name": dataset},
+    ).fetchall()
+    return bool(found)

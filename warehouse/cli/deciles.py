@@ -1,0 +1,112 @@
+"""`warehouse deciles`, `warehouse deciles make` and `warehouse deciles show`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, cast
+
+import typer
+
+from warehouse.cli import options, output
+from warehouse.cli.examples import epilog
+from warehouse.errors import counted
+
+
+def deciles(
+    context: typer.Context,
+    dataset: options.AnyDataset = None,
+    format: options.Format = "table",
+    out: options.Output = None,
+    db: options.Database = None,
+    lock_timeout: options.LockTimeout = 30.0,
+) -> None:
+    """List the mappings of labels (documents) to deciles, with their origin.
+
+    A decile is an attribute of the documents. A mapping of your own, a table with the columns doc_id
+    and decile, is loaded by 'warehouse ingest attributes FILE -d DATASET --of docs'.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    from warehouse.warehouse import Warehouse
+
+    found = Warehouse(db, lock_timeout=lock_timeout).deciles(dataset)
+    output.show(found, format, out)
+    if not found.limit(1).fetchall():
+        output.say("no deciles yet: warehouse deciles make -d DATASET")
+
+
+def make(
+    dataset: options.Dataset,
+    origin: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="training|qrels|ATTRIBUTE",
+            help="What says how often a label occurs; default: the training set, without one the qrels.",
+        ),
+    ] = None,
+    by: Annotated[
+        str,
+        typer.Option(
+            "--by",
+            help="Parts of equal mass (as many occurrences each) or of equal count (labels).",
+        ),
+    ] = "mass",
+    parts: Annotated[int, typer.Option("--parts", help="How many parts to make.")] = 10,
+    name: Annotated[
+        str, typer.Option("--name", help="Name of the attribute that the parts become.")
+    ] = "decile",
+    replace: options.Replace = False,
+    db: options.Database = None,
+    memory_limit: options.MemoryLimit = None,
+    threads: options.Threads = None,
+    lock_timeout: options.LockTimeout = 30.0,
+) -> None:
+    """Put labels (documents) into deciles by how often they occur: 10 most frequent, 1 rarest.
+
+    They are kept as an attribute of the documents, and the occurrences as NAME_frequency.
+    """
+    from warehouse.warehouse import Warehouse
+
+    wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
+    made = wh.make_deciles(
+        dataset,
+        origin=origin,
+        by=cast(Literal["mass", "count"], by),
+        parts=parts,
+        name=name,
+        replace=replace,
+    )
+    version = f", version {made.version}" if made.status == "replaced" else ""
+    status = "made" if made.status == "loaded" else made.status
+    output.say(f"{made.name}: {status}{version} ({counted(made.num_subjects, 'label')})")
+
+
+def show(
+    dataset: options.Dataset,
+    name: Annotated[
+        str, typer.Option("--name", help="Name of the attribute that holds the deciles.")
+    ] = "decile",
+    format: options.Format = "table",
+    out: options.Output = None,
+    places: options.Places = 4,
+    db: options.Database = None,
+    lock_timeout: options.LockTimeout = 30.0,
+) -> None:
+    """Show the deciles: labels, occurrences, their share, the most and the least frequent label."""
+    from warehouse.warehouse import Warehouse
+
+    found = Warehouse(db, lock_timeout=lock_timeout).decile_sizes(dataset, name)
+    output.show(found, format, out, places=places)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    group = typer.Typer(
+        invoke_without_command=True,
+        callback=deciles,
+        epilog=epilog("deciles"),
+        rich_markup_mode=None,
+    )
+    group.command(epilog=epilog("deciles make"))(make)
+    group.command(epilog=epilog("deciles show"))(show)
+    app.add_typer(group, name="deciles")

@@ -1,0 +1,78 @@
+"""The verbs of label deciles, which the class `Warehouse` has beside its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import duckdb
+
+from warehouse.opened import File
+
+if TYPE_CHECKING:
+    from warehouse.ingest import LoadedAttributes
+
+
+class Deciling(File):
+    """A warehouse file whose labels can be put into deciles."""
+
+    def make_deciles(
+        self,
+        dataset: str,
+        *,
+        origin: str | None = None,
+        by: Literal["mass", "count"] = "mass",
+        parts: int = 10,
+        name: str = "decile",
+        replace: bool = False,
+    ) -> LoadedAttributes:
+        """Put the labels (documents) of a dataset into parts by how often they occur.
+
+        The part of each label is kept as its attribute `name`: 10, or as many as there are parts, is
+        the one of the most frequent labels and 1 that of the rarest. `by="mass"` gives each part as
+        many of all occurrences, `by="count"` as many labels. `origin` is "training", "qrels" or an
+        attribute that holds the occurrences; default: the training set, without one the qrels.
+        `replace` keeps other deciles of that name as a new version. Raises UsageError where there is
+        nothing to count, or fewer labels than parts.
+
+        >>> import tempfile
+        >>> from warehouse.warehouse import Warehouse
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_training({"1": {"a": 1, "b": 1}, "2": {"a": 1}}, "tiny")
+        >>> wh.make_deciles("tiny", parts=2).columns
+        {'decile': 'number', 'decile_frequency': 'number'}
+        >>> wh.deciles("tiny").project("name, parts, labels, origin").fetchall()
+        [('decile', 2, 2, 'training set, version 1: 2 parts of equal mass')]
+        >>> wh.decile_sizes("tiny").fetchall()
+        [('2', 1, 2.0, 0.6666666666666666, 'a', 'a'), ('1', 1, 1.0, 0.3333333333333333, 'b', 'b')]
+        """
+        from warehouse.analyze import board
+        from warehouse.ingest import make_deciles
+
+        with self._read() as con:
+            board.check_dataset(con, dataset)
+        with self._write() as connection:
+            return make_deciles(
+                connection, dataset,
+                origin=origin, by=by, parts=parts, name=name, replace=replace,
+            )  # fmt: skip
+
+    def deciles(self, dataset: str | None = None) -> duckdb.DuckDBPyRelation:
+        """Return the mappings of labels to deciles that there are, with their origin.
+
+        Columns: `dataset, name, version, parts, labels, origin, made_at`. Beside those made here they
+        are attributes of documents of the name "decile" that were loaded.
+        """
+        from warehouse.analyze import deciles
+
+        with self._read() as con:
+            return deciles.deciles(con, dataset)
+
+    def decile_sizes(self, dataset: str, name: str = "decile") -> duckdb.DuckDBPyRelation:
+        """Return what is in each part of a mapping, that of the most frequent labels first.
+
+        Columns: `decile, labels, occurrences, share, most_frequent, least_frequent`.
+        """
+        from warehouse.analyze import deciles
+
+        with self._read() as con:
+            return deciles.sizes(con, dataset, name)

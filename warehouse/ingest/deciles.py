@@ -1,0 +1,143 @@
+"""Label deciles: documents put into parts by how often they occur, kept as an attribute of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import duckdb
+import sqlalchemy as sa
+
+from warehouse import database
+from warehouse.errors import UsageError, counted, listing, nearest
+from warehouse.ingest import steps
+from warehouse.ingest.attributes import LoadedAttributes, keep
+from warehouse.readers.attributes import StagedAttributes
+from warehouse.templates import render
+
+By = Literal["mass", "count"]
+BY: Mapping[str, str] = {"mass": "equal mass", "count": "equal count"}
+# The format of a table of attributes that was made so.
+FORMAT = "deciles"
+
+
+def frequency_of(name: str) -> str:
+    """Return the attribute that keeps how often a label occurred when its decile was made."""
+    return f"{name}_frequency"
+
+
+def make_deciles(
+    connection: sa.Connection,
+    dataset: str,
+    *,
+    origin: str | None = None,
+    by: By = "mass",
+    parts: int = 10,
+    name: str = "decile",
+    replace: bool = False,
+) -> LoadedAttributes:
+    """Put a dataset's labels into parts, and keep the parts as the attribute `name` of the documents.
+
+    Occurrences are counted in the training set or in the qrels, or `origin` is an attribute that holds
+    them; by default it is the training set, without one the qrels.
+    """
+    steps.check_name("deciles", name)
+    if by not in BY:
+        raise UsageError(f"--by {by}: deciles are by {' or by '.join(BY)}{nearest(by, BY)}")
+    if parts < 2:
+        raise UsageError(f"--parts {parts}: labels are put into 2 parts or more")
+    con = database.raw(connection)
+    versions = _versions(con, dataset)
+    if origin is None:
+        origin = "training" if "training" in versions else "qrels"
+    if origin in (name, frequency_of(name)):
+        raise UsageError(
+            f"--from {origin}: the deciles themselves are called so; give another --name"
+        )
+    _refuse_missing(con, dataset, origin, versions)
+    counts = render("ingest/label_counts", dataset=dataset, origin=origin)
+    con.execute(f"create or replace temp table label_count as\n{counts}")
+    num_labels = _checked(con, dataset, origin, parts)
+    con.execute("drop table if exists temp.staged_attribute")
+    con.execute(
+        render("ingest/deciles", by=by, parts=parts, attribute=name, frequency=frequency_of(name))
+    )
+    con.execute("drop table temp.label_count")
+    words = {"training": "training set", "qrels": "qrels"}
+    known = f"{words[origin]}, version {versions[origin]}" if origin in words else origin
+    staged = StagedAttributes(
+        subject="document",
+        source=f"{known}: {parts} parts of {BY[by]}",
+        format=FORMAT,
+        source_sha256=None,
+        normalise=None,
+        columns={name: "number", frequency_of(name): "number"},
+        num_subjects=num_labels,
+        num_values=2 * num_labels,
+    )
+    return keep(connection, staged, dataset, name, replace=replace)
+
+
+def _versions(con: duckdb.DuckDBPyConnection, dataset: str) -> dict[str, int]:
+    """Return the current versions of a dataset's training set and qrels, as far as it has them."""
+    found = con.execute(
+        "select 'training', max(training.version) from training join dataset using (dataset_id) "
+        "where dataset.name = $name "
+        "union all select 'qrels', max(qrels.version) from qrels join dataset using (dataset_id) "
+        "where dataset.name = $name",
+        {"name": dataset},
+    ).fetchall()
+    return {str(what): int(version) for what, version in found if version is not None}
+
+
+def _refuse_missing(
+    con: duckdb.DuckDBPyConnection, dataset: str, origin: str, versions: Mapping[str, int]
+) -> None:
+    """Refuse to count in what the dataset does not have."""
+    if origin in versions:
+        return
+    if origin == "training":
+        raise UsageError(
+            f"dataset {dataset} has no training set; load it with: warehouse ingest training FILE "
+            f"--dataset {dataset}, or count in the judgments: --from qrels"
+        )
+    if origin == "qrels":
+        raise UsageError(
+            f"dataset {dataset} has no judgments to count in; load them with: warehouse ingest qrels "
+            f"FILE --dataset {dataset}"
+        )
+    rows = con.execute(render("ingest/document_attributes"), {"dataset": dataset}).fetchall()
+    types = {str(attribute): str(kind) for attribute, kind in rows}
+    if types.get(origin) == "number":
+        return
+    if origin in types:
+        raise UsageError(
+            f"--from {origin}: this attribute is a {types[origin]}; occurrences are a number"
+        )
+    hint = nearest(origin, ["training", "qrels", *types])
+    known = f"; it has {listing(types) or 'none'}"
+    raise UsageError(
+        f"--from {origin}: dataset {dataset} has no attribute of the documents of that name"
+        f"{hint or known}"
+    )
+
+
+def _checked(con: duckdb.DuckDBPyConnection, dataset: str, origin: str, parts: int) -> int:
+    """Return how many labels there are; refuse counts that make no parts."""
+    ((labels, wrong, total),) = con.execute(
+        "select count(*), "
+        "min(doc_id) filter (where occurrences is null or occurrences < 0), "
+        "coalesce(sum(occurrences), 0) from label_count"
+    ).fetchall()
+    if wrong is not None:
+        raise UsageError(
+            f"--from {origin}: the document {wrong} has a number below 0, or one too great for a count"
+        )
+    if total == 0:
+        raise UsageError(f"dataset {dataset}: nothing occurs in what is counted ({origin})")
+    if labels < parts:
+        raise UsageError(
+            f"--parts {parts}: {counted(labels, 'label')} occur in what is counted ({origin}), fewer "
+            f"than parts; ask for at most {labels}"
+        )
+    return int(labels)
