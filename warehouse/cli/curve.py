@@ -65,7 +65,8 @@ def curve(
     _say(found, drawn=drawn)
     if not drawn or out is None:
         titles = {"x": found.curve.x.name, "y": found.curve.y.name}
-        output.show(found.relation, chosen, out, places=places, titles=titles)
+        counts = {"x"} if found.curve.x.name == "rank" else ()
+        output.show(found.relation, chosen, out, places=places, titles=titles, counts=counts)
         return
     shown = list(found.runs)
     if not shown:
