@@ -152,6 +152,8 @@ STUBS = SCOPE | {
     "lists": "run_id integer, query_id varchar, doc_id varchar, score double, position bigint, "
     "relevance integer, in_part boolean, rank bigint",
     "matched": HIT,
+    "counted": HIT,
+    "predicted": SCOPE["scope_prediction"],
     "gains": "run_id integer, query_id varchar, doc_id varchar, rank bigint, gain double, "
     "gain_so_far double, chance double",
     "retrieved": HIT,
@@ -340,8 +342,10 @@ def relation_of(table: str) -> str:
 def test_grains_are_unique_and_metrics_give_one_row_per_query(
     scope: duckdb.DuckDBPyConnection, rule: Protocol
 ) -> None:
-    ranked = Plan(rule).relation_sql(relations.get("ranked"), {})[0]
-    seen = {"matched": matched_sql(rule), "ranked": ranked}
+    seen = {
+        name: Plan(rule).relation_sql(relations.get(name), {})[0]
+        for name in ("predicted", "ranked", "matched", "counted")
+    }
     # what is written into its readers, with and without its parameters
     for name, given in itertools.product(
         ("examples", "described", "features", "traits"), (None, "genre")
@@ -641,7 +645,7 @@ def test_a_changed_formula_changes_the_fingerprint() -> None:
     assert fingerprint(source, "trec_eval_9") not in seen
 
 
-@pytest.mark.parametrize("relation", ["hits", "rankings", "retrieved", "ranked", "matched"])
+@pytest.mark.parametrize("relation", ["hits", "rankings", "retrieved", "ranked", "predicted", "matched"])
 def test_the_fingerprint_covers_the_relations(
     monkeypatch: pytest.MonkeyPatch, relation: str
 ) -> None:

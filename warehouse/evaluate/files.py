@@ -84,9 +84,10 @@ def score(
         read_run = readers.stage(con, run, "run", format=run_format, **how)
     turned = lower_is_better or read_run.ranked_by == "rank"
     con.execute(render("statements/score_scope", lower_is_better=turned))
+    matched = matched_sql(work.protocol, by_counting=grounds.has_few_judgments(con))
     con.execute(
         f"create or replace temp table scope_hit as "
-        f"select *, rank as whole_rank from (\n{matched_sql(work.protocol)}\n) as matched"
+        f"select *, rank as whole_rank from (\n{matched}\n) as matched"
     )
     for number, metric in enumerate(work.queries):
         con.execute(

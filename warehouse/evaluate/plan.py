@@ -247,9 +247,10 @@ def relations_sql(protocol: Protocol, *names: str) -> dict[str, str]:
     return work.tables
 
 
-def matched_sql(protocol: Protocol) -> str:
-    """Return the query that makes the hits in a protocol's order."""
-    return Plan(protocol).relation_sql(relations.get("matched"), {})[0]
+def matched_sql(protocol: Protocol, *, by_counting: bool = False) -> str:
+    """Return the query that makes the hits in a protocol's order: by sorting the lists, or counting."""
+    name = "counted" if by_counting else "matched"
+    return Plan(protocol).relation_sql(relations.get(name), {})[0]
 
 
 def ranked_sql(protocol: Protocol) -> str:

@@ -335,9 +335,10 @@ def _make_hits(
     ).fetchall()
     ids = {row[0] for row in rows}
     missing = [run for run in runs if run.run_id in ids]
+    matched = matched_sql(protocol, by_counting=bool(missing) and grounds.has_few_judgments(con))
     for batch in _batches(missing, BATCH_PREDICTIONS):
         _scope_predictions(con, [run.run_id for run in batch])
-        con.execute(render("statements/hits", matched=matched_sql(protocol)), key)
+        con.execute(render("statements/hits", matched=matched), key)
         con.execute(render("statements/hit_sets"), key)
     return len(missing)
 

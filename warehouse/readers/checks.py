@@ -76,7 +76,7 @@ def _failing(
 
 
 def any_document_twice(con: duckdb.DuckDBPyConnection, kind: Kind) -> bool:
-    """Whether a document is there twice where once is allowed: the cheap question, without lines."""
+    """Whether a document may be there twice where once is allowed: the cheap question, by hashes."""
     return bool(rows(con, templates.render("checks/pair_twice", key=KEYS[kind])))
 
 
