@@ -645,7 +645,9 @@ def test_a_changed_formula_changes_the_fingerprint() -> None:
     assert fingerprint(source, "trec_eval_9") not in seen
 
 
-@pytest.mark.parametrize("relation", ["hits", "rankings", "retrieved", "ranked", "predicted", "matched"])
+@pytest.mark.parametrize(
+    "relation", ["hits", "rankings", "retrieved", "ranked", "predicted", "matched"]
+)
 def test_the_fingerprint_covers_the_relations(
     monkeypatch: pytest.MonkeyPatch, relation: str
 ) -> None:

@@ -14,6 +14,7 @@ from warehouse import aggregates, metric_checks, project, records, relations, te
 from warehouse import header_keys as keys
 from warehouse.aggregates import AGGREGATE, POOLED, WEIGHT
 from warehouse.errors import DefinitionError, nearest
+from warehouse.lazy import Lazy
 from warehouse.parameters import TYPES, Parameter, Value
 
 DIRECTIONS = ("higher", "lower", "none")
@@ -325,10 +326,10 @@ def _parameter(name: str, spec: Mapping[str, Any], where: str) -> Parameter:
 
 
 @cache
-def _built_in() -> dict[str, Definition]:
-    return {
-        name: _definition(name, *_built_in_source(name)) for name in templates.names_in("metrics")
-    }
+def _built_in() -> Mapping[str, Definition]:
+    return Lazy(
+        templates.names_in("metrics"), lambda name: _definition(name, *_built_in_source(name))
+    )
 
 
 def _built_in_source(name: str) -> tuple[str, str]:
@@ -336,19 +337,22 @@ def _built_in_source(name: str) -> tuple[str, str]:
 
 
 @project.per_project
-def catalogue() -> dict[str, Definition]:
+def catalogue() -> Mapping[str, Definition]:
     """Return every metric by its name: those of `sql/metrics`, then the project's own."""
     here = project.current()
     here.check_folder()
+    if not here.metric_files:
+        return _built_in()
     sources = {
         path.name.removesuffix(templates.SUFFIX): (project.read_text(path), project.shown(path))
         for path in here.metric_files
     }
     own = {name: _definition(name, *source, own=sources) for name, source in sources.items()}
     metric_checks.check_names(own.values(), _built_in().values())
-    metric_checks.check_other(own.values(), _built_in() | own)
+    every = {**_built_in(), **own}
+    metric_checks.check_other(own.values(), every)
     types = {p.name: p.type for found in _built_in().values() for p in found.parameters}
     for name, found in own.items():
         text, _ = sources[name]
         metric_checks.check_body(found, text if templates.body(text) else found.body, types)
-    return _built_in() | own
+    return every

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from warehouse import peer_names, templates
 from warehouse.catalogue import Alias, Definition, catalogue
 from warehouse.errors import UsageError, nearest
+from warehouse.lazy import Lazy
 from warehouse.notation import Defaults, Metric, Requested, arguments, settle
 from warehouse.peer_names import TREC_SETS, Relstring, trec_name
 from warehouse.project import per_project
@@ -36,6 +37,12 @@ Metrics = str | Sequence[Asked]
 def definition(name: str) -> Definition:
     """Return one metric's definition by any of its names, or raise with the nearest name."""
     return parse_one(name, settle=False).metric.definition
+
+
+@per_project
+def _own_names() -> Mapping[str, tuple[Definition, Alias]]:
+    """Return every metric by its own name."""
+    return Lazy(catalogue(), lambda name: (catalogue()[name], Alias("", name)))
 
 
 @per_project
@@ -132,7 +139,10 @@ def _expand(text: str, defaults: Defaults, *, complete: bool = True) -> Sequence
     if string is not None:
         return [string]
 
-    known = read_plain(text, _aliases(), defaults, complete=complete)
+    # a metric's own name is looked for first: it needs none of the other metrics' files
+    match = _NOTATION.match(text)
+    names = _own_names() if match is not None and match["name"] in catalogue() else _aliases()
+    known = read_plain(text, names, defaults, complete=complete)
     if known is not None:
         return [Requested(known)]
     named = (

@@ -17,8 +17,10 @@ from warehouse.catalogue import Definition, undefined_value
 from warehouse.catalogue import catalogue as metrics
 from warehouse.curves import curves
 from warehouse.errors import DefinitionError, UsageError, listing, nearest
+from warehouse.lazy import Lazy
 from warehouse.metrics import Defaults, Metric
 from warehouse.parameters import Value
+from warehouse.templates import names_in
 
 DEFAULT = "default"
 _CHOICES: dict[str, tuple[object, ...]] = {
@@ -113,7 +115,7 @@ def _protocol(name: str, record: Mapping[str, Any], where: str) -> Protocol:
         raise DefinitionError(f"{where}: depth is at least 1, not {record['depth']}")
     if not all(isinstance(word, str) for word in record.get("lacks", ())):
         raise DefinitionError(f"{where}: lacks is a list of names")
-    known: dict[str, dict[str, Any]] = {"params": parametrised(), "undefined": {**metrics()}}
+    known: dict[str, Mapping[str, Definition]] = {"params": parametrised(), "undefined": metrics()}
     for key, names in known.items():
         for metric in record.get(key, {}):
             if metric not in names:
@@ -129,9 +131,11 @@ def _protocol(name: str, record: Mapping[str, Any], where: str) -> Protocol:
     return Protocol(name=name, **{**record, "params": params})
 
 
-def parametrised() -> dict[str, Definition]:
+def parametrised() -> Mapping[str, Definition]:
     """Return what a protocol may give other defaults: every metric and every curve."""
-    return {**metrics(), **curves()}
+    known = metrics()
+    names = [*known, *names_in("curves")]
+    return Lazy(names, lambda name: known[name] if name in known else curves()[name])
 
 
 def _values(metric: str, given: object, where: str) -> dict[str, Value]:
@@ -160,12 +164,15 @@ def _built_in() -> dict[str, dict[str, Any]]:
 
 
 @project.per_project
-def catalogue() -> dict[str, Protocol]:
+def catalogue() -> Mapping[str, Protocol]:
     """Return every protocol by its name: those of protocols.toml, then the project's own."""
     own = project.current().protocols
     _check_names(own)
     every = {**_built_in(), **own}
-    return {name: _protocol(name, _whole(name, every), _where(name)) for name in every}
+    found = Lazy(every, lambda name: _protocol(name, _whole(name, every), _where(name)))
+    for name in own:
+        found[name]  # what is wrong with a project's own is said at once
+    return found
 
 
 def is_own(name: str) -> bool:
