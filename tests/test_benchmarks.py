@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.benchmarks import contenders, data, rounds
+
 CHECKOUT = Path(__file__).resolve().parents[1]
 COST = {"wall_s", "cpu_s", "peak_mb"}
 
@@ -79,13 +81,14 @@ def test_a_name_that_is_none_is_refused() -> None:
 @pytest.mark.slow
 def test_parts_are_measured_beside_the_whole(tmp_path: Path) -> None:
     pytest.importorskip("numpy")
-    done = benchmarks("slices", "--scale", 0.001, "--repeat", 1, "--json", tmp_path / "found.json")
-    assert done.returncode == 0, done.stdout + done.stderr
-    (found,) = json.loads((tmp_path / "found.json").read_text())["benchmarks"]
-    assert found["work"]["judgments"] == 1000
-    assert {r["peer"] for r in found["ratios"]} == {"the whole"}
-    assert len(found["ratios"]) == 4
-    assert all(f["largest_difference"] in (0, None) for f in found["figures"])
+    data.make("slices", tmp_path, 0.001)
+    parts, *_, whole = contenders.OURS["slices"](tmp_path)
+    results, failed = rounds.alternate([parts, whole], tmp_path, 1, lambda _: None)
+    assert not failed
+    ours, beside = results
+    assert (ours.contender.ours, beside.contender.ours) == (True, False)
+    assert len(ours.values) == 10
+    assert rounds.difference(ours.values, beside.values) == 0
 
 
 def test_the_program_that_trec_eval_names_takes_part(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def collection(rng: random.Random, queries: int = 30) -> tuple[Qrels, Run]:
 
 
 COLLECTIONS = st.integers(0, 2**32 - 1).map(lambda seed: collection(random.Random(seed)))
-FEW = settings(max_examples=6, deadline=None)
+FEW = settings(max_examples=4, deadline=None)
 
 
 def values(qrels: object, run: object, names: list[str], **options: object) -> dict:
@@ -119,7 +119,7 @@ def test_every_metric_has_a_twin() -> None:
     complete=st.booleans(),
     level=st.sampled_from([None, None, 2]),
 )
-@settings(max_examples=16, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_twins(
     data: tuple[Qrels, Run],
     protocol: str,

@@ -86,7 +86,7 @@ ids = st.text(st.characters(codec="utf-8", exclude_categories=("Z", "C")), min_s
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(st.data())
 def test_any_mixture_of_blanks_equals_the_clean_file(tmp_path, data):

@@ -31,7 +31,7 @@ from warehouse.warehouse import Warehouse
     judged_only=st.booleans(),
     level=st.sampled_from([None, None, 2]),
 )
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_twins(
     data: tuple[Qrels, Run], protocol: str, depth: int | None, judged_only: bool, level: int | None
 ) -> None:

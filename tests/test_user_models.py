@@ -111,7 +111,7 @@ def test_ir_measures(name: str, qrels: Path, run: Path) -> None:
     judged_only=st.booleans(),
     level=st.sampled_from([None, None, 2]),
 )
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_twins(
     data: tuple[Qrels, Run],
     protocol: str,
