@@ -26,8 +26,8 @@ def sizes(con: duckdb.DuckDBPyConnection, dataset: str, name: str) -> duckdb.Duc
     training set, without one in the qrels.
     """
     check_dataset(con, dataset)
-    rows = con.execute(render("ingest/document_attributes"), {"dataset": dataset}).fetchall()
-    attributes = [str(row[0]) for row in rows]
+    rows = con.execute(render("statements/current_attributes"), {"dataset": dataset}).fetchall()
+    attributes = [str(attribute) for subject, attribute, _ in rows if subject == "document"]
     if name not in attributes:
         known = deciles(con, dataset).project("name").fetchall()
         hint = (

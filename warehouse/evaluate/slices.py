@@ -165,7 +165,7 @@ def _attributes(con: duckdb.DuckDBPyConnection, dataset: str) -> dict[str, dict[
     """Return the attributes of a dataset's queries and documents with their types."""
     found: dict[str, dict[str, str]] = {"query": {}, "document": {}}
     for subject, attribute, kind in con.execute(
-        render("slices/attributes"), {"dataset": dataset}
+        render("statements/current_attributes"), {"dataset": dataset}
     ).fetchall():
         found[str(subject)][str(attribute)] = str(kind)
     return found

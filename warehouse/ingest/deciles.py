@@ -106,8 +106,8 @@ def _refuse_missing(
             f"dataset {dataset} has no judgments to count in; load them with: warehouse ingest qrels "
             f"FILE --dataset {dataset}"
         )
-    rows = con.execute(render("ingest/document_attributes"), {"dataset": dataset}).fetchall()
-    types = {str(attribute): str(kind) for attribute, kind in rows}
+    rows = con.execute(render("statements/current_attributes"), {"dataset": dataset}).fetchall()
+    types = {str(name): str(kind) for subject, name, kind in rows if subject == "document"}
     if types.get(origin) == "number":
         return
     if origin in types:
