@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -76,9 +77,27 @@ def wait_for_lock(open_it: Callable[[], _T], path: Path, timeout: float) -> _T:
 
 
 def memory(resources: Resources | None = None) -> duckdb.DuckDBPyConnection:
-    """Open a database in memory."""
-    con = duckdb.connect(":memory:")
+    """Open a database in memory.
+
+    Where no limits are asked for, all have one instance behind them, which takes longer to start than
+    a small run takes to score; each has its own temporary tables.
+    """
     given = resources or Resources()
+    if given == Resources():
+        con = _instance(os.getpid()).cursor()
+        given.apply(con)
+        return con
+    return _limited(given)
+
+
+@cache
+def _instance(pid: int) -> duckdb.DuckDBPyConnection:
+    """Return this process's database in memory; one that was inherited has lost its threads."""
+    return _limited(Resources())
+
+
+def _limited(given: Resources) -> duckdb.DuckDBPyConnection:
+    con = duckdb.connect(":memory:")
     if given.temp_directory is None:
         # DuckDB would otherwise spill into a folder in the current directory.
         spill = Path(tempfile.gettempdir()) / f"warehouse-spill-{os.getpid()}"

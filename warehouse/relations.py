@@ -33,7 +33,8 @@ class Relation:
     """A relation as its file defines it.
 
     `needs` names what has to be in scope for it beside judgments and hits. An `inline` relation is
-    written into its reader as a subquery; the others are made as tables, once for all readers.
+    written into its reader as a subquery; the others are made as tables, once for all readers, without
+    the `spare` columns that no reader names.
     `params` are parameters that every metric has which reads the relation, as a metric's header
     declares them; `optional` are parameters that a metric may have, None where it has not.
     """
@@ -44,6 +45,7 @@ class Relation:
     reads: tuple[str, ...]
     needs: tuple[str, ...] = ()
     inline: bool = False
+    spare: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
     params: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False)
     body: str = field(default="", repr=False)
@@ -58,7 +60,7 @@ def get(name: str) -> Relation:
     """
     text = templates.source(f"relations/{name}")
     head = templates.header(text, f"sql/relations/{name}{templates.SUFFIX}")
-    for key in ("grain", "reads", "needs", "optional"):
+    for key in ("grain", "reads", "needs", "optional", "spare"):
         if key in head:
             head[key] = tuple(head[key])
     return Relation(name, body=templates.body(text), **head)

@@ -1,13 +1,3 @@
-create temp table retrieved as
-select
-    run_id,
-    query_id,
-    doc_id,
-    relevance,
-    rank
-from scope_hit
-where true;
-
 create temp table rankings as
 with
 judged_query as (
@@ -45,7 +35,16 @@ hit as (
         *,
         relevance >= 1 as is_rel,
         relevance between 0 and 0 as is_nonrel
-    from retrieved
+    from (
+select
+    run_id,
+    query_id,
+    doc_id,
+    relevance,
+    rank
+from scope_hit
+where true
+)
 )
 select
     run_id,

@@ -12,6 +12,8 @@ The engine works on relations that its caller has put in scope on a connection:
                       documents of the part that is in scope, if it is one
     scope_prediction  (run_id, query_id, doc_id, score, position, lower_is_better)   the ranked lists,
                       for the metrics that need them whole
+    query_key         an enumeration of the query ids: the type of query_id in all of these but the
+                      predictions, where the text is as good; it sorts as the ids do
     pending           (evaluation_id, run_id, metric_number, kind, aggregate)   what is to be computed
 
 and writes to `query_score` and `score`, or to `curve_point`: a curve is computed as a metric is, and
@@ -23,7 +25,8 @@ weigh stays in the temporary table `query_weight (metric_number, query_id, weigh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 
 import duckdb
 
@@ -34,11 +37,13 @@ from warehouse.metrics import Metric
 from warehouse.quoting import ident
 from warehouse.templates import render
 
-# Scratch tables: the rows of metrics that have them in common or are pooled, and the values over all
-# queries of those that are.
-_VALUE = "metric_value"
-_OWN = "own_metric"
+# Scratch tables: the rows of metrics that are read again, numbered, and the values over all queries of
+# those that are pooled.
+_ROWS = "metric_rows"
 _POOLED = "pooled_score"
+# Values that one statement computes at most: what bounds its memory.
+_VALUES = 4_000_000
+_NAME = re.compile(r"\w+")
 
 
 def compute(
@@ -63,26 +68,34 @@ def compute(
     needed = {table for _, metric in missing for table in work.below(metric)}
     needed |= {table for _, metric in pending for table in work.weighing(metric)}
     tables = [table for table in work.tables if table in needed]
+    made = list(tables)
     try:
-        for table in tables:
-            con.execute(f"create or replace temp table {ident(table)} as\n{work.tables[table]}")
+        _make(con, work, tables, [work.queries[metric] for _, metric in missing])
         con.execute(
             f"create or replace temp table {_POOLED} (evaluation_id integer, pooled double)"
         )
         _weigh(con, work, pending)
-        for alike in _same_rows(work, missing):
-            query = _rows(con, work, [metric for _, metric in alike])
-            for number, metric in alike:
-                _keep(con, work, metric, number, query, part)
+        found: list[_Rows] = []
+        for position, alike in enumerate(_same_rows(work, missing)):
+            table = f"{_ROWS}_{position}"
+            query = _rows(con, work, [metric for _, metric in alike], table)
+            if query != work.queries[alike[0][1]]:
+                made.append(table)
+            found += [(number, metric, query) for number, metric in alike]
+        for batch in _batches(con, found):
+            _keep(con, work, batch, part)
+            for _, metric, _ in batch:
                 if on_metric is not None:
                     on_metric(str(metric))
         aggregates = sorted({metric.aggregate for _, metric in pending})
         con.execute(render("statements/scores", part=part, aggregates=aggregates))
     finally:
-        for table in (_VALUE, _OWN, _POOLED, *reversed(tables)):
+        for table in (_POOLED, *reversed(made)):
             _drop_quietly(con, table)
 
 
+# A metric with its number and the query for its rows.
+_Rows = tuple[int, Metric, str]
 _Pending = Sequence[tuple[int, Metric]]
 
 
@@ -118,43 +131,63 @@ def _same_rows(work: Plan, pending: _Pending) -> list[list[tuple[int, Metric]]]:
     return list(found.values())
 
 
-def _rows(con: duckdb.DuckDBPyConnection, work: Plan, alike: Sequence[Metric]) -> str:
+def _make(
+    con: duckdb.DuckDBPyConnection, work: Plan, tables: Sequence[str], queries: Sequence[str]
+) -> None:
+    """Make the tables that queries read, without the spare columns that nothing names."""
+    texts = {table: work.tables[table] for table in tables}
+    for table, text in texts.items():
+        readers = [*queries, *(other for name, other in texts.items() if name != table)]
+        named = set(_NAME.findall(" ".join(readers)))
+        spare = [ident(column) for column in work.spare[table] if column not in named]
+        if spare:
+            whole = f"(\n{text}\n) as whole"
+            query = f"select * exclude ({', '.join(spare)})\nfrom {whole}"
+        else:
+            query = text
+        con.execute(f"create or replace temp table {ident(table)} as\n{query}")
+
+
+def _rows(con: duckdb.DuckDBPyConnection, work: Plan, alike: Sequence[Metric], table: str) -> str:
     """Return the query for the rows of some metrics that have the same, computed if it is read again."""
     metric = alike[0]
     query = work.queries[metric]
     with own.blamed(metric):
         if metric.definition.is_own:
-            query = own.checked(con, metric, query, rankings=work.rankings(metric), table=_OWN)
+            return own.checked(con, metric, query, rankings=work.rankings(metric), table=table)
         if len(alike) == 1 and metric.aggregate != "pooled":
             return query
-        con.execute(f"create or replace temp table {_VALUE} as\n{query}")
-    return f"from {_VALUE}"
+        con.execute(f"create or replace temp table {ident(table)} as\n{query}")
+    return f"from {ident(table)}"
+
+
+def _batches(con: duckdb.DuckDBPyConnection, found: Sequence[_Rows]) -> Iterator[list[_Rows]]:
+    """Cut metrics into pieces whose values one statement computes; each curve is one of its own."""
+    ((rankings,),) = con.execute(
+        "select (select count(*) from scope_run) * count(distinct query_id) from scope_judgment"
+    ).fetchall()
+    size = max(1, _VALUES // max(rankings, 1))
+    metrics = [rows for rows in found if rows[1].definition.kind == "metric"]
+    for first in range(0, len(metrics), size):
+        yield metrics[first : first + size]
+    yield from ([rows] for rows in found if rows[1].definition.kind == "curve")
 
 
 def _keep(
-    con: duckdb.DuckDBPyConnection,
-    work: Plan,
-    metric: Metric,
-    number: int,
-    query: str,
-    part: str | None,
+    con: duckdb.DuckDBPyConnection, work: Plan, batch: Sequence[_Rows], part: str | None
 ) -> None:
-    """Keep the values of a metric's queries and, where it is pooled, that of all; a curve's points."""
-    if metric.definition.kind == "curve":
+    """Keep the values of some metrics' queries, of pooled ones that of all too; or a curve's points."""
+    if batch[0][1].definition.kind == "curve":
+        ((number, _, query),) = batch
         con.execute(render("statements/curve_points", curve=query, number=number))
         return
-    with own.blamed(metric):
-        con.execute(
-            render(
-                "statements/query_scores",
-                metric=query,
-                number=number,
-                part=part,
-                undefined=work.protocol.undefined_of(metric),
-            )
-        )
-    if metric.aggregate == "pooled":
-        con.execute(render("statements/pooled_scores", metric=_VALUE, number=number))
+    metrics = [
+        (number, work.protocol.undefined_of(metric), query) for number, metric, query in batch
+    ]
+    con.execute(render("statements/query_scores", metrics=metrics, part=part))
+    for number, metric, query in batch:
+        if metric.aggregate == "pooled":
+            con.execute(render("statements/pooled_scores", metric=f"({query})", number=number))
 
 
 def _drop_quietly(con: duckdb.DuckDBPyConnection, table: str) -> None:

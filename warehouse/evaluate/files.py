@@ -52,7 +52,7 @@ def score(
     Leaves the temporary tables `query_score (evaluation_id, query_id, value)`, `score` and `pending`
     on the connection; evaluation_id is the number of the metric in the plan.
     """
-    how: Any = {"columns": columns, "normalise": normalise}
+    how: Any = {"columns": columns, "normalise": normalise, "hashed": False}
     names = scope_attributes(con, attributes, normalise=normalise)
     lacking = grounds.lacking(work, training is not None, names, grounds.OF_FILES)
     if lacking:
@@ -80,20 +80,26 @@ def score(
         _, others = grounds.fitting(work, read_qrels.kind)
         if others:
             raise UsageError(grounds.unfit(read_qrels.source, others))
-        grounds.put_read_qrels(con, read_qrels, grounds.keep(con, "given_qrels"))
+        rows = grounds.keep(con, "given_qrels")
         read_run = readers.stage(con, run, "run", format=run_format, **how)
+        grounds.put_read_qrels(con, read_qrels, rows)
     turned = lower_is_better or read_run.ranked_by == "rank"
     con.execute(render("statements/score_scope", lower_is_better=turned))
     matched = matched_sql(work.protocol, by_counting=grounds.has_few_judgments(con))
     con.execute(
         f"create or replace temp table scope_hit as "
-        f"select *, rank as whole_rank from (\n{matched}\n) as matched"
+        "select * replace (query_id::query_key as query_id), rank as whole_rank "
+        f"from (\n{matched}\n) as matched"
     )
-    for number, metric in enumerate(work.queries):
-        con.execute(
-            "insert into pending values ($1, 1, $1, $2, $3)",
-            [number, metric.definition.kind, metric.aggregate],
-        )
+    con.execute(
+        "insert into pending "
+        "select unnest(range(len($kinds))), 1, unnest(range(len($kinds))), unnest($kinds), "
+        "unnest($aggregates)",
+        {
+            "kinds": [metric.definition.kind for metric in work.queries],
+            "aggregates": [metric.aggregate for metric in work.queries],
+        },
+    )
     judged, answered, extra = con.execute(render("statements/score_counts")).fetchall()[0]
     if answered == 0:
         raise InputError(

@@ -46,7 +46,12 @@ def kind_of(con: duckdb.DuckDBPyConnection, qrels_id: int) -> str:
 
 
 def put_stored(con: duckdb.DuckDBPyConnection, qrels_id: int, kind: str) -> None:
-    """Put a version of the qrels in scope, and its dataset's current training set and attributes."""
+    """Put a version of the qrels in scope, and its dataset's current training set and attributes.
+
+    The runs have to be in scope.
+    """
+    lists = "(select query_id from ranking semi join scope_run using (run_id))"
+    put_keys(con, stored_qrels(qrels_id, kind), lists)
     put_qrels(con, kind, stored_qrels(qrels_id, kind))
     put_whole(con, stored_qrels(qrels_id, kind))
     ((dataset,),) = con.execute(
@@ -83,6 +88,11 @@ def put_attributes(con: duckdb.DuckDBPyConnection, dataset: str) -> None:
     con.execute(render("statements/scope_attribute", dataset=dataset))
 
 
+def put_keys(con: duckdb.DuckDBPyConnection, rows: str, lists: str) -> None:
+    """Make the type of the query ids, of the qrels and of the ranked lists of the runs in scope."""
+    con.execute(render("statements/query_keys", rows=rows, lists=lists))
+
+
 def put_qrels(con: duckdb.DuckDBPyConnection, kind: str, rows: str) -> None:
     """Put qrels in scope; `rows` is SQL of the relation that holds them."""
     con.execute(render("statements/scope_qrels", kind=kind, rows=rows))
@@ -94,7 +104,8 @@ def put_whole(con: duckdb.DuckDBPyConnection, rows: str) -> None:
 
 
 def put_read_qrels(con: duckdb.DuckDBPyConnection, read: readers.Staged, rows: str) -> None:
-    """Put qrels that were read, and whose rows are in a table, in scope."""
+    """Put qrels that were read, and whose rows are in a table, in scope; a run has to be staged."""
+    put_keys(con, rows, "staged_ranking")
     put_qrels(con, _KINDS[read.kind], rows)
     put_whole(con, rows)
 

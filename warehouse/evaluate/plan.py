@@ -75,12 +75,14 @@ class _Reference:
 class Plan:
     """The tables to make, in order, and the metric queries that read them.
 
+    `spare` has, by table, the columns that it need not have where nothing names them.
     `sliced` plans read the parts of a slice of the documents, one at a time.
     """
 
     protocol: Protocol
     sliced: bool = False
     tables: dict[str, str] = field(default_factory=dict)
+    spare: dict[str, tuple[str, ...]] = field(default_factory=dict)
     queries: dict[Metric, str] = field(default_factory=dict)
     read: dict[str, _Read] = field(default_factory=dict)
 
@@ -133,6 +135,7 @@ class Plan:
         if table not in self.tables:
             sql, read = self.relation_sql(relation, params)
             self.tables[table] = sql
+            self.spare[table] = relation.spare
             self.read[table] = read
         return table
 
@@ -263,7 +266,7 @@ def plan(metrics: Iterable[Metric], protocol: Protocol, *, sliced: bool = False)
 
     >>> from warehouse import metrics, protocols
     >>> sorted(plan(metrics.parse("AP", "IdealDCG"), protocols.get("default")).tables)
-    ['hits_rel_1', 'ideal_gains_rel_1', 'rankings', 'retrieved']
+    ['hits_rel_1', 'ideal_gains_rel_1', 'rankings']
     """
     made = Plan(protocol, sliced)
     for metric in metrics:

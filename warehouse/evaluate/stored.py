@@ -263,22 +263,15 @@ def _find_pending(
         {"ids": [c.run_id for c in group]},
     )
     con.execute(
-        "create or replace temp table wanted "
-        "(metric_number integer, kind varchar, metric varchar, aggregate varchar, direction varchar, "
-        "fingerprint varchar)"
+        render("statements/wanted"),
+        {
+            "kind": [metric.definition.kind for metric in work.queries],
+            "metric": [str(metric) for metric in work.queries],
+            "aggregate": [metric.aggregate for metric in work.queries],
+            "direction": [metric.direction for metric in work.queries],
+            "fingerprint": [work.fingerprint(metric, contents) for metric in work.queries],
+        },
     )
-    for number, metric in enumerate(work.queries):
-        con.execute(
-            "insert into wanted values ($1, $2, $3, $4, $5, $6)",
-            [
-                number,
-                metric.definition.kind,
-                str(metric),
-                metric.aggregate,
-                metric.direction,
-                work.fingerprint(metric, contents),
-            ],
-        )
     con.execute(
         render("statements/pending"),
         {"qrels_id": qrels_id, "slice_id": slice_id, "protocol": work.protocol.name},

@@ -50,7 +50,8 @@ def check_name(what: str, name: str) -> None:
 def content(con: duckdb.DuckDBPyConnection, columns: str, suffix: str = "") -> Content:
     """Return the counts of the staged rows and a hash that their order and format do not change."""
     num_rows, num_queries, total = con.execute(
-        f"select count(*), count(distinct query_id), sum(hash({columns})) from staged"
+        "with key as (select distinct query_id from staged) "
+        f"select count(*), (select count(*) from key), sum(hash({columns})) from staged"
     ).fetchall()[0]
     return Content(num_rows, num_queries, f"{num_rows}-{int(total):032x}{suffix}")
 

@@ -40,6 +40,7 @@ def stage(
     format: str | None = None,
     columns: Mapping[str, str] | None = None,
     normalise: str | None = None,
+    hashed: bool = True,
 ) -> Staged:
     """Read a source into the temporary table `staged` of the connection, replacing the one before.
 
@@ -47,10 +48,12 @@ def stage(
     polars data frame, an Arrow table or a DuckDB relation. `format` is guessed unless given: trec,
     csv, tsv, jsonl, parquet, ranx. `columns` maps our column names to those of a table. `normalise` is
     an SQL expression over the columns of the table below; its value becomes the document id.
+    `hashed` says whether the bytes of a file are hashed.
 
     The table, in the order of the source, is by kind (all ids are varchar):
 
-    - run: `(query_id, doc_id, score double)`
+    - run: `(query_id, doc_id, score double)`, and beside it in `staged_ranking` for each query
+      `(query_id, num_ret, lowest, highest)`, the length of its list and the extremes of its scores
     - qrels, a document once per query, and iterations, once per query and iteration:
       `(query_id, doc_id, relevance integer, iteration varchar)`
     - preferences: `(query_id, judgment_group, judgment_subgroup, doc_id, level double)`; qrels whose
@@ -72,11 +75,11 @@ def stage(
     name = None if format is None else canonical_format(format, wanted)
     if name == PREFERENCES:
         wanted = "preferences"
-    con.execute("drop table if exists temp.staged")
+    _clear(con)
     try:
         with file_order(con):
             if isinstance(source, str | os.PathLike):
-                with open_file(source) as file:
+                with open_file(source, hashed=hashed) as file:
                     staged = _stage_file(con, file, wanted, name, mapping)
             else:
                 staged = _stage_object(con, source, wanted, mapping)
@@ -86,8 +89,12 @@ def stage(
             return replace(staged, normalise=normalise)
     except BaseException:
         with contextlib.suppress(duckdb.Error):
-            con.execute("drop table if exists temp.staged")
+            _clear(con)
         raise
+
+
+def _clear(con: duckdb.DuckDBPyConnection) -> None:
+    con.execute("drop table if exists temp.staged; drop table if exists temp.staged_ranking")
 
 
 def _stage_file(
@@ -152,7 +159,7 @@ def _finished(
     """Warn about the whole, leave the columns of the contract, and say what was read."""
     rows = checks.row_count(con)
     if rows == 0:
-        what = "line" if sha256 else "row"
+        what = "row" if format in ("dict", "table") else "line"
         raise InputError(f"{source}: is empty: there is no {what} of data")
     ranks = checks.has_column(con, "rank")
     warnings = checks.warnings(con, kind, ranks=ranks, word=ranked_by or "score")

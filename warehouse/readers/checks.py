@@ -48,12 +48,40 @@ def problems(
 
     `place` is the SQL of a row's place; `word` is what a run's value is called.
     """
+    if not any_problem(con, kind):
+        return _contradictions(con, kind, place, word)
     names = ["unreadable", "empty_id", "document_twice"]
     names.append(_VALUE_CHECKS.get(kind, "relevance_not_an_integer"))
     found, total = _failing(con, kind, names, place, word)
-    if kind == "preferences" and not total:
-        return _failing(con, kind, _CONTRADICTIONS, place, word)
-    return found, total
+    return (found, total) if total else _contradictions(con, kind, place, word)
+
+
+def any_problem(con: duckdb.DuckDBPyConnection, kind: Kind, *, faults: bool = True) -> bool:
+    """Whether the table `staged` has a problem, asked as cheaply as can be.
+
+    `faults` says that it has a column of what could not be read.
+    """
+    value = {"run": "score", "preferences": "level"}.get(kind, "relevance")
+    sql = templates.render(
+        "checks/any_problem",
+        value=value,
+        is_real=kind in _VALUE_CHECKS,
+        faults=faults,
+    )
+    if rows(con, sql):
+        return True
+    if not rows(con, templates.render("checks/pair_twice", key=KEYS[kind])):
+        return False
+    keys = ", ".join(KEYS[kind])
+    return bool(rows(con, f"select 1 from staged group by {keys} having count(*) > 1 limit 1"))
+
+
+def _contradictions(
+    con: duckdb.DuckDBPyConnection, kind: Kind, place: str, word: str
+) -> tuple[list[Problem], int]:
+    if kind != "preferences":
+        return [], 0
+    return _failing(con, kind, _CONTRADICTIONS, place, word)
 
 
 def _failing(
@@ -73,11 +101,6 @@ def _failing(
     found = con.execute(templates.render("ingest/problems", checks=checks, limit=LIMIT)).fetchall()
     total = int(found[0][5]) if found else 0
     return [Problem(*row[:5]) for row in found], total
-
-
-def any_document_twice(con: duckdb.DuckDBPyConnection, kind: Kind) -> bool:
-    """Whether a document may be there twice where once is allowed: the cheap question, by hashes."""
-    return bool(rows(con, templates.render("checks/pair_twice", key=KEYS[kind])))
 
 
 def refuse(
@@ -149,6 +172,7 @@ def warnings(con: duckdb.DuckDBPyConnection, kind: Kind, *, ranks: bool, word: s
     """Return the sentences about a run as a whole; `ranks` says that `staged` has a rank column."""
     if kind != "run":
         return []
+    con.execute(templates.render("ingest/staged_rankings"))
     sentences: list[str] = []
     if ranks and rows(con, templates.render("checks/rank_out_of_step")):
         against = _size(con, "rank_against_score")
@@ -167,7 +191,7 @@ def warnings(con: duckdb.DuckDBPyConnection, kind: Kind, *, ranks: bool, word: s
 
 
 def _of_queries(con: duckdb.DuckDBPyConnection, some: int) -> str:
-    queries = _number(con, "select count(distinct query_id) from staged")
+    queries = _number(con, "select count(*) from staged_ranking")
     return f"{some:,} of {queries:,} {'query' if queries == 1 else 'queries'}"
 
 

@@ -1,7 +1,7 @@
 """Files on disk, compressed or not, and standard input: one plain local file, looked at once.
 
-The look, in blocks, gives the hash, the number of lines and whether the quick way of reading is
-safe, in a fraction of the time that reading takes.
+The look, in blocks, tells whether the quick way of reading is safe, and gives the hash where it is
+asked for, in a fraction of the time that reading takes.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import tempfile
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -38,17 +39,17 @@ _GLOB = re.compile(r"[*?\[\]{}]|://")
 
 @dataclass(frozen=True)
 class LocalFile:
-    """A plain file and what its bytes tell. `lines` counts a last line without a newline too."""
+    """A plain file and what its bytes tell; `sha256` is None where nobody asked for it."""
 
     path: str
     source: str
     name: str
-    sha256: str
+    sha256: str | None
     size: int
-    lines: int
     head: bytes
     has_blank: bool
     has_tab: bool
+    has_underscore: bool
     has_return: bool
     has_nul: bool
     has_comment: bool
@@ -60,36 +61,51 @@ class LocalFile:
         """Whether the bytes are UTF-8 without NUL."""
         return self.is_utf8 and not self.has_nul
 
+    @cached_property
+    def lines(self) -> int:
+        """The number of lines, a last one without a newline too; the file is read for it."""
+        newlines, last = 0, b"\n"
+        with Path(self.path).open("rb") as handle:
+            while block := handle.read(BLOCK):
+                newlines += block.count(b"\n")
+                last = block[-1:]
+        return newlines + (last != b"\n")
+
 
 class _Look:
     """Collects the facts of a file while its blocks go by."""
 
-    def __init__(self) -> None:
-        self.hash = hashlib.sha256()
-        self.size = self.newlines = self.returns = self.window_ends = 0
+    def __init__(self, hashed: bool) -> None:
+        self.hash = hashlib.sha256() if hashed else None
+        self.size = self.returns = self.window_ends = 0
         self.head = b""
         self.last = b"\n"
-        self.blank = self.tab = self.nul = self.comment = False
+        self.blank = self.tab = self.nul = self.comment = self.underscore = False
+        self.plain_end = False
         self.utf8 = True
         self._decoder = codecs.getincrementaldecoder("utf-8")()
         self._clean = True
 
     def see(self, block: bytes) -> None:
-        self.hash.update(block)
+        if self.hash is not None:
+            self.hash.update(block)
         if len(self.head) < HEAD:
             self.head += block[: HEAD - len(self.head)]
         self.size += len(block)
-        self.newlines += block.count(b"\n")
         self.blank = self.blank or b" " in block
         self.tab = self.tab or b"\t" in block
         self.nul = self.nul or b"\x00" in block
+        self.underscore = self.underscore or b"_" in block
         if not self.comment and b"#" in block:
             starts = self.last == b"\n" and block.startswith((b"#", BOM + b"#"))
             self.comment = starts or b"\n#" in block
         if b"\r" in block or self.last == b"\r":
+            ends = block.count(b"\r\n") + (self.last == b"\r" and block.startswith(b"\n"))
             self.returns += block.count(b"\r")
-            self.window_ends += block.count(b"\r\n")
-            self.window_ends += self.last == b"\r" and block.startswith(b"\n")
+            self.window_ends += ends
+            self.plain_end = self.plain_end or block.count(b"\n") > ends
+        else:
+            self.plain_end = self.plain_end or b"\n" in block
         self._decode(block)
         self.last = block[-1:]
 
@@ -108,28 +124,28 @@ class _Look:
             path=path,
             source=source,
             name=name,
-            sha256=self.hash.hexdigest(),
+            sha256=self.hash.hexdigest() if self.hash is not None else None,
             size=self.size,
-            lines=self.newlines + (self.last != b"\n"),
             head=self.head,
             has_blank=self.blank,
             has_tab=self.tab,
             has_return=self.returns > 0,
+            has_underscore=self.underscore,
             has_nul=self.nul,
             has_comment=self.comment,
             is_utf8=self.utf8 and self._clean,
-            windows_ends=ends and self.window_ends == self.newlines > 0,
+            windows_ends=ends and self.window_ends > 0 and not self.plain_end,
         )
 
 
 @contextlib.contextmanager
-def open_file(given: str | os.PathLike[str]) -> Iterator[LocalFile]:
+def open_file(given: str | os.PathLike[str], *, hashed: bool = True) -> Iterator[LocalFile]:
     """Give the plain file behind a path or `-`; copies are removed after. Raises InputError."""
     text = os.fspath(given)
     source = "<stdin>" if text == "-" else str(text)
     with contextlib.ExitStack() as stack:
         try:
-            yield _opened(stack, text, source)
+            yield _opened(stack, text, source, _Look(hashed))
         except OSError as error:
             if isinstance(error, BlockingIOError | InterruptedError):
                 raise
@@ -137,9 +153,9 @@ def open_file(given: str | os.PathLike[str]) -> Iterator[LocalFile]:
             raise InputError(f"{source}: cannot be read: {reason}") from error
 
 
-def _opened(stack: contextlib.ExitStack, text: str, source: str) -> LocalFile:
+def _opened(stack: contextlib.ExitStack, text: str, source: str, look: _Look) -> LocalFile:
     if text == "-":
-        return _copied(stack, sys.stdin.buffer, source, "")
+        return _copied(stack, sys.stdin.buffer, source, "", look)
     path = Path(text)
     if path.is_dir():
         raise InputError(f"{source}: is a directory: name the files in it")
@@ -151,9 +167,8 @@ def _opened(stack: contextlib.ExitStack, text: str, source: str) -> LocalFile:
     if start is None or start.startswith((_GZIP, _ZSTD)):
         if start is not None:
             handle.seek(0)
-        return _copied(stack, handle, source, path.name)
+        return _copied(stack, handle, source, path.name, look)
     handle.seek(0)
-    look = _Look()
     while block := handle.read(BLOCK):
         look.see(block)
     return look.finish(_plain_path(stack, path), source, path.name)
@@ -180,11 +195,12 @@ def _plain_path(stack: contextlib.ExitStack, path: Path) -> str:
     return str(link)
 
 
-def _copied(stack: contextlib.ExitStack, handle: BinaryIO, source: str, name: str) -> LocalFile:
+def _copied(
+    stack: contextlib.ExitStack, handle: BinaryIO, source: str, name: str, look: _Look
+) -> LocalFile:
     """Copy a stream, decompressed if it is compressed, to a temporary file."""
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="warehouse-"))
     target = Path(folder) / "file"
-    look = _Look()
     with target.open("wb") as out:
         for block in _plain_blocks(handle, source):
             look.see(block)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import importlib.util
 import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,7 +16,7 @@ import duckdb
 from warehouse import templates
 from warehouse.errors import InputError, UsageError
 from warehouse.quoting import ident, literal
-from warehouse.readers import checks
+from warehouse.readers import checks, rejects
 from warehouse.readers.columns import chosen, ranked_by_rank
 from warehouse.readers.files import LocalFile
 from warehouse.readers.guess import is_number
@@ -52,7 +53,7 @@ def read_delimited(
     columns = {ours: (f"c{header.index(theirs)}", "text") for ours, theirs in found.items()}
     with relation_of_records(con, file, delimiter, len(header)) as relation:
         _fill(con, kind, relation, columns)
-        rejected = rejected_records(con)
+        rejected = rejects.first(con, checks.LIMIT)
     by_rank = ranked_by_rank(kind, found, header, mapping)
     problems, total = checks.problems(con, kind, place=checks.PLACE, word=_word(by_rank))
     if total or rejected:
@@ -68,23 +69,9 @@ def read_delimited(
 def relation_of_records(
     con: duckdb.DuckDBPyConnection, file: LocalFile, delimiter: str, width: int
 ) -> Iterator[str]:
-    """Give the SQL of a delimited file's records as text columns c0, c1 …; see `rejected_records`."""
-    _drop_rejects(con)
-    try:
+    """Give the SQL of a delimited file's records as text columns c0, c1 …; see `rejects.first`."""
+    with rejects.collected(con):
         yield templates.render("ingest/delimited", path=file.path, delimiter=delimiter, width=width)
-    finally:
-        with contextlib.suppress(duckdb.Error):
-            _drop_rejects(con)
-
-
-def _drop_rejects(con: duckdb.DuckDBPyConnection) -> None:
-    con.execute("drop table if exists temp.staged_reject")
-    con.execute("drop table if exists temp.staged_reject_scan")
-
-
-def rejected_records(con: duckdb.DuckDBPyConnection) -> list[tuple[int, str, int]]:
-    """Return the first records that did not fit: their number, the reason and the count of all."""
-    return con.execute(templates.render("ingest/rejects", limit=checks.LIMIT)).fetchall()
 
 
 def read_parquet(
@@ -119,14 +106,30 @@ def relation_of(con: duckdb.DuckDBPyConnection, table: Any) -> Iterator[str]:
             with contextlib.suppress(duckdb.Error):
                 con.unregister(_VIEW)
         return
+    if library == "polars" and importlib.util.find_spec("pyarrow"):
+        with relation_of(con, _collected(table).to_arrow()) as relation:
+            yield relation
+        return
     # A relation may belong to another connection, and polars needs Arrow to be scanned in place.
     with tempfile.TemporaryDirectory(prefix="warehouse-") as folder:
         path = str(Path(folder) / "table.parquet")
         if isinstance(table, duckdb.DuckDBPyRelation):
             table.to_parquet(path)
         else:
-            (table.collect() if hasattr(table, "collect") else table).write_parquet(path)
+            _collected(table).write_parquet(path)
         yield f"read_parquet({literal(path)})"
+
+
+def _collected(frame: Any) -> Any:
+    return frame.collect() if hasattr(frame, "collect") else frame
+
+
+def fill_from(
+    con: duckdb.DuckDBPyConnection, table: Any, kind: Kind, columns: Mapping[str, tuple[str, str]]
+) -> None:
+    """Fill `staged` from a table in memory; `columns` are as ingest/from_relation has them."""
+    with relation_of(con, table) as relation:
+        _fill(con, kind, relation, columns)
 
 
 def object_name(source: Any) -> str:

@@ -9,7 +9,7 @@ import duckdb
 
 from warehouse import templates
 from warehouse.errors import InputError
-from warehouse.readers import checks
+from warehouse.readers import checks, rejects
 from warehouse.readers.files import LocalFile
 from warehouse.readers.lines import BadLines, blocks, count, last_data_line
 from warehouse.readers.staged import FIELDS, LAYOUT, PREFERENCES, Kind
@@ -34,13 +34,23 @@ def _fast(con: duckdb.DuckDBPyConnection, file: LocalFile, kind: Kind) -> bool:
     )
     if doubtful:
         return False
-    delimiter = "\t" if file.has_tab else " "
-    con.execute(
-        templates.render("ingest/trec_fast", path=file.path, delimiter=delimiter, kind=kind)
-    ).fetchall()
-    value = "isfinite(score)" if kind == "run" else "relevance is not null"
-    counted = checks.rows(con, f"select count(*), count(*) filter ({value}) from staged")
-    if counted == [(file.lines, file.lines)] and not checks.any_document_twice(con, kind):
+    sql = templates.render(
+        "ingest/trec_fast",
+        path=file.path,
+        delimiter="\t" if file.has_tab else " ",
+        kind=kind,
+        underscores=file.has_underscore,
+    )
+    with rejects.collected(con):
+        con.execute(sql).fetchall()
+        fits = not rejects.any_at_all(con)
+    empty = "rank" if kind == "run" else "iteration"
+    if (
+        fits
+        and not checks.rows(con, f"select 1 from staged where {empty} is null limit 1")
+        and checks.row_count(con)
+        and not checks.any_problem(con, kind, faults=False)
+    ):
         return True
     con.execute("drop table staged")
     return False

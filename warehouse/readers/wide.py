@@ -16,7 +16,7 @@ import duckdb
 
 from warehouse.errors import InputError, UsageError
 from warehouse.quoting import ident, literal
-from warehouse.readers import checks, documents, tables
+from warehouse.readers import checks, documents, rejects, tables
 from warehouse.readers.files import LocalFile, looks_like_utf16, open_file
 from warehouse.readers.guess import guess, head_text
 from warehouse.readers.lines import refuse_if_not_text
@@ -146,7 +146,7 @@ def _delimited(con: duckdb.DuckDBPyConnection, file: LocalFile, format: str) -> 
     named = ", ".join(f"c{number} as {ident(name)}" for number, name in enumerate(header))
     with tables.relation_of_records(con, file, delimiter, len(header)) as relation:
         con.execute(f"create temp table staged_table as select {named} from {relation}").fetchall()
-        rejected = tables.rejected_records(con)
+        rejected = rejects.first(con, checks.LIMIT)
     ((rows,),) = con.execute("select count(*) from staged_table").fetchall()
     lines = tables.Lines(file, delimiter, (record for record, _, _ in rejected), int(rows))
     if rejected:
