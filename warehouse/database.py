@@ -77,33 +77,34 @@ def wait_for_lock(open_it: Callable[[], _T], path: Path, timeout: float) -> _T:
 
 
 def memory(resources: Resources | None = None) -> duckdb.DuckDBPyConnection:
-    """Open a database in memory.
-
-    Where no limits are asked for, all have one instance behind them, which takes longer to start than
-    a small run takes to score; each has its own temporary tables.
-    """
-    given = resources or Resources()
-    if given == Resources():
-        con = _instance(os.getpid()).cursor()
-        given.apply(con)
-        return con
-    return _limited(given)
-
-
-@cache
-def _instance(pid: int) -> duckdb.DuckDBPyConnection:
-    """Return this process's database in memory; one that was inherited has lost its threads."""
-    return _limited(Resources())
-
-
-def _limited(given: Resources) -> duckdb.DuckDBPyConnection:
+    """Open a database in memory."""
     con = duckdb.connect(":memory:")
+    given = resources or Resources()
     if given.temp_directory is None:
         # DuckDB would otherwise spill into a folder in the current directory.
         spill = Path(tempfile.gettempdir()) / f"warehouse-spill-{os.getpid()}"
         given = replace(given, temp_directory=str(spill))
     given.apply(con)
     return con
+
+
+def scratch(resources: Resources) -> duckdb.DuckDBPyConnection:
+    """Open a connection for temporary tables, which nobody else sees.
+
+    Where no limits are asked for, all have one database in memory behind them, for to start one takes
+    longer than to score a small run.
+    """
+    if resources != Resources():
+        return memory(resources)
+    con = _shared(os.getpid()).cursor()
+    resources.apply(con)
+    return con
+
+
+@cache
+def _shared(pid: int) -> duckdb.DuckDBPyConnection:
+    """Return this process's database in memory: one that was inherited has lost its threads."""
+    return memory()
 
 
 def create(path: Path) -> None:

@@ -6,6 +6,9 @@ Values reach SQL as bound parameters or through the filters `literal` and `ident
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import os
 import re
 from collections.abc import Iterable
 from functools import cache
@@ -27,6 +30,25 @@ _BLOCK_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _LINE_COMMENT = re.compile(r"--[^\n]*")
 
 
+class _Compiled(jinja2.BytecodeCache):
+    """Compiled templates, kept between processes in the user's cache folder, as Python keeps its own."""
+
+    def __init__(self) -> None:
+        base = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
+        self._folder = Path(base) / "ranking-warehouse" / "templates"
+
+    def load_bytecode(self, bucket: jinja2.bccache.Bucket) -> None:
+        with contextlib.suppress(OSError), (self._folder / bucket.key).open("rb") as file:
+            bucket.load_bytecode(file)
+
+    def dump_bytecode(self, bucket: jinja2.bccache.Bucket) -> None:
+        written = self._folder / f"{bucket.key}.{os.getpid()}"
+        with contextlib.suppress(OSError):
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            written.write_bytes(bucket.bytecode_to_string())
+            written.replace(self._folder / bucket.key)
+
+
 @cache
 def environment() -> jinja2.Environment:
     """Return the environment; every macro of `sql/macros` is known in every template by its name.
@@ -40,6 +62,7 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=False,
         autoescape=False,
+        bytecode_cache=_Compiled(),
     )
     env.filters["ident"] = ident
     env.filters["literal"] = literal
@@ -56,6 +79,20 @@ def render(name: str, **values: Any) -> str:
     except jinja2.TemplateError as error:
         raise WarehouseError(f"sql/{name}{SUFFIX}: {error}") from error
     return _HEADER.sub("", text, count=1).strip()
+
+
+@cache
+def compiled(text: str) -> jinja2.Template:
+    """Return the template that a text is, compiled once for all processes."""
+    env = environment()
+    if env.bytecode_cache is None:
+        return env.from_string(text)
+    name = hashlib.sha256(text.encode()).hexdigest()
+    bucket = env.bytecode_cache.get_bucket(env, name, None, text)
+    if bucket.code is None:
+        bucket.code = env.compile(text)
+        env.bytecode_cache.set_bucket(bucket)
+    return env.template_class.from_code(env, bucket.code, env.make_globals(None))
 
 
 def source(name: str) -> str:

@@ -6,7 +6,6 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
 import jinja2
@@ -156,7 +155,7 @@ class Plan:
     ) -> tuple[str, _Read]:
         read = _Read()
         names = {name: _Reference(self, relations.get(name), params, read) for name in reads}
-        return _compiled(body).render(**{**values, **names}).strip(), read
+        return templates.compiled(body).render(**{**values, **names}).strip(), read
 
     def _rules(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Return the protocol's rules; a metric may ask for judged documents only by itself."""
@@ -229,11 +228,6 @@ class Plan:
 
         follow(tables)
         return needed
-
-
-@cache
-def _compiled(body: str) -> jinja2.Template:
-    return templates.environment().from_string(body)
 
 
 def _word(value: object) -> str:

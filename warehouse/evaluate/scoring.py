@@ -89,7 +89,7 @@ def score(
     requested = [line for line in lines if isinstance(line, notation.Requested)]
     work = plan((r.metric for r in requested), rules)
     reference = None if zscores is None else read_zscores(zscores)
-    con = database.memory(database.Resources(memory_limit, threads))
+    con = database.scratch(database.Resources(memory_limit, threads))
     read = files.score(
         con, qrels, run, work,
         qrels_format=qrels_format, run_format=run_format, columns=columns,
