@@ -32,6 +32,7 @@ def history(folder: Path, queries: int, judged: int, depth: int, runs: int) -> i
     import duckdb
 
     from warehouse import Warehouse
+    from warehouse.quoting import literal
 
     con = duckdb.connect()
     con.execute(
@@ -54,30 +55,29 @@ def history(folder: Path, queries: int, judged: int, depth: int, runs: int) -> i
                 query_id,
                 0,
                 doc_id,
-                list_position([0.6, 0.8, 0.93, 1.0], list_filter(
-                    [0.6, 0.8, 0.93, 1.0], lambda bound: {_uniform("'grade', doc_id")} <= bound)[1]
-                ) - 1
-            from candidate
+                (grade > 0.6)::integer + (grade > 0.8)::integer + (grade > 0.93)::integer
+            from (select *, {_uniform("'grade', doc_id")} as grade from candidate)
             qualify row_number() over (
                 partition by query_id
                 order by (place + 20) * -ln({_uniform("'judged', doc_id")} + 1e-12)
             ) <= {judged}
             order by query_id::integer, doc_id
-        ) to '{qrels}' ({text})
+        ) to {literal(str(qrels))} ({text})
         """
     )
     warehouse = Warehouse(folder / FILE)
     warehouse.ingest_qrels(qrels, DATASET)
     file = folder / "next.parquet"
+    to_file, to_extra = literal(str(file)), literal(str(folder / EXTRA))
     for number in range(runs):
         run = _run(number, depth)
-        con.execute(f"copy (select query_id, doc_id, score from ({run})) to '{file}'")
+        con.execute(f"copy (select query_id, doc_id, score from ({run})) to {to_file}")
         warehouse.ingest_run(file, DATASET, name=f"run{number:04}")
         if (number + 1) % BATCH == 0:
             _say(number + 1, runs)
     file.unlink()
     extra = f"select query_id, 'Q0', doc_id, rank, score, 'extra' from ({_run(runs, depth)})"
-    con.execute(f"copy ({extra}) to '{folder / EXTRA}' ({text})")
+    con.execute(f"copy ({extra}) to {to_extra} ({text})")
     warehouse.evaluate(DATASET, metrics=metrics.METRICS)
     return queries * judged
 
