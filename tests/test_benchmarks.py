@@ -18,7 +18,6 @@ from tests.benchmarks import (
     goals,
     metrics,
     plans,
-    report,
     restore,
     rounds,
     stored,
@@ -284,6 +283,7 @@ def test_the_table_of_goals_has_what_was_measured(tmp_path: Path) -> None:
         "machine": {"processor": "P", "cores": 2, "memory_gb": 8, "system": "S"},
         "versions": {"python": "3"},
         "repeat": 5,
+        "scale": 0.5,
         "load": [0.1, 0.2],
         "benchmarks": [
             {"name": "msmarco", "figures": [figure(works.TREC, 1.0, 451), figure("ranx", 40.0)]},
@@ -302,4 +302,7 @@ def test_the_table_of_goals_has_what_was_measured(tmp_path: Path) -> None:
         ["`warehouse --help`", "50 ms", "", "", "", "≤ 0.20 s", ""],
         ["peak memory of `score`, msmarco", "451 MB", "", "", "", "≤ 450 MB", "missed"],
     ]
-    assert report.footer(measured).splitlines()[0] in lines
+    assert (
+        "2026-01-02, median of 5 round(s), at 0.5 of the size; load of the machine 0.1 to 0.2"
+        in lines
+    )

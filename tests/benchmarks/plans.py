@@ -76,9 +76,9 @@ def main(path: str, dataset: str, metric: str) -> None:
     found = scanned(path, dataset, metric)
     if FORBIDDEN in found:
         sys.exit(f"{metric}: {FORBIDDEN} is scanned")
-    means = "select metric, avg(value) from run_scores where metric = $metric group by metric"
-    for name, value in Warehouse(path).query(means, metric=metric).fetchall():
-        print(f"{name},{value!r}")
+    mean = "select avg(value order by run) from run_scores where metric = $metric"
+    ((value,),) = Warehouse(path).query(mean, metric=metric).fetchall()
+    print(f"{metric},{value!r}")
     print(f"note: EXPLAIN shows scans of {', '.join(sorted(found))}; none of {FORBIDDEN}")
 
 

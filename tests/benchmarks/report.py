@@ -135,8 +135,9 @@ def footer(found: Mapping[str, Any]) -> str:
     on = found["machine"]
     packages = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
     load = " to ".join(f"{value:.1f}" for value in found["load"])
+    scale = "" if found["scale"] == 1 else f", at {found['scale']:g} of the size"
     return (
-        f"{found['date']}, median of {found['repeat']} round(s); load of the machine {load}\n"
+        f"{found['date']}, median of {found['repeat']} round(s){scale}; load of the machine {load}\n"
         f"{on['processor']}, {on['cores']} cores, {on['memory_gb']} GB, {on['system']}\n{packages}"
     )
 

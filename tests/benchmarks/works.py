@@ -38,7 +38,8 @@ PYTREC_CALL = "pytrec_eval, dict"
 RANX_CALL = "ranx, dict"
 KINDS = ("dict", "pandas", "polars", "arrow")
 
-_MEANS = "select metric, avg(value) as value from run_scores {where} group by metric"
+# in order, for the last bit
+_MEANS = "select metric, avg(value order by run) from run_scores {where} group by metric"
 
 
 @dataclass(frozen=True)
