@@ -13,25 +13,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks import contenders, report, rounds
+from tests.benchmarks import contenders, goals, report, rounds
 from tests.benchmarks.measure import Failed
-
-HELP = "help"
-NAMES = {
-    "msmarco": "6,980 queries with 1,000 documents each, about one relevant per query",
-    "deep": "54 queries with 1,000 documents each, 15 thousand graded judgments",
-    "many": "100 runs of 200 queries with 1,000 documents each, 50 judged",
-    "slices": "ten metrics for 10,000 queries with 200 documents each and a million judgments: "
-    "the whole, and beside it the parts of slices",
-    HELP: "warehouse --help",
-}
+from tests.benchmarks.works import BENCHMARKS
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print, write; 1 when somebody failed."""
     asked = _parser().parse_args(arguments)
-    if unknown := [name for name in asked.names if name not in NAMES]:
-        print(f"{unknown[0]}: is one of {', '.join(NAMES)}", file=sys.stderr)
+    if asked.markdown:
+        print(goals.markdown(asked.markdown), end="")
+        return 0
+    if unknown := [name for name in asked.names if name not in BENCHMARKS]:
+        print(f"{unknown[0]}: is one of {', '.join(BENCHMARKS)}", file=sys.stderr)
         return 2
     if asked.repeat < 1 or asked.scale <= 0:
         print("--repeat is at least 1, --scale above 0", file=sys.stderr)
@@ -49,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     failures: list[str] = []
     with tempfile.TemporaryDirectory(prefix="benchmarks-") as temporary:
         data = asked.data.resolve() if asked.data else Path(temporary)
-        for name in asked.names or NAMES:
+        for name in asked.names or BENCHMARKS:
             measured, failed = _benchmark(name, data, asked)
             failures += failed
             found["benchmarks"].append(measured)
@@ -62,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    listed = "\n".join(f"  {name:<9} {text}" for name, text in NAMES.items())
+    listed = "\n".join(f"  {name:<16} {known.title}" for name, known in BENCHMARKS.items())
     parser = argparse.ArgumentParser(
         prog="python -m tests.benchmarks",
         description=f"Measure the warehouse beside its peers.\n\n{listed}",
@@ -83,25 +77,28 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--scale", type=float, default=1.0, metavar="X", help="of the size, for a quick look"
     )
+    parser.add_argument(
+        "--markdown",
+        type=Path,
+        nargs="+",
+        metavar="FILE",
+        help="measure nothing: print the figures in these JSON files beside the goals",
+    )
     return parser
 
 
 def _benchmark(
     name: str, data: Path, asked: argparse.Namespace
 ) -> tuple[dict[str, Any], list[str]]:
+    known = BENCHMARKS[name]
     work: dict[str, Any] = {}
-    if name == HELP:
-        folder = data / HELP
+    if known.data is None:
+        folder = data / name
         folder.mkdir(parents=True, exist_ok=True)
-        everybody, left_out = [contenders.HELP], []
     else:
-        folder = data / (name if asked.scale == 1 else f"{name}-{asked.scale:g}")
-        work = _made(name, folder, asked.scale)
-        qrels, runs = folder / "qrels.txt", sorted(folder.glob("run*.trec"))
-        everybody, left_out = contenders.OURS[name](folder), []
-        if all(contender.ours for contender in everybody):
-            others, left_out = contenders.peers(qrels, runs, asked.peer or contenders.PEERS)
-            everybody += others
+        folder = data / (known.data if asked.scale == 1 else f"{known.data}-{asked.scale:g}")
+        work = _made(known.data, folder, asked.scale)
+    everybody, left_out = known.everybody(folder, asked.peer or contenders.PEERS)
     results, failed = rounds.alternate(everybody, folder, asked.repeat, _say)
     return report.benchmark(name, work, results, left_out + failed), failed
 
@@ -111,8 +108,8 @@ def _made(name: str, folder: Path, scale: float) -> dict[str, Any]:
     made = folder / "made.json"
     if not made.exists():
         _say(f"making {folder}")
-        module = ("-m", "tests.benchmarks.data", name, str(folder), str(scale))
-        subprocess.run([sys.executable, *module], check=True, cwd=contenders.CHECKOUT)
+        command = contenders.module("data", name, folder, scale)
+        subprocess.run(command, check=True, cwd=contenders.CHECKOUT)
     work: dict[str, Any] = json.loads(made.read_text())
     return work
 

@@ -1,7 +1,7 @@
 """Make the files of a benchmark: `python -m tests.benchmarks.data WORK FOLDER SCALE`.
 
-A folder gets qrels.txt, run00.trec … and the first run once more as run00.parquet, and last made.json,
-which says what they are. The same arguments give the same bytes.
+A folder gets qrels.txt, run00.trec … and the first run once more as run00.parquet, or a warehouse
+(`stored.py`); and last made.json, which says what they are. The same arguments give the same rows.
 """
 
 from __future__ import annotations
@@ -9,8 +9,10 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+
+from tests.benchmarks import stored
 
 # Makes runs of MS MARCO's size; it lies beside the checkout where the shared cases are.
 GENERATOR = Path(__file__).resolve().parents[3] / "shared" / "cases" / "make_msmarco_scale.py"
@@ -28,6 +30,8 @@ class Work:
     depth: int = 1000
     runs: int = 1
     graded: bool = True
+    warehouse: stored.Maker | None = None
+    """Makes a warehouse of it."""
 
 
 WORKS = {
@@ -35,16 +39,36 @@ WORKS = {
     "deep": Work(queries=54, judged=278),
     "many": Work(queries=200, judged=50, runs=100),
     "slices": Work(queries=10_000, judged=100, depth=200),
+    "history": Work(queries=200, judged=50, runs=1000, warehouse=stored.history),
+    "leaderboard": Work(
+        queries=200, judged=10, depth=100, runs=10_000, warehouse=stored.leaderboard
+    ),
 }
 
 
 def make(name: str, folder: Path, scale: float) -> None:
-    """Write the files. Scaled are the queries, and the runs where there are many."""
+    """Write the files. Scaled are the runs where there are many, and the queries.
+
+    Of a warehouse these are all there from a tenth on: less would make each run cheaper than it is.
+    """
     work = WORKS[name]
-    queries = max(1, round(work.queries * scale))
+    of_queries = min(scale * 10, 1) if work.warehouse else scale
+    queries = max(1, round(work.queries * of_queries))
     runs = max(min(work.runs, 2), round(work.runs * min(scale, 1)))
-    work = Work(queries, work.judged, work.depth, runs, work.graded)
+    work = replace(work, queries=queries, runs=runs)
     folder.mkdir(parents=True, exist_ok=True)
+    if work.warehouse:
+        judgments = work.warehouse(folder, queries, work.judged, work.depth, runs)
+        source = "synthetic, by SQL"
+    else:
+        judgments, source = _files(name, work, folder, scale)
+    what = asdict(work) | {"judgments": judgments, "source": source}
+    del what["warehouse"]
+    (folder / "made.json").write_text(json.dumps(what))
+
+
+def _files(name: str, work: Work, folder: Path, scale: float) -> tuple[int, str]:
+    """Write qrels and runs; return how many judgments there are, and where they are from."""
     if name == "msmarco" and GENERATOR.exists():
         options = ["--out", str(folder), "--scale", str(scale)]
         subprocess.run([sys.executable, str(GENERATOR), *options], check=True)
@@ -54,9 +78,7 @@ def make(name: str, folder: Path, scale: float) -> None:
         source = f"synthetic, seed {SEED}"
     _parquet(folder / "run00.trec")
     with (folder / "qrels.txt").open() as file:
-        judgments = sum(1 for _ in file)
-    what = asdict(work) | {"judgments": judgments, "source": source}
-    (folder / "made.json").write_text(json.dumps(what))
+        return sum(1 for _ in file), source
 
 
 def _synthetic(work: Work, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""The metrics that everybody computes, with the name that each peer knows them by."""
+"""The metrics that everybody computes, with the name that each program knows them by."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _names() -> dict[str, dict[str, str]]:
         names[f"IPrec@{level}"] = {"trec_eval": f"iprec_at_recall_{tenth / 10:.2f}"}
     for name, known in names.items():
         known["ir_measures"] = "Bpref" if name == "bpref" else name
-        known["polars"] = name
+        known["polars"] = known["warehouse"] = name
         if "trec_eval" in known:
             known["pytrec_eval"] = known["trec_eval"]
     return names
@@ -41,7 +41,7 @@ METRICS = tuple(NAMES)
 
 
 def pairs(peer: str) -> list[str]:
-    """Return `OURS=THEIRS` for each metric that a peer has."""
+    """Return `OURS=THEIRS` for each metric that a program has."""
     return [f"{ours}={known[peer]}" for ours, known in NAMES.items() if peer in known]
 
 

@@ -53,19 +53,21 @@ def benchmark(
     name: str, work: Mapping[str, Any], results: list[Result], left_out: list[str]
 ) -> dict[str, Any]:
     """Return one benchmark as JSON has it."""
-    reference = next((r.values for r in results if r.contender.ours), {})
     figures = []
     for result in results:
+        group = result.contender.group
+        first = (r.values for r in results if r.contender.ours and r.contender.group == group)
         figure: dict[str, Any] = {
             "contender": result.contender.name,
             "ours": result.contender.ours,
             **asdict(result.median),
             "metrics": len(result.values),
             "values": result.values,
-            "largest_difference": difference(reference, result.values),
+            "largest_difference": difference(next(first, {}), result.values),
             "rounds": [asdict(cost) for cost in result.costs],
+            "notes": result.notes,
         }
-        if result.file_bytes is not None:
+        if result.file_bytes is not None and result.contender.ours:
             rows = work["queries"] * work["depth"] * work["runs"]
             figure["bytes_per_prediction"] = result.file_bytes / rows
         figures.append(figure)
@@ -79,7 +81,8 @@ def benchmark(
 
 
 def _against(one: Result, other: Result) -> bool:
-    return one.contender.ours and not other.contender.ours
+    ours, peer = one.contender, other.contender
+    return ours.ours and not peer.ours and ours.group == peer.group
 
 
 def _ratio(ours: Result, peer: Result) -> dict[str, Any]:
@@ -118,12 +121,13 @@ def table(found: Mapping[str, Any]) -> str:
             ["ours /", "peer", "wall", "CPU", "peak"],
             floatfmt=("", "", ".2f", ".2f", ".2f"),
         )
-    stored = [
+    notes = [f"{f['contender']}: {note}" for f in found["figures"] for note in f["notes"]]
+    notes += [
         f"{f['contender']}: {f['bytes_per_prediction']:.1f} bytes of file per prediction"
         for f in found["figures"]
         if "bytes_per_prediction" in f
     ]
-    return "\n\n".join([text, "\n".join([*stored, *found["left_out"]])]).rstrip() + "\n"
+    return "\n\n".join([text, "\n".join([*notes, *found["left_out"]])]).rstrip() + "\n"
 
 
 def footer(found: Mapping[str, Any]) -> str:
@@ -131,8 +135,9 @@ def footer(found: Mapping[str, Any]) -> str:
     on = found["machine"]
     packages = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
     load = " to ".join(f"{value:.1f}" for value in found["load"])
+    scale = "" if found["scale"] == 1 else f", at {found['scale']:g} of the size"
     return (
-        f"{found['date']}, median of {found['repeat']} round(s); load of the machine {load}\n"
+        f"{found['date']}, median of {found['repeat']} round(s){scale}; load of the machine {load}\n"
         f"{on['processor']}, {on['cores']} cores, {on['memory_gb']} GB, {on['system']}\n{packages}"
     )
 

@@ -23,6 +23,7 @@ class Result:
     costs: list[Cost] = field(default_factory=list)
     values: dict[str, float] = field(default_factory=dict)
     file_bytes: int | None = None
+    notes: list[str] = field(default_factory=list)
 
     @property
     def median(self) -> Cost:
@@ -39,7 +40,8 @@ def alternate(
         try:
             cost = _once(contender, folder)
             say(f"{contender.name}: warm after {cost.wall_s:.2f} s")
-            results.append(Result(contender, values=_values(contender, folder)))
+            values, notes = _said(contender, folder)
+            results.append(Result(contender, values=values, notes=notes))
         except Failed as error:
             failed.append(f"{contender.name} failed: {error}")
     for number in range(repeat):
@@ -62,17 +64,25 @@ def _once(contender: Contender, folder: Path) -> Cost:
             left.unlink()
     out = folder / "output"
     measure.run(contender.before, out, environment())
-    return measure.run(contender.commands, out, environment())
+    cost = measure.run(contender.commands, out, environment())
+    if contender.times_itself:
+        told = dict(re.findall(r"^(wall_s|cpu_s): (.+)$", out.read_text(), re.MULTILINE))
+        return Cost(float(told["wall_s"]), float(told["cpu_s"]), cost.peak_mb)
+    return cost
 
 
-def _values(contender: Contender, folder: Path) -> dict[str, float]:
-    """Return the mean over the runs of each metric, by our name, from what was printed last."""
+def _said(contender: Contender, folder: Path) -> tuple[dict[str, float], list[str]]:
+    """Return the mean over the runs of each metric, by our name, and the notes printed last."""
     out = folder / "output"
     if contender.shows is not None:
         measure.run([contender.shows], out, environment())
     found: dict[str, list[float]] = {}
+    notes: list[str] = []
     for line in out.read_text(encoding="utf-8").splitlines():
         # ours and the scripts': name,value; trec_eval's: name, all, value
         if read := re.fullmatch(r"([\w@.]+)(?:,|\s+all\s+)([\d.e+-]+)", line.strip()):
             found.setdefault(_OURS.get(read[1], read[1]), []).append(float(read[2]))
-    return {name: statistics.fmean(v) for name, v in found.items() if name in metrics.NAMES}
+        elif line.startswith("note: "):
+            notes.append(line.removeprefix("note: "))
+    means = {name: statistics.fmean(v) for name, v in found.items() if name in metrics.NAMES}
+    return means, notes

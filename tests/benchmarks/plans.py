@@ -1,0 +1,86 @@
+"""Which tables an evaluation scans: `python -m tests.benchmarks.plans FILE DATASET METRIC`.
+
+The metric's values are forgotten and computed again, every statement explained before it is run. Prints
+the means and what was scanned; ends with 1 where predictions were.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import duckdb
+
+from tests.benchmarks import restore
+from warehouse import Warehouse, database
+
+FORBIDDEN = "prediction"
+# What EXPLAIN does not take, and what reads no rows.
+_UNEXPLAINED = ("ATTACH", "DETACH", "TRANSACTION", "SET")
+_PASSED_ON = ("begin", "close", "commit", "fetchall", "rollback", "table")
+
+
+class Watched:
+    """A connection that notes which stored tables its statements scan, as EXPLAIN has it."""
+
+    def __init__(self, con: duckdb.DuckDBPyConnection, scanned: set[str]) -> None:
+        self._con = con
+        self._scanned = scanned
+
+    def execute(self, sql: str, params: Any = None) -> duckdb.DuckDBPyConnection:
+        """Explain each statement, then run it; only the last one takes the parameters."""
+        statements = self._con.extract_statements(sql)
+        for statement in statements:
+            bound = params if statement is statements[-1] else None
+            if statement.type.name not in _UNEXPLAINED:
+                explained = self._con.execute(f"explain (format json) {statement.query}", bound)
+                for _, plan in explained.fetchall():
+                    self._scanned.update(_tables(json.loads(plan)))
+            self._con.execute(statement, bound)
+        return self._con
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in _PASSED_ON:
+            raise AttributeError(f"{name}: statements could be run by it unseen")
+        return getattr(self._con, name)
+
+
+def _tables(nodes: list[dict[str, Any]]) -> Iterator[str]:
+    for node in nodes:
+        name = node["extra_info"].get("Table", "")
+        if name and not name.startswith('"temp".'):
+            yield name.rpartition(".")[2]
+        yield from _tables(node["children"])
+
+
+def scanned(path: str, dataset: str, metric: str) -> set[str]:
+    """Evaluate a metric for all runs and return the stored tables that were scanned."""
+    found: set[str] = set()
+    of_writer, of_reader = database.raw, database.memory
+    database.raw = lambda connection: Watched(of_writer(connection), found)  # type: ignore
+    database.memory = lambda resources=None: Watched(of_reader(resources), found)  # type: ignore
+    try:
+        done = Warehouse(path).evaluate(dataset, metrics=metric)
+    finally:
+        database.raw, database.memory = of_writer, of_reader
+    if not done.computed:
+        sys.exit(f"{metric}: nothing was computed")
+    return found
+
+
+def main(path: str, dataset: str, metric: str) -> None:
+    """Do what the module says."""
+    restore.restore(path, "", [metric])
+    found = scanned(path, dataset, metric)
+    if FORBIDDEN in found:
+        sys.exit(f"{metric}: {FORBIDDEN} is scanned")
+    mean = "select avg(value order by run) from run_scores where metric = $metric"
+    ((value,),) = Warehouse(path).query(mean, metric=metric).fetchall()
+    print(f"{metric},{value!r}")
+    print(f"note: EXPLAIN shows scans of {', '.join(sorted(found))}; none of {FORBIDDEN}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
