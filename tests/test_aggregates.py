@@ -334,7 +334,9 @@ def test_alike_rows_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
     real = engine._rows
     monkeypatch.setattr(
-        engine, "_rows", lambda con, work, alike: seen.append(len(alike)) or real(con, work, alike)
+        engine,
+        "_rows",
+        lambda con, work, alike, table: seen.append(len(alike)) or real(con, work, alike, table),
     )
     scored(QRELS, RUN, ["AP", "AP(aggregate=median)", "GMAP", "AP(aggregate=pooled)", "RR", "RR@3"])
     assert seen == [3, 1, 1, 1]

@@ -1,7 +1,7 @@
 """Predictions in less space and less time: document ids that are whole numbers are stored as such.
 
-Of ids as texts, finding a good compression costs more than all the rest of loading; zstd takes it as it
-comes. What reads predictions reads the view of that name.
+Of ids as texts, finding a good compression costs more than all the rest of loading; zstd takes them as
+they come. A run is in one of two tables; what reads predictions reads the view of both.
 """
 
 from __future__ import annotations
@@ -12,38 +12,41 @@ revision = "0004"
 down_revision = "0003"
 
 COMMENT = "One row per document that a run ranks for a query, in the order of the source."
-COLUMNS = {
-    "run_id": ("integer not null", "The run."),
-    "query_id": ("varchar not null", "The query."),
-    "doc_id": (
-        "varchar using compression zstd",
-        "The document; null where doc_number has it.",
+SCORE = "The score as given; run.lower_is_better says which way it counts."
+# table: (type and comment of doc_id, comment of the table)
+TABLES = {
+    "prediction_by_text": (
+        "varchar not null using compression zstd",
+        "The document.",
+        f"{COMMENT} Runs with a document id that is no whole number.",
     ),
-    "doc_number": (
-        "bigint",
-        "The document, where its id is a whole number written without leading zeros.",
-    ),
-    "score": (
-        "double not null",
-        "The score as given; run.lower_is_better says which way it counts.",
+    "prediction_by_number": (
+        "bigint not null",
+        "The document, whose id is this number, without leading zeros.",
+        f"{COMMENT} Runs whose document ids all are whole numbers.",
     ),
 }
 VIEW = """
-    select
-        run_id,
-        query_id,
-        coalesce(doc_id, doc_number::varchar) as doc_id,
-        score,
-        rowid as position
-    from stored_prediction
+    select run_id, query_id, doc_id, score, rowid as position
+    from prediction_by_text
+    union all
+    select run_id, query_id, doc_id::varchar, score, rowid
+    from prediction_by_number
 """
 VIEW_COLUMNS = {
     "run_id": "The run.",
     "query_id": "The query.",
     "doc_id": "The document.",
-    "score": "The score as given; run.lower_is_better says which way it counts.",
+    "score": SCORE,
     "position": "What the rows of a run are ordered by: its order in the source.",
 }
+# The runs whose document ids are the same written as text and as number.
+NUMBERED = """
+    select run_id
+    from prediction
+    group by run_id
+    having bool_and(try_cast(doc_id as bigint)::varchar is not distinct from doc_id)
+"""
 
 
 def _quoted(text: str) -> str:
@@ -52,28 +55,21 @@ def _quoted(text: str) -> str:
 
 def upgrade() -> None:
     execute = op.get_bind().exec_driver_sql
-    body = ", ".join(f"{name} {kind}" for name, (kind, _) in COLUMNS.items())
-    execute(f"create table stored_prediction ({body})")
-    execute(f"comment on table stored_prediction is {_quoted(COMMENT)}")
-    for name, (_, comment) in COLUMNS.items():
-        execute(f"comment on column stored_prediction.{name} is {_quoted(comment)}")
-    execute(
-        """
-        insert into stored_prediction
-        with
-        numbered as (
-            select *, rowid as position, try_cast(doc_id as bigint) as number from prediction
+    for table, (doc_id, doc_comment, comment) in TABLES.items():
+        execute(
+            f"create table {table} (run_id integer not null, query_id varchar not null, "
+            f"doc_id {doc_id}, score double not null)"
         )
-        select
-            run_id,
-            query_id,
-            case when number::varchar is distinct from doc_id then doc_id end,
-            case when number::varchar = doc_id then number end,
-            score
-        from numbered
-        order by position
-        """
-    )
+        execute(f"comment on table {table} is {_quoted(comment)}")
+        execute(f"comment on column {table}.run_id is 'The run.'")
+        execute(f"comment on column {table}.query_id is 'The query.'")
+        execute(f"comment on column {table}.doc_id is {_quoted(doc_comment)}")
+        execute(f"comment on column {table}.score is {_quoted(SCORE)}")
+    for table, which in (("prediction_by_text", "not in"), ("prediction_by_number", "in")):
+        execute(
+            f"insert into {table} select run_id, query_id, doc_id, score from prediction "
+            f"where run_id {which} ({NUMBERED}) order by rowid"
+        )
     execute("drop table prediction")
     execute(f"create view prediction as {VIEW}")
     execute(f"comment on view prediction is {_quoted(COMMENT)}")
@@ -89,9 +85,13 @@ def downgrade() -> None:
         "create table prediction (run_id integer not null, query_id varchar not null, "
         "doc_id varchar not null, score double not null)"
     )
-    execute("insert into prediction select run_id, query_id, doc_id, score from kept order by position")
+    execute(
+        "insert into prediction select run_id, query_id, doc_id, score from kept "
+        "order by run_id, position"
+    )
     execute("drop table kept")
     execute(f"comment on table prediction is {_quoted(COMMENT)}")
     for name in ("run_id", "query_id", "doc_id", "score"):
         execute(f"comment on column prediction.{name} is {_quoted(VIEW_COLUMNS[name])}")
-    execute("drop table stored_prediction")
+    for table in TABLES:
+        execute(f"drop table {table}")

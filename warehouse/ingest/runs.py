@@ -95,7 +95,11 @@ def load_run(
             for key, value in options.tags.items()
         ]
         connection.execute(schema.run_tag.insert(), tags)
-    con.execute(render("ingest/predictions"), {"run_id": row["run_id"]})
+    numbered = all(
+        con.execute(render("ingest/numbered", first=first)).fetchall() == [(True,)]
+        for first in (True, False)
+    )
+    con.execute(render("ingest/predictions", numbered=numbered), {"run_id": row["run_id"]})
     con.execute(render("ingest/rankings"), {"run_id": row["run_id"]})
     warnings += _query_warnings(con, dataset, dataset_id)
     status: steps.Status = "loaded" if current is None else "replaced"
