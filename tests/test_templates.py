@@ -73,7 +73,7 @@ SCOPE = {
     "text varchar, number double",
     "scope_part": "doc_id varchar",
     "scope_hit": "run_id integer, query_id varchar, doc_id varchar, relevance integer, rank bigint, "
-    "whole_rank bigint",
+    "rel_so_far bigint, nonrel_so_far bigint, whole_rank bigint",
 }
 
 

@@ -1,5 +1,6 @@
-"""Predictions in less space and less time: document ids that are whole numbers are stored as such.
+"""Predictions in less space and less time, and hits that metrics need not put in order.
 
+Document ids that are whole numbers are stored as such.
 Of ids as texts, finding a good compression costs more than all the rest of loading; zstd takes them as
 they come. A run is in one of two tables; what reads predictions reads the view of both.
 """
@@ -40,6 +41,10 @@ VIEW_COLUMNS = {
     "score": SCORE,
     "position": "What the rows of a run are ordered by: its order in the source.",
 }
+HIT_COLUMNS = {
+    "rel_so_far": "How many documents of relevance 1 and above the list has down to this one.",
+    "nonrel_so_far": "How many documents of relevance 0 the list has down to this one.",
+}
 # The runs whose document ids are the same written as text and as number.
 NUMBERED = """
     select run_id
@@ -70,6 +75,27 @@ def upgrade() -> None:
             f"insert into {table} select run_id, query_id, doc_id, score from prediction "
             f"where run_id {which} ({NUMBERED}) order by rowid"
         )
+    for name, comment in HIT_COLUMNS.items():
+        execute(f"alter table hit add column {name} integer")
+        execute(f"comment on column hit.{name} is {_quoted(comment)}")
+    execute(
+        """
+        update hit
+        set rel_so_far = counted.rel_so_far, nonrel_so_far = counted.nonrel_so_far
+        from (
+            select
+                rowid as place,
+                count(*) filter (where relevance >= 1) over down_the_list as rel_so_far,
+                count(*) filter (where relevance = 0) over down_the_list as nonrel_so_far
+            from hit
+            window down_the_list as (
+                partition by run_id, qrels_id, ordering, query_id order by rank
+                rows between unbounded preceding and current row
+            )
+        ) as counted
+        where hit.rowid = counted.place
+        """
+    )
     execute("drop table prediction")
     execute(f"create view prediction as {VIEW}")
     execute(f"comment on view prediction is {_quoted(COMMENT)}")
@@ -95,3 +121,5 @@ def downgrade() -> None:
         execute(f"comment on column prediction.{name} is {_quoted(VIEW_COLUMNS[name])}")
     for table in TABLES:
         execute(f"drop table {table}")
+    for name in HIT_COLUMNS:
+        execute(f"alter table hit drop column {name}")

@@ -33,14 +33,15 @@ relevant as (
 hit as (
     select
         *,
-        relevance >= 1 as is_rel,
-        relevance between 0 and 0 as is_nonrel
+        relevance >= 1 as is_rel
     from (
 select
     run_id,
     query_id,
     doc_id,
     relevance,
+    rel_so_far,
+    nonrel_so_far,
     rank
 from scope_hit
 where true
@@ -53,8 +54,8 @@ select
     rank,
     relevance,
     is_rel,
-    count(*) filter (where is_rel) over so_far as rel_so_far,
-    count(*) filter (where is_nonrel) over so_far as nonrel_so_far,
+    coalesce(rel_so_far, 0) as rel_so_far,
+    coalesce(nonrel_so_far, 0) as nonrel_so_far,
     count(rank) over so_far as pooled_so_far,
     num_ret,
     num_rel,

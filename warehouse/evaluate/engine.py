@@ -7,9 +7,10 @@ The engine works on relations that its caller has put in scope on a connection:
                       what else there is to evaluate against: see evaluate/grounds.py
     scope_ranking     (run_id, query_id, num_ret, whole_num_ret)   the length of each ranked list,
                       and that of the whole list where a part is in scope
-    scope_hit         (run_id, query_id, doc_id, relevance, rank, whole_rank)   judged documents
-                      retrieved; whole_rank is the rank in the whole list, rank that among the
-                      documents of the part that is in scope, if it is one
+    scope_hit         (run_id, query_id, doc_id, relevance, rank, whole_rank, rel_so_far, nonrel_so_far)
+                      judged documents retrieved; whole_rank is the rank in the whole list, rank that
+                      among the documents of the part that is in scope, if it is one; down to each,
+                      itself included, so many have a relevance of 1 and above, and so many of 0
     scope_prediction  (run_id, query_id, doc_id, score, position, lower_is_better)   the ranked lists,
                       for the metrics that need them whole
     query_key         an enumeration of the query ids: the type of query_id in all of these but the
