@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 import pytest
-from shared_cases import CASES, EDGES, Case, Golden, aggregate, cases, opened
+from shared_cases import CASES, EDGES, Golden, aggregate, cases, opened
 
 from warehouse import metrics as notation
 from warehouse import protocols
@@ -114,17 +114,15 @@ def level_of_rndcg(ours: Ours, golden: Golden) -> None:
     ours.values["Rndcg", "all"] = math.fsum(found) / ours.values["num_q", "all"]
 
 
-def check_strings(
-    data: Case, run: str, protocol: str, golden: Golden, options: dict[str, int | bool], where: str
-) -> None:
+def check_strings(ours: Ours, golden: Golden, where: str) -> None:
     """Compare relstring, which has a text for each query."""
-    theirs = {query: text for (label, query), text in golden.items() if label == "relstring"}
-    if not theirs:
-        return
-    ours = Warehouse.score(
-        data.qrels, data.runs[run], "num_q relstring", protocol=protocol, **options
-    ).strings
-    assert {query: f"'{text}'" for (_, query), text in ours.items()} == theirs, where
+    theirs = strings_of(golden)
+    assert {query: f"'{text}'" for (_, query), text in ours.strings.items()} == theirs, where
+
+
+def strings_of(golden: Golden) -> dict[str, str]:
+    """Return relstring by query; nothing where it is not among the golden rows."""
+    return {query: text for (label, query), text in golden.items() if label == "relstring"}
 
 
 def check_exact(ours: Ours, golden: Golden, where: str) -> int:
@@ -155,13 +153,18 @@ def check_printed(ours: Ours, golden: Golden, where: str) -> int:
 
 def check_queries(ours: Ours, golden: Golden, where: str) -> None:
     """Both ways: for every measure that is printed per query, the same queries have a value."""
-    theirs: dict[str, set[str]] = {}
-    for measure, query in golden:
-        if query != "all":
-            theirs.setdefault(measure, set()).add(query)
+    mine, theirs = queries_by_measure(ours.values), queries_by_measure(golden)
     for measure, queries in theirs.items():
-        mine = {query for label, query in ours.values if label == measure} - {"all"}
-        assert mine == queries, f"{where}: queries of {measure} differ: {sorted(mine ^ queries)}"
+        found = mine.get(measure, set())
+        assert found == queries, f"{where}: queries of {measure} differ: {sorted(found ^ queries)}"
+
+
+def queries_by_measure(keys: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for measure, query in keys:
+        if query != "all":
+            found.setdefault(measure, set()).add(query)
+    return found
 
 
 SUITE = CASES / "trec_eval_suite"

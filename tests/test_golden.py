@@ -24,6 +24,7 @@ from conformance import (
     level_of_rndcg,
     numbers_of,
     peer_keys,
+    strings_of,
 )
 from shared_cases import CASES, EDGES, Case, Golden, aggregate, case, cases, needs_cases
 
@@ -101,11 +102,12 @@ def test_trec_eval(data: Case, version: str, opts: str, run: str) -> None:
     supported = numbers_of(measure for measure, _ in [*exact, *printed, *means])
     arguments = OPTIONS[opts]
     names = [*supported, *(["NumRel(rel=1)"] if arguments.get("complete") else [])]
+    names += ["relstring"] if strings_of(exact | printed) else []
     ours = ask(data.qrels, data.runs[run], PROTOCOLS[version], names, **arguments)
 
     if "level" in arguments:
         level_of_rndcg(ours, {k: v for k, v in (exact | printed).items() if k[0] == "Rndcg"})
-    check_strings(data, run, PROTOCOLS[version], exact | printed, arguments, where)
+    check_strings(ours, exact | printed, where)
     if arguments.get("complete") and "level" in arguments:
         # trec_eval's -c summary counts the relevant documents of rel > 0, whatever -l says; ours
         # obeys the level. The golden number is that of NumRel(rel=1).
