@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
 
@@ -74,6 +74,25 @@ def ask(
     return scored(qrels, run, protocol, tuple(names), tuple(sorted(opts.items())))
 
 
+def ask_all(data: Case, run: str, version: str, opts: str) -> Ours:
+    """Return all that trec_eval and pytrec_eval print of a case, which share the one scoring.
+
+    NumRel(rel=1) is what -c prints for num_rel whatever the level.
+    """
+    options = OPTIONS[opts]
+    names = [*printed_by_trec_eval(data), *(["NumRel(rel=1)"] if options.get("complete") else [])]
+    ours = ask(data.qrels, data.runs[run], PROTOCOLS[version], names, **options)
+    # what is changed of it stays with the one who asked
+    return replace(ours, values=dict(ours.values))
+
+
+@cache
+def printed_by_trec_eval(data: Case) -> tuple[str, ...]:
+    tools = ("trec_eval", "pytrec_eval-terrier")
+    labels = {row["measure"] for row in aggregate(data) if row["tool"] in tools}
+    return (*numbers_of(labels), "relstring")
+
+
 @cache
 def known(label: str) -> bool:
     """Tell whether a label of trec_eval is the name of a metric here."""
@@ -114,17 +133,12 @@ def level_of_rndcg(ours: Ours, golden: Golden) -> None:
     ours.values["Rndcg", "all"] = math.fsum(found) / ours.values["num_q", "all"]
 
 
-def check_strings(
-    data: Case, run: str, protocol: str, golden: Golden, options: dict[str, int | bool], where: str
-) -> None:
+def check_strings(ours: Ours, golden: Golden, where: str) -> None:
     """Compare relstring, which has a text for each query."""
     theirs = {query: text for (label, query), text in golden.items() if label == "relstring"}
-    if not theirs:
-        return
-    ours = Warehouse.score(
-        data.qrels, data.runs[run], "num_q relstring", protocol=protocol, **options
-    ).strings
-    assert {query: f"'{text}'" for (_, query), text in ours.items()} == theirs, where
+    if theirs:
+        mine = {query: f"'{text}'" for (_, query), text in ours.strings.items()}
+        assert mine == theirs, where
 
 
 def check_exact(ours: Ours, golden: Golden, where: str) -> int:
@@ -155,13 +169,18 @@ def check_printed(ours: Ours, golden: Golden, where: str) -> int:
 
 def check_queries(ours: Ours, golden: Golden, where: str) -> None:
     """Both ways: for every measure that is printed per query, the same queries have a value."""
-    theirs: dict[str, set[str]] = {}
-    for measure, query in golden:
-        if query != "all":
-            theirs.setdefault(measure, set()).add(query)
+    mine, theirs = queries_by_measure(ours.values), queries_by_measure(golden)
     for measure, queries in theirs.items():
-        mine = {query for label, query in ours.values if label == measure} - {"all"}
-        assert mine == queries, f"{where}: queries of {measure} differ: {sorted(mine ^ queries)}"
+        found = mine.get(measure, set())
+        assert found == queries, f"{where}: queries of {measure} differ: {sorted(found ^ queries)}"
+
+
+def queries_by_measure(keys: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for measure, query in keys:
+        if query != "all":
+            found.setdefault(measure, set()).add(query)
+    return found
 
 
 SUITE = CASES / "trec_eval_suite"

@@ -7,18 +7,21 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
 
 import duckdb
 import pytest
 from projects import BEST, QRELS, RUN, SETTINGS, Folder
 
 import warehouse
+from warehouse import schema
 from warehouse.warehouse import Warehouse
 
 PACKAGE = Path(warehouse.__file__).parent
+migrate = schema.ensure
 
 
 @pytest.fixture(autouse=True)
@@ -28,6 +31,32 @@ def _own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("WAREHOUSE_CONFIG", raising=False)
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setenv("NO_COLOR", "1")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _copied_schema(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Make a new warehouse file by copying an empty one: the migrations run once for all tests.
+
+    Tests of the migrations themselves take the fixture `migrated`; processes of their own migrate.
+    """
+    empty = tmp_path_factory.mktemp("empty") / "empty.duckdb"
+
+    def ensure(path: Path, **options: float) -> bool:
+        if path.exists() or not path.parent.is_dir():
+            return migrate(path, **options)
+        if not empty.exists():
+            migrate(empty)
+        shutil.copyfile(empty, path)
+        return True
+
+    with mock.patch.object(schema, "ensure", ensure):
+        yield
+
+
+@pytest.fixture
+def migrated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make new warehouse files by the migrations, as the program does."""
+    monkeypatch.setattr(schema, "ensure", migrate)
 
 
 @pytest.fixture

@@ -162,6 +162,12 @@ def random_data(request, tmp_path_factory) -> Iterator[tuple[Warehouse, Qrels, R
         yield wh, qrels, run
 
 
+@pytest.fixture(scope="module")
+def points_of(random_data) -> dict[tuple[str, str], Found]:
+    """Return the points of all of `CURVES`, read once."""
+    return stored(random_data[0], "random")
+
+
 @pytest.fixture(autouse=True)
 def _project(request, monkeypatch: pytest.MonkeyPatch) -> None:
     if "random_data" in request.fixturenames:
@@ -171,16 +177,19 @@ def _project(request, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.core
 @pytest.mark.parametrize("name", list(CURVES))
-def test_against_the_twins(name: str, random_data: tuple[Warehouse, Qrels, Run]) -> None:
-    wh, qrels, run = random_data
+def test_against_the_twins(
+    name: str,
+    random_data: tuple[Warehouse, Qrels, Run],
+    points_of: dict[tuple[str, str], Found],
+) -> None:
+    _, qrels, run = random_data
     rel, twin = CURVES[name]
-    every = stored(wh, "random")
     for protocol, rules in RULES.items():
         # trec_eval_9 counts the queries that are in the run alone
         counted = {q: g for q, g in qrels.items() if protocol != "trec_eval_9" or q in run}
         lists = twins.lists(counted, run, rel, **rules)
         theirs = {query: found for query, found in twin(lists).items() if found}
-        ours = every[str(curves.parse(name)), protocol]
+        ours = points_of[str(curves.parse(name)), protocol]
         assert set(ours) == set(theirs), protocol
         for query, found in theirs.items():
             assert same(ours[query], found), f"{protocol}: {query}: {ours[query]} {found}"

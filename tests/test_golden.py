@@ -15,15 +15,15 @@ import math
 import pytest
 from conformance import (
     OPTIONS,
-    PROTOCOLS,
+    TWICE,
     ask,
+    ask_all,
     check_exact,
     check_printed,
     check_queries,
     check_strings,
     level_of_rndcg,
     numbers_of,
-    peer_keys,
 )
 from shared_cases import CASES, EDGES, Case, Golden, aggregate, case, cases, needs_cases
 
@@ -31,6 +31,7 @@ from warehouse.errors import InputError
 from warehouse.warehouse import Warehouse
 
 pytestmark = needs_cases
+PYTREC_EVAL = "pytrec_eval-terrier"
 
 
 def means_of(data: Case, version: str, opts: str, run: str) -> dict[str, str]:
@@ -70,25 +71,39 @@ def layers(data: Case, version: str, opts: str, run: str) -> tuple[Golden, Golde
     return {}, rows(f"trec_eval-{version}", opts)
 
 
-def trec_eval_keys() -> list[object]:
-    """Return a parameter set for every invocation of trec_eval that gave values."""
-    keys: list[object] = []
+def keys() -> list[object]:
+    """Return a parameter set for every invocation of trec_eval and pytrec_eval that gave values.
+
+    What is held against the same scoring stands together: it is kept for the next.
+    """
+    made: list[object] = []
     core = {(f"{EDGES}/plain", "base"), (f"{EDGES}/ties_float32", "base"), (f"{EDGES}/tabs", "c")}
     for data in cases():
         found = {
-            (row["version"], row["opts"], row["run"]): None
+            (row["run"], row["opts"], row["tool"], row["version"])
             for row in aggregate(data)
-            if row["tool"] == "trec_eval" and row["qrels"] == data.qrels_name
+            if row["tool"] in ("trec_eval", PYTREC_EVAL) and row["qrels"] == data.qrels_name
+            if (data.name, row["tool"]) != (TWICE, PYTREC_EVAL)
         }
-        for version, opts, run in found:
-            marks = [pytest.mark.core] if (data.name, opts) in core else []
-            label = "-".join([data.name, run, version, opts])
-            keys.append(pytest.param(data, version, opts, run, id=label, marks=marks))
-    return keys
+        for run, opts, tool, version in sorted(
+            found, key=lambda of: (*of[:2], of[3] == "10.0", of[2])
+        ):
+            is_core = (data.name, opts) in core and tool == "trec_eval"
+            marks = [pytest.mark.core] if is_core else []
+            label = "-".join([data.name, run, tool, version, opts])
+            made.append(pytest.param(data, tool, version, opts, run, id=label, marks=marks))
+    return made
 
 
-@pytest.mark.parametrize(("data", "version", "opts", "run"), trec_eval_keys())
-def test_trec_eval(data: Case, version: str, opts: str, run: str) -> None:
+@pytest.mark.parametrize(("data", "tool", "version", "opts", "run"), keys())
+def test_trec_eval(data: Case, tool: str, version: str, opts: str, run: str) -> None:
+    if tool == PYTREC_EVAL:
+        check_pytrec_eval(data, run, opts)
+    else:
+        check_trec_eval(data, version, opts, run)
+
+
+def check_trec_eval(data: Case, version: str, opts: str, run: str) -> None:
     where = f"{data.name} {run}, trec_eval {version} {opts}"
     assert data.refused("trec_eval", version, opts, run) is None
     means = {
@@ -100,12 +115,11 @@ def test_trec_eval(data: Case, version: str, opts: str, run: str) -> None:
     exact, printed = layers(data, version, opts, run)
     supported = numbers_of(measure for measure, _ in [*exact, *printed, *means])
     arguments = OPTIONS[opts]
-    names = [*supported, *(["NumRel(rel=1)"] if arguments.get("complete") else [])]
-    ours = ask(data.qrels, data.runs[run], PROTOCOLS[version], names, **arguments)
+    ours = ask_all(data, run, version, opts)
 
     if "level" in arguments:
         level_of_rndcg(ours, {k: v for k, v in (exact | printed).items() if k[0] == "Rndcg"})
-    check_strings(data, run, PROTOCOLS[version], exact | printed, arguments, where)
+    check_strings(ours, exact | printed, where)
     if arguments.get("complete") and "level" in arguments:
         # trec_eval's -c summary counts the relevant documents of rel > 0, whatever -l says; ours
         # obeys the level. The golden number is that of NumRel(rel=1).
@@ -149,18 +163,16 @@ def test_every_set_of_options_is_asked_for():
 # --------------------------------------------------------------------------- pytrec_eval
 
 
-@pytest.mark.parametrize(("data", "run", "opts"), peer_keys("pytrec_eval-terrier"))
-def test_pytrec_eval(data: Case, run: str, opts: str) -> None:
+def check_pytrec_eval(data: Case, run: str, opts: str) -> None:
     """pytrec_eval is trec_eval 9; its per-query values are stored for the edge cases only."""
     tool = "pytrec_eval-0.5.11"
     golden = dict((data.golden(tool, "base") or {}).get(run, {})) if opts == "base" else {}
     for row in aggregate(data):
         mine = (row["tool"], row["qrels"], row["opts"], row["run"])
-        if mine == ("pytrec_eval-terrier", data.qrels_name, opts, run):
+        if mine == (PYTREC_EVAL, data.qrels_name, opts, run):
             golden[row["measure"], "all"] = row["exact"]
     supported = numbers_of(measure for measure, _ in golden)
-    names = [*supported, *({"num_q", "num_rel"} - set(supported))]
-    ours = ask(data.qrels, data.runs[run], "trec_eval_9", names, **OPTIONS[opts])
+    ours = ask_all(data, run, "9.0.8", opts)
     if "level" in OPTIONS[opts]:
         level_of_rndcg(ours, golden)
     mine = {key: text for key, text in golden.items() if key[0] in supported}

@@ -114,15 +114,13 @@ def scored_by_name(
     part = Warehouse.score(
         data.qrels, data.runs[run], wanted, protocol="trec_eval_c", judged_only=judged_only
     )
-    values = {(m, q): value for q, m, value in part.relation.fetchall()}
-    silent = {q for _, q in everyone} - {q for _, q in values}
+    peers: dict[str, list[str]] = {}
+    for peer, name in settled.items():
+        peers.setdefault(name, []).append(peer)
+    rows = part.relation.fetchall()
+    silent = {q for _, q in everyone} - {q for q, _, _ in rows}
     lost = math.fsum(v for (m, q), v in everyone.items() if m == "NumRel" and q in silent)
-    mine = {
-        (peer, query): value
-        for peer, name in settled.items()
-        for (metric, query), value in values.items()
-        if metric == name
-    }
+    mine = {(peer, query): value for query, metric, value in rows for peer in peers.get(metric, [])}
     if ("NumQ", "all") in mine:
         assert mine["NumQ", "all"] == len({q for _, q in everyone}) - 1
     mine["NumRel of the silent", "all"] = lost

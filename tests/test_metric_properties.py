@@ -85,8 +85,11 @@ def collection(rng: random.Random, queries: int = 30) -> tuple[Qrels, Run]:
     return qrels, run
 
 
-COLLECTIONS = st.integers(0, 2**32 - 1).map(lambda seed: collection(random.Random(seed)))
-FEW = settings(max_examples=4, deadline=None)
+SEEDS = st.integers(0, 2**32 - 1)
+COLLECTIONS = SEEDS.map(lambda seed: collection(random.Random(seed)))
+# What a call costs it costs for the metrics: few calls, of many queries each.
+LARGE = SEEDS.map(lambda seed: collection(random.Random(seed), 90))
+FEW = settings(max_examples=2, deadline=None)
 
 
 def values(qrels: object, run: object, names: list[str], **options: object) -> dict:
@@ -139,7 +142,7 @@ def test_twins(
 
 
 @FEW
-@given(data=COLLECTIONS)
+@given(data=LARGE)
 def test_judged_documents_only_by_metric_or_by_protocol(data: tuple[Qrels, Run]) -> None:
     """What every metric takes from the relation that it reads is the protocol's rule for it alone."""
     qrels, run = data
@@ -156,7 +159,7 @@ def test_judged_documents_only_by_metric_or_by_protocol(data: tuple[Qrels, Run])
 
 
 @FEW
-@given(data=COLLECTIONS)
+@given(data=LARGE)
 def test_identities(data: tuple[Qrels, Run]) -> None:
     qrels, run = data
     levels = [f"IPrec@{k / 10}" for k in range(11)]
@@ -188,7 +191,7 @@ def test_identities(data: tuple[Qrels, Run]) -> None:
 
 
 @FEW
-@given(data=COLLECTIONS)
+@given(data=LARGE)
 def test_the_best_order_is_1(data: tuple[Qrels, Run]) -> None:
     qrels, _ = data
     ideal = {q: {doc: float(grade) for doc, grade in grades.items()} for q, grades in qrels.items()}
@@ -203,7 +206,7 @@ def test_the_best_order_is_1(data: tuple[Qrels, Run]) -> None:
 
 
 @FEW
-@given(data=COLLECTIONS)
+@given(data=LARGE)
 def test_unjudged_documents_at_the_bottom_change_nothing(data: tuple[Qrels, Run]) -> None:
     """They change only what counts the retrieved documents."""
     qrels, run = data
@@ -226,7 +229,7 @@ def shuffled(rng: random.Random, rows: list) -> list:
 
 @pytest.mark.core
 @FEW
-@given(data=COLLECTIONS, rng=st.randoms(use_true_random=False))
+@given(data=LARGE, rng=st.randoms(use_true_random=False))
 def test_the_order_of_the_lines_and_the_threads_change_nothing(
     tmp_path_factory: pytest.TempPathFactory, data: tuple[Qrels, Run], rng: random.Random
 ) -> None:

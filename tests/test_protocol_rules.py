@@ -15,7 +15,7 @@ import oracles_user_models
 import pytest
 from hypothesis import given
 from test_diversity import by_iteration, written
-from test_metric_properties import COLLECTIONS, FEW, METRICS, Qrels, Run
+from test_metric_properties import FEW, LARGE, METRICS, Qrels, Run
 from test_recsys import surroundings
 from twins import JUDGED_FIRST, OF_RUN, OF_RUN_RELEVANT, OWN_PROTOCOLS, close
 from typer.testing import CliRunner
@@ -164,14 +164,14 @@ def test_depth_before_or_after(protocol: str, depth: int, wanted: tuple[float, .
 
 
 @FEW
-@given(data=COLLECTIONS)
+@given(data=LARGE)
 def test_without_a_depth_the_order_is_nothing(data: tuple[Qrels, Run]) -> None:
     names = [*METRICS, *oracles_sklearn.METRICS]
     assert values(*data, names, protocol=JUDGED_FIRST) == values(*data, names, judged_only=True)
 
 
 @FEW
-@given(data=COLLECTIONS)
+@given(data=LARGE)
 def test_a_depth_of_judged_documents_is_that_of_lists_without_others(
     data: tuple[Qrels, Run],
 ) -> None:

@@ -17,7 +17,7 @@ from warehouse import database, schema, settings
 from warehouse.errors import UsageError
 from warehouse.warehouse import Warehouse
 
-pytestmark = pytest.mark.core
+pytestmark = [pytest.mark.core, pytest.mark.usefixtures("migrated")]
 
 Counts = Callable[[Path], dict[str, int]]
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from peers import read_case
 from shared_cases import CASES, needs_cases, rows
-from test_metric_properties import COLLECTIONS, FEW, Qrels, Run, collection, values
+from test_metric_properties import COLLECTIONS, FEW, LARGE, Qrels, Run, collection, values
 from twins import JUDGED_FIRST, OF_RUN, Ranked, close, own
 from twins import compare as compare_twins
 
@@ -91,7 +91,7 @@ IDENTITIES = [
 
 
 @FEW
-@given(data=COLLECTIONS)
+@given(data=LARGE)
 def test_identities_without_ties(data: tuple[Qrels, Run]) -> None:
     """Where no scores are equal, all rules about them give one value."""
     qrels, run = data
@@ -113,7 +113,7 @@ def test_identities_without_ties(data: tuple[Qrels, Run]) -> None:
 
 
 @FEW
-@given(data=COLLECTIONS)
+@given(data=LARGE)
 def test_identities_with_ties(data: tuple[Qrels, Run]) -> None:
     qrels, run = data
     ours = values(qrels, run, IDENTITIES)
@@ -137,7 +137,7 @@ def test_identities_with_ties(data: tuple[Qrels, Run]) -> None:
 
 
 @FEW
-@given(data=COLLECTIONS)
+@given(data=LARGE)
 def test_a_cutoff_is_a_shorter_list(data: tuple[Qrels, Run]) -> None:
     names = ["AP(ties=threshold)", "AP(aggregate=pooled)", "AP(aggregate=pooled, ties=threshold)"]
     cut = values(*data, [f"{name}@3" for name in names])
@@ -146,7 +146,7 @@ def test_a_cutoff_is_a_shorter_list(data: tuple[Qrels, Run]) -> None:
 
 
 @FEW
-@given(data=COLLECTIONS, rng=st.randoms(use_true_random=False))
+@given(data=LARGE, rng=st.randoms(use_true_random=False))
 def test_ids_have_no_say(data: tuple[Qrels, Run], rng: random.Random) -> None:
     """Where equal scores stand together, the names of the documents change nothing."""
     qrels, run = data

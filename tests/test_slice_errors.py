@@ -11,6 +11,16 @@ from warehouse.warehouse import Warehouse
 pytestmark = pytest.mark.core
 
 
+@pytest.fixture(scope="module")
+def described(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    """Return a warehouse with attributes, which no error changes."""
+    wh = Warehouse(tmp_path_factory.mktemp("described") / "warehouse.duckdb")
+    loaded(wh, *collection(8))
+    wh.ingest_attributes({"q1": {"words": 3}, "q2": {"words": 4}}, "tiny", "queries", name="w")
+    wh.ingest_attributes({"d01": {"color": "red"}}, "tiny", "docs", name="c")
+    return wh
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -36,14 +46,11 @@ pytestmark = pytest.mark.core
         ("difficulty", "no run of tiny has values of that metric under protocol default yet"),
     ],
 )
-def test_what_is_no_slice(wh: Warehouse, given: str, message: str) -> None:
-    loaded(wh, *collection(8))
-    wh.ingest_attributes({"q1": {"words": 3}, "q2": {"words": 4}}, "tiny", "queries", name="w")
-    wh.ingest_attributes({"d01": {"color": "red"}}, "tiny", "docs", name="c")
-    before = wh.path.read_bytes()
+def test_what_is_no_slice(described: Warehouse, given: str, message: str) -> None:
+    before = described.path.read_bytes()
     with pytest.raises(UsageError, match=message):
-        wh.evaluate(metrics="P@1", slices=given)
-    assert wh.path.read_bytes() == before
+        described.evaluate(metrics="P@1", slices=given)
+    assert described.path.read_bytes() == before
 
 
 def test_an_attribute_of_both_is_asked_back(wh: Warehouse) -> None:

@@ -17,7 +17,7 @@ import oracles_sources
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_metric_properties import COLLECTIONS, FEW, Qrels, Run, collection, values
+from test_metric_properties import COLLECTIONS, FEW, LARGE, Qrels, Run, collection, values
 from twins import JUDGED_FIRST, OF_RUN, Ranked, close, own
 from twins import compare as compare_twins
 
@@ -90,7 +90,7 @@ def test_a_wrong_twin_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @FEW
-@given(data=COLLECTIONS)
+@given(data=LARGE)
 def test_identities(data: tuple[Qrels, Run]) -> None:
     qrels, run = data
     levels = [k / 10 for k in range(11)]
@@ -135,7 +135,7 @@ def test_identities(data: tuple[Qrels, Run]) -> None:
 
 
 @FEW
-@given(data=COLLECTIONS)
+@given(data=LARGE)
 def test_bounds(data: tuple[Qrels, Run]) -> None:
     for protocol in ("default", "roerei", "ardoco"):
         scores = Warehouse.score(*data, oracles_sources.METRICS, protocol=protocol)
@@ -146,7 +146,7 @@ def test_bounds(data: tuple[Qrels, Run]) -> None:
 
 
 @FEW
-@given(data=COLLECTIONS)
+@given(data=LARGE)
 def test_upside_down(data: tuple[Qrels, Run]) -> None:
     """Read from the bottom, every pair is the other way round: the two areas add up to 1."""
     qrels, run = data
@@ -333,7 +333,7 @@ def trapezoid(entries: list[tuple[float, bool]]) -> float | None:
 
 
 @FEW
-@given(data=COLLECTIONS)
+@given(data=LARGE)
 def test_the_calculators_area_is_that_below_its_curve(data: tuple[Qrels, Run]) -> None:
     qrels, run = data
     (ours,) = Warehouse.score(qrels, run, "AUC", protocol="ardoco").means().values()
@@ -435,7 +435,7 @@ def test_normalised_recall_as_meant_and_as_coded() -> None:
 
 
 @FEW
-@given(data=COLLECTIONS)
+@given(data=LARGE)
 def test_normalised_recall_is_precision_where_there_are_labels_enough(
     data: tuple[Qrels, Run],
 ) -> None:

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles_user_models import METRICS, TWINS
 from shared_cases import CASES, needs_cases, opened
-from test_metric_properties import COLLECTIONS, FEW, Qrels, Run
+from test_metric_properties import COLLECTIONS, FEW, LARGE, Qrels, Run
 from test_templates import sums_without_order, tables_of
 from twins import JUDGED_FIRST, OF_RUN, Ranked, compare, own
 
@@ -134,7 +134,7 @@ def test_twins(
 
 
 @FEW
-@given(data=COLLECTIONS)
+@given(data=LARGE)
 def test_identities(data: tuple[Qrels, Run]) -> None:
     """Models that must meet: one document looked at, a person who never tires, one who never stops."""
     qrels, run = data
@@ -156,7 +156,7 @@ def test_identities(data: tuple[Qrels, Run]) -> None:
 
 
 @FEW
-@given(data=COLLECTIONS)
+@given(data=LARGE)
 def test_the_best_order_is_compatible(data: tuple[Qrels, Run]) -> None:
     qrels, _ = data
     ideal = {q: {doc: float(grade) for doc, grade in grades.items()} for q, grades in qrels.items()}

@@ -143,7 +143,9 @@ def compare(
     qrels, run = data
     rules = rules_of(**options)
     scores = scored(qrels if source is None else source, run, metrics, **options, **(given or {}))
-    ours = {(metric, query): value for query, metric, value in scores.relation.fetchall()}
+    ours: dict[str, dict[str, Value]] = {}
+    for query, name, value in scores.relation.fetchall():
+        ours.setdefault(name, {})[query] = value
     everyone = [ranked(q, run, qrels.get(q, {}), rules) for q in counted(qrels, run, rules)]
     compared = 0
     for metric in {one.metric for one in scores.requested}:
@@ -152,13 +154,14 @@ def compare(
             rel = int(metric.params.get("rel") or 1)
             lists = [one for one in everyone if oracles.relevant(one.grades, rel)]
         listed = {one.query for one in lists if one.query in run or rules.list_silent}
-        assert {query for name, query in ours if name == str(metric)} == {*listed, "all"}, metric
+        values = ours[str(metric)]
+        assert set(values) == {*listed, "all"}, metric
         defined: list[float] = []
         for one in lists:
             wanted = of_query(metric, one, lists)
             wanted = rules.undefined_of(metric) if wanted is None else wanted
             if one.query in listed:
-                found = ours[str(metric), one.query]
+                found = values[one.query]
                 assert close(found, wanted, tolerance, abs_tolerance=abs_tolerance), (
                     metric, one.query, found, wanted,
                 )  # fmt: skip
@@ -169,6 +172,6 @@ def compare(
             whole = of_all(metric, lists)
         else:
             whole = oracles.OVER_ALL[metric.aggregate](defined) if defined else None
-        found = ours[str(metric), "all"]
+        found = values["all"]
         assert close(found, whole, tolerance, abs_tolerance=abs_tolerance), (metric, found, whole)
     return compared
