@@ -89,7 +89,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 COLLECTIONS = SEEDS.map(lambda seed: collection(random.Random(seed)))
 # What a call costs it costs for the metrics: few calls, of many queries each.
 LARGE = SEEDS.map(lambda seed: collection(random.Random(seed), 90))
-FEW = settings(max_examples=2, deadline=None)
+FEW = settings(max_examples=3, deadline=None)
 
 
 def values(qrels: object, run: object, names: list[str], **options: object) -> dict:
