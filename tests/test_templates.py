@@ -156,7 +156,7 @@ STUBS = SCOPE | {
     "predicted": SCOPE["scope_prediction"],
     "gains": "run_id integer, query_id varchar, doc_id varchar, rank bigint, gain double, "
     "gain_so_far double, chance double",
-    "retrieved": HIT,
+    "retrieved": HIT + ", rel_so_far bigint, nonrel_so_far bigint",
     "rankings": "run_id integer, query_id varchar, num_ret bigint",
     "ideal": "query_id varchar, relevance integer, ideal_rank bigint",
     "ideal_gains": "query_id varchar, relevance integer, ideal_rank bigint",
@@ -344,7 +344,7 @@ def test_grains_are_unique_and_metrics_give_one_row_per_query(
 ) -> None:
     seen = {
         name: Plan(rule).relation_sql(relations.get(name), {})[0]
-        for name in ("predicted", "ranked", "matched", "counted")
+        for name in ("predicted", "ranked", "matched", "counted", "retrieved")
     }
     # what is written into its readers, with and without its parameters
     for name, given in itertools.product(
