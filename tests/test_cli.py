@@ -22,6 +22,7 @@ import typer
 from typer.testing import CliRunner
 
 from warehouse import cli
+from warehouse.cli import commands
 from warehouse.cli.app import app
 from warehouse.cli.examples import EXAMPLES
 from warehouse.errors import LockedError
@@ -783,3 +784,13 @@ def test_listings(run: Callable[..., Result], small: Warehouse) -> None:
     assert "nDCG" in run("metrics").out
     assert "trec_eval_9" in run("protocols", "-f", "csv").out
     assert "reciprocal" in run("metrics", "show", "mrr").out.lower()
+
+
+def test_every_command_is_found_where_it_is_said_to_be() -> None:
+    """A call registers the command that it asks for alone; the list of all is what the help shows."""
+    shown = typer.main.get_command(app).list_commands(None)
+    assert list(commands.MODULES) == shown
+    for name in commands.MODULES:
+        alone = typer.main.get_command(commands.application(name)).list_commands(None)
+        assert name in alone
+        assert len(alone) <= 2

@@ -12,12 +12,12 @@ INTERRUPTED = 130
 
 def main() -> None:
     """Run the command line and turn errors into one line and an exit code."""
-    from warehouse.cli.app import app
+    from warehouse.cli.commands import application
     from warehouse.project import request
 
     try:
         with request():
-            app(prog_name="warehouse")
+            application(*sys.argv[1:2])(prog_name="warehouse")
     except WarehouseError as error:
         print(f"warehouse: {error}", file=sys.stderr)
         sys.exit(error.exit_code)

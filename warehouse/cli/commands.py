@@ -1,0 +1,69 @@
+"""The commands and the modules that register them, so that a call loads the one it asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Annotated
+
+import typer
+
+from warehouse.settings import VERSION
+
+# In the order of the help.
+MODULES: Mapping[str, str] = {
+    "demo": "demo",
+    "init": "init",
+    "ingest": "ingest",
+    "evaluate": "evaluate",
+    "leaderboard": "leaderboard",
+    "queries": "queries",
+    "curve": "curve",
+    "score": "score",
+    "query": "query",
+    "runs": "listings",
+    "datasets": "listings",
+    "attributes": "attributes",
+    "slices": "slices",
+    "deciles": "deciles",
+    "metrics": "metrics",
+    "curves": "curve",
+    "protocols": "protocols",
+    "schema": "schema",
+}
+
+
+def application(command: str | None = None) -> typer.Typer:
+    """Return the application with one command, or with all where it is none of them."""
+    app = typer.Typer(
+        name="warehouse",
+        help="""Ranking evaluation in one DuckDB file: load runs and qrels, compute every metric in SQL,
+        read leaderboards.
+
+        New here? Start with: warehouse demo
+        """,
+        no_args_is_help=True,
+        add_completion=True,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    )
+    app.callback()(_root)
+    wanted = [MODULES[command]] if command in MODULES else dict.fromkeys(MODULES.values())
+    for name in wanted:
+        import_module(f"warehouse.cli.{name}").register(app)
+    return app
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"warehouse {VERSION}")
+        raise typer.Exit
+
+
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
