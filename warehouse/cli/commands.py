@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Annotated
 
@@ -10,7 +10,7 @@ import typer
 
 from warehouse.settings import VERSION
 
-# In the order of the help.
+# In the order of the help, where groups of commands come last.
 MODULES: Mapping[str, str] = {
     "demo": "demo",
     "init": "init",
@@ -51,7 +51,8 @@ def application(command: str | None = None) -> typer.Typer:
     app.callback()(_root)
     wanted = [MODULES[command]] if command in MODULES else dict.fromkeys(MODULES.values())
     for name in wanted:
-        import_module(f"warehouse.cli.{name}").register(app)
+        register: Callable[[typer.Typer], None] = import_module(f"warehouse.cli.{name}").register
+        register(app)
     return app
 
 
