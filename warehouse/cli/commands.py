@@ -49,8 +49,8 @@ def application(command: str | None = None) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
     app.callback()(_root)
-    wanted = [MODULES[command]] if command in MODULES else dict.fromkeys(MODULES.values())
-    for name in wanted:
+    module = MODULES.get(command or "")
+    for name in [module] if module else dict.fromkeys(MODULES.values()):
         register: Callable[[typer.Typer], None] = import_module(f"warehouse.cli.{name}").register
         register(app)
     return app
