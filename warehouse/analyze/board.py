@@ -298,10 +298,7 @@ def undefined_notes(
 def direction(
     con: duckdb.DuckDBPyConnection, datasets: Sequence[str], metric: str, protocol: Protocol
 ) -> str:
-    """Return which direction of a metric is better: as it is defined, else as it was stored last."""
-    known = known_metric(metric)
-    if known is not None:
-        return known.direction
+    """Return which direction of a metric is better, as it was when it was computed last."""
     rows = con.execute(
         "select direction from run_scores where is_current and list_contains($datasets, dataset) "
         "and protocol = $protocol and metric = $metric order by evaluation_id desc limit 1",

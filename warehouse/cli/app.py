@@ -12,6 +12,7 @@ from warehouse.cli import (
     deciles,
     demo,
     evaluate,
+    forget,
     ingest,
     init,
     leaderboard,
@@ -68,6 +69,7 @@ query.register(app)
 listings.register(app)
 attributes.register(app)
 slices.register(app)
+forget.register(app)
 deciles.register(app)
 metrics.register(app)
 protocols.register(app)

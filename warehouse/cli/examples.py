@@ -41,11 +41,14 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "warehouse leaderboard -d dl19 -d dl20 -m AP --weights relevant --each",
         "warehouse leaderboard -d 'dl*' -m nDCG@10 --weights dl19=2,dl20=1",
         "warehouse leaderboard -d dl19 -m AP --slice size --top 1",
+        'warehouse leaderboard -d dl19 --as-of "$(date -u +%F)"',
+        "warehouse leaderboard -d dl19 --qrels 1 -m AP",
     ),
     "queries": (
         "warehouse queries bm25 -d dl19 -m nDCG@10 --worst 5",
         "warehouse queries bm25 -d dl19 -m AP --slice size --worst 2",
     ),
+    "forget": ("warehouse forget bm25 -d dl19 --reason 'wrong index' --yes",),
     "slices": ("warehouse slices -d dl19", "warehouse slices size -d dl19"),
     "curve": (
         "warehouse curve ROC -d dl19 --run bm25 --run tasb -o roc.svg",
