@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import datetime as dt
+import itertools
+import math
+import random
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+import duckdb
 import pytest
 from projects import BEST, Folder, command
 
 from warehouse.analyze import past
 from warehouse.errors import UsageError
+from warehouse.templates import render
 from warehouse.warehouse import Warehouse
 
 pytestmark = pytest.mark.core
@@ -145,8 +150,6 @@ def test_as_of_a_day_is_its_last_board(wh: Warehouse, monkeypatch: pytest.Monkey
     wh.evaluate(metrics="RR")
     wh.ingest_run(TWO, "tiny", name="two")
     wh.evaluate(metrics="RR")
-    import duckdb
-
     with duckdb.connect(str(wh.path)) as con:
         con.execute("set TimeZone = 'Asia/Tokyo'")
         for table, column in (
@@ -241,8 +244,246 @@ def test_a_failure_while_forgetting_changes_nothing(
     before = counts(wh.path)
     from warehouse.ingest import forget
 
-    render = forget.render
     monkeypatch.setattr(forget, "render", lambda *a, **k: render(*a, **k) + "; drop table nothing")
     with pytest.raises(Exception, match="nothing"):
         wh.forget("one", "tiny")
     assert counts(wh.path) == before
+
+
+# --------------------------------------------------------------------------- runs over time
+
+
+def _day(number: int) -> dt.datetime:
+    return dt.datetime(2026, 9, number, tzinfo=dt.UTC)
+
+
+def _timed(wh: Warehouse) -> None:
+    """Load runs whose RR is 1/2, 1/3, 1/2, 1 and 1/3 in the order of their days, which is not theirs.
+
+    MaxRank, of which the lower is better, is 2, 3, 2, 1 and 3.
+    """
+    wh.ingest_qrels({"q": {"a": 1}}, "tiny")
+    above = {1: {}, 2: {"x": 9.0}, 3: {"x": 9.0, "y": 8.0}}
+    for name, day, rank, system in (
+        ("late", 5, 1, "new"), ("early", 1, 2, "old"), ("same", 3, 2, "old"), ("worse", 2, 3, "new"),
+    ):  # fmt: skip
+        wh.ingest_run(
+            {"q": above[rank] | {"a": 1.0}}, "tiny", name=name, system=system, run_at=_day(day)
+        )
+    wh.ingest_run(
+        {"q": above[3] | {"a": 2.0}},
+        "tiny",
+        name="late",
+        system="new",
+        run_at=_day(7),
+        replace=True,
+    )
+    wh.evaluate(metrics="RR MaxRank NumRet")
+
+
+def test_the_best_so_far_and_the_records(wh: Warehouse) -> None:
+    _timed(wh)
+    # the first version of `late` has no value: only current runs are evaluated
+    found = wh.history("tiny", "RR")
+    assert found.columns == [
+        "run_at", "run", "version", "system", "value", "best_so_far", "is_record", "gain",
+    ]  # fmt: skip
+    assert found.project(
+        "day(run_at), run, version, value, best_so_far, is_record, gain"
+    ).fetchall() == [
+        (1, "early", 1, 1 / 2, 1 / 2, True, None),
+        (2, "worse", 1, 1 / 3, 1 / 2, False, None),
+        (3, "same", 1, 1 / 2, 1 / 2, False, None),
+        (7, "late", 2, 1 / 3, 1 / 2, False, None),
+    ]
+    wh.forget("late", "tiny", version=2)
+    wh.evaluate(metrics="RR MaxRank")
+    wh.ingest_run({"q": {"b": 1.0}}, "tiny", name="late", run_at=_day(9), replace=True)
+    wh.evaluate(metrics="RR MaxRank")
+    short = "run || version, value, best_so_far, is_record, gain"
+    assert wh.history("tiny", "RR").project(short).fetchall()[2:] == [
+        ("same1", 1 / 2, 1 / 2, False, None),
+        ("late1", 1.0, 1.0, True, 1 / 2),
+        ("late3", 0.0, 1.0, False, None),
+    ]
+    # MaxRank of a run without the document: one below the end of its list, 2
+    assert wh.history("tiny", "MaxRank").project(short).fetchall() == [
+        ("early1", 2.0, 2.0, True, None),
+        ("worse1", 3.0, 2.0, False, None),
+        ("same1", 2.0, 2.0, False, None),
+        ("late1", 1.0, 1.0, True, -1.0),
+        ("late3", 2.0, 1.0, False, None),
+    ]
+    of_system = wh.history("tiny", "RR", system="old", runs=["same"])
+    assert of_system.project("run, is_record").fetchall() == [("same", True)]
+    # neither more nor fewer documents is better
+    assert {row[-3:] for row in wh.history("tiny", "NumRet").fetchall()} == {(None, False, None)}
+
+
+def test_the_history_of_another_time_and_other_qrels(wh: Warehouse) -> None:
+    _timed(wh)
+    at = now()
+    wh.ingest_qrels({"q": {"x": 1}}, "tiny", replace=True)
+    wh.ingest_run({"q": {"a": 1.0}}, "tiny", name="more", run_at=_day(1))
+    wh.evaluate(metrics="RR")
+    assert [row[1] for row in wh.history("tiny", "RR", as_of=at).fetchall()] == [
+        "early", "worse", "same", "late",
+    ]  # fmt: skip
+    # against the first qrels, `more` is not evaluated; against the second it does not have x
+    assert (
+        wh.history("tiny", "RR", qrels=1).fetchall()
+        == wh.history("tiny", "RR", as_of=at).fetchall()
+    )
+    assert wh.history("tiny", "RR").project("run, value").fetchall() == [
+        ("early", 1.0), ("more", 0.0), ("worse", 1.0), ("same", 1.0), ("late", 1.0),
+    ]  # fmt: skip
+
+
+def test_wrong_words_for_a_history(wh: Warehouse) -> None:
+    _timed(wh)
+    for options, message in (
+        ({"metric": "AP"}, "no values of AP under protocol default yet"),
+        ({"metric": "P.5,10"}, "stands for several metrics; name one"),
+        ({"metric": "RR", "runs": "erly"}, "erly: no run of that name has a value; did you mean early"),
+        ({"metric": "RR", "system": "odd"}, "odd: no system of that name has a value; did you mean old"),
+        ({"metric": "RR", "qrels": 2}, "has no version 2 of its qrels; it has 1"),
+    ):  # fmt: skip
+        with pytest.raises(UsageError, match=message):
+            wh.history("tiny", **options)
+
+
+@pytest.mark.parametrize("metric", ["RR", "MaxRank", "NumRet"])
+def test_a_history_as_a_picture(here: Folder, metric: str) -> None:
+    pytest.importorskip("matplotlib")
+    _timed(Warehouse())
+    drawn = []
+    for name in ("one.svg", "two.svg"):
+        code, _, told = command("history", "-d", "tiny", "-m", metric, "-o", name)
+        assert (code, told) == (0, f"wrote {name}\n")
+        drawn.append((here.path / name).read_bytes())
+    assert drawn[0] == drawn[1]
+    assert (b">early<" in drawn[0]) == (metric != "NumRet")
+    assert b">worse<" not in drawn[0]
+
+
+# --------------------------------------------------------------------------- versions of the qrels
+
+
+def test_what_differs_between_versions(wh: Warehouse) -> None:
+    # the iteration of plain judgments means nothing
+    wh.ingest_qrels(QRELS, "tiny")
+    wh.ingest_run(ONE, "tiny", name="one")
+    wh.evaluate(metrics="RR")
+    wh.ingest_qrels(
+        {"q1": {"a": 1, "b": 1, "e": 0}, "q3": {"d": 1}}, "tiny", label="more", replace=True
+    )
+    listed = wh.qrels("tiny").project(
+        "version, is_current, kind, label, queries, judgments, relevant, runs"
+    )
+    assert listed.fetchall() == [
+        (1, False, "judgments", None, 2, 4, 3, 1),
+        (2, True, "judgments", "more", 2, 4, 3, 0),
+    ]
+    found = wh.qrels_diff("tiny", 1, 2)
+    assert found.counts.fetchall() == [
+        ("added", 2, 2, 2),
+        ("removed", 2, 2, 2),
+        ("changed", 1, 1, 1),
+    ]
+    assert found.rows.fetchall() == [
+        ("q1", "b", "", "changed", 0.0, 1.0),
+        ("q1", "c", "", "removed", 2.0, None),
+        ("q1", "e", "", "added", None, 0.0),
+        ("q2", "d", "", "removed", 1.0, None),
+        ("q3", "d", "", "added", None, 1.0),
+    ]
+    back = wh.qrels_diff("tiny", 2, 1)
+    assert back.counts.fetchall() == [
+        ("added", 2, 2, 2),
+        ("removed", 2, 2, 2),
+        ("changed", 1, 1, 1),
+    ]
+    assert wh.qrels_diff("tiny", 1, 1).rows.fetchall() == []
+    with pytest.raises(UsageError, match="has no version 3 of its qrels; it has 1, 2"):
+        wh.qrels_diff("tiny", 1, 3)
+
+
+def test_what_differs_between_iterations_and_preferences(wh: Warehouse, tmp_path: Path) -> None:
+    one, two = tmp_path / "one.txt", tmp_path / "two.txt"
+    one.write_text("q 1 a 1\nq 2 a 0\n")
+    two.write_text("q 1 a 1\nq 2 a 1\nq 2 b 1\n")
+    wh.ingest_qrels(str(one), "tiny", iterations=True)
+    wh.ingest_qrels(str(two), "tiny", iterations=True, replace=True)
+    assert wh.qrels_diff("tiny", 1, 2).rows.fetchall() == [
+        ("q", "a", "2", "changed", 0.0, 1.0),
+        ("q", "b", "2", "added", None, 1.0),
+    ]
+    one.write_text("q ann 1 a 2\nq ann 1 b 1.5\n")
+    wh.ingest_qrels(str(one), "tiny", format="prefs", replace=True)
+    one.write_text("q ann 1 a 2\nq ann 1 b 1\n")
+    wh.ingest_qrels(str(one), "tiny", format="prefs", replace=True)
+    assert wh.qrels_diff("tiny", 3, 4).rows.fetchall() == [("q", "b", "ann 1", "changed", 1.5, 1.0)]
+
+
+def test_an_older_version_can_be_completed(here: Folder) -> None:
+    wh = Warehouse()
+    wh.ingest_qrels(QRELS, "tiny")
+    wh.ingest_run(ONE, "tiny", name="one")
+    wh.evaluate(metrics="RR")
+    wh.ingest_qrels({"q1": {"b": 1}, "q2": {"x": 1}}, "tiny", replace=True)
+    wh.ingest_run(TWO, "tiny", name="two")
+    wh.evaluate(metrics="RR")
+    # one: a is second in q1, nothing in q2; and b, x first
+    assert wh.leaderboard("tiny", qrels=1).fetchall() == [(1, "one", None, 0.25, 1 + 1, 2)]
+    code, _, told = command("leaderboard", "-d", "tiny", "-m", "RR", "--qrels", "1")
+    assert code == 0
+    assert "1 value missing, 0 stale: warehouse evaluate -d tiny --qrels 1 -m METRIC" in told
+    assert wh.qrels_diff("tiny", 1, 2).taus.fetchall() == [("RR", 1, None, 0)]
+    done = wh.evaluate("tiny", metrics="RR", qrels=1)
+    assert [detail[1] for detail in done.details] == ["two"]
+    # two: c first, d second
+    assert wh.leaderboard("tiny", qrels=1).project("run, RR").fetchall() == [
+        ("two", 0.75),
+        ("one", 0.25),
+    ]
+    assert wh.leaderboard("tiny").project("run, RR").fetchall() == [("one", 1.0), ("two", 0.0)]
+    found = wh.qrels_diff("tiny", 1, 2)
+    assert found.taus.fetchall() == [("RR", 2, -1.0, 1)]
+    assert found.boards.fetchall() == [
+        ("RR", "one", 0.25, 1.0, 0.75, 2, 1),
+        ("RR", "two", 0.75, 0.0, -0.75, 1, 2),
+    ]
+    with pytest.raises(UsageError, match="has no version 3 of its qrels"):
+        wh.evaluate("tiny", metrics="RR", qrels=3)
+    with pytest.raises(UsageError, match="one dataset's; name the dataset"):
+        wh.evaluate(metrics="RR", qrels=1)
+    wh.ingest_qrels(QRELS, "other")
+    with pytest.raises(UsageError, match="one dataset's; name one dataset"):
+        wh.leaderboard("*", qrels=1)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_tau_is_scipys(seed: int) -> None:
+    """Kendall's tau-b, with ties in either board, against scipy's."""
+    stats = pytest.importorskip("scipy.stats")
+    chance = random.Random(seed)
+    many = chance.randint(1, 30)
+    few = chance.choice([1, 2, 5, 1000])
+    boards = [
+        (f"r{n}", chance.randint(1, few) / 7, chance.randint(1, few) / 3) for n in range(many)
+    ]
+    con = duckdb.connect()
+    con.execute("create table boards (metric varchar, run varchar, before double, after double)")
+    con.executemany("insert into boards values ('AP', ?, ?, ?)", boards)
+    ((_, runs, tau, swapped),) = con.execute(
+        render("analyses/qrels_taus", boards="boards")
+    ).fetchall()
+    expected = stats.kendalltau([b for _, b, _ in boards], [a for *_, a in boards]).statistic
+    assert runs == many
+    assert swapped == sum(
+        (b - d) * (a - c) < 0 for (_, b, a), (_, d, c) in itertools.combinations(boards, 2)
+    )
+    if math.isnan(expected):
+        assert tau is None
+    else:
+        assert tau == pytest.approx(expected, abs=1e-12)

@@ -12,7 +12,7 @@ from warehouse import aggregates, protocols
 from warehouse.errors import UsageError, listing, nearest
 from warehouse.metrics import Asked, Metric, parse, parse_one, split
 from warehouse.protocols import Protocol
-from warehouse.quoting import literal
+from warehouse.quoting import ident, literal
 from warehouse.templates import render
 
 RESULT = "result"
@@ -34,11 +34,18 @@ class Board:
 
 
 def keep(
-    con: duckdb.DuckDBPyConnection, sql: str, params: Mapping[str, object] | None = None
+    con: duckdb.DuckDBPyConnection,
+    sql: str,
+    params: Mapping[str, object] | None = None,
+    *,
+    name: str = RESULT,
 ) -> duckdb.DuckDBPyRelation:
-    """Run a query and return its rows as a relation that outlives the file it was read from."""
-    con.execute(f"create or replace temp table {RESULT} as\n{sql}", params or {})
-    return con.table(f"temp.main.{RESULT}")
+    """Run a query and return its rows as a relation that outlives the file it was read from.
+
+    They are kept in a temporary table; where one connection has several, each has a name of its own.
+    """
+    con.execute(f"create or replace temp table {ident(name)} as\n{sql}", params or {})
+    return con.table(f"temp.main.{name}")
 
 
 def check_dataset(con: duckdb.DuckDBPyConnection, dataset: str) -> None:

@@ -13,12 +13,14 @@ from warehouse.cli import (
     demo,
     evaluate,
     forget,
+    history,
     ingest,
     init,
     leaderboard,
     listings,
     metrics,
     protocols,
+    qrels,
     queries,
     query,
     schema,
@@ -69,6 +71,8 @@ query.register(app)
 listings.register(app)
 attributes.register(app)
 slices.register(app)
+history.register(app)
+qrels.register(app)
 forget.register(app)
 deciles.register(app)
 metrics.register(app)

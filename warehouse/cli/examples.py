@@ -48,6 +48,16 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "warehouse queries bm25 -d dl19 -m nDCG@10 --worst 5",
         "warehouse queries bm25 -d dl19 -m AP --slice size --worst 2",
     ),
+    "history": (
+        "warehouse history -d dl19 -m nDCG@10",
+        "warehouse history -d dl19 -m AP --run bm25 --run tasb -o history.svg",
+    ),
+    "qrels": ("warehouse qrels -d dl19",),
+    "qrels diff": (
+        "warehouse qrels diff 1 2 -d dl19",
+        "warehouse qrels diff 1 2 -d dl19 --boards -m AP -f csv",
+        "warehouse qrels diff 1 2 -d dl19 --rows -f jsonl",
+    ),
     "forget": ("warehouse forget bm25 -d dl19 --reason 'wrong index' --yes",),
     "slices": ("warehouse slices -d dl19", "warehouse slices size -d dl19"),
     "curve": (
