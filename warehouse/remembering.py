@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import duckdb
 
 from warehouse import database, protocols
 from warehouse.analyze import board, past
+from warehouse.analyze.explain import Explanation, explain
 from warehouse.analyze.history import QrelsDiff, Timeline, qrels_diff, timeline
+from warehouse.errors import UsageError, listing, nearest
+from warehouse.evaluate.standing import Status, status
+from warehouse.evaluate.verify import Verified, verify
 from warehouse.ingest.forget import Forgotten, forget
 from warehouse.metrics import Metrics
 from warehouse.opened import File, Texts, texts
@@ -108,6 +114,97 @@ class Remembering(File):
             rules = board.stored_rules(con, protocol)
             names = board.names(con, [dataset], texts(metrics), rules)
             return qrels_diff(con, dataset, before, after, rules, names)
+
+    @request()
+    def status(self, dataset: str | None = None) -> Status:
+        """Return what is missing, stale or orphaned, and what `evaluate` would cost.
+
+        Missing is a value of a metric that the dataset has values of, for a current run against the
+        current qrels. Orphans among the rows are looked for where no dataset is named.
+        """
+        with self._read() as con:
+            if dataset is not None:
+                board.check_dataset(con, dataset)
+            return status(con, dataset)
+
+    @request()
+    def verify(
+        self,
+        dataset: str | None = None,
+        *,
+        sample: int | None = None,
+        seed: int = 0,
+        on_group: Callable[[str], None] | None = None,
+    ) -> Verified:
+        """Compute stored values anew from the stored predictions and compare them to the bit.
+
+        All of them, or a `sample` of so many evaluations, each with its queries; nothing is stored.
+        The whole file is looked through for rows that cannot be, whatever the dataset.
+
+        >>> import tempfile
+        >>> from warehouse.warehouse import Warehouse
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_qrels({"q": {"a": 1}}, "tiny")
+        >>> _ = wh.ingest_run({"q": {"b": 2.0, "a": 1.0}}, "tiny", name="first")
+        >>> _ = wh.evaluate(metrics="AP RR")
+        >>> found = wh.verify("tiny")
+        >>> found.is_good, found.num_verified
+        (True, 2)
+        """
+        with self._read() as con:
+            if dataset is not None:
+                board.check_dataset(con, dataset)
+            return verify(con, dataset, sample=sample, seed=seed, on_group=on_group)
+
+    def show(self, run: str, dataset: str) -> duckdb.DuckDBPyRelation:
+        """Return where a run came from: one row per version, the newest first, forgotten ones too.
+
+        Columns: `run, version, system, tags, source, source_sha256, content_hash, format, normalise,
+        trec_tag, ranked_by, lower_is_better, queries, predictions, run_at, ingested_at,
+        program_version, metrics, forgotten_at, reason`.
+        """
+        with self._read() as con:
+            board.check_dataset(con, dataset)
+            found = board.keep(
+                con, render("analyses/run_versions"), {"dataset": dataset, "run": run}
+            )
+            if not found.fetchall():
+                rows = con.execute("select run from runs where dataset = $1", [dataset]).fetchall()
+                known = [str(row[0]) for row in rows]
+                hint = nearest(run, known) or f"; it has {listing(known) or 'none'}"
+                raise UsageError(f"{run}: dataset {dataset} has no run of that name{hint}")
+            return found
+
+    @request()
+    def explain(
+        self,
+        run: str,
+        metric: str,
+        query: str,
+        dataset: str,
+        *,
+        top: int | None = None,
+        protocol: str = protocols.DEFAULT,
+        qrels: int | None = None,
+    ) -> Explanation:
+        """Explain a current run's value for a query: where it came from, and each document's part.
+
+        A document's part is the value of the list cut after it, less that of the list cut before it;
+        the parts add up to the value. The first `top` documents have one, else as many as the metric's
+        cutoff, else 20.
+
+        >>> import tempfile
+        >>> from warehouse.warehouse import Warehouse
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_qrels({"q": {"a": 1, "c": 1}}, "tiny")
+        >>> _ = wh.ingest_run({"q": {"a": 3.0, "b": 2.0, "c": 1.0}}, "tiny", name="first")
+        >>> _ = wh.evaluate(metrics="AP")
+        >>> wh.explain("first", "AP", "q", "tiny").relation.project("doc_id, part").fetchall()
+        [('a', 0.5), ('b', 0.0), ('c', 0.33333333333333326)]
+        """
+        with self._read() as con, past.put(con, [dataset], past.state(None, qrels)) as ((name,), _):
+            rules = board.stored_rules(con, protocol)
+            return explain(con, run, metric, query, name, rules, top=top)
 
     def forget(
         self,

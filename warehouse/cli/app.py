@@ -12,6 +12,7 @@ from warehouse.cli import (
     deciles,
     demo,
     evaluate,
+    explain,
     forget,
     history,
     ingest,
@@ -26,6 +27,7 @@ from warehouse.cli import (
     schema,
     score,
     slices,
+    status,
 )
 from warehouse.settings import VERSION
 
@@ -73,6 +75,8 @@ attributes.register(app)
 slices.register(app)
 history.register(app)
 qrels.register(app)
+explain.register(app)
+status.register(app)
 forget.register(app)
 deciles.register(app)
 metrics.register(app)

@@ -58,6 +58,16 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "warehouse qrels diff 1 2 -d dl19 --boards -m AP -f csv",
         "warehouse qrels diff 1 2 -d dl19 --rows -f jsonl",
     ),
+    "status": ("warehouse status", "warehouse status -d dl19 -f json"),
+    "verify": (
+        "warehouse verify -d dl19 --sample 5 --seed 1",
+        "warehouse verify --all",
+    ),
+    "show": ("warehouse show bm25 -d dl19", "warehouse show bm25 -d dl19 -f json"),
+    "explain": (
+        "warehouse explain bm25 AP 443396 -d dl19",
+        "warehouse explain bm25 nDCG@10 443396 -d dl19 --top 5 -f csv",
+    ),
     "forget": ("warehouse forget bm25 -d dl19 --reason 'wrong index' --yes",),
     "slices": ("warehouse slices -d dl19", "warehouse slices size -d dl19"),
     "curve": (
