@@ -74,9 +74,10 @@ def sideways(relation: duckdb.DuckDBPyRelation, column: str) -> duckdb.DuckDBPyR
     lines = [(name, *(row[place] for row in rows)) for place, name in enumerate(others)]
     shown = [line for line in lines if any(cell is not None for cell in line[1:])]
     values = ", ".join(f"({', '.join(literal(cell) for cell in line)})" for line in shown)
-    return duckdb.from_query(
-        f"from (values {values}) as t({', '.join(map(ident, ['of', *heads]))})"
-    )
+    names = ", ".join(map(ident, ["of", *heads]))
+    con = duckdb.connect()
+    con.execute(f"create table turned as from (values {values}) as t({names})")
+    return con.table("turned")
 
 
 def show_board(board: Board, format: str, output: Path | None, *, places: int = 4) -> None:
