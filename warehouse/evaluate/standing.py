@@ -121,7 +121,8 @@ def _of_protocol(
             pending[metric_name, state].append(run)
         fitting = len(metrics) - len(found.unfit.get(dataset, []))
         up_to_date += fitting * len(asked) - len(of_slice)
-        for (name, state), runs in pending.items():
+        order = {name + _by(slice): place for place, name in enumerate(metrics)}
+        for (name, state), runs in sorted(pending.items(), key=lambda item: order[item[0][0]]):
             metric = metrics[name.removesuffix(_by(slice))]
             needed = _to_read(work, metric, subject, [asked[run] for run in runs], with_hits)
             read |= needed
