@@ -379,9 +379,9 @@ def test_a_changed_bit_is_seen(evaluated: Warehouse) -> None:
     )
     found = evaluated.verify()
     assert not found.is_good
-    shown = found.differences.project(
-        "evaluation_id, query_id, what, stored::varchar, computed::varchar"
-    )
+    of_a_and_c = (1 / 2 + 2 / 3) / 2
+    columns = "evaluation_id, query_id, what, stored::varchar, computed::varchar"
+    shown = found.differences.project(columns)
     assert sorted(shown.fetchall(), key=str) == [
         (1, "q1", "value", str(math.nextafter(of_a_and_c, 1)), str(of_a_and_c)),
         (1, "q2", "value", "-0.0", "0.0"),

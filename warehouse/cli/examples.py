@@ -33,6 +33,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "warehouse evaluate -m official --protocol trec_eval_9 --dry-run",
         "warehouse evaluate -d dl19 -m AP --slice 'size = quantiles(num_relevant, 3)'",
         "warehouse evaluate -d dl19 -m P@5 -m 'P(scope=global)@5' --slice source",
+        "warehouse evaluate -d dl19 -m AP --qrels 1",
     ),
     "leaderboard": (
         "warehouse leaderboard -d dl19",
@@ -47,6 +48,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "queries": (
         "warehouse queries bm25 -d dl19 -m nDCG@10 --worst 5",
         "warehouse queries bm25 -d dl19 -m AP --slice size --worst 2",
+        'warehouse queries bm25 -d dl19 -m AP --as-of "$(date -u +%F)"',
     ),
     "history": (
         "warehouse history -d dl19 -m nDCG@10",
@@ -54,9 +56,9 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "qrels": ("warehouse qrels -d dl19",),
     "qrels diff": (
-        "warehouse qrels diff 1 2 -d dl19",
-        "warehouse qrels diff 1 2 -d dl19 --boards -m AP -f csv",
-        "warehouse qrels diff 1 2 -d dl19 --rows -f jsonl",
+        "warehouse qrels diff 1 2 -d grown",
+        "warehouse qrels diff 1 2 -d grown --rows -f jsonl",
+        "warehouse qrels diff 1 2 -d grown --boards --protocol default",
     ),
     "status": ("warehouse status", "warehouse status -d dl19 -f json"),
     "verify": (
