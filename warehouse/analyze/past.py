@@ -63,8 +63,10 @@ class State:
 
     def __str__(self) -> str:
         words = [] if self.as_of is None else [f"as of {shown(self.as_of)}"]
-        words += [] if self.qrels is None else [f"qrels version {self.qrels}"]
-        return ", ".join(words)
+        if self.qrels is not None:
+            words.append(f"qrels version {self.qrels}")
+            words += [] if words[:-1] else [f"evaluate against it with --qrels {self.qrels}"]
+        return "; ".join(words)
 
 
 def state(as_of: Moment | None, qrels: int | None) -> State:
@@ -81,18 +83,26 @@ def put(
     Gives the datasets, and sentences on what is gone since. Raises UsageError where there was nothing
     yet, or is no such version of the qrels; errors inside say what they are of.
     """
-    try:
-        if wanted.as_of is not None:
-            _cut(con, State(wanted.as_of), None)
+    gone: tuple[str, ...] = ()
+    if wanted.as_of is not None:
+        _cut(con, State(wanted.as_of), None)
+    with _told(wanted):
         found = named_datasets(con, datasets)
-        if wanted.qrels is not None:
-            _check_qrels(con, found, wanted.qrels)
-            _cut(con, wanted, found[0])
-        gone: tuple[str, ...] = ()
-        if wanted.as_of is not None:
-            _check_time(con, found, wanted.as_of)
-            gone = _gone(con, found, wanted.as_of)
+    if wanted.qrels is not None:
+        _check_qrels(con, found, wanted.qrels)
+        _cut(con, wanted, found[0])
+    if wanted.as_of is not None:
+        _check_time(con, found, wanted.as_of)
+        gone = _gone(con, found, wanted.as_of)
+    with _told(wanted):
         yield found, gone
+
+
+@contextmanager
+def _told(wanted: State) -> Iterator[None]:
+    """Let errors say what they are of, where that is not what there is now."""
+    try:
+        yield
     except UsageError as error:
         if wanted.is_now:
             raise
