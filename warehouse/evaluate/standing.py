@@ -91,21 +91,23 @@ def _of_protocol(
 ) -> tuple[list[_Row], int, int]:
     """Return the rows of a dataset and protocol, how many values are up to date, and what is read."""
     rows: list[_Row] = []
-    known: dict[tuple[str | None, str | None], dict[str, Metric]] = defaultdict(dict)
+    known: dict[str | None, dict[str, Metric]] = defaultdict(dict)
+    subjects: dict[str | None, str | None] = {}
     for kind, name, slice, subject, number in evaluated:
         metric = known_metric(name) if kind == "metric" else known_curve(name)
         if metric is None:
             detail = f"no {kind} of that name"
             rows.append((dataset, "orphaned", name + _by(slice), rules.name, number, None, detail))
         else:
-            known[slice, subject][name] = metric
+            known[slice][str(metric)] = metric
+            subjects[slice] = subject
     up_to_date = 0
     asked = {c.run: c for c in stored.candidates(con, dataset, ())}
     if all(c.qrels_id is None for c in asked.values()):
         return rows, 0, 0
     with_hits = _with_hits(con, rules)
     read: set[str] = set()
-    for (slice, subject), metrics in known.items():
+    for slice, metrics in known.items():
         work = plan(metrics.values(), rules)
         try:
             found = stored.evaluate(
@@ -124,7 +126,9 @@ def _of_protocol(
         order = {name + _by(slice): place for place, name in enumerate(metrics)}
         for (name, state), runs in sorted(pending.items(), key=lambda item: order[item[0][0]]):
             metric = metrics[name.removesuffix(_by(slice))]
-            needed = _to_read(work, metric, subject, [asked[run] for run in runs], with_hits)
+            needed = _to_read(
+                work, metric, subjects[slice], [asked[run] for run in runs], with_hits
+            )
             read |= needed
             predictions = sum(asked[run].num_predictions for run in needed)
             row = (dataset, state, name, rules.name, len(runs), predictions, listing(runs, 4))
