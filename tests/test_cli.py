@@ -166,6 +166,9 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, demo_data: Path) -> Path:
     wh.make_deciles("dl19")
     wh.evaluate()
     wh.evaluate("dl19", metrics="AP", slices="size = quantiles(num_relevant, 3)")
+    first = {query: {"7067032": 1} for query in ("19335", "47923")}
+    wh.ingest_qrels(first, "grown")
+    wh.ingest_qrels(first | {"87452": {"7067032": 2}}, "grown", replace=True)
     return folder
 
 
@@ -192,7 +195,7 @@ def test_every_example_runs_as_printed(
     assert "Traceback" not in found.err
     if "-o " in line:
         assert (folder / line.rpartition("-o ")[2].split()[0]).read_bytes().strip()
-    elif name in ("init", "deciles make", "evaluate") or ingests:
+    elif name in ("init", "deciles make", "evaluate", "forget") or ingests:
         assert found.err.strip()
     else:
         assert found.out.strip()

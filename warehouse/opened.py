@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import duckdb
 
@@ -18,6 +18,14 @@ if TYPE_CHECKING:
 
     from warehouse.evaluate.plan import Plan
     from warehouse.evaluate.stored import Outcome
+
+Texts = str | Sequence[str]
+_T = TypeVar("_T")
+
+
+def texts(given: str | Sequence[_T]) -> list[str | _T]:
+    """Return one text, or several, as a list."""
+    return [given] if isinstance(given, str) else list(given)
 
 
 class File:
@@ -46,6 +54,7 @@ class File:
         runs: Sequence[str],
         *,
         by: Sequence[str] = (),
+        qrels: int | None = None,
         dry_run: bool = False,
         on_metric: Callable[[str], None] | None = None,
     ) -> Outcome:
@@ -54,16 +63,15 @@ class File:
 
         with self._read() as con:
             found = stored.evaluate(
-                con, work, stored.candidates(con, dataset, runs), by=by, dry_run=True
+                con, work, stored.candidates(con, dataset, runs, qrels), by=by, dry_run=True
             )
         if dataset in found.unfit:
             raise UsageError(grounds.unfit(dataset, found.unfit[dataset]))
         if not dry_run and found.computed:
             with self._write() as connection:
                 con = database.raw(connection)
-                found = stored.evaluate(
-                    con, work, stored.candidates(con, dataset, runs), by=by, on_metric=on_metric
-                )
+                asked = stored.candidates(con, dataset, runs, qrels)
+                found = stored.evaluate(con, work, asked, by=by, on_metric=on_metric)
         return found
 
     def _write(self) -> AbstractContextManager[sa.Connection]:

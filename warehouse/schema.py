@@ -48,23 +48,24 @@ qrels = _table(
     kind=sa.String,
     normalise=sa.String,
 )
-run = _table(
-    "run",
-    run_id=sa.Integer,
-    dataset_id=sa.Integer,
-    name=sa.String,
-    version=sa.Integer,
-    system=sa.String,
+_RUN: dict[str, type[sa.types.TypeEngine[Any]]] = {
+    "run_id": sa.Integer,
+    "dataset_id": sa.Integer,
+    "name": sa.String,
+    "version": sa.Integer,
+    "system": sa.String,
     **_SOURCE,
-    trec_tag=sa.String,
-    ranked_by=sa.String,
-    lower_is_better=sa.Boolean,
-    num_queries=sa.Integer,
-    num_predictions=sa.BigInteger,
-    run_at=_Time,
+    "trec_tag": sa.String,
+    "ranked_by": sa.String,
+    "lower_is_better": sa.Boolean,
+    "num_queries": sa.Integer,
+    "num_predictions": sa.BigInteger,
+    "run_at": _Time,
     **_LOADED,
-    normalise=sa.String,
-)
+    "normalise": sa.String,
+}
+run = _table("run", **_RUN)
+forgotten_run = _table("forgotten_run", **_RUN, forgotten_at=_Time, reason=sa.String)
 run_tag = _table("run_tag", run_id=sa.Integer, key=sa.String, value=sa.String)
 training = _table(
     "training",

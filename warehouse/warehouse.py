@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal
 
 import duckdb
 
 from warehouse import database, protocols
 from warehouse import metrics as notation
-from warehouse.analyze import across, adhoc, board
+from warehouse.analyze import adhoc, board
+from warehouse.boarding import Boarding
 from warehouse.deciling import Deciling
 from warehouse.errors import UsageError
 from warehouse.evaluate import scoring
 from warehouse.evaluate.plan import plan
 from warehouse.evaluate.scoring import Scores
 from warehouse.metrics import Metrics
+from warehouse.opened import Texts, texts
 from warehouse.project import request
+from warehouse.remembering import Remembering
 from warehouse.templates import render
 from warehouse.tracing import Tracing
 
@@ -29,11 +32,9 @@ if TYPE_CHECKING:
 __all__ = ["DEFAULT_METRICS", "Scores", "Warehouse"]
 
 DEFAULT_METRICS = ("nDCG@10", "AP", "RR", "P@10", "R@100", "R@1000", "Judged@10")
-T = TypeVar("T")
-Texts = str | Sequence[str]
 
 
-class Warehouse(Tracing, Deciling):
+class Warehouse(Boarding, Tracing, Deciling, Remembering):
     """A warehouse file and what can be done with it.
 
     Every verb opens the file, does its work in one transaction and lets go of it again; results are
@@ -201,11 +202,13 @@ class Warehouse(Tracing, Deciling):
         metrics: Metrics = (),
         slices: Texts = (),
         protocol: str = protocols.DEFAULT,
+        qrels: int | None = None,
         dry_run: bool = False,
         on_metric: Callable[[str], None] | None = None,
     ) -> Outcome:
         """Compute the metrics that are missing or stale; all of them become visible together.
 
+        It is against the current qrels of each dataset, or against a version of those of one: `qrels`.
         `slices` are evaluated part by part beside the whole. Each is the name of an attribute or of a
         slice that is there, or a definition, "name = expression": SQL over the attributes of the queries
         or of the documents.
@@ -220,10 +223,10 @@ class Warehouse(Tracing, Deciling):
         [('false', 0.0), ('true', 1.0)]
         """
         rules = protocols.get(protocol)
-        wanted = notation.parse(*(_texts(metrics) or DEFAULT_METRICS), defaults=rules.defaults())
+        wanted = notation.parse(*(texts(metrics) or DEFAULT_METRICS), defaults=rules.defaults())
         return self._evaluate(
-            plan(wanted, rules), dataset, _texts(runs),
-            by=_texts(slices), dry_run=dry_run, on_metric=on_metric,
+            plan(wanted, rules), dataset, texts(runs),
+            by=texts(slices), qrels=qrels, dry_run=dry_run, on_metric=on_metric,
         )  # fmt: skip
 
     @staticmethod
@@ -231,93 +234,10 @@ class Warehouse(Tracing, Deciling):
     def sql(metrics: Metrics, *, protocol: str = protocols.DEFAULT) -> str:
         """Return the SQL that computes some metrics, as readable scripts."""
         rules = protocols.get(protocol)
-        work = plan(notation.parse(*_texts(metrics), defaults=rules.defaults()), rules)
+        work = plan(notation.parse(*texts(metrics), defaults=rules.defaults()), rules)
         return "\n\n".join(work.script(metric) for metric in work.queries) + "\n"
 
     # ------------------------------------------------------------------ reading
-
-    @request()
-    def leaderboard(
-        self,
-        dataset: Texts,
-        *,
-        metrics: Metrics = (),
-        slice: str | None = None,
-        sort: str | None = None,
-        top: int | None = None,
-        protocol: str = protocols.DEFAULT,
-        weights: across.Weights = "equal",
-        by: Literal["run", "system"] = "run",
-        each: bool = False,
-    ) -> duckdb.DuckDBPyRelation:
-        """Return the board of a dataset, best first by `sort` (else the first metric).
-
-        Columns: `place, run, system`, one per metric, `answered` and `judged` (queries). Of a `slice`,
-        which has been evaluated, there is one board for each part, named in the first column `part`.
-
-        Of several datasets (a list, or a pattern as in 'proj*') it is the board of the runs that have
-        values in all of them, matched by name or `by="system"`. A value is then the mean over the
-        datasets, weighted by "relevant" judgments, by judged "queries" or by given weights, as in
-        `{"A": 2, "B": 1}`; `each=True` adds the value in each dataset, in the column 'AP A'.
-        """
-        return self.board(
-            dataset, metrics=metrics, slice=slice, sort=sort, top=top, protocol=protocol,
-            weights=weights, by=by, each=each,
-        ).relation  # fmt: skip
-
-    @request()
-    def board(
-        self,
-        dataset: Texts,
-        *,
-        metrics: Metrics = (),
-        slice: str | None = None,
-        sort: str | None = None,
-        top: int | None = None,
-        protocol: str = protocols.DEFAULT,
-        weights: across.Weights = "equal",
-        by: Literal["run", "system"] = "run",
-        each: bool = False,
-    ) -> board.Board:
-        """Return what `leaderboard` does with notes on it: how its values came to be, what is not in."""
-        with self._read() as con:
-            rules = board.stored_rules(con, protocol)
-            datasets = across.named_datasets(con, _texts(dataset))
-            across.check_weights(weights, datasets)
-            wanted = board.names(con, datasets, _texts(metrics), rules)
-            order = None if sort is None else board.names(con, datasets, [sort], rules)[0]
-            if len(datasets) == 1:
-                return board.leaderboard(
-                    con, datasets[0], wanted, rules, slice=slice, sort=order, top=top
-                )
-            if slice is not None:
-                raise UsageError(f"slice {slice}: slices are of one dataset; name one")
-            return across.leaderboard(
-                con, datasets, wanted, rules,
-                weights=weights, by=by, each=each, sort=order, top=top,
-            )  # fmt: skip
-
-    @request()
-    def queries(
-        self,
-        run: str,
-        dataset: str,
-        *,
-        metrics: Metrics = (),
-        slice: str | None = None,
-        worst: int | None = None,
-        protocol: str = protocols.DEFAULT,
-    ) -> duckdb.DuckDBPyRelation:
-        """Return a run's values query by query, with its counts of documents.
-
-        Columns: `query_id`, one per metric, `retrieved, relevant_retrieved, relevant,
-        unjudged_at_10`. `worst=N` gives the N worst by the first metric, worst first. Of a `slice`,
-        which has been evaluated: `part, query_id` and one per metric, the N worst of each part.
-        """
-        with self._read() as con:
-            rules = board.stored_rules(con, protocol)
-            wanted = board.names(con, [dataset], _texts(metrics), rules)
-            return board.queries(con, run, dataset, wanted, rules, slice=slice, worst=worst)
 
     def query(
         self, sql: str, output: Path | None = None, /, **params: object
@@ -377,7 +297,3 @@ class Warehouse(Tracing, Deciling):
     # ------------------------------------------------------------------ files in, numbers out
 
     score = staticmethod(scoring.score)
-
-
-def _texts(texts: str | Sequence[T]) -> list[str | T]:
-    return [texts] if isinstance(texts, str) else list(texts)

@@ -12,7 +12,7 @@ from warehouse import aggregates, protocols
 from warehouse.errors import UsageError, listing, nearest
 from warehouse.metrics import Asked, Metric, parse, parse_one, split
 from warehouse.protocols import Protocol
-from warehouse.quoting import literal
+from warehouse.quoting import ident, literal
 from warehouse.templates import render
 
 RESULT = "result"
@@ -34,11 +34,18 @@ class Board:
 
 
 def keep(
-    con: duckdb.DuckDBPyConnection, sql: str, params: Mapping[str, object] | None = None
+    con: duckdb.DuckDBPyConnection,
+    sql: str,
+    params: Mapping[str, object] | None = None,
+    *,
+    name: str = RESULT,
 ) -> duckdb.DuckDBPyRelation:
-    """Run a query and return its rows as a relation that outlives the file it was read from."""
-    con.execute(f"create or replace temp table {RESULT} as\n{sql}", params or {})
-    return con.table(f"temp.main.{RESULT}")
+    """Run a query and return its rows as a relation that outlives the file it was read from.
+
+    They are kept in a temporary table; where one connection has several, each has a name of its own.
+    """
+    con.execute(f"create or replace temp table {ident(name)} as\n{sql}", params or {})
+    return con.table(f"temp.main.{name}")
 
 
 def check_dataset(con: duckdb.DuckDBPyConnection, dataset: str) -> None:
@@ -298,10 +305,7 @@ def undefined_notes(
 def direction(
     con: duckdb.DuckDBPyConnection, datasets: Sequence[str], metric: str, protocol: Protocol
 ) -> str:
-    """Return which direction of a metric is better: as it is defined, else as it was stored last."""
-    known = known_metric(metric)
-    if known is not None:
-        return known.direction
+    """Return which direction of a metric is better, as it was when it was computed last."""
     rows = con.execute(
         "select direction from run_scores where is_current and list_contains($datasets, dataset) "
         "and protocol = $protocol and metric = $metric order by evaluation_id desc limit 1",

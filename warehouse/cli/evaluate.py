@@ -27,6 +27,7 @@ def evaluate(
             '"NAME = SQL" over attributes; may be given again.',
         ),
     ] = None,
+    qrels: options.QrelsVersion = None,
     protocol: options.Protocol = "default",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be computed, and compute nothing.")
@@ -60,6 +61,7 @@ def evaluate(
             metrics=wanted,
             slices=slice or (),
             protocol=protocol,
+            qrels=qrels,
             dry_run=dry_run,
             on_metric=step,
         )

@@ -33,6 +33,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "warehouse evaluate -m official --protocol trec_eval_9 --dry-run",
         "warehouse evaluate -d dl19 -m AP --slice 'size = quantiles(num_relevant, 3)'",
         "warehouse evaluate -d dl19 -m P@5 -m 'P(scope=global)@5' --slice source",
+        "warehouse evaluate -d dl19 -m AP --qrels 1",
     ),
     "leaderboard": (
         "warehouse leaderboard -d dl19",
@@ -41,11 +42,35 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "warehouse leaderboard -d dl19 -d dl20 -m AP --weights relevant --each",
         "warehouse leaderboard -d 'dl*' -m nDCG@10 --weights dl19=2,dl20=1",
         "warehouse leaderboard -d dl19 -m AP --slice size --top 1",
+        'warehouse leaderboard -d dl19 --as-of "$(date -u +%F)"',
+        "warehouse leaderboard -d dl19 --qrels 1 -m AP",
     ),
     "queries": (
         "warehouse queries bm25 -d dl19 -m nDCG@10 --worst 5",
         "warehouse queries bm25 -d dl19 -m AP --slice size --worst 2",
+        'warehouse queries bm25 -d dl19 -m AP --as-of "$(date -u +%F)"',
     ),
+    "history": (
+        "warehouse history -d dl19 -m nDCG@10",
+        "warehouse history -d dl19 -m AP --run bm25 --run tasb -o history.svg",
+    ),
+    "qrels": ("warehouse qrels -d dl19",),
+    "qrels diff": (
+        "warehouse qrels diff 1 2 -d grown",
+        "warehouse qrels diff 1 2 -d grown --rows -f jsonl",
+        "warehouse qrels diff 1 2 -d grown --boards --protocol default",
+    ),
+    "status": ("warehouse status", "warehouse status -d dl19 -f json"),
+    "verify": (
+        "warehouse verify -d dl19 --sample 5 --seed 1",
+        "warehouse verify --all",
+    ),
+    "show": ("warehouse show bm25 -d dl19", "warehouse show bm25 -d dl19 -f json"),
+    "explain": (
+        "warehouse explain bm25 AP 443396 -d dl19",
+        "warehouse explain bm25 nDCG@10 443396 -d dl19 --top 5 -f csv",
+    ),
+    "forget": ("warehouse forget bm25 -d dl19 --reason 'wrong index' --yes",),
     "slices": ("warehouse slices -d dl19", "warehouse slices size -d dl19"),
     "curve": (
         "warehouse curve ROC -d dl19 --run bm25 --run tasb -o roc.svg",

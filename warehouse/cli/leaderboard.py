@@ -40,6 +40,8 @@ def leaderboard(
     each: Annotated[
         bool, typer.Option("--each", help="Of several datasets, show the values in each too.")
     ] = False,
+    as_of: options.AsOf = None,
+    qrels: options.QrelsVersion = None,
     protocol: options.Protocol = "default",
     format: options.Format = "table",
     out: options.Output = None,
@@ -52,7 +54,8 @@ def leaderboard(
     An arrow tells which direction is better. "answered" counts the judged queries that the run has a
     document for; under the protocol default the others count as 0. Of several datasets the board has
     the runs that have values in all of them, and a value is the mean over the datasets. With --slice
-    there is a board for each part.
+    there is a board for each part. With --as-of it is the board as it was: run versions, qrels and
+    values of then, by when they were loaded and computed.
     """
     from warehouse.errors import counted
     from warehouse.metrics import parse_one
@@ -61,18 +64,21 @@ def leaderboard(
     wh = Warehouse(db, lock_timeout=lock_timeout)
     board = wh.board(
         dataset, metrics=metric or (), slice=slice, sort=sort, top=top, protocol=protocol,
-        weights=options.weights(weights), by=by, each=each,
+        weights=options.weights(weights), by=by, each=each, as_of=as_of, qrels=qrels,
     )  # fmt: skip
     output.show_board(board, format, out, places=places)
     known = output.say_forgotten(board.metrics.values(), protocol)
-    if not known:
+    if not known or as_of is not None:
         return
     shown = [parse_one(name).metric for name in known]
     sliced = () if slice is None else (slice,)
     option = "" if slice is None else f" --slice {slice}"
     option += "" if protocol == "default" else f" --protocol {protocol}"
+    option += "" if qrels is None else f" --qrels {qrels}"
     for name in board.datasets:
-        due = wh.evaluate(name, metrics=shown, slices=sliced, protocol=protocol, dry_run=True)
+        due = wh.evaluate(
+            name, metrics=shown, slices=sliced, protocol=protocol, qrels=qrels, dry_run=True
+        )
         if due.computed:
             output.say(
                 f"{counted(due.computed - due.stale, 'value')} missing, {due.stale:,} stale: "

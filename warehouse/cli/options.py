@@ -39,6 +39,21 @@ Slice = Annotated[
     str | None,
     typer.Option("--slice", help="Part by part of this slice, which has been evaluated."),
 ]
+AsOf = Annotated[
+    str | None,
+    typer.Option(
+        "--as-of",
+        metavar="TIME",
+        help="As it was then: at the end of a day in UTC (2026-09-01), or at a time "
+        "(2026-09-01T12:00+02:00).",
+    ),
+]
+QrelsVersion = Annotated[
+    int | None,
+    typer.Option(
+        "--qrels", min=1, help="Against this version of the qrels; default: the current one."
+    ),
+]
 Format = Annotated[
     str,
     typer.Option(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from warehouse.errors import UsageError, listing
+from warehouse.quoting import ident, literal
 from warehouse.report import formats
 
 if TYPE_CHECKING:
@@ -59,6 +60,24 @@ def show(
         relation, formats.check(format), places=places, titles=titles, counts=counts
     )
     emit(text, output)
+
+
+def sideways(relation: duckdb.DuckDBPyRelation, column: str) -> duckdb.DuckDBPyRelation:
+    """Turn rows into columns, named by a column's values: for few rows of many columns.
+
+    >>> sideways(duckdb.sql("select 1 as version, 'bm25' as run"), "version").fetchall()
+    [('run', 'bm25')]
+    """
+    others = [name for name in relation.columns if name != column]
+    heads = [f"{column} {row[0]}" for row in relation.project(ident(column)).fetchall()]
+    rows = relation.project(", ".join(f"{ident(name)}::varchar" for name in others)).fetchall()
+    lines = [(name, *(row[place] for row in rows)) for place, name in enumerate(others)]
+    shown = [line for line in lines if any(cell is not None for cell in line[1:])]
+    values = ", ".join(f"({', '.join(literal(cell) for cell in line)})" for line in shown)
+    names = ", ".join(map(ident, ["of", *heads]))
+    con = duckdb.connect()
+    con.execute(f"create table turned as from (values {values}) as t({names})")
+    return con.table("turned")
 
 
 def show_board(board: Board, format: str, output: Path | None, *, places: int = 4) -> None:

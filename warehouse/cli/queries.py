@@ -18,6 +18,8 @@ def queries(
     worst: Annotated[
         int | None, typer.Option("--worst", min=1, help="Only the N worst by the first metric.")
     ] = None,
+    as_of: options.AsOf = None,
+    qrels: options.QrelsVersion = None,
     protocol: options.Protocol = "default",
     format: options.Format = "table",
     out: options.Output = None,
@@ -34,8 +36,9 @@ def queries(
 
     wh = Warehouse(db, lock_timeout=lock_timeout)
     found = wh.queries(
-        run, dataset, metrics=metric or (), slice=slice, worst=worst, protocol=protocol
-    )
+        run, dataset, metrics=metric or (), slice=slice, worst=worst, protocol=protocol,
+        as_of=as_of, qrels=qrels,
+    )  # fmt: skip
     titles = {
         "query_id": "query",
         "relevant_retrieved": "rel. retrieved",

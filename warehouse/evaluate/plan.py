@@ -185,11 +185,13 @@ class Plan:
     def fingerprint(self, metric: Metric, contents: Contents | None = None) -> str:
         """Return a hash of all that a metric's values come from, beside the run and the judgments.
 
-        That is SQL, of which comments do not count, and of the contents those that the metric reads.
+        That is SQL, of which comments do not count, the better direction, and of the contents those that
+        the metric reads.
         """
         query = templates.normalised(self.add(metric))
         hits = templates.normalised(matched_sql(self.protocol))
-        lines = [query, metric.aggregate, repr(self.protocol.undefined_of(metric)), hits]
+        undefined = repr(self.protocol.undefined_of(metric))
+        lines = [query, metric.aggregate, metric.direction, undefined, hits]
         lines += sorted(
             f"{name}: {templates.normalised(self.tables[name])}" for name in self.below(metric)
         )

@@ -26,7 +26,7 @@ _NEW = 0
 
 @dataclass(frozen=True)
 class Candidate:
-    """A current run and the current qrels of its dataset."""
+    """A current run and the qrels of its dataset: the current ones, or those that are asked for."""
 
     dataset: str
     qrels_id: int | None
@@ -59,16 +59,30 @@ class Outcome:
 
 
 def candidates(
-    con: duckdb.DuckDBPyConnection, dataset: str | None, runs: Sequence[str]
+    con: duckdb.DuckDBPyConnection,
+    dataset: str | None,
+    runs: Sequence[str],
+    qrels: int | None = None,
 ) -> list[Candidate]:
-    """Return the runs that are asked for; wrong names are refused with the nearest right one."""
+    """Return the runs that are asked for; wrong names are refused with the nearest right one.
+
+    They go with the current qrels of their datasets, or with a version of those of one.
+    """
+    if qrels is not None and dataset is None:
+        raise UsageError("a version of the qrels is one dataset's; name the dataset")
     if dataset is not None:
         known = [str(row[0]) for row in con.execute("select name from dataset").fetchall()]
         if dataset not in known:
             hint = nearest(dataset, known) or f"; known are {listing(known) or 'none'}"
             raise UsageError(f"{dataset}: no such dataset{hint}")
-    rows = con.execute(render("statements/candidates"), {"dataset": dataset}).fetchall()
-    found = [Candidate(*row) for row in rows]
+    asked = {"dataset": dataset, "qrels_version": qrels}
+    found = [
+        Candidate(*row) for row in con.execute(render("statements/candidates"), asked).fetchall()
+    ]
+    if qrels is not None and any(candidate.qrels_id is None for candidate in found):
+        raise UsageError(
+            f"{dataset}: has no version {qrels} of its qrels; see: warehouse qrels -d {dataset}"
+        )
     if runs:
         names = {c.run for c in found}
         wrong = [

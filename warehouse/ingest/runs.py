@@ -75,10 +75,10 @@ def load_run(
         )
     now = dt.datetime.now(dt.UTC)
     row = {
-        "run_id": steps.next_id(connection, table.c.run_id),
+        "run_id": steps.next_id(connection, table.c.run_id, schema.forgotten_run.c.run_id),
         "dataset_id": dataset_id,
         "name": name,
-        "version": 1 if current is None else current["version"] + 1,
+        "version": 1 + _last_version(connection, dataset_id, name),
         "system": options.system,
         "trec_tag": staged.tag,
         "ranked_by": staged.ranked_by,
@@ -130,6 +130,17 @@ def _run_name(staged: readers.Staged, options: RunOptions) -> str:
             f"{staged.source}: has no file name to take the run's name from; give --name"
         )
     return default_name(staged.source)
+
+
+def _last_version(connection: sa.Connection, dataset_id: int, name: str) -> int:
+    """Return the highest version that a run ever had, also of those that were forgotten; 0 for none."""
+    rows = [
+        steps.newest(
+            connection, table, sa.and_(table.c.dataset_id == dataset_id, table.c.name == name)
+        )
+        for table in (schema.run, schema.forgotten_run)
+    ]
+    return max((int(row["version"]) for row in rows if row is not None), default=0)
 
 
 def _described_otherwise(

@@ -85,12 +85,10 @@ def dataset_id(connection: sa.Connection, name: str) -> int:
     return number
 
 
-def next_id(connection: sa.Connection, column: sa.Column[Any]) -> int:
+def next_id(connection: sa.Connection, *columns: sa.Column[Any]) -> int:
     """Return the next number: there is one writer, so the highest so far and one is free."""
-    return (
-        int(connection.execute(sa.select(sa.func.coalesce(sa.func.max(column), 0))).scalar_one())
-        + 1
-    )
+    highest = (sa.select(sa.func.coalesce(sa.func.max(column), 0)) for column in columns)
+    return max(int(connection.execute(one).scalar_one()) for one in highest) + 1
 
 
 def newest(

@@ -11,7 +11,7 @@ import importlib.util
 import io
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,7 +46,7 @@ _METADATA: dict[str, dict[str, Any]] = {
     "png": {"Software": None},
 }
 _DRAWN = {"lines": "default", "steps_before": "steps-pre", "steps_after": "steps-post"}
-_GREY = "#595959"
+GREY = "#595959"
 # Inches.
 _PLOT, _LEFT, _BELOW, _RIGHT, _LINE = 4.1, 0.65, 0.6, 0.12, 0.19
 _SAMPLE = 0.62
@@ -100,7 +100,11 @@ def check(format: str, path: Path | None) -> None:
 
 def draw(trace: Trace, runs: Sequence[str], path: Path, format: str) -> None:
     """Write the picture of some runs' curves to a file, in one of FORMATS."""
-    content = _page(trace, runs) if format == "html" else picture(trace, runs, format)
+    write(_page(trace, runs) if format == "html" else picture(trace, runs, format), path)
+
+
+def write(content: bytes, path: Path) -> None:
+    """Write a picture to a file."""
     try:
         path.write_bytes(content)
     except OSError as error:
@@ -109,12 +113,17 @@ def draw(trace: Trace, runs: Sequence[str], path: Path, format: str) -> None:
 
 def picture(trace: Trace, runs: Sequence[str], format: str) -> bytes:
     """Return the picture as the bytes of an SVG, PNG or PDF file."""
+    goodness = [trace.goodness[run] for run in runs]
+    return rendered(lambda: _figure(trace, lines(trace, runs), goodness), format)
+
+
+def rendered(make: Callable[[], Figure], format: str) -> bytes:
+    """Return a figure, made in the style that all pictures have, as the bytes of a file."""
     import matplotlib as mpl
 
     out = io.BytesIO()
     with mpl.rc_context(_STYLE):
-        figure = _figure(trace, lines(trace, runs), [trace.goodness[run] for run in runs])
-        figure.savefig(out, format=format, dpi=200, metadata=_METADATA[format])
+        make().savefig(out, format=format, dpi=200, metadata=_METADATA[format])
     return out.getvalue()
 
 
@@ -137,7 +146,7 @@ def _figure(trace: Trace, drawn: Sequence[Line], goodness: Sequence[float]) -> F
     figure.text(_LEFT / width, 1 - 0.12 / height, title, va="top", size=11, weight="bold")
     for number, text in enumerate(rest):
         at = 1 - (0.34 + 0.17 * number) / height
-        figure.text(_LEFT / width, at, text, va="top", size=8.5, color=_GREY)
+        figure.text(_LEFT / width, at, text, va="top", size=8.5, color=GREY)
     _axes(axes, trace, drawn)
     ends = [_data_end(axes, line) for line in drawn]
     for number, line in enumerate(drawn):
@@ -168,6 +177,14 @@ def _width(text: str, size: float) -> float:
     return float(path.get_extents().x1) / 72
 
 
+def plain(axes: Axes) -> None:
+    """Give a plot its grid and take away what says nothing."""
+    axes.grid(color="#e3e3e3", linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(length=3, color=GREY)
+
+
 def _axes(axes: Axes, trace: Trace, drawn: Sequence[Line]) -> None:
     found = trace.curve
     for axis, set_limits, set_name, at in (
@@ -183,10 +200,7 @@ def _axes(axes: Axes, trace: Trace, drawn: Sequence[Line]) -> None:
         room = 0.015 * (high - low)
         set_limits(low - room, high + room)
         set_name(axis.name)
-    axes.grid(color="#e3e3e3", linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.tick_params(length=3, color=_GREY)
+    plain(axes)
     if found.chance:
         axes.plot([0, 1], [0, 1], color="#9a9a9a", linewidth=0.8, dashes=(2, 2), zorder=1.5)
 

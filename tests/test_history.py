@@ -1,0 +1,489 @@
+"""History: boards as of past days, versions of the qrels, runs over time, and what was forgotten."""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+import math
+import random
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import pytest
+from projects import BEST, Folder, command
+
+from warehouse.analyze import past
+from warehouse.errors import UsageError
+from warehouse.templates import render
+from warehouse.warehouse import Warehouse
+
+pytestmark = pytest.mark.core
+
+QRELS = {"q1": {"a": 1, "b": 0, "c": 2}, "q2": {"d": 1}}
+ONE = {"q1": {"b": 3.0, "a": 2.0, "c": 1.0}, "q2": {"x": 1.0}}
+TWO = {"q1": {"c": 3.0, "z": 2.0}, "q2": {"y": 2.0, "d": 1.0}}
+
+
+def now() -> dt.datetime:
+    """Return a moment that nothing else happens at."""
+    time.sleep(0.002)
+    found = dt.datetime.now(dt.UTC)
+    time.sleep(0.002)
+    return found
+
+
+# --------------------------------------------------------------------------- boards of past days
+
+
+def _board(*options: str) -> str:
+    code, out, told = command("leaderboard", "-d", "tiny", "-f", "csv", *options)
+    assert code == 0, told
+    return out
+
+
+def test_the_board_as_of_every_past_step_is_the_one_that_was_printed(here: Folder) -> None:
+    """Loads, replacements, new qrels, a changed metric and slices; then what is forgotten is missing."""
+    wh = Warehouse()
+    printed: list[tuple[dt.datetime, tuple[str, ...], str]] = []
+
+    def look(*options: str) -> None:
+        printed.append((now(), options, _board(*options)))
+
+    wh.ingest_qrels(QRELS, "tiny")
+    wh.ingest_run(ONE, "tiny", name="one", run_at=dt.datetime(2020, 1, 1, tzinfo=dt.UTC))
+    wh.evaluate(metrics="AP Best@2 MaxRank")
+    look()
+    look("--sort", "MaxRank")
+    wh.ingest_run(TWO, "tiny", name="two", system="second")
+    look()
+    wh.evaluate("tiny", metrics="AP", slices="first = query_id = 'q1'")
+    look()
+    look("--slice", "first")
+    wh.evaluate(metrics="AP nDCG@2 Best@2", protocol="top2")
+    look("--protocol", "top2", "-m", "nDCG@2")
+    # another content of `one`: the board has it only once it is evaluated
+    wh.ingest_run({"q1": {"a": 1.0}, "q2": {"d": 1.0}}, "tiny", name="one", replace=True)
+    look()
+    wh.evaluate(metrics="AP RR Best@2")
+    look()
+    look("-m", "AP", "-m", "RR", "--sort", "RR", "--top", "1")
+    # the metric means something else now, and lower is better
+    here.metric(BEST.replace("max(relevance)", "sum(relevance)").replace('"higher"', '"lower"'))
+    look("-m", "Best@2")
+    wh.evaluate(metrics="Best@2")
+    look("-m", "Best@2")
+    wh.evaluate("tiny", metrics="AP", slices="first = query_id = 'q2'")
+    look("--slice", "first")
+    wh.ingest_qrels({"q1": {"a": 0, "b": 2}, "q2": {"x": 1}}, "tiny", replace=True)
+    wh.evaluate(runs="two", metrics="AP")
+    look()
+    wh.evaluate(metrics="AP Best@2 nDCG@2")
+    look()
+    wh.evaluate("tiny", metrics="AP", qrels=1)
+    look("--qrels", "1", "-m", "AP")
+    wh.ingest_qrels(QRELS, "other")
+    wh.ingest_run(TWO, "other", name="two")
+    wh.evaluate(metrics="AP")
+    look("-d", "other", "-m", "AP", "--each")
+    wh.ingest_run({"q1": {"b": 1.0}}, "other", name="two", replace=True)
+    wh.evaluate(metrics="AP")
+    look("-d", "other", "-m", "AP", "--each")
+
+    assert len({text for *_, text in printed}) > 10
+    for at, options, text in printed:
+        assert _board(*options, "--as-of", at.isoformat()) == text, options
+
+    wh.forget("two", "tiny", reason="a mistake")
+    look("-m", "AP")
+    for at, options, text in printed[:-1]:
+        asked = (*options, "--as-of", at.isoformat())
+        if "--slice" in options or "-d" in options or "--protocol" in options:
+            continue
+        without = [line for line in text.splitlines() if ",two," not in line]
+        code, out, told = command("leaderboard", "-d", "tiny", "-f", "csv", *asked)
+        if len(without) == 1:
+            assert (code, "nothing is evaluated" in told) == (2, True)
+            continue
+        # places may move up, values do not
+        assert [line.split(",")[1:] for line in out.splitlines()] == [
+            line.split(",")[1:] for line in without
+        ]
+        gone = "two (version 1) of tiny was there, and was forgotten on"
+        assert (gone in told) == (",two," in text or at > printed[1][0]), told
+    at, options, text = printed[-1]
+    assert _board(*options, "--as-of", at.isoformat()) == text
+
+
+def test_the_queries_as_they_were(wh: Warehouse) -> None:
+    wh.ingest_qrels(QRELS, "tiny")
+    wh.ingest_run(ONE, "tiny", name="one")
+    wh.evaluate(metrics="RR")
+    before, at = wh.queries("one", "tiny").fetchall(), now()
+    wh.ingest_run(TWO, "tiny", name="one", replace=True)
+    wh.ingest_qrels({"q1": {"z": 1}}, "tiny", replace=True)
+    wh.evaluate(metrics="RR AP")
+    assert wh.queries("one", "tiny").fetchall() != before
+    assert wh.queries("one", "tiny", as_of=at).fetchall() == before
+    # run two's content against the first qrels: c is first in q1, d second in q2
+    wh.evaluate("tiny", metrics="RR", qrels=1)
+    of_first = wh.queries("one", "tiny", qrels=1).project("query_id, RR").fetchall()
+    assert of_first == [("q1", 1.0), ("q2", 0.5)]
+
+
+def test_a_day_ends_at_midnight_utc() -> None:
+    assert past.moment("2026-09-01").isoformat() == "2026-09-01T23:59:59.999999+00:00"
+    assert past.moment(dt.date(2026, 9, 1)) == past.moment("2026-09-01")
+    assert past.moment("2026-09-01T12:00").isoformat() == "2026-09-01T12:00:00+00:00"
+    assert past.moment("2026-09-01 12:00+02:00") == past.moment("2026-09-01T10:00Z")
+    assert past.moment(dt.datetime(2026, 9, 1, 12)) == past.moment("2026-09-01T12:00Z")
+    for wrong in ("yesterday", "2026-13-01", "01.09.2026"):
+        with pytest.raises(UsageError, match=f"as of {wrong}: write a day or a time as 2026-09-01"):
+            past.moment(wrong)
+
+
+def test_as_of_a_day_is_its_last_board(wh: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was evaluated at the last microsecond of a day belongs to it, at midnight to the next."""
+    wh.ingest_qrels(QRELS, "tiny")
+    wh.ingest_run(ONE, "tiny", name="one")
+    wh.evaluate(metrics="RR")
+    wh.ingest_run(TWO, "tiny", name="two")
+    wh.evaluate(metrics="RR")
+    with duckdb.connect(str(wh.path)) as con:
+        con.execute("set TimeZone = 'Asia/Tokyo'")
+        for table, column in (
+            ("dataset", "created_at"), ("qrels", "ingested_at"), ("run", "ingested_at"),
+            ("evaluation", "evaluated_at"),
+        ):  # fmt: skip
+            con.execute(f"update {table} set {column} = '2026-08-30 12:00:00+00'")
+        con.execute(
+            "update evaluation set evaluated_at = "
+            "case evaluation_id when 1 then '2026-09-01 23:59:59.999999+00'::timestamptz "
+            "else '2026-09-02 00:00:00+00'::timestamptz end"
+        )
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        names = [row[1] for row in wh.leaderboard("tiny", as_of="2026-09-01").fetchall()]
+        assert names == ["one"]
+        names = [row[1] for row in wh.leaderboard("tiny", as_of="2026-09-02").fetchall()]
+        assert names == ["two", "one"]
+        with pytest.raises(
+            UsageError, match=r"nothing was evaluated yet; .* the end of 2026-09-01"
+        ):
+            wh.leaderboard("tiny", as_of="2026-08-31")
+        with pytest.raises(UsageError, match=r"tiny: no such dataset.*as of the end of 2026-08-29"):
+            wh.leaderboard("tiny", as_of="2026-08-29")
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+# --------------------------------------------------------------------------- forgetting
+
+
+def test_forgetting_leaves_a_tombstone_and_nothing_else(
+    wh: Warehouse, counts: Callable[[Path], dict[str, int]]
+) -> None:
+    wh.ingest_qrels(QRELS, "tiny")
+    wh.ingest_run(ONE, "tiny", name="one")
+    wh.evaluate(metrics="AP AUC(ties=half)", slices="first = query_id = 'q1'")
+    before = counts(wh.path)
+    wh.ingest_run(TWO, "tiny", name="two", tags={"stage": "first"})
+    wh.evaluate(metrics="AP AUC(ties=half)", slices="first = query_id = 'q1'")
+    wh.curve("ROC", "tiny", runs="two")
+    gone = wh.forget("two", "tiny", reason="trained on the test set")
+    assert (gone.versions, gone.num_predictions, gone.num_evaluations) == ((1,), 4, 5)
+    assert gone.current is None
+    assert counts(wh.path) == before | {"forgotten_run": 1, "run_tag": 1}
+    kept = wh.query("select name, version, reason, forgotten_at is not null from forgotten_run")
+    assert kept.fetchall() == [("two", 1, "trained on the test set", True)]
+    assert [row[1] for row in wh.leaderboard("tiny").fetchall()] == ["one"]
+    again = wh.ingest_run(TWO, "tiny", name="two")
+    assert (again.status, again.version) == ("loaded", 2)
+    # its number is not that of the forgotten one, whose tags it does not have
+    assert wh.query("select run_id, tags from runs where run = 'two'").fetchall() == [(3, None)]
+
+
+def test_the_newest_version_that_is_left_counts(wh: Warehouse) -> None:
+    wh.ingest_qrels(QRELS, "tiny")
+    wh.ingest_run(ONE, "tiny", name="one")
+    wh.evaluate(metrics="RR")
+    board = wh.leaderboard("tiny").fetchall()
+    wh.ingest_run(TWO, "tiny", name="one", replace=True)
+    wh.evaluate(metrics="RR")
+    assert wh.leaderboard("tiny").fetchall() != board
+    assert wh.forget("one", "tiny", version=2).current == 1
+    assert wh.leaderboard("tiny").fetchall() == board
+    assert wh.ingest_run(ONE, "tiny", name="one").status == "unchanged"
+    third = wh.ingest_run(TWO, "tiny", name="one", replace=True)
+    assert (third.status, third.version) == ("replaced", 3)
+
+
+def test_forgetting_asks_first_and_names_the_nearest(here: Folder, loaded: Warehouse) -> None:
+    code, _, told = command("forget", "one", "-d", "tiny")
+    assert (code, "would be removed for ever; to do so, add --yes" in told) == (2, True)
+    assert len(loaded.runs("tiny").fetchall()) == 2
+    for words, message in (
+        (("forget", "onee", "-d", "tiny"), "did you mean one?"),
+        (("forget", "one", "-d", "tinny"), "did you mean tiny?"),
+        (("forget", "one", "-d", "tiny", "--version", "2"), "has no version 2; it has 1"),
+    ):
+        code, _, told = command(*words)
+        assert (code, message in told) == (2, True), told
+    code, _, told = command("forget", "one", "-d", "tiny", "--yes", "--reason", "twice")
+    assert code == 0
+    assert told == "forgotten one: version 1 with 4 predictions and 0 evaluations\n"
+
+
+def test_a_failure_while_forgetting_changes_nothing(
+    wh: Warehouse, counts: Callable[[Path], dict[str, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wh.ingest_run(ONE, "tiny", name="one")
+    before = counts(wh.path)
+    from warehouse.ingest import forget
+
+    monkeypatch.setattr(forget, "render", lambda *a, **k: render(*a, **k) + "; drop table nothing")
+    with pytest.raises(Exception, match="nothing"):
+        wh.forget("one", "tiny")
+    assert counts(wh.path) == before
+
+
+# --------------------------------------------------------------------------- runs over time
+
+
+def _day(number: int) -> dt.datetime:
+    return dt.datetime(2026, 9, number, tzinfo=dt.UTC)
+
+
+def _timed(wh: Warehouse) -> None:
+    """Load runs whose RR is 1/2, 1/3, 1/2, 1 and 1/3 in the order of their days, which is not theirs.
+
+    MaxRank, of which the lower is better, is 2, 3, 2, 1 and 3.
+    """
+    wh.ingest_qrels({"q": {"a": 1}}, "tiny")
+    above = {1: {}, 2: {"x": 9.0}, 3: {"x": 9.0, "y": 8.0}}
+    for name, day, rank, system in (
+        ("late", 5, 1, "new"), ("early", 1, 2, "old"), ("same", 3, 2, "old"), ("worse", 2, 3, "new"),
+    ):  # fmt: skip
+        wh.ingest_run(
+            {"q": above[rank] | {"a": 1.0}}, "tiny", name=name, system=system, run_at=_day(day)
+        )
+    wh.ingest_run(
+        {"q": above[3] | {"a": 2.0}},
+        "tiny",
+        name="late",
+        system="new",
+        run_at=_day(7),
+        replace=True,
+    )
+    wh.evaluate(metrics="RR MaxRank NumRet")
+
+
+def test_the_best_so_far_and_the_records(wh: Warehouse) -> None:
+    _timed(wh)
+    # the first version of `late` has no value: only current runs are evaluated
+    found = wh.history("tiny", "RR")
+    assert found.columns == [
+        "run_at", "run", "version", "system", "value", "best_so_far", "is_record", "gain",
+    ]  # fmt: skip
+    assert found.project(
+        "day(run_at), run, version, value, best_so_far, is_record, gain"
+    ).fetchall() == [
+        (1, "early", 1, 1 / 2, 1 / 2, True, None),
+        (2, "worse", 1, 1 / 3, 1 / 2, False, None),
+        (3, "same", 1, 1 / 2, 1 / 2, False, None),
+        (7, "late", 2, 1 / 3, 1 / 2, False, None),
+    ]
+    wh.forget("late", "tiny", version=2)
+    wh.evaluate(metrics="RR MaxRank")
+    wh.ingest_run({"q": {"b": 1.0}}, "tiny", name="late", run_at=_day(9), replace=True)
+    wh.evaluate(metrics="RR MaxRank")
+    short = "run || version, value, best_so_far, is_record, gain"
+    assert wh.history("tiny", "RR").project(short).fetchall()[2:] == [
+        ("same1", 1 / 2, 1 / 2, False, None),
+        ("late1", 1.0, 1.0, True, 1 / 2),
+        ("late3", 0.0, 1.0, False, None),
+    ]
+    # MaxRank of a run without the document: one below the end of its list, 2
+    assert wh.history("tiny", "MaxRank").project(short).fetchall() == [
+        ("early1", 2.0, 2.0, True, None),
+        ("worse1", 3.0, 2.0, False, None),
+        ("same1", 2.0, 2.0, False, None),
+        ("late1", 1.0, 1.0, True, -1.0),
+        ("late3", 2.0, 1.0, False, None),
+    ]
+    of_system = wh.history("tiny", "RR", system="old", runs=["same"])
+    assert of_system.project("run, is_record").fetchall() == [("same", True)]
+    # neither more nor fewer documents is better
+    assert {row[-3:] for row in wh.history("tiny", "NumRet").fetchall()} == {(None, False, None)}
+
+
+def test_the_history_of_another_time_and_other_qrels(wh: Warehouse) -> None:
+    _timed(wh)
+    at = now()
+    wh.ingest_qrels({"q": {"x": 1}}, "tiny", replace=True)
+    wh.ingest_run({"q": {"a": 1.0}}, "tiny", name="more", run_at=_day(1))
+    wh.evaluate(metrics="RR")
+    assert [row[1] for row in wh.history("tiny", "RR", as_of=at).fetchall()] == [
+        "early", "worse", "same", "late",
+    ]  # fmt: skip
+    # against the first qrels, `more` is not evaluated; against the second it does not have x
+    assert (
+        wh.history("tiny", "RR", qrels=1).fetchall()
+        == wh.history("tiny", "RR", as_of=at).fetchall()
+    )
+    assert wh.history("tiny", "RR").project("run, value").fetchall() == [
+        ("early", 1.0), ("more", 0.0), ("worse", 1.0), ("same", 1.0), ("late", 1.0),
+    ]  # fmt: skip
+
+
+def test_wrong_words_for_a_history(wh: Warehouse) -> None:
+    _timed(wh)
+    for options, message in (
+        ({"metric": "AP"}, "no values of AP under protocol default yet"),
+        ({"metric": "P.5,10"}, "stands for several metrics; name one"),
+        ({"metric": "RR", "runs": "erly"}, "erly: no run of that name has a value; did you mean early"),
+        ({"metric": "RR", "system": "odd"}, "odd: no system of that name has a value; did you mean old"),
+        ({"metric": "RR", "qrels": 2}, "has no version 2 of its qrels; it has 1"),
+    ):  # fmt: skip
+        with pytest.raises(UsageError, match=message):
+            wh.history("tiny", **options)
+
+
+@pytest.mark.parametrize("metric", ["RR", "MaxRank", "NumRet"])
+def test_a_history_as_a_picture(here: Folder, metric: str) -> None:
+    pytest.importorskip("matplotlib")
+    _timed(Warehouse())
+    drawn = []
+    for name in ("one.svg", "two.svg"):
+        code, _, told = command("history", "-d", "tiny", "-m", metric, "-o", name)
+        assert (code, told) == (0, f"wrote {name}\n")
+        drawn.append((here.path / name).read_bytes())
+    assert drawn[0] == drawn[1]
+    assert (b">early<" in drawn[0]) == (metric != "NumRet")
+    assert b">worse<" not in drawn[0]
+
+
+# --------------------------------------------------------------------------- versions of the qrels
+
+
+def test_what_differs_between_versions(wh: Warehouse) -> None:
+    # the iteration of plain judgments means nothing
+    wh.ingest_qrels(QRELS, "tiny")
+    wh.ingest_run(ONE, "tiny", name="one")
+    wh.evaluate(metrics="RR")
+    wh.ingest_qrels(
+        {"q1": {"a": 1, "b": 1, "e": 0}, "q3": {"d": 1}}, "tiny", label="more", replace=True
+    )
+    listed = wh.qrels("tiny").project(
+        "version, is_current, kind, label, queries, judgments, relevant, runs"
+    )
+    assert listed.fetchall() == [
+        (1, False, "judgments", None, 2, 4, 3, 1),
+        (2, True, "judgments", "more", 2, 4, 3, 0),
+    ]
+    found = wh.qrels_diff("tiny", 1, 2)
+    assert found.counts.fetchall() == [
+        ("added", 2, 2, 2),
+        ("removed", 2, 2, 2),
+        ("changed", 1, 1, 1),
+    ]
+    assert found.rows.fetchall() == [
+        ("q1", "b", "", "changed", 0.0, 1.0),
+        ("q1", "c", "", "removed", 2.0, None),
+        ("q1", "e", "", "added", None, 0.0),
+        ("q2", "d", "", "removed", 1.0, None),
+        ("q3", "d", "", "added", None, 1.0),
+    ]
+    back = wh.qrels_diff("tiny", 2, 1)
+    assert back.counts.fetchall() == [
+        ("added", 2, 2, 2),
+        ("removed", 2, 2, 2),
+        ("changed", 1, 1, 1),
+    ]
+    assert wh.qrels_diff("tiny", 1, 1).rows.fetchall() == []
+    with pytest.raises(UsageError, match="has no version 3 of its qrels; it has 1, 2"):
+        wh.qrels_diff("tiny", 1, 3)
+
+
+def test_what_differs_between_iterations_and_preferences(wh: Warehouse, tmp_path: Path) -> None:
+    one, two = tmp_path / "one.txt", tmp_path / "two.txt"
+    one.write_text("q 1 a 1\nq 2 a 0\n")
+    two.write_text("q 1 a 1\nq 2 a 1\nq 2 b 1\n")
+    wh.ingest_qrels(str(one), "tiny", iterations=True)
+    wh.ingest_qrels(str(two), "tiny", iterations=True, replace=True)
+    assert wh.qrels_diff("tiny", 1, 2).rows.fetchall() == [
+        ("q", "a", "2", "changed", 0.0, 1.0),
+        ("q", "b", "2", "added", None, 1.0),
+    ]
+    one.write_text("q ann 1 a 2\nq ann 1 b 1.5\n")
+    wh.ingest_qrels(str(one), "tiny", format="prefs", replace=True)
+    one.write_text("q ann 1 a 2\nq ann 1 b 1\n")
+    wh.ingest_qrels(str(one), "tiny", format="prefs", replace=True)
+    assert wh.qrels_diff("tiny", 3, 4).rows.fetchall() == [("q", "b", "ann 1", "changed", 1.5, 1.0)]
+
+
+def test_an_older_version_can_be_completed(here: Folder) -> None:
+    wh = Warehouse()
+    wh.ingest_qrels(QRELS, "tiny")
+    wh.ingest_run(ONE, "tiny", name="one")
+    wh.evaluate(metrics="RR")
+    wh.ingest_qrels({"q1": {"b": 1}, "q2": {"x": 1}}, "tiny", replace=True)
+    wh.ingest_run(TWO, "tiny", name="two")
+    wh.evaluate(metrics="RR")
+    # one: a is second in q1, nothing in q2; and b, x first
+    assert wh.leaderboard("tiny", qrels=1).fetchall() == [(1, "one", None, 0.25, 1 + 1, 2)]
+    code, _, told = command("leaderboard", "-d", "tiny", "-m", "RR", "--qrels", "1")
+    assert code == 0
+    assert "1 value missing, 0 stale: warehouse evaluate -d tiny --qrels 1 -m METRIC" in told
+    assert wh.qrels_diff("tiny", 1, 2).taus.fetchall() == [("RR", 1, None, 0)]
+    done = wh.evaluate("tiny", metrics="RR", qrels=1)
+    assert [detail[1] for detail in done.details] == ["two"]
+    # two: c first, d second
+    assert wh.leaderboard("tiny", qrels=1).project("run, RR").fetchall() == [
+        ("two", 0.75),
+        ("one", 0.25),
+    ]
+    assert wh.leaderboard("tiny").project("run, RR").fetchall() == [("one", 1.0), ("two", 0.0)]
+    found = wh.qrels_diff("tiny", 1, 2)
+    assert found.taus.fetchall() == [("RR", 2, -1.0, 1)]
+    assert found.boards.fetchall() == [
+        ("RR", "one", 0.25, 1.0, 0.75, 2, 1),
+        ("RR", "two", 0.75, 0.0, -0.75, 1, 2),
+    ]
+    with pytest.raises(UsageError, match="has no version 3 of its qrels"):
+        wh.evaluate("tiny", metrics="RR", qrels=3)
+    with pytest.raises(UsageError, match="one dataset's; name the dataset"):
+        wh.evaluate(metrics="RR", qrels=1)
+    wh.ingest_qrels(QRELS, "other")
+    with pytest.raises(UsageError, match="one dataset's; name one dataset"):
+        wh.leaderboard("*", qrels=1)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_tau_is_scipys(seed: int) -> None:
+    """Kendall's tau-b, with ties in either board, against scipy's."""
+    stats = pytest.importorskip("scipy.stats")
+    chance = random.Random(seed)
+    many = chance.randint(1, 30)
+    few = chance.choice([1, 2, 5, 1000])
+    boards = [
+        (f"r{n}", chance.randint(1, few) / 7, chance.randint(1, few) / 3) for n in range(many)
+    ]
+    con = duckdb.connect()
+    con.execute("create table boards (metric varchar, run varchar, before double, after double)")
+    con.executemany("insert into boards values ('AP', ?, ?, ?)", boards)
+    ((_, runs, tau, swapped),) = con.execute(
+        render("analyses/qrels_taus", boards="boards")
+    ).fetchall()
+    expected = stats.kendalltau([b for _, b, _ in boards], [a for *_, a in boards]).statistic
+    assert runs == many
+    assert swapped == sum(
+        (b - d) * (a - c) < 0 for (_, b, a), (_, d, c) in itertools.combinations(boards, 2)
+    )
+    if math.isnan(expected):
+        assert tau is None
+    else:
+        assert tau == pytest.approx(expected, abs=1e-12)

@@ -1,0 +1,489 @@
+"""Where numbers come from: status, show, explain and verify."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import pytest
+from projects import BEST, SUMMED, UNKNOWN, Folder, command
+
+from warehouse.errors import UsageError
+from warehouse.warehouse import Warehouse
+
+pytestmark = pytest.mark.core
+
+QRELS = {"q1": {"a": 1, "b": 0, "c": 2}, "q2": {"d": 1}}
+ONE = {"q1": {"b": 3.0, "a": 2.0, "c": 1.0}, "q2": {"x": 1.0}}
+TWO = {"q1": {"c": 3.0, "z": 2.0}, "q2": {"y": 2.0, "d": 1.0}}
+
+
+def put(path: Path, *statements: str) -> None:
+    """Change a file behind the program's back."""
+    with duckdb.connect(str(path)) as con:
+        for statement in statements:
+            con.execute(statement)
+
+
+# --------------------------------------------------------------------------- status
+
+
+@pytest.fixture
+def evaluated(here: Folder) -> Warehouse:
+    """Return the project's warehouse with two runs and values of four metrics."""
+    wh = Warehouse()
+    wh.ingest_qrels(QRELS, "tiny")
+    wh.ingest_run(ONE, "tiny", name="one")
+    wh.ingest_run(TWO, "tiny", name="two")
+    here.metric(SUMMED, "Summed")
+    here.metric(UNKNOWN, "Unknown")
+    wh.evaluate(metrics="AP Best@2 Summed@2 Unknown")
+    return wh
+
+
+def standing(wh: Warehouse) -> list[tuple]:
+    return (
+        wh.status()
+        .relation.project("state, what, protocol, number, predictions, detail")
+        .fetchall()
+    )
+
+
+def test_all_is_well(evaluated: Warehouse) -> None:
+    found = evaluated.status("tiny")
+    assert found.relation.columns == [
+        "dataset", "state", "what", "protocol", "number", "predictions", "detail",
+    ]  # fmt: skip
+    assert found.relation.fetchall() == []
+    assert (found.num_up_to_date, found.num_to_compute, found.num_orphaned) == (8, 0, 0)
+
+
+def test_what_is_missing_and_what_it_costs(evaluated: Warehouse) -> None:
+    evaluated.ingest_run({"q1": {"c": 1.0}}, "tiny", name="three")
+    evaluated.evaluate("tiny", runs="two", metrics="RR")
+    found = evaluated.status()
+    assert standing(evaluated) == [
+        ("missing", "AP", "default", 1, 1, "three"),
+        ("missing", "Best@2", "default", 1, 1, "three"),
+        ("missing", "Summed@2", "default", 1, 1, "three"),
+        ("missing", "Unknown", "default", 1, 1, "three"),
+        # one has its hits, three has none yet
+        ("missing", "RR", "default", 2, 1, "one, three"),
+    ]
+    assert (found.num_missing, found.num_stale, found.num_predictions) == (6, 0, 1)
+    due = evaluated.evaluate(metrics="AP Best@2 Summed@2 Unknown RR", dry_run=True)
+    assert (due.computed, due.up_to_date) == (found.num_to_compute, found.num_up_to_date)
+    evaluated.evaluate(metrics="AP Best@2 Summed@2 Unknown RR")
+    assert standing(evaluated) == []
+
+
+def test_exactly_what_a_change_concerns_is_stale(here: Folder, evaluated: Warehouse) -> None:
+    """A formula, a direction, an extended metric; not a title, a comment, a summary or a reference."""
+    for words in (
+        BEST.replace('"Best grade"', '"The best of them"'),
+        BEST.replace("max(relevance)", "max(relevance) /* of the first */").replace(
+            "from {{", "-- \nfrom {{"
+        ),
+        BEST.replace('"made up"', '"a book"').replace("How many are", "So many are"),
+    ):
+        here.metric(words)
+        assert standing(evaluated) == []
+    here.metric(BEST.replace("max(relevance)", "min(relevance)"))
+    assert standing(evaluated) == [("stale", "Best@2", "default", 2, 0, "one, two")]
+    here.metric(BEST.replace('"higher"', '"lower"'))
+    assert standing(evaluated) == [("stale", "Best@2", "default", 2, 0, "one, two")]
+    here.metric(BEST)
+    here.metric(UNKNOWN.replace("is null", "is not null"), "Unknown")
+    # it reads the whole lists again: 4 documents of one, 4 of two
+    assert standing(evaluated) == [("stale", "Unknown", "default", 2, 8, "one, two")]
+    here.metric(UNKNOWN, "Unknown")
+    here.metric(SUMMED.replace('"sum"', '"median"'), "Summed")
+    assert [row[:2] for row in standing(evaluated)] == [("stale", "Summed@2")]
+
+
+def test_a_changed_relation_makes_its_readers_stale(
+    evaluated: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dataclasses import replace
+
+    from warehouse import relations
+
+    get = relations.get
+
+    def other(name: str) -> relations.Relation:
+        found = get(name)
+        return replace(found, body=found.body + "\nand true") if name == "lists" else found
+
+    monkeypatch.setattr(relations, "get", other)
+    assert [row[:2] for row in standing(evaluated)] == [("stale", "Unknown")]
+
+
+def test_a_changed_protocol_makes_its_values_stale(here: Folder, evaluated: Warehouse) -> None:
+    evaluated.evaluate(metrics="AP", protocol="top2")
+    settings = (here.path / "warehouse.toml").read_text()
+    here.write("warehouse.toml", settings.replace("The first two", "Only the first two"))
+    assert standing(evaluated) == []
+    here.write("warehouse.toml", settings.replace("depth = 2", "depth = 1"))
+    assert standing(evaluated) == [("stale", "AP", "top2", 2, 0, "one, two")]
+    here.write("warehouse.toml", settings.replace("top2", "top3"))
+    assert standing(evaluated) == [
+        ("orphaned", "values", "top2", 2, None, "no protocol of that name")
+    ]
+
+
+def test_other_qrels_make_everything_missing_against_them(evaluated: Warehouse) -> None:
+    evaluated.ingest_qrels({"q1": {"a": 2}}, "tiny", replace=True)
+    assert [row[:5] for row in standing(evaluated)] == [
+        ("missing", name, "default", 2, 8) for name in ("AP", "Best@2", "Summed@2", "Unknown")
+    ]
+
+
+def test_what_belongs_to_nothing(here: Folder, evaluated: Warehouse) -> None:
+    (here.path / "formulas" / "Best.sql.j2").unlink()
+    evaluated.ingest_run(ONE, "bare", name="one")
+    put(evaluated.path, "insert into hit_set values (99, 1, 'x', 0)")
+    assert standing(evaluated) == [
+        ("orphaned", "Best@2", "default", 2, None, "no metric of that name"),
+        ("orphaned", "runs", None, 1, None, "the dataset has no qrels"),
+        ("orphaned", "rows of hit_set", None, 1, None, "no run of that number"),
+    ]
+    code, out, told = command("status", "-f", "csv")
+    assert code == 0
+    assert "tiny,orphaned,Best@2,default,2,,no metric of that name" in out
+    assert told == "6 values up to date\n"
+
+
+def test_slices_and_curves_stand_too(wh: Warehouse) -> None:
+    wh.ingest_qrels(QRELS, "tiny")
+    wh.ingest_run(ONE, "tiny", name="one")
+    wh.evaluate("tiny", metrics="AP", slices="first = query_id = 'q1'")
+    wh.curve("ROC", "tiny")
+    assert wh.status().num_up_to_date == 3
+    wh.ingest_run(TWO, "tiny", name="two")
+    assert [row[:2] for row in standing(wh)] == [
+        ("missing", "AP"), ("missing", "ROC"), ("missing", "AP by first"),
+    ]  # fmt: skip
+    wh.evaluate("tiny", metrics="AP")
+    assert [row[:2] for row in standing(wh)] == [("missing", "ROC"), ("missing", "AP by first")]
+
+
+# --------------------------------------------------------------------------- show
+
+
+def test_where_a_run_came_from(here: Folder, evaluated: Warehouse) -> None:
+    path = here.write("late.run", "q1 Q0 A 1 2.5 mine\n")
+    evaluated.ingest_run(
+        str(path), "tiny", name="one", system="S", tags={"b": "2", "a": "1"},
+        normalise="lower(doc_id)", replace=True,
+    )  # fmt: skip
+    evaluated.evaluate(metrics="RR", protocol="top2")
+    evaluated.evaluate(metrics="AP RR")
+    new, old = evaluated.show("one", "tiny").fetchall()
+    names = evaluated.show("one", "tiny").columns
+    shown = dict(zip(names, new, strict=True))
+    import hashlib
+
+    assert shown["source_sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert (shown["version"], shown["system"], shown["tags"]) == (2, "S", "a=1 b=2")
+    assert (shown["source"], shown["format"], shown["trec_tag"]) == (str(path), "trec", "mine")
+    assert shown["normalise"] == "lower(doc_id)"
+    assert shown["metrics"] == "default: AP RR; top2: RR"
+    assert dict(zip(names, old, strict=True))["metrics"] == "default: AP Best@2 Summed@2 Unknown"
+    evaluated.forget("one", "tiny", version=1, reason="old")
+    assert evaluated.show("one", "tiny").project("version, metrics, reason").fetchall() == [
+        (2, "default: AP RR; top2: RR", None),
+        (1, None, "old"),
+    ]
+    code, out, _ = command("show", "one", "-d", "tiny")
+    assert code == 0
+    assert out.splitlines()[0].split() == ["of", "version", "2", "version", "1"]
+    code, _, told = command("show", "onee", "-d", "tiny")
+    assert (code, "did you mean one?" in told) == (2, True)
+
+
+# --------------------------------------------------------------------------- explain
+
+# b (0), a (1), u, c (2), v; e is relevant and not found: three relevant documents
+LIST = {"q": {"b": 5.0, "a": 4.0, "u": 3.0, "c": 2.0, "v": 1.0}, "r": {"b": 1.0}}
+GRADES = {"q": {"a": 1, "b": 0, "c": 2, "e": 3}, "r": {"a": 1}}
+# the gains 1 at rank 2 and 2 at rank 4; at best 3, 2, 1
+IDEAL = 3 / math.log2(2) + 2 / math.log2(3) + 1 / math.log2(4)
+TERMS = {
+    # the precision at the rank of each relevant document, over all three
+    "AP": [0, 1 / 2 / 3, 0, 2 / 4 / 3, 0],
+    "nDCG": [0, 1 / math.log2(3) / IDEAL, 0, 2 / math.log2(5) / IDEAL, 0],
+    "DCG": [0, 1 / math.log2(3), 0, 2 / math.log2(5), 0],
+    "nDCG@3": [0, 1 / math.log2(3) / IDEAL, 0, 0, 0],
+    "P@4": [0, 1 / 4, 0, 1 / 4, 0],
+    "R@5": [0, 1 / 3, 0, 1 / 3, 0],
+    "RR": [0, 1 / 2, 0, 0, 0],
+    # 0.2 * 0.8 ** (rank - 1)
+    "RBP(p=0.8)": [0, 0.2 * 0.8, 0, 0.2 * 0.8**3, 0],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("metric", TERMS)
+def test_the_parts_are_the_terms_of_the_sum(wh: Warehouse, metric: str) -> None:
+    wh.ingest_qrels(GRADES, "tiny")
+    wh.ingest_run(LIST, "tiny", name="one")
+    wh.evaluate(metrics=metric)
+    found = wh.explain("one", metric, "q", "tiny", top=10)
+    assert found.relation.columns == [
+        "rank", "doc_id", "score", "relevance", "value_so_far", "part",
+    ]  # fmt: skip
+    rows = found.relation.fetchall()
+    assert [row[:4] for row in rows] == [
+        (1, "b", 5.0, 0), (2, "a", 4.0, 1), (3, "u", 3.0, None), (4, "c", 2.0, 2), (5, "v", 1.0, None),
+    ]  # fmt: skip
+    assert [row[5] for row in rows] == pytest.approx(TERMS[metric], abs=1e-15)
+    assert rows[-1][4] == found.value == found.recomputed
+    assert found.value == pytest.approx(sum(TERMS[metric]), abs=1e-15)
+    assert found.relevant_missed == ("e",)
+    assert found.num_retrieved == 5
+    assert not found.is_stale
+    # what is not shown is one row, and the parts add up still
+    short = wh.explain("one", metric, "q", "tiny", top=2).relation.fetchall()
+    assert short[:2] == rows[:2]
+    assert short[2][:4] == (5, None, None, None)
+    assert sum(row[5] for row in short) == pytest.approx(found.value, abs=1e-15)
+
+
+METRICS = (
+    "AP(norm=hits)", "AUC(ties=half)", "nDCG(ties=average)@10", "ERR@20", "bpref", "infAP", "Rprec",
+    "F@10", "SetF", "SetP", "E@10", "INSQ(max_rel=3)", "INST(max_rel=3)", "Compat", "NumRet",
+    "Unjudged@10", "AP(aggregate=pooled)", "AP(ties=threshold)", "RankingLoss", "Success@10",
+    "IPrec@0.1", "AP(judged_only=True)", "Judged@10",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("protocol", "metrics"), [("default", METRICS), ("trec_eval_9", METRICS[:3])]
+)
+def test_the_parts_add_up_to_the_stored_value(
+    demo: Warehouse, protocol: str, metrics: tuple[str, ...]
+) -> None:
+    """Whatever the metric, and the value that the cuts end with is the stored one to the bit."""
+    demo.evaluate(runs="bm25", metrics=metrics, protocol=protocol)
+    for number, metric in enumerate(metrics):
+        top = (7, 100)[number % 2]
+        found = demo.explain("bm25", metric, "443396", "dl19", top=top, protocol=protocol)
+        rows = found.relation.fetchall()
+        assert found.recomputed == found.value, metric
+        assert rows[-1][0] == found.num_retrieved == 100
+        assert rows[-1][4] == found.value, metric
+        parts = [row[5] for row in rows]
+        if None not in parts:
+            assert sum(parts) == pytest.approx(found.value, abs=1e-12), metric
+        else:
+            # undefined until there is a pair: the parts begin after it
+            first = next(place for place, row in enumerate(rows) if row[4] is not None)
+            assert None not in parts[first + 1 :]
+
+
+def test_a_list_that_is_not_there_and_a_value_of_its_own(wh: Warehouse) -> None:
+    wh.ingest_qrels(GRADES, "tiny")
+    wh.ingest_run({"q": {"a": 1.0}}, "tiny", name="one")
+    wh.evaluate(metrics="AP MaxRank")
+    found = wh.explain("one", "AP", "r", "tiny")
+    assert (found.value, found.num_retrieved, found.relevant_missed) == (0.0, 0, ("a",))
+    assert found.relation.fetchall() == []
+    # MaxRank of an empty list is not 0: that is a row of its own, and the parts add up
+    rows = wh.explain("one", "MaxRank", "q", "tiny").relation.fetchall()
+    assert rows[0][:4] == (0, None, None, None)
+    assert sum(row[5] for row in rows) == wh.explain("one", "MaxRank", "q", "tiny").value
+
+
+def test_a_stale_value_and_one_of_a_metric_that_is_gone(here: Folder, evaluated: Warehouse) -> None:
+    assert evaluated.explain("one", "Best@2", "q1", "tiny").value == 1.0
+    here.metric(BEST.replace("max(relevance)", "sum(relevance + 1)"))
+    stale = evaluated.explain("one", "Best@2", "q1", "tiny")
+    assert (stale.value, stale.recomputed, stale.is_stale) == (1.0, 2.0, True)
+    code, _, told = command("explain", "one", "Best@2", "q1", "-d", "tiny")
+    assert (code, "stale: the parts are those of today's formula" in told) == (0, True)
+    (here.path / "formulas" / "Best.sql.j2").unlink()
+    gone = evaluated.explain("one", "Best@2", "q1", "tiny")
+    assert (gone.value, gone.recomputed) == (1.0, None)
+    assert gone.relation.fetchall() == [
+        (1, "b", 3.0, 0, None, None), (2, "a", 2.0, 1, None, None), (3, "c", 1.0, 2, None, None),
+    ]  # fmt: skip
+
+
+def test_what_an_explanation_tells(here: Folder, evaluated: Warehouse) -> None:
+    code, out, told = command("explain", "one", "AP", "q1", "-d", "tiny", "-f", "csv")
+    assert code == 0
+    # a second, c third, both relevant: (1/2 + 2/3) / 2
+    assert out.splitlines()[:3] == [
+        "rank,doc_id,score,relevance,value_so_far,part",
+        "1,b,3.0,0,0.0,0.0",
+        "2,a,2.0,1,0.25,0.25",
+    ]
+    assert "AP of one for query q1: 0.5833" in told
+    assert "run: version 1, loaded 20" in told
+    assert f"with DuckDB {duckdb.__version__}; fingerprint" in told
+    for words, message in (
+        (("onee", "AP", "q1"), "no run of that name has a value of AP in tiny; did you mean one?"),
+        (("one", "AP", "q11"), "no query of that name has a value of AP; did you mean q1?"),
+        (("one", "RR", "q1"), "no values of RR under protocol default yet"),
+        (("one", "P.5,10", "q1"), "stands for several metrics"),
+    ):
+        code, _, told = command("explain", *words, "-d", "tiny")
+        assert (code, message in told) == (2, True), told
+
+
+def test_hostile_names_are_explained_too(wh: Warehouse) -> None:
+    query, name = "q'; drop table run; --", 'r" or true'
+    wh.ingest_qrels({query: {"a": 1}}, "tiny")
+    wh.ingest_run({query: {"a": 1.0}}, "tiny", name=name)
+    wh.evaluate(metrics="AP")
+    assert wh.explain(name, "AP", query, "tiny").value == 1.0
+    assert wh.show(name, "tiny").fetchall()[0][0] == name
+    assert wh.verify().is_good
+
+
+# --------------------------------------------------------------------------- verify
+
+
+def test_all_is_as_it_was(evaluated: Warehouse, counts: Callable[[Path], dict[str, int]]) -> None:
+    """Other versions of runs and qrels, protocols, slices and curves are computed anew too."""
+    evaluated.evaluate(metrics="AP RR", protocol="top2")
+    evaluated.evaluate(
+        "tiny", metrics="AP", slices=["first = query_id = 'q1'", "same = doc_id = 'a'"]
+    )
+    evaluated.curve("ROC", "tiny")
+    evaluated.ingest_run({"q1": {"a": 1.0}}, "tiny", name="one", replace=True)
+    evaluated.ingest_qrels({"q1": {"b": 1}}, "tiny", replace=True)
+    evaluated.evaluate(metrics="AP Unknown")
+    evaluated.evaluate("tiny", metrics="AP Unknown", qrels=1)
+    before = counts(evaluated.path)
+    content = evaluated.path.read_bytes()
+    found = evaluated.verify()
+    assert found.is_good, found.differences
+    assert (found.num_verified, found.skipped) == (found.num_stored, {})
+    assert found.num_stored == before["evaluation"] == 8 + 4 + 4 + 2 + 4 + 2
+    assert evaluated.path.read_bytes() == content
+    some = evaluated.verify(sample=5, seed=1)
+    assert (some.num_verified, some.is_good) == (5, True)
+
+
+def test_a_changed_bit_is_seen(evaluated: Warehouse) -> None:
+    """Of the run one 1 is AP and 3 Summed@2, of two 5 is AP; 1e-16 is the last bit of 7/12."""
+    put(
+        evaluated.path,
+        "update query_score set value = value + 1e-16 where query_id = 'q1' and evaluation_id = 1",
+        "delete from query_score where query_id = 'q2' and evaluation_id in (1, 5)",
+        "insert into query_score values (1, 'q2', '-0.0'::double, null), (5, 'q3', 0.5, null)",
+        "update score set num_judged = 3 where evaluation_id = 3",
+        "update score set value = null where evaluation_id = 5",
+    )
+    found = evaluated.verify()
+    assert not found.is_good
+    of_a_and_c = (1 / 2 + 2 / 3) / 2
+    columns = "evaluation_id, query_id, what, stored, computed"
+    shown = found.differences.project(columns)
+    assert sorted(shown.fetchall(), key=str) == [
+        (1, "q1", "value", math.nextafter(of_a_and_c, 1), of_a_and_c),
+        (1, "q2", "value", -0.0, 0.0),
+        (3, None, "num_judged", 3.0, 2.0),
+        (5, "q2", "value", None, 0.5),
+        (5, "q3", "value", 0.5, None),
+        (5, None, "value", None, 0.5),
+    ]
+    code, out, told = command("verify", "--all", "-f", "csv")
+    assert code == 1
+    assert len(out.splitlines()) == 7
+    assert told.endswith("6 numbers not as computed anew\n")
+
+
+def test_a_changed_prediction_or_hit_is_seen(evaluated: Warehouse) -> None:
+    """AP of one in q1 is (1/2 + 2/3) / 2; with b at the end, a and c are first and second: 1."""
+    put(evaluated.path, "update prediction set score = 0 where run_id = 1 and doc_id = 'b'")
+    found = evaluated.verify(sample=None)
+    rows = found.differences.filter("metric = 'AP' and query_id = 'q1'").project(
+        "run, stored, computed"
+    )
+    assert rows.fetchall() == [("one", pytest.approx(7 / 12), 1.0)]
+    assert ("run", "its predictions are not those that were loaded", 1) in found.problems.fetchall()
+    put(
+        evaluated.path,
+        "update prediction set score = 3 where run_id = 1 and doc_id = 'b'",
+        "update hit set rank = 7 where run_id = 2 and query_id = 'q2'",
+    )
+    found = evaluated.verify()
+    assert found.differences.fetchall() == []
+    ((relation, problem, number),) = found.problems.fetchall()
+    assert (relation, number) == ("hit", 2)
+    assert problem.endswith("not what the predictions give, first in query q2")
+
+
+WRONG = (
+    (
+        "insert into prediction select * from prediction where doc_id = 'z'",
+        "prediction",
+        "more than once",
+    ),
+    (
+        "insert into judgment from judgment where doc_id = 'a'",
+        "judgment",
+        "more than once",
+    ),
+    (
+        "update prediction set score = 'inf' where doc_id = 'y'",
+        "prediction",
+        "finite number in score",
+    ),
+    ("insert into hit values (9, 1, 'x', 'q', 'd', 1, 1)", "hit", "no run of that number"),
+    ("insert into query_score values (99, 'q', 1, null)", "query_score", "no evaluation of that"),
+    ("insert into run_tag values (99, 'a', 'b')", "run_tag", "no run of that number"),
+    ("delete from ranking where query_id = 'q1'", "ranking", "another length than its list"),
+    ("delete from judgment where query_id = 'q2'", "qrels", "another number of judgments"),
+    ("update hit_set set num_hits = 9", "hit_set", "another number of hits"),
+    ("delete from score where evaluation_id = 1", "evaluation", "without a value over all"),
+)
+
+
+def test_rows_that_cannot_be_are_found(evaluated: Warehouse) -> None:
+    assert evaluated.verify(sample=1).problems.fetchall() == []
+    put(
+        evaluated.path, "insert into judgment values (1, 'q3', 'z', 0, '0')", *(w[0] for w in WRONG)
+    )
+    found = evaluated.verify("tiny", sample=1).problems.fetchall()
+    for _, relation, problem in WRONG:
+        assert any(of == relation and problem in told for of, told, _ in found), (relation, found)
+
+
+def test_what_nothing_computes_any_more_is_left_out(here: Folder, evaluated: Warehouse) -> None:
+    evaluated.evaluate(metrics="AP", protocol="top2")
+    here.metric(BEST.replace("max(relevance)", "min(relevance)"))
+    (here.path / "formulas" / "Unknown.sql.j2").unlink()
+    here.write("warehouse.toml", 'database = "results.duckdb"\nmetrics = "formulas"\n')
+    found = evaluated.verify()
+    assert found.is_good
+    assert (found.num_verified, found.num_stored) == (4, 10)
+    assert found.skipped == {
+        "of a metric or protocol that is gone": 4,
+        "stale or superseded": 2,
+    }
+    code, _, told = command("verify", "--sample", "3", "--seed", "7")
+    assert code == 0
+    assert "computed anew: 3 of 10 evaluations, the sample of --seed 7" in told
+    assert "left out: 2 stale or superseded" in told
+    with pytest.raises(UsageError, match="no such dataset"):
+        evaluated.verify("tinny")
+
+
+def test_a_slice_with_other_members_is_left_out(wh: Warehouse) -> None:
+    wh.ingest_qrels(QRELS, "tiny")
+    wh.ingest_run(ONE, "tiny", name="one")
+    wh.ingest_attributes(
+        {"q1": {"kind": "x"}, "q2": {"kind": "y"}}, "tiny", "queries", name="kinds"
+    )
+    wh.evaluate("tiny", metrics="AP", slices="kind")
+    assert wh.verify().num_verified == 2
+    wh.ingest_attributes(
+        {"q1": {"kind": "y"}, "q2": {"kind": "y"}}, "tiny", "queries", name="kinds", replace=True
+    )
+    found = wh.verify()
+    assert (found.num_verified, found.is_good) == (1, True)
+    assert found.skipped == {"of a slice that has other members now": 1}

@@ -1,0 +1,194 @@
+"""Where one query's value came from: its source, and what each document of the list adds to it.
+
+A document's part is the step that the value makes at its rank: the value of the list cut after it, less
+that of the list cut before it. The engine computes these values with the metric's own template, for all
+cuts at once. So the parts add up to the value, whatever the metric; where the metric is a sum over the
+documents that were found, as AP and nDCG are, they are its terms.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+
+from warehouse import protocols
+from warehouse.analyze import board
+from warehouse.errors import UsageError, listing, nearest
+from warehouse.evaluate import engine, grounds
+from warehouse.evaluate.plan import Plan, plan, ranked_sql
+from warehouse.metrics import Metric
+from warehouse.protocols import Protocol
+from warehouse.quoting import literal
+from warehouse.templates import render
+
+TOP = 20
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A stored value of a query, where it came from, and the list that it is the value of.
+
+    `relation` has the columns `rank, doc_id, score, relevance, value_so_far, part`. `recomputed` is the
+    value that today's formula gives from the stored list; None where the metric or protocol is gone.
+    """
+
+    relation: duckdb.DuckDBPyRelation
+    run: str
+    dataset: str
+    metric: str
+    query: str
+    value: float | None
+    protocol: str
+    run_version: int
+    run_source: str
+    run_sha256: str | None
+    run_ingested_at: dt.datetime
+    qrels_version: int
+    qrels_source: str
+    fingerprint: str
+    is_stale: bool
+    program_version: str
+    engine_version: str
+    evaluated_at: dt.datetime
+    num_retrieved: int
+    relevant_missed: tuple[str, ...]
+    recomputed: float | None = None
+
+
+def explain(
+    con: duckdb.DuckDBPyConnection,
+    run: str,
+    metric: str,
+    query: str,
+    dataset: str,
+    protocol: Protocol,
+    *,
+    top: int | None = None,
+) -> Explanation:
+    """Explain a current run's value for a query, document by document down to rank `top`."""
+    names = board.names(con, [dataset], [metric], protocol)
+    if len(names) != 1:
+        raise UsageError(f"{metric}: stands for several metrics; name one")
+    name = names[0]
+    found = _provenance(con, run, name, dataset, protocol)
+    value = _value(con, found["evaluation_id"], query, name)
+    known = board.known_metric(name)
+    if known is not None and top is None:
+        cutoff = known.params.get("cutoff")
+        top = min(cutoff, 100) if isinstance(cutoff, int) else TOP
+    top = TOP if top is None else top
+    is_known = known is not None and protocol.name in protocols.catalogue()
+    kind = grounds.kind_of(con, found["qrels_id"])
+    con.execute(
+        "create or replace temp table scope_run as select $run_id::integer as run_id",
+        {"run_id": found["run_id"]},
+    )
+    grounds.put_stored(con, found["qrels_id"], kind)
+    stale = True
+    work = plan([known] if is_known and known is not None else [], protocol)
+    if is_known and known is not None:
+        stale = _is_stale(con, work, known, dataset, found["fingerprint"])
+    _prefixes(con, found, query, protocol, kind, top, known)
+    if is_known:
+        engine.compute(con, work)
+    relation = board.keep(con, render("analyses/explain"), {"query_id": query, "top": top})
+    return Explanation(
+        relation=relation,
+        run=run,
+        dataset=dataset,
+        metric=name,
+        query=query,
+        value=value,
+        protocol=protocol.name,
+        is_stale=stale,
+        relevant_missed=_missed(con),
+        **_computed(con),
+        **{key: found[key] for key in found if not key.endswith("_id")},
+    )
+
+
+def _provenance(
+    con: duckdb.DuckDBPyConnection, run: str, metric: str, dataset: str, protocol: Protocol
+) -> dict[str, Any]:
+    """Return the row of the catalogue that a value comes from; refuse what has no value."""
+    board.choose(con, dataset, [metric], protocol)
+    asked = {"dataset": dataset, "metric": metric, "protocol": protocol.name}
+    relation = con.execute(render("analyses/provenance"), asked | {"run": run})
+    columns = [column[0] for column in relation.description]
+    rows = relation.fetchall()
+    if rows:
+        return dict(zip(columns, rows[0], strict=True))
+    valued = con.execute(
+        "select distinct run from run_scores where is_current and dataset = $dataset "
+        "and metric = $metric and protocol = $protocol order by run",
+        asked,
+    ).fetchall()
+    known = [str(row[0]) for row in valued]
+    hint = nearest(run, known) or f"; there are {listing(known)}"
+    raise UsageError(f"{run}: no run of that name has a value of {metric} in {dataset}{hint}")
+
+
+def _value(
+    con: duckdb.DuckDBPyConnection, evaluation_id: int, query: str, metric: str
+) -> float | None:
+    rows = con.execute(
+        "select query_id, value from query_score where evaluation_id = $id and part is null "
+        "order by query_id",
+        {"id": evaluation_id},
+    ).fetchall()
+    values: dict[str, float | None] = {str(name): value for name, value in rows}
+    if query not in values:
+        hint = nearest(query, values) or f"; there are {listing(values, 5)}"
+        raise UsageError(f"{query}: no query of that name has a value of {metric}{hint}")
+    return values[query]
+
+
+def _is_stale(
+    con: duckdb.DuckDBPyConnection, work: Plan, metric: Metric, dataset: str, fingerprint: str
+) -> bool:
+    return work.fingerprint(metric, grounds.contents(con, work, dataset)) != fingerprint
+
+
+def _prefixes(
+    con: duckdb.DuckDBPyConnection,
+    found: dict[str, Any],
+    query: str,
+    protocol: Protocol,
+    kind: str,
+    top: int,
+    metric: Metric | None,
+) -> None:
+    """Put the list in scope, cut after each rank, and what is judged of the query."""
+    rows = grounds.stored_qrels(found["qrels_id"], kind)
+    grounds.put_qrels(con, kind, f"(select * from {rows} where query_id = {literal(query)})")
+    con.execute(
+        render(
+            "statements/prefixes",
+            run_id=found["run_id"],
+            query_id=query,
+            ranked=ranked_sql(protocol),
+            top=top,
+            aggregate="mean" if metric is None else metric.aggregate,
+        )
+    )
+
+
+def _missed(con: duckdb.DuckDBPyConnection) -> tuple[str, ...]:
+    rows = con.execute(
+        "select doc_id from scope_judgment anti join listed using (doc_id) "
+        "where scope_judgment.relevance >= 1 order by scope_judgment.relevance desc, doc_id"
+    ).fetchall()
+    return tuple(str(row[0]) for row in rows)
+
+
+def _computed(con: duckdb.DuckDBPyConnection) -> dict[str, Any]:
+    """Return the length of the list and the value that the engine gives the whole of it."""
+    ((length,),) = con.execute("select count(*) from listed").fetchall()
+    rows = con.execute(
+        "select value from temp.query_score where evaluation_id = $length and query_id is not null",
+        {"length": length},
+    ).fetchall()
+    return {"num_retrieved": length, "recomputed": rows[0][0] if rows else None}

@@ -1,0 +1,132 @@
+"""Runs over time, and what a new version of the qrels changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import duckdb
+
+from warehouse.analyze import board
+from warehouse.analyze.board import keep
+from warehouse.errors import UsageError, listing, nearest
+from warehouse.protocols import Protocol
+from warehouse.templates import render
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """The values of a metric over time.
+
+    `relation` has the columns `run_at, run, version, system, value, best_so_far, is_record, gain`.
+    """
+
+    relation: duckdb.DuckDBPyRelation
+    metric: str
+    dataset: str
+    protocol: str
+    direction: str
+    qrels_version: int
+
+
+def timeline(
+    con: duckdb.DuckDBPyConnection,
+    dataset: str,
+    metric: str,
+    protocol: Protocol,
+    *,
+    system: str | None = None,
+    runs: Sequence[str] = (),
+) -> Timeline:
+    """Return every version of the runs that has a value against the current qrels, oldest first."""
+    names = board.names(con, [dataset], [metric], protocol)
+    if len(names) != 1:
+        raise UsageError(f"{metric}: stands for several metrics; name one")
+    asked = {"dataset": dataset, "metric": names[0], "protocol": protocol.name}
+    rows = con.execute(
+        "select run, system, direction from run_scores where dataset = $dataset "
+        "and metric = $metric and protocol = $protocol order by evaluation_id",
+        asked,
+    ).fetchall()
+    if not rows:
+        board.choose(con, dataset, names, protocol)
+    _check("run", runs, [str(row[0]) for row in rows])
+    _check(
+        "system", [] if system is None else [system], [str(s) for _, s, _ in rows if s is not None]
+    )
+    ((qrels_version,),) = con.execute(
+        "select max(qrels.version) from qrels join dataset using (dataset_id) "
+        "where dataset.name = $dataset",
+        {"dataset": dataset},
+    ).fetchall()
+    direction = str(rows[-1][2])
+    relation = keep(
+        con,
+        render("analyses/history", direction=direction),
+        asked | {"system": system, "runs": list(runs)},
+    )
+    return Timeline(relation, names[0], dataset, protocol.name, direction, qrels_version)
+
+
+def _check(what: str, asked: Sequence[str], known: Sequence[str]) -> None:
+    """Refuse a run or system that has no value, with the nearest that has one."""
+    for name in asked:
+        if name not in known:
+            there = dict.fromkeys(known)
+            hint = nearest(name, there) or f"; there are {listing(there) or 'none'}"
+            raise UsageError(f"{name}: no {what} of that name has a value{hint}")
+
+
+@dataclass(frozen=True)
+class QrelsDiff:
+    """What differs between two versions of a dataset's qrels, and what it does to the boards.
+
+    `counts` has the columns `change, judgments, queries, documents`; `rows` has `query_id, doc_id,
+    iteration, change, before, after`. `boards`, of the current runs that have values against both,
+    has `metric, run, before, after, change, place_before, place_after`, and `taus` has `metric, runs,
+    tau_b, swapped_pairs`.
+    """
+
+    counts: duckdb.DuckDBPyRelation
+    rows: duckdb.DuckDBPyRelation
+    boards: duckdb.DuckDBPyRelation
+    taus: duckdb.DuckDBPyRelation
+
+
+def qrels_diff(
+    con: duckdb.DuckDBPyConnection,
+    dataset: str,
+    before: int,
+    after: int,
+    protocol: Protocol,
+    metrics: Sequence[str],
+) -> QrelsDiff:
+    """Compare two versions of the qrels of a dataset; the metrics are all that have values, or some."""
+    rows = con.execute(
+        "select qrels.version from qrels join dataset using (dataset_id) "
+        "where dataset.name = $dataset order by 1",
+        {"dataset": dataset},
+    ).fetchall()
+    known = [int(row[0]) for row in rows]
+    for version in (before, after):
+        if version not in known:
+            raise UsageError(
+                f"{dataset}: has no version {version} of its qrels; it has "
+                f"{listing(map(str, known)) or 'none'}"
+            )
+    versions = {"dataset": dataset, "before": before, "after": after}
+    differing = keep(con, render("analyses/qrels_diff"), versions, name="differing")
+    boards = keep(
+        con,
+        render("analyses/qrels_boards"),
+        versions | {"protocol": protocol.name, "metrics": list(metrics)},
+        name="boards",
+    )
+    return QrelsDiff(
+        counts=keep(
+            con, render("analyses/qrels_diff_counts", differing="differing"), name="counts"
+        ),
+        rows=differing,
+        boards=boards,
+        taus=keep(con, render("analyses/qrels_taus", boards="boards"), name="taus"),
+    )

@@ -1,0 +1,185 @@
+"""The warehouse as it was: at a moment, and against an older version of the qrels.
+
+Nothing that is read knows of it. The tables of the catalogue are cut to what was there then, by views
+that are found in their place, and the file's own views are made again above them.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import duckdb
+
+from warehouse import database
+from warehouse.analyze.across import named_datasets
+from warehouse.errors import UsageError, listing
+from warehouse.templates import render
+
+Moment = str | dt.date | dt.datetime
+
+
+def moment(given: Moment) -> dt.datetime:
+    """Return the moment that is meant: of a date, the end of that day in UTC; without a zone, UTC.
+
+    >>> moment("2026-09-01").isoformat(), moment("2026-09-01T12:00+02:00").isoformat()
+    ('2026-09-01T23:59:59.999999+00:00', '2026-09-01T12:00:00+02:00')
+    """
+    if isinstance(given, str):
+        try:
+            given = dt.date.fromisoformat(given)
+        except ValueError:
+            given = _time(str(given))
+    if not isinstance(given, dt.datetime):
+        return dt.datetime.combine(given, dt.time.max, dt.UTC)
+    return given.replace(tzinfo=dt.UTC) if given.tzinfo is None else given
+
+
+def _time(text: str) -> dt.datetime:
+    try:
+        return dt.datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(
+            f"as of {text}: write a day or a time as 2026-09-01 or 2026-09-01T12:00+02:00"
+        ) from None
+
+
+@dataclass(frozen=True)
+class State:
+    """What is to be read: everything up to a moment, against one version of a dataset's qrels.
+
+    None stands for what there is now.
+    """
+
+    as_of: dt.datetime | None = None
+    qrels: int | None = None
+
+    @property
+    def is_now(self) -> bool:
+        """Whether nothing is cut off."""
+        return self.as_of is None and self.qrels is None
+
+    def __str__(self) -> str:
+        words = [] if self.as_of is None else [f"as of {shown(self.as_of)}"]
+        if self.qrels is not None:
+            words.append(f"qrels version {self.qrels}")
+            words += [] if words[:-1] else [f"evaluate against it with --qrels {self.qrels}"]
+        return "; ".join(words)
+
+
+def state(as_of: Moment | None, qrels: int | None) -> State:
+    """Return what is to be read, as it is given."""
+    return State(None if as_of is None else moment(as_of), qrels)
+
+
+@contextmanager
+def put(
+    con: duckdb.DuckDBPyConnection, datasets: Sequence[str], wanted: State
+) -> Iterator[tuple[list[str], tuple[str, ...]]]:
+    """Turn what is read from a connection into what was there, of some datasets or patterns of names.
+
+    Gives the datasets, and sentences on what is gone since. Raises UsageError where there was nothing
+    yet, or is no such version of the qrels; errors inside say what they are of.
+    """
+    gone: tuple[str, ...] = ()
+    if wanted.as_of is not None:
+        _cut(con, State(wanted.as_of), None)
+    with _told(wanted):
+        found = named_datasets(con, datasets)
+    if wanted.qrels is not None:
+        _check_qrels(con, found, wanted.qrels)
+        _cut(con, wanted, found[0])
+    if wanted.as_of is not None:
+        _check_time(con, found, wanted.as_of)
+        gone = _gone(con, found, wanted.as_of)
+    with _told(wanted):
+        yield found, gone
+
+
+@contextmanager
+def _told(wanted: State) -> Iterator[None]:
+    """Let errors say what they are of, where that is not what there is now."""
+    try:
+        yield
+    except UsageError as error:
+        if wanted.is_now:
+            raise
+        raise UsageError(f"{error} ({wanted})") from None
+
+
+def _cut(con: duckdb.DuckDBPyConnection, wanted: State, dataset: str | None) -> None:
+    """Put views in the place of the tables of the catalogue, and the file's views above them."""
+    con.execute(
+        render(
+            "statements/as_of",
+            file=database.ALIAS,
+            as_of=wanted.as_of,
+            qrels=wanted.qrels,
+            dataset=dataset,
+        )
+    )
+    views = con.execute(render("statements/file_views", file=database.ALIAS)).fetchall()
+    for (statement,) in views:
+        con.execute(statement)
+
+
+def shown(moment: dt.datetime) -> str:
+    """Return a moment as people read it: in UTC, the end of a day as that day."""
+    there = moment.astimezone(dt.UTC)
+    if there.time() == dt.time.max:
+        return f"the end of {there:%Y-%m-%d} UTC"
+    return f"{there:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _check_qrels(con: duckdb.DuckDBPyConnection, datasets: Sequence[str], qrels: int) -> None:
+    if len(datasets) != 1:
+        raise UsageError("a version of the qrels is one dataset's; name one dataset")
+    rows = con.execute(
+        "select qrels.version from qrels join dataset using (dataset_id) "
+        "where dataset.name = $dataset order by qrels.version",
+        {"dataset": datasets[0]},
+    ).fetchall()
+    known = [int(row[0]) for row in rows]
+    if qrels not in known:
+        raise UsageError(
+            f"{datasets[0]}: has no version {qrels} of its qrels; it has "
+            f"{listing(map(str, known)) or 'none'}: warehouse qrels -d {datasets[0]}"
+        )
+
+
+def _check_time(
+    con: duckdb.DuckDBPyConnection, datasets: Sequence[str], as_of: dt.datetime
+) -> None:
+    for dataset in datasets:
+        rows = con.execute(
+            f"select min(evaluated_at) from {database.ALIAS}.main.evaluation "
+            "semi join (from run join dataset using (dataset_id) where dataset.name = $dataset) "
+            "using (run_id)",
+            {"dataset": dataset},
+        ).fetchall()
+        first = rows[0][0]
+        if first is not None and first > as_of:
+            raise UsageError(
+                f"{dataset}: nothing was evaluated yet; the first values that are kept are of "
+                f"{shown(first)}"
+            )
+
+
+def _gone(
+    con: duckdb.DuckDBPyConnection, datasets: Sequence[str], as_of: dt.datetime
+) -> tuple[str, ...]:
+    """Name the runs that were there and have been forgotten since: their values cannot be shown."""
+    rows = con.execute(
+        "select dataset.name, forgotten_run.name, forgotten_run.version, forgotten_at "
+        "from forgotten_run join dataset using (dataset_id) "
+        "where list_contains($datasets, dataset.name) and ingested_at <= $as_of "
+        "and forgotten_at > $as_of order by all",
+        {"datasets": list(datasets), "as_of": as_of},
+    ).fetchall()
+    return tuple(
+        f"{run} (version {version}) of {dataset} was there, and was forgotten on "
+        f"{at.astimezone(dt.UTC):%Y-%m-%d}: its values are gone"
+        for dataset, run, version, at in rows
+    )

@@ -1,0 +1,118 @@
+"""The verbs of boards, which the class `Warehouse` has beside its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+import duckdb
+
+from warehouse import protocols
+from warehouse.analyze import across, board, past
+from warehouse.errors import UsageError
+from warehouse.metrics import Metrics
+from warehouse.opened import File, Texts, texts
+from warehouse.project import request
+
+
+class Boarding(File):
+    """A warehouse file whose runs can be put in an order."""
+
+    @request()
+    def leaderboard(
+        self,
+        dataset: Texts,
+        *,
+        metrics: Metrics = (),
+        slice: str | None = None,
+        sort: str | None = None,
+        top: int | None = None,
+        protocol: str = protocols.DEFAULT,
+        weights: across.Weights = "equal",
+        by: Literal["run", "system"] = "run",
+        each: bool = False,
+        as_of: past.Moment | None = None,
+        qrels: int | None = None,
+    ) -> duckdb.DuckDBPyRelation:
+        """Return the board of a dataset, best first by `sort` (else the first metric).
+
+        Columns: `place, run, system`, one per metric, `answered` and `judged` (queries). Of a `slice`,
+        which has been evaluated, there is one board for each part, named in the first column `part`.
+
+        Of several datasets (a list, or a pattern as in 'proj*') it is the board of the runs that have
+        values in all of them, matched by name or `by="system"`. A value is then the mean over the
+        datasets, weighted by "relevant" judgments, by judged "queries" or by given weights, as in
+        `{"A": 2, "B": 1}`; `each=True` adds the value in each dataset, in the column 'AP A'.
+
+        `as_of` gives the board as it was: run versions, qrels and values of then. A day ends at midnight
+        UTC, and a time without a zone is UTC. `qrels` is the version of the qrels that the values are
+        against, where it is not the current one; no board mixes versions.
+        """
+        return self.board(
+            dataset, metrics=metrics, slice=slice, sort=sort, top=top, protocol=protocol,
+            weights=weights, by=by, each=each, as_of=as_of, qrels=qrels,
+        ).relation  # fmt: skip
+
+    @request()
+    def board(
+        self,
+        dataset: Texts,
+        *,
+        metrics: Metrics = (),
+        slice: str | None = None,
+        sort: str | None = None,
+        top: int | None = None,
+        protocol: str = protocols.DEFAULT,
+        weights: across.Weights = "equal",
+        by: Literal["run", "system"] = "run",
+        each: bool = False,
+        as_of: past.Moment | None = None,
+        qrels: int | None = None,
+    ) -> board.Board:
+        """Return what `leaderboard` does with notes on it: how its values came to be, what is not in."""
+        wanted = past.state(as_of, qrels)
+        with self._read() as con, past.put(con, texts(dataset), wanted) as (datasets, gone):
+            rules = board.stored_rules(con, protocol)
+            across.check_weights(weights, datasets)
+            names = board.names(con, datasets, texts(metrics), rules)
+            order = None if sort is None else board.names(con, datasets, [sort], rules)[0]
+            if len(datasets) == 1:
+                found = board.leaderboard(
+                    con, datasets[0], names, rules, slice=slice, sort=order, top=top
+                )
+            elif slice is not None:
+                raise UsageError(f"slice {slice}: slices are of one dataset; name one")
+            else:
+                found = across.leaderboard(
+                    con, datasets, names, rules,
+                    weights=weights, by=by, each=each, sort=order, top=top,
+                )  # fmt: skip
+        return replace(found, notes=(*found.notes, *gone))
+
+    @request()
+    def queries(
+        self,
+        run: str,
+        dataset: str,
+        *,
+        metrics: Metrics = (),
+        slice: str | None = None,
+        worst: int | None = None,
+        protocol: str = protocols.DEFAULT,
+        as_of: past.Moment | None = None,
+        qrels: int | None = None,
+    ) -> duckdb.DuckDBPyRelation:
+        """Return a run's values query by query, with its counts of documents.
+
+        Columns: `query_id`, one per metric, `retrieved, relevant_retrieved, relevant,
+        unjudged_at_10`. `worst=N` gives the N worst by the first metric, worst first. Of a `slice`,
+        which has been evaluated: `part, query_id` and one per metric, the N worst of each part.
+        `as_of` and `qrels` are those of `leaderboard`.
+        """
+        with (
+            self._read() as con,
+            past.put(con, [dataset], past.state(as_of, qrels)) as ((name,), _),
+        ):
+            rules = board.stored_rules(con, protocol)
+            wanted = board.names(con, [name], texts(metrics), rules)
+            return board.queries(con, run, name, wanted, rules, slice=slice, worst=worst)

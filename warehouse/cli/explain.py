@@ -1,0 +1,114 @@
+"""`warehouse explain` and `warehouse show`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from warehouse.cli import options, output
+from warehouse.cli.examples import epilog
+
+if TYPE_CHECKING:
+    from warehouse.analyze.explain import Explanation
+
+
+def explain(
+    run: Annotated[str, typer.Argument(help="Name of the run.")],
+    metric: Annotated[str, typer.Argument(help="A metric that has been evaluated.")],
+    query: Annotated[str, typer.Argument(help="A query.")],
+    dataset: options.Dataset,
+    top: Annotated[
+        int | None,
+        typer.Option(
+            "--top",
+            min=0,
+            show_default="the metric's cutoff, else 20",
+            help="How many documents of the list to show.",
+        ),
+    ] = None,
+    qrels: options.QrelsVersion = None,
+    protocol: options.Protocol = "default",
+    format: options.Format = "table",
+    out: options.Output = None,
+    places: options.Places = 4,
+    db: options.Database = None,
+    lock_timeout: options.LockTimeout = 30.0,
+) -> None:
+    """Explain a run's value for a query: where it came from, and what each document adds to it.
+
+    "so far" is the value of the list cut after the document, as the metric's own SQL gives it, and
+    "part" the step from the cut before. The parts add up to the value; of a sum over the documents, as
+    AP and nDCG are, they are its terms. A document without a relevance is not judged. The last line,
+    without a document, stands for all that is not shown.
+    """  # fmt: skip
+    from warehouse.warehouse import Warehouse
+
+    found = Warehouse(db, lock_timeout=lock_timeout).explain(
+        run, metric, query, dataset, top=top, protocol=protocol, qrels=qrels
+    )
+    titles = {"doc_id": "document", "value_so_far": "so far"}
+    output.show(found.relation, format, out, places=places, titles=titles)
+    _say(found, places)
+
+
+def _say(found: Explanation, places: int) -> None:
+    """Tell the value and where it came from."""
+    from warehouse.errors import counted, listing
+
+    value = "undefined" if found.value is None else f"{found.value:.{places}f}"
+    output.say(f"{found.metric} of {found.run} for query {found.query}: {value}")
+    retrieved = counted(found.num_retrieved, "document")
+    output.say(f"list: {retrieved} retrieved, {len(found.relevant_missed)} relevant ones not")
+    if found.relevant_missed:
+        output.say(f"relevant and not retrieved: {listing(found.relevant_missed, 5)}")
+    source = found.run_source
+    source += "" if found.run_sha256 is None else f" (sha256 {found.run_sha256})"
+    output.say(
+        f"run: version {found.run_version}, loaded {_time(found.run_ingested_at)} from {source}"
+    )
+    output.say(f"qrels: version {found.qrels_version}, from {found.qrels_source}")
+    output.say(
+        f"computed {_time(found.evaluated_at)} under protocol {found.protocol} by warehouse "
+        f"{found.program_version} with DuckDB {found.engine_version}; fingerprint {found.fingerprint}"
+    )
+    if found.recomputed is None and not found.is_stale:
+        return
+    if output.say_forgotten([found.metric], found.protocol) and found.is_stale:
+        output.say("the value is stale: the parts are those of today's formula")
+    elif found.recomputed != found.value:
+        output.say(
+            f"the list of this query alone gives {found.recomputed}: the value depends on other "
+            "queries, or is not what the predictions give; see: warehouse verify"
+        )
+
+
+def _time(moment: object) -> str:
+    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def show(
+    run: Annotated[str, typer.Argument(help="Name of the run.")],
+    dataset: options.Dataset,
+    format: options.Format = "table",
+    out: options.Output = None,
+    db: options.Database = None,
+    lock_timeout: options.LockTimeout = 30.0,
+) -> None:
+    """Show where a run came from: source, hashes, times, tags, versions, and what is evaluated of it.
+
+    The table has a column for each version; the other formats have a row for each, the newest first,
+    and forgotten ones too.
+    """
+    from warehouse.warehouse import Warehouse
+
+    found = Warehouse(db, lock_timeout=lock_timeout).show(run, dataset)
+    if format == "table":
+        found = output.sideways(found, "version")
+    output.show(found, format, out)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command(epilog=epilog("show"))(show)
+    app.command(epilog=epilog("explain"))(explain)

@@ -1,0 +1,84 @@
+"""`warehouse history`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from warehouse.cli import options, output
+from warehouse.cli.examples import epilog
+
+
+def history(
+    dataset: options.Dataset,
+    metric: Annotated[
+        str, typer.Option("--metric", "-m", help="A metric that has been evaluated, as in nDCG@10.")
+    ],
+    system: Annotated[
+        str | None, typer.Option("--system", help="Only the runs of this system.")
+    ] = None,
+    run: Annotated[
+        list[str] | None,
+        typer.Option("--run", "-r", help="Only this run; may be given again. Default: all."),
+    ] = None,
+    as_of: options.AsOf = None,
+    qrels: options.QrelsVersion = None,
+    protocol: options.Protocol = "default",
+    format: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            "-f",
+            show_default="as the name of the file says, else table",
+            help="table, json, jsonl, csv, tsv, markdown, latex, parquet; svg, png, pdf: a picture "
+            "(with -o).",
+        ),
+    ] = None,
+    out: options.Output = None,
+    places: options.Places = 4,
+    db: options.Database = None,
+    lock_timeout: options.LockTimeout = 30.0,
+) -> None:
+    """Show the runs over time: each value, the best so far, and the steps that broke the record.
+
+    The time is that of the experiment (--at when it was loaded), else that of the load. Every version
+    of a run is there. A picture needs the extra "plot".
+    """
+    from warehouse.metrics import parse_one
+    from warehouse.report import formats, pictures, timelines
+    from warehouse.warehouse import Warehouse
+
+    suffix = "" if out is None else out.suffix.removeprefix(".").lower()
+    known = (*formats.FORMATS, *timelines.FORMATS)
+    chosen = formats.check(format or (suffix if suffix in known else "table"), known)
+    if chosen in timelines.FORMATS:
+        pictures.check(chosen, out)
+    wh = Warehouse(db, lock_timeout=lock_timeout)
+    found = wh.timeline(
+        dataset, metric, system=system, runs=run or (), protocol=protocol, as_of=as_of, qrels=qrels
+    )
+    if output.say_forgotten([found.metric], protocol) and parse_one(found.metric).metric.is_count:
+        places = 0
+    if chosen in timelines.FORMATS and out is not None:
+        timelines.draw(found, out, chosen)
+        output.say(f"wrote {out}")
+        return
+    titles = {
+        "run_at": "time",
+        "value": found.metric,
+        "best_so_far": "best so far",
+        "is_record": "record",
+    }
+    output.show(found.relation, chosen, out, places=places, titles=titles)
+    better = {"higher": "higher is better", "lower": "lower is better"}
+    known_direction = better.get(found.direction, "neither more nor less is better: no records")
+    output.say(
+        f"{found.metric}: {known_direction}; protocol {found.protocol}, "
+        f"qrels version {found.qrels_version}"
+    )
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(epilog=epilog("history"))(history)

@@ -1,0 +1,95 @@
+"""`warehouse qrels` and `warehouse qrels diff`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from warehouse.cli import options, output
+from warehouse.cli.examples import epilog
+
+
+def qrels(
+    context: typer.Context,
+    dataset: options.AnyDataset = None,
+    format: options.Format = "table",
+    out: options.Output = None,
+    db: options.Database = None,
+    lock_timeout: options.LockTimeout = 30.0,
+) -> None:
+    """List the versions of the qrels, and how many runs have values against each."""
+    if context.invoked_subcommand is not None:
+        return
+    from warehouse.warehouse import Warehouse
+
+    found = Warehouse(db, lock_timeout=lock_timeout).qrels(dataset)
+    output.show(found, format, out, titles={"is_current": "current", "ingested_at": "loaded"})
+    if not found.limit(1).fetchall():
+        output.say("no qrels yet: warehouse ingest qrels FILE -d DATASET")
+
+
+def diff(
+    before: Annotated[int, typer.Argument(min=1, help="A version of the qrels.")],
+    after: Annotated[int, typer.Argument(min=1, help="The version to compare it with.")],
+    dataset: options.Dataset,
+    rows: Annotated[
+        bool, typer.Option("--rows", help="The judgments that differ, one by one.")
+    ] = False,
+    boards: Annotated[
+        bool, typer.Option("--boards", help="The runs' values and places against both versions.")
+    ] = False,
+    metric: options.Metrics = None,
+    protocol: options.Protocol = "default",
+    format: options.Format = "table",
+    out: options.Output = None,
+    places: options.Places = 4,
+    db: options.Database = None,
+    lock_timeout: options.LockTimeout = 30.0,
+) -> None:
+    """Show what differs between two versions of the qrels, and what that does to the order of the runs.
+
+    The counts of the judgments that were added, removed or changed are the result; Kendall's tau-b
+    between the two boards is told for each metric that has values against both versions. Those of an
+    older version are made by: warehouse evaluate -d DATASET --qrels N.
+    """
+    from warehouse.errors import UsageError, counted
+    from warehouse.warehouse import Warehouse
+
+    if rows and boards:
+        raise UsageError("--rows and --boards: one at a time")
+    found = Warehouse(db, lock_timeout=lock_timeout).qrels_diff(
+        dataset, before, after, metrics=metric or (), protocol=protocol
+    )
+    shown = found.rows if rows else found.boards if boards else found.counts
+    output.show(
+        shown,
+        format,
+        out,
+        places=places,
+        titles={"after": f"version {after}", "before": f"version {before}"},
+    )
+    taus = found.taus.fetchall()
+    for name, runs, tau, swapped in taus:
+        told = "undefined" if tau is None else f"{tau:.{places}f}"
+        output.say(
+            f"{name}: Kendall's tau-b {told} over {counted(runs, 'run')}, "
+            f"{counted(swapped, 'pair')} in the other order"
+        )
+    if not taus:
+        output.say(
+            f"no run has values of one metric against both versions under protocol {protocol}: "
+            f"warehouse evaluate -d {dataset} --qrels {before}"
+        )
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    group = typer.Typer(
+        invoke_without_command=True,
+        callback=qrels,
+        epilog=epilog("qrels"),
+        rich_markup_mode=None,
+    )
+    group.command(epilog=epilog("qrels diff"))(diff)
+    app.add_typer(group, name="qrels")

@@ -1,0 +1,89 @@
+"""`warehouse status` and `warehouse verify`."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Annotated
+
+import typer
+
+from warehouse.cli import options, output
+from warehouse.cli.examples import epilog
+from warehouse.errors import UsageError, counted
+
+
+def status(
+    dataset: options.AnyDataset = None,
+    format: options.Format = "table",
+    out: options.Output = None,
+    db: options.Database = None,
+    lock_timeout: options.LockTimeout = 30.0,
+) -> None:
+    """List what is missing, stale or orphaned, and what it costs to compute it.
+
+    Missing are values of a metric that other runs of the dataset have; stale are those of another
+    formula than today's; orphaned is what belongs to nothing any more. Predictions are read where a
+    run's hits have not been made yet, or a metric reads whole lists.
+    """
+    from warehouse.warehouse import Warehouse
+
+    found = Warehouse(db, lock_timeout=lock_timeout).status(dataset)
+    output.show(found.relation, format, out)
+    output.say(f"{counted(found.num_up_to_date, 'value')} up to date")
+    if found.num_to_compute:
+        read = counted(found.num_predictions, "prediction")
+        output.say(
+            f"to compute: {counted(found.num_to_compute, 'value')} ({found.num_stale:,} of them "
+            f"stale), which reads {read}: warehouse evaluate -d DATASET -m METRIC"
+        )
+
+
+def verify(
+    dataset: options.AnyDataset = None,
+    every: Annotated[bool, typer.Option("--all", help="Every stored value, not a sample.")] = False,
+    sample: Annotated[
+        int, typer.Option("--sample", min=1, help="How many evaluations to compute anew.")
+    ] = 100,
+    seed: Annotated[
+        int | None,
+        typer.Option("--seed", show_default="a new one", help="The sample of this number."),
+    ] = None,
+    format: options.Format = "table",
+    out: options.Output = None,
+    db: options.Database = None,
+    memory_limit: options.MemoryLimit = None,
+    threads: options.Threads = None,
+    lock_timeout: options.LockTimeout = 30.0,
+) -> None:
+    """Compute stored values anew from the stored predictions, and compare them bit by bit.
+
+    Nothing is stored. The whole file is looked through for rows that are there twice, belong to
+    nothing, hold no number, or are not what was loaded. The exit code is 1 where anything is wrong.
+    """
+    from warehouse.warehouse import Warehouse
+
+    if every and seed is not None:
+        raise UsageError("--seed: goes with a sample; with --all there is none")
+    chosen = secrets.randbelow(1_000_000) if seed is None else seed
+    wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
+    with output.Progress("verifying", 0) as step:
+        found = wh.verify(dataset, sample=None if every else sample, seed=chosen, on_group=step)
+    output.show(found.differences, format, out, places=17)
+    for relation, problem, number in found.problems.fetchall():
+        output.say(f"{relation}: {problem} ({counted(number, 'row')})")
+    of_all = "" if every else f", the sample of --seed {chosen}"
+    output.say(
+        f"computed anew: {found.num_verified:,} of {counted(found.num_stored, 'evaluation')}{of_all}"
+    )
+    for reason, skipped in found.skipped.items():
+        output.say(f"left out: {skipped:,} {reason}")
+    if not found.is_good:
+        number = len(found.differences.fetchall())
+        output.say(f"{counted(number, 'number')} not as computed anew")
+        raise typer.Exit(1)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command(epilog=epilog("status"))(status)
+    app.command(epilog=epilog("verify"))(verify)

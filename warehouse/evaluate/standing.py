@@ -1,0 +1,185 @@
+"""How a file stands: what is missing or stale, what computing it reads, what belongs to nothing."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import duckdb
+
+from warehouse import protocols
+from warehouse.analyze.board import keep, known_metric
+from warehouse.errors import UsageError, listing
+from warehouse.evaluate import stored
+from warehouse.evaluate.plan import Plan, plan
+from warehouse.evaluate.stored import Candidate
+from warehouse.evaluate.verify import known_curve
+from warehouse.metrics import Metric
+from warehouse.protocols import Protocol
+from warehouse.templates import render
+
+# What has been evaluated under a protocol: kind, metric or curve, slice, its subject, how many values.
+_Evaluated = tuple[str, str, str | None, str | None, int]
+# A row of what is not as it should be: dataset, state, what, protocol, values, predictions, detail.
+_Row = tuple[str | None, str, str, str | None, int, int | None, str]
+
+
+@dataclass(frozen=True)
+class Status:
+    """What is missing, stale or orphaned, row by row, and what computing it would cost.
+
+    `relation` has the columns `dataset, state, what, protocol, number, predictions, detail`: of a
+    metric (or of one by a slice) how many values, and how many predictions are read to compute them,
+    because a run's hits are not made yet or the metric reads whole lists. `num_predictions` counts a
+    run's predictions once for each protocol, as `evaluate` reads them.
+    """
+
+    relation: duckdb.DuckDBPyRelation
+    num_missing: int
+    num_stale: int
+    num_up_to_date: int
+    num_predictions: int
+    num_orphaned: int
+
+    @property
+    def num_to_compute(self) -> int:
+        """How many values evaluate would compute."""
+        return self.num_missing + self.num_stale
+
+
+def status(con: duckdb.DuckDBPyConnection, dataset: str | None = None) -> Status:
+    """Look at every metric that a dataset has values of, for all of its current runs."""
+    rows: list[_Row] = []
+    up_to_date = num_predictions = 0
+    groups: dict[tuple[str, str], list[_Evaluated]] = defaultdict(list)
+    sql = render("analyses/evaluated_under_protocols")
+    for name, protocol, *rest in con.execute(sql, {"dataset": dataset}).fetchall():
+        groups[name, protocol].append(tuple(rest))
+    for (name, protocol), evaluated in groups.items():
+        if protocol not in protocols.catalogue():
+            values = sum(number for *_, number in evaluated)
+            rows.append(
+                (name, "orphaned", "values", protocol, values, None, "no protocol of that name")
+            )
+            continue
+        found, current, read = _of_protocol(con, name, protocols.get(protocol), evaluated)
+        rows += found
+        up_to_date += current
+        num_predictions += read
+    rows += _without_qrels(con, dataset)
+    if dataset is None:
+        rows += _orphans(con)
+    counted = {
+        state: sum(row[4] for row in rows if row[1] == state) for state in ("missing", "stale")
+    }
+    return Status(
+        relation=_kept(con, rows),
+        num_missing=counted["missing"],
+        num_stale=counted["stale"],
+        num_up_to_date=up_to_date,
+        num_predictions=num_predictions,
+        num_orphaned=sum(row[1] == "orphaned" for row in rows),
+    )
+
+
+def _of_protocol(
+    con: duckdb.DuckDBPyConnection,
+    dataset: str,
+    rules: Protocol,
+    evaluated: Sequence[_Evaluated],
+) -> tuple[list[_Row], int, int]:
+    """Return the rows of a dataset and protocol, how many values are up to date, and what is read."""
+    rows: list[_Row] = []
+    known: dict[str | None, dict[str, Metric]] = defaultdict(dict)
+    subjects: dict[str | None, str | None] = {}
+    for kind, name, slice, subject, number in evaluated:
+        metric = known_metric(name) if kind == "metric" else known_curve(name)
+        if metric is None:
+            detail = f"no {kind} of that name"
+            rows.append((dataset, "orphaned", name + _by(slice), rules.name, number, None, detail))
+        else:
+            known[slice][str(metric)] = metric
+            subjects[slice] = subject
+    up_to_date = 0
+    asked = {c.run: c for c in stored.candidates(con, dataset, ())}
+    if all(c.qrels_id is None for c in asked.values()):
+        return rows, 0, 0
+    with_hits = _with_hits(con, rules)
+    read: set[str] = set()
+    for slice, metrics in known.items():
+        work = plan(metrics.values(), rules)
+        try:
+            found = stored.evaluate(
+                con, work, list(asked.values()), by=[] if slice is None else [slice], dry_run=True
+            )
+        except UsageError as error:
+            what = listing(metrics) + _by(slice)
+            rows.append((dataset, "orphaned", what, rules.name, 0, None, str(error)))
+            continue
+        of_slice = [detail for detail in found.details if detail[2].endswith(_by(slice))]
+        pending: dict[tuple[str, str], list[str]] = defaultdict(list)
+        for _, run, metric_name, state in of_slice:
+            pending[metric_name, state].append(run)
+        fitting = len(metrics) - len(found.unfit.get(dataset, []))
+        up_to_date += fitting * len(asked) - len(of_slice)
+        order = {name + _by(slice): place for place, name in enumerate(metrics)}
+        for (name, state), runs in sorted(pending.items(), key=lambda item: order[item[0][0]]):
+            metric = metrics[name.removesuffix(_by(slice))]
+            needed = _to_read(
+                work, metric, subjects[slice], [asked[run] for run in runs], with_hits
+            )
+            read |= needed
+            predictions = sum(asked[run].num_predictions for run in needed)
+            row = (dataset, state, name, rules.name, len(runs), predictions, listing(runs, 4))
+            rows.append(row)
+    return rows, up_to_date, sum(asked[run].num_predictions for run in read)
+
+
+def _by(slice: str | None) -> str:
+    return "" if slice is None else f" by {slice}"
+
+
+def _with_hits(con: duckdb.DuckDBPyConnection, rules: Protocol) -> set[tuple[int, int]]:
+    rows = con.execute(
+        "select run_id, qrels_id from hit_set where ordering = $ordering",
+        {"ordering": rules.ordering},
+    ).fetchall()
+    return {(int(run_id), int(qrels_id)) for run_id, qrels_id in rows}
+
+
+def _to_read(
+    work: Plan,
+    metric: Metric,
+    subject: str | None,
+    runs: Sequence[Candidate],
+    with_hits: Collection[tuple[int, int | None]],
+) -> set[str]:
+    """Return the runs whose predictions have to be read: for their hits, or for the metric itself."""
+    whole = "predictions" in work.needs_of(metric) or subject == "document"
+    return {c.run for c in runs if whole or (c.run_id, c.qrels_id) not in with_hits}
+
+
+def _without_qrels(con: duckdb.DuckDBPyConnection, dataset: str | None) -> list[_Row]:
+    without: dict[str, int] = defaultdict(int)
+    for candidate in stored.candidates(con, dataset, ()):
+        if candidate.qrels_id is None:
+            without[candidate.dataset] += 1
+    return [
+        (name, "orphaned", "runs", None, number, None, "the dataset has no qrels")
+        for name, number in without.items()
+    ]
+
+
+def _orphans(con: duckdb.DuckDBPyConnection) -> list[_Row]:
+    rows = con.execute(render("checks/stored_orphans")).fetchall()
+    return [(None, "orphaned", f"rows of {table}", None, n, None, text) for table, text, n in rows]
+
+
+def _kept(con: duckdb.DuckDBPyConnection, rows: Sequence[_Row]) -> duckdb.DuckDBPyRelation:
+    columns = ("dataset", "state", "what", "protocol", "number", "predictions", "detail")
+    return keep(
+        con,
+        render("analyses/status"),
+        {"rows": [dict(zip(columns, row, strict=True)) for row in rows]},
+    )

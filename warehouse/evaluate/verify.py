@@ -1,0 +1,202 @@
+"""Verifying a file: stored values are computed anew from the stored predictions, to the last bit.
+
+The evaluation is the one that stored them: it runs in front of empty tables that take the place of the
+file's own, so that everything is missing, hits too, and nothing is stored.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+import duckdb
+
+from warehouse import curves, database, protocols, templates
+from warehouse.analyze.board import keep, known_metric
+from warehouse.errors import UsageError
+from warehouse.evaluate import grounds, stored
+from warehouse.evaluate.plan import plan
+from warehouse.evaluate.stored import Candidate
+from warehouse.metrics import Metric
+from warehouse.protocols import Protocol
+from warehouse.templates import render
+
+GONE = "of a metric or protocol that is gone"
+STALE = "stale or superseded"
+OTHERWISE = "of a slice that has other members now"
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What was computed anew, and what is not as it was.
+
+    `differences` has a row for each number that differs: `dataset, run, metric, protocol, part,
+    query_id, position, what, stored, computed, evaluation_id`. `problems` are rows of the file that
+    cannot be: `relation, problem, num_rows`. `skipped` counts, by reason, values that nothing computes
+    any more.
+    """
+
+    differences: duckdb.DuckDBPyRelation
+    problems: duckdb.DuckDBPyRelation
+    num_verified: int
+    num_stored: int
+    skipped: Mapping[str, int]
+
+    @property
+    def is_good(self) -> bool:
+        """Whether everything is as it was."""
+        return not (self.differences.limit(1).fetchall() or self.problems.limit(1).fetchall())
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """An evaluation as the catalogue has it."""
+
+    evaluation_id: int
+    dataset: str
+    run: str
+    run_id: int
+    num_predictions: int
+    qrels_id: int
+    kind: str
+    metric: str
+    protocol: str
+    slice: str | None
+    subject: str | None
+    fingerprint: str
+
+    @property
+    def group(self) -> tuple[str, int, str, str | None, str | None]:
+        """What evaluations have in common that can be computed together."""
+        return self.dataset, self.qrels_id, self.protocol, self.slice, self.subject
+
+    @property
+    def candidate(self) -> Candidate:
+        """The run, as an evaluation takes it."""
+        return Candidate(self.dataset, self.qrels_id, self.run, self.run_id, self.num_predictions)
+
+
+def verify(
+    con: duckdb.DuckDBPyConnection,
+    dataset: str | None = None,
+    *,
+    sample: int | None = None,
+    seed: int = 0,
+    on_group: Callable[[str], None] | None = None,
+) -> Verified:
+    """Compute stored evaluations anew, all of them or a sample, and look for rows that cannot be."""
+    rows = con.execute(render("analyses/evaluations"), {"dataset": dataset}).fetchall()
+    every = [_Stored(*row) for row in rows]
+    problems = _problems(con)
+    skipped: dict[str, int] = defaultdict(int)
+    fitting: list[_Stored] = []
+    for group in _by(every, lambda one: one.group).values():
+        known, others = _computable(con, group)
+        fitting += known
+        for reason, number in others.items():
+            skipped[reason] += number
+    fitting.sort(key=lambda one: one.evaluation_id)
+    if sample is not None and sample < len(fitting):
+        fitting = random.Random(seed).sample(fitting, sample)
+    con.execute(render("statements/shadow", file=database.ALIAS))
+    for group in _by(fitting, lambda one: one.group).values():
+        _compute(con, group, on_group)
+    con.execute(
+        "create or replace temp table chosen as select unnest($ids::integer[]) as evaluation_id",
+        {"ids": [one.evaluation_id for one in fitting]},
+    )
+    sql = render("analyses/verified", file=database.ALIAS)
+    con.execute(f"create or replace temp table pair as\n{sql}")
+    ((moved,),) = con.execute(
+        "select count(*) filter (where computed_id is null) from pair"
+    ).fetchall()
+    con.execute("delete from pair where computed_id is null")
+    if moved:
+        skipped[OTHERWISE] += moved
+    con.execute(f"insert into {problems} {render('analyses/hit_differences', file=database.ALIAS)}")
+    differences = keep(con, render("analyses/differences", file=database.ALIAS), name="differences")
+    return Verified(
+        differences, con.table(problems), len(fitting) - moved, len(every), dict(skipped)
+    )
+
+
+def _by(items: Iterable[_Stored], key: Callable[[_Stored], object]) -> dict[object, list[_Stored]]:
+    groups: dict[object, list[_Stored]] = defaultdict(list)
+    for item in items:
+        groups[key(item)].append(item)
+    return groups
+
+
+def _problems(con: duckdb.DuckDBPyConnection) -> str:
+    """Keep what the checks of stored rows find; return the table's name."""
+    checks = [name for name in templates.names_in("checks") if name.startswith("stored_")]
+    sql = "\nunion all\n".join(f"(\n{render(f'checks/{name}')}\n)" for name in checks)
+    keep(con, sql, name="problems")
+    return "temp.main.problems"
+
+
+def _metric(one: _Stored) -> Metric | None:
+    """Return the metric or curve of a stored name, None where nothing has that name any more."""
+    return known_metric(one.metric) if one.kind == "metric" else known_curve(one.metric)
+
+
+def known_curve(name: str) -> Metric | None:
+    """Return the curve of a stored name, or None where no curve has that name any more."""
+    try:
+        return curves.parse(name)
+    except UsageError:
+        return None
+
+
+def _rules(name: str) -> Protocol | None:
+    return protocols.get(name) if name in protocols.catalogue() else None
+
+
+def _computable(
+    con: duckdb.DuckDBPyConnection, group: list[_Stored]
+) -> tuple[list[_Stored], dict[str, int]]:
+    """Return the evaluations of a group that are computed today as they were, and count the others."""
+    first, others = group[0], {GONE: 0, STALE: 0}
+    rules = _rules(first.protocol)
+    if rules is None:
+        return [], {GONE: len(group)}
+    found: list[_Stored] = []
+    metrics = {one.metric: _metric(one) for one in group}
+    work = plan([m for m in metrics.values() if m is not None], rules)
+    work, _ = grounds.fitting(work, grounds.kind_of(con, first.qrels_id))
+    contents = grounds.contents(con, work, first.dataset)
+    if first.subject == "document":
+        work = plan(work.queries, rules, sliced=True)
+    prints = {str(metric): work.fingerprint(metric, contents) for metric in work.queries}
+    for one in group:
+        if metrics[one.metric] is None:
+            others[GONE] += 1
+        elif prints.get(one.metric) != one.fingerprint:
+            others[STALE] += 1
+        else:
+            found.append(one)
+    return found, {reason: number for reason, number in others.items() if number}
+
+
+def _compute(
+    con: duckdb.DuckDBPyConnection,
+    group: list[_Stored],
+    on_group: Callable[[str], None] | None,
+) -> None:
+    """Evaluate what a group holds in front of empty tables: runs with the same metrics together."""
+    of_run = {
+        key: frozenset(one.metric for one in members)
+        for key, members in _by(group, lambda one: one.run_id).items()
+    }
+    for metrics in dict.fromkeys(of_run.values()):
+        members = [one for one in group if of_run[one.run_id] == metrics]
+        first = members[0]
+        wanted = [_metric(one) for one in {one.metric: one for one in members}.values()]
+        work = plan([m for m in wanted if m is not None], protocols.get(first.protocol))
+        runs = list({one.run_id: one.candidate for one in members}.values())
+        by = [] if first.slice is None else [first.slice]
+        stored.evaluate(con, work, runs, by=by)
+        if on_group is not None:
+            on_group(f"{first.dataset} {first.protocol}")

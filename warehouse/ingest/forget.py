@@ -1,0 +1,70 @@
+"""Removing runs: what was made of them goes, and a row that says what they were stays."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+
+import duckdb
+
+from warehouse.errors import UsageError, listing, nearest
+from warehouse.templates import render
+
+
+@dataclass(frozen=True)
+class Forgotten:
+    """What was removed, or would be: versions of a run, with counts of what goes along.
+
+    `current` is the version of the run that counts afterwards, None where none is left.
+    """
+
+    dataset: str
+    run: str
+    versions: tuple[int, ...]
+    num_predictions: int
+    num_evaluations: int
+    current: int | None
+
+
+def forget(
+    con: duckdb.DuckDBPyConnection,
+    run: str,
+    dataset: str,
+    *,
+    version: int | None = None,
+    reason: str | None = None,
+    dry_run: bool = False,
+) -> Forgotten:
+    """Remove all versions of a run, or one, inside the caller's transaction.
+
+    Raises UsageError where there is no such run or version.
+    """
+    rows = con.execute(
+        "select run.name, run.version, run_id, num_predictions from run "
+        "join dataset using (dataset_id) where dataset.name = $dataset order by run.version",
+        {"dataset": dataset},
+    ).fetchall()
+    names = {str(name) for name, *_ in rows}
+    if run not in names:
+        hint = nearest(run, names) or f"; it has {listing(sorted(names)) or 'none'}"
+        raise UsageError(f"{run}: dataset {dataset} has no run of that name{hint}")
+    versions = {number: (run_id, count) for name, number, run_id, count in rows if name == run}
+    if version is not None and version not in versions:
+        raise UsageError(f"{run}: has no version {version}; it has {listing(map(str, versions))}")
+    chosen = {n: found for n, found in versions.items() if version in (None, n)}
+    ids = [run_id for run_id, _ in chosen.values()]
+    ((num_evaluations,),) = con.execute(
+        "select count(*) from evaluation where list_contains($ids, run_id)", {"ids": ids}
+    ).fetchall()
+    if not dry_run:
+        con.execute(
+            render("statements/forget", run_ids=ids, reason=reason, now=dt.datetime.now(dt.UTC))
+        )
+    return Forgotten(
+        dataset=dataset,
+        run=run,
+        versions=tuple(chosen),
+        num_predictions=sum(count for _, count in chosen.values()),
+        num_evaluations=num_evaluations,
+        current=max((n for n in versions if n not in chosen), default=None),
+    )

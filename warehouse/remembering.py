@@ -1,0 +1,239 @@
+"""The verbs of history, which the class `Warehouse` has beside its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import duckdb
+
+from warehouse import database, protocols
+from warehouse.analyze import board, past
+from warehouse.analyze.explain import Explanation, explain
+from warehouse.analyze.history import QrelsDiff, Timeline, qrels_diff, timeline
+from warehouse.errors import UsageError, listing, nearest
+from warehouse.evaluate.standing import Status, status
+from warehouse.evaluate.verify import Verified, verify
+from warehouse.ingest.forget import Forgotten, forget
+from warehouse.metrics import Metrics
+from warehouse.opened import File, Texts, texts
+from warehouse.project import request
+from warehouse.templates import render
+
+
+class Remembering(File):
+    """A warehouse file that can say what was, and where its numbers come from."""
+
+    def history(
+        self,
+        dataset: str,
+        metric: str,
+        *,
+        system: str | None = None,
+        runs: Texts = (),
+        protocol: str = protocols.DEFAULT,
+        as_of: past.Moment | None = None,
+        qrels: int | None = None,
+    ) -> duckdb.DuckDBPyRelation:
+        """Return the runs of a dataset over time, each version with its value of a metric.
+
+        Columns: `run_at, run, version, system, value, best_so_far, is_record, gain`, oldest first. A
+        record is a value that is better than all before it, and `gain` is by how much. The values are
+        against the current qrels, or the version `qrels`. Raises UsageError for wrong names.
+
+        >>> import tempfile
+        >>> from warehouse.warehouse import Warehouse
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_qrels({"q": {"a": 1}}, "tiny")
+        >>> _ = wh.ingest_run({"q": {"b": 2.0, "a": 1.0}}, "tiny", name="first")
+        >>> _ = wh.ingest_run({"q": {"a": 1.0}}, "tiny", name="second")
+        >>> _ = wh.evaluate(metrics="RR")
+        >>> wh.history("tiny", "RR").project("run, value, best_so_far, is_record, gain").fetchall()
+        [('first', 0.5, 0.5, True, None), ('second', 1.0, 1.0, True, 0.5)]
+        """
+        return self.timeline(
+            dataset, metric,
+            system=system, runs=runs, protocol=protocol, as_of=as_of, qrels=qrels,
+        ).relation  # fmt: skip
+
+    @request()
+    def timeline(
+        self,
+        dataset: str,
+        metric: str,
+        *,
+        system: str | None = None,
+        runs: Texts = (),
+        protocol: str = protocols.DEFAULT,
+        as_of: past.Moment | None = None,
+        qrels: int | None = None,
+    ) -> Timeline:
+        """Return what `history` does, with what it is of."""
+        with (
+            self._read() as con,
+            past.put(con, [dataset], past.state(as_of, qrels)) as ((name,), _),
+        ):
+            rules = board.stored_rules(con, protocol)
+            return timeline(con, name, metric, rules, system=system, runs=texts(runs))
+
+    def qrels(self, dataset: str | None = None) -> duckdb.DuckDBPyRelation:
+        """Return the versions of the qrels, of one dataset or of all.
+
+        Columns: `dataset, version, is_current, kind, label, queries, judgments, relevant, runs,
+        ingested_at, source`; `runs` counts those that have values against it.
+        """
+        with self._read() as con:
+            if dataset is not None:
+                board.check_dataset(con, dataset)
+            return board.keep(con, render("analyses/qrels"), {"dataset": dataset})
+
+    @request()
+    def qrels_diff(
+        self,
+        dataset: str,
+        before: int,
+        after: int,
+        *,
+        metrics: Metrics = (),
+        protocol: str = protocols.DEFAULT,
+    ) -> QrelsDiff:
+        """Return what differs between two versions of the qrels, and what it does to the boards.
+
+        The boards are those of the metrics that have values against both versions; of an older one they
+        are made by `evaluate(dataset, qrels=1)`.
+
+        >>> import tempfile
+        >>> from warehouse.warehouse import Warehouse
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_qrels({"q": {"a": 1, "b": 0}}, "tiny")
+        >>> _ = wh.ingest_qrels({"q": {"a": 2, "c": 1}}, "tiny", replace=True)
+        >>> wh.qrels_diff("tiny", 1, 2).rows.project("doc_id, change, before, after").fetchall()
+        [('a', 'changed', 1.0, 2.0), ('b', 'removed', 0.0, None), ('c', 'added', None, 1.0)]
+        """
+        with self._read() as con:
+            board.check_dataset(con, dataset)
+            rules = board.stored_rules(con, protocol)
+            names = board.names(con, [dataset], texts(metrics), rules)
+            return qrels_diff(con, dataset, before, after, rules, names)
+
+    @request()
+    def status(self, dataset: str | None = None) -> Status:
+        """Return what is missing, stale or orphaned, and what `evaluate` would cost.
+
+        Missing is a value of a metric that the dataset has values of, for a current run against the
+        current qrels. Orphans among the rows are looked for where no dataset is named.
+        """
+        with self._read() as con:
+            if dataset is not None:
+                board.check_dataset(con, dataset)
+            return status(con, dataset)
+
+    @request()
+    def verify(
+        self,
+        dataset: str | None = None,
+        *,
+        sample: int | None = None,
+        seed: int = 0,
+        on_group: Callable[[str], None] | None = None,
+    ) -> Verified:
+        """Compute stored values anew from the stored predictions and compare them to the bit.
+
+        All of them, or a `sample` of so many evaluations, each with its queries; nothing is stored.
+        The whole file is looked through for rows that cannot be, whatever the dataset.
+
+        >>> import tempfile
+        >>> from warehouse.warehouse import Warehouse
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_qrels({"q": {"a": 1}}, "tiny")
+        >>> _ = wh.ingest_run({"q": {"b": 2.0, "a": 1.0}}, "tiny", name="first")
+        >>> _ = wh.evaluate(metrics="AP RR")
+        >>> found = wh.verify("tiny")
+        >>> found.is_good, found.num_verified
+        (True, 2)
+        """
+        with self._read() as con:
+            if dataset is not None:
+                board.check_dataset(con, dataset)
+            return verify(con, dataset, sample=sample, seed=seed, on_group=on_group)
+
+    def show(self, run: str, dataset: str) -> duckdb.DuckDBPyRelation:
+        """Return where a run came from: one row per version, the newest first, forgotten ones too.
+
+        Columns: `run, version, system, tags, source, source_sha256, content_hash, format, normalise,
+        trec_tag, ranked_by, lower_is_better, queries, predictions, run_at, ingested_at,
+        program_version, metrics, forgotten_at, reason`.
+        """
+        with self._read() as con:
+            board.check_dataset(con, dataset)
+            found = board.keep(
+                con, render("analyses/run_versions"), {"dataset": dataset, "run": run}
+            )
+            if not found.fetchall():
+                rows = con.execute("select run from runs where dataset = $1", [dataset]).fetchall()
+                known = [str(row[0]) for row in rows]
+                hint = nearest(run, known) or f"; it has {listing(known) or 'none'}"
+                raise UsageError(f"{run}: dataset {dataset} has no run of that name{hint}")
+            return found
+
+    @request()
+    def explain(
+        self,
+        run: str,
+        metric: str,
+        query: str,
+        dataset: str,
+        *,
+        top: int | None = None,
+        protocol: str = protocols.DEFAULT,
+        qrels: int | None = None,
+    ) -> Explanation:
+        """Explain a current run's value for a query: where it came from, and each document's part.
+
+        A document's part is the value of the list cut after it, less that of the list cut before it;
+        the parts add up to the value. The first `top` documents have one, else as many as the metric's
+        cutoff, else 20.
+
+        >>> import tempfile
+        >>> from warehouse.warehouse import Warehouse
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_qrels({"q": {"a": 1, "c": 1}}, "tiny")
+        >>> _ = wh.ingest_run({"q": {"a": 3.0, "b": 2.0, "c": 1.0}}, "tiny", name="first")
+        >>> _ = wh.evaluate(metrics="AP")
+        >>> wh.explain("first", "AP", "q", "tiny").relation.project("doc_id, part").fetchall()
+        [('a', 0.5), ('b', 0.0), ('c', 0.33333333333333326)]
+        """
+        with self._read() as con, past.put(con, [dataset], past.state(None, qrels)) as ((name,), _):
+            rules = board.stored_rules(con, protocol)
+            return explain(con, run, metric, query, name, rules, top=top)
+
+    def forget(
+        self,
+        run: str,
+        dataset: str,
+        *,
+        version: int | None = None,
+        reason: str | None = None,
+        dry_run: bool = False,
+    ) -> Forgotten:
+        """Remove a run, all its versions or one: its predictions, hits and values.
+
+        What the catalogue says of it stays, with `reason`, in the table forgotten_run. The newest
+        version that is left is the current one; the same content may be loaded again. Raises UsageError
+        where there is no such run or version.
+
+        >>> import tempfile
+        >>> from warehouse.warehouse import Warehouse
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_run({"q1": {"a": 1.0}}, "tiny", name="wrong")
+        >>> wh.forget("wrong", "tiny", reason="trained on the test set").versions
+        (1,)
+        >>> wh.runs("tiny").fetchall()
+        []
+        """
+        with self._read() as con:
+            board.check_dataset(con, dataset)
+            found = forget(con, run, dataset, version=version, dry_run=True)
+        if dry_run:
+            return found
+        with self._write() as connection:
+            return forget(database.raw(connection), run, dataset, version=version, reason=reason)
