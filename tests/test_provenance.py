@@ -398,7 +398,7 @@ def test_a_changed_bit_is_seen(evaluated: Warehouse) -> None:
 
 def test_a_changed_prediction_or_hit_is_seen(evaluated: Warehouse) -> None:
     """AP of one in q1 is (1/2 + 2/3) / 2; with b at the end, a and c are first and second: 1."""
-    put(evaluated.path, "update prediction set score = 0 where run_id = 1 and doc_id = 'b'")
+    put(evaluated.path, "update prediction_by_text set score = 0 where run_id = 1 and doc_id = 'b'")
     found = evaluated.verify(sample=None)
     rows = found.differences.filter("metric = 'AP' and query_id = 'q1'").project(
         "run, stored, computed"
@@ -407,7 +407,7 @@ def test_a_changed_prediction_or_hit_is_seen(evaluated: Warehouse) -> None:
     assert ("run", "its predictions are not those that were loaded", 1) in found.problems.fetchall()
     put(
         evaluated.path,
-        "update prediction set score = 3 where run_id = 1 and doc_id = 'b'",
+        "update prediction_by_text set score = 3 where run_id = 1 and doc_id = 'b'",
         "update hit set rank = 7 where run_id = 2 and query_id = 'q2'",
     )
     found = evaluated.verify()
@@ -419,7 +419,7 @@ def test_a_changed_prediction_or_hit_is_seen(evaluated: Warehouse) -> None:
 
 WRONG = (
     (
-        "insert into prediction select * from prediction where doc_id = 'z'",
+        "insert into prediction_by_text select * from prediction_by_text where doc_id = 'z'",
         "prediction",
         "more than once",
     ),
@@ -429,11 +429,11 @@ WRONG = (
         "more than once",
     ),
     (
-        "update prediction set score = 'inf' where doc_id = 'y'",
+        "update prediction_by_text set score = 'inf' where doc_id = 'y'",
         "prediction",
         "finite number in score",
     ),
-    ("insert into hit values (9, 1, 'x', 'q', 'd', 1, 1)", "hit", "no run of that number"),
+    ("insert into hit values (9, 1, 'x', 'q', 'd', 1, 1, 1, 0)", "hit", "no run of that number"),
     ("insert into query_score values (99, 'q', 1, null)", "query_score", "no evaluation of that"),
     ("insert into run_tag values (99, 'a', 'b')", "run_tag", "no run of that number"),
     ("delete from ranking where query_id = 'q1'", "ranking", "another length than its list"),
