@@ -172,12 +172,14 @@ def test_every_example_runs_as_printed(
     if name not in ("demo", "init", "score") and not ingests:
         source = "loaded" if name == "evaluate" else "evaluated.db"
         (folder / source).rename(folder / "warehouse.duckdb")
+    if name == "shell":
+        program.other("harlequin", 'echo "$@"')
     found = program.shell(line, folder)
     assert found.returncode == 0, found.stderr
     assert "Traceback" not in found.stderr
     if "-o " in line:
         assert (folder / line.rpartition("-o ")[2].split()[0]).read_bytes().strip()
-    elif name in ("init", "deciles make", "evaluate") or ingests:
+    elif name in ("init", "deciles make", "evaluate", "publish") or ingests:
         assert found.stderr.strip()
     else:
         assert found.stdout.strip()

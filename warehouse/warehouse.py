@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 import duckdb
 
-from warehouse import database, protocols
 from warehouse import metrics as notation
-from warehouse.analyze import across, adhoc, board
+from warehouse import protocols
+from warehouse.analyze import across, board
+from warehouse.asking import Asking
 from warehouse.deciling import Deciling
 from warehouse.errors import UsageError
 from warehouse.evaluate import scoring
@@ -33,7 +33,7 @@ T = TypeVar("T")
 Texts = str | Sequence[str]
 
 
-class Warehouse(Tracing, Deciling):
+class Warehouse(Tracing, Deciling, Asking):
     """A warehouse file and what can be done with it.
 
     Every verb opens the file, does its work in one transaction and lets go of it again; results are
@@ -319,17 +319,6 @@ class Warehouse(Tracing, Deciling):
             wanted = board.names(con, [dataset], _texts(metrics), rules)
             return board.queries(con, run, dataset, wanted, rules, slice=slice, worst=worst)
 
-    def query(
-        self, sql: str, output: Path | None = None, /, **params: object
-    ) -> duckdb.DuckDBPyRelation:
-        """Run one SQL statement, read-only, with `$name` bound from the keywords.
-
-        Files and network are closed to it; `output` is the one file that the relation may be
-        written to afterwards.
-        """
-        with self._read() as con:
-            return adhoc.query(con, sql, params, output)
-
     def runs(self, dataset: str | None = None) -> duckdb.DuckDBPyRelation:
         """Return the current runs, of one dataset or of all."""
         with self._read() as con:
@@ -368,11 +357,6 @@ class Warehouse(Tracing, Deciling):
             return board.keep(
                 con, render("analyses/slice_parts"), {"dataset": dataset, "slice": name}
             )
-
-    def schema(self) -> duckdb.DuckDBPyRelation:
-        """Return every table, view and column with its comment."""
-        with self._read() as con:
-            return board.keep(con, render("analyses/schema", database=database.ALIAS))
 
     # ------------------------------------------------------------------ files in, numbers out
 

@@ -18,10 +18,12 @@ from warehouse.cli import (
     listings,
     metrics,
     protocols,
+    publish,
     queries,
     query,
     schema,
     score,
+    shell,
     slices,
 )
 from warehouse.settings import VERSION
@@ -65,6 +67,8 @@ queries.register(app)
 curve.register(app)
 score.register(app)
 query.register(app)
+publish.register(app)
+shell.register(app)
 listings.register(app)
 attributes.register(app)
 slices.register(app)
