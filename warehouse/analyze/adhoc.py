@@ -67,7 +67,7 @@ def statement(con: duckdb.DuckDBPyConnection, sql: str) -> str:
         found = con.extract_statements(sql)
     if len(found) == 1:
         text = found[0].query.strip().rstrip(";")
-        kind = str(found[0].type)
+        kind = _kind(found[0])
         word = _FIRST_WORD.match(text)
         # a pivot whose columns are those of the data is more than one statement to DuckDB
         if "SELECT" in kind or ("MULTI" in kind and word and word[1].lower() in _PIVOTS):
@@ -76,6 +76,13 @@ def statement(con: duckdb.DuckDBPyConnection, sql: str) -> str:
         "give one statement that returns rows (select, from, with, pivot, describe, summarize); "
         "the database is open for reading only"
     )
+
+
+def _kind(found: duckdb.Statement) -> str:
+    try:
+        return str(found.type)
+    except ValueError:  # a kind that DuckDB's Python module has no name for
+        return "unknown"
 
 
 def query(
