@@ -79,7 +79,7 @@ VIEWS: dict[str, tuple[str, str]] = {
             join version using (run_id)
             window best_first as (
                 partition by
-                    dataset_id, dataset, run, run_version, system, is_current, run_id, query_id
+                    version.run_id, dataset_id, dataset, run, run_version, system, is_current, query_id
                 order by case when lower_is_better then -score else score end desc, doc_id desc
             )
         )
