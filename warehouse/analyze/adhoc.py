@@ -65,13 +65,14 @@ def statement(con: duckdb.DuckDBPyConnection, sql: str) -> str:
     """Return the text of the one statement that returns rows, or refuse."""
     with in_words():
         found = con.extract_statements(sql)
-    if len(found) == 1:
-        text = found[0].query.strip().rstrip(";")
-        kind = _kind(found[0])
-        word = _FIRST_WORD.match(text)
-        # a pivot whose columns are those of the data is more than one statement to DuckDB
-        if "SELECT" in kind or ("MULTI" in kind and word and word[1].lower() in _PIVOTS):
-            return text
+    if [_kind(part) for part in found] == ["SELECT"]:
+        return found[0].query.strip().rstrip(";")
+    # A pivot whose columns are those of the data: DuckDB 1.5 takes it apart, and leaves out the text.
+    whole = [_kind(part) for part in found] == ["MULTI"]
+    apart = [(_kind(part), part.query) for part in found] == [("CREATE", ""), ("SELECT", "")]
+    word = _FIRST_WORD.match(sql)
+    if (whole or apart) and word and word[1].lower() in _PIVOTS:
+        return sql.strip().rstrip(";")
     raise UsageError(
         "give one statement that returns rows (select, from, with, pivot, describe, summarize); "
         "the database is open for reading only"
@@ -80,7 +81,7 @@ def statement(con: duckdb.DuckDBPyConnection, sql: str) -> str:
 
 def _kind(found: duckdb.Statement) -> str:
     try:
-        return str(found.type)
+        return str(found.type).rpartition(".")[2]
     except ValueError:  # a kind that DuckDB's Python module has no name for
         return "unknown"
 
