@@ -108,6 +108,12 @@ class Program:
             check=False,
         )
 
+    def other(self, name: str, line: str) -> None:
+        """Put another command beside this one: a line of bash."""
+        script = self.folder / name
+        script.write_text(f"#!/bin/bash\n{line}\n")
+        script.chmod(0o755)
+
     def python(self, code: str, *arguments: str, cwd: Path) -> subprocess.Popen[str]:
         """Start Python on some code with the package at hand; the caller ends it."""
         file = cwd / f"code-{len(list(cwd.glob('code-*.py')))}.py"

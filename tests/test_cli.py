@@ -25,7 +25,7 @@ from warehouse import cli
 from warehouse.cli import commands
 from warehouse.cli.app import app
 from warehouse.cli.examples import EXAMPLES
-from warehouse.errors import LockedError
+from warehouse.errors import LockedError, WarehouseError
 from warehouse.warehouse import Warehouse
 
 Counts = Callable[[Path], dict[str, int]]
@@ -184,7 +184,9 @@ def test_every_example_runs_as_printed(
     if name not in ("demo", "init", "score") and not ingests:
         source = "loaded" if name == "evaluate" else "evaluated.db"
         (folder / source).rename(folder / "warehouse.duckdb")
-    if re.search(r"[|*]", line):
+    if name == "shell":
+        program.other("harlequin", 'echo "$@"')
+    if name == "shell" or re.search(r"[|*]", line):
         found = Result.of(program.shell(line, folder))
     else:
         monkeypatch.chdir(folder)
@@ -195,7 +197,7 @@ def test_every_example_runs_as_printed(
     assert "Traceback" not in found.err
     if "-o " in line:
         assert (folder / line.rpartition("-o ")[2].split()[0]).read_bytes().strip()
-    elif name in ("init", "deciles make", "evaluate", "forget") or ingests:
+    elif name in ("init", "deciles make", "evaluate", "forget", "publish") or ingests:
         assert found.err.strip()
     else:
         assert found.out.strip()
@@ -522,69 +524,6 @@ def test_the_demo_goes_where_it_is_told(tmp_path: Path, program) -> None:
 
 # --------------------------------------------------------------------------- query
 
-REFUSED = [
-    "insert into dataset select * from dataset",
-    "update run set name = 'x'",
-    "delete from run",
-    "with gone as (delete from run returning *) select * from gone",
-    "create table t (i integer)",
-    "create temp table t as select 1",
-    "drop view leaderboard",
-    "alter table run add column x integer",
-    "attach 'other.duckdb' as other",
-    "detach warehouse",
-    "use memory",
-    "copy run to 'out.csv'",
-    "copy (select 1) to 'out.parquet'",
-    "export database 'out'",
-    "select * from read_csv('secret.csv')",
-    "select * from read_text('secret.csv')",
-    "select * from read_blob('secret.csv')",
-    "select * from glob('*')",
-    "from 'secret.csv'",
-    "from sniff_csv('secret.csv')",
-    "install httpfs",
-    "load httpfs",
-    "set memory_limit = '1GB'",
-    "set enable_external_access = true",
-    "reset lock_configuration",
-    "pragma threads = 1",
-    "call enable_logging(storage = 'file')",
-    "checkpoint",
-    "vacuum",
-    "begin",
-    "create secret s (type s3)",
-    "select 1; select 2",
-    "select 1; drop table run",
-    "from python_variable",
-    "",
-    "-- only a comment",
-]
-python_variable = duckdb.sql("select 1 as i")
-
-
-@pytest.mark.core
-@pytest.mark.parametrize("sql", REFUSED)
-def test_query_is_closed(run: Callable[..., Result], small: Warehouse, sql: str) -> None:
-    Path("secret.csv").write_text("secret\n42\n")
-    names = sorted(path.name for path in Path().iterdir())
-    content = small.path.read_bytes()
-    found = run("query", "--", sql)
-    assert found.code in (1, 2)
-    assert found.out == ""
-    assert "42" not in found.err
-    assert small.path.read_bytes() == content
-    assert sorted(path.name for path in Path().iterdir()) == names
-    assert run("query", "select count(*) as runs from run", "-f", "csv").out == "runs\n2\n"
-
-
-@pytest.mark.core
-def test_the_library_is_closed_too(small: Warehouse) -> None:
-    secret = duckdb.sql("select 42 as i")
-    with pytest.raises(Exception, match="secret"):
-        small.query("from secret")
-    assert secret.fetchall() == [(42,)]
-
 
 @pytest.mark.parametrize(
     ("arguments", "expected"),
@@ -651,6 +590,97 @@ def test_formats_hold_the_same_rows(run: Callable[..., Result], small: Warehouse
     assert [(row["run"], row["value"]) for row in as_json] == as_parquet
     assert [(row["run"], float(row["value"])) for row in as_csv] == as_parquet
     assert len(as_parquet) == 4
+
+
+def test_a_long_table_is_cut_and_that_is_said(run: Callable[..., Result], small: Warehouse) -> None:
+    sql = "select unnest(range(1500)) as i"
+    cut = run("query", sql)
+    assert (cut.code, cut.out.count("\n")) == (0, 1002)
+    assert cut.err == "only the first 1,000 rows: --limit N gives more, -f csv all\n"
+    for arguments, lines, said in (
+        (["--limit", "2000"], 1502, ""),
+        (["--limit", "1500"], 1502, ""),
+        (["--limit", "3"], 5, "only the first 3 rows, as --limit says\n"),
+        (["-f", "csv"], 1501, ""),
+        (["-f", "csv", "--limit", "1499"], 1500, "only the first 1,499 rows, as --limit says\n"),
+        (["-f", "jsonl"], 1500, ""),
+    ):
+        found = run("query", sql, *arguments)
+        assert (found.code, found.out.count("\n"), found.err) == (0, lines, said)
+    cut = run("query", sql, "-f", "parquet", "-o", "some.parquet", "--limit", "7")
+    assert "only the first 7 rows" in cut.err
+    assert duckdb.read_parquet("some.parquet").fetchall() == [(n,) for n in range(7)]
+
+
+def test_a_query_that_takes_too_long(run: Callable[..., Result], small: Warehouse) -> None:
+    endless = (
+        "with recursive t as (select 1 as i union all select i + 1 from t) select max(i) from t"
+    )
+    found = run("query", endless, "--timeout", "0.5")
+    assert (found.code, found.out) == (1, "")
+    assert found.err.startswith("warehouse: took longer than 0.5 s and was stopped")
+
+
+def test_an_error_shows_the_place(run: Callable[..., Result], small: Warehouse) -> None:
+    sql = "select *\nfrom leaderbord"
+    found = run("query", sql)
+    assert (found.code, found.out) == (1, "")
+    assert 'Did you mean "leaderboard"?' in found.err
+    assert "LINE 2: from leaderbord\n             ^" in found.err
+    with pytest.raises(WarehouseError) as error:
+        small.query(sql)
+    assert str(error.value) == found.err.removeprefix("warehouse: ").strip()
+
+
+def test_the_schema_of_one_view(run: Callable[..., Result], small: Warehouse) -> None:
+    found = run("schema", "rankings")
+    assert found.out.startswith("rankings (view)\n    One row per document that a run retrieved")
+    example = found.out.splitlines()[-1].strip()
+    assert example.startswith('warehouse query "select rank, doc_id')
+    every = run("schema").out
+    assert found.out in every
+    assert every.index("leaderboard (view)") < every.index("dataset (table)")
+    wrong = run("schema", "rankinks")
+    assert (wrong.code, wrong.out) == (2, "")
+    assert "rankinks: no such table or view; did you mean rankings?" in wrong.err
+
+
+def test_publish_says_where(run: Callable[..., Result], small: Warehouse) -> None:
+    nowhere = run("publish")
+    assert (nowhere.code, nowhere.out) == (2, "")
+    assert "say where" in nowhere.err
+    both = run("publish", "replica.duckdb", "--parquet", "replica")
+    assert (both.code, both.out) == (0, "")
+    assert both.err.count("published, ") == 2
+    taken = run("publish", str(small.path))
+    assert (taken.code, taken.out) == (2, "")
+
+
+def test_the_shell(
+    run: Callable[..., Result], small: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from warehouse.cli import shell
+
+    monkeypatch.setattr(shell, "_harlequin", lambda: None)
+    without = run("shell", "--replica", "my replica.duckdb")
+    assert (without.code, without.out) == (2, "")
+    assert "pip install 'ranking-warehouse[shell]'" in without.err
+    assert "duckdb -readonly 'my replica.duckdb'" in without.err
+    assert not Path("my replica.duckdb").exists()
+    Path("stub").write_text(f"#!{sys.executable}\nimport sys\nprint(*sys.argv[1:])\nsys.exit(7)\n")
+    Path("stub").chmod(0o755)
+    monkeypatch.setattr(shell, "_harlequin", lambda: "./stub")
+    assert run("shell", "--replica", "replica.duckdb").code == 7
+    assert Path("replica.duckdb").is_file()
+    assert "a replica as of now" in run("shell").err
+
+
+def test_an_empty_database_can_be_asked(run: Callable[..., Result], here: Path) -> None:
+    assert run("init").code == 0
+    for view in ("leaderboard", "rankings", "history", "judgments"):
+        found = run("query", f"from {view}")
+        assert (found.code, found.err) == (0, "no rows\n")
+    assert run("publish", "replica.duckdb").code == 0
 
 
 # --------------------------------------------------------------------------- the other commands

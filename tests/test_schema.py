@@ -91,7 +91,7 @@ def test_everything_carries_a_comment(made: Path) -> None:
 
 def test_the_command_schema_shows_all_of_it(wh: Warehouse, made: Path) -> None:
     shown: dict[str, list[str]] = {}
-    for _, relation, column, _, comment in wh.schema().fetchall():
+    for _, relation, column, _, comment, _ in wh.schema().fetchall():
         shown.setdefault(relation, [])
         if column is not None:
             shown[relation].append(column)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import duckdb
@@ -77,15 +78,20 @@ class File:
     def _write(self) -> AbstractContextManager[sa.Connection]:
         return database.write(self.path, resources=self.resources, lock_timeout=self.lock_timeout)
 
-    @contextmanager
-    def _read(self) -> Iterator[duckdb.DuckDBPyConnection]:
+    def _existing(self) -> Path:
         if not self.path.exists():
             raise UsageError(
                 f"{self.path}: no such database; make one with 'warehouse init' or 'warehouse demo', "
                 "or say where it is with --db or WAREHOUSE_DB"
             )
+        return self.path
+
+    @contextmanager
+    def _read(
+        self, resources: database.Resources | None = None
+    ) -> Iterator[duckdb.DuckDBPyConnection]:
         with database.read(
-            self.path, resources=self.resources, lock_timeout=self.lock_timeout
+            self._existing(), resources=resources or self.resources, lock_timeout=self.lock_timeout
         ) as con:
             database.check_schema(con, self.path)
             yield con

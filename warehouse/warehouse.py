@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import duckdb
 
-from warehouse import database, protocols
 from warehouse import metrics as notation
-from warehouse.analyze import adhoc, board
+from warehouse import protocols
+from warehouse.analyze import board
+from warehouse.asking import Asking
 from warehouse.boarding import Boarding
 from warehouse.deciling import Deciling
 from warehouse.errors import UsageError
@@ -34,7 +34,7 @@ __all__ = ["DEFAULT_METRICS", "Scores", "Warehouse"]
 DEFAULT_METRICS = ("nDCG@10", "AP", "RR", "P@10", "R@100", "R@1000", "Judged@10")
 
 
-class Warehouse(Boarding, Tracing, Deciling, Remembering):
+class Warehouse(Boarding, Tracing, Deciling, Remembering, Asking):
     """A warehouse file and what can be done with it.
 
     Every verb opens the file, does its work in one transaction and lets go of it again; results are
@@ -239,17 +239,6 @@ class Warehouse(Boarding, Tracing, Deciling, Remembering):
 
     # ------------------------------------------------------------------ reading
 
-    def query(
-        self, sql: str, output: Path | None = None, /, **params: object
-    ) -> duckdb.DuckDBPyRelation:
-        """Run one SQL statement, read-only, with `$name` bound from the keywords.
-
-        Files and network are closed to it; `output` is the one file that the relation may be
-        written to afterwards.
-        """
-        with self._read() as con:
-            return adhoc.query(con, sql, params, output)
-
     def runs(self, dataset: str | None = None) -> duckdb.DuckDBPyRelation:
         """Return the current runs, of one dataset or of all."""
         with self._read() as con:
@@ -288,11 +277,6 @@ class Warehouse(Boarding, Tracing, Deciling, Remembering):
             return board.keep(
                 con, render("analyses/slice_parts"), {"dataset": dataset, "slice": name}
             )
-
-    def schema(self) -> duckdb.DuckDBPyRelation:
-        """Return every table, view and column with its comment."""
-        with self._read() as con:
-            return board.keep(con, render("analyses/schema", database=database.ALIAS))
 
     # ------------------------------------------------------------------ files in, numbers out
 

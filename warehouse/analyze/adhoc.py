@@ -2,52 +2,172 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import re
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
 
 from warehouse.analyze.board import keep
+from warehouse.database import Resources
 from warehouse.errors import UsageError, WarehouseError
 from warehouse.quoting import literal
 
+TIMEOUT = 60.0
+_MEMORY_MB = 4096
+_THREADS = 4
 _CLOSE = (
+    "set max_temp_directory_size = '0GB'",
     "set enable_external_access = false",
+    "set allow_community_extensions = false",
     "set autoinstall_known_extensions = false",
     "set autoload_known_extensions = false",
     "set python_enable_replacements = false",
     "set lock_configuration = true",
 )
+_FIRST_WORD = re.compile(r"(?:\s|\(|--[^\n]*\n|/\*.*?\*/)*(\w+)", re.DOTALL)
+_PIVOTS = ("pivot", "unpivot", "from", "select", "with")
+_LINE = re.compile(r"^LINE (\d+):", re.MULTILINE)
+
+
+def caps(given: Resources) -> Resources:
+    """Return what ad-hoc SQL may use: what is given, else a modest part; it never spills."""
+    machine_mb = _machine_mb()
+    limit = _MEMORY_MB if machine_mb is None else min(_MEMORY_MB, machine_mb // 2)
+    return replace(
+        given,
+        memory_limit=given.memory_limit or f"{limit}MiB",
+        threads=given.threads or min(_THREADS, os.cpu_count() or 1),
+        temp_directory="",
+    )
+
+
+def _machine_mb() -> int | None:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def close(con: duckdb.DuckDBPyConnection, output: Path | None = None) -> None:
+    """Close a reading connection to files, network and settings for good, but for one file to write."""
+    if output is not None:
+        con.execute(f"set allowed_paths = {literal([str(output.absolute())])}")
+    for setting in _CLOSE:
+        con.execute(setting)
+
+
+def statement(con: duckdb.DuckDBPyConnection, sql: str) -> str:
+    """Return the text of the one statement that returns rows, or refuse."""
+    with in_words():
+        found = con.extract_statements(sql)
+    if [_kind(part) for part in found] == ["SELECT"]:
+        return found[0].query.strip().rstrip(";")
+    # A pivot whose columns are those of the data: DuckDB 1.5 takes it apart, and leaves out the text.
+    whole = [_kind(part) for part in found] == ["MULTI"]
+    apart = [(_kind(part), part.query) for part in found] == [("CREATE", ""), ("SELECT", "")]
+    word = _FIRST_WORD.match(sql)
+    if (whole or apart) and word and word[1].lower() in _PIVOTS:
+        return sql.strip().rstrip(";")
+    raise UsageError(
+        "give one statement that returns rows (select, from, with, pivot, describe, summarize); "
+        "the database is open for reading only"
+    )
+
+
+def _kind(found: duckdb.Statement) -> str:
+    try:
+        return str(found.type).rpartition(".")[2]
+    except ValueError:  # a kind that DuckDB's Python module has no name for
+        return "unknown"
 
 
 def query(
     con: duckdb.DuckDBPyConnection,
     sql: str,
     params: Mapping[str, object],
-    output: Path | None = None,
+    timeout: float | None = None,
 ) -> duckdb.DuckDBPyRelation:
-    """Run one statement on a reading connection and return its rows.
-
-    `output` is the one file that may be written afterwards, with the relation's own methods.
-    """
-    if output is not None:
-        con.execute(f"set allowed_paths = {literal([str(output.absolute())])}")
-    for setting in _CLOSE:
-        con.execute(setting)
-    try:
-        statements = con.extract_statements(sql)
-        if len(statements) != 1 or "SELECT" not in str(statements[0].type):
-            raise UsageError(
-                "give one statement that returns rows (select, from, with, describe, summarize); "
-                "the database is open for reading only"
-            )
-        text = statements[0].query.strip().rstrip(";")
+    """Run one statement on a reading connection, within `timeout` seconds, and return its rows."""
+    close(con)
+    text = statement(con, sql)
+    with in_words(timeout, lines_above=1), _stopped(con, timeout):
         try:
-            return keep(con, text, dict(params))
+            return keep(con, text, params)
         except duckdb.ParserException:
             # describe, show and summarize stand only inside parentheses on DuckDB 1.5
-            return keep(con, f"select * from (\n{text}\n)", dict(params))
-    except duckdb.OutOfMemoryException:
-        raise
+            return keep(con, f"select * from (\n{text}\n)", params)
+
+
+def write_parquet(
+    con: duckdb.DuckDBPyConnection,
+    text: str,
+    params: Mapping[str, object],
+    path: Path,
+    limit: int | None,
+) -> int:
+    """Write the rows of one statement to the Parquet file that is allowed; return how many."""
+    to = f"to {literal(str(path.absolute()))} (format parquet, use_tmp_file false)"
+    inside = f"select * from (\n{text}\n)"
+    with in_words(lines_above=1):
+        if limit is not None:
+            command = f"copy ({inside} limit {limit:d}) {to}"
+            return int(con.execute(command, params).fetchall()[0][0])
+        try:
+            return int(con.execute(f"copy (\n{text}\n) {to}", params).fetchall()[0][0])
+        except duckdb.ParserException:
+            return int(con.execute(f"copy ({inside}) {to}", params).fetchall()[0][0])
+
+
+@contextmanager
+def _stopped(con: duckdb.DuckDBPyConnection, timeout: float | None) -> Iterator[None]:
+    """Interrupt what runs on the connection when the time is over."""
+    if timeout is None:
+        yield
+        return
+    timer = threading.Timer(timeout, con.interrupt)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+@contextmanager
+def in_words(timeout: float | None = None, lines_above: int = 0) -> Iterator[None]:
+    """Turn DuckDB's errors into one for people; `lines_above` were put above the person's own lines."""
+    try:
+        yield
+    except duckdb.OutOfMemoryException as error:
+        # the first line alone: the others propose settings that are closed
+        raise out_of_memory(str(error).strip().splitlines()[0]) from error
+    except duckdb.InterruptException as error:
+        if timeout is None:
+            raise
+        raise too_long(timeout) from error
     except duckdb.Error as error:
-        raise WarehouseError(str(error).strip()) from error
+        text = str(error).strip()
+        raise WarehouseError(_LINE.sub(lambda m: _lifted(m, lines_above), text)) from error
+
+
+def _lifted(found: re.Match[str], lines: int) -> str:
+    # as wide as before, so that the caret below still points at the place
+    return f"LINE {max(int(found[1]) - lines, 1)}:".ljust(len(found[0]))
+
+
+def out_of_memory(detail: str = "") -> WarehouseError:
+    """Return the error of a statement that needs more memory than it may have."""
+    text = "out of memory: ask for less, or give more with --memory-limit"
+    return WarehouseError(f"{text}\n{detail}".strip())
+
+
+def too_long(timeout: float) -> WarehouseError:
+    """Return the error of a statement that was stopped."""
+    return WarehouseError(
+        f"took longer than {timeout:g} s and was stopped: ask for less, or give more with --timeout"
+    )

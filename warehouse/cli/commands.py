@@ -21,6 +21,8 @@ MODULES: Mapping[str, str] = {
     "curve": "curve",
     "score": "score",
     "query": "query",
+    "publish": "publish",
+    "shell": "shell",
     "runs": "listings",
     "datasets": "listings",
     "attributes": "attributes",

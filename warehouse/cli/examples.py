@@ -92,7 +92,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "warehouse query \"from leaderboard where metric = 'AP' order by place\"",
         "warehouse query 'select count(*) as judgments from judgment where query_id = $q' "
         "-p q=19335",
+        "warehouse query 'from rankings' --limit 5 -f csv",
+        "warehouse query 'from history' --timeout 5 -f parquet -o history.parquet",
     ),
+    "publish": ("warehouse publish replica.duckdb", "warehouse publish --parquet replica"),
+    "shell": ("warehouse shell", "warehouse shell --replica replica.duckdb"),
     "runs": ("warehouse runs -d dl19",),
     "datasets": ("warehouse datasets -f json",),
     "attributes": ("warehouse attributes -d dl19",),
@@ -106,7 +110,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "metrics show": ("warehouse metrics show nDCG", "warehouse metrics show nDCG@10 map_cut_100"),
     "protocols": ("warehouse protocols",),
     "protocols show": ("warehouse protocols show trec_eval_9 trec_eval_10 default",),
-    "schema": ("warehouse schema", "warehouse schema hit"),
+    "schema": ("warehouse schema", "warehouse schema rankings"),
 }
 
 

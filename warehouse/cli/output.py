@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,14 +31,43 @@ def warn(text: str) -> None:
 def emit(text: str, output: Path | None) -> None:
     """Write a result to stdout or to a file."""
     if output is None:
-        sys.stdout.write(text)
-        sys.stdout.flush()
+        _to_stdout(text)
         return
     try:
         output.write_text(text, encoding="utf-8")
     except OSError as error:
         raise UsageError(f"{output}: cannot be written: {error.strerror}") from error
     say(f"wrote {output}")
+
+
+@contextmanager
+def pieces(output: Path | None) -> Iterator[Callable[[str], object]]:
+    """Give a function that writes to stdout, or to a file that appears when the block ends well."""
+    if output is None:
+        yield _to_stdout
+        return
+    part = output.with_name(f".{output.name}.part")
+    try:
+        with part.open("w", encoding="utf-8", newline="") as file:
+            yield file.write
+        part.replace(output)
+    except OSError as error:
+        raise UsageError(f"{output}: cannot be written: {error.strerror}") from error
+    finally:
+        part.unlink(missing_ok=True)
+    say(f"wrote {output}")
+
+
+def _to_stdout(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def parquet_file(output: Path | None) -> Path:
+    """Return the file to write Parquet to, which has to be given."""
+    if output is None:
+        raise UsageError("-f parquet needs a file: -o FILE")
+    return output
 
 
 def show(
@@ -51,10 +81,9 @@ def show(
 ) -> None:
     """Write a relation in one of the formats; see `formats.text`."""
     if format == "parquet":
-        if output is None:
-            raise UsageError("-f parquet needs a file: -o FILE")
-        formats.write_parquet(relation, output)
-        say(f"wrote {output}")
+        file = parquet_file(output)
+        formats.write_parquet(relation, file)
+        say(f"wrote {file}")
         return
     text = formats.text(
         relation, formats.check(format), places=places, titles=titles, counts=counts

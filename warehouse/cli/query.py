@@ -12,6 +12,8 @@ from warehouse.cli import options, output
 from warehouse.cli.examples import epilog
 from warehouse.errors import UsageError
 
+SHOWN = 1000
+
 
 def query(
     sql: Annotated[
@@ -35,15 +37,34 @@ def query(
         ),
     ] = None,
     out: options.Output = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Rows at most.",
+            show_default="1,000 in table, markdown and latex; all in the other formats",
+        ),
+    ] = None,
+    timeout: Annotated[
+        float, typer.Option(min=0, help="Seconds after which it is stopped; 0: never.")
+    ] = 60.0,
     places: options.Places = 4,
     db: options.Database = None,
-    memory_limit: options.MemoryLimit = None,
+    memory_limit: Annotated[
+        str | None,
+        typer.Option(
+            "--memory-limit",
+            help="Memory for DuckDB, as in 1GB.",
+            show_default="4 GB, or half of the machine's",
+        ),
+    ] = None,
     threads: options.Threads = None,
     lock_timeout: options.LockTimeout = 30.0,
 ) -> None:
     """Ask anything in SQL. The database is open for reading only, closed to files and network.
 
-    Start from the views leaderboard, run_scores, query_scores and runs; see: warehouse schema.
+    Start from the views: leaderboard, run_scores, query_scores, runs, judgments, rankings, history. What
+    they hold is said, with examples, by: warehouse schema.
     """
     from warehouse.report import formats
     from warehouse.warehouse import Warehouse
@@ -63,11 +84,34 @@ def query(
             raise UsageError(f"{file}: cannot be read: {error.strerror}") from error
     else:
         text = sys.stdin.read() if sql == "-" else str(sql)
+    if limit is None and format in formats.FOR_PEOPLE:
+        limit = SHOWN
+    params = options.pairs(param, "--param")
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
-    result = wh.query(text, out, **options.pairs(param, "--param"))
-    output.show(result, format, out, places=places)
-    if not result.limit(1).fetchall():
+    seconds = timeout or None
+    if format == "parquet":
+        target = output.parquet_file(out)
+        answer = wh.stream_parquet(text, target, params, limit=limit, timeout=seconds)
+        output.say(f"wrote {target}")
+    else:
+        with output.pieces(out) as write:
+            answer = wh.stream(
+                text,
+                params,
+                write=write,
+                format=format,
+                limit=limit,
+                places=places,
+                timeout=seconds,
+            )
+    if answer.rows == 0:
         output.say("no rows")
+    elif answer.truncated:
+        output.say(
+            f"only the first {answer.rows:,} rows: --limit N gives more, -f csv all"
+            if limit == SHOWN and format in formats.FOR_PEOPLE
+            else f"only the first {answer.rows:,} rows, as --limit says"
+        )
 
 
 def register(app: typer.Typer) -> None:

@@ -8,29 +8,30 @@ import typer
 
 from warehouse.cli import options, output
 from warehouse.cli.examples import epilog
-from warehouse.errors import UsageError, nearest
 
 
 def schema(
     relation: Annotated[
-        str | None, typer.Argument(help="Only this table or view.", show_default="all")
+        str | None, typer.Argument(help="Only this view or table.", show_default="all")
     ] = None,
     format: options.Format = "table",
     out: options.Output = None,
     db: options.Database = None,
     lock_timeout: options.LockTimeout = 30.0,
 ) -> None:
-    """Print every table and view with its columns and what they mean."""
+    """Print every view and table with its columns and what they mean, each view with an example."""
+    from warehouse.analyze import views
     from warehouse.quoting import literal
     from warehouse.warehouse import Warehouse
 
     found = Warehouse(db, lock_timeout=lock_timeout).schema()
     if relation is not None:
-        known = [str(row[0]) for row in found.project("relation").distinct().fetchall()]
-        if relation not in known:
-            raise UsageError(f"{relation}: no such table or view{nearest(relation, known)}")
+        views.check_relation(found.fetchall(), relation)
         found = found.filter(f"relation = {literal(relation)}")
-    output.show(found, format, out)
+    if format == "table":
+        output.emit(views.page(found.fetchall()), out)
+    else:
+        output.show(found, format, out)
 
 
 def register(app: typer.Typer) -> None:

@@ -12,7 +12,9 @@ import io
 import json
 import math
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,7 @@ import duckdb
 from warehouse.errors import UsageError, listing, nearest
 
 FORMATS = ("table", "json", "jsonl", "csv", "tsv", "markdown", "latex", "parquet")
-_FOR_PEOPLE = {"table": "simple", "markdown": "github", "latex": "latex_booktabs"}
+FOR_PEOPLE = {"table": "simple", "markdown": "github", "latex": "latex_booktabs"}
 _NUMERIC = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DOUBLE|FLOAT|DECIMAL.*")
 Row = Sequence[Any]
 
@@ -53,18 +55,31 @@ def text(
     """
     columns = list(relation.columns)
     rows = relation.fetchall()
-    if format in _FOR_PEOPLE:
-        numeric = [_NUMERIC.fullmatch(str(kind).upper()) is not None for kind in relation.types]
+    if format in FOR_PEOPLE:
         heads = [(titles or {}).get(column, column) for column in columns]
         whole = _whole(columns, rows, counts)
-        return _for_people(heads, whole, numeric, format, places)
-    writers: dict[str, Callable[[list[str], Sequence[Row]], str]] = {
-        "csv": lambda c, r: _separated(c, r, ","),
-        "tsv": lambda c, r: _separated(c, r, "\t"),
-        "json": _json,
-        "jsonl": _json_lines,
-    }
-    return writers[format](columns, rows)
+        return _for_people(heads, whole, _numbers(relation.types), format, places)
+    return "".join(_PIECES[format](columns, [rows]))
+
+
+def pieces(
+    columns: Sequence[str],
+    types: Sequence[object],
+    chunks: Iterable[Sequence[Row]],
+    format: str,
+    *,
+    places: int = 4,
+) -> Iterator[str]:
+    """Write rows that come in chunks as text, piece by piece; tables wait for the last row.
+
+    >>> list(pieces(["i"], ["INTEGER"], [[(1,), (2,)], [(3,)]], "csv"))
+    ['i\\n', '1\\n2\\n', '3\\n']
+    """
+    if format in FOR_PEOPLE:
+        rows = [row for chunk in chunks for row in chunk]
+        yield _for_people(columns, rows, _numbers(types), format, places)
+    else:
+        yield from _PIECES[format](columns, chunks)
 
 
 def _whole(columns: Sequence[str], rows: Sequence[Row], counts: Collection[str]) -> Sequence[Row]:
@@ -89,6 +104,10 @@ def write_parquet(relation: duckdb.DuckDBPyRelation, path: Path) -> None:
         raise UsageError(f"{path}: cannot be written: {error}") from error
 
 
+def _numbers(types: Sequence[object]) -> list[bool]:
+    return [_NUMERIC.fullmatch(str(kind).upper()) is not None for kind in types]
+
+
 def _for_people(
     heads: Sequence[str], rows: Sequence[Row], numeric: Sequence[bool], format: str, places: int
 ) -> str:
@@ -101,7 +120,7 @@ def _for_people(
     table = tabulate(
         cells,
         headers=list(heads),
-        tablefmt=_FOR_PEOPLE[format],
+        tablefmt=FOR_PEOPLE[format],
         colalign=aligned if cells else None,
         disable_numparse=True,
     )
@@ -140,14 +159,14 @@ def _plain(value: object) -> object:
     return str(value)
 
 
-def _separated(columns: Sequence[str], rows: Sequence[Row], delimiter: str) -> str:
-    out = io.StringIO()
-    writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
-    writer.writerow(columns)
-    for row in rows:
-        plain = [_plain(value) for value in row]
-        writer.writerow([_field(v) for v in plain])
-    return out.getvalue()
+def _separated(
+    columns: Sequence[str], chunks: Iterable[Sequence[Row]], delimiter: str
+) -> Iterator[str]:
+    for rows in chain([[columns]], chunks):
+        out = io.StringIO()
+        writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
+        writer.writerows([_field(_plain(value)) for value in row] for row in rows)
+        yield out.getvalue()
 
 
 def _field(value: object) -> object:
@@ -163,10 +182,23 @@ def _json_rows(columns: Sequence[str], rows: Sequence[Row]) -> list[str]:
     ]
 
 
-def _json(columns: Sequence[str], rows: Sequence[Row]) -> str:
-    lines = _json_rows(columns, rows)
-    return "[\n" + ",\n".join(f"  {line}" for line in lines) + "\n]\n" if lines else "[]\n"
+def _json(columns: Sequence[str], chunks: Iterable[Sequence[Row]]) -> Iterator[str]:
+    before = "[\n"
+    for rows in chunks:
+        for line in _json_rows(columns, rows):
+            yield f"{before}  {line}"
+            before = ",\n"
+    yield "[]\n" if before == "[\n" else "\n]\n"
 
 
-def _json_lines(columns: Sequence[str], rows: Sequence[Row]) -> str:
-    return "".join(line + "\n" for line in _json_rows(columns, rows))
+def _json_lines(columns: Sequence[str], chunks: Iterable[Sequence[Row]]) -> Iterator[str]:
+    for rows in chunks:
+        yield "".join(line + "\n" for line in _json_rows(columns, rows))
+
+
+_PIECES: dict[str, Callable[[Sequence[str], Iterable[Sequence[Row]]], Iterator[str]]] = {
+    "csv": partial(_separated, delimiter=","),
+    "tsv": partial(_separated, delimiter="\t"),
+    "json": _json,
+    "jsonl": _json_lines,
+}

@@ -1,0 +1,258 @@
+"""Ad-hoc SQL that wants to do harm: a clean refusal, and everything stays as it was.
+
+The statements are run one after the other by a program of one thread, as `warehouse query` is one: each
+in a fork. What is in-process, and what starts a new interpreter, is tried with fewer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import pytest
+from hostile_sql import ENDLESS, HARMLESS, HUGE, REFUSED
+
+from warehouse import database
+from warehouse.errors import WarehouseError
+from warehouse.warehouse import Warehouse
+
+pytestmark = pytest.mark.core
+
+# DuckDB 1.5 starts a thread when it is imported, so that a new interpreter takes the place of a fork:
+# each statement takes a second. A few of them are enough there.
+FORKS = sys.platform == "linux" and not duckdb.__version__.startswith("1.")
+SOME = slice(None, None, 1 if FORKS else 9)
+
+RUN_ALL = """
+import json, sys, time
+from pathlib import Path
+from warehouse.analyze import apart
+from warehouse.errors import WarehouseError
+from warehouse.warehouse import Warehouse
+
+python_variable = 42
+wh = Warehouse("w.duckdb", memory_limit="100MB", threads=1)
+answers = []
+forks, statements = json.loads(Path("statements.json").read_text())
+for sql, timeout in statements:
+    deadline = time.monotonic() + 5
+    while forks and not apart._is_alone():
+        assert time.monotonic() < deadline, "a thread is left"
+        time.sleep(0.01)
+    text, started = [], time.monotonic()
+    try:
+        wh.stream(sql, write=text.append, timeout=timeout)
+        error = None
+    except WarehouseError as refusal:
+        error = str(refusal)
+    answers.append(["".join(text)[:10000], error, time.monotonic() - started])
+Path("answers.json").write_text(json.dumps(answers))
+"""
+
+
+@pytest.fixture
+def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
+    """Return a small warehouse in the current folder, beside files that nobody may read."""
+    monkeypatch.chdir(tmp_path)
+    wh = Warehouse("w.duckdb")
+    wh.ingest_qrels({"q1": {"a": 1, "b": 0}, "q2": {"c": 1}}, "tiny")
+    wh.ingest_run({"q1": {"b": 2.0, "a": 1.0}}, "tiny", name="one")
+    wh.evaluate(metrics="AP RR")
+    Path("secret.csv").write_text("secret\nhidden\n")
+    duckdb.sql("select 'hidden' as secret").write_parquet("secret.parquet")
+    return wh
+
+
+def state() -> dict[str, str]:
+    """Return every file of the current folder with its hash."""
+    return {
+        str(path): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(Path().rglob("*"))
+        if path.is_file()
+    }
+
+
+def ask_all(program, statements: list[tuple[str, float]]) -> list[tuple[str, str | None, float]]:
+    Path("statements.json").write_text(json.dumps([FORKS, statements]))
+    process = program.python(RUN_ALL, cwd=Path())
+    out, err = process.communicate(timeout=240)
+    assert (process.returncode, out, err) == (0, "", "")
+    return [tuple(answer) for answer in json.loads(Path("answers.json").read_text())]
+
+
+def test_each_is_refused_and_nothing_changes(asked: Warehouse, program) -> None:
+    assert len(REFUSED) > 100
+    before = state()
+    asked_now = (REFUSED + HARMLESS)[SOME]
+    answers = ask_all(program, [(sql, 60.0) for sql in asked_now])
+    for sql, (text, error, _) in zip(asked_now, answers, strict=True):
+        assert "hidden" not in text + (error or ""), sql
+        if sql in REFUSED:
+            assert text == "", sql
+            assert error, sql
+            assert "Traceback" not in error, sql
+            assert "unexpectedly" not in error, sql
+    after = state()
+    for made in ("statements.json", "answers.json"):
+        del after[made]
+    assert {path: content for path, content in after.items() if "code-" not in path} == before
+
+
+def test_what_is_endless_or_huge_is_ended(asked: Warehouse, program) -> None:
+    before = state()["w.duckdb"]
+    statements = [(sql, 0.5) for sql in ENDLESS[SOME]] + [(sql, 1.5) for sql in HUGE[SOME]]
+    answers = ask_all(program, statements)
+    for (sql, timeout), (text, error, seconds) in zip(statements, answers, strict=True):
+        assert error, (sql, text)
+        absent = "pg_sleep" in error  # DuckDB 1.5 does not have it
+        assert absent or error.startswith(("took longer than", "out of memory")), (sql, error)
+        assert seconds < timeout + 20, sql
+    assert state()["w.duckdb"] == before
+    assert asked.query("select count(*) from run").fetchall() == [(1,)]
+
+
+def refused(wh: Warehouse, sql: str) -> str | None:
+    try:
+        wh.query(sql, timeout=60).fetchall()
+    except WarehouseError as refusal:
+        return str(refusal)
+    return None
+
+
+def test_in_this_process_too(asked: Warehouse) -> None:
+    python_variable = duckdb.sql("select 'hidden' as i")
+    before = state()
+    for sql in REFUSED:
+        refusal = refused(asked, sql)
+        assert refusal, sql
+        assert "hidden" not in refusal, sql
+    assert state() == before
+    assert python_variable.fetchall() == [("hidden",)]
+
+
+def test_in_this_process_the_time_is_limited(asked: Warehouse) -> None:
+    for sql in ENDLESS[:2]:
+        with pytest.raises(WarehouseError, match=r"took longer than 0\.3 s and was stopped"):
+            asked.query(sql, timeout=0.3)
+    assert asked.query("select $timeout as t", {"timeout": 5}, timeout=5).fetchall() == [(5,)]
+
+
+def test_a_new_interpreter_where_a_fork_is_not_safe(asked: Warehouse) -> None:
+    """This process runs DuckDB: it has threads that a fork would not carry over."""
+    pieces: list[str] = []
+    answer = asked.stream(
+        "select $a as a, unnest(range(5000)) as i", {"a": "it's"}, write=pieces.append, limit=4000
+    )
+    assert (answer.rows, answer.truncated) == (4000, True)
+    lines = "".join(pieces).splitlines()
+    assert (lines[0], lines[-1], len(lines)) == ("a,i", "it's,3999", 4001)
+    assert len(pieces) > 2
+    with pytest.raises(WarehouseError, match="took longer than 1 s"):
+        asked.stream(ENDLESS[0], write=pieces.append, timeout=1)
+    with pytest.raises(WarehouseError, match=r"Did you mean .runs.\?\n\nLINE 1: from rnu\n +\^"):
+        asked.stream("from rnu", write=pieces.append)
+    python_variable = 42
+    with pytest.raises(WarehouseError, match="python_variable"):
+        asked.stream("from python_variable", write=pieces.append)
+    assert python_variable == 42
+
+
+# --------------------------------------------------------------------------- the other process
+
+
+@pytest.mark.skipif(not FORKS, reason="what is patched here is not patched in a new interpreter")
+def test_a_crash_hurts_nobody(asked: Warehouse, program) -> None:
+    process = program.python(
+        "import os, signal, sys\n"
+        "from warehouse.analyze import apart\n"
+        "from warehouse.cli import main\n"
+        "apart.serve = lambda work, send: os.kill(os.getpid(), signal.SIGSEGV)\n"
+        "sys.argv = ['warehouse', 'query', 'select 1', '--db', 'w.duckdb']\n"
+        "main()\n",
+        cwd=Path(),
+    )
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (1, "")
+    assert "the process of the query ended unexpectedly (signal 11)" in err
+    assert err.count("\n") == 1
+
+
+def endless(program, *arguments: str) -> subprocess.Popen[str]:
+    """Start a query that never ends and wait until it has the file open."""
+    process = program.python(
+        "import sys\nfrom warehouse.analyze import apart\nfrom warehouse.cli import main\n"
+        "raised, kept = apart._serve_and_leave, apart._OPENED\n"
+        "get = apart.queue.Queue.get\n"
+        "def heard(self, **k):\n"
+        "    frame = get(self, **k)\n"
+        "    if frame[0] == kept: print('opened', file=sys.stderr, flush=True)\n"
+        "    return frame\n"
+        "apart.queue.Queue.get = heard\n"
+        "main()\n",
+        *["query", ENDLESS[0], "--db", "w.duckdb", *arguments],
+        cwd=Path(),
+    )
+    assert process.stderr is not None
+    assert process.stderr.readline() == "opened\n"
+    return process
+
+
+def free_within(seconds: float) -> None:
+    """Wait until nobody holds the file any more."""
+    with database.write(Path("w.duckdb"), lock_timeout=seconds):
+        pass
+
+
+def test_ctrl_c(asked: Warehouse, program) -> None:
+    process = endless(program, "--timeout", "100")
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, out) == (130, "")
+    assert "Traceback" not in err
+    free_within(5)
+
+
+def test_the_other_process_does_not_outlive_its_caller(asked: Warehouse, program) -> None:
+    process = endless(program, "--timeout", "0")
+    process.kill()
+    process.communicate(timeout=30)
+    free_within(10)
+
+
+def test_a_query_that_is_stopped_leaves_no_file(asked: Warehouse, program) -> None:
+    sql = "select unnest(range(1000000)) as i, md5(i::varchar) from range(1000000000)"
+    for format in ("csv", "parquet"):
+        found = program(
+            *["query", sql, "-f", format, "-o", "out", "--timeout", "1", "--db", "w.duckdb"],
+            cwd=Path(),
+        )
+        assert found.returncode == 1
+        assert "took longer than 1 s" in found.stderr
+        assert not list(Path().glob("*out*"))
+
+
+def test_the_wait_for_the_lock_does_not_count(asked: Warehouse, program) -> None:
+    holder = program.python(
+        "import duckdb, time\ncon = duckdb.connect('w.duckdb')\nprint('held', flush=True)\n"
+        "time.sleep(2)\n",
+        cwd=Path(),
+    )
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == "held\n"
+    found = program("query", "select 7 as i", "--timeout", "1.5", "--db", "w.duckdb", cwd=Path())
+    holder.communicate(timeout=30)
+    assert (found.returncode, found.stdout.split()) == (0, ["i", "---", "7"])
+
+
+def test_a_reader_that_pauses_does_not_use_up_the_time(asked: Warehouse, program) -> None:
+    line = (
+        "warehouse query 'select range as i, repeat(chr(120), 1000) as x from range(3000)' "
+        "-f csv --timeout 3 --db w.duckdb | (sleep 4; wc -l)"
+    )
+    found = program.shell(line, Path())
+    assert (found.returncode, found.stdout.split()) == (0, ["3001"])

@@ -1,0 +1,224 @@
+"""Replicas: whole, readable by older clients, replaced in one step; else the old one stays."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import threading
+import time
+from pathlib import Path
+
+import duckdb
+import pytest
+from test_schema import storage_version
+
+from warehouse.errors import LockedError, UsageError
+from warehouse.warehouse import Warehouse
+
+pytestmark = pytest.mark.core
+
+
+@pytest.fixture
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
+    monkeypatch.chdir(tmp_path)
+    wh = Warehouse("w.duckdb")
+    wh.ingest_qrels({"q1": {"a": 1, "b": 0}, "q2": {"c": 1}}, "tiny")
+    wh.ingest_run({"q1": {"b": 2.0, "a": 1.0}}, "tiny", name="one", tags={"stage": "first"})
+    wh.evaluate(metrics="AP RR")
+    return wh
+
+
+def content(path: Path | str, *, but: str = "") -> dict[str, list[tuple]]:
+    """Return the rows of every table and view, and the comments and columns of all of them."""
+    with duckdb.connect(str(path), read_only=True) as con:
+        described = con.execute(
+            "select table_name, column_name, data_type, comment from duckdb_columns() "
+            "where not internal and table_name <> $1 order by all",
+            [but],
+        ).fetchall()
+        comments = con.execute(
+            "select table_name, comment from duckdb_tables() where table_name <> $1 "
+            "union all select view_name, comment from duckdb_views() where not internal order by all",
+            [but],
+        ).fetchall()
+        names = sorted({row[0] for row in described})
+        rows = {name: con.execute(f'from "{name}" order by all').fetchall() for name in names}
+    return {"columns": described, "comments": comments, **rows}
+
+
+def leftovers() -> list[str]:
+    return sorted(path.name for path in Path().iterdir() if path.name.startswith("."))
+
+
+def test_a_replica_is_the_same(small: Warehouse) -> None:
+    made = small.publish("replica.duckdb")
+    assert (made.path, made.size) == (Path("replica.duckdb"), Path("replica.duckdb").stat().st_size)
+    assert content("replica.duckdb", but="publication") == content("w.duckdb")
+    with duckdb.connect("replica.duckdb", read_only=True) as con:
+        mark = con.execute("select source, schema_revision from publication").fetchall()
+        bare = con.execute(
+            "select count(*) from duckdb_columns() where not internal and comment is null"
+        ).fetchall()
+    assert mark[0][0] == str(Path("w.duckdb").absolute())
+    assert bare == [(0,)]
+    # DuckDB 1.4 reads storage up to 67
+    assert storage_version(Path("replica.duckdb")) <= 67
+    assert leftovers() == []
+    assert Warehouse("replica.duckdb").leaderboard("tiny").fetchall() == (
+        small.leaderboard("tiny").fetchall()
+    )
+
+
+def test_again_and_for_older_clients(small: Warehouse) -> None:
+    small.publish("replica.duckdb", storage_version="v1.0.0")
+    assert storage_version(Path("replica.duckdb")) == 64
+    small.ingest_run({"q1": {"a": 1.0}}, "tiny", name="two")
+    small.publish("replica.duckdb")
+    assert content("replica.duckdb", but="publication") == content("w.duckdb")
+    assert leftovers() == []
+
+
+def test_parquet(small: Warehouse) -> None:
+    for round in range(3):
+        if round:
+            small.ingest_run({"q1": {"a": 1.0}}, "tiny", name=f"r{round}")
+        made = small.publish_parquet("replica")
+        manifest = json.loads(Path("replica/manifest.json").read_text())
+        assert made.relations == len(manifest["relations"])
+        expected = content("w.duckdb")
+        for name, about in manifest["relations"].items():
+            found = duckdb.sql(f"from 'replica/{about['file']}' order by all").fetchall()
+            assert found == expected[name], name
+            assert about["rows"] == len(found)
+            assert about["comment"]
+            assert all(column["comment"] for column in about["columns"])
+            columns = duckdb.read_parquet(f"replica/{about['file']}").columns
+            assert [column["name"] for column in about["columns"]] == columns
+        # the newest, and the one before for those who are reading it
+        assert len([name for name in leftovers() if name.startswith(".replica.")]) == min(
+            round + 1, 2
+        )
+    assert {"leaderboard", "rankings", "history", "run", "prediction"} < set(manifest["relations"])
+
+
+def test_only_a_replica_is_replaced(small: Warehouse) -> None:
+    other = Warehouse("other.duckdb")
+    other.init()
+    Path("notes.txt").write_text("mine")
+    Path("folder").mkdir()
+    (Path("folder") / "mine.txt").write_text("mine")
+    before = {path: path.read_bytes() for path in (Path("w.duckdb"), other.path, Path("notes.txt"))}
+    for target, words in (
+        ("w.duckdb", "is the warehouse itself"),
+        ("./../" + Path.cwd().name + "/w.duckdb", "is the warehouse itself"),
+        ("other.duckdb", "is no replica that could be replaced"),
+        ("notes.txt", "not a DuckDB database"),
+        ("folder", "is a directory"),
+        ("no/such.duckdb", "there is no folder no"),
+    ):
+        with pytest.raises(UsageError, match=words):
+            small.publish(target)
+    for target in ("folder", "notes.txt", "w.duckdb"):
+        with pytest.raises(UsageError, match="is no replica that could be replaced"):
+            small.publish_parquet(target)
+    for wrong in ("1.4", "v99.0.0", "v1.4.0'; drop table run; --"):
+        with pytest.raises(UsageError, match="storage version"):
+            small.publish("new.duckdb", storage_version=wrong)
+    assert {path: path.read_bytes() for path in before} == before
+    assert (Path("folder") / "mine.txt").read_text() == "mine"
+    assert not Path("new.duckdb").exists()
+    assert leftovers() == []
+
+
+def test_a_replica_that_somebody_reads(small: Warehouse, program) -> None:
+    small.publish("replica.duckdb")
+    reader = program.python(
+        "import duckdb, sys\ncon = duckdb.connect('replica.duckdb', read_only=True)\n"
+        "print('reading', flush=True)\nsys.stdin.readline()\n"
+        "print(con.execute('select count(*) from run').fetchall())\n",
+        cwd=Path(),
+    )
+    assert reader.stdout is not None
+    assert reader.stdout.readline() == "reading\n"
+    small.ingest_run({"q1": {"a": 1.0}}, "tiny", name="two")
+    small.publish("replica.duckdb")
+    out, _ = reader.communicate("go\n", timeout=30)
+    assert out == "[(1,)]\n"
+    assert len(content("replica.duckdb")["run"]) == 2
+
+
+def test_who_writes_is_waited_for(small: Warehouse, program) -> None:
+    small.publish("replica.duckdb")
+    before = Path("replica.duckdb").read_bytes()
+    writer = program.python(
+        "import duckdb, sys\ncon = duckdb.connect('w.duckdb')\nprint('held', flush=True)\n"
+        "sys.stdin.readline()\n",
+        cwd=Path(),
+    )
+    assert writer.stdout is not None
+    assert writer.stdout.readline() == "held\n"
+    small.lock_timeout = 0.2
+    with pytest.raises(LockedError, match="another process has the database open"):
+        small.publish("replica.duckdb")
+    assert Path("replica.duckdb").read_bytes() == before
+    small.lock_timeout = 30.0
+    timer = threading.Timer(0.5, lambda: writer.communicate("done\n"))
+    timer.start()
+    small.publish("replica.duckdb")
+    timer.join()
+
+
+def kills(small: Warehouse, program, rounds: int) -> None:
+    """Kill `publish` at random moments: a whole replica stands there, the old one or the new one."""
+    dice = random.Random(5)
+    small.ingest_run(
+        {f"q{q}": {f"d{d}": float(d) for d in range(400)} for q in range(100)}, "tiny", name="big"
+    )
+    small.publish("replica.duckdb")
+    small.publish_parquet("replica")
+    expected = content("w.duckdb")
+    for _ in range(rounds):
+        process = program.python(
+            "from warehouse.warehouse import Warehouse\n"
+            "wh = Warehouse('w.duckdb')\nprint('ready', flush=True)\n"
+            "while True:\n    wh.publish('replica.duckdb')\n    wh.publish_parquet('replica')\n",
+            cwd=Path(),
+        )
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(dice.random() * 1.5)
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=30)
+        assert content("replica.duckdb", but="publication") == expected
+        manifest = json.loads(Path("replica/manifest.json").read_text())
+        for name, about in manifest["relations"].items():
+            rows = duckdb.sql(f"select count(*) from 'replica/{about['file']}'").fetchall()
+            assert rows == [(len(expected[name]),)], name
+    small.publish("replica.duckdb")
+    small.publish_parquet("replica")
+    left = leftovers()
+    assert not [name for name in left if name.endswith((".part", ".wal", ".link"))], left
+    assert len(left) <= 2
+
+
+def test_killed_half_way(small: Warehouse, program) -> None:
+    kills(small, program, 4)
+
+
+@pytest.mark.slow
+def test_killed_half_way_often(small: Warehouse, program) -> None:
+    kills(small, program, 40)
+
+
+def test_two_at_once(small: Warehouse, program) -> None:
+    code = (
+        "from warehouse.warehouse import Warehouse\nwh = Warehouse('w.duckdb')\n"
+        "for _ in range(3):\n    wh.publish('replica.duckdb')\n    wh.publish_parquet('replica')\n"
+    )
+    both = [program.python(code, cwd=Path()) for _ in range(2)]
+    for process in both:
+        _, err = process.communicate(timeout=120)
+        assert process.returncode == 0, err
+    assert content("replica.duckdb", but="publication") == content("w.duckdb")
+    assert not [name for name in leftovers() if not name.startswith(".replica.1")]

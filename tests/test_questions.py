@@ -1,0 +1,163 @@
+"""The questions in SQL of the README give the answers that stand below them; some are counted anew.
+
+In the README a ```sql block is a question, and the ```text block after it is its answer for the demo. To
+write the answers anew: UPDATE_GOLDEN=1 pytest tests/test_questions.py, and then read the difference.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from warehouse.analyze import views
+from warehouse.report import formats
+from warehouse.warehouse import Warehouse
+
+README = Path(__file__).resolve().parents[1] / "README.md"
+_QUESTION = re.compile(r"^```sql\n(.*?)^```\n\n```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+QUESTIONS = _QUESTION.findall(README.read_text(encoding="utf-8"))
+
+
+def about(word: str) -> str:
+    """Return the one question in which a word stands."""
+    (sql,) = (sql for sql, _ in QUESTIONS if word in sql)
+    return str(sql)
+
+
+def rows(wh: Warehouse, sql: str) -> list[tuple]:
+    """Return all rows of a question, without its limit."""
+    return wh.query(re.sub(r"\nlimit \d+\n", "\n", sql)).fetchall()
+
+
+@pytest.fixture(scope="module")
+def wh(demo_file: Path) -> Warehouse:
+    return Warehouse(demo_file)
+
+
+@pytest.fixture(scope="module")
+def tops(demo_data: Path) -> dict[str, dict[str, list[str]]]:
+    """Return the document ids of every run and query, best first, read without the program."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for path in demo_data.glob("*.run.gz"):
+        scored: dict[str, list[tuple[float, bytes]]] = {}
+        for line in gzip.decompress(path.read_bytes()).decode().splitlines():
+            query, _, document, _, score, _ = line.split()
+            scored.setdefault(query, []).append((float(score), document.encode()))
+        found[path.name.removesuffix(".run.gz")] = {
+            query: [document.decode() for _, document in sorted(pairs, reverse=True)]
+            for query, pairs in scored.items()
+        }
+    return found
+
+
+@pytest.fixture(scope="module")
+def grades(demo_data: Path) -> dict[tuple[str, str], int]:
+    lines = gzip.decompress((demo_data / "qrels.txt.gz").read_bytes()).decode().splitlines()
+    fields = (line.split() for line in lines)
+    return {(query, document): int(grade) for query, _, document, grade in fields}
+
+
+def test_there_are_ten() -> None:
+    assert len(QUESTIONS) == 10
+
+
+@pytest.mark.parametrize("number", range(10))
+def test_the_answers_in_the_readme(wh: Warehouse, number: int) -> None:
+    sql, answer = QUESTIONS[number]
+    found = formats.text(wh.query(sql), "table")
+    if os.environ.get("UPDATE_GOLDEN"):
+        text = README.read_text(encoding="utf-8")
+        before = f"{sql}```\n\n```text\n"
+        README.write_text(text.replace(before + answer, before + found), encoding="utf-8")
+    else:
+        assert found == answer
+
+
+def test_unjudged_documents_that_many_systems_rank_high(wh: Warehouse, tops, grades) -> None:
+    runs: Counter[tuple[str, str]] = Counter()
+    lowest: dict[tuple[str, str], int] = {}
+    for run in tops.values():
+        for query, documents in run.items():
+            for rank, document in enumerate(documents[:20], 1):
+                if (query, document) not in grades:
+                    runs[query, document] += 1
+                    lowest[query, document] = max(rank, lowest.get((query, document), 0))
+    expected = [(*pair, count, lowest[pair]) for pair, count in runs.items()]
+    found = rows(wh, about("lowest_rank"))
+    assert sorted(found) == sorted(expected)
+    assert found[0][:3] == ("1112341", "6903063", 5)
+
+
+def test_perfect_documents_that_no_run_shows(wh: Warehouse, tops, grades) -> None:
+    shown = {
+        (query, document)
+        for run in tops.values()
+        for query, documents in run.items()
+        for document in documents[:10]
+    }
+    expected = Counter(
+        pair[0] for pair, grade in grades.items() if grade == 3 and pair not in shown
+    )
+    assert dict(rows(wh, about("missed"))) == dict(expected)
+
+
+def test_runs_that_show_the_same(wh: Warehouse, tops) -> None:
+    expected = {
+        (one, other, sum(len({*tops[one][q][:10]} & {*tops[other][q][:10]}) for q in tops[one]))
+        for one in tops
+        for other in tops
+        if one < other
+    }
+    assert set(rows(wh, about("shared"))) == expected
+
+
+def test_queries_won_and_hard_queries(wh: Warehouse) -> None:
+    values: dict[str, dict[str, float]] = {}
+    for run in wh.runs("dl19").project("run").fetchall():
+        for query, value, *_ in wh.queries(run[0], "dl19", metrics="nDCG@10").fetchall():
+            values.setdefault(query, {})[run[0]] = value
+    won = Counter(
+        run for of in values.values() for run, value in of.items() if value == max(of.values())
+    )
+    assert dict(rows(wh, about("won"))) == dict(won)
+    hard = rows(wh, about("avg(value)"))
+    assert [(query, best) for query, best, _ in hard] == sorted(
+        ((query, max(of.values())) for query, of in values.items()), key=lambda row: row[::-1]
+    )
+    for query, _, mean in hard:
+        assert mean == pytest.approx(sum(values[query].values()) / 9, abs=1e-12)
+
+
+# --------------------------------------------------------------------------- examples of the views
+
+
+def test_every_view_has_an_example(wh: Warehouse) -> None:
+    found = wh.schema().filter("kind = 'view' and \"column\" is null").fetchall()
+    assert [row[1] for row in found] == list(views.EXAMPLES)
+    for _, relation, _, _, comment, example in found:
+        assert re.match(r"One row per ", comment), relation
+        assert example == views.EXAMPLES[relation]
+        assert '"' not in example, "it is shown between double quotes"
+
+
+@pytest.mark.parametrize("relation", views.EXAMPLES)
+def test_the_examples_of_the_views_answer(demo_file: Path, tmp_path: Path, relation: str) -> None:
+    wh = Warehouse(demo_file)
+    assert relation in views.EXAMPLES[relation]
+    if relation.startswith(("slice", "curve")):
+        wh = small_with_parts(tmp_path)
+    assert wh.query(views.EXAMPLES[relation]).fetchall()
+
+
+def small_with_parts(folder: Path) -> Warehouse:
+    wh = Warehouse(folder / "parts.duckdb")
+    wh.ingest_qrels({"q1": {"a": 1, "b": 0}, "q2": {"b": 1}}, "tiny")
+    wh.ingest_run({"q1": {"a": 1.0, "b": 0.5}, "q2": {"a": 1.0}}, "tiny", name="one")
+    wh.evaluate(metrics="nDCG@10", slices="first = query_id = 'q1'")
+    wh.curve("ROC", "tiny")
+    return wh

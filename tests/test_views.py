@@ -1,0 +1,189 @@
+"""The views judgments, rankings and history: by hand, and against plain Python on random rankings."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import random
+
+import pytest
+
+from warehouse.warehouse import Warehouse
+
+pytestmark = pytest.mark.core
+
+
+def rows(wh: Warehouse, sql: str, **params: object) -> list[tuple]:
+    return wh.query(sql, **params).fetchall()
+
+
+# --------------------------------------------------------------------------- rankings
+
+
+def test_rankings_by_hand(wh: Warehouse) -> None:
+    wh.ingest_qrels({"q1": {"a": 2, "b": 0, "z": 1}}, "tiny")
+    # b and c have the same score: the higher id stands above; d and q2 are judged by nobody
+    wh.ingest_run(
+        {"q1": {"a": 0.1, "b": 0.5, "c": 0.5, "d": 9.0}, "q2": {"a": 1.0}}, "tiny", name="one"
+    )
+    wh.ingest_run({"q1": {"a": 3.0, "b": 1.0}}, "tiny", name="far", lower_is_better=True)
+    sql = "select query_id, rank, doc_id, score, relevance from rankings where run = $run order by 1, 2"
+    assert rows(wh, sql, run="one") == [
+        ("q1", 1, "d", 9.0, None),
+        ("q1", 2, "c", 0.5, None),
+        ("q1", 3, "b", 0.5, 0),
+        ("q1", 4, "a", 0.1, 2),
+        ("q2", 1, "a", 1.0, None),
+    ]
+    assert rows(wh, sql, run="far") == [("q1", 1, "b", 1.0, 0), ("q1", 2, "a", 3.0, 2)]
+
+
+def test_rankings_of_versions(wh: Warehouse) -> None:
+    wh.ingest_qrels({"q": {"a": 1}}, "tiny")
+    wh.ingest_run({"q": {"a": 1.0}}, "tiny", name="r")
+    wh.ingest_run({"q": {"b": 1.0}}, "tiny", name="r", replace=True)
+    wh.ingest_run({"q": {"a": 1.0}}, "other", name="r")
+    wh.ingest_qrels({"q": {"b": 2}}, "tiny", replace=True)
+    sql = "select dataset, run_version, doc_id, relevance, is_current from rankings order by all"
+    assert rows(wh, sql) == [
+        ("other", 1, "a", None, True),
+        ("tiny", 1, "a", None, False),
+        ("tiny", 2, "b", 2, True),
+    ]
+    sql = "select qrels_version, doc_id, relevance, is_current from judgments order by all"
+    assert rows(wh, sql) == [(1, "a", 1, False), (2, "b", 2, True)]
+
+
+def test_a_document_judged_by_subtopic(wh: Warehouse, tmp_path) -> None:
+    path = tmp_path / "subtopics.txt"
+    path.write_text("q 1 a 1\nq 2 a 2\nq 1 b 0\n")
+    wh.ingest_qrels(str(path), "web", iterations=True)
+    wh.ingest_run({"q": {"a": 2.0, "b": 1.0, "c": 0.5}}, "web", name="r")
+    assert rows(wh, "select rank, doc_id, relevance from rankings order by rank") == [
+        (1, "a", 2), (2, "b", 0), (3, "c", None),
+    ]  # fmt: skip
+    assert rows(wh, "select doc_id, iteration, relevance from judgments order by all") == [
+        ("a", "1", 1), ("a", "2", 2), ("b", "1", 0),
+    ]  # fmt: skip
+
+
+def test_rankings_on_random_runs(wh: Warehouse) -> None:
+    dice = random.Random(7)
+    expected = set()
+    qrels = {
+        f"q{q}": {f"d{d}": dice.choice([-1, 0, 1, 2]) for d in dice.sample(range(30), 8)}
+        for q in range(6)
+    }
+    wh.ingest_qrels(qrels, "tiny")
+    for number in range(4):
+        down = number % 2 == 1
+        run = {
+            f"q{q}": {
+                f"d{d}": dice.choice([0.0, 0.5, 1.0, 2.5]) for d in dice.sample(range(30), 12)
+            }
+            for q in dice.sample(range(8), 6)
+        }
+        wh.ingest_run(run, "tiny", name=f"r{number}", lower_is_better=down)
+        for query, scores in run.items():
+            ranked = sorted(scores, reverse=True)
+            ranked.sort(key=lambda d, s=scores, down=down: s[d] if down else -s[d])
+            for rank, document in enumerate(ranked, 1):
+                grade = qrels.get(query, {}).get(document)
+                expected.add((f"r{number}", query, rank, document, scores[document], grade))
+    found = rows(wh, "select run, query_id, rank, doc_id, score, relevance from rankings")
+    assert set(found) == expected
+    assert len(found) == len(expected)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "run = 'r1'",
+        "query_id = 'q1'",
+        "dataset = 'tiny'",
+        "run_id = 2",
+        "system = 's'",
+        "is_current",
+    ],
+)
+def test_a_filter_reaches_the_predictions(wh: Warehouse, condition: str) -> None:
+    """No filter may stand above the window: every ranking would be made, to be thrown away."""
+    wh.ingest_qrels({"q1": {"a": 1}}, "tiny")
+    for number in range(3):
+        for _ in range(2):
+            run = {f"q{q}": {"a": 1.0, "b": 2.0 + number + _} for q in range(3)}
+            wh.ingest_run(run, "tiny", name=f"r{number}", system="s", replace=True)
+    with wh._read() as con:
+        sql = f"explain (format json) select * from rankings where {condition}"
+        plan = json.loads(con.execute(sql).fetchall()[0][1])
+
+    def above_the_windows(node: dict, path: tuple[str, ...]) -> list[tuple[str, ...]]:
+        name = node["name"].strip()
+        inner = [found for c in node["children"] for found in above_the_windows(c, (*path, name))]
+        of_predictions = name == "WINDOW" and '.prediction"' in json.dumps(node)
+        return [path, *inner] if of_predictions else inner
+
+    paths = above_the_windows(plan[0], ())
+    assert paths
+    assert not [path for path in paths if "FILTER" in path], paths
+
+
+# --------------------------------------------------------------------------- history
+
+
+def test_history_by_hand(wh: Warehouse) -> None:
+    """RR is 1 over the rank of the relevant document; of MaxRank the lowest value is the best."""
+    wh.ingest_qrels({"q": {"a": 1}}, "tiny")
+    orders = {"one": "ba", "two": "ab", "three": "cba", "four": "a"}
+    for day, (name, order) in enumerate(orders.items(), 1):
+        run = {"q": {document: -float(rank) for rank, document in enumerate(order)}}
+        at = dt.datetime(2026, 9, 5 - day, tzinfo=dt.UTC)  # loaded in the opposite order of time
+        wh.ingest_run(run, "tiny", name=name, run_at=at)
+    wh.evaluate(metrics="RR MaxRank NumRet")
+    sql = "select step, run, value, best_so_far, is_record from history where metric = $m order by step"
+    assert rows(wh, sql, m="RR") == [
+        (1, "four", 1.0, 1.0, True),
+        (2, "three", pytest.approx(1 / 3), 1.0, False),
+        (3, "two", 1.0, 1.0, False),
+        (4, "one", 0.5, 1.0, False),
+    ]
+    falling = rows(wh, sql, m="MaxRank")
+    assert [row[3] for row in falling] == [falling[0][2]] * 4
+    assert [row[4] for row in falling] == [True, False, False, False]
+    assert [row[3:] for row in rows(wh, sql, m="NumRet")] == [(None, False)] * 4
+
+
+def test_history_on_random_runs(wh: Warehouse) -> None:
+    dice = random.Random(3)
+    wh.ingest_qrels({"q1": {"a": 1, "b": 1}, "q2": {"c": 2}}, "tiny")
+    start = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+    days = dice.sample(range(40), 12)
+    for number, day in enumerate(days):
+        run = {q: {d: dice.random() for d in dice.sample("abcdef", 4)} for q in ("q1", "q2")}
+        wh.ingest_run(run, "tiny", name=f"r{number}", run_at=start + dt.timedelta(days=day))
+    wh.evaluate(metrics="AP LAG RR")
+    for metric, better in (("AP", max), ("RR", max), ("LAG", min)):
+        values = dict(rows(wh, "select run, value from run_scores where metric = $m", m=metric))
+        found = rows(
+            wh,
+            "select step, run, value, best_so_far, is_record from history where metric = $m "
+            "order by step",
+            m=metric,
+        )
+        seen: list[float] = []
+        for step, number in enumerate(sorted(range(12), key=lambda n: days[n])):
+            value = values[f"r{number}"]
+            record = value is not None and (not seen or better(seen) != better([*seen, value]))
+            seen += [] if value is None else [value]
+            best = better(seen) if seen else None
+            assert found[step] == (step + 1, f"r{number}", value, best, record)
+
+
+def test_history_does_not_mix_qrels_versions(wh: Warehouse) -> None:
+    wh.ingest_qrels({"q": {"a": 1}}, "tiny")
+    wh.ingest_run({"q": {"a": 1.0, "b": 0.5}}, "tiny", name="r")
+    wh.evaluate(metrics="RR")
+    wh.ingest_qrels({"q": {"b": 1}}, "tiny", replace=True)
+    wh.evaluate(metrics="RR")
+    sql = "select qrels_version, step, value, best_so_far, is_record from history order by 1"
+    assert rows(wh, sql) == [(1, 1, 1.0, 1.0, True), (2, 1, 0.5, 0.5, True)]

@@ -1,0 +1,55 @@
+"""`warehouse publish`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from warehouse.cli import options, output
+from warehouse.cli.examples import epilog
+from warehouse.errors import UsageError
+
+
+def publish(
+    path: Annotated[
+        Path | None, typer.Argument(help="The DuckDB file to write.", show_default=False)
+    ] = None,
+    parquet: Annotated[
+        Path | None,
+        typer.Option("--parquet", metavar="DIR", help="Write a folder of Parquet files."),
+    ] = None,
+    storage_version: Annotated[
+        str,
+        typer.Option("--storage-version", help="The oldest DuckDB that has to read the file."),
+    ] = "v1.4.0",
+    db: options.Database = None,
+    memory_limit: options.MemoryLimit = None,
+    threads: options.Threads = None,
+    lock_timeout: options.LockTimeout = 30.0,
+) -> None:
+    """Write a replica for notebooks and BI tools, which may keep it open as long as they like.
+
+    It takes the old one's place when it is whole. The folder of Parquet files has one for each table and
+    view, and manifest.json says what they hold.
+    """
+    from warehouse.warehouse import Warehouse
+
+    if path is None and parquet is None:
+        raise UsageError("say where: warehouse publish FILE, or --parquet DIR")
+    wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
+    done = []
+    if path is not None:
+        done.append(wh.publish(path, storage_version=storage_version))
+    if parquet is not None:
+        done.append(wh.publish_parquet(parquet))
+    for made in done:
+        output.say(
+            f"{made.path}: published, {made.relations} tables and views, {made.size / 1e6:,.1f} MB"
+        )
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(epilog=epilog("publish"))(publish)

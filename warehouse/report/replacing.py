@@ -1,0 +1,100 @@
+"""Replacing a file or folder that others read: made beside it, then renamed, whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from warehouse.errors import LockedError, UsageError
+
+
+@contextmanager
+def made_beside(target: Path, lock_timeout: float) -> Iterator[Path]:
+    """Give a path beside the target to make its new content at; nothing of it is left afterwards.
+
+    One process at a time works in a folder, so whatever is at that path is of one that was killed.
+    """
+    if not target.parent.is_dir():
+        raise UsageError(f"{target}: there is no folder {target.parent}")
+    part = target.with_name(f".{target.name}.part")
+    with _alone_in(target.parent, lock_timeout):
+        _remove(part)
+        try:
+            yield part
+        finally:
+            _remove(part)
+
+
+def replace_file(part: Path, target: Path) -> None:
+    """Put a finished file in the target's place, so that it survives a loss of power."""
+    _to_disk(part)
+    part.replace(target)
+    _to_disk(target.parent)
+
+
+def replace_folder(part: Path, target: Path) -> None:
+    """Put a finished folder in the target's place: a link, which can be replaced in one step.
+
+    The folder before it stays until the next time, for those who are reading it.
+    """
+    for path in [*part.rglob("*"), part]:
+        _to_disk(path)
+    before = target.resolve() if target.is_symlink() else None
+    made = target.with_name(f".{target.name}.{time.time_ns()}")
+    part.replace(made)
+    link = target.with_name(f".{target.name}.link")
+    _remove(link)
+    link.symlink_to(made.name, target_is_directory=True)
+    link.replace(target)
+    _to_disk(target.parent)
+    for old in target.parent.glob(f".{target.name}.*"):
+        number = old.name.removeprefix(f".{target.name}.")
+        if number.isdigit() and old.resolve() not in (made.resolve(), before):
+            _remove(old)
+
+
+@contextmanager
+def _alone_in(folder: Path, timeout: float) -> Iterator[None]:
+    try:
+        import fcntl
+    except ImportError:  # not on Windows
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        deadline = time.monotonic() + timeout
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() >= deadline:
+                    raise LockedError(
+                        f"{folder}: another process publishes there (waited {timeout:g} s); "
+                        "wait longer with --lock-timeout"
+                    ) from None
+                time.sleep(0.05)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _to_disk(path: Path) -> None:
+    # some file systems cannot do so with a folder
+    with suppress(OSError):
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    path.unlink(missing_ok=True)
+    path.with_name(path.name + ".wal").unlink(missing_ok=True)

@@ -1,0 +1,159 @@
+"""Replicas of a warehouse for notebooks and BI tools: a DuckDB file, or a folder of Parquet files."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+
+from warehouse import database
+from warehouse.errors import UsageError
+from warehouse.quoting import ident, literal
+from warehouse.report.replacing import made_beside, replace_file, replace_folder
+from warehouse.settings import SCHEMA_REVISION, VERSION
+
+# Clients of the last two years read it.
+STORAGE_VERSION = "v1.4.0"
+MANIFEST = "manifest.json"
+_MARK = "publication"
+_COMMENTS = {
+    "": "One row: what this replica was made of. It is replaced, never written to.",
+    "source": "Path of the warehouse.",
+    "published_at": "When the replica was made.",
+    "schema_revision": "Revision of the schema, as in migrations.",
+    "program_version": "Version of the program that made it.",
+}
+
+
+@dataclass(frozen=True)
+class Published:
+    """A replica: where it is, how many tables and views it has, and its size in bytes."""
+
+    path: Path
+    relations: int
+    size: int
+
+
+def publish(
+    con: duckdb.DuckDBPyConnection,
+    source: Path,
+    target: Path,
+    *,
+    storage_version: str = STORAGE_VERSION,
+    lock_timeout: float = database.LOCK_TIMEOUT,
+) -> Published:
+    """Copy what a reading connection sees to a file of its own, which then takes the target's place."""
+    if not re.fullmatch(r"v\d+\.\d+\.\d+", storage_version):
+        raise UsageError(
+            f"{storage_version}: write a storage version as {STORAGE_VERSION}: the oldest DuckDB "
+            "that has to read the replica"
+        )
+    with made_beside(target, lock_timeout) as part:
+        _check(source, target, lock_timeout)
+        try:
+            con.execute(
+                f"attach {literal(str(part))} as replica (storage_version {literal(storage_version)})"
+            )
+        except duckdb.InvalidInputException as error:
+            raise UsageError(f"{storage_version}: no storage version: {error}") from None
+        try:
+            con.execute(f"copy from database {ident(database.ALIAS)} to replica")
+            _mark(con, source)
+            count = con.execute(
+                "select count(*) from (from duckdb_tables() select database_name, internal "
+                "union all from duckdb_views() select database_name, internal) "
+                "where database_name = 'replica' and not internal"
+            ).fetchall()[0][0]
+        finally:
+            con.execute("detach replica")
+        replace_file(part, target)
+    return Published(target, int(count), target.stat().st_size)
+
+
+def _check(source: Path, target: Path, lock_timeout: float) -> None:
+    """Refuse to replace anything but a replica."""
+    if not target.exists():
+        return
+    if target.samefile(source):
+        raise UsageError(f"{target}: is the warehouse itself; give the replica a name of its own")
+    with database.read(target, lock_timeout=lock_timeout) as con:
+        found = con.execute(
+            "select 1 from duckdb_tables() where database_name = $1 and table_name = $2",
+            [database.ALIAS, _MARK],
+        ).fetchall()
+    if not found:
+        raise UsageError(f"{target}: is no replica that could be replaced; take another name")
+
+
+def _mark(con: duckdb.DuckDBPyConnection, source: Path) -> None:
+    table = f"replica.main.{_MARK}"
+    con.execute(
+        f"create table {table} as select $1::varchar as source, now() as published_at, "
+        "$2::varchar as schema_revision, $3::varchar as program_version",
+        [str(source.absolute()), SCHEMA_REVISION, VERSION],
+    )
+    for column, comment in _COMMENTS.items():
+        what = f"column {table}.{column}" if column else f"table {table}"
+        con.execute(f"comment on {what} is {literal(comment)}")
+
+
+def publish_parquet(
+    con: duckdb.DuckDBPyConnection,
+    source: Path,
+    folder: Path,
+    *,
+    lock_timeout: float = database.LOCK_TIMEOUT,
+) -> Published:
+    """Write every table and view as a Parquet file to a folder that takes the target's place."""
+    if folder.exists() and not (folder.is_symlink() and (folder / MANIFEST).is_file()):
+        raise UsageError(f"{folder}: is no replica that could be replaced; take another name")
+    with made_beside(folder, lock_timeout) as part:
+        part.mkdir()
+        relations = _described(con)
+        for name, about in relations.items():
+            rows = con.execute(
+                f"copy (from {ident(name)}) to {literal(str(part / (name + '.parquet')))} "
+                "(format parquet, compression zstd)"
+            ).fetchall()[0][0]
+            about |= {"rows": rows, "file": f"{name}.parquet"}
+        manifest = {
+            "source": str(source.absolute()),
+            "published_at": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+            "schema_revision": SCHEMA_REVISION,
+            "program_version": VERSION,
+            "relations": relations,
+        }
+        text = json.dumps(manifest, ensure_ascii=False, indent=2) + "\n"
+        (part / MANIFEST).write_text(text, encoding="utf-8")
+        size = sum(path.stat().st_size for path in part.iterdir())
+        replace_folder(part, folder)
+    return Published(folder, len(relations), size)
+
+
+def _described(con: duckdb.DuckDBPyConnection) -> dict[str, dict[str, object]]:
+    rows = con.execute(
+        """
+        select kind, name, about.comment, list({
+            name: column_name, type: lower(data_type), comment: duckdb_columns.comment
+        } order by column_index)
+        from (
+            select 'view' as kind, view_name as name, comment, database_name, internal
+            from duckdb_views()
+            union all
+            select 'table', table_name, comment, database_name, internal from duckdb_tables()
+        ) as about
+        join duckdb_columns() on table_name = name and duckdb_columns.database_name = about.database_name
+        where about.database_name = $1 and not about.internal and name <> 'alembic_version'
+        group by all
+        order by kind desc, name
+        """,
+        [database.ALIAS],
+    ).fetchall()
+    return {
+        name: {"kind": kind, "comment": comment, "columns": columns}
+        for kind, name, comment, columns in rows
+    }
