@@ -19,6 +19,8 @@ from warehouse.evaluate.plan import plan
 from warehouse.evaluate.scoring import Scores
 from warehouse.metrics import Metrics
 from warehouse.project import request
+from warehouse.settings import DEFAULT_METRICS
+from warehouse.syncing import Syncing
 from warehouse.templates import render
 from warehouse.tracing import Tracing
 
@@ -28,12 +30,11 @@ if TYPE_CHECKING:
 
 __all__ = ["DEFAULT_METRICS", "Scores", "Warehouse"]
 
-DEFAULT_METRICS = ("nDCG@10", "AP", "RR", "P@10", "R@100", "R@1000", "Judged@10")
 T = TypeVar("T")
 Texts = str | Sequence[str]
 
 
-class Warehouse(Tracing, Deciling):
+class Warehouse(Tracing, Deciling, Syncing):
     """A warehouse file and what can be done with it.
 
     Every verb opens the file, does its work in one transaction and lets go of it again; results are

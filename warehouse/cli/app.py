@@ -23,6 +23,7 @@ from warehouse.cli import (
     schema,
     score,
     slices,
+    sync,
 )
 from warehouse.settings import VERSION
 
@@ -59,6 +60,7 @@ def _root(
 demo.register(app)
 init.register(app)
 ingest.register(app)
+sync.register(app)
 evaluate.register(app)
 leaderboard.register(app)
 queries.register(app)

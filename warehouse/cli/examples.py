@@ -27,6 +27,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "warehouse ingest attributes movies.csv -d films --of docs --id movie --split genres='|'",
         "warehouse ingest attributes users.jsonl -d films --of queries --name people",
     ),
+    "sync": (
+        "warehouse sync",
+        "warehouse sync --config warehouse.toml --dry-run",
+        "warehouse sync --json --lock-timeout 60",
+    ),
     "evaluate": (
         "warehouse evaluate",
         "warehouse evaluate -d dl19 -m nDCG@10 -m 'AP(rel=2)' -m map_cut_100",

@@ -20,6 +20,15 @@ Database = Annotated[
         help="The database file.",
     ),
 ]
+Config = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        envvar="WAREHOUSE_CONFIG",
+        show_default="the nearest warehouse.toml, or pyproject.toml with [tool.warehouse]",
+        help="The project's file.",
+    ),
+]
 Dataset = Annotated[str, typer.Option("--dataset", "-d", help="Name of the dataset.")]
 AnyDataset = Annotated[
     str | None, typer.Option("--dataset", "-d", help="Name of the dataset; default: all.")
