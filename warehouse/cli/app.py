@@ -8,6 +8,7 @@ import typer
 
 from warehouse.cli import (
     attributes,
+    config,
     curve,
     deciles,
     demo,
@@ -60,6 +61,7 @@ def _root(
 demo.register(app)
 init.register(app)
 ingest.register(app)
+config.register(app)
 sync.register(app)
 evaluate.register(app)
 leaderboard.register(app)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "demo": ("warehouse demo",),
-    "init": ("warehouse init --db mine.duckdb",),
+    "init": ("warehouse init", "warehouse init --db mine.duckdb"),
+    "config show": ("warehouse config show", "warehouse config show -f json"),
     "ingest qrels": (
         "warehouse ingest qrels qrels.txt --dataset dl19",
         "warehouse ingest qrels ratings.csv -d films --column query_id=user "

@@ -24,9 +24,8 @@ Config = Annotated[
     Path | None,
     typer.Option(
         "--config",
-        envvar="WAREHOUSE_CONFIG",
-        show_default="the nearest warehouse.toml, or pyproject.toml with [tool.warehouse]",
-        help="The project's file.",
+        show_default="as WAREHOUSE_CONFIG says, else the nearest",
+        help="The project's file: warehouse.toml, or a pyproject.toml with [tool.warehouse].",
     ),
 ]
 Dataset = Annotated[str, typer.Option("--dataset", "-d", help="Name of the dataset.")]
