@@ -125,6 +125,16 @@ class Declared:
     runs: tuple[Runs, ...] = ()
     gates: tuple[Gate, ...] = ()
 
+    @property
+    def watched(self) -> list[Path]:
+        """Return the files and the folders in which a change may matter."""
+        paths = {ground.file for dataset in self.datasets.values() for ground in dataset.grounds}
+        paths |= {
+            self.folder / pattern.folder for source in self.runs for pattern in source.patterns
+        }
+        # of what is not there yet, the folder that is
+        return sorted({next(p for p in (path, *path.parents) if p.exists()) for path in paths})
+
 
 @project.per_project
 def declared() -> Declared:

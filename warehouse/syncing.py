@@ -166,6 +166,8 @@ def take_in(work: _Sync) -> Iterator[Event]:
     """Load the files that are new or have changed."""
     from warehouse.ingest import sources, taking
 
+    if not work.asked.datasets:
+        work.remarks.append(f"{project.current().where}: declares no dataset yet")
     found = sources.find(work.asked)
     work.remarks += found.remarks
     for path, error in found.problems:

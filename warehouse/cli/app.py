@@ -25,6 +25,7 @@ from warehouse.cli import (
     score,
     slices,
     sync,
+    watch,
 )
 from warehouse.settings import VERSION
 
@@ -63,6 +64,7 @@ init.register(app)
 ingest.register(app)
 config.register(app)
 sync.register(app)
+watch.register(app)
 evaluate.register(app)
 leaderboard.register(app)
 queries.register(app)

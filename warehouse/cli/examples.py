@@ -33,6 +33,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "warehouse sync --config warehouse.toml --dry-run",
         "warehouse sync --json --lock-timeout 60",
     ),
+    "watch": ("warehouse watch", "warehouse watch --debounce 5"),
     "evaluate": (
         "warehouse evaluate",
         "warehouse evaluate -d dl19 -m nDCG@10 -m 'AP(rel=2)' -m map_cut_100",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Container
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,7 +16,7 @@ from warehouse.cli.output import Progress, emit, say, warn
 from warehouse.errors import UsageError
 
 if TYPE_CHECKING:
-    from warehouse.syncing import Event, Synced
+    from warehouse.syncing import Event, Status, Synced
     from warehouse.warehouse import Warehouse
 
 LOCK_TIMEOUT = 600.0
@@ -67,7 +68,13 @@ def opened(db: Path | None, **resources: object) -> Warehouse:
     return Warehouse(db, **resources)  # type: ignore[arg-type]
 
 
-def run(wh: Warehouse, *, dry_run: bool = False, quiet: bool = False) -> Synced:
+def run(
+    wh: Warehouse,
+    *,
+    dry_run: bool = False,
+    quiet: bool = False,
+    unsaid: Container[Status] = ("unchanged",),
+) -> Synced:
     """Sync and print each thing that is done, on stdout unless `quiet`; problems go to stderr."""
     progress: Progress | None = None
 
@@ -82,7 +89,7 @@ def run(wh: Warehouse, *, dry_run: bool = False, quiet: bool = False) -> Synced:
             progress.close()
         if event.status == "failed":
             say(f"warehouse: {event.text}")
-        elif event.status != "unchanged" and not quiet:
+        elif event.status not in unsaid and not quiet:
             emit(event.text + "\n", None)
         for text in event.warnings:
             warn(f"{event.file or event.dataset}: {text}")
