@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,9 +15,12 @@ from warehouse.cli.output import say
 from warehouse.cli.sync import LOCK_TIMEOUT, opened, run
 from warehouse.errors import UsageError, WarehouseError, listing
 
+if TYPE_CHECKING:
+    from warehouse.syncing import Status
+
 # Without a change it is looked all the same: not every file system tells of changes.
 _AT_LEAST_EVERY = 60.0
-_UNSAID = ("unchanged", "waiting")
+_UNSAID: tuple[Status, ...] = ("unchanged", "waiting")
 
 
 def watch(
