@@ -17,6 +17,7 @@ from warehouse.errors import UsageError
 from warehouse.evaluate import scoring
 from warehouse.evaluate.plan import plan
 from warehouse.evaluate.scoring import Scores
+from warehouse.importing import Importing
 from warehouse.metrics import Metrics
 from warehouse.project import request
 from warehouse.settings import DEFAULT_METRICS
@@ -34,7 +35,7 @@ T = TypeVar("T")
 Texts = str | Sequence[str]
 
 
-class Warehouse(Tracing, Deciling, Syncing):
+class Warehouse(Tracing, Deciling, Importing, Syncing):
     """A warehouse file and what can be done with it.
 
     Every verb opens the file, does its work in one transaction and lets go of it again; results are

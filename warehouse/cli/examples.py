@@ -28,6 +28,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "warehouse ingest attributes movies.csv -d films --of docs --id movie --split genres='|'",
         "warehouse ingest attributes users.jsonl -d films --of queries --name people",
     ),
+    "ingest mlflow": (
+        "warehouse ingest mlflow sqlite:///mlflow.db --experiment ranking -d dl19",
+        "warehouse ingest mlflow mlruns -e ranking -d dl19 --artifacts 'runs/*.txt' --db mine.duckdb",
+    ),
     "sync": (
         "warehouse sync",
         "warehouse sync --config warehouse.toml --dry-run",

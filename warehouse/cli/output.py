@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from warehouse.errors import UsageError, listing
+from warehouse.errors import UsageError, counted, listing
 from warehouse.report import formats
 
 if TYPE_CHECKING:
     from warehouse.analyze.board import Board
+    from warehouse.ingest import Loaded
 
 
 def say(text: str) -> None:
@@ -37,6 +38,20 @@ def emit(text: str, output: Path | None) -> None:
     except OSError as error:
         raise UsageError(f"{output}: cannot be written: {error.strerror}") from error
     say(f"wrote {output}")
+
+
+def say_loaded(loaded: Loaded) -> None:
+    """Tell what became of a source, with what is to be known of it."""
+    what = {"qrels": "judgment", "training": "example", "run": "prediction"}[loaded.kind]
+    version = f", version {loaded.version}" if loaded.status == "replaced" else ""
+    of_dataset = {"qrels": "qrels", "training": "training set"}.get(loaded.kind)
+    label = f"{of_dataset} of {loaded.dataset}" if of_dataset else loaded.name
+    say(
+        f"{label}: {loaded.status}{version} "
+        f"({counted(loaded.num_rows, what)}, {counted(loaded.num_queries, 'query')})"
+    )
+    for text in loaded.warnings:
+        warn(f"{label}: {text}")
 
 
 def show(
