@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from warehouse.errors import LockedError, WarehouseError
+from warehouse.errors import InputError, LockedError, WarehouseError
 from warehouse.opened import File
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ class Importing(File):
         schema.ensure(self.path, lock_timeout=self.lock_timeout)
         for artifact in store.artifacts(experiment, artifacts or ARTIFACTS):
             done: Loaded | WarehouseError
+            file = Path(artifact.path)
             try:
                 with tempfile.TemporaryDirectory(prefix="warehouse-") as folder:
                     file = store.fetch(artifact, Path(folder))
@@ -54,5 +55,6 @@ class Importing(File):
             except LockedError:
                 raise
             except WarehouseError as error:
-                done = error
+                # of the copy, nobody needs to know
+                done = InputError(str(error).replace(str(file), artifact.source))
             yield artifact.source, done

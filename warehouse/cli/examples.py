@@ -30,7 +30,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "ingest mlflow": (
         "warehouse ingest mlflow sqlite:///mlflow.db --experiment ranking -d dl19",
-        "warehouse ingest mlflow mlruns -e ranking -d dl19 --artifacts 'runs/*.txt' --db mine.duckdb",
+        "warehouse ingest mlflow mlruns -e ranking -d dl19 --artifacts 'runs/*.run' --db mine.duckdb",
     ),
     "sync": (
         "warehouse sync",

@@ -46,9 +46,9 @@ def mlflow(
         columns=options.pairs(column, "--column"), normalise=normalise, replace=replace,
     )  # fmt: skip
     codes: list[int] = []
-    for source, done in found:
+    for _, done in found:
         if isinstance(done, WarehouseError):
-            say(f"warehouse: {source}: {done}")
+            say(f"warehouse: {done}")
             codes.append(done.exit_code)
         else:
             say_loaded(done)
