@@ -56,5 +56,7 @@ class Importing(File):
                 raise
             except WarehouseError as error:
                 # of the copy, nobody needs to know
-                done = InputError(str(error).replace(str(file), artifact.source))
+                text = str(error).replace(str(file), artifact.source)
+                named = artifact.source in text
+                done = InputError(text if named else f"{artifact.source}: {text}")
             yield artifact.source, done

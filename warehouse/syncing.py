@@ -107,6 +107,8 @@ class Syncing(File):
         with project.using(config):
             work = _Sync(self, declared(), dry_run, on_file or (lambda label, total: None))
             events: list[Event] = []
+            if work.asked.gates:
+                work.remarks.append("gates: read and checked, but this version does not run them")
             for step in STEPS:
                 for event in step(work):
                     events.append(event)
@@ -173,10 +175,12 @@ def take_in(work: _Sync) -> Iterator[Event]:
     for path, error in found.problems:
         yield work.failed(error, path=path)
     wh = work.warehouse
-    known: Mapping[Any, Any] = {}
+    known: Mapping[sources.Key, taking.State] = {}
     if wh._prepared(work.dry_run):
         with wh._read() as con:
             known = taking.known(con)
+    if not any(kind == sources.RUN for _, kind, _ in known):
+        work.remarks += found.unmatched
     plain = [source for source in found.sources if not source.needs_runs]
     yield from _take(work, found.sources, [s for s in plain if known.get(s.key) != s.state])
     # judgments for the queries of all runs are due again when there are other runs

@@ -74,11 +74,12 @@ class Source:
 
 @dataclass
 class Found:
-    """The sources there are, files that have a problem, and remarks."""
+    """The sources there are, files that have a problem, remarks, and patterns that nothing matches."""
 
     sources: list[Source] = field(default_factory=list)
     problems: list[tuple[Path, WarehouseError]] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
+    unmatched: list[str] = field(default_factory=list)
 
 
 def find(asked: Declared) -> Found:
@@ -97,6 +98,9 @@ def find(asked: Declared) -> Found:
     for spec in asked.runs:
         files = list(_files(spec, asked.folder, found))
         names = {path for path, _ in files}
+        if not files:
+            patterns = ", ".join(pattern.text for pattern in spec.patterns)
+            found.unmatched.append(f"{spec.where}: no file matches {patterns} yet")
         for path, groups in files:
             if spec.sidecar and path.suffix in about.SIDECARS and path.with_suffix("") in names:
                 continue
