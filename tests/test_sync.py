@@ -8,7 +8,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from projects import command
 from syncs import BETTER, QRELS, RUN, Project
 
 from warehouse.errors import InputError
-from warehouse.ingest import taking
+from warehouse.ingest import sources, taking
 from warehouse.warehouse import Warehouse
 
 # --------------------------------------------------------------------------- new, changed, unchanged
@@ -133,24 +132,23 @@ def test_a_file_that_goes_while_a_sync_runs_is_no_error(
 # --------------------------------------------------------------------------- half-written
 
 
-def test_a_young_file_is_looked_at_twice(synced: Project) -> None:
-    synced.settings('"0.2s"', '"0.6s"')
+def test_a_young_file_is_looked_at_twice(synced: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        if len(slept) == 1:
+            synced.write("runs/bm25/new.run", RUN, age=0)
+
+    synced.settings('"0.2s"', '"60s"')
     synced.sync()
-    new = synced.write("runs/bm25/new.run", RUN[:20], age=0)
-
-    def write_on() -> None:
-        time.sleep(0.2)
-        new.write_text(RUN)
-
-    writer = threading.Thread(target=write_on)
-    writer.start()
+    monkeypatch.setattr(sources.time, "sleep", sleep)
+    synced.write("runs/bm25/new.run", RUN[:20], age=0)
     code, out, err = command("sync")
-    writer.join()
     assert (code, err) == (0, "")
     assert out == "tiny: runs/bm25/new.run is still being written, left for the next time\n"
-    started = time.monotonic()
-    assert synced.told() == [("loaded", "runs/bm25/new.run"), ("computed", None)]
-    assert time.monotonic() - started >= 0.6
+    assert command("sync")[1].startswith("tiny: run new loaded from runs/bm25/new.run (3 pred")
+    assert slept == [60, 60]
 
 
 @pytest.mark.parametrize("fails", [False, True])
@@ -237,6 +235,16 @@ def test_qrels_and_folders_that_are_not_there(synced: Project) -> None:
         "warehouse: qrels.tx: no such file; did you mean qrels.txt?",
         f"warning: warehouse.toml: runs 1: no folder {synced.path}/run; did you mean runs?",
     ]
+
+
+def test_patterns_that_nothing_matches_are_told_while_there_is_no_run(synced: Project) -> None:
+    (synced.path / "runs/bm25/one.run").rename(synced.path / "one")
+    words = "warning: warehouse.toml: runs 1: no file matches runs/{system}/{name}.run* yet\n"
+    assert command("sync")[2] == words
+    (synced.path / "one").rename(synced.path / "runs/bm25/one.run")
+    assert command("sync")[2] == ""
+    (synced.path / "runs/bm25/one.run").unlink()
+    assert command("sync") == (0, "", "")
 
 
 def test_a_dataset_from_the_path_has_to_be_declared(synced: Project) -> None:

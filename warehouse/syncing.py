@@ -30,7 +30,7 @@ class Event:
     """One thing that a sync did, found or failed at; `text` is the line for people.
 
     `status` is loaded, replaced (a new version), unchanged (read again, the same content), due (dry: it
-    would be read), waiting (still being written), computed (dry: it would be) or failed.
+    would be read or computed), waiting (still being written), computed or failed.
     """
 
     status: Status
@@ -290,7 +290,7 @@ def evaluate(work: _Sync) -> Iterator[Event]:
             by = "" if protocol == protocols.DEFAULT else f" by protocol {protocol}"
             left = done.unfit.get(name, ())
             yield Event(
-                "computed",
+                "due" if work.dry_run else "computed",
                 f"{name}: {'would compute' if work.dry_run else 'computed'} "
                 f"{counted(done.computed, 'value')} for {counted(done.runs, 'run')}{by}{stale}",
                 name,

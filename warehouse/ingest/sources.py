@@ -96,9 +96,10 @@ def find(asked: Declared) -> Found:
                 )
     taken: set[Key] = set()
     for spec in asked.runs:
+        remarks = len(found.remarks)
         files = list(_files(spec, asked.folder, found))
         names = {path for path, _ in files}
-        if not files:
+        if not files and len(found.remarks) == remarks:
             patterns = ", ".join(pattern.text for pattern in spec.patterns)
             found.unmatched.append(f"{spec.where}: no file matches {patterns} yet")
         for path, groups in files:
