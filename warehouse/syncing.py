@@ -12,7 +12,7 @@ import duckdb
 
 from warehouse import metrics as notation
 from warehouse import project, protocols
-from warehouse.errors import LockedError, UsageError, WarehouseError, counted, listing
+from warehouse.errors import LockedError, UsageError, WarehouseError, counted
 from warehouse.evaluate.plan import plan
 from warehouse.opened import File
 
@@ -225,10 +225,10 @@ def _take_one(work: _Sync, source: Source) -> Event | None:
     except taking.StillWrittenError:
         return _waiting(work, source)
     except (WarehouseError, duckdb.Error, sa.exc.SQLAlchemyError, OSError) as error:
+        failed = work.failed(error, source.dataset, source.path)
         now = source.look()
         if now is not None and now != source:
             return _waiting(work, source)
-        failed = work.failed(error, source.dataset, source.path)
         return None if now is None else failed
     return None if done is None else _taken(done, work.shown(source.path))
 
@@ -288,15 +288,11 @@ def evaluate(work: _Sync) -> Iterator[Event]:
             counts = {"values": done.computed, "stale": done.stale, "runs": done.runs}
             stale = f", {done.stale} of them stale" if done.stale else ""
             by = "" if protocol == protocols.DEFAULT else f" by protocol {protocol}"
-            left = done.unfit.get(name, ())
             yield Event(
                 "due" if work.dry_run else "computed",
                 f"{name}: {'would compute' if work.dry_run else 'computed'} "
                 f"{counted(done.computed, 'value')} for {counted(done.runs, 'run')}{by}{stale}",
                 name,
-                warnings=(f"left out, its qrels are preferences: {listing(left, 5)}",)
-                if left
-                else (),
                 details={"protocol": protocol, **counts},
             )
 
