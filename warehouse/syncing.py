@@ -153,7 +153,8 @@ class _Sync:
         self, error: Exception, dataset: str | None = None, path: Path | None = None
     ) -> Event:
         """Return what is told of an error that stops nothing else. What stops all is raised again."""
-        if isinstance(error, LockedError) or "Query interrupted" in str(error):
+        stopped = "Query interrupted" in str(error) or "INTERRUPT" in str(error)
+        if stopped or isinstance(error, LockedError):
             raise error
         text, file = str(error), None
         if path is not None:

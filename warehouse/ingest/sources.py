@@ -89,11 +89,8 @@ def find(asked: Declared) -> Found:
         for ground in dataset.grounds:
             try:
                 found.sources.append(_ground(name, ground))
-            except FileNotFoundError as error:
-                missing = Path(error.filename)
-                found.problems.append(
-                    (missing, InputError(f"{missing}: no such file{_near(missing)}"))
-                )
+            except OSError as error:
+                found.problems.append(_unreadable(Path(error.filename), error))
     taken: set[Key] = set()
     for spec in asked.runs:
         remarks = len(found.remarks)
@@ -110,6 +107,9 @@ def find(asked: Declared) -> Found:
                 known_dataset(source.dataset, asked.datasets)
             except FileNotFoundError:
                 continue  # it has just gone
+            except OSError as error:
+                found.problems.append(_unreadable(path, error))
+                continue
             except WarehouseError as error:
                 found.problems.append((path, error))
                 continue
@@ -131,6 +131,12 @@ def _files(spec: Runs, folder: Path, found: Found) -> Iterator[tuple[Path, dict[
             if path not in seen:
                 seen.add(path)
                 yield path, groups
+
+
+def _unreadable(path: Path, error: OSError) -> tuple[Path, WarehouseError]:
+    if isinstance(error, FileNotFoundError):
+        return path, InputError(f"{path}: no such file{_near(path)}")
+    return path, InputError(f"{path}: cannot be read: {error.strerror}")
 
 
 def _near(path: Path) -> str:
