@@ -15,6 +15,7 @@ from unittest import mock
 import duckdb
 import pytest
 from projects import BEST, QRELS, RUN, SETTINGS, Folder
+from syncs import Project
 
 import warehouse
 from warehouse import schema
@@ -205,3 +206,11 @@ def loaded(here: Folder) -> Warehouse:
     wh.ingest_run(RUN, "tiny", name="one")
     wh.ingest_run({"q1": {"c": 1.0}, "q2": {"d": 1.0}}, "tiny", name="two")
     return wh
+
+
+@pytest.fixture
+def synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """Return the folder of a project with qrels and a run, which is the current one."""
+    made = Project(tmp_path / "project")
+    monkeypatch.chdir(made.path)
+    return made

@@ -131,6 +131,32 @@ def test_every_option_and_argument_has_help(name: str) -> None:
         assert getattr(parameter, "help", None), f"{name}: {parameter.name}"
 
 
+PROJECT = """\
+database = "warehouse.duckdb"
+[datasets.dl19]
+qrels = "qrels.txt"
+metrics = ["AP"]
+[[runs]]
+files = "runs/*.run.gz"
+dataset = "dl19"
+"""
+
+
+def fill_mlflow(line: str, folder: Path) -> None:
+    """Make the tracking store that a line names, with one finished run."""
+    pytest.importorskip("mlflow", reason="mlflow-skinny is not installed")
+    from mlflow.tracking import MlflowClient
+
+    uri = line.split()[3].replace("sqlite:///", f"sqlite:///{folder}/")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+        client = MlflowClient(uri if ":" in uri else str(folder / uri))
+        experiment = client.create_experiment("ranking", (folder / "kept").as_uri())
+        run = client.create_run(experiment, run_name="first")
+        client.log_artifact(run.info.run_id, str(folder / "links.run"), "runs")
+        client.set_terminated(run.info.run_id)
+
+
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory: pytest.TempPathFactory, demo_data: Path) -> Path:
     """Return a folder with files as the examples name them, and a database before and after."""
@@ -181,7 +207,14 @@ def test_every_example_runs_as_printed(
     folder = shutil.copytree(prepared, tmp_path / "folder")
     (folder / "evaluated").rename(folder / "evaluated.db")
     ingests = name.startswith("ingest ")
-    if name not in ("demo", "init", "score") and not ingests:
+    if name in ("config show", "sync", "watch"):
+        (folder / "warehouse.toml").write_text(PROJECT)
+    if name == "watch":
+        pytest.importorskip("watchfiles")
+        line = f"timeout --preserve-status --signal INT 5 {line} || test $? = 130"
+    if name == "ingest mlflow":
+        fill_mlflow(line, folder)
+    if name not in ("demo", "init", "score", "sync") and not ingests:
         source = "loaded" if name == "evaluate" else "evaluated.db"
         (folder / source).rename(folder / "warehouse.duckdb")
     if name == "shell":
@@ -197,7 +230,7 @@ def test_every_example_runs_as_printed(
     assert "Traceback" not in found.err
     if "-o " in line:
         assert (folder / line.rpartition("-o ")[2].split()[0]).read_bytes().strip()
-    elif name in ("init", "deciles make", "evaluate", "forget", "publish") or ingests:
+    elif name in ("init", "deciles make", "evaluate", "forget", "publish", "watch") or ingests:
         assert found.err.strip()
     else:
         assert found.out.strip()

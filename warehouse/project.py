@@ -1,8 +1,9 @@
 """A project: what the nearest `warehouse.toml` says, and the files that it names.
 
 The file is that of the current folder or of the nearest folder above it, or the one that
-WAREHOUSE_CONFIG names. Paths in it are relative to it. It may change at any time: each request looks
-once (`request`), and what was made of it is kept while it stays the same (`per_project`).
+WAREHOUSE_CONFIG or `using` names; the table [tool.warehouse] of a `pyproject.toml` serves as well.
+Paths in it are relative to it. It may change at any time: each request looks once (`request`), and what
+was made of it is kept while it stays the same (`per_project`).
 """
 
 from __future__ import annotations
@@ -20,8 +21,21 @@ from warehouse import records
 from warehouse.errors import DefinitionError, nearest
 
 FILE = "warehouse.toml"
+PYPROJECT = "pyproject.toml"
+TABLE = ("tool", "warehouse")
 VARIABLE = "WAREHOUSE_CONFIG"
-_KEYS: dict[str, records.Kinds] = {"database": str, "metrics": str, "protocols": dict}
+OPTION = "--config"
+# What the last ones hold is read by `warehouse.declared`, where it is asked for.
+_KEYS: dict[str, records.Kinds] = {
+    "database": str,
+    "metrics": str,
+    "protocols": dict,
+    "evaluate": dict,
+    "datasets": dict,
+    "runs": list,
+    "gates": list,
+    "settle": (str, int, float),
+}
 _PATHS = ("database", "metrics")
 _T = TypeVar("_T")
 
@@ -35,12 +49,27 @@ class Project:
     database: Path | None = field(default=None, compare=False)
     metrics: Path | None = field(default=None, compare=False)
     metric_files: tuple[Path, ...] = field(default=(), compare=False)
-    protocols: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    record: Mapping[str, Any] = field(default_factory=dict, compare=False)
+
+    @property
+    def protocols(self) -> Mapping[str, Any]:
+        """Return the tables of the project's own protocols."""
+        found: Mapping[str, Any] = self.record.get("protocols", {})
+        return found
 
     @property
     def where(self) -> str:
         """Return the name of the file, as errors show it."""
-        return FILE if self.file is None else shown(self.file)
+        return FILE if self.file is None else place(self.file)
+
+    @property
+    def folder(self) -> Path:
+        """Return the folder that its paths are relative to."""
+        return Path.cwd() if self.file is None else self.file.parent
+
+    def path(self, text: str) -> Path:
+        """Return a path that stands in the file."""
+        return Path(os.path.normpath(self.folder / Path(text).expanduser()))
 
     def check_folder(self) -> None:
         """Refuse a folder of metrics that is not there."""
@@ -60,6 +89,11 @@ def shown(path: Path) -> str:
         return str(path)
 
 
+def place(file: Path) -> str:
+    """Return the name of a project's file, and the table of it that counts."""
+    return shown(file) + (f" [{'.'.join(TABLE)}]" if file.name == PYPROJECT else "")
+
+
 def read_text(path: Path) -> str:
     """Return the text of one of a project's files."""
     try:
@@ -72,6 +106,28 @@ def read_text(path: Path) -> str:
 
 # What the request that is going on has seen, once it has looked.
 _seen: ContextVar[list[Project] | None] = ContextVar("seen", default=None)
+# The file that `using` names.
+_named: ContextVar[str | None] = ContextVar("named", default=None)
+
+
+@contextmanager
+def using(file: str | os.PathLike[str] | None) -> Iterator[None]:
+    """Take a file as the project's, inside, whatever lies in the folder; None looks as usual."""
+    named = _named.set(_named.get() if file is None else os.fspath(file))
+    # what was seen before is of another file, or of this one before it changed
+    seen = _seen.set([])
+    try:
+        yield
+    finally:
+        _seen.reset(seen)
+        _named.reset(named)
+
+
+def origin() -> str:
+    """Return how the project's file was found: by an option, by a variable or in a folder."""
+    if _named.get():
+        return f"option {OPTION}"
+    return f"environment {VARIABLE}" if os.environ.get(VARIABLE) else "nearest folder"
 
 
 @contextmanager
@@ -115,36 +171,39 @@ def _look() -> Project:
         return Project()
     stamp = _stamp(file)
     record = _record(file, stamp)
-    paths = {
-        key: Path(os.path.normpath(file.parent / Path(record[key]).expanduser()))
-        for key in _PATHS
-        if key in record
-    }
+    bare = Project(file=file)
+    paths = {key: bare.path(record[key]) for key in _PATHS if key in record}
     folder = paths.get("metrics")
     files = _files(folder)
     return Project(
         stamp=(str(Path.cwd()), stamp, folder, *(_stamp(path) for path in files)),
         file=file,
         metric_files=files,
-        protocols=record.get("protocols", {}),
+        record=record,
         **paths,
     )
 
 
 def _find() -> Path | None:
-    named = os.environ.get(VARIABLE)
+    named = _named.get() or os.environ.get(VARIABLE)
     if named:
         path = Path(named).expanduser().absolute()
         if path.is_dir() or not path.exists():
             what = "a folder; name a file in it" if path.is_dir() else "no such file"
-            raise DefinitionError(f"{VARIABLE}: {named}: {what}")
+            raise DefinitionError(f"{OPTION if _named.get() else VARIABLE}: {named}: {what}")
         return path
     try:
         here = Path.cwd()
     except FileNotFoundError:
         return None
-    # unlike Path.is_file, this passes over folders that may not be looked into
-    return next((p / FILE for p in (here, *here.parents) if os.path.isfile(p / FILE)), None)  # noqa: PTH113
+    for folder in (here, *here.parents):
+        # unlike Path.is_file, this passes over folders that may not be looked into
+        if os.path.isfile(folder / FILE):  # noqa: PTH113
+            return folder / FILE
+        shared = folder / PYPROJECT
+        if os.path.isfile(shared) and _table(shared, _stamp(shared)) is not None:  # noqa: PTH113
+            return shared
+    return None
 
 
 def _stamp(path: Path) -> tuple[str, int, int, int]:
@@ -163,11 +222,35 @@ def _files(folder: Path | None) -> tuple[Path, ...]:
 
 
 @lru_cache(maxsize=4)
-def _record(file: Path, _: tuple[str, int, int, int]) -> dict[str, Any]:
-    where = shown(file)
-    record = records.read(read_text(file), where)
+def _record(file: Path, stamp: tuple[str, int, int, int]) -> dict[str, Any]:
+    where = place(file)
+    if file.name == PYPROJECT:
+        record = _table(file, stamp)
+        if record is None:
+            raise DefinitionError(f"{shown(file)}: has no table [{'.'.join(TABLE)}]")
+    else:
+        record = records.read(read_text(file), where)
     records.check(record, _KEYS, where)
     for key in _PATHS:
         if not record.get(key, key).strip():
             raise DefinitionError(f"{where}: {key!r} is blank")
     return record
+
+
+@lru_cache(maxsize=16)
+def _table(file: Path, _: tuple[str, int, int, int]) -> dict[str, Any] | None:
+    """Return the project's table of a pyproject.toml, None where it has none."""
+    tool, name = TABLE
+    try:
+        text = read_text(file)
+        if name not in text:
+            return None
+        found = records.read(text, shown(file)).get(tool, {}).get(name)
+    except DefinitionError:
+        # somebody else's file, which may be anything
+        if file.is_file() and f"{tool}.{name}" not in file.read_text("utf-8", "replace"):
+            return None
+        raise
+    if found is not None and not isinstance(found, dict):
+        raise DefinitionError(f"{shown(file)}: write a table: [{'.'.join(TABLE)}]")
+    return found

@@ -94,6 +94,20 @@ attribute_set = _table(
 attribute_column = _table(
     "attribute_column", attribute_set_id=sa.Integer, attribute=sa.String, type=sa.String
 )
+source_file = _table(
+    "source_file",
+    dataset_id=sa.Integer,
+    kind=sa.String,
+    path=sa.String,
+    name=sa.String,
+    size=sa.BigInteger,
+    mtime_ns=sa.BigInteger,
+    settings=sa.String,
+    source_sha256=sa.String,
+    run_id=sa.Integer,
+    taken_at=_Time,
+    program_version=sa.String,
+)
 
 
 def ensure(path: Path, *, lock_timeout: float = database.LOCK_TIMEOUT) -> bool:

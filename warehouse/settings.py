@@ -13,8 +13,11 @@ VERSION = "0.1.0"
 DATABASE_VARIABLE = "WAREHOUSE_DB"
 DEFAULT_DATABASE = "warehouse.duckdb"
 
+# What is evaluated where nothing is said.
+DEFAULT_METRICS = ("nDCG@10", "AP", "RR", "P@10", "R@100", "R@1000", "Judged@10")
+
 # The newest migration; a test holds it against the folder migrations.
-SCHEMA_REVISION = "0006"
+SCHEMA_REVISION = "0007"
 
 
 def resource_folder(name: str) -> Path:

@@ -18,10 +18,13 @@ from warehouse.errors import UsageError
 from warehouse.evaluate import scoring
 from warehouse.evaluate.plan import plan
 from warehouse.evaluate.scoring import Scores
+from warehouse.importing import Importing
 from warehouse.metrics import Metrics
 from warehouse.opened import Texts, texts
 from warehouse.project import request
 from warehouse.remembering import Remembering
+from warehouse.settings import DEFAULT_METRICS
+from warehouse.syncing import Syncing
 from warehouse.templates import render
 from warehouse.tracing import Tracing
 
@@ -31,10 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = ["DEFAULT_METRICS", "Scores", "Warehouse"]
 
-DEFAULT_METRICS = ("nDCG@10", "AP", "RR", "P@10", "R@100", "R@1000", "Judged@10")
 
-
-class Warehouse(Boarding, Tracing, Deciling, Remembering, Asking):
+class Warehouse(Boarding, Tracing, Deciling, Remembering, Asking, Importing, Syncing):
     """A warehouse file and what can be done with it.
 
     Every verb opens the file, does its work in one transaction and lets go of it again; results are

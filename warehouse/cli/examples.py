@@ -4,7 +4,8 @@ from __future__ import annotations
 
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "demo": ("warehouse demo",),
-    "init": ("warehouse init --db mine.duckdb",),
+    "init": ("warehouse init", "warehouse init --db mine.duckdb"),
+    "config show": ("warehouse config show", "warehouse config show -f json"),
     "ingest qrels": (
         "warehouse ingest qrels qrels.txt --dataset dl19",
         "warehouse ingest qrels ratings.csv -d films --column query_id=user "
@@ -27,6 +28,16 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "warehouse ingest attributes movies.csv -d films --of docs --id movie --split genres='|'",
         "warehouse ingest attributes users.jsonl -d films --of queries --name people",
     ),
+    "ingest mlflow": (
+        "warehouse ingest mlflow sqlite:///mlflow.db --experiment ranking -d dl19",
+        "warehouse ingest mlflow mlruns -e ranking -d dl19 --artifacts 'runs/*.run' --db mine.duckdb",
+    ),
+    "sync": (
+        "warehouse sync",
+        "warehouse sync --config warehouse.toml --dry-run",
+        "warehouse sync --json --lock-timeout 60",
+    ),
+    "watch": ("warehouse watch", "warehouse watch --debounce 5"),
     "evaluate": (
         "warehouse evaluate",
         "warehouse evaluate -d dl19 -m nDCG@10 -m 'AP(rel=2)' -m map_cut_100",

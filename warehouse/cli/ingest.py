@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import glob
-from typing import TYPE_CHECKING, Annotated, Literal, cast
+from typing import Annotated, Literal, cast
 
 import typer
 
-from warehouse.cli import attributes, options
+from warehouse.cli import attributes, mlflow, options
 from warehouse.cli.examples import epilog
-from warehouse.cli.output import Progress, say, warn
-from warehouse.errors import LockedError, UsageError, WarehouseError, counted
-
-if TYPE_CHECKING:
-    from warehouse.ingest import Loaded
+from warehouse.cli.output import Progress, say, say_loaded
+from warehouse.errors import LockedError, UsageError, WarehouseError
 
 
 def qrels(
@@ -48,7 +45,7 @@ def qrels(
         file, dataset, label=label, format=format, columns=columns, normalise=normalise,
         is_global=is_global, queries=queries, iterations=iterations, replace=replace,
     )  # fmt: skip
-    _report(loaded)
+    say_loaded(loaded)
 
 
 def training(
@@ -84,7 +81,7 @@ def training(
         normalise=normalise,
         replace=replace,
     )
-    _report(loaded)
+    say_loaded(loaded)
 
 
 def run(
@@ -162,7 +159,7 @@ def run(
                 failed.append(error)
                 say(f"warehouse: {error}")
             else:
-                _report(loaded)
+                say_loaded(loaded)
     if len(found) > 1:
         say(f"{len(found) - len(failed)} of {len(found)} files loaded or unchanged")
     if failed:
@@ -180,19 +177,6 @@ def _expand(files: list[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _report(loaded: Loaded) -> None:
-    what = {"qrels": "judgment", "training": "example", "run": "prediction"}[loaded.kind]
-    version = f", version {loaded.version}" if loaded.status == "replaced" else ""
-    of_dataset = {"qrels": "qrels", "training": "training set"}.get(loaded.kind)
-    label = f"{of_dataset} of {loaded.dataset}" if of_dataset else loaded.name
-    say(
-        f"{label}: {loaded.status}{version} "
-        f"({counted(loaded.num_rows, what)}, {counted(loaded.num_queries, 'query')})"
-    )
-    for text in loaded.warnings:
-        warn(f"{label}: {text}")
-
-
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     group = typer.Typer(
@@ -204,4 +188,5 @@ def register(app: typer.Typer) -> None:
     group.command(epilog=epilog("ingest run"))(run)
     group.command(epilog=epilog("ingest training"))(training)
     attributes.register_ingest(group)
+    mlflow.register_ingest(group)
     app.add_typer(group, name="ingest")

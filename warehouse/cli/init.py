@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import typer
 
+from warehouse import project
 from warehouse.cli import options
 from warehouse.cli.examples import epilog
 from warehouse.cli.output import say
 
+STARTER = Path(__file__).parent.parent / "starter.toml"
+
 
 def init(db: options.Database = None, lock_timeout: options.LockTimeout = 30.0) -> None:
-    """Make the database file, or bring an older one to this program's schema.
+    """Write a commented warehouse.toml and make the database that it names.
 
-    The first load does it by itself; running it again changes nothing.
+    The file is written where there is none in this folder or above it, and none with --db. The database
+    is made, or an older one brought to this program's schema; running it again changes nothing.
     """
     from warehouse.warehouse import Warehouse
 
-    wh = Warehouse(db, lock_timeout=lock_timeout)
+    if db is None and project.current().file is None:
+        path = Path(project.FILE)
+        path.write_bytes(STARTER.read_bytes())
+        say(f"{path}: written; say in it where qrels and runs are, then: warehouse sync")
+    # the file just written counts
+    with project.using(None):
+        wh = Warehouse(db, lock_timeout=lock_timeout)
     existed = wh.path.exists()
     changed = wh.init()
     state = "is up to date" if not changed else "brought up to date" if existed else "made"
-    say(f"{wh.path}: {state}")
+    say(f"{project.shown(wh.path)}: {state}")
 
 
 def register(app: typer.Typer) -> None:

@@ -20,6 +20,14 @@ Database = Annotated[
         help="The database file.",
     ),
 ]
+Config = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        show_default="as WAREHOUSE_CONFIG says, else the nearest",
+        help="The project's file: warehouse.toml, or a pyproject.toml with [tool.warehouse].",
+    ),
+]
 Dataset = Annotated[str, typer.Option("--dataset", "-d", help="Name of the dataset.")]
 AnyDataset = Annotated[
     str | None, typer.Option("--dataset", "-d", help="Name of the dataset; default: all.")

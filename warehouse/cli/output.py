@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from warehouse.errors import UsageError, listing
+from warehouse.errors import UsageError, counted, listing
 from warehouse.quoting import ident, literal
 from warehouse.report import formats
 
 if TYPE_CHECKING:
     from warehouse.analyze.board import Board
+    from warehouse.ingest import Loaded
 
 
 def say(text: str) -> None:
@@ -68,6 +69,20 @@ def parquet_file(output: Path | None) -> Path:
     if output is None:
         raise UsageError("-f parquet needs a file: -o FILE")
     return output
+
+
+def say_loaded(loaded: Loaded) -> None:
+    """Tell what became of a source, with what is to be known of it."""
+    what = {"qrels": "judgment", "training": "example", "run": "prediction"}[loaded.kind]
+    version = f", version {loaded.version}" if loaded.status == "replaced" else ""
+    of_dataset = {"qrels": "qrels", "training": "training set"}.get(loaded.kind)
+    label = f"{of_dataset} of {loaded.dataset}" if of_dataset else loaded.name
+    say(
+        f"{label}: {loaded.status}{version} "
+        f"({counted(loaded.num_rows, what)}, {counted(loaded.num_queries, 'query')})"
+    )
+    for text in loaded.warnings:
+        warn(f"{label}: {text}")
 
 
 def show(

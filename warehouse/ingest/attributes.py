@@ -34,6 +34,7 @@ class LoadedAttributes:
     columns: Mapping[str, str]
     num_subjects: int
     num_values: int
+    source_sha256: str | None = None
 
 
 def load_attributes(
@@ -115,7 +116,7 @@ def keep(
         con.execute(render("ingest/attributes"), {"attribute_set_id": number})
     return LoadedAttributes(
         status, dataset, of, name, version,
-        staged.columns, staged.num_subjects, staged.num_values,
+        staged.columns, staged.num_subjects, staged.num_values, staged.source_sha256,
     )  # fmt: skip
 
 

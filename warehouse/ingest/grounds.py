@@ -135,7 +135,7 @@ def _load(
         warnings = list(staged.warnings)
         if label is not None and label != current["label"]:
             warnings.append(f"the label stays {current['label']!r}: {same} loaded already")
-        return steps.outcome(ground.what, "unchanged", dataset, current, content, warnings)
+        return steps.outcome(ground.what, "unchanged", dataset, staged, current, content, warnings)
     if current is not None and not replace:
         raise ConflictError(
             f"{staged.source}: dataset {dataset} has {other} already (version "
@@ -155,4 +155,4 @@ def _load(
     connection.execute(table.insert().values(row))
     con.execute(render(ground.insert), {ground.key.name: row[ground.key.name]})
     status: steps.Status = "loaded" if current is None else "replaced"
-    return steps.outcome(ground.what, status, dataset, row, content, staged.warnings)
+    return steps.outcome(ground.what, status, dataset, staged, row, content, staged.warnings)

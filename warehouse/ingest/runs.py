@@ -21,7 +21,12 @@ _COMPRESSED = (".gz", ".zst")
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What is said of a run beside its file."""
+    """What is said of a run beside its file.
+
+    A run that is there already with the same content has other `system` or `tags` only where they are
+    given and differ. `exact` names those of system, tags and time that hold as they stand here, so that
+    what is not given is not so.
+    """
 
     name: str | None = None
     name_from: Literal["stem", "tag"] = "stem"
@@ -29,6 +34,7 @@ class RunOptions:
     tags: Mapping[str, str] = field(default_factory=dict)
     run_at: dt.datetime | None = None
     lower_is_better: bool = False
+    exact: frozenset[str] = frozenset()
 
 
 def load_run(
@@ -66,7 +72,9 @@ def load_run(
                     f"loaded already with another {differs}; what you give now is stored only with "
                     "--replace"
                 )
-            return steps.outcome("run", "unchanged", dataset, current, content, warnings, name)
+            return steps.outcome(
+                "run", "unchanged", dataset, staged, current, content, warnings, name
+            )
     elif current is not None and not replace:
         raise ConflictError(
             f"{staged.source}: dataset {dataset} has another run named {name} already (version "
@@ -103,7 +111,7 @@ def load_run(
     con.execute(render("ingest/rankings"), {"run_id": row["run_id"]})
     warnings += _query_warnings(con, dataset, dataset_id)
     status: steps.Status = "loaded" if current is None else "replaced"
-    return steps.outcome("run", status, dataset, row, content, warnings, name)
+    return steps.outcome("run", status, dataset, staged, row, content, warnings, name)
 
 
 def default_name(source: str) -> str:
@@ -146,16 +154,20 @@ def _last_version(connection: sa.Connection, dataset_id: int, name: str) -> int:
 def _described_otherwise(
     connection: sa.Connection, current: Mapping[str, Any], options: RunOptions
 ) -> str:
-    """Name what is given now and stored otherwise: system or tags; empty when nothing is."""
-    if options.system is not None and options.system != current["system"]:
+    """Name what is given now and stored otherwise: system, tags or time; empty when nothing is."""
+    exact = options.exact
+    if (options.system is not None or "system" in exact) and options.system != current["system"]:
         return "system"
+    if "time" in exact and options.run_at != current["run_at"]:
+        return "time"
     rows = connection.execute(
         sa.select(schema.run_tag.c.key, schema.run_tag.c.value).where(
             schema.run_tag.c.run_id == current["run_id"]
         )
     ).fetchall()
     stored = {row.key: row.value for row in rows}
-    return "set of tags" if options.tags and dict(options.tags) != stored else ""
+    said = options.tags or "tags" in exact
+    return "set of tags" if said and dict(options.tags) != stored else ""
 
 
 def _same_content(

@@ -20,7 +20,7 @@ What = Literal["run", "qrels", "training"]
 
 @dataclass(frozen=True)
 class Loaded:
-    """What became of one source."""
+    """What became of one source; `id` is the number of the run, of the qrels or of the training set."""
 
     kind: What
     status: Status
@@ -30,6 +30,8 @@ class Loaded:
     num_queries: int
     num_rows: int
     warnings: tuple[str, ...] = ()
+    id: int = 0
+    source_sha256: str | None = None
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,7 @@ def outcome(
     kind: What,
     status: Status,
     dataset: str,
+    staged: readers.Staged,
     row: Mapping[str, Any],
     content: Content,
     warnings: list[str] | tuple[str, ...],
@@ -120,4 +123,6 @@ def outcome(
         num_queries=content.num_queries,
         num_rows=content.num_rows,
         warnings=tuple(warnings),
+        id=int(row[f"{kind}_id"]),
+        source_sha256=staged.source_sha256,
     )

@@ -32,6 +32,7 @@ HEAD = 1 << 16
 BOM = codecs.BOM_UTF8
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
+_LZ4 = b"\x04\x22\x4d\x18"
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 # Characters that mean something to DuckDB when they are part of a path.
 _GLOB = re.compile(r"[*?\[\]{}]|://")
@@ -168,6 +169,10 @@ def _opened(stack: contextlib.ExitStack, text: str, source: str, look: _Look) ->
         if start is not None:
             handle.seek(0)
         return _copied(stack, handle, source, path.name, look)
+    if start == _LZ4:
+        raise InputError(
+            f"{source}: is LZ4, which is not read: save it as JSON, or unpack it: lz4 -d"
+        )
     handle.seek(0)
     while block := handle.read(BLOCK):
         look.see(block)

@@ -1,0 +1,315 @@
+"""What a project's file declares: what is read of it, what is refused, and where each value is from."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+from projects import Folder, command
+
+from warehouse import project
+from warehouse.cli.init import STARTER
+from warehouse.declared import Gate, declared
+from warehouse.errors import DefinitionError, UsageError
+from warehouse.patterns import Pattern
+
+WHOLE = """\
+database = "w.duckdb"
+settle = "500ms"
+
+[evaluate]
+metrics = ["nDCG@10", "AP"]
+
+[datasets.films]
+metrics = ["P@5"]
+protocols = ["default", "trec_eval_9"]
+slices = ["size = quantiles(num_relevant, 2)"]
+
+[datasets.films.qrels]
+file = "ratings.csv"
+columns = { query_id = "user" }
+iterations = false
+
+[[datasets.films.attributes]]
+file = "movies.csv"
+of = "docs"
+split = { genres = "|" }
+
+[datasets.other]
+qrels = "other.txt"
+training = "seen.txt"
+
+[[runs]]
+files = ["runs/{system}/{name}.run", "old/{name}_{system}.run.gz"]
+dataset = "films"
+name = "{system}-{name}"
+tags = { stage = "first", fold = 2 }
+
+[[gates]]
+dataset = "films"
+metric = "ndcg_cut_10"
+max_drop = 0.01
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
+    made = Folder(tmp_path / "p")
+    made.write("warehouse.toml", WHOLE)
+    monkeypatch.chdir(made.path)
+    return made
+
+
+def test_what_is_declared(folder: Folder) -> None:
+    found = declared()
+    assert (found.settle, found.folder) == (0.5, folder.path)
+    films, other = found.datasets["films"], found.datasets["other"]
+    assert [(g.kind, g.file.name) for g in films.grounds] == [
+        ("qrels", "ratings.csv"),
+        ("docs", "movies.csv"),
+    ]
+    assert films.grounds[0].options == {"columns": {"query_id": "user"}, "iterations": False}
+    assert [g.kind for g in other.grounds] == ["qrels", "training"]
+    assert films.evaluation.metrics == ("P@5",)
+    assert films.evaluation.protocols == ("default", "trec_eval_9")
+    assert other.evaluation.metrics == ("nDCG@10", "AP")
+    (runs,) = found.runs
+    assert (runs.dataset, runs.name, runs.system, runs.time) == (
+        "films", "{system}-{name}", "{system}", "file",
+    )  # fmt: skip
+    assert runs.tags == {"stage": "first", "fold": "2"}
+    assert found.gates == (Gate("films", "nDCG@10", max_drop=0.01),)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("settle", "setle", "unknown key 'setle'; did you mean settle?"),
+        ('"500ms"', '"soon"', "settle: 'soon': write a time as in 2s"),
+        ('"500ms"', "-1", "settle: -1: seconds are 0 or more"),
+        ('"500ms"', "true", "'settle' has the wrong type: true or false; write a string or a"),
+        ("[evaluate]", "[evaluat]", "unknown key 'evaluat'; did you mean evaluate?"),
+        ('metrics = ["nDCG@10", "AP"]', 'metric = ["AP"]', "evaluate: unknown key 'metric'; did"),
+        ('metrics = ["nDCG@10", "AP"]', 'metrics = "AP"', "evaluate: 'metrics' has the wrong type"),
+        ('["nDCG@10", "AP"]', '["nDGC@10"]', "evaluate: metrics: nDGC@10: no such metric; did you"),
+        ('["nDCG@10", "AP"]', "[1]", 'evaluate: metrics: write a list of texts, as in ["a", "b"]'),
+        ('"trec_eval_9"', '"trec_eval9"', "films: protocols: trec_eval9: no such protocol; did you"),
+        ('[datasets.other]\nqrels = "other.txt"\ntraining = "seen.txt"', "[datasets]\nother = 3",
+         "datasets.other: write a table: [datasets.other]"),
+        ('file = "ratings.csv"', 'fil = "x"', "films.qrels: unknown key 'fil'; did you mean file?"),
+        ('file = "ratings.csv"', "", "datasets.films.qrels: the key 'file' is missing"),
+        ("{ query_id =", "{ query =", "films.qrels: qrels have no column 'query'; did you mean"),
+        ("iterations = false", 'format = "trek"', "unknown format 'trek'; did you mean trec?"),
+        ("iterations = false", 'queries = "q"', "films.qrels: 'queries' goes with global = true"),
+        ('of = "docs"', 'of = "doc"', "films: attributes 1: 'of' is docs or queries, not 'doc'"),
+        ("[[datasets.films.attributes]]", "[datasets.films.attributes]", "'attributes' has the"),
+        ('qrels = "other.txt"', "qrels = 3", "datasets.other: 'qrels' has the wrong type: a whole"),
+        ("[[runs]]", "[runs]", "'runs' has the wrong type: a table; write a list"),
+        ('dataset = "films"\nname', 'dataset = "flims"\nname', "'flims' is not declared; did you"),
+        ('dataset = "films"\nname', "name", "runs 1: the key 'dataset' is missing, and {dataset}"),
+        ("runs/{system}/", "runs/{sys tem}/", "runs 1: files: runs/{sys tem}/{name}.run: braces"),
+        ("old/{name}_{system}", "old/{name}", "runs 1: name: no {system} in the pattern"),
+        ('name = "{system}-{name}"', 'system = "{nam}"', "system: no {nam} in the pattern; did you"),
+        ('name = "{system}-{name}"', 'time = "gti"', "runs 1: time is one of file, git, now"),
+        ('name = "{system}-{name}"', "sidecar = 1", "runs 1: 'sidecar' has the wrong type"),
+        ('stage = "first"', "stage = [1]", "runs 1: tags: 'stage' has the wrong type: a list"),
+        ('metric = "ndcg_cut_10"', 'metric = "nDGC"', "gates 1: metric: nDGC: no such metric"),
+        ('metric = "ndcg_cut_10"', "", "gates 1: the key 'metric' is missing"),
+        ("max_drop = 0.01", "max_drp = 1", "gates 1: unknown key 'max_drp'; did you mean max_drop?"),
+        ("max_drop = 0.01", "max_drop = -1", "gates 1: max_drop is 0 or more, not -1"),
+        ("max_drop = 0.01", "alpha = 1", "gates 1: alpha lies between 0 and 1, not 1"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_gets_one_line(folder: Folder, old: str, new: str, words: str) -> None:
+    assert old in WHOLE
+    folder.write("warehouse.toml", WHOLE.replace(old, new, 1))
+    with pytest.raises(DefinitionError) as caught:
+        declared()
+    message = str(caught.value)
+    assert message.startswith("warehouse.toml: ")
+    assert words in message
+    assert "\n" not in message
+    code, out, err = command("sync")
+    assert (code, out, err) == (2, "", message)
+
+
+def test_the_file_may_be_a_table_of_pyproject(folder: Folder) -> None:
+    text = WHOLE.replace("[[", "[[tool.warehouse.").replace("\n[", "\n[tool.warehouse.")
+    text = text.replace("[tool.warehouse.[tool.warehouse.", "[[tool.warehouse.")
+    below = folder.path / "below"
+    below.mkdir()
+    (below / "pyproject.toml").write_text(f"[project]\nname = 'x'\n[tool.warehouse]\n{text}")
+    with project.using(below / "pyproject.toml"):
+        assert declared().datasets.keys() == {"films", "other"}
+        assert project.current().database == below / "w.duckdb"
+    (folder.path / "warehouse.toml").unlink()
+    (below / "pyproject.toml").rename(folder.path / "pyproject.toml")
+    assert declared().datasets.keys() == {"films", "other"}
+    folder.write("pyproject.toml", "[tool.warehouse]\nsetle = 1\n")
+    with pytest.raises(DefinitionError, match=r"^pyproject.toml \[tool.warehouse\]: unknown key"):
+        declared()
+
+
+@pytest.mark.parametrize(
+    "text", ["[project]\nname = 'warehouse'\n", "warehouse = \n", "[tool.other]\nx = 1\n", "\xff"]
+)
+def test_a_pyproject_without_the_table_is_passed_over(folder: Folder, text: str) -> None:
+    below = folder.path / "below"
+    below.mkdir()
+    (below / "pyproject.toml").write_text(text, encoding="latin-1")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(below)
+        assert project.current().file == folder.path / "warehouse.toml"
+
+
+def test_a_file_that_is_named_goes_first(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder.write("other.toml", "settle = 7\n")
+    monkeypatch.setenv("WAREHOUSE_CONFIG", "other.toml")
+    assert declared().settle == 7
+    with project.using("warehouse.toml"):
+        assert declared().settle == 0.5
+        with project.using(None):
+            assert declared().settle == 0.5
+    with (
+        project.using("no.toml"),
+        pytest.raises(DefinitionError, match=r"^--config: no.toml: no such"),
+    ):
+        declared()
+    folder.write("pyproject.toml", "[project]\n")
+    with (
+        project.using("pyproject.toml"),
+        pytest.raises(DefinitionError, match=r"no table \[tool.warehouse\]"),
+    ):
+        declared()
+
+
+# --------------------------------------------------------------------------- config show, init
+
+
+def test_each_value_says_where_it_comes_from(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def shown(*words: str) -> dict[str, tuple[str, str]]:
+        code, out, _ = command("config", "show", "-f", "jsonl", *words)
+        assert code == 0
+        rows = [json.loads(line) for line in out.splitlines()]
+        return {row["setting"]: (row["value"], row["origin"]) for row in rows}
+
+    found = shown()
+    assert found["config"] == ("warehouse.toml", "nearest folder")
+    assert found["database"] == ("w.duckdb", "warehouse.toml:1")
+    assert found["evaluate.metrics"] == ('["nDCG@10", "AP"]', "warehouse.toml:5")
+    assert found["evaluate.protocols"] == ('["default"]', "default")
+    assert found["datasets.films.qrels.columns.query_id"] == ("user", "warehouse.toml:14")
+    assert found["runs.1.tags.fold"] == ("2", "warehouse.toml:30")
+    assert found["gates.1.max_drop"] == ("0.01", "warehouse.toml:35")
+    # every line of the file that says something is shown, and no other
+    lines = {int(origin.rpartition(":")[2]) for _, origin in found.values() if ":" in origin}
+    said = {n for n, line in enumerate(WHOLE.splitlines(), 1) if "=" in line}
+    assert lines == said
+    folder.write("long.toml", '# x\nsettle = "1s"\n[evaluate]\nmetrics = [\n  "AP", # =\n]\n')
+    found = shown("--config", "long.toml")
+    assert found["config"] == ("long.toml", "option --config")
+    assert found["evaluate.metrics"] == ('["AP"]', "long.toml:4")
+    assert found["database"] == ("warehouse.duckdb", "default")
+    monkeypatch.setenv("WAREHOUSE_CONFIG", "long.toml")
+    monkeypatch.setenv("WAREHOUSE_DB", "named.duckdb")
+    found = shown()
+    assert found["config"] == ("long.toml", "environment WAREHOUSE_CONFIG")
+    assert found["database"] == ("named.duckdb", "environment WAREHOUSE_DB")
+    assert shown("--db", "given.duckdb")["database"] == ("given.duckdb", "option --db")
+
+
+def test_init_writes_a_starter_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, out, err = command("init")
+    assert (code, out) == (0, "")
+    assert err.splitlines()[0].startswith("warehouse.toml: written")
+    assert err.splitlines()[1] == "warehouse.duckdb: made"
+    code, out, err = command("sync")
+    assert (code, out, err) == (0, "", "warning: warehouse.toml: declares no dataset yet\n")
+    (tmp_path / "warehouse.toml").write_text("# mine\n")
+    below = tmp_path / "below"
+    below.mkdir()
+    monkeypatch.chdir(below)
+    assert command("init")[0] == 0
+    assert sorted(path.name for path in below.iterdir()) == ["warehouse.duckdb"]
+    assert (tmp_path / "warehouse.toml").read_text() == "# mine\n"
+
+
+def test_init_with_a_database_makes_that_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert command("init", "--db", "x.duckdb")[0] == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["x.duckdb"]
+
+
+def test_all_that_the_starter_shows_may_be_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = STARTER.read_text(encoding="utf-8").splitlines()
+    # what is commented out and looks like TOML
+    said = [line.removeprefix("# ") for line in lines if line.startswith(("# [", '"'))
+            or (line.startswith("# ") and " = " in line) or not line.startswith("#")]  # fmt: skip
+    text = "\n".join(said)
+    record = tomllib.loads(text)
+    assert record.keys() == {
+        "database", "metrics", "settle", "evaluate", "datasets", "runs", "protocols",
+    }  # fmt: skip
+    (tmp_path / "metrics").mkdir()
+    (tmp_path / "warehouse.toml").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    assert declared().datasets.keys() == {"mine", "films"}
+    # and nothing is left out of it
+    from warehouse.declared import _GROUND_KEYS, _RUN_KEYS
+
+    shown = STARTER.read_text()
+    for key in {*_RUN_KEYS, *(key for keys in _GROUND_KEYS.values() for key in keys)}:
+        assert f"{key} = " in shown, key
+
+
+# --------------------------------------------------------------------------- patterns
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "groups"),
+    [
+        ("runs/{system}/{name}.run.gz", "runs/bm25/k1.run.gz", {"system": "bm25", "name": "k1"}),
+        ("runs/{system}/{name}.run.gz", "runs/bm25/x/k1.run.gz", None),
+        ("{a}-{b}.run", "x-y-z.run", {"a": "x", "b": "y-z"}),
+        ("{a}/{a}.run", "x/x.run", {"a": "x"}),
+        ("{a}/{a}.run", "x/y.run", None),
+        ("**/{name}.run", "x.run", {"name": "x"}),
+        ("**/{name}.run", "a/b/x.run", {"name": "x"}),
+        ("runs/**", "runs/a/b", {}),
+        ("./runs/../r/*.run", "r/x.run", {}),
+        ("x[!ab]?.run", "xc1.run", {}),
+        ("x[!ab]?.run", "xa1.run", None),
+        ("a.b/{name}", "acb/x", None),
+    ],
+)
+def test_patterns(pattern: str, path: str, groups: dict[str, str] | None) -> None:
+    assert Pattern(pattern).groups_of(path) == groups
+
+
+@pytest.mark.parametrize("wrong", ["{}", "{a b}", "{name", "name}", "{1}"])
+def test_braces_that_hold_no_name(wrong: str) -> None:
+    with pytest.raises(UsageError, match="braces hold a name"):
+        _ = Pattern(wrong).groups
+
+
+def test_files_of_a_pattern(tmp_path: Path) -> None:
+    for name in ("runs/b/1.run", "runs/a/2.run", "runs/a/.3.run", "runs/a/sub.run/4.run"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x")
+    found = list(Pattern("runs/{s}/{n}.run").files(tmp_path))
+    assert found == [
+        (tmp_path / "runs/a/2.run", {"s": "a", "n": "2"}),
+        (tmp_path / "runs/b/1.run", {"s": "b", "n": "1"}),
+    ]
+    assert list(Pattern(f"{tmp_path}/runs/b/{{n}}.run").files(Path("elsewhere"))) == [
+        (tmp_path / "runs/b/1.run", {"n": "1"})
+    ]

@@ -1,0 +1,117 @@
+"""`warehouse ingest mlflow`, on real tracking stores in a folder."""
+
+from __future__ import annotations
+
+import datetime as dt
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from projects import command
+from syncs import BETTER, RUN
+
+from warehouse.errors import UsageError
+from warehouse.warehouse import Warehouse
+
+
+@pytest.fixture(params=["sqlite:///{}/mlflow.db", "{}/mlruns"])
+def store(request, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Return the address of a store with an experiment of five runs."""
+    pytest.importorskip("mlflow", reason="mlflow-skinny is not installed")
+    monkeypatch.chdir(tmp_path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+        # MLflow keeps stores by their address for as long as the process lives
+        uri = request.param.format(tmp_path)
+        fill(uri, tmp_path)
+    return uri
+
+
+def fill(uri: str, folder: Path) -> None:
+    from mlflow.tracking import MlflowClient
+
+    client = MlflowClient(tracking_uri=uri)
+    experiment = client.create_experiment("ranking", (folder / "kept").as_uri())
+
+    def run(name: str, start: int, status: str | None, **files: str) -> Any:
+        made = client.create_run(experiment, start * 1000, {"team": "ir"}, name)
+        client.log_param(made.info.run_id, "k1", 0.9)
+        for file, text in files.items():
+            path = folder / f"{file}.run"
+            path.write_text(text)
+            client.log_artifact(made.info.run_id, str(path), "runs")
+        if status:
+            client.set_terminated(made.info.run_id, status)
+        return made
+
+    run("bm25", 1, "FINISHED", dev=RUN)
+    run("bm25", 2, "FINISHED", dev=BETTER)
+    both = run("two", 3, "FINISHED", dev=RUN, test=BETTER)
+    client.set_tag(both.info.run_id, "system", "Dense")
+    run("going", 4, None, dev=RUN)
+    run("failed", 5, "FAILED", dev=RUN)
+
+
+def rows(wh: Warehouse) -> list[tuple]:
+    return wh.query(
+        "select run.name, system, epoch(run.run_at), run.source from run order by run_id"
+    ).fetchall()
+
+
+def test_the_artifacts_of_finished_runs(store: str) -> None:
+    options = ("--experiment", "ranking", "-d", "tiny", "--db", "w.duckdb")
+    code, out, err = command("ingest", "mlflow", store, *options)
+    assert (code, out) == (0, "")
+    assert sum(": loaded (" in line for line in err.splitlines()) == 4
+    found = rows(Warehouse("w.duckdb"))
+    names = [row[0] for row in found]
+    assert names[0] == "bm25"
+    assert names[1].startswith("bm25-")
+    assert names[2:] == ["two/dev", "two/test"]
+    assert [row[1:3] for row in found] == [
+        (None, 1), (None, 2), ("Dense", 3), ("Dense", 3),
+    ]  # fmt: skip
+    assert [row[3].split("/")[0] for row in found] == ["mlflow: ranking"] * 4
+    assert found[3][3].endswith("/runs/test.run")
+    runs = (
+        Warehouse("w.duckdb").query("select tags, run_at from runs where run = 'bm25'").fetchall()
+    )
+    ((tags, at),) = runs
+    assert {**tags, "mlflow_run_id": ""} == {"k1": "0.9", "team": "ir", "mlflow_run_id": ""}
+    assert at == dt.datetime(1970, 1, 1, 0, 0, 1, tzinfo=dt.UTC)
+    code, _, err = command("ingest", "mlflow", store, *options)
+    assert [line.split("(")[0] for line in err.splitlines() if "unchanged" in line] == [
+        f"{name}: unchanged " for name in names
+    ]
+    assert rows(Warehouse("w.duckdb")) == found
+    code, _, err = command("ingest", "mlflow", store, *options, "--artifacts", "runs/test.*")
+    assert code == 0
+    # the only one that matches has the run's own name
+    assert [line.split(":")[0] for line in err.splitlines() if "loaded (" in line] == ["two"]
+
+
+def test_problems(store: str) -> None:
+    wh = Warehouse("w.duckdb")
+    with pytest.raises(UsageError, match="no experiment 'rankin'; did you mean ranking"):
+        next(wh.ingest_mlflow(store, "rankin", "tiny"))
+    code, _, err = command(
+        "ingest", "mlflow", store, "-e", "ranking", "-d", "tiny", "--format", "csv"
+    )
+    assert code == 2
+    assert err.count("warehouse: mlflow: ranking/") == 4
+    code, _, err = command(
+        "ingest", "mlflow", store, "-e", "ranking", "-d", "tiny", "--artifacts", "*.x"
+    )
+    assert (code, err) == (0, "ranking: no artifact of a finished run matches *.x\n")
+
+
+def test_without_mlflow_it_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "mlflow.exceptions", None)
+    code, _, err = command("ingest", "mlflow", "mlruns", "-e", "x", "-d", "y")
+    assert code == 2
+    assert "pip install 'ranking-warehouse[mlflow]'" in err
+    assert list(tmp_path.iterdir()) == []

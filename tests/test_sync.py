@@ -1,0 +1,335 @@
+"""`warehouse sync`: what it takes in, what it leaves alone, what it computes, what it says."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from projects import command
+from syncs import BETTER, QRELS, RUN, Project
+
+from warehouse.errors import InputError
+from warehouse.ingest import sources, taking
+from warehouse.warehouse import Warehouse
+
+# --------------------------------------------------------------------------- new, changed, unchanged
+
+
+def test_the_first_sync_makes_all_and_the_second_nothing(synced: Project) -> None:
+    code, out, err = command("sync")
+    assert (code, err) == (0, "")
+    assert out.splitlines() == [
+        "tiny: qrels loaded from qrels.txt (3 judgments, 2 queries)",
+        "tiny: run one loaded from runs/bm25/one.run (3 predictions, 2 queries)",
+        "tiny: computed 1 value for 1 run",
+    ]
+    # (1/2 + 1) / 2
+    assert synced.warehouse.leaderboard("tiny").fetchall() == [(1, "one", "bm25", 0.75, 2, 2)]
+    content = (synced.path / "w.duckdb").read_bytes()
+    assert command("sync") == (0, "", "")
+    assert (synced.path / "w.duckdb").read_bytes() == content
+
+
+def test_a_sync_without_work_takes_no_lock(synced: Project) -> None:
+    synced.sync()
+    code = "import duckdb, sys; c = duckdb.connect(sys.argv[1], read_only=True); print(); input()"
+    reader = subprocess.Popen(
+        [sys.executable, "-c", code, "w.duckdb"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    reader.stdout.readline()
+    try:
+        assert Warehouse(lock_timeout=0).sync().events == ()
+    finally:
+        reader.communicate(b"\n")
+
+
+def test_a_new_file_is_loaded_alone(synced: Project) -> None:
+    synced.sync()
+    synced.write("runs/dense/two.run.gz", gzip.compress(BETTER.encode()))
+    assert synced.told() == [("loaded", "runs/dense/two.run.gz"), ("computed", None)]
+    assert synced.runs() == [("one", 1, "bm25"), ("two", 1, "dense")]
+    rows = synced.warehouse.leaderboard("tiny").fetchall()
+    assert [row[1:4] for row in rows] == [("two", "dense", 1.0), ("one", "bm25", 0.75)]
+
+
+def test_other_content_is_a_new_version(synced: Project) -> None:
+    synced.sync()
+    synced.write("runs/bm25/one.run", BETTER, age=60)
+    synced.write("qrels.txt", QRELS + "q3 0 a 1\n", age=60)
+    code, out, _ = command("sync")
+    assert (code, out.splitlines()) == (
+        0,
+        [
+            "tiny: qrels replaced as version 2 from qrels.txt (4 judgments, 3 queries)",
+            "tiny: run one replaced as version 2 from runs/bm25/one.run (2 predictions, 2 queries)",
+            "tiny: computed 1 value for 1 run",
+        ],
+    )
+    assert synced.runs() == [("one", 1, "bm25"), ("one", 2, "bm25")]
+    # (1 + 1 + 0) / 3: nothing of q3 is in the run
+    assert synced.warehouse.leaderboard("tiny").fetchall()[0][3] == 2 / 3
+    assert synced.told() == []
+
+
+def test_the_same_content_with_another_time_is_read_and_left(synced: Project) -> None:
+    synced.sync()
+    synced.write("runs/bm25/one.run", "q2 Q0 c 9 1 t\n" + RUN[: RUN.index("q2")], age=60)
+    assert synced.told() == [("unchanged", "runs/bm25/one.run")]
+    assert synced.told() == []
+    assert len(synced.runs()) == 1
+    synced.write("runs/bm25/one.run", RUN, age=50)
+    assert command("sync") == (0, "", "")
+
+
+def test_what_has_neither_size_nor_time_changed_is_not_read(synced: Project) -> None:
+    synced.sync()
+    file = synced.path / "runs/bm25/one.run"
+    before = file.stat()
+    file.write_text(RUN.replace("q2 Q0 c", "q2 Q0 x"))
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert synced.told() == []
+
+
+def test_a_file_that_is_gone_leaves_its_run(synced: Project) -> None:
+    synced.sync()
+    file = synced.path / "runs/bm25/one.run"
+    file.rename(synced.path / "kept")
+    assert synced.told() == []
+    assert len(synced.runs()) == 1
+    (synced.path / "kept").rename(file)
+    assert synced.told() == []
+    # at another place it is the same run
+    (synced.path / "runs/bm25/one.run").rename(synced.path / "runs/bm25/one.run.txt")
+    synced.settings('{name}.run*"', '{name}.run.txt"')
+    assert synced.told() == [("unchanged", "runs/bm25/one.run.txt")]
+
+
+def test_a_file_that_goes_while_a_sync_runs_is_no_error(
+    synced: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced.write("runs/bm25/two.run", BETTER)
+    load = taking.load_run
+
+    def late(connection, path, *arguments, **options):
+        if path.endswith("two.run"):
+            Path(path).unlink()
+        return load(connection, path, *arguments, **options)
+
+    monkeypatch.setattr(taking, "load_run", late)
+    assert synced.told() == [
+        ("loaded", "qrels.txt"),
+        ("loaded", "runs/bm25/one.run"),
+        ("computed", None),
+    ]
+
+
+# --------------------------------------------------------------------------- half-written
+
+
+def test_a_young_file_is_looked_at_twice(synced: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        if len(slept) == 1:
+            synced.write("runs/bm25/new.run", RUN, age=0)
+
+    synced.settings('"0.2s"', '"60s"')
+    synced.sync()
+    monkeypatch.setattr(sources.time, "sleep", sleep)
+    synced.write("runs/bm25/new.run", RUN[:20], age=0)
+    code, out, err = command("sync")
+    assert (code, err) == (0, "")
+    assert out == "tiny: runs/bm25/new.run is still being written, left for the next time\n"
+    assert command("sync")[1].startswith("tiny: run new loaded from runs/bm25/new.run (3 pred")
+    assert slept == [60, 60]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_file_that_changes_while_it_is_read_is_left(
+    synced: Project, monkeypatch: pytest.MonkeyPatch, counts, fails: bool
+) -> None:
+    synced.sync()
+    before = counts(synced.path / "w.duckdb")
+    synced.write("runs/bm25/new.run", RUN)
+    load = taking.load_run
+
+    def slow(connection, path, *arguments, **options):
+        done = load(connection, path, *arguments, **options)
+        synced.write("runs/bm25/new.run", BETTER)
+        if fails:
+            raise InputError(f"{path}: line 3: what a half-written line has")
+        return done
+
+    with monkeypatch.context() as patch:
+        patch.setattr(taking, "load_run", slow)
+        assert synced.told() == [("waiting", "runs/bm25/new.run")]
+    assert counts(synced.path / "w.duckdb") == before
+    assert synced.told() == [("loaded", "runs/bm25/new.run"), ("computed", None)]
+
+
+def test_a_file_that_is_renamed_into_place_is_taken_at_once(synced: Project) -> None:
+    synced.settings('"0.2s"', '"1h"')
+    synced.sync()
+    written = synced.write("runs/bm25/.new.run.part", BETTER, age=4000)
+    assert synced.told() == []
+    written.rename(synced.path / "runs/bm25/new.run")
+    assert synced.told() == [("loaded", "runs/bm25/new.run"), ("computed", None)]
+
+
+# --------------------------------------------------------------------------- problems
+
+
+def test_a_bad_file_stops_no_other_and_is_tried_again(synced: Project) -> None:
+    synced.write("runs/bm25/bad.run", "q1 Q0 a 1 x t\n")
+    code, out, err = command("sync")
+    assert code == 2
+    assert [line.split("(")[0] for line in out.splitlines()] == [
+        "tiny: qrels loaded from qrels.txt ",
+        "tiny: run one loaded from runs/bm25/one.run ",
+        "tiny: computed 1 value for 1 run",
+    ]
+    assert err.startswith("warehouse: runs/bm25/bad.run: ")
+    assert str(synced.path) not in err
+    assert command("sync")[:2] == (2, "")
+    done = json.loads(command("sync", "--json")[1])
+    assert (done["changed"], done["exit_code"]) == (False, 2)
+    (event,) = done["events"]
+    assert (event["status"], event["file"]) == ("failed", "runs/bm25/bad.run")
+    # the cause may lie outside the file
+    synced.settings('dataset = "tiny"', 'dataset = "tiny"\nnormalise = "doc_id ||"')
+    assert {event.status for event in synced.sync().events} == {"failed"}
+    synced.settings('\nnormalise = "doc_id ||"', "")
+    synced.write("runs/bm25/bad.run", BETTER, age=30)
+    assert ("loaded", "runs/bm25/bad.run") in synced.told()
+    assert command("sync") == (0, "", "")
+
+
+def test_two_files_of_one_name_are_refused_but_the_first_that_came(synced: Project) -> None:
+    synced.write("runs/dense/one.run", BETTER)
+    events = {event.file: event for event in synced.sync().events}
+    words = "would be one of dataset tiny, as runs/"
+    for name in ("runs/dense/one.run", "runs/bm25/one.run"):
+        assert events[name].status == "failed"
+        assert words in events[name].text.replace(f"{synced.path}/", "")
+    (synced.path / "runs/dense/one.run").rename(synced.path / "one.run")
+    assert synced.told() == [("loaded", "runs/bm25/one.run"), ("computed", None)]
+    (synced.path / "one.run").rename(synced.path / "runs/dense/one.run")
+    assert synced.told() == [("failed", "runs/dense/one.run")]
+    synced.settings('dataset = "tiny"', 'dataset = "tiny"\nname = "{system}/{name}"')
+    assert [row[0] for row in (synced.sync(), synced.runs())[1]] == ["one", "bm25/one", "dense/one"]
+
+
+def test_qrels_and_folders_that_are_not_there(synced: Project) -> None:
+    synced.settings("qrels.txt", "qrels.tx")
+    synced.settings("runs/{system}", "run/{system}")
+    code, out, err = command("sync")
+    assert (code, out) == (2, "")
+    assert err.splitlines() == [
+        "warehouse: qrels.tx: no such file; did you mean qrels.txt?",
+        f"warning: warehouse.toml: runs 1: no folder {synced.path}/run; did you mean runs?",
+    ]
+
+
+def test_patterns_that_nothing_matches_are_told_while_there_is_no_run(synced: Project) -> None:
+    (synced.path / "runs/bm25/one.run").rename(synced.path / "one")
+    words = "warning: warehouse.toml: runs 1: no file matches runs/{system}/{name}.run* yet\n"
+    assert command("sync")[2] == words
+    (synced.path / "one").rename(synced.path / "runs/bm25/one.run")
+    assert command("sync")[2] == ""
+    (synced.path / "runs/bm25/one.run").unlink()
+    assert command("sync") == (0, "", "")
+
+
+def test_a_dataset_from_the_path_has_to_be_declared(synced: Project) -> None:
+    synced.settings('runs/{system}/{name}.run*"\ndataset = "tiny"', '{dataset}/{name}.run"')
+    synced.write("tiny/a.run", RUN)
+    synced.write("tinny/a.run", RUN)
+    events = {event.file: event for event in synced.sync().events}
+    assert events["tiny/a.run"].status == "loaded"
+    assert events["tinny/a.run"].text == (
+        "tinny/a.run: dataset 'tinny' is not declared; did you mean tiny?"
+    )
+
+
+def test_an_evaluation_that_fails_stops_no_other(synced: Project) -> None:
+    synced.settings(
+        '"qrels.txt"', '"qrels.txt"\nslices = ["genre"]\n[datasets.more]\nqrels = "qrels.txt"'
+    )
+    synced.write("warehouse.toml", (synced.path / "warehouse.toml").read_text()
+               + '[[runs]]\nfiles = "runs/bm25/{name}.run"\ndataset = "more"\n')  # fmt: skip
+    code, out, err = command("sync")
+    assert code == 2
+    assert out.splitlines()[-1] == "more: computed 1 value for 1 run"
+    assert err.startswith("warehouse: tiny: evaluation: slice genre: ")
+
+
+def test_the_lock_is_waited_for_and_then_given_up(synced: Project) -> None:
+    synced.sync()
+    synced.write("runs/bm25/two.run", BETTER)
+    code = "import duckdb, sys; c = duckdb.connect('w.duckdb'); print(); sys.stdin.read()"
+    writer = subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    writer.stdout.readline()
+    code, out, err = command("sync", "--lock-timeout", "0.2")
+    assert (code, out) == (3, "")
+    assert "another process has the database open" in err
+    threading.Timer(0.5, writer.communicate).start()
+    assert command("sync")[0] == 0
+    assert len(synced.runs()) == 2
+
+
+def test_a_sync_needs_a_project_and_a_database(
+    synced: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced.settings('database = "w.duckdb"', "")
+    code, _, err = command("sync")
+    assert (code, err[:48]) == (2, "warehouse.toml: the key 'database' is missing, a")
+    assert command("sync", "--db", "given.duckdb")[0] == 0
+    monkeypatch.chdir(tmp_path)
+    code, _, err = command("sync")
+    assert code == 2
+    assert "no warehouse.toml in this folder or above it" in err
+    assert "warehouse init" in err
+    # paths are relative to the project's file
+    code, out, _ = command("sync", "--config", "project/warehouse.toml", "--db", "given.duckdb")
+    assert (code, out.splitlines()[1][:45]) == (0, "tiny: run one loaded from runs/bm25/one.run (")
+
+
+# --------------------------------------------------------------------------- dry
+
+
+def test_a_dry_run_says_and_does_nothing(synced: Project, counts) -> None:
+    expected = ["tiny: qrels.txt would be read", "tiny: runs/bm25/one.run would be read"]
+    code, out, _ = command("sync", "--dry-run")
+    assert (code, out.splitlines()) == (0, expected)
+    assert not (synced.path / "w.duckdb").exists()
+    synced.sync()
+    before = counts(synced.path / "w.duckdb")
+    synced.settings('["RR"]', '["RR", "P@1"]')
+    synced.write("runs/bm25/two.run", BETTER)
+    code, out, _ = command("sync", "--dry-run")
+    assert out.splitlines() == [
+        "tiny: runs/bm25/two.run would be read",
+        "tiny: would compute 1 value for 1 run",
+    ]
+    assert counts(synced.path / "w.duckdb") == before
+
+
+def test_json_says_all(synced: Project) -> None:
+    code, out, err = command("sync", "--json")
+    found = json.loads(out)
+    assert (code, err, found["changed"], found["exit_code"]) == (0, "", True, 0)
+    qrels, run, values = found["events"]
+    assert qrels["details"] == {"kind": "qrels", "name": "tiny", "version": 1}
+    assert (run["file"], run["details"]["kind"]) == ("runs/bm25/one.run", "run")
+    assert values["details"] == {"protocol": "default", "values": 1, "stale": 0, "runs": 1}
+    found = json.loads(command("sync", "--json")[1])
+    assert found == {"changed": False, "exit_code": 0, "events": [], "remarks": []}

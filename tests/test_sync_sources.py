@@ -1,0 +1,255 @@
+"""What `warehouse sync` knows of a file: from its path, a side-car, a commit; and what else it loads."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+import subprocess
+import time
+from pathlib import Path
+
+import duckdb
+import pytest
+from projects import command
+from syncs import QRELS, RUN, SETTINGS, Project
+
+from warehouse.warehouse import Warehouse
+
+# --------------------------------------------------------------------------- what a run is
+
+
+def described(synced: Project) -> dict[str, tuple]:
+    rows = synced.warehouse.query("select run, system, tags, run_at from runs").fetchall()
+    return {row[0]: row[1:] for row in rows}
+
+
+def test_path_and_file_say_what_a_run_is(synced: Project) -> None:
+    synced.settings("runs/{system}/{name}.run*", "runs/{system}/{time}/{name}-{fold}.run")
+    synced.settings('dataset = "tiny"', 'dataset = "tiny"\ntags = { of = "{name}", n = 3 }')
+    synced.write("runs/dense/2026-09-01/x-2.run", RUN)
+    synced.sync()
+    tags = {"fold": "2", "of": "x", "n": "3"}
+    assert described(synced) == {"x": ("dense", tags, dt.datetime(2026, 9, 1, tzinfo=dt.UTC))}
+    synced.write("runs/dense/today/x-3.run", RUN)
+    (event,) = synced.sync().events
+    assert event.text.startswith("runs/dense/today/x-3.run: time 'today': write it as 2026-09-01")
+
+
+def test_the_time_of_a_run_is_its_files(synced: Project) -> None:
+    synced.sync()
+    file = synced.path / "runs/bm25/one.run"
+    (at,) = [row[2] for row in described(synced).values()]
+    assert abs(at.timestamp() - file.stat().st_mtime) < 1e-5
+    synced.settings('dataset = "tiny"', 'dataset = "tiny"\ntime = "now"')
+    synced.write("runs/bm25/two.run", RUN)
+    synced.sync()
+    assert time.time() - described(synced)["two"][2].timestamp() < 60
+
+
+def test_a_side_car_says_what_a_run_is(synced: Project) -> None:
+    synced.settings(
+        'dataset = "tiny"', 'dataset = "tiny"\nsidecar = true\ntags = { a = "1", b = "2" }'
+    )
+    synced.write("runs/bm25/one.run.json", json.dumps({
+        "name": "first", "system": "BM25", "time": "2026-09-01T12:00+02:00",
+        "tags": {"b": 3, "stem": True},
+    }))  # fmt: skip
+    assert synced.told()[1:] == [("loaded", "runs/bm25/one.run"), ("computed", None)]
+    when = dt.datetime(2026, 9, 1, 10, tzinfo=dt.UTC)
+    assert described(synced) == {"first": ("BM25", {"a": "1", "b": "3", "stem": "true"}, when)}
+    assert synced.told() == []
+    # what it says no more is not so any more
+    synced.write("runs/bm25/one.run.json", '{"name": "first", "system": "BM25"}')
+    assert synced.told() == [("replaced", "runs/bm25/one.run"), ("computed", None)]
+    assert described(synced)["first"][1] == {"a": "1", "b": "2"}
+    synced.write("runs/bm25/one.run.json", '{"name": "first", "time": "2026-09-02"}')
+    assert synced.told() == [("replaced", "runs/bm25/one.run"), ("computed", None)]
+    assert described(synced)["first"][0] == "bm25"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"systm": "x"}', "unknown key 'systm'; did you mean system?"),
+        ('{"tags": ["x"]}', "'tags' has the wrong type: a list; write a table"),
+        ('{"tags": {"x": []}}', "tags: 'x' has the wrong type: a list"),
+        ("[]", "holds no object with the keys name, system, time, tags"),
+        ('{"time": "noon"}', "time 'noon': write it as 2026-09-01"),
+        ("{", "not JSON: "),
+    ],
+)
+def test_a_wrong_side_car(synced: Project, text: str, words: str) -> None:
+    synced.settings('dataset = "tiny"', 'dataset = "tiny"\nsidecar = true')
+    synced.write("runs/bm25/one.run.json", text)
+    (event,) = [event for event in synced.sync().events if event.status == "failed"]
+    assert event.text.startswith("runs/bm25/one.run.json: ")
+    assert words in event.text
+
+
+def test_a_side_car_in_yaml(synced: Project) -> None:
+    pytest.importorskip("yaml")
+    synced.settings('dataset = "tiny"', 'dataset = "tiny"\nsidecar = true')
+    car = synced.write("runs/bm25/one.run.yaml", "system: B\ntime: 2026-09-01\ntags: {k1: 0.9}\n")
+    synced.sync()
+    when = dt.datetime(2026, 9, 1, tzinfo=dt.UTC)
+    assert described(synced) == {"one": ("B", {"k1": "0.9"}, when)}
+    car.write_text("a: [")
+    assert "one.run.yaml: not YAML: " in synced.sync().events[0].text
+    synced.write("runs/bm25/one.run.json", "{}")
+    assert "has 2 side-cars: one.run.json, one.run.yaml" in synced.sync().events[0].text
+
+
+def git(folder: Path, *words: str, when: str = "2026-09-01T00:00:00Z") -> None:
+    settings = {
+        "GIT_AUTHOR_DATE": when,
+        "GIT_COMMITTER_DATE": when,
+        "GIT_CONFIG_GLOBAL": os.devnull,
+    }
+    subprocess.run(
+        ["git", "-c", "user.name=x", "-c", "user.email=x@example.org", *words],
+        cwd=folder, env=os.environ | settings, check=True, capture_output=True,
+    )  # fmt: skip
+
+
+def test_a_commit_says_when(synced: Project) -> None:
+    synced.settings('dataset = "tiny"', 'dataset = "tiny"\ntime = "git"')
+    git(synced.path, "init")
+    assert "is not committed as it is: commit it" in synced.sync().events[1].text
+    git(synced.path, "add", "runs")
+    git(synced.path, "commit", "-m", "x")
+    synced.write("other.txt", "x")
+    git(synced.path, "add", "other.txt")
+    git(synced.path, "commit", "-m", "y", when="2026-10-01T00:00:00Z")
+    assert synced.told() == [("loaded", "runs/bm25/one.run"), ("computed", None)]
+    first = subprocess.run(
+        ["git", "rev-parse", "HEAD~1"], cwd=synced.path, capture_output=True, text=True, check=True
+    ).stdout.strip()
+    assert described(synced) == {
+        "one": ("bm25", {"commit": first}, dt.datetime(2026, 9, 1, tzinfo=dt.UTC))
+    }
+    # a checkout has other times, and the content decides
+    synced.write("runs/bm25/one.run", RUN, age=10)
+    assert synced.told() == [("unchanged", "runs/bm25/one.run")]
+    # in a shallow clone every file seems to be of the last commit
+    git(synced.path, "clone", "--depth", "1", f"file://{synced.path}", "clone")
+    clone = synced.path / "clone"
+    synced.write("clone/warehouse.toml", SETTINGS.replace("dataset =", 'time = "git"\ndataset ='))
+    synced.write("clone/qrels.txt", QRELS)
+    done = Warehouse(synced.path / "clone.duckdb").sync(clone / "warehouse.toml")
+    assert "is not in this shallow clone: git fetch --unshallow" in done.events[1].text
+
+
+# --------------------------------------------------------------------------- other grounds
+
+
+def test_training_and_attributes(synced: Project) -> None:
+    synced.settings('qrels = "qrels.txt"', 'qrels = "qrels.txt"\ntraining = "seen.txt"\n'
+                  'metrics = ["Unseen@1"]\nslices = ["kind"]\n'
+                  '[[datasets.tiny.attributes]]\nfile = "kinds.csv"\nof = "queries"')  # fmt: skip
+    synced.write("seen.txt", "q1 0 b 1\n")
+    synced.write("kinds.csv", "query_id,kind\nq1,x\nq2,y\n")
+    code, out, err = command("sync")
+    assert (code, err) == (0, "")
+    assert out.splitlines()[1:3] == [
+        "tiny: training set loaded from seen.txt (1 example, 1 query)",
+        "tiny: attributes kinds of queries loaded from kinds.csv (2 values)",
+    ]
+    assert command("sync") == (0, "", "")
+    synced.write("kinds.csv", "query_id,kind\nq1,x\nq2,x\n", age=9)
+    assert synced.told() == [("replaced", "kinds.csv"), ("computed", None)]
+    assert synced.told() == []
+
+
+def test_global_judgments_follow_the_runs(synced: Project) -> None:
+    synced.settings('qrels = "qrels.txt"', 'qrels = { file = "links.txt", global = true }')
+    synced.write("links.txt", "a\nc\n")
+    (synced.path / "runs/bm25/one.run").rename(synced.path / "one.run")
+    assert synced.told() == []
+    (synced.path / "one.run").rename(synced.path / "runs/bm25/one.run")
+    assert synced.told() == [
+        ("loaded", "runs/bm25/one.run"),
+        ("loaded", "links.txt"),
+        ("computed", None),
+    ]
+    assert synced.told() == []
+    synced.write("runs/bm25/two.run", "q9 Q0 a 1 1 t\n")
+    assert synced.told() == [
+        ("loaded", "runs/bm25/two.run"),
+        ("replaced", "links.txt"),
+        ("computed", None),
+    ]
+    assert synced.told() == []
+    synced.settings("global = true", 'global = true, queries = "queries.txt"')
+    synced.write("queries.txt", "q1\n")
+    assert synced.told() == [("replaced", "links.txt"), ("computed", None)]
+    assert synced.told() == []
+    synced.write("queries.txt", "q1\nq2\n")
+    assert synced.told() == [("replaced", "links.txt"), ("computed", None)]
+
+
+def test_what_is_said_of_a_source_counts_as_its_content(synced: Project) -> None:
+    synced.sync()
+    synced.settings('dataset = "tiny"', 'dataset = "tiny"\nlower_is_better = true')
+    assert synced.told() == [("replaced", "runs/bm25/one.run"), ("computed", None)]
+    # 1 at last: a has the lower score
+    assert synced.warehouse.leaderboard("tiny").fetchall()[0][3] == 1.0
+    synced.settings('["RR"]', '["RR", "P@1"]')
+    assert synced.told() == [("computed", None)]
+
+
+def test_several_protocols_and_formats(synced: Project) -> None:
+    pytest.importorskip("pyarrow")
+    synced.settings('metrics = ["RR"]', 'metrics = ["RR"]\nprotocols = ["default", "trec_eval_9"]')
+    synced.write("warehouse.toml", (synced.path / "warehouse.toml").read_text() + (
+        '[[runs]]\nfiles = "saved/{name}.json"\ndataset = "tiny"\n[[runs]]\nfiles = "saved/*.parquet"\n'
+        'dataset = "tiny"\ncolumns = { query_id = "q_id" }\n'))  # fmt: skip
+    synced.write("saved/ranx.json", '{"q1": {"a": 1.5, "b": 1.0}, "q2": {"c": 1.0}}')
+    duckdb.sql("select 'q1' as q_id, 'a' as doc_id, 0.5::double as score").write_parquet(
+        str(synced.path / "saved/frame.parquet")
+    )
+    os.utime(synced.path / "saved/frame.parquet", (0, 0))
+    synced.write("saved/packed.json", b"\x04\x22\x4d\x18 and so on")
+    events = synced.sync().events
+    failed = [event.text for event in events if event.status == "failed"]
+    assert failed == [
+        "saved/packed.json: is LZ4, which is not read: save it as JSON, or unpack it: lz4 -d"
+    ]
+    assert sorted(row[0] for row in synced.runs()) == ["frame", "one", "ranx"]
+    assert [e.details["protocol"] for e in events if e.status == "computed"] == [
+        "default",
+        "trec_eval_9",
+    ]
+
+
+def test_the_first_source_that_has_a_file_says_what_it_is(synced: Project) -> None:
+    synced.write("warehouse.toml", SETTINGS + '[[runs]]\nfiles = "runs/**"\ndataset = "tiny"\n'
+               'name = "late"\n')  # fmt: skip
+    synced.sync()
+    assert synced.runs() == [("one", 1, "bm25")]
+
+
+def test_what_was_taken_in_is_remembered(synced: Project) -> None:
+    synced.sync()
+    rows = synced.warehouse.query(
+        "select kind, path, s.name, size, s.source_sha256 = sha256(content), r.name "
+        "from source_file s left join run r using (run_id) "
+        "join (select $path as path, $text as content) using (path)",
+        path=str(synced.path / "runs/bm25/one.run"),
+        text=RUN,
+    ).fetchall()
+    assert rows == [("run", str(synced.path / "runs/bm25/one.run"), "one", len(RUN), True, "one")]
+
+
+def test_an_older_database_is_brought_up_to_date(synced: Project) -> None:
+    from alembic import command as alembic
+
+    from warehouse import database, schema
+
+    wh = synced.warehouse
+    wh.init()
+    with database.write(wh.path) as connection:
+        alembic.downgrade(schema.alembic_config(connection), "0003")
+    code, _, err = command("sync", "--dry-run")
+    assert (code, "has an older schema" in err) == (2, True)
+    assert synced.told()[-1] == ("computed", None)

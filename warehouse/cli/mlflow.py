@@ -1,0 +1,64 @@
+"""`warehouse ingest mlflow`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from warehouse.cli import options
+from warehouse.cli.examples import epilog
+from warehouse.cli.output import say, say_loaded
+from warehouse.errors import WarehouseError
+
+
+def mlflow(
+    uri: Annotated[str, typer.Argument(help="The tracking store: a URL or a path.")],
+    experiment: Annotated[str, typer.Option("--experiment", "-e", help="Its name.")],
+    dataset: options.Dataset,
+    artifacts: Annotated[
+        str,
+        typer.Option("--artifacts", help="A pattern of the artifacts' paths."),
+    ] = "**/*.run*",
+    system: Annotated[
+        str | None,
+        typer.Option("--system", help="The system; default: the parameter or tag of that name."),
+    ] = None,
+    format: options.InputFormat = None,
+    column: options.Columns = None,
+    normalise: options.Normalise = None,
+    replace: options.Replace = False,
+    db: options.Database = None,
+    memory_limit: options.MemoryLimit = None,
+    threads: options.Threads = None,
+    lock_timeout: options.LockTimeout = 30.0,
+) -> None:
+    """Load the artifacts of an MLflow experiment's finished runs.
+
+    A run has the name of the MLflow run, its parameters and tags as tags, and its start as its time.
+    Needs mlflow-skinny: pip install 'ranking-warehouse[mlflow]'.
+    """
+    from warehouse.warehouse import Warehouse
+
+    wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
+    found = wh.ingest_mlflow(
+        uri, experiment, dataset, artifacts=artifacts, system=system, format=format,
+        columns=options.pairs(column, "--column"), normalise=normalise, replace=replace,
+    )  # fmt: skip
+    codes: list[int] = []
+    for _, done in found:
+        if isinstance(done, WarehouseError):
+            say(f"warehouse: {done}")
+            codes.append(done.exit_code)
+        else:
+            say_loaded(done)
+            codes.append(0)
+    if not codes:
+        say(f"{experiment}: no artifact of a finished run matches {artifacts}")
+    if any(codes):
+        raise typer.Exit(max(codes))
+
+
+def register_ingest(group: typer.Typer) -> None:
+    """Add the command to the group `ingest`."""
+    group.command(epilog=epilog("ingest mlflow"))(mlflow)

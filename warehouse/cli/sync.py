@@ -1,0 +1,109 @@
+"""`warehouse sync`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Container
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from warehouse import project
+from warehouse.cli import options
+from warehouse.cli.examples import epilog
+from warehouse.cli.output import Progress, emit, say, warn
+from warehouse.errors import UsageError
+
+if TYPE_CHECKING:
+    from warehouse.syncing import Event, Status, Synced
+    from warehouse.warehouse import Warehouse
+
+LOCK_TIMEOUT = 600.0
+
+
+def sync(
+    config: options.Config = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print what was done as one JSON object.")
+    ] = False,
+    db: options.Database = None,
+    memory_limit: options.MemoryLimit = None,
+    threads: options.Threads = None,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+) -> None:
+    """Bring the database to what warehouse.toml says: load what is new, evaluate what is missing.
+
+    A file is read again only when its size, its time or what is said of it has changed; other content
+    becomes a new version. Nothing is printed when nothing was to be done. A file with a problem stops no
+    other: it is reported, tried again the next time, and makes the exit code 2. A file that is still
+    being written is left for the next time. Running it twice at once is safe. Start with: warehouse init
+    """
+    with project.using(config):
+        wh = opened(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
+        done = run(wh, dry_run=dry_run, quiet=as_json)
+    if as_json:
+        emit(json.dumps(done.as_dict(), ensure_ascii=False, indent=2) + "\n", None)
+    if done.exit_code:
+        raise typer.Exit(done.exit_code)
+
+
+def opened(db: Path | None, **resources: object) -> Warehouse:
+    """Return the warehouse of the project, which has to say where its database is."""
+    from warehouse.warehouse import Warehouse
+
+    here = project.current()
+    if here.file is None:
+        raise UsageError(
+            f"no {project.FILE} in this folder or above it: make one with 'warehouse init', or name one "
+            "with --config"
+        )
+    if db is None and here.database is None:
+        raise UsageError(
+            f"{here.where}: the key 'database' is missing, as in database = \"warehouse.duckdb\""
+        )
+    return Warehouse(db, **resources)  # type: ignore[arg-type]
+
+
+def run(
+    wh: Warehouse,
+    *,
+    dry_run: bool = False,
+    quiet: bool = False,
+    unsaid: Container[Status] = ("unchanged",),
+) -> Synced:
+    """Sync and print each thing that is done, on stdout unless `quiet`; problems go to stderr."""
+    progress: Progress | None = None
+
+    def on_file(label: str, total: int) -> None:
+        nonlocal progress
+        if progress is None or progress.total != total:
+            progress = Progress("reading", total)
+        progress.step(label)
+
+    def on_event(event: Event) -> None:
+        if progress is not None:
+            progress.close()
+        if event.status == "failed":
+            say(f"warehouse: {event.text}")
+        elif event.status not in unsaid and not quiet:
+            emit(event.text + "\n", None)
+        for text in event.warnings:
+            warn(f"{event.file or event.dataset}: {text}")
+
+    try:
+        done = wh.sync(dry_run=dry_run, on_event=on_event, on_file=on_file)
+    finally:
+        if progress is not None:
+            progress.close()
+    for text in done.remarks:
+        warn(text)
+    return done
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(epilog=epilog("sync"))(sync)

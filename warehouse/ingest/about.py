@@ -1,0 +1,143 @@
+"""What is said of a run beside its content: by its path, by a side-car file, by a git commit."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from warehouse import records
+from warehouse.declared import ABOUT, Runs, as_text
+from warehouse.errors import DefinitionError, InputError, UsageError
+from warehouse.ingest.runs import default_name
+from warehouse.patterns import filled, places
+
+SIDECARS = (".json", ".yaml", ".yml")
+_KEYS: dict[str, records.Kinds] = {
+    "name": str,
+    "system": str,
+    "time": (str, dt.datetime, dt.date),
+    "tags": dict,
+}
+
+
+@dataclass(frozen=True)
+class About:
+    """What a run is; `time` is None where it is not said but follows from the file or the commit."""
+
+    dataset: str
+    name: str
+    system: str | None
+    time: dt.datetime | None
+    tags: Mapping[str, str]
+
+
+def describe(source: Runs, path: Path, groups: Mapping[str, str], beside: Path | None) -> About:
+    """Return what the pattern, the project's file and the side-car say; the side-car goes first."""
+    said = {} if beside is None else read_sidecar(beside)
+    given = dict(groups)
+    tags = {key: text for key, text in given.items() if key not in ABOUT}
+    tags |= {key: filled(text, given) for key, text in source.tags.items()}
+    tags |= {key: as_text(value) for key, value in said.get("tags", {}).items()}
+    name = said.get("name") or filled(source.name or "", given) or default_name(str(path))
+    system = said.get("system") or filled(source.system or "", given) or None
+    time = said.get("time")
+    if time is None and places(source.time):
+        time = filled(source.time, given)
+    return About(
+        filled(source.dataset, given),
+        name,
+        system,
+        None if time is None else moment(time, beside or path),
+        tags,
+    )
+
+
+def sidecar(path: Path) -> Path | None:
+    """Return the file beside a run that says what it is, if there is one: bm25.run.json, .yaml."""
+    found = [path.with_name(path.name + end) for end in SIDECARS]
+    there = [file for file in found if file.is_file()]
+    if len(there) > 1:
+        raise InputError(f"{path}: has {len(there)} side-cars: {there[0].name}, {there[1].name}")
+    return there[0] if there else None
+
+
+def read_sidecar(file: Path) -> dict[str, Any]:
+    """Read a side-car: name, system, time and a table of tags. Raises InputError."""
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+        found = json.loads(text) if file.suffix == ".json" else _yaml(text, file)
+        if not isinstance(found, dict):
+            raise InputError(f"{file}: holds no object with the keys {', '.join(_KEYS)}")
+        records.check(found, _KEYS, str(file))
+        tags = found.get("tags", {})
+        records.check(tags, dict.fromkeys(tags, (str, int, float, bool)), f"{file}: tags")
+    except OSError as error:
+        raise InputError(f"{file}: cannot be read: {error.strerror}") from error
+    except DefinitionError as error:
+        raise InputError(str(error)) from None
+    except ValueError as error:
+        raise InputError(f"{file}: not {file.suffix[1:].upper()}: {error}") from None
+    return found
+
+
+def _yaml(text: str, file: Path) -> object:
+    try:
+        import yaml
+    except ImportError:
+        raise UsageError(
+            f"{file}: reading YAML needs PyYAML: pip install 'ranking-warehouse[yaml]'; or write JSON"
+        ) from None
+    try:
+        found: object = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ValueError(" ".join(str(error).split())) from None
+    return found
+
+
+def moment(given: str | dt.date, path: Path) -> dt.datetime:
+    """Read a time that stands in a path or a side-car; one without a zone is UTC."""
+    if isinstance(given, str):
+        try:
+            given = dt.datetime.fromisoformat(given)
+        except ValueError:
+            raise InputError(
+                f"{path}: time {given!r}: write it as 2026-09-01 or 2026-09-01T12:00+02:00"
+            ) from None
+    elif not isinstance(given, dt.datetime):
+        given = dt.datetime(given.year, given.month, given.day)
+    return given.replace(tzinfo=dt.UTC) if given.tzinfo is None else given
+
+
+def commit(path: Path) -> tuple[dt.datetime, str]:
+    """Return the time and the hash of the last commit that touched a file. Raises InputError."""
+    if _git(path, "status", "--porcelain", "--ignored", "--", path.name):
+        raise InputError(f"{path}: is not committed as it is: commit it, or take another time")
+    found = _git(path, "log", "-1", "--format=%H %ct %P", "--", path.name).split()
+    if not found:
+        raise InputError(f"{path}: has no commit: commit it, or take another time")
+    number, seconds, *parents = found
+    # where a shallow clone ends, every file seems to come from its last commit
+    if not parents and _git(path, "rev-parse", "--is-shallow-repository") == "true":
+        raise InputError(f"{path}: its commit is not in this shallow clone: git fetch --unshallow")
+    return dt.datetime.fromtimestamp(int(seconds), dt.UTC), number
+
+
+def _git(path: Path, *words: str) -> str:
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(path.parent), "--literal-pathspecs", *words],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except FileNotFoundError:
+        raise UsageError(f'{path}: time = "git" needs the program git; it is not there') from None
+    if done.returncode:
+        reason = done.stderr.strip().splitlines() or ["no reason given"]
+        raise InputError(f"{path}: git: {reason[0]}")
+    return done.stdout.strip()

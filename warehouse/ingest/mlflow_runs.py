@@ -1,0 +1,153 @@
+"""Runs that lie in an MLflow tracking store as artifacts of its runs."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from warehouse import schema
+from warehouse.errors import InputError, UsageError, listing, nearest
+from warehouse.ingest.runs import RunOptions, default_name, load_run
+from warehouse.ingest.steps import Loaded
+from warehouse.patterns import Pattern
+
+ARTIFACTS = "**/*.run*"
+_PAGE = 1000
+# Newer releases read a store of plain files only when they are told to.
+_ALLOW = "MLFLOW_ALLOW_FILE_STORE"
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """A file of a finished MLflow run, with what is known of that run."""
+
+    run_id: str
+    path: str
+    source: str
+    name: str
+    tags: Mapping[str, str]
+    run_at: dt.datetime
+
+
+class Store:
+    """An MLflow tracking store."""
+
+    def __init__(self, uri: str) -> None:
+        try:
+            from mlflow.exceptions import MlflowException
+            from mlflow.tracking import MlflowClient
+        except ImportError:
+            raise UsageError(
+                "reading an MLflow store needs mlflow-skinny: pip install 'ranking-warehouse[mlflow]'"
+            ) from None
+        self.uri = uri
+        self._error: type[Exception] = MlflowException
+        with self._asked():
+            self._client: Any = MlflowClient(tracking_uri=uri)
+
+    @contextlib.contextmanager
+    def _asked(self) -> Iterator[None]:
+        given = os.environ.get(_ALLOW)
+        os.environ[_ALLOW] = given or "true"
+        try:
+            yield
+        except self._error as error:
+            raise InputError(f"{self.uri}: {str(error).splitlines()[0]}") from None
+        finally:
+            if given is None:
+                os.environ.pop(_ALLOW, None)
+
+    def artifacts(self, experiment: str, pattern: str = ARTIFACTS) -> Iterator[Artifact]:
+        """Give the files of an experiment's finished runs that match a pattern, oldest run first.
+
+        The name is that of the MLflow run, with the file's stem where several match. Of runs of one name
+        the oldest keeps it, and the others have the beginning of their number in it.
+        """
+        wanted = Pattern(pattern)
+        taken: set[str] = set()
+        for run in self._runs(experiment):
+            number = run.info.run_id
+            name = run.info.run_name or number
+            name = f"{name}-{number[:8]}" if name in taken else name
+            taken.add(name)
+            if run.info.status != "FINISHED":
+                continue
+            paths = [p for p in self._files(number) if wanted.groups_of(p) is not None]
+            tags = {k: v for k, v in run.data.tags.items() if not k.startswith("mlflow.")}
+            for path in paths:
+                yield Artifact(
+                    run_id=number,
+                    path=path,
+                    source=f"mlflow: {experiment}/{number}/{path}",
+                    name=name if len(paths) == 1 else f"{name}/{default_name(path)}",
+                    tags=tags | dict(run.data.params) | {"mlflow_run_id": number},
+                    run_at=dt.datetime.fromtimestamp(run.info.start_time / 1000, dt.UTC),
+                )
+
+    def fetch(self, artifact: Artifact, folder: Path) -> Path:
+        """Return a local file with what an artifact holds."""
+        with self._asked():
+            return Path(
+                self._client.download_artifacts(artifact.run_id, artifact.path, str(folder))
+            )
+
+    def _runs(self, experiment: str) -> Iterator[Any]:
+        with self._asked():
+            found = self._client.get_experiment_by_name(experiment)
+            if found is None:
+                names = [other.name for other in self._client.search_experiments()]
+                hint = nearest(experiment, names) or f"; known are {listing(names) or 'none'}"
+                raise UsageError(f"{self.uri}: no experiment {experiment!r}{hint}")
+        token = None
+        while True:
+            with self._asked():
+                page = self._client.search_runs(
+                    [found.experiment_id],
+                    max_results=_PAGE,
+                    order_by=["attributes.start_time ASC"],
+                    page_token=token,
+                )
+            yield from page
+            token = page.token
+            if not token:
+                return
+
+    def _files(self, run_id: str, folder: str | None = None) -> list[str]:
+        with self._asked():
+            entries = self._client.list_artifacts(run_id, folder)
+        found: list[str] = []
+        for entry in entries:
+            found += self._files(run_id, entry.path) if entry.is_dir else [entry.path]
+        return sorted(found)
+
+
+def load_artifact(
+    connection: sa.Connection,
+    artifact: Artifact,
+    file: Path,
+    dataset: str,
+    *,
+    system: str | None = None,
+    replace: bool = False,
+    **reading: Any,
+) -> Loaded:
+    """Load an artifact as a run; a parameter or tag `system` names the system where none is given."""
+    tags = dict(artifact.tags)
+    said = tags.pop("system", None)
+    options = RunOptions(
+        name=artifact.name, system=system or said, tags=tags, run_at=artifact.run_at
+    )
+    done = load_run(connection, str(file), dataset, options, replace=replace, **reading)
+    if done.status != "unchanged":
+        # not the copy, which goes away
+        connection.execute(
+            schema.run.update().where(schema.run.c.run_id == done.id).values(source=artifact.source)
+        )
+    return done

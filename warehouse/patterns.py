@@ -1,0 +1,112 @@
+"""Patterns of paths: globs in which a name in braces keeps a part of the path."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from warehouse.errors import UsageError
+
+_PIECE = re.compile(
+    r"\{(?P<group>[A-Za-z_]\w*)\}|(?P<any>\*+)|(?P<one>\?)|\[(?P<no>!?)(?P<among>[^\]/]+)\]"
+)
+_PLACE = re.compile(r"\{(\w+)\}")
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Paths such as `runs/{system}/{name}.run.gz`: `*`, `?`, `[ab]` and `**` as in globs.
+
+    A name in braces stands for a part of a folder's or file's name, as short as can be; the same name
+    again stands for the same text. As with globs, names that begin with a dot are passed over.
+
+    >>> Pattern("runs/{system}/{name}.run*").groups_of("runs/bm25/k1.run.gz")
+    {'system': 'bm25', 'name': 'k1'}
+    """
+
+    text: str
+
+    @cached_property
+    def groups(self) -> tuple[str, ...]:
+        """Return the names in braces. Raises UsageError where a brace is none of a name."""
+        if "{" in _PIECE.sub("", self.text) or "}" in _PIECE.sub("", self.text):
+            raise UsageError(
+                f"{self.text}: braces hold a name of letters, digits and _, as in {{name}}"
+            )
+        return tuple(dict.fromkeys(m["group"] for m in _PIECE.finditer(self.text) if m["group"]))
+
+    @cached_property
+    def folder(self) -> str:
+        """Return the folders that stand before the first wildcard, an empty text for none."""
+        first = _PIECE.search(self.text)
+        return os.path.dirname(self.text[: first.start()] if first else self.text)  # noqa: PTH120
+
+    @cached_property
+    def _expression(self) -> re.Pattern[str]:
+        parts = os.path.normpath(self.text).split("/")
+        made: list[str] = []
+        seen: set[str] = set()
+        for number, part in enumerate(parts, 1):
+            last = number == len(parts)
+            if part == "**":
+                made.append("(?:[^/]+/)*" + ("[^/]+" if last else ""))
+            else:
+                made.append(_segment(part, seen) + ("" if last else "/"))
+        return re.compile("".join(made), re.DOTALL)
+
+    def groups_of(self, path: str) -> dict[str, str] | None:
+        """Return what the names in braces stand for in a path, None where it does not match."""
+        found = self._expression.fullmatch(os.path.normpath(path))
+        return None if found is None else found.groupdict()
+
+    def files(self, root: Path) -> Iterator[tuple[Path, dict[str, str]]]:
+        """Give the files below a folder that match, in the order of their paths."""
+        wild = os.path.normpath(_PIECE.sub(lambda m: "*" if m["group"] else m[0], self.text))
+        for name in sorted(glob.glob(wild, root_dir=root, recursive=True)):
+            groups = self.groups_of(name)
+            path = Path(os.path.normpath(root / name))
+            if groups is not None and path.is_file():
+                yield path, groups
+
+
+def _segment(part: str, seen: set[str]) -> str:
+    made: list[str] = []
+    end = 0
+    for found in _PIECE.finditer(part):
+        made.append(re.escape(part[end : found.start()]))
+        end = found.end()
+        group = found["group"]
+        if group is not None:
+            made.append(f"(?P={group})" if group in seen else f"(?P<{group}>[^/]+?)")
+            seen.add(group)
+        elif found["any"]:
+            made.append("[^/]*")
+        elif found["one"]:
+            made.append("[^/]")
+        else:
+            among = re.sub(r"([\\\[\]^&~|])", r"\\\1", found["among"])
+            made.append(f"[{'^' if found['no'] else ''}{among}]")
+    return "".join(made) + re.escape(part[end:])
+
+
+def places(text: str) -> list[str]:
+    """Return the names in braces of a text that `filled` fills.
+
+    >>> places("{system}-{name}")
+    ['system', 'name']
+    """
+    return _PLACE.findall(text)
+
+
+def filled(text: str, groups: dict[str, str]) -> str:
+    """Return a text with what the names in its braces stand for.
+
+    >>> filled("{system}-{name}", {"system": "bm25", "name": "a"})
+    'bm25-a'
+    """
+    return _PLACE.sub(lambda found: groups[found[1]], text)

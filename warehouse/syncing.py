@@ -1,0 +1,303 @@
+"""Bringing a warehouse to what the project's file says: a verb of the class `Warehouse`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import duckdb
+
+from warehouse import metrics as notation
+from warehouse import project, protocols
+from warehouse.errors import LockedError, UsageError, WarehouseError, counted
+from warehouse.evaluate.plan import plan
+from warehouse.opened import File
+
+if TYPE_CHECKING:
+    from warehouse.declared import Declared
+    from warehouse.ingest.sources import Source
+    from warehouse.ingest.taking import Taken
+
+Status = Literal["loaded", "replaced", "unchanged", "due", "waiting", "computed", "failed"]
+_UNITS = {"run": "prediction", "qrels": "judgment", "training": "example"}
+
+
+@dataclass(frozen=True)
+class Event:
+    """One thing that a sync did, found or failed at; `text` is the line for people.
+
+    `status` is loaded, replaced (a new version), unchanged (read again, the same content), due (dry: it
+    would be read or computed), waiting (still being written), computed or failed.
+    """
+
+    status: Status
+    text: str
+    dataset: str | None = None
+    file: str | None = None
+    warnings: tuple[str, ...] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
+    exit_code: int = 0
+
+
+@dataclass(frozen=True)
+class Synced:
+    """What a sync did, in order, and remarks on the project's file."""
+
+    events: tuple[Event, ...]
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything was loaded or computed."""
+        return any(event.status in ("loaded", "replaced", "computed") for event in self.events)
+
+    @property
+    def exit_code(self) -> int:
+        """Return 0 when all is good, else the worst of the failures' exit codes."""
+        return max((event.exit_code for event in self.events), default=0)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return {
+            "changed": self.changed,
+            "exit_code": self.exit_code,
+            "events": [asdict(event) for event in self.events],
+            "remarks": list(self.remarks),
+        }
+
+
+class Syncing(File):
+    """A warehouse file that can be brought to what a project's file says."""
+
+    def sync(
+        self,
+        config: str | os.PathLike[str] | None = None,
+        *,
+        dry_run: bool = False,
+        on_event: Callable[[Event], None] | None = None,
+        on_file: Callable[[str, int], None] | None = None,
+    ) -> Synced:
+        """Take in the new and changed files that `warehouse.toml` asks for, and evaluate what is due.
+
+        Each file is a transaction of its own. One that has a problem stops no other: it is a failed
+        event, and is tried again the next time, because the cause may lie outside it. A file is read
+        again only when its size, its time or what is said of it has changed. `on_event` is told of each
+        event as it happens, `on_file` of each file to come and how many there are. Raises
+        DefinitionError for a wrong project file and LockedError when the lock is not free in time.
+
+        >>> import tempfile
+        >>> from warehouse.warehouse import Warehouse
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> _ = (folder / "qrels.txt").write_text("q1 0 a 1\\n")
+        >>> _ = (folder / "first.run").write_text("q1 Q0 a 1 0.5 tag\\n")
+        >>> _ = (folder / "warehouse.toml").write_text(
+        ...     'settle = 0\\n[datasets.tiny]\\nqrels = "qrels.txt"\\nmetrics = ["AP"]\\n'
+        ...     '[[runs]]\\nfiles = "*.run"\\ndataset = "tiny"\\n')
+        >>> wh = Warehouse(folder / "tiny.duckdb")
+        >>> [event.status for event in wh.sync(folder / "warehouse.toml").events]
+        ['loaded', 'loaded', 'computed']
+        >>> wh.sync(folder / "warehouse.toml").changed
+        False
+        """
+        from warehouse.declared import declared
+
+        with project.using(config):
+            work = _Sync(self, declared(), dry_run, on_file or (lambda label, total: None))
+            events: list[Event] = []
+            if work.asked.gates:
+                work.remarks.append("gates: read and checked, but this version does not run them")
+            for step in STEPS:
+                for event in step(work):
+                    events.append(event)
+                    if on_event is not None:
+                        on_event(event)
+        return Synced(tuple(events), tuple(work.remarks))
+
+    def _prepared(self, dry_run: bool) -> bool:
+        """Make the file, or bring it to this program's schema, where needed; tell if it is there."""
+        if dry_run and not self.path.exists():
+            return False
+        try:
+            with self._read():
+                pass
+        except UsageError:
+            if dry_run:
+                raise
+            from warehouse import schema
+
+            schema.ensure(self.path, lock_timeout=self.lock_timeout)
+        return True
+
+
+@dataclass
+class _Sync:
+    """One call of `sync`: what its steps have in common."""
+
+    warehouse: Syncing
+    asked: Declared
+    dry_run: bool
+    on_file: Callable[[str, int], None]
+    remarks: list[str] = field(default_factory=list)
+
+    def shown(self, path: Path) -> str:
+        """Return a path as the project's file has it."""
+        try:
+            return str(path.relative_to(self.asked.folder))
+        except ValueError:
+            return str(path)
+
+    def failed(
+        self, error: Exception, dataset: str | None = None, path: Path | None = None
+    ) -> Event:
+        """Return what is told of an error that stops nothing else. What stops all is raised again."""
+        stopped = "Query interrupted" in str(error) or "INTERRUPT" in str(error)
+        if stopped or isinstance(error, LockedError):
+            raise error
+        text, file = str(error), None
+        if path is not None:
+            file = self.shown(path)
+            text = text.replace(str(path), file)
+            text = text if file in text else f"{file}: {text}"
+        code = error.exit_code if isinstance(error, WarehouseError) else 1
+        return Event("failed", text, dataset, file, exit_code=code)
+
+
+def take_in(work: _Sync) -> Iterator[Event]:
+    """Load the files that are new or have changed."""
+    from warehouse.ingest import sources, taking
+
+    if not work.asked.datasets:
+        work.remarks.append(f"{project.current().where}: declares no dataset yet")
+    found = sources.find(work.asked)
+    work.remarks += found.remarks
+    for path, error in found.problems:
+        yield work.failed(error, path=path)
+    wh = work.warehouse
+    known: Mapping[sources.Key, taking.State] = {}
+    if wh._prepared(work.dry_run):
+        with wh._read() as con:
+            known = taking.known(con)
+    if not any(kind == sources.RUN for _, kind, _ in known):
+        work.remarks += found.unmatched
+    plain = [source for source in found.sources if not source.needs_runs]
+    yield from _take(work, found.sources, [s for s in plain if known.get(s.key) != s.state])
+    # judgments for the queries of all runs are due again when there are other runs
+    rest = [source for source in found.sources if source.needs_runs]
+    if rest and wh.path.exists():
+        with wh._read() as con:
+            now = [taking.with_runs(con, source) for source in rest]
+        due = [s for s in now if s is not None and known.get(s.key) != s.state]
+        yield from _take(work, found.sources, due)
+
+
+def _take(work: _Sync, every: Sequence[Source], due: Sequence[Source]) -> Iterator[Event]:
+    from warehouse.ingest import sources
+
+    refused = sources.namesakes(every, due)
+    yield from (work.failed(refused[s.key], s.dataset, s.path) for s in due if s.key in refused)
+    ready = [source for source in due if source.key not in refused]
+    if work.dry_run:
+        for source in ready:
+            file = work.shown(source.path)
+            yield Event("due", f"{source.dataset}: {file} would be read", source.dataset, file)
+        return
+    ready, waiting = sources.settled(ready, work.asked.settle)
+    for source in waiting:
+        yield _waiting(work, source)
+    for source in ready:
+        work.on_file(work.shown(source.path), len(ready))
+        event = _take_one(work, source)
+        if event is not None:
+            yield event
+
+
+def _take_one(work: _Sync, source: Source) -> Event | None:
+    """Load one file; None where it is gone, or somebody else has taken it in."""
+    import sqlalchemy as sa
+
+    from warehouse.ingest import taking
+
+    try:
+        with work.warehouse._write() as connection:
+            done = taking.take(connection, source)
+    except taking.StillWrittenError:
+        return _waiting(work, source)
+    except (WarehouseError, duckdb.Error, sa.exc.SQLAlchemyError, OSError) as error:
+        failed = work.failed(error, source.dataset, source.path)
+        now = source.look()
+        if now is not None and now != source:
+            return _waiting(work, source)
+        return None if now is None else failed
+    return None if done is None else _taken(done, work.shown(source.path))
+
+
+def _waiting(work: _Sync, source: Source) -> Event:
+    file = work.shown(source.path)
+    text = f"{source.dataset}: {file} is still being written, left for the next time"
+    return Event("waiting", text, source.dataset, file)
+
+
+def _taken(done: Taken, file: str) -> Event:
+    from warehouse.ingest import Loaded
+
+    if isinstance(done, Loaded):
+        what = {"run": f"run {done.name}", "training": "training set"}.get(done.kind, done.kind)
+        size = f"{counted(done.num_rows, _UNITS[done.kind])}, {counted(done.num_queries, 'query')}"
+        about = {"kind": done.kind, "name": done.name, "version": done.version}
+        warnings = done.warnings
+    else:
+        what, size = f"attributes {done.name} of {done.of}", counted(done.num_values, "value")
+        about = {"kind": "attributes", "name": done.name, "version": done.version}
+        warnings = ()
+    version = f" as version {done.version}" if done.status == "replaced" else ""
+    return Event(
+        done.status,
+        f"{done.dataset}: {what} {done.status}{version} from {file} ({size})",
+        done.dataset,
+        file,
+        warnings,
+        about,
+    )
+
+
+def evaluate(work: _Sync) -> Iterator[Event]:
+    """Compute what is missing or stale of what the project's file asks for."""
+    wh = work.warehouse
+    if not wh.path.exists():
+        return
+    with wh._read() as con:
+        there = {str(row[0]) for row in con.execute("select name from dataset").fetchall()}
+    for name, dataset in work.asked.datasets.items():
+        if name not in there or not dataset.evaluation.metrics:
+            continue
+        for protocol in dataset.evaluation.protocols:
+            rules = protocols.get(protocol)
+            asked = notation.parse(*dataset.evaluation.metrics, defaults=rules.defaults())
+            try:
+                done = wh._evaluate(
+                    plan(asked, rules), name, (), by=dataset.evaluation.slices, dry_run=work.dry_run
+                )
+            except (WarehouseError, duckdb.Error) as error:
+                failed = work.failed(error, name)
+                yield replace(failed, text=f"{name}: evaluation: {failed.text}")
+                continue
+            if not done.computed:
+                continue
+            counts = {"values": done.computed, "stale": done.stale, "runs": done.runs}
+            stale = f", {done.stale} of them stale" if done.stale else ""
+            by = "" if protocol == protocols.DEFAULT else f" by protocol {protocol}"
+            yield Event(
+                "due" if work.dry_run else "computed",
+                f"{name}: {'would compute' if work.dry_run else 'computed'} "
+                f"{counted(done.computed, 'value')} for {counted(done.runs, 'run')}{by}{stale}",
+                name,
+                details={"protocol": protocol, **counts},
+            )
+
+
+# What a sync does, in this order; each step tells of what it did. What is to follow the evaluation is
+# a function more.
+STEPS: tuple[Callable[[_Sync], Iterator[Event]], ...] = (take_in, evaluate)
