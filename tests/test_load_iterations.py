@@ -330,6 +330,7 @@ def test_scopes_of_stored_qrels_one_after_the_other(wh: Warehouse, put) -> None:
     wh.ingest_training({"u": {"b": 1, "c": 3}}, "plain", replace=True)
     with database.write(wh.path) as connection:
         con = database.raw(connection)
+        con.execute("create temp table scope_run (run_id integer)")
         for qrels_id in (1, 2, 3, 2, 1):
             kind = grounds.kind_of(con, qrels_id)
             grounds.put_stored(con, qrels_id, kind)
@@ -388,7 +389,9 @@ def test_scopes_of_files(put) -> None:
     assert found["scope_preference"] == [("q1", "0", "0", "a", 1.0)]
     assert found["scope_training"] == []
     read = readers.stage(con, put("p", PREFS), "qrels", format="prefs")
-    grounds.put_read_qrels(con, read, grounds.keep(con, "given"))
+    rows = grounds.keep(con, "given")
+    readers.stage(con, RUN, "run")
+    grounds.put_read_qrels(con, read, rows)
     assert in_scope(con)["scope_judgment"] == AS_GRADES
 
 
