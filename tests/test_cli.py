@@ -219,7 +219,7 @@ def test_every_example_runs_as_printed(
         (folder / source).rename(folder / "warehouse.duckdb")
     if name == "shell":
         program.other("harlequin", 'echo "$@"')
-    if name == "shell" or re.search(r"[|*]", line):
+    if name == "shell" or re.search(r"[|*$]", line):
         found = Result.of(program.shell(line, folder))
     else:
         monkeypatch.chdir(folder)

@@ -71,8 +71,10 @@ def test_a_replica_is_the_same(small: Warehouse) -> None:
 
 
 def test_again_and_for_older_clients(small: Warehouse) -> None:
-    small.publish("replica.duckdb", storage_version="v1.0.0")
-    assert storage_version(Path("replica.duckdb")) == 64
+    with pytest.raises(UsageError, match=r"v1\.0\.0: .* DuckDB reads from 1\.2 on"):
+        small.publish("replica.duckdb", storage_version="v1.0.0")
+    small.publish("replica.duckdb", storage_version="v1.2.0")
+    assert storage_version(Path("replica.duckdb")) == 65
     small.ingest_run({"q1": {"a": 1.0}}, "tiny", name="two")
     small.publish("replica.duckdb")
     assert content("replica.duckdb", but="publication") == content("w.duckdb")

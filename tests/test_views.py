@@ -120,7 +120,7 @@ def test_a_filter_reaches_the_predictions(wh: Warehouse, condition: str) -> None
     def above_the_windows(node: dict, path: tuple[str, ...]) -> list[tuple[str, ...]]:
         name = node["name"].strip()
         inner = [found for c in node["children"] for found in above_the_windows(c, (*path, name))]
-        of_predictions = name == "WINDOW" and '.prediction"' in json.dumps(node)
+        of_predictions = name == "WINDOW" and '.prediction_by_text"' in json.dumps(node)
         return [path, *inner] if of_predictions else inner
 
     paths = above_the_windows(plan[0], ())

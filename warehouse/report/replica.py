@@ -61,7 +61,7 @@ def publish(
         except duckdb.InvalidInputException as error:
             raise UsageError(f"{storage_version}: no storage version: {error}") from None
         try:
-            con.execute(f"copy from database {ident(database.ALIAS)} to replica")
+            _copy(con, storage_version)
             _mark(con, source)
             count = con.execute(
                 "select count(*) from (from duckdb_tables() select database_name, internal "
@@ -72,6 +72,18 @@ def publish(
             con.execute("detach replica")
         replace_file(part, target)
     return Published(target, int(count), target.stat().st_size)
+
+
+def _copy(con: duckdb.DuckDBPyConnection, storage_version: str) -> None:
+    try:
+        con.execute(f"copy from database {ident(database.ALIAS)} to replica")
+    except duckdb.BinderException as error:
+        if "compression type" not in str(error):
+            raise
+        raise UsageError(
+            f"{storage_version}: document ids are compressed in a way that DuckDB reads from 1.2 on; "
+            "publish as v1.2.0 or newer, or as Parquet: --parquet DIR"
+        ) from None
 
 
 def _check(source: Path, target: Path, lock_timeout: float) -> None:
