@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import duckdb
 
 from warehouse import database, protocols
 from warehouse.analyze import board, past
-from warehouse.analyze.explain import Explanation, explain
-from warehouse.analyze.history import QrelsDiff, Timeline, qrels_diff, timeline
 from warehouse.errors import UsageError, listing, nearest
-from warehouse.evaluate.standing import Status, status
-from warehouse.evaluate.verify import Verified, verify
-from warehouse.ingest.forget import Forgotten, forget
 from warehouse.metrics import Metrics
 from warehouse.opened import File, Texts, texts
 from warehouse.project import request
 from warehouse.templates import render
+
+if TYPE_CHECKING:
+    from warehouse.analyze.explain import Explanation
+    from warehouse.analyze.history import QrelsDiff, Timeline
+    from warehouse.evaluate.standing import Status
+    from warehouse.evaluate.verify import Verified
+    from warehouse.ingest.forget import Forgotten
 
 
 class Remembering(File):
@@ -68,6 +71,8 @@ class Remembering(File):
         qrels: int | None = None,
     ) -> Timeline:
         """Return what `history` does, with what it is of."""
+        from warehouse.analyze.history import timeline
+
         with (
             self._read() as con,
             past.put(con, [dataset], past.state(as_of, qrels)) as ((name,), _),
@@ -109,6 +114,8 @@ class Remembering(File):
         >>> wh.qrels_diff("tiny", 1, 2).rows.project("doc_id, change, before, after").fetchall()
         [('a', 'changed', 1.0, 2.0), ('b', 'removed', 0.0, None), ('c', 'added', None, 1.0)]
         """
+        from warehouse.analyze.history import qrels_diff
+
         with self._read() as con:
             board.check_dataset(con, dataset)
             rules = board.stored_rules(con, protocol)
@@ -122,6 +129,8 @@ class Remembering(File):
         Missing is a value of a metric that the dataset has values of, for a current run against the
         current qrels. Orphans among the rows are looked for where no dataset is named.
         """
+        from warehouse.evaluate.standing import status
+
         with self._read() as con:
             if dataset is not None:
                 board.check_dataset(con, dataset)
@@ -151,6 +160,8 @@ class Remembering(File):
         >>> found.is_good, found.num_verified
         (True, 2)
         """
+        from warehouse.evaluate.verify import verify
+
         with self._read() as con:
             if dataset is not None:
                 board.check_dataset(con, dataset)
@@ -202,6 +213,8 @@ class Remembering(File):
         >>> wh.explain("first", "AP", "q", "tiny").relation.project("doc_id, part").fetchall()
         [('a', 0.5), ('b', 0.0), ('c', 0.33333333333333326)]
         """
+        from warehouse.analyze.explain import explain
+
         with self._read() as con, past.put(con, [dataset], past.state(None, qrels)) as ((name,), _):
             rules = board.stored_rules(con, protocol)
             return explain(con, run, metric, query, name, rules, top=top)
@@ -230,6 +243,8 @@ class Remembering(File):
         >>> wh.runs("tiny").fetchall()
         []
         """
+        from warehouse.ingest.forget import forget
+
         with self._read() as con:
             board.check_dataset(con, dataset)
             found = forget(con, run, dataset, version=version, dry_run=True)
