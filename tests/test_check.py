@@ -7,6 +7,8 @@ import datetime as dt
 import itertools
 import json
 import math
+import shutil
+from pathlib import Path
 
 import pytest
 from projects import Folder, command
@@ -40,15 +42,22 @@ def load(wh: Warehouse, metrics: str = "RR", **runs: dict[str, dict[str, float]]
     return wh
 
 
-@pytest.fixture
-def fallen(wh: Warehouse) -> Warehouse:
-    """Return a warehouse whose second run is worse in three of four queries.
+@pytest.fixture(scope="module")
+def fallen_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a warehouse whose second run is worse in three of four queries, made once.
 
     RR of `old` is 1, 1, 1, 1; of `new` 1/2, 1/2, 1, 1/2: the differences are -1/2, -1/2, 0, -1/2. Their
     mean is -3/8 and 5/8 is the new value. The squared deviations are 3 * (1/8)^2 + (3/8)^2 = 12/64, the
     variance 12/64 / 3 = 1/16, the deviation 1/4, so that t = -3/8 / (1/4 / sqrt(4)) = -3.
     """
-    return load(wh, old=ranks(1, 1, 1, 1), new=ranks(2, 2, 1, 2))
+    wh = Warehouse(tmp_path_factory.mktemp("fallen") / "fallen.duckdb")
+    return load(wh, "RR NumRet", old=ranks(1, 1, 1, 1), new=ranks(2, 2, 1, 2)).path
+
+
+@pytest.fixture
+def fallen(fallen_file: Path, tmp_path: Path) -> Warehouse:
+    """Return a copy of that warehouse."""
+    return Warehouse(shutil.copy(fallen_file, tmp_path / "fallen.duckdb"))
 
 
 # For t = 3 and three degrees of freedom the distribution is 1/2 + (sqrt(3)/4 + pi/3) / pi.
@@ -247,7 +256,7 @@ def test_no_more_than_five_queries_are_told(wh: Warehouse) -> None:
 @pytest.mark.parametrize(
     ("asked", "problem"),
     [
-        ("-m AP", "tiny: new, old without a value of AP under protocol default yet: "
+        ("-m AP", "tiny: no value of AP for new, old under protocol default yet: "
                   "warehouse evaluate -d tiny -m 'AP'"),
         ("-m AP --protocol trec_eval_9", "warehouse evaluate -d tiny -m 'AP' --protocol trec_eval_9"),
         ("-m RRR", "RRR: no such metric; did you mean RR?"),
@@ -262,7 +271,6 @@ def test_no_more_than_five_queries_are_told(wh: Warehouse) -> None:
     ],
 )  # fmt: skip
 def test_what_is_refused(fallen: Warehouse, asked: str, problem: str) -> None:
-    fallen.evaluate(metrics="NumRet")
     code, out, told = command("check", *asked.split(), "--db", str(fallen.path))
     assert (code, out) == (2, "")
     assert problem in told
@@ -272,7 +280,7 @@ def test_a_run_before_it_that_is_not_evaluated_is_said(fallen: Warehouse) -> Non
     """It might be the best."""
     early = dt.datetime(2025, 1, 1, tzinfo=dt.UTC)
     fallen.ingest_run(ranks(1, 1, 1, 1), "tiny", name="early", run_at=early)
-    with pytest.raises(UsageError, match=r"^tiny: early without a value of RR .* -d tiny -m 'RR'$"):
+    with pytest.raises(UsageError, match=r"^tiny: no value of RR for early .* -d tiny -m 'RR'$"):
         fallen.check("tiny", "RR", max_drop=1)
     assert fallen.check("tiny", "RR", against="last", max_drop=1).is_good
 

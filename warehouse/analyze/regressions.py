@@ -190,7 +190,7 @@ def _check_values(
     if runs:
         absent = [row["metric"] for row in rows if row["is_missing"] or row["without_value"]]
         raise UsageError(
-            f"{dataset}: {listing(runs, 4)} without a value of {', '.join(absent)} under protocol "
+            f"{dataset}: no value of {', '.join(absent)} for {listing(runs, 4)} under protocol "
             f"{protocol.name} yet: {board.evaluate_command(con, dataset, absent, protocol)}"
         )
     for row in rows:
