@@ -257,17 +257,17 @@ def test_all_that_the_starter_shows_may_be_said(
     text = "\n".join(said)
     record = tomllib.loads(text)
     assert record.keys() == {
-        "database", "metrics", "settle", "evaluate", "datasets", "runs", "protocols",
+        "database", "metrics", "settle", "evaluate", "datasets", "runs", "gates", "protocols",
     }  # fmt: skip
     (tmp_path / "metrics").mkdir()
     (tmp_path / "warehouse.toml").write_text(text)
     monkeypatch.chdir(tmp_path)
     assert declared().datasets.keys() == {"mine", "films"}
     # and nothing is left out of it
-    from warehouse.declared import _GROUND_KEYS, _RUN_KEYS
+    from warehouse.declared import _GATE_KEYS, _GROUND_KEYS, _RUN_KEYS
 
     shown = STARTER.read_text()
-    for key in {*_RUN_KEYS, *(key for keys in _GROUND_KEYS.values() for key in keys)}:
+    for key in {*_RUN_KEYS, *_GATE_KEYS, *(key for keys in _GROUND_KEYS.values() for key in keys)}:
         assert f"{key} = " in shown, key
 
 

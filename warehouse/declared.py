@@ -59,6 +59,7 @@ _GATE_KEYS: dict[str, records.Kinds] = {
     "against": str,
     "max_drop": (int, float),
     "alpha": (int, float),
+    "protocol": str,
 }
 
 
@@ -106,13 +107,17 @@ class Runs:
 
 @dataclass(frozen=True)
 class Gate:
-    """What a new run has to hold: no more than `max_drop` below, or not significantly below."""
+    """What a new run has to hold: no more than `max_drop` below, or not significantly below.
+
+    The metric is a canonical name, and the protocol one of those that the dataset is evaluated by.
+    """
 
     dataset: str
     metric: str
     against: str = BEST
     max_drop: float | None = None
     alpha: float | None = None
+    protocol: str = protocols.DEFAULT
 
 
 @dataclass(frozen=True)
@@ -323,10 +328,20 @@ def _gate(given: Mapping[str, Any], where: str, datasets: Mapping[str, Dataset])
     records.check(given, _GATE_KEYS, where, required=("dataset", "metric"))
     with _at(f"{where}: dataset"):
         known_dataset(given["dataset"], datasets)
+    evaluated = datasets[given["dataset"]].evaluation.protocols
+    protocol = given.get("protocol", evaluated[0])
+    if protocol not in evaluated:
+        hint = nearest(protocol, evaluated) or f"; it is by {listing(evaluated)}"
+        raise DefinitionError(
+            f"{where}: protocol: {given['dataset']} is not evaluated by {protocol}{hint}"
+        )
     with _at(f"{where}: metric"):
-        metric = notation.parse_one(given["metric"]).metric
+        defaults = protocols.get(protocol).defaults()
+        metric = notation.parse_one(given["metric"], defaults=defaults).metric
+    if metric.direction == "none":
+        raise DefinitionError(f"{where}: metric: neither more nor less of {metric} is better")
     if given.get("max_drop", 0) < 0:
         raise DefinitionError(f"{where}: max_drop is 0 or more, not {given['max_drop']}")
     if not 0 < given.get("alpha", 0.5) < 1:
         raise DefinitionError(f"{where}: alpha lies between 0 and 1, not {given['alpha']}")
-    return Gate(**{**given, "metric": str(metric)})
+    return Gate(**{**given, "metric": str(metric), "protocol": protocol})

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from warehouse.ingest.sources import Source
     from warehouse.ingest.taking import Taken
 
-Status = Literal["loaded", "replaced", "unchanged", "due", "waiting", "computed", "failed"]
+Status = Literal[
+    "loaded", "replaced", "unchanged", "due", "waiting", "computed", "passed", "regressed", "failed"
+]
 _UNITS = {"run": "prediction", "qrels": "judgment", "training": "example"}
 
 
@@ -80,7 +82,7 @@ class Syncing(File):
         on_event: Callable[[Event], None] | None = None,
         on_file: Callable[[str, int], None] | None = None,
     ) -> Synced:
-        """Take in the new and changed files that `warehouse.toml` asks for, and evaluate what is due.
+        """Take in new and changed files as `warehouse.toml` asks, evaluate what is due, run the gates.
 
         Each file is a transaction of its own. One that has a problem stops no other: it is a failed
         event, and is tried again the next time, because the cause may lie outside it. A file is read
@@ -106,15 +108,12 @@ class Syncing(File):
 
         with project.using(config):
             work = _Sync(self, declared(), dry_run, on_file or (lambda label, total: None))
-            events: list[Event] = []
-            if work.asked.gates:
-                work.remarks.append("gates: read and checked, but this version does not run them")
             for step in STEPS:
                 for event in step(work):
-                    events.append(event)
+                    work.events.append(event)
                     if on_event is not None:
                         on_event(event)
-        return Synced(tuple(events), tuple(work.remarks))
+        return Synced(tuple(work.events), tuple(work.remarks))
 
     def _prepared(self, dry_run: bool) -> bool:
         """Make the file, or bring it to this program's schema, where needed; tell if it is there."""
@@ -140,6 +139,7 @@ class _Sync:
     asked: Declared
     dry_run: bool
     on_file: Callable[[str, int], None]
+    events: list[Event] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
 
     def shown(self, path: Path) -> str:
@@ -264,18 +264,25 @@ def _taken(done: Taken, file: str) -> Event:
 
 
 def evaluate(work: _Sync) -> Iterator[Event]:
-    """Compute what is missing or stale of what the project's file asks for."""
+    """Compute what is missing or stale of what the project's file asks for, for its gates too."""
     wh = work.warehouse
     if not wh.path.exists():
         return
     with wh._read() as con:
         there = {str(row[0]) for row in con.execute("select name from dataset").fetchall()}
     for name, dataset in work.asked.datasets.items():
-        if name not in there or not dataset.evaluation.metrics:
+        if name not in there:
             continue
         for protocol in dataset.evaluation.protocols:
             rules = protocols.get(protocol)
-            asked = notation.parse(*dataset.evaluation.metrics, defaults=rules.defaults())
+            gated = [
+                notation.parse_one(gate.metric).metric
+                for gate in work.asked.gates
+                if (gate.dataset, gate.protocol) == (name, protocol)
+            ]
+            asked = notation.parse(*dataset.evaluation.metrics, *gated, defaults=rules.defaults())
+            if not asked:
+                continue
             try:
                 done = wh._evaluate(
                     plan(asked, rules), name, (), by=dataset.evaluation.slices, dry_run=work.dry_run
@@ -298,6 +305,41 @@ def evaluate(work: _Sync) -> Iterator[Event]:
             )
 
 
-# What a sync does, in this order; each step tells of what it did. What is to follow the evaluation is
-# a function more.
-STEPS: tuple[Callable[[_Sync], Iterator[Event]], ...] = (take_in, evaluate)
+def gates(work: _Sync) -> Iterator[Event]:
+    """Hold the newest run of each dataset that something was computed for against its gates."""
+    from warehouse.analyze import regressions
+
+    computed = {
+        (event.dataset, event.details["protocol"])
+        for event in work.events
+        if event.status == "computed"
+    }
+    for gate in work.asked.gates:
+        if (gate.dataset, gate.protocol) not in computed:
+            continue
+        by = "" if gate.protocol == protocols.DEFAULT else f" by protocol {gate.protocol}"
+        where = f"{gate.dataset}: gate {gate.metric}{by}"
+        try:
+            with work.warehouse._read() as con:
+                found = regressions.check(
+                    con, gate.dataset, [gate.metric], protocols.get(gate.protocol),
+                    regressions.Limits(gate.max_drop, gate.alpha), against=gate.against,
+                )  # fmt: skip
+        except (WarehouseError, duckdb.Error) as error:
+            failed = work.failed(error, gate.dataset)
+            yield replace(failed, text=f"{where}: {failed.text}")
+            continue
+        (one,) = found.comparisons
+        yield Event(
+            "passed" if found.is_good else "regressed",
+            f"{where}: {one}" + ("" if found.is_good else f" (not good: {found.limits})"),
+            gate.dataset,
+            # t may be infinite, which JSON has no word for
+            details={key: value for key, value in asdict(one).items() if key != "t"}
+            | {"protocol": gate.protocol},
+            exit_code=0 if found.is_good else 1,
+        )
+
+
+# What a sync does, in this order; each step tells of what it did, and sees what was told before.
+STEPS: tuple[Callable[[_Sync], Iterator[Event]], ...] = (take_in, evaluate, gates)

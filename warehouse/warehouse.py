@@ -13,6 +13,7 @@ from warehouse import protocols
 from warehouse.analyze import board
 from warehouse.asking import Asking
 from warehouse.boarding import Boarding
+from warehouse.checking import Checking
 from warehouse.deciling import Deciling
 from warehouse.errors import UsageError
 from warehouse.evaluate import scoring
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["DEFAULT_METRICS", "Scores", "Warehouse"]
 
 
-class Warehouse(Boarding, Tracing, Deciling, Remembering, Asking, Importing, Syncing):
+class Warehouse(Boarding, Tracing, Deciling, Remembering, Checking, Asking, Importing, Syncing):
     """A warehouse file and what can be done with it.
 
     Every verb opens the file, does its work in one transaction and lets go of it again; results are

@@ -202,14 +202,27 @@ def choose(
         return found
     absent = [name for name in metrics if name not in found]
     if absent:
-        option = "" if protocol.name == "default" else f" --protocol {protocol.name}"
-        options = " ".join(f"-m '{name}'" for name in absent)
         raise UsageError(
             f"{dataset}: no values of {', '.join(absent)}{_by(slice)} under protocol "
-            f"{protocol.name} yet: warehouse evaluate -d {dataset} {options}"
-            f"{_by(slice, ' --slice ')}{option}{_preferences(con, dataset)}"
+            f"{protocol.name} yet: {evaluate_command(con, dataset, absent, protocol, slice)}"
         )
     return list(metrics)
+
+
+def evaluate_command(
+    con: duckdb.DuckDBPyConnection,
+    dataset: str,
+    metrics: Sequence[str],
+    protocol: Protocol,
+    slice: str | None = None,
+) -> str:
+    """Return the command that computes some metrics of a dataset."""
+    option = "" if protocol.name == "default" else f" --protocol {protocol.name}"
+    options = " ".join(f"-m '{name}'" for name in metrics)
+    return (
+        f"warehouse evaluate -d {dataset} {options}{_by(slice, ' --slice ')}{option}"
+        f"{_preferences(con, dataset)}"
+    )
 
 
 def leaderboard(

@@ -61,6 +61,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "warehouse queries bm25 -d dl19 -m AP --slice size --worst 2",
         'warehouse queries bm25 -d dl19 -m AP --as-of "$(date -u +%F)"',
     ),
+    "check": (
+        "warehouse check -m nDCG@10 -d dl19 --against last --max-drop 0.01",
+        "warehouse check -m nDCG@10 -m AP -d dl19 --run tasb --against bm25 --alpha 0.05",
+    ),
     "history": (
         "warehouse history -d dl19 -m nDCG@10",
         "warehouse history -d dl19 -m AP --run bm25 --run tasb -o history.svg",

@@ -1,0 +1,237 @@
+"""Whether a run is worse than one before it, over stored values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import duckdb
+
+from warehouse.analyze import board
+from warehouse.errors import UsageError, listing, nearest
+from warehouse.protocols import Protocol
+from warehouse.templates import render
+
+BEST, LAST = "best", "last"
+# How many of the queries that lost most are kept.
+LOST = 5
+# A value that differs by less is the same: doubles of one decimal number may differ in their last bits.
+_DIGITS = 12
+Verdict = Literal["good", "regressed", "first"]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What is still good: a drop of at most `max_drop`, and one that is not significant at `alpha`.
+
+    Without either no drop is good; with `alpha` alone its size does not count.
+    """
+
+    max_drop: float | None = None
+    alpha: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.max_drop is not None and not 0 <= self.max_drop < math.inf:
+            raise UsageError(f"max-drop is 0 or more, not {self.max_drop}")
+        if self.alpha is not None and not 0 < self.alpha < 1:
+            raise UsageError(f"alpha lies between 0 and 1, not {self.alpha}")
+
+    @property
+    def most(self) -> float:
+        """Return the largest drop that is good, whatever its significance."""
+        if self.max_drop is not None:
+            return self.max_drop
+        return 0.0 if self.alpha is None else math.inf
+
+    def __str__(self) -> str:
+        drop = f"a drop of more than {self.most:g}" if self.most else "any drop"
+        said = [] if self.most == math.inf else [drop]
+        return " or ".join(said + ([] if self.alpha is None else [f"p < {self.alpha:g}"]))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One metric of a run beside that of another; both None where no run was before it.
+
+    `t` and `p` are those of a two-sided paired t-test over the `num_pairs` queries that both have a
+    value of; `p` is None where no test was asked for or nothing differs. `lost_most` has the queries
+    that lost most, with both values.
+    """
+
+    metric: str
+    run: str
+    against: str | None
+    value: float | None
+    their_value: float | None
+    difference: float | None
+    direction: str
+    t: float | None
+    p: float | None
+    num_pairs: int
+    wins: int
+    ties: int
+    losses: int
+    num_left_out: int
+    lost_most: tuple[tuple[str, float, float], ...]
+    verdict: Verdict
+
+    def __str__(self) -> str:
+        if self.against is None:
+            return f"{self.run} is good: no run was before it"
+        verdict = "is worse than" if self.verdict == "regressed" else "is good beside"
+        p = "" if self.p is None else f", p = {self.p:.3g}"
+        return f"{self.run} {self.value:.4f} {verdict} {self.against} {self.their_value:.4f}{p}"
+
+
+@dataclass(frozen=True)
+class Check:
+    """What became of a run that was held against another.
+
+    `relation` has the columns `metric, run, against, value, their_value, difference, p, wins, ties,
+    losses, verdict`.
+    """
+
+    relation: duckdb.DuckDBPyRelation
+    comparisons: tuple[Comparison, ...]
+    dataset: str
+    run: str
+    limits: Limits
+
+    @property
+    def is_good(self) -> bool:
+        """Whether the run is worse in no metric."""
+        return all(one.verdict != "regressed" for one in self.comparisons)
+
+
+def check(
+    con: duckdb.DuckDBPyConnection,
+    dataset: str,
+    metrics: Sequence[str],
+    protocol: Protocol,
+    limits: Limits,
+    *,
+    against: str = BEST,
+    run: str | None = None,
+) -> Check:
+    """Hold a run, else the newest of the dataset, against the best or last before it, or a named one.
+
+    The metrics are canonical names. Raises UsageError for wrong names and where a value is missing.
+    """
+    run = _check_runs(con, dataset, run, against)
+    rows = board.keep(
+        con,
+        render("analyses/regressions", against=against, lost=LOST),
+        {"dataset": dataset, "run": run, "metrics": list(metrics), "protocol": protocol.name},
+    )
+    found = [dict(zip(rows.columns, row, strict=True)) for row in rows.fetchall()]
+    _check_values(con, dataset, protocol, found)
+    made = tuple(_judged(row, limits) for row in found)
+    relation = board.keep(
+        con,
+        "select metric, run, against, value, their_value, difference, p, wins, ties, losses, verdict "
+        f"from {board.RESULT} join (select unnest($metrics::varchar[]) as metric, "
+        "unnest($ps::double[]) as p, unnest($verdicts::varchar[]) as verdict) using (metric) "
+        "order by list_position($metrics::varchar[], metric)",
+        {
+            "metrics": [one.metric for one in made],
+            "ps": [one.p for one in made],
+            "verdicts": [one.verdict for one in made],
+        },
+        name="checked",
+    )
+    return Check(relation, made, dataset, run, limits)
+
+
+def dataset_of(con: duckdb.DuckDBPyConnection, dataset: str | None) -> str:
+    """Return a dataset, else the only one there is. Raises UsageError where it is not there."""
+    if dataset is not None:
+        board.check_dataset(con, dataset)
+        return dataset
+    rows = con.execute("select name from dataset order by name").fetchall()
+    known = [str(row[0]) for row in rows]
+    if len(known) != 1:
+        raise UsageError(f"name a dataset with -d; known are {listing(known) or 'none yet'}")
+    return known[0]
+
+
+def _check_runs(con: duckdb.DuckDBPyConnection, dataset: str, run: str | None, against: str) -> str:
+    """Return the run to check; refuse names that no current run has."""
+    rows = con.execute(
+        "select run from runs where dataset = $1 order by run_at desc, run_id desc", [dataset]
+    ).fetchall()
+    known = [str(row[0]) for row in rows]
+    if not known:
+        raise UsageError(f"{dataset}: it has no runs yet: warehouse ingest run FILE -d {dataset}")
+    checked = known[0] if run is None else run
+    for name in (checked, *([] if against in (BEST, LAST) else [against])):
+        if name not in known:
+            hint = nearest(name, known) or f"; it has {listing(known)}"
+            raise UsageError(f"{name}: dataset {dataset} has no run of that name{hint}")
+    if checked == against:
+        newest = "" if run else ", the newest run"
+        raise UsageError(f"{checked}{newest}: cannot be held against itself; name another run")
+    return checked
+
+
+def _check_values(
+    con: duckdb.DuckDBPyConnection,
+    dataset: str,
+    protocol: Protocol,
+    rows: Sequence[dict[str, Any]],
+) -> None:
+    """Refuse to judge by values that are missing, undefined, or neither good nor bad."""
+    runs = dict.fromkeys(
+        name
+        for row in rows
+        for name in [*([row["run"]] if row["is_missing"] else []), *row["without_value"]]
+    )
+    if runs:
+        absent = [row["metric"] for row in rows if row["is_missing"] or row["without_value"]]
+        raise UsageError(
+            f"{dataset}: no value of {', '.join(absent)} for {listing(runs, 4)} under protocol "
+            f"{protocol.name} yet: {board.evaluate_command(con, dataset, absent, protocol)}"
+        )
+    for row in rows:
+        if row["direction"] == "none":
+            raise UsageError(f"{row['metric']}: neither more nor less is better, so none is worse")
+        sides = [(row["run"], row["value"])]
+        sides += [] if row["against"] is None else [(row["against"], row["their_value"])]
+        for run, value in sides:
+            if value is None:
+                raise UsageError(f"{row['metric']}: undefined for {run}, so nothing to compare")
+
+
+def _judged(row: dict[str, Any], limits: Limits) -> Comparison:
+    kept = {key: value for key, value in row.items() if key in Comparison.__dataclass_fields__}
+    lost = tuple((q["query_id"], q["value"], q["their_value"]) for q in row["lost_most"])
+    p = None
+    verdict: Verdict = "first"
+    if row["against"] is not None:
+        sign = -1 if row["direction"] == "lower" else 1
+        drop = round(-sign * row["difference"], _DIGITS)
+        regressed = drop > limits.most
+        if limits.alpha is not None:
+            if row["num_pairs"] < 2:
+                raise UsageError(
+                    f"{row['metric']}: a test needs two queries that both runs have a value of; "
+                    f"{row['run']} and {row['against']} have {row['num_pairs']}"
+                )
+            p = two_sided(row["t"], row["num_pairs"] - 1)
+            is_worse = sign * row["mean_difference"] < 0
+            regressed = regressed or (is_worse and p is not None and p < limits.alpha)
+        verdict = "regressed" if regressed else "good"
+    return Comparison(**kept | {"lost_most": lost, "p": p, "verdict": verdict})
+
+
+def two_sided(t: float | None, degrees: int) -> float | None:
+    """Return how likely a value of Student's t at least as far from 0 is; None where it is undefined."""
+    try:
+        from scipy.special import stdtr
+    except ImportError:
+        raise UsageError(
+            "a test of significance needs SciPy: pip install 'ranking-warehouse[stats]'; or leave "
+            "alpha out"
+        ) from None
+    return None if t is None else 2 * float(stdtr(degrees, -abs(t)))

@@ -1,0 +1,98 @@
+"""`warehouse check`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from warehouse.cli import options, output
+from warehouse.cli.examples import epilog
+
+
+def check(
+    metric: Annotated[
+        list[str],
+        typer.Option(
+            "--metric",
+            "-m",
+            help="A metric that has been evaluated, as in nDCG@10; may be given again.",
+        ),
+    ],
+    against: Annotated[
+        str,
+        typer.Option(
+            "--against",
+            metavar="best|last|RUN",
+            help="The best or the last of the runs before it, or a run.",
+        ),
+    ] = "best",
+    dataset: Annotated[
+        str | None,
+        typer.Option("--dataset", "-d", help="Name of the dataset; default: the only one."),
+    ] = None,
+    run: Annotated[
+        str | None,
+        typer.Option("--run", "-r", show_default="the newest", help="The run to check."),
+    ] = None,
+    max_drop: Annotated[
+        float | None,
+        typer.Option(
+            "--max-drop",
+            show_default="0; with --alpha any",
+            help="The value over all queries may get worse by so much.",
+        ),
+    ] = None,
+    alpha: Annotated[
+        float | None,
+        typer.Option(
+            "--alpha",
+            help="Worse with p below this in a two-sided paired t-test over the queries is too much. "
+            'Needs the extra "stats".',
+        ),
+    ] = None,
+    protocol: options.Protocol = "default",
+    format: options.Format = "table",
+    out: options.Output = None,
+    places: options.Places = 4,
+    db: options.Database = None,
+    lock_timeout: options.LockTimeout = 30.0,
+) -> None:
+    """Hold the newest run against the best before it; the exit code is 1 where it is worse.
+
+    Before it are the current runs of the dataset with an earlier time: that of the experiment (--at when
+    it was loaded), else that of the load. Stored values are compared, query by query; the queries that
+    lost most are told. With --max-drop and --alpha either is enough to be worse. Of several metrics all
+    have to be good. The first run is good: there is nothing to hold it against.
+    """
+    from warehouse.analyze.regressions import Comparison
+    from warehouse.errors import counted
+    from warehouse.warehouse import Warehouse
+
+    def say_more(one: Comparison) -> None:
+        """Tell what stands in no column."""
+        if one.against is None:
+            output.say(f"{one.metric}: no run of {found.dataset} was before {one.run}")
+        if one.num_left_out:
+            output.say(
+                f"{one.metric}: {counted(one.num_left_out, 'query')} left out, undefined or missing "
+                "for one of the runs"
+            )
+        for query, value, theirs in one.lost_most:
+            output.say(f"{one.metric}: {query} lost: {theirs:.{places}f} -> {value:.{places}f}")
+
+    found = Warehouse(db, lock_timeout=lock_timeout).check(
+        dataset, metric, against=against, run=run, max_drop=max_drop, alpha=alpha, protocol=protocol
+    )
+    output.show(found.relation, format, out, places=places, titles={"their_value": "their value"})
+    for one in found.comparisons:
+        say_more(one)
+    if not found.is_good:
+        worse = [one.metric for one in found.comparisons if one.verdict == "regressed"]
+        output.say(f"{found.run} is worse in {', '.join(worse)} (not good: {found.limits})")
+        raise typer.Exit(1)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(epilog=epilog("check"))(check)
