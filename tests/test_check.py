@@ -11,7 +11,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from projects import Folder, command
+from projects import BEST, Folder, command
 from syncs import BETTER, QRELS, RUN, Project
 
 from warehouse.analyze.regressions import two_sided
@@ -256,8 +256,8 @@ def test_no_more_than_five_queries_are_told(wh: Warehouse) -> None:
 @pytest.mark.parametrize(
     ("asked", "problem"),
     [
-        ("-m AP", "tiny: no value of AP for new, old under protocol default yet: "
-                  "warehouse evaluate -d tiny -m 'AP'"),
+        ("-m AP", "tiny: no value of AP for new, old, or none by the same formula, under protocol "
+                  "default yet: warehouse evaluate -d tiny -m 'AP'"),
         ("-m AP --protocol trec_eval_9", "warehouse evaluate -d tiny -m 'AP' --protocol trec_eval_9"),
         ("-m RRR", "RRR: no such metric; did you mean RR?"),
         ("-m RR -d tinny", "tinny: no such dataset; did you mean tiny?"),
@@ -280,7 +280,7 @@ def test_a_run_before_it_that_is_not_evaluated_is_said(fallen: Warehouse) -> Non
     """It might be the best."""
     early = dt.datetime(2025, 1, 1, tzinfo=dt.UTC)
     fallen.ingest_run(ranks(1, 1, 1, 1), "tiny", name="early", run_at=early)
-    with pytest.raises(UsageError, match=r"^tiny: no value of RR for early .* -d tiny -m 'RR'$"):
+    with pytest.raises(UsageError, match=r"^tiny: no value of RR for early, .* -d tiny -m 'RR'$"):
         fallen.check("tiny", "RR", max_drop=1)
     assert fallen.check("tiny", "RR", against="last", max_drop=1).is_good
 
@@ -440,6 +440,15 @@ def test_a_gate_needs_a_direction(synced: Project) -> None:
         synced.sync()
 
 
-def test_the_command_of_a_project_reads_its_file(here: Folder) -> None:
-    load(Warehouse(), "Best@2", one=ranks(1, 1, 1, 1), two=ranks(3, 1, 1, 1))
+def test_values_of_two_formulas_are_not_compared(here: Folder) -> None:
+    """A metric of the project's; then it means something else, and one run is evaluated anew."""
+    wh = load(Warehouse(), "Best@2", one=ranks(1, 1, 1, 1), two=ranks(3, 1, 1, 1))
     assert command("check", "-m", "Best@2")[0] == 1
+    here.metric(BEST.replace("max(relevance)", "2 * max(relevance)"))
+    # both are of the old one
+    assert command("check", "-m", "Best@2")[0] == 1
+    wh.evaluate(runs="two", metrics="Best@2")
+    code, _, told = command("check", "-m", "Best@2", "--max-drop", "9")
+    assert (code, "no value of Best@2 for one, or none by the same formula" in told) == (2, True)
+    wh.evaluate(metrics="Best@2")
+    assert command("check", "-m", "Best@2", "--max-drop", "9")[0] == 0

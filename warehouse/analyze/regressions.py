@@ -181,7 +181,7 @@ def _check_values(
     protocol: Protocol,
     rows: Sequence[dict[str, Any]],
 ) -> None:
-    """Refuse to judge by values that are missing, undefined, or neither good nor bad."""
+    """Refuse to judge by values that are missing, of two formulas, undefined, or never better."""
     runs = dict.fromkeys(
         name
         for row in rows
@@ -189,9 +189,10 @@ def _check_values(
     )
     if runs:
         absent = [row["metric"] for row in rows if row["is_missing"] or row["without_value"]]
+        command = board.evaluate_command(con, dataset, absent, protocol)
         raise UsageError(
-            f"{dataset}: no value of {', '.join(absent)} for {listing(runs, 4)} under protocol "
-            f"{protocol.name} yet: {board.evaluate_command(con, dataset, absent, protocol)}"
+            f"{dataset}: no value of {', '.join(absent)} for {listing(runs, 4)}, or none by the same "
+            f"formula, under protocol {protocol.name} yet: {command}"
         )
     for row in rows:
         if row["direction"] == "none":
