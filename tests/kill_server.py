@@ -4,8 +4,7 @@ It has imported what the work needs and opened no database, so that a child cost
 Python. Each line of its input is a JSON object: `steps` are lists of a verb and its arguments; `kill`
 says when to kill the child, as the step's number, a word, how many of that word come before, and the
 seconds from there; null lets it finish. The answer is what the child said: a word (begin, commit, done),
-the step's number and the time of each. With `learn`, the modules that the child has loaded are imported
-here.
+the step's number and the time of each. `load` are modules to import before.
 """
 
 from __future__ import annotations
@@ -18,8 +17,9 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
+
+import sqlalchemy as sa
 
 from warehouse.warehouse import Warehouse
 
@@ -38,10 +38,8 @@ VERBS: dict[str, Callable[..., object]] = {
 }
 
 
-def work(steps: list[list[Any]], output: int, learn: bool) -> None:
+def work(steps: list[list[Any]], output: int) -> None:
     """Do some steps and say so: also just before a commit, and before a file takes its place."""
-    import sqlalchemy as sa
-
     current = 0
 
     def say(word: str) -> None:
@@ -53,15 +51,14 @@ def work(steps: list[list[Any]], output: int, learn: bool) -> None:
 
     sa.event.listen(sa.Engine, "commit", lambda _: say("commit"))
     sys.addaudithook(on_audit)
-    for current, (verb, *arguments) in enumerate(steps):
+    for number, (verb, *arguments) in enumerate(steps):
+        current = number
         say("begin")
         VERBS[verb](*arguments)
         say("done")
-    if learn:
-        os.write(output, " ".join(["modules", *sys.modules]).encode() + b"\n")
 
 
-def serve(steps: list[list[Any]], kill: list[Any] | None, learn: bool = False) -> dict[str, Any]:
+def serve(steps: list[list[Any]], kill: list[Any] | None) -> dict[str, Any]:
     """Fork a child for some steps, kill it in time, and return what it said."""
     reading, writing = os.pipe()
     child = os.fork()
@@ -69,7 +66,7 @@ def serve(steps: list[list[Any]], kill: list[Any] | None, learn: bool = False) -
         os.close(reading)
         status = 1
         try:
-            work(steps, writing, learn)
+            work(steps, writing)
             status = 0
         except BaseException:
             traceback.print_exc()
@@ -79,11 +76,8 @@ def serve(steps: list[list[Any]], kill: list[Any] | None, learn: bool = False) -
     said: Words = []
     with os.fdopen(reading) as lines:
         for line in lines:
-            word, *rest = line.split()
-            if word == "modules":
-                load(rest)
-                continue
-            said.append((word, int(rest[0]), float(rest[1])))
+            word, step, when = line.split()
+            said.append((word, int(step), float(when)))
             if kill is None:
                 continue
             number, awaited, before, seconds = kill
@@ -95,14 +89,10 @@ def serve(steps: list[list[Any]], kill: list[Any] | None, learn: bool = False) -
     return {"said": said, "killed": os.WIFSIGNALED(status), "failed": os.WEXITSTATUS(status) != 0}
 
 
-def load(modules: list[str]) -> None:
-    """Import what a child has needed, and render what it has rendered."""
-    for name in modules:
-        with suppress(ImportError):
-            importlib.import_module(name)
-    Warehouse.sql(METRICS)
-
-
 if __name__ == "__main__":
-    for request in sys.stdin:
-        print(json.dumps(serve(**json.loads(request))), flush=True)
+    Warehouse.sql(METRICS)
+    for line in sys.stdin:
+        request = json.loads(line)
+        for module in request.pop("load"):
+            importlib.import_module(module)
+        print(json.dumps(serve(**request)), flush=True)

@@ -7,7 +7,8 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,8 @@ metrics = {json.dumps(METRICS.split())}
 files = "runs/{{name}}.run"
 dataset = "{DATASET}"
 """
+# What the processes import, of what this one has imported for the same work.
+NEEDED = {"_duckdb", "alembic", "duckdb", "duckdb_sqlalchemy", "jinja2", "sqlalchemy", "warehouse"}
 Rows = list[tuple[Any, ...]]
 
 # Of each version of each run, how many rows there are of everything.
@@ -63,8 +66,8 @@ class Run:
     @property
     def shown(self) -> tuple[Any, ...]:
         """Return its row of BOARD."""
-        lines = len(content(self.serial))
-        # the second list of the qrels judges the numbered documents, the first those with letters
+        lines = 5 * QUERIES + self.serial
+        # of five documents of each query two are judged, whether they have numbers or letters
         hits = QUERIES * 2 if self.evaluated else 0
         values = (2, 2, 2 * QUERIES) if self.evaluated else (0, 0, 0)
         return (self.name, self.version, lines, lines, QUERIES, hits, *values)
@@ -118,10 +121,10 @@ def content(serial: int) -> list[str]:
     numbered = serial % 2 == 0
     lines = []
     for query in range(QUERIES):
-        docs = [f"{d + 1}" if numbered else f"d{d + 1}" for d in range(5 + (query < serial % 7))]
+        docs = [f"{d + 1}" if numbered else f"d{d + 1}" for d in range(5)]
         turned = docs[serial % 5 :] + docs[: serial % 5]
         lines += [f"q{query} Q0 {doc} 0 {-rank} t" for rank, doc in enumerate(turned)]
-    more = (f"x{n}" if not numbered else f"{1000 + n}" for n in range(serial * 10))
+    more = (f"{1000 + n}" if numbered else f"x{n}" for n in range(serial))
     return lines + [f"q0 Q0 {doc} 0 {-100 - n} t" for n, doc in enumerate(more)]
 
 
@@ -143,6 +146,15 @@ class Folder:
                 for line in judged
             )
         )
+        self.server = subprocess.Popen(
+            [sys.executable, str(Path(__file__).parent / "kill_server.py")],
+            cwd=path,
+            env=os.environ | {"PYTHONPATH": str(Path(templates.__file__).parent.parent)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.con = duckdb.connect()
         self.warehouse = Warehouse(path / "w.duckdb")
         self.warehouse.ingest_qrels(path / "qrels.txt", DATASET)
         self.state = State()
@@ -160,13 +172,8 @@ class Folder:
             for name in templates.names_in("checks")
             if name.startswith("stored_")
         )
-        self.server = subprocess.Popen(
-            [sys.executable, str(Path(__file__).parent / "kill_server.py")],
-            cwd=path,
-            env=os.environ | {"PYTHONPATH": str(Path(templates.__file__).parent.parent)},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
+        self.ask(
+            [], None, load=sorted(name for name in sys.modules if name.split(".")[0] in NEEDED)
         )
 
     def _old_files(self) -> None:
@@ -179,8 +186,8 @@ class Folder:
         shutil.copyfile(self.old, migrated)
         for path in (migrated, fresh):
             Warehouse(path).init()
-        self.snapshots = {False: snapshot(self.old), True: snapshot(migrated)}
-        self.fresh = snapshot(fresh)
+        self.snapshots = {False: self.snapshot(self.old), True: self.snapshot(migrated)}
+        self.fresh = self.snapshot(fresh)
         shutil.copyfile(self.old, self.path / "old.duckdb")
 
     # ------------------------------------------------------------------ steps
@@ -230,11 +237,14 @@ class Folder:
             path.unlink()
 
     def ask(
-        self, steps: list[Step], kill: tuple[int, str, int, float] | None, *, learn: bool = False
+        self,
+        steps: list[Step],
+        kill: tuple[int, str, int, float] | None,
+        load: Sequence[str] = (),
     ) -> dict[str, Any]:
         """Have a process do some steps, killed on the way or not, and return what it has said."""
         server = self.server
-        request = {"steps": [step.words for step in steps], "kill": kill, "learn": learn}
+        request = {"steps": [step.words for step in steps], "kill": kill, "load": load}
         server.stdin.write(json.dumps(request) + "\n")
         server.stdin.flush()
         answer = json.loads(server.stdout.readline())
@@ -242,25 +252,63 @@ class Folder:
         return answer
 
     def close(self) -> None:
+        self.con.close()
         self.server.stdin.close()
         self.server.wait(timeout=30)
 
     # ------------------------------------------------------------------ what is there
 
-    def found(self) -> tuple[Any, ...]:
-        """Return what the files hold, as `State.shown`; nothing that cannot be may be there."""
-        with duckdb.connect(str(self.warehouse.path), read_only=True) as con:
+    @contextmanager
+    def opened(self, name: str | Path) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Open a file: nobody is waited for, and nothing is written."""
+        self.con.execute(f"attach '{self.path / name}' as opened (read_only)")
+        self.con.execute("use opened")
+        yield self.con
+        self.con.execute("use memory")
+        self.con.execute("detach opened")
+
+    def snapshot(self, name: str | Path) -> dict[str, Rows]:
+        """Return the columns of all tables and views of a file, and a hash of each table's rows."""
+        with self.opened(name) as con:
+            columns = con.execute(
+                "select table_name, column_name, data_type, comment from duckdb_columns() "
+                "where database_name = 'opened' order by all"
+            ).fetchall()
+            tables = con.execute(
+                "select table_name from duckdb_tables() where database_name = 'opened'"
+            ).fetchall()
+            hashes = [
+                f"select '{table}', count(*), sum(hash(one)) from \"{table}\" as one"
+                for (table,) in tables
+            ]
+            rows = (
+                con.execute(" union all ".join(hashes) + " order by all").fetchall()
+                if hashes
+                else []
+            )
+        return {"columns": columns, "rows": rows} if columns else {}
+
+    def found(self, kinds: Collection[str]) -> tuple[Any, ...]:
+        """Return what the files hold, as `State.shown`; nothing that cannot be may be there.
+
+        The older and the new file are looked at where `kinds` has steps that change them.
+        """
+        with self.opened("w.duckdb") as con:
             board = con.execute(BOARD).fetchall()
             assert con.execute(self.checks).fetchall() == []
-        with duckdb.connect(str(self.path / "replica.duckdb"), read_only=True) as con:
+        with self.opened("replica.duckdb") as con:
             replica = con.execute(BOARD).fetchall()
             assert con.execute("select count(*) from publication").fetchall() == [(1,)]
-        old = snapshot(self.path / "old.duckdb")
-        assert old in self.snapshots.values()
-        new = self.path / "new.duckdb"
-        fresh = snapshot(new) if new.exists() else {}
-        assert fresh in ({}, self.fresh)
-        return board, replica, old == self.snapshots[True], fresh != {}
+        migrated, created = self.state.migrated, self.state.created
+        if "migrate" in kinds:
+            old = self.snapshot("old.duckdb")
+            assert old in self.snapshots.values()
+            migrated = old == self.snapshots[True]
+        if "create" in kinds:
+            fresh = self.snapshot("new.duckdb") if (self.path / "new.duckdb").exists() else {}
+            assert fresh in ({}, self.fresh)
+            created = fresh == self.fresh
+        return board, replica, migrated, created
 
     def sync(self) -> None:
         """Sync: all files are taken in and evaluated, and a second time nothing is left to do."""
@@ -269,22 +317,5 @@ class Folder:
         for name, serial in self.files.items():
             self.state = self.state.loaded(name, serial)
         self.state = self.state.all_evaluated()
-        assert self.found() == self.state.shown
+        assert self.found(()) == self.state.shown
         assert self.warehouse.sync(config).events == ()
-
-
-def snapshot(path: Path) -> dict[str, Rows]:
-    """Return the columns of all tables and views, and a hash of each table's rows."""
-    with duckdb.connect(str(path), read_only=True) as con:
-        columns = con.execute(
-            "select table_name, column_name, data_type, comment from duckdb_columns() "
-            "where not internal order by all"
-        ).fetchall()
-        tables = con.execute("select table_name from duckdb_tables() order by 1").fetchall()
-        hashes = [
-            f"select '{name}', count(*), sum(hash(one)) from \"{name}\" as one" for (name,) in tables
-        ]
-        if not tables:
-            return {}
-        rows = con.execute(" union all ".join(hashes) + " order by all").fetchall()
-    return {"columns": columns, "rows": rows}

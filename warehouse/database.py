@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
+from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -112,7 +113,7 @@ def create(path: Path) -> None:
 
     It is there whole or not at all: a file that DuckDB was stopped at making could never be opened.
     """
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    part = path.with_name(f".{path.name}.{random.getrandbits(64):x}.part")
     try:
         _create(part)
         os.link(part, path)  # a rename would replace what another process has made meanwhile
@@ -121,7 +122,8 @@ def create(path: Path) -> None:
     except OSError:
         _create(path)  # a file system without links
     finally:
-        part.unlink(missing_ok=True)
+        for left in path.parent.glob(f".{escape(path.name)}.*.part"):
+            left.unlink(missing_ok=True)
 
 
 def _create(path: Path) -> None:
