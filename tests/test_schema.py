@@ -182,6 +182,41 @@ def test_init_twice(wh: Warehouse) -> None:
     assert wh.path.read_bytes() == content
 
 
+def test_a_new_file_is_there_whole_or_not_at_all(
+    wh: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # what a process left that was killed at making the file
+    wh.path.with_name(f".{wh.path.name}.1f.part").write_bytes(bytes(4096))
+
+    def stopped(path: Path) -> None:
+        path.write_bytes(bytes(4096))
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(database, "_create", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            wh.init()
+    assert not wh.path.exists()
+    assert wh.init() is True
+    assert list(wh.path.parent.iterdir()) == [wh.path]
+
+
+def test_a_file_that_another_process_has_made_meanwhile_stays(wh: Warehouse) -> None:
+    wh.ingest_qrels({"q": {"d": 1}}, "tiny")
+    before = wh.path.read_bytes()
+    database.create(wh.path)
+    assert wh.path.read_bytes() == before
+
+
+def test_a_file_system_without_links(wh: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(source: Path, target: Path) -> None:
+        raise PermissionError(source, target)
+
+    monkeypatch.setattr(database.os, "link", refused)
+    assert wh.init() is True
+    assert list(wh.path.parent.iterdir()) == [wh.path]
+
+
 # --------------------------------------------------------------------------- files that are not ours
 
 

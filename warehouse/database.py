@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
+from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -108,7 +109,24 @@ def _shared(pid: int) -> duckdb.DuckDBPyConnection:
 
 
 def create(path: Path) -> None:
-    """Make an empty database file in the storage version that older clients can open too."""
+    """Make an empty database file in the storage version that older clients can open too.
+
+    It is there whole or not at all: a file that DuckDB was stopped at making could never be opened.
+    """
+    part = path.with_name(f".{path.name}.{random.getrandbits(64):x}.part")
+    try:
+        _create(part)
+        os.link(part, path)  # a rename would replace what another process has made meanwhile
+    except FileExistsError:
+        pass
+    except OSError:
+        _create(path)  # a file system without links
+    finally:
+        for left in path.parent.glob(f".{escape(path.name)}.*.part"):
+            left.unlink(missing_ok=True)
+
+
+def _create(path: Path) -> None:
     with duckdb.connect(":memory:") as con:
         con.execute(
             f"attach {literal(str(path))} as {ident(ALIAS)} "
