@@ -239,7 +239,7 @@ def test_the_other_benchmarks_run(tmp_path: Path) -> None:
     one, all_, extra, first = history["figures"]
     assert (one["metrics"], all_["metrics"], extra["metrics"], first["metrics"]) == (1, 28, 28, 28)
     assert (all_["largest_difference"], first["largest_difference"]) == (0, 0)
-    assert "none of prediction" in one["notes"][0]
+    assert "no prediction among them" in one["notes"][0]
     assert [(r["ours"], r["peer"]) for r in history["ratios"]] == [
         (works.ONE_MORE, works.THE_FIRST)
     ]

@@ -153,6 +153,7 @@ STUBS = SCOPE | {
     "relevance integer, in_part boolean, rank bigint",
     "matched": HIT,
     "counted": HIT,
+    "oriented": SCOPE["scope_prediction"],
     "predicted": SCOPE["scope_prediction"],
     "gains": "run_id integer, query_id varchar, doc_id varchar, rank bigint, gain double, "
     "gain_so_far double, chance double",
@@ -344,7 +345,7 @@ def test_grains_are_unique_and_metrics_give_one_row_per_query(
 ) -> None:
     seen = {
         name: Plan(rule).relation_sql(relations.get(name), {})[0]
-        for name in ("predicted", "ranked", "matched", "counted", "retrieved")
+        for name in ("oriented", "predicted", "ranked", "matched", "counted", "retrieved")
     }
     # what is written into its readers, with and without its parameters
     for name, given in itertools.product(

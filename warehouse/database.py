@@ -45,6 +45,9 @@ class Resources:
         """Set the limits on a connection."""
         con.execute("set TimeZone = 'UTC'")
         con.execute("set enable_progress_bar = false")
+        # What the templates share is named in them; what DuckDB finds alike beyond that, such as two
+        # scans of the predictions, it would keep in memory as a whole.
+        con.execute("set disabled_optimizers = 'common_subplan'")
         if self.memory_limit is not None:
             try:
                 con.execute(f"set memory_limit = {literal(self.memory_limit)}")
