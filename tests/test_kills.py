@@ -109,7 +109,7 @@ def test_killed_at_any_moment(folder: Folder) -> None:
     assert sum(fell[kind] for kind in KINDS) >= 1, fell
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_killed_at_any_moment_often(folder: Folder) -> None:
     seed = random.randrange(1 << 32)
     print("seed", seed)

@@ -208,7 +208,7 @@ def test_killed_half_way(small: Warehouse, program) -> None:
     kills(small, program, 4)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_killed_half_way_often(small: Warehouse, program) -> None:
     kills(small, program, 40)
 
