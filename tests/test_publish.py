@@ -71,8 +71,13 @@ def test_a_replica_is_the_same(small: Warehouse) -> None:
 
 
 def test_again_and_for_older_clients(small: Warehouse) -> None:
-    with pytest.raises(UsageError, match=r"v1\.0\.0: .* DuckDB reads from 1\.2 on"):
+    if duckdb.__version__.startswith("1."):
+        # it passes over the compression that the older format has not; DuckDB 2 refuses to
         small.publish("replica.duckdb", storage_version="v1.0.0")
+        assert storage_version(Path("replica.duckdb")) == 64
+    else:
+        with pytest.raises(UsageError, match=r"v1\.0\.0: .* DuckDB reads from 1\.2 on"):
+            small.publish("replica.duckdb", storage_version="v1.0.0")
     small.publish("replica.duckdb", storage_version="v1.2.0")
     assert storage_version(Path("replica.duckdb")) == 65
     small.ingest_run({"q1": {"a": 1.0}}, "tiny", name="two")
