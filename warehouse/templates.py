@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import pickle
 import re
 from collections.abc import Iterable
 from functools import cache
@@ -38,7 +39,9 @@ class _Compiled(jinja2.BytecodeCache):
         self._folder = Path(base) / "ranking-warehouse" / "templates"
 
     def load_bytecode(self, bucket: jinja2.bccache.Bucket) -> None:
-        with contextlib.suppress(OSError), (self._folder / bucket.key).open("rb") as file:
+        # a file that is damaged is as none
+        broken = (OSError, EOFError, ValueError, pickle.UnpicklingError)
+        with contextlib.suppress(*broken), (self._folder / bucket.key).open("rb") as file:
             bucket.load_bytecode(file)
 
     def dump_bytecode(self, bucket: jinja2.bccache.Bucket) -> None:

@@ -11,10 +11,12 @@ from pathlib import Path
 import duckdb
 
 from warehouse import database
+from warehouse.analyze import views
 from warehouse.errors import UsageError
 from warehouse.quoting import ident, literal
 from warehouse.report.replacing import made_beside, replace_file, replace_folder
 from warehouse.settings import SCHEMA_REVISION, VERSION
+from warehouse.templates import render
 
 # Clients of the last two years read it.
 STORAGE_VERSION = "v1.4.0"
@@ -147,25 +149,15 @@ def publish_parquet(
 
 
 def _described(con: duckdb.DuckDBPyConnection) -> dict[str, dict[str, object]]:
-    rows = con.execute(
-        """
-        select kind, name, about.comment, list({
-            name: column_name, type: lower(data_type), comment: duckdb_columns.comment
-        } order by column_index)
-        from (
-            select 'view' as kind, view_name as name, comment, database_name, internal
-            from duckdb_views()
-            union all
-            select 'table', table_name, comment, database_name, internal from duckdb_tables()
-        ) as about
-        join duckdb_columns() on table_name = name and duckdb_columns.database_name = about.database_name
-        where about.database_name = $1 and not about.internal and name <> 'alembic_version'
-        group by all
-        order by kind desc, name
-        """,
-        [database.ALIAS],
-    ).fetchall()
-    return {
-        name: {"kind": kind, "comment": comment, "columns": columns}
-        for kind, name, comment, columns in rows
-    }
+    """Return what stands in the manifest of each table and view."""
+    sql = render("analyses/schema", database=database.ALIAS, examples=views.EXAMPLES)
+    found: dict[str, dict[str, object]] = {}
+    columns: dict[str, list[dict[str, str]]] = {}
+    for kind, name, column, type, comment, _ in con.execute(sql).fetchall():
+        if column is None:
+            columns[name] = []
+            found[name] = {"kind": kind, "comment": comment, "columns": columns[name]}
+        else:
+            columns[name].append({"name": column, "type": type, "comment": comment})
+    del found["alembic_version"]
+    return found
