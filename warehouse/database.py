@@ -120,10 +120,10 @@ def create(path: Path) -> None:
     try:
         _create(part)
         os.link(part, path)  # a rename would replace what another process has made meanwhile
-    except FileExistsError:
-        pass
     except OSError:
-        _create(path)  # a file system without links
+        # it is there already, and whoever made it may have cleared our part away; or links are unknown
+        if not path.exists():
+            _create(path)
     finally:
         for left in path.parent.glob(f".{escape(path.name)}.*.part"):
             left.unlink(missing_ok=True)
