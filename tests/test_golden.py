@@ -74,7 +74,9 @@ def layers(data: Case, version: str, opts: str, run: str) -> tuple[Golden, Golde
 def keys() -> list[object]:
     """Return a parameter set for every invocation of trec_eval and pytrec_eval that gave values.
 
-    What is held against the same scoring stands together: it is kept for the next.
+    What is held against the same scoring stands together: it is kept for the next. Options other than
+    trec_eval's own are tried on one run of each case, each option on another one; all of them on all runs
+    are "long".
     """
     made: list[object] = []
     core = {(f"{EDGES}/plain", "base"), (f"{EDGES}/ties_float32", "base"), (f"{EDGES}/tabs", "c")}
@@ -90,6 +92,9 @@ def keys() -> list[object]:
         ):
             is_core = (data.name, opts) in core and tool == "trec_eval"
             marks = [pytest.mark.core] if is_core else []
+            runs = sorted(data.runs)
+            turn = runs[list(OPTIONS).index(opts) % len(runs)]
+            marks += [] if opts == "base" or run == turn else [pytest.mark.long]
             label = "-".join([data.name, run, tool, version, opts])
             made.append(pytest.param(data, tool, version, opts, run, id=label, marks=marks))
     return made

@@ -56,6 +56,7 @@ def mine(qrels: Qrels, run: Run, metrics: list[str]) -> Values:
     return values
 
 
+@pytest.mark.slow
 def test_random_collection() -> None:
     qrels, run = random_collection(200, queries=250, ties=False)
     same(mine(qrels, run, METRICS), theirs(qrels, run, METRICS))

@@ -242,8 +242,9 @@ EVERYTHING = [
 ]  # fmt: skip
 
 
-@pytest.mark.core
-@pytest.mark.parametrize("protocol", [OF_RUN_RELEVANT, "judged_first_3"])
+@pytest.mark.parametrize(
+    "protocol", [pytest.param(OF_RUN_RELEVANT, marks=pytest.mark.core), "judged_first_3"]
+)
 def test_stored_values_are_those_of_files(wh: Warehouse, tmp_path: Path, protocol: str) -> None:
     """To the bit, every metric that there is, with another run beside."""
     rng = random.Random(11)
