@@ -75,8 +75,8 @@ def keys() -> list[object]:
     """Return a parameter set for every invocation of trec_eval and pytrec_eval that gave values.
 
     What is held against the same scoring stands together: it is kept for the next. Options other than
-    trec_eval's own are tried on one run of each case, each option on another one; all of them on all runs
-    are "long".
+    trec_eval's own are tried on one run of each case, each option on another one; all of them on all
+    runs are "long".
     """
     made: list[object] = []
     core = {(f"{EDGES}/plain", "base"), (f"{EDGES}/ties_float32", "base"), (f"{EDGES}/tabs", "c")}

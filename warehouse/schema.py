@@ -109,6 +109,30 @@ source_file = _table(
     program_version=sa.String,
 )
 
+comparison = _table(
+    "comparison",
+    comparison_id=sa.Integer,
+    dataset_id=sa.Integer,
+    qrels_id=sa.Integer,
+    protocol=sa.String,
+    judged_only=sa.Boolean,
+    test=sa.String,
+    correction=sa.String,
+    alpha=sa.Double,
+    interval=sa.String,
+    resamples=sa.Integer,
+    seed=sa.BigInteger,
+    compared_at=_Time,
+    program_version=sa.String,
+    engine_version=sa.String,
+)
+
+
+def next_id(connection: sa.Connection, *columns: sa.Column[Any]) -> int:
+    """Return the next number: there is one writer, so the highest so far and one is free."""
+    highest = (sa.select(sa.func.coalesce(sa.func.max(column), 0)) for column in columns)
+    return max(int(connection.execute(one).scalar_one()) for one in highest) + 1
+
 
 def ensure(path: Path, *, lock_timeout: float = database.LOCK_TIMEOUT) -> bool:
     """Make the file if it is absent and bring it to this program's schema; tell whether it changed."""

@@ -14,6 +14,7 @@ from warehouse.analyze import board
 from warehouse.asking import Asking
 from warehouse.boarding import Boarding
 from warehouse.checking import Checking
+from warehouse.comparing import Comparing
 from warehouse.deciling import Deciling
 from warehouse.errors import UsageError
 from warehouse.evaluate import scoring
@@ -36,7 +37,9 @@ if TYPE_CHECKING:
 __all__ = ["DEFAULT_METRICS", "Scores", "Warehouse"]
 
 
-class Warehouse(Boarding, Tracing, Deciling, Remembering, Checking, Asking, Importing, Syncing):
+class Warehouse(
+    Boarding, Tracing, Deciling, Remembering, Checking, Comparing, Asking, Importing, Syncing
+):
     """A warehouse file and what can be done with it.
 
     Every verb opens the file, does its work in one transaction and lets go of it again; results are

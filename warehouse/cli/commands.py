@@ -30,6 +30,7 @@ MODULES: Mapping[str, str] = {
     "datasets": "listings",
     "attributes": "attributes",
     "slices": "slices",
+    "compare": "compare",
     "check": "check",
     "history": "history",
     "show": "explain",

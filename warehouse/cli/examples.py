@@ -61,6 +61,13 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "warehouse queries bm25 -d dl19 -m AP --slice size --worst 2",
         'warehouse queries bm25 -d dl19 -m AP --as-of "$(date -u +%F)"',
     ),
+    "compare": (
+        "warehouse compare bm25 tasb -d dl19",
+        "warehouse compare bm25 tasb -d dl19 -m nDCG@10 -m AP --test randomisation --interval bootstrap",
+        "warehouse compare -d dl19 -m AP --all-pairs --correction bonferroni --only pairs -f csv",
+        "warehouse compare bm25 tasb -d dl19 -m nDCG@10 --judged-only --bounds --only values -f latex",
+        "warehouse compare bm25 tasb -d dl19 -m nDCG@10 --queries 2 --depth 5",
+    ),
     "check": (
         "warehouse check -m nDCG@10 -d dl19 --against last --max-drop 0.01",
         "warehouse check -m nDCG@10 -m AP -d dl19 --run tasb --against bm25 --alpha 0.05",

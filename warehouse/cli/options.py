@@ -67,7 +67,7 @@ Format = Annotated[
     typer.Option(
         "--format",
         "-f",
-        help="table, json, jsonl, csv, tsv, markdown, latex or parquet (with -o).",
+        help="table, json, jsonl, csv, tsv, markdown, latex, html or parquet (with -o).",
     ),
 ]
 Output = Annotated[

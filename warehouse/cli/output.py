@@ -150,6 +150,29 @@ def say_forgotten(metrics: Iterable[str], protocol: str) -> list[str]:
     return [] if f"protocol {protocol}" in gone else [name for name in shown if name not in gone]
 
 
+class Steps:
+    """A count of steps on stderr, drawn only when it is a terminal; how many there are is not known."""
+
+    def __init__(self) -> None:
+        self.done = 0
+        self.active = sys.stderr.isatty()
+
+    def step(self, label: str) -> None:
+        """Count one more."""
+        self.done += 1
+        if self.active:
+            sys.stderr.write(f"\r\x1b[K{label}: {self.done}")
+            sys.stderr.flush()
+
+    def __enter__(self) -> Callable[[str], None]:
+        return self.step
+
+    def __exit__(self, *_: object) -> None:
+        if self.active and self.done:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+
 class Progress:
     """A counter on stderr, drawn only when it is a terminal."""
 

@@ -91,7 +91,7 @@ def keep(
         _refuse_taken(con, staged, dataset, dataset_id, name)
         status = "loaded" if current is None else "replaced"
         version += current is not None
-        number = steps.next_id(connection, table.c.attribute_set_id)
+        number = schema.next_id(connection, table.c.attribute_set_id)
         row = {
             "attribute_set_id": number,
             "dataset_id": dataset_id,

@@ -144,7 +144,7 @@ def _load(
             "--replace makes this a new version, and the old one stays readable"
         )
     row = {
-        ground.key.name: steps.next_id(connection, ground.key),
+        ground.key.name: schema.next_id(connection, ground.key),
         "dataset_id": dataset_id,
         "version": 1 if current is None else current["version"] + 1,
         "label": label,

@@ -83,7 +83,7 @@ def load_run(
         )
     now = dt.datetime.now(dt.UTC)
     row = {
-        "run_id": steps.next_id(connection, table.c.run_id, schema.forgotten_run.c.run_id),
+        "run_id": schema.next_id(connection, table.c.run_id, schema.forgotten_run.c.run_id),
         "dataset_id": dataset_id,
         "name": name,
         "version": 1 + _last_version(connection, dataset_id, name),

@@ -80,17 +80,11 @@ def dataset_id(connection: sa.Connection, name: str) -> int:
     ).scalar_one_or_none()
     if found is not None:
         return int(found)
-    number = next_id(connection, table.c.dataset_id)
+    number = schema.next_id(connection, table.c.dataset_id)
     connection.execute(
         table.insert().values(dataset_id=number, name=name, created_at=dt.datetime.now(dt.UTC))
     )
     return number
-
-
-def next_id(connection: sa.Connection, *columns: sa.Column[Any]) -> int:
-    """Return the next number: there is one writer, so the highest so far and one is free."""
-    highest = (sa.select(sa.func.coalesce(sa.func.max(column), 0)) for column in columns)
-    return max(int(connection.execute(one).scalar_one()) for one in highest) + 1
 
 
 def newest(

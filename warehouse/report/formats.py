@@ -1,6 +1,6 @@
 """One result in any of the output formats.
 
-Tables for people (table, markdown, latex) round numbers; the others keep every digit of a double.
+Tables for people (table, markdown, latex, html) round numbers; the others keep every digit of a double.
 """
 
 from __future__ import annotations
@@ -16,14 +16,50 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import duckdb
 
 from warehouse.errors import UsageError, listing, nearest
 
-FORMATS = ("table", "json", "jsonl", "csv", "tsv", "markdown", "latex", "parquet")
-FOR_PEOPLE = {"table": "simple", "markdown": "github", "latex": "latex_booktabs"}
+FORMATS = ("table", "json", "jsonl", "csv", "tsv", "markdown", "latex", "html", "parquet")
+FOR_PEOPLE = {
+    "table": "simple",
+    "markdown": "github",
+    "latex": "latex_booktabs",
+    "html": "html",
+}
+# What stands for emphasis in a cell until the table is written: what escapes texts leaves it alone.
+Mark = Literal["best", "second", "other", "raised"]
+_MARKS: dict[Mark, tuple[str, str]] = {
+    "best": ("\ue000", "\ue001"),
+    "second": ("\ue002", "\ue003"),
+    "other": ("\ue004", "\ue005"),
+    "raised": ("\ue006", "\ue007"),
+}
+_MARKUP: dict[str, dict[Mark, tuple[str, str]]] = {
+    "table": {
+        "best": ("", "*"),
+        "second": ("", "+"),
+        "other": ("", " "),
+        "raised": (" ", ""),
+    },
+    "markdown": {
+        "best": ("**", "**"),
+        "second": ("<u>", "</u>"),
+        "raised": ("<sup>", "</sup>"),
+    },
+    "latex": {
+        "best": (r"\textbf{", "}"),
+        "second": (r"\underline{", "}"),
+        "raised": (r"\textsuperscript{", "}"),
+    },
+    "html": {
+        "best": ("<b>", "</b>"),
+        "second": ("<u>", "</u>"),
+        "raised": ("<sup>", "</sup>"),
+    },
+}
 _NUMERIC = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DOUBLE|FLOAT|DECIMAL.*")
 Row = Sequence[Any]
 
@@ -96,6 +132,34 @@ def _whole(columns: Sequence[str], rows: Sequence[Row], counts: Collection[str])
     return [[cell(row, c, v) for c, v in zip(columns, row, strict=True)] for row in rows]
 
 
+def marked(text: str, mark: Mark) -> str:
+    """Return a cell's text with an emphasis, which each format for people writes in its own way.
+
+    "best" is bold, "second" underlined, "raised" a superscript; "other" keeps a column of such values in
+    line. In plain text the best has a * and the second a +.
+
+    >>> print(table(["AP"], [[marked("0.5", "best") + marked("a", "raised")]], [False], "markdown"))
+    | AP                  |
+    |---------------------|
+    | **0.5**<sup>a</sup> |
+    <BLANKLINE>
+    """
+    before, after = _MARKS[mark]
+    return f"{before}{text}{after}"
+
+
+def table(
+    heads: Sequence[str],
+    rows: Sequence[Row],
+    numeric: Sequence[bool],
+    format: str,
+    *,
+    places: int = 4,
+) -> str:
+    """Write rows as a table for people; numeric columns stand to the right."""
+    return _for_people(heads, rows, numeric, format, places)
+
+
 def write_parquet(relation: duckdb.DuckDBPyRelation, path: Path) -> None:
     """Write a relation as a Parquet file."""
     try:
@@ -117,6 +181,9 @@ def _for_people(
     aligned = ["right" if number else "left" for number in numeric]
     if format == "markdown":
         cells = [[cell.replace("|", "\\|") for cell in row] for row in cells]
+    if format in ("table", "markdown"):
+        # before the widths of the columns are counted; the others escape what they are given
+        cells = [[_written(cell, format) for cell in row] for row in cells]
     table = tabulate(
         cells,
         headers=list(heads),
@@ -126,7 +193,16 @@ def _for_people(
     )
     if format == "latex":
         table = table.replace("↑", "$\\uparrow$").replace("↓", "$\\downarrow$")
+    table = _written(str(table), format)
     return "\n".join(line.rstrip() for line in str(table).splitlines()) + "\n"
+
+
+def _written(text: str, format: str) -> str:
+    """Return a text in which marks are written as a format does."""
+    for mark, ends in _MARKS.items():
+        for sign, written in zip(ends, _MARKUP[format].get(mark, ("", "")), strict=True):
+            text = text.replace(sign, written)
+    return text
 
 
 def _cell(value: object, places: int) -> str:

@@ -1,0 +1,465 @@
+"""Runs held against each other: tests, corrections, intervals, marks, and what is unjudged."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from projects import command
+from shared_cases import case, needs_cases
+from test_check import FOUR, ranks
+
+from warehouse.analyze import compare as comparing
+from warehouse.analyze.comparison import letter
+from warehouse.errors import UsageError
+from warehouse.report import formats
+from warehouse.warehouse import Warehouse
+
+stats = pytest.importorskip("scipy.stats")
+
+RUNS = ["bm25", "tasb", "ada2", "bm25_rm3", "splade_pp_ed"]
+METRICS = ["AP", "nDCG@10", "RR(rel=2)", "P@10"]
+
+
+@pytest.fixture(scope="module")
+def dl19(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    """Return a warehouse of five runs on TREC's deep learning track of 2019, evaluated."""
+    wh = Warehouse(tmp_path_factory.mktemp("dl19") / "dl19.duckdb")
+    data = case("dl19_passage")
+    wh.ingest_qrels(data.qrels, "dl19")
+    for run in RUNS:
+        wh.ingest_run(data.runs[run], "dl19", name=run)
+    wh.evaluate(metrics=" ".join(METRICS))
+    return wh
+
+
+@pytest.fixture
+def four(wh: Warehouse) -> Warehouse:
+    """Return a warehouse of two runs on four queries.
+
+    RR of `old` is 1, 1, 1, 1; of `new` 1/2, 1/2, 1, 1/2: the differences are -1/2, -1/2, 0, -1/2.
+    """
+    wh.ingest_qrels(FOUR, "tiny")
+    wh.ingest_run(ranks(1, 1, 1, 1), "tiny", name="old")
+    wh.ingest_run(ranks(2, 2, 1, 2), "tiny", name="new")
+    wh.evaluate(metrics="RR MaxRank NumRet")
+    return wh
+
+
+def pairs(found: comparing.Compared) -> list[dict]:
+    relation = found.pairs
+    return [dict(zip(relation.columns, row, strict=True)) for row in relation.fetchall()]
+
+
+def values(found: comparing.Compared) -> dict[tuple[str, str], dict]:
+    relation = found.values
+    rows = [dict(zip(relation.columns, row, strict=True)) for row in relation.fetchall()]
+    return {(row["metric"], row["run"]): row for row in rows}
+
+
+def per_query(wh: Warehouse, run: str, metric: str) -> np.ndarray:
+    rows = wh.query(
+        "select value from query_scores where run = $run and metric = $metric and is_current "
+        "order by query_id",
+        {"run": run, "metric": metric},
+    ).fetchall()
+    return np.array([row[0] for row in rows])
+
+
+# --------------------------------------------------------------------------- by hand
+
+
+def test_by_hand(four: Warehouse) -> None:
+    """The mean difference is -3/8. Squared deviations: 3 * (1/8)^2 + (3/8)^2 = 12/64, the variance
+    12/64 / 3 = 1/16, the deviation 1/4: t = -3/8 / (1/4 / sqrt(4)) = -3 and d = -3/8 / (1/4) = -3/2.
+    At 3 degrees of freedom 3.182446 (a table's value) bounds 95 %: -3/8 -+ 3.182446 * 1/4 / 2.
+    """
+    (row,) = pairs(four.compare(["old", "new"], "tiny", "RR"))
+    assert (row["difference"], row["effect_size"], row["statistic"]) == (-3 / 8, -1.5, -3.0)
+    assert (row["wins"], row["ties"], row["losses"], row["queries"]) == (0, 1, 3, 4)
+    assert row["low"] == pytest.approx(-3 / 8 - 3.182446 / 8, abs=1e-6)
+    assert row["high"] == pytest.approx(-3 / 8 + 3.182446 / 8, abs=1e-6)
+    assert row["p"] == pytest.approx(0.0577, abs=5e-5)  # of a table of Student's t
+    assert row["is_significant"] is False
+
+
+@pytest.mark.parametrize("test", ["sign", "randomisation"])
+def test_by_hand_of_eight_signs(four: Warehouse, test: str) -> None:
+    """Three queries differ, all in one direction and by as much: of 2^3 choices of signs, two are so."""
+    found = four.compare(["old", "new"], "tiny", "RR", test=test)
+    assert pairs(found)[0]["p"] == 2 / 8
+    assert ("p is exact: every choice of signs was tried" in found.notes) == (test != "sign")
+
+
+def test_corrections_by_hand() -> None:
+    """Of p = 0.01, 0.04, 0.03 in a family of three.
+
+    Holm: 0.01 * 3, then 0.03 * 2, then 0.04 * 1, which is not below the one before it. Bonferroni: each
+    times 3. Benjamini-Hochberg: 0.04 * 3/3, 0.03 * 3/2 = 0.045, which is not above the one after it,
+    0.01 * 3/1. What is undefined is no part of the family.
+    """
+    import duckdb
+
+    wanted = {
+        "holm": [0.03, 0.06, 0.06],
+        "bonferroni": [0.03, 0.12, 0.09],
+        "bh": [0.03, 0.04, 0.04],
+        "none": [0.01, 0.04, 0.03],
+    }
+    for correction, adjusted in wanted.items():
+        rows: list[dict] = [{"p": p} for p in (0.01, 0.04, None, 0.03)]
+        with duckdb.connect() as con:
+            comparing.adjust(con, rows, comparing.How(correction=correction))
+        assert rows.pop(2)["p_adjusted"] is None
+        assert [row["p_adjusted"] for row in rows] == pytest.approx(adjusted, rel=1e-12)
+
+
+def test_lower_is_better(four: Warehouse) -> None:
+    """MaxRank is 1 everywhere for old and 2, 2, 1, 2 for new: lower is better, so old wins."""
+    found = four.compare(["old", "new"], "tiny", "MaxRank", alpha=0.1)
+    (row,) = pairs(found)
+    assert (row["difference"], row["wins"], row["losses"]) == (0.75, 0, 3)
+    assert values(found)["MaxRank", "old"]["place"] == 1
+    assert values(found)["MaxRank", "old"]["better_than"] == ["b"]
+
+
+def test_neither_direction_is_better(four: Warehouse) -> None:
+    found = four.compare(["old", "new"], "tiny", "NumRet")
+    assert {row["place"] for row in values(found).values()} == {None}
+    assert any("neither more nor less is better" in note for note in found.notes)
+
+
+# --------------------------------------------------------------------------- peers
+
+
+@needs_cases
+@pytest.mark.parametrize("test", ["t", "wilcoxon", "sign"])
+def test_p_values_are_scipys(dl19: Warehouse, test: str) -> None:
+    found = dl19.compare(RUNS, "dl19", METRICS, test=test, all_pairs=True, interval="t")
+    rows = pairs(found)
+    assert len(rows) == 10 * 4
+    for row in rows:
+        one, other = (per_query(dl19, row[side], row["metric"]) for side in ("base", "run"))
+        if test == "t":
+            theirs = stats.ttest_rel(other, one)
+            interval = theirs.confidence_interval(0.95)
+            assert (row["low"], row["high"]) == pytest.approx(tuple(interval), rel=1e-9)
+            assert row["statistic"] == pytest.approx(theirs.statistic, rel=1e-9)
+        elif test == "wilcoxon":
+            theirs = stats.wilcoxon(other, one)
+            assert row["statistic"] == theirs.statistic
+        else:
+            wins, losses = int((other > one).sum()), int((other < one).sum())
+            assert (row["wins"], row["losses"]) == (wins, losses)
+            theirs = stats.binomtest(wins, wins + losses)
+        assert row["p"] == pytest.approx(theirs.pvalue, rel=1e-9)
+        assert row["difference"] == pytest.approx(np.mean(other - one), rel=1e-9)
+        assert row["value"] - row["base_value"] == pytest.approx(row["difference"], abs=1e-12)
+
+
+@needs_cases
+@pytest.mark.parametrize(
+    ("correction", "theirs"), [("holm", "holm"), ("bonferroni", "bonferroni"), ("bh", "fdr_bh")]
+)
+def test_corrections_are_statsmodels(dl19: Warehouse, correction: str, theirs: str) -> None:
+    multitest = pytest.importorskip("statsmodels.stats.multitest")
+    rows = pairs(dl19.compare(RUNS, "dl19", METRICS, all_pairs=True, correction=correction))
+    rejected, adjusted, *_ = multitest.multipletests([r["p"] for r in rows], 0.05, theirs)
+    assert [row["p_adjusted"] for row in rows] == pytest.approx(list(adjusted), rel=1e-9)
+    assert [row["is_significant"] for row in rows] == list(rejected)
+
+
+@needs_cases
+def test_the_bootstrap_is_near_scipys(dl19: Warehouse) -> None:
+    """Both are of random resamples: their ends lie within a twentieth of the interval's width."""
+    (row,) = pairs(dl19.compare(["bm25", "tasb"], "dl19", "AP", interval="bootstrap"))
+    difference = per_query(dl19, "tasb", "AP") - per_query(dl19, "bm25", "AP")
+    theirs = stats.bootstrap(
+        (difference,), np.mean, n_resamples=10_000, method="percentile", rng=1
+    ).confidence_interval
+    width = theirs.high - theirs.low
+    assert row["low"] == pytest.approx(theirs.low, abs=width / 20)
+    assert row["high"] == pytest.approx(theirs.high, abs=width / 20)
+
+
+# --------------------------------------------------------------------------- what is compared
+
+
+@needs_cases
+def test_several_bases_and_all_others(dl19: Warehouse) -> None:
+    found = dl19.compare(["tasb", "ada2"], "dl19", "AP", bases=["bm25", "bm25_rm3"])
+    assert [(row["base"], row["run"]) for row in pairs(found)] == [
+        ("bm25", "tasb"), ("bm25", "ada2"), ("bm25_rm3", "tasb"), ("bm25_rm3", "ada2"),
+    ]  # fmt: skip
+    found = dl19.compare("bm25", "dl19", "AP")
+    assert [row["run"] for row in pairs(found)] == RUNS[1:]
+    assert len(pairs(dl19.compare((), "dl19", "AP", all_pairs=True))) == 10
+
+
+def test_undefined_values_are_counted_and_left_out(wh: Warehouse) -> None:
+    """LAG is undefined where nothing relevant is retrieved: q2 of two, and q3 of both."""
+    wh.ingest_qrels({q: {"a": 1} for q in ("q1", "q2", "q3", "q4")}, "tiny")
+    wh.ingest_run(
+        {q: {"x": 2.0, "a": 1.0} if q != "q3" else {"x": 1.0} for q in ("q1", "q2", "q3", "q4")},
+        "tiny", name="one",
+    )  # fmt: skip
+    wh.ingest_run(
+        {"q1": {"a": 2.0}, "q2": {"x": 1.0}, "q3": {"x": 1.0}, "q4": {"a": 1.0}},
+        "tiny", name="two",
+    )  # fmt: skip
+    wh.evaluate(metrics="LAG")
+    found = wh.compare(["one", "two"], "tiny", "LAG")
+    (row,) = pairs(found)
+    assert (row["queries"], row["left_out"]) == (2, 2)
+    assert any("2 queries left out" in note for note in found.notes)
+    # both differ by the same, so that t is undefined and there is nothing to correct
+    assert (row["p"], row["p_adjusted"], row["is_significant"]) == (0.0, 0.0, True)
+
+
+def test_nothing_differs(four: Warehouse) -> None:
+    four.ingest_run(ranks(1, 1, 1, 1), "tiny", name="copy")
+    four.evaluate(metrics="RR")
+    found = four.compare(["old", "copy"], "tiny", "RR")
+    (row,) = pairs(found)
+    assert (row["difference"], row["p"], row["p_adjusted"], row["effect_size"]) == (
+        0,
+        None,
+        None,
+        None,
+    )
+    assert any("p is undefined for 1 of 1" in note for note in found.notes)
+    for test in ("sign", "randomisation"):
+        (row,) = pairs(four.compare(["old", "copy"], "tiny", "RR", test=test))
+        assert row["p"] == 1.0
+
+
+def test_what_is_missing_or_wrong(four: Warehouse) -> None:
+    four.ingest_run(ranks(1, 2, 1, 1), "tiny", name="late")
+    for words, arguments, options in [
+        ("no run of that name; did you mean old", (["ol", "new"], "tiny", "RR"), {}),
+        ("no such dataset; did you mean tiny", (["old", "new"], "tny", "RR"), {}),
+        ("no value of RR for late", (["old", "late"], "tiny", "RR"), {}),
+        ("no values of AP", (["old", "new"], "tiny", "AP"), {}),
+        ("no such test; did you mean wilcoxon", (["old", "new"], "tiny"), {"test": "wilcoxn"}),
+        ("no such correction; did you mean holm", (["old"], "tiny"), {"correction": "holms"}),
+        ("no such interval", (["old"], "tiny"), {"interval": "bca"}),
+        ("would correct twice", (["old"], "tiny"), {"test": "tukey", "correction": "holm"}),
+        ("alpha lies between", (["old"], "tiny"), {"alpha": 5.0}),
+        ("resamples are 100 to", (["old"], "tiny"), {"resamples": 1}),
+    ]:
+        with pytest.raises(UsageError, match=words):
+            four.compare(*arguments, **options)
+
+
+def test_values_of_another_formula_are_not_compared(four: Warehouse) -> None:
+    import duckdb
+
+    with duckdb.connect(str(four.path)) as con:
+        con.execute(
+            "update evaluation set fingerprint = 'other' where metric = 'RR' "
+            "and run_id = (select run_id from run where name = 'new')"
+        )
+    with pytest.raises(UsageError, match="none by the same formula"):
+        four.compare(["old", "new"], "tiny", "RR")
+
+
+# --------------------------------------------------------------------------- what is unjudged
+
+
+def test_unjudged_documents_by_hand(wh: Warehouse) -> None:
+    """P@2 of q: x a is 1/2, and x is unjudged: half is judged. If x were relevant P@2 would be 1.
+
+    Without x the list is a n: P@2 is 1/2 again; RR becomes 1. Of `low`, n x: P@2 0 and at most 1/2.
+    """
+    wh.ingest_qrels({"q": {"a": 1, "n": 0}}, "tiny")
+    wh.ingest_run({"q": {"x": 3.0, "a": 2.0, "n": 1.0}}, "tiny", name="high")
+    wh.ingest_run({"q": {"n": 3.0, "x": 2.0, "a": 1.0}}, "tiny", name="low")
+    wh.evaluate(metrics="P@2 RR")
+    found = values(wh.compare(["low", "high"], "tiny", "P@2 RR", test="sign", bounds=True))
+    assert {key: (r["value"], r["judged"], r["if_all_relevant"]) for key, r in found.items()} == {
+        ("P@2", "low"): (0.0, 0.5, 0.5),
+        ("P@2", "high"): (0.5, 0.5, 1.0),
+        ("RR", "low"): (1 / 3, 2 / 3, 0.5),
+        ("RR", "high"): (0.5, 2 / 3, 1.0),
+    }
+    alone = values(wh.compare(["low", "high"], "tiny", "P@2 RR", test="sign", judged_only=True))
+    assert {key: row["value"] for key, row in alone.items()} == {
+        ("P@2", "low"): 0.5, ("P@2", "high"): 0.5, ("RR", "low"): 0.5, ("RR", "high"): 1.0,
+    }  # fmt: skip
+
+
+@needs_cases
+def test_bounds_and_judged_only_are_those_of_files(dl19: Warehouse, tmp_path: Path) -> None:
+    data = case("dl19_passage")
+    names = ["AP", "nDCG@10"]
+    found = values(dl19.compare(["bm25", "tasb"], "dl19", names, judged_only=True))
+    bounds = values(dl19.compare(["bm25", "tasb"], "dl19", names, bounds=True))
+    judged = {tuple(line.split()[::2]) for line in data.qrels.read_text().splitlines()}
+    for run in ("bm25", "tasb"):
+        theirs = Warehouse.score(data.qrels, data.runs[run], names, judged_only=True).means()
+        assert {name: found[name, run]["value"] for name in names} == theirs
+        shares = Warehouse.score(data.qrels, data.runs[run], "Judged Judged@10").means()
+        assert bounds["AP", run]["judged"] == shares["Judged"]
+        assert bounds["nDCG@10", run]["judged"] == shares["Judged@10"]
+        rows = dl19.query(
+            "select query_id, doc_id, rank from rankings where run = $run order by all",
+            {"run": run},
+        ).fetchall()
+        queries = {query for query, _ in judged}
+        for name, cutoff in (("AP", 1000), ("nDCG@10", 10)):
+            added = [
+                f"{query} 0 {doc} 3"
+                for query, doc, rank in rows
+                if rank <= cutoff and query in queries and (query, doc) not in judged
+            ]
+            path = tmp_path / f"{run}-{cutoff}.txt"
+            path.write_text(data.qrels.read_text() + "\n".join(added) + "\n")
+            theirs = Warehouse.score(path, data.runs[run], name).means()
+            assert bounds[name, run]["if_all_relevant"] == theirs[name]
+
+
+@needs_cases
+def test_queries_side_by_side(dl19: Warehouse) -> None:
+    found = dl19.side_by_side("bm25", "tasb", "dl19", "nDCG@10", queries=3, depth=4)
+    rows = found.relation.fetchall()
+    assert len(rows) == 12
+    differences = [row[4] for row in rows[::4]]
+    assert differences == sorted(differences, key=abs, reverse=True)
+    grades = {
+        tuple(line.split()[::2]): int(line.split()[3])
+        for line in case("dl19_passage").qrels.read_text().splitlines()
+    }
+    for _, query, _, _, _, rank, base_doc, base_grade, doc, grade in rows:
+        assert grades.get((query, base_doc)) == base_grade
+        assert grades.get((query, doc)) == grade
+        listed = dl19.query(
+            "select doc_id from rankings where run = 'tasb' and query_id = $q and rank = $r",
+            {"q": query, "r": rank},
+        ).fetchall()
+        assert listed == [(doc,)]
+
+
+# --------------------------------------------------------------------------- kept, shown
+
+
+def test_a_comparison_is_kept(four: Warehouse) -> None:
+    found = four.compare(["old", "new"], "tiny", "RR MaxRank", test="randomisation", store=True)
+    stored = four.query(
+        "select metric, base, run, base_value, value, difference, low, high, effect_size, wins, ties, "
+        "losses, queries, left_out, statistic, p, p_adjusted, is_significant from comparisons "
+        "order by metric desc"
+    ).fetchall()
+    assert sorted(stored) == sorted(found.pairs.fetchall())
+    assert four.query("select test, correction, resamples, seed from comparison").fetchall() == [
+        ("randomisation", "holm", 10_000, 0)
+    ]
+    assert four.verify().is_good
+    four.forget("new", "tiny")
+    assert four.query("from comparisons").fetchall() == []
+    assert four.verify().is_good
+
+
+def test_letters() -> None:
+    names = [letter(number) for number in range(800)]
+    assert len(set(names)) == 800
+    assert names[25:28] == ["z", "aa", "ab"]
+
+
+def test_a_table_for_people(four: Warehouse) -> None:
+    code, out, told = command(
+        "compare", "old", "new", "-d", "tiny", "-m", "MaxRank", "--alpha", "0.1",
+        "--db", str(four.path),
+    )  # fmt: skip
+    assert code == 0
+    first, second = out.split("\n\n")
+    # the interval at 90 %: 3/4 -+ 2.353363 * 1/2 / 2 = 3/4 -+ 0.58834 (2.353363 is of a table);
+    # of new one document of two is judged in three queries, and the only one in the fourth: 2.5 / 4
+    assert [line.split() for line in first.splitlines()[2:]] == [
+        ["old", "a", "1.0000*", "b", "1.0000"],
+        ["new", "b", "1.7500+", "0.6250"],
+    ]
+    assert "MaxRank ↓" in first
+    assert second.splitlines()[2].split()[3:] == [
+        "+0.7500", "[+0.1617,", "+1.3383]", "+1.50", "0/1/3", "0.0577", "0.0577*",
+    ]  # fmt: skip
+    assert "two-sided paired t-test, Holm, alpha 0.1" in told
+
+
+@pytest.mark.parametrize("format", ["latex", "html", "markdown"])
+def test_marks_in_each_format(four: Warehouse, format: str, tmp_path: Path) -> None:
+    four.ingest_run(ranks(1, 1, 1, 2), "tiny", name="a_b & <c>")
+    four.evaluate(metrics="RR")
+    out = tmp_path / "table"
+    command(
+        "compare", "new", "old", "a_b & <c>", "-d", "tiny", "-m", "RR", "--alpha", "0.2",
+        "--correction", "none", "-f", format, "-o", str(out), "--db", str(four.path),
+    )  # fmt: skip
+    text = out.read_text()
+    wanted = {
+        "latex": (r"\textbf{1.0000}\textsuperscript{a}", r"\underline{0.8750}", r"a\_b \& "),
+        "html": ("<b>1.0000</b><sup>a</sup>", "<u>0.8750</u>", "a_b &amp; &lt;c&gt;"),
+        "markdown": ("**1.0000**<sup>a</sup>", "<u>0.8750</u>", "a_b & <c>"),
+    }[format]
+    for words in wanted:
+        assert words in text
+    assert not re.search("[\ue000-\uf8ff]", text)
+    if format == "latex":
+        compiles(text, tmp_path)
+
+
+def compiles(text: str, folder: Path) -> None:
+    """Let LaTeX compile a text, where it is installed; else look at what it would stumble over."""
+    for table in re.findall(r"\\begin\{tabular\}\{(.*?)\}(.*?)\\end\{tabular\}", text, re.DOTALL):
+        lines = [line for line in table[1].splitlines() if line.endswith(r"\\")]
+        assert {len(re.findall(r"(?<!\\)&", line)) for line in lines} == {len(table[0]) - 1}
+        assert table[1].count("{") == table[1].count("}")
+    if shutil.which("pdflatex") is None:
+        return
+    rules = "".join(rf"\let\{name}rule\hline" for name in ("top", "mid", "bottom"))
+    document = "\\documentclass{article}\\usepackage[utf8]{inputenc}\n"
+    document += rf"\IfFileExists{{booktabs.sty}}{{\usepackage{{booktabs}}}}{{{rules}}}"
+    document += "\n\\begin{document}\n"
+    (folder / "t.tex").write_text(document + text + "\\end{document}\n")
+    result = subprocess.run(
+        ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "t.tex"],
+        cwd=folder, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stdout
+
+
+def test_formats_for_programs(four: Warehouse) -> None:
+    arguments = ("compare", "old", "new", "-d", "tiny", "-m", "RR", "--db", str(four.path))
+    _, out, _ = command(*arguments, "-f", "csv")
+    (row,) = csv.DictReader(io.StringIO(out))
+    assert (row["base"], row["difference"], row["statistic"]) == ("old", "-0.375", "-3.0")
+    _, out, _ = command(*arguments, "-f", "json", "--only", "values")
+    found = json.loads(out)
+    assert [(one["run"], one["letter"], one["place"]) for one in found] == [
+        ("old", "a", 1), ("new", "b", 2),
+    ]  # fmt: skip
+
+
+def test_the_command_side_by_side(four: Warehouse) -> None:
+    arguments = ["compare", "old", "new", "-d", "tiny", "-m", "RR", "--db", str(four.path)]
+    arguments += ["--queries", "1"]
+    _, out, _ = command(*arguments)
+    assert out.splitlines()[0] == "q1  RR 1.0000 -> 0.5000 (-0.5000)"
+    _, out, _ = command(*arguments, "-f", "csv")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert [(row["rank"], row["base_document"], row["document"]) for row in rows] == [
+        ("1", "a", "x1"), ("2", "", "a"),
+    ]  # fmt: skip
+
+
+def test_marks_survive_what_a_format_escapes() -> None:
+    cell = formats.marked("5 % & <b>", "best")
+    assert r"\textbf{5 \% \& " in formats.table(["x"], [[cell]], [False], "latex")
+    assert "<b>5 % &amp; &lt;b&gt;</b>" in formats.table(["x"], [[cell]], [False], "html")
+    assert "5 % & <b>*" in formats.table(["x"], [[cell]], [False], "table")

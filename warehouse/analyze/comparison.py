@@ -1,0 +1,173 @@
+"""A comparison as people and programs read it: relations, letters, places and what there is to say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from string import ascii_lowercase
+from typing import Any
+
+import duckdb
+
+from warehouse.analyze import board
+from warehouse.analyze.compare import Compared, Gathered, How
+from warehouse.errors import counted, listing
+from warehouse.evaluate.what_if import Values
+from warehouse.protocols import Protocol
+
+# A column and its type, in order.
+PAIRS: Mapping[str, str] = {
+    "metric": "varchar", "base": "varchar", "run": "varchar", "base_value": "double",
+    "value": "double", "difference": "double", "low": "double", "high": "double",
+    "effect_size": "double", "wins": "integer", "ties": "integer", "losses": "integer",
+    "queries": "integer", "left_out": "integer", "statistic": "double", "p": "double",
+    "p_adjusted": "double", "is_significant": "boolean",
+}  # fmt: skip
+VALUES: Mapping[str, str] = {
+    "metric": "varchar", "run": "varchar", "letter": "varchar", "value": "double",
+    "place": "integer", "better_than": "varchar[]", "judged": "double", "if_all_relevant": "double",
+}  # fmt: skip
+
+
+def letter(number: int) -> str:
+    """Return the name of a run in the marks: a to z, then aa, ab and so on.
+
+    >>> [letter(n) for n in (0, 25, 26, 52)]
+    ['a', 'z', 'aa', 'ba']
+    """
+    before, last = divmod(number, 26)
+    return (letter(before - 1) if before else "") + ascii_lowercase[last]
+
+
+def relation(
+    con: duckdb.DuckDBPyConnection,
+    rows: Sequence[Mapping[str, Any]],
+    columns: Mapping[str, str],
+    name: str,
+) -> duckdb.DuckDBPyRelation:
+    """Return rows as a relation with these columns, in their order."""
+    made = ", ".join(f"unnest(${column}::{kind}[]) as {column}" for column, kind in columns.items())
+    given = {column: [row[column] for row in rows] for column in columns}
+    return board.keep(con, f"select {made}", given, name=name)
+
+
+def compared(
+    con: duckdb.DuckDBPyConnection,
+    found: Gathered,
+    rows: Sequence[Mapping[str, Any]],
+    dataset: str,
+    protocol: Protocol,
+    how: How,
+    judged: Values,
+    if_all_relevant: Values,
+    *,
+    judged_only: bool,
+) -> Compared:
+    """Put a comparison together. `judged` has the share of judged documents under each metric's name."""
+    better_than = _better_than(found, rows)
+    places = _places(found)
+    values = [
+        {
+            "metric": name,
+            "run": run,
+            "letter": letter(run_number),
+            "value": found.scores[number, run_number],
+            "place": places.get((number, run_number)),
+            "better_than": better_than.get((name, run), []),
+            "judged": judged.get((name, run)),
+            "if_all_relevant": if_all_relevant.get((name, run)),
+        }
+        for number, name in enumerate(found.metrics)
+        for run_number, run in enumerate(found.runs)
+    ]
+    return Compared(
+        values=relation(con, values, VALUES, "compared_values"),
+        pairs=relation(con, rows, PAIRS, "compared_pairs"),
+        dataset=dataset,
+        runs=tuple(found.runs),
+        metrics=tuple(found.metrics),
+        directions={name: found.directions[n] for n, name in enumerate(found.metrics)},
+        protocol=protocol.name,
+        how=how,
+        run_ids=found.run_ids,
+        qrels_id=found.qrels_id,
+        judged_only=judged_only,
+        notes=tuple(_notes(found, rows, how, judged_only=judged_only)),
+    )
+
+
+def _better_than(
+    found: Gathered, rows: Sequence[Mapping[str, Any]]
+) -> dict[tuple[str, str], list[str]]:
+    """Return by metric and run the letters of the runs that it is significantly better than."""
+    letters = {run: letter(number) for number, run in enumerate(found.runs)}
+    better = {name: found.better(number) for number, name in enumerate(found.metrics)}
+    marks: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        gain = better[row["metric"]] * (row["difference"] or 0)
+        if row["is_significant"] and gain:
+            one, other = (row["run"], row["base"]) if gain > 0 else (row["base"], row["run"])
+            marks.setdefault((row["metric"], one), []).append(letters[other])
+    order = {one: number for number, one in enumerate(letters.values())}
+    return {key: sorted(found_, key=order.__getitem__) for key, found_ in marks.items()}
+
+
+def _places(found: Gathered) -> dict[tuple[int, int], int]:
+    """Return by metric and run the place of its value, 1 for the best; equal values share one."""
+    places: dict[tuple[int, int], int] = {}
+    for metric in range(len(found.metrics)):
+        better = found.better(metric)
+        of_metric = {run: value for (m, run), value in found.scores.items() if m == metric}
+        known = {run: better * value for run, value in of_metric.items() if value is not None}
+        if better:
+            for run, goodness in known.items():
+                places[metric, run] = 1 + sum(other > goodness for other in known.values())
+    return places
+
+
+def _notes(
+    found: Gathered, rows: Sequence[Mapping[str, Any]], how: How, *, judged_only: bool
+) -> list[str]:
+    """Say what stands in no column."""
+    tested = sum(row["p"] is not None for row in rows)
+    hypotheses = "hypothesis" if tested == 1 else "hypotheses"
+    over = "" if how.corrected_by == "none" else f"; corrected over {tested:,} {hypotheses}"
+    notes = [f"{how}{over}"]
+    if judged_only:
+        notes.append("unjudged documents are taken out of the lists first")
+    chances = [row["chance"] for row in rows if "chance" in row]
+    errors = [chance.standard_error for chance in chances]
+    if any(errors):
+        notes.append(f"standard error of p: at most {max(errors):.1g}")
+    exact = sum(chance.is_exact for chance in chances)
+    if exact:
+        of = "p is" if exact == len(rows) else f"{exact} of {len(rows)} p are"
+        notes.append(f"{of} exact: every choice of signs was tried")
+    undefined = len(rows) - tested
+    if undefined:
+        notes.append(
+            f"p is undefined for {undefined} of {len(rows)}: no query differs, or fewer than two "
+            "queries have values of both; they are no part of the correction"
+        )
+    for row in rows:
+        if row["left_out"]:
+            notes.append(
+                f"{row['metric']}, {row['base']} and {row['run']}: "
+                f"{counted(row['left_out'], 'query')} left out, undefined or missing for one of them"
+            )
+    if len(notes) > 8:
+        shortened = sum("left out" in note for note in notes)
+        notes = [note for note in notes if "left out" not in note]
+        notes.append(f"{shortened} pairs have queries left out: see left_out (-f csv)")
+    others = [found.metrics[n] for n, aggregate in found.aggregates.items() if aggregate != "mean"]
+    if others:
+        notes.append(
+            f"{listing(others)}: no mean over the queries; differences and tests are of the queries' "
+            "own values"
+        )
+    neither = [name for n, name in enumerate(found.metrics) if not found.better(n)]
+    if neither:
+        notes.append(
+            f"{listing(neither)}: neither more nor less is better, so nothing is marked; wins are "
+            "queries with more"
+        )
+    return notes

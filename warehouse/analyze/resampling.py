@@ -1,0 +1,159 @@
+"""Resampling in SQL: Fisher's randomisation test, Tukey's HSD test and the bootstrap.
+
+Random words are made from counters and a key (Philox), and sums are those of whole numbers, so that a
+result is the same to the bit on any number of threads, machine and version of the engine. The tables
+`compared (metric_number, run_number, query_number, value)` and `hypothesis (hypothesis, metric_number,
+base_number, run_number)` have to be there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import duckdb
+
+from warehouse.templates import render
+
+COMPARED, HYPOTHESES = "temp.main.compared", "temp.main.hypothesis"
+_DIFFERENCES, _SIGNS = "temp.main.paired_difference", "temp.main.random_sign"
+# Where at most so many queries differ, all choices of signs are tried: 2^20 are a million.
+EXACT = 20
+# Random choices, of eight queries each, that one statement looks up.
+_BATCH = 40_000_000
+
+
+@dataclass(frozen=True)
+class Chance:
+    """A p-value, how many permutations it comes from, and whether these are all that there are."""
+
+    p: float
+    permutations: int
+    is_exact: bool
+
+    @property
+    def standard_error(self) -> float:
+        """Return the error of p that comes from looking at some permutations only."""
+        if self.is_exact:
+            return 0.0
+        return float((self.p * (1 - self.p) / self.permutations) ** 0.5)
+
+
+@dataclass(frozen=True)
+class Resampling:
+    """How often to resample, from which seed, and whom to tell of each step."""
+
+    resamples: int
+    seed: int
+    on_step: Callable[[str], None] | None = None
+
+    def key(self, purpose: str) -> int:
+        """Return the generator's key of 32 bits; another purpose has other random numbers."""
+        digest = hashlib.sha256(f"{self.seed} {purpose}".encode()).digest()
+        return int.from_bytes(digest[:4], "big")
+
+    def step(self, label: str) -> None:
+        """Tell of a step that is done."""
+        if self.on_step is not None:
+            self.on_step(label)
+
+
+def randomisation(
+    con: duckdb.DuckDBPyConnection, how: Resampling, differing: Mapping[int, int]
+) -> dict[int, Chance]:
+    """Return each hypothesis' p in Fisher's randomisation test; `differing` counts queries that differ.
+
+    With at most EXACT of them every choice of signs is tried. Else p is (1 + b) / (1 + B) where b of B
+    random choices are at least as extreme, as in SciPy's permutation_test.
+    """
+    found: dict[int, Chance] = {}
+    batches: defaultdict[int, list[int]] = defaultdict(list)
+    for hypothesis, number in differing.items():
+        batches[number if number <= EXACT else 0].append(hypothesis)
+    for number, members in sorted(batches.items()):
+        is_exact = 0 < number <= EXACT
+        if not any(differing[one] for one in members):
+            found |= dict.fromkeys(members, Chance(1.0, 1, True))
+            continue
+        permutations = 2**number if is_exact else how.resamples
+        blocks = max(-(-differing[one] // 64) for one in members)
+        signs = render(
+            "analyses/signs",
+            exact=is_exact, permutations=permutations, blocks=blocks, key=how.key("signs"),
+        )  # fmt: skip
+        con.execute(f"create or replace temp table random_sign as\n{signs}")
+        size = max(1, _BATCH // (permutations * blocks * 8))
+        for piece in _pieces(members, size):
+            _put_differences(con, piece, without_ties=True)
+            sql = render("analyses/randomised", differences=_DIFFERENCES, signs=_SIGNS)
+            for hypothesis, tried, extreme in con.execute(sql).fetchall():
+                p = extreme / tried if is_exact else (1 + extreme) / (1 + tried)
+                found[hypothesis] = Chance(p, tried, is_exact)
+            how.step("randomisation")
+    return found
+
+
+def tukey(
+    con: duckdb.DuckDBPyConnection, how: Resampling, metric_number: int, num_runs: int
+) -> dict[int, Chance]:
+    """Return each hypothesis' p of a metric in the randomised test of Tukey's honest differences."""
+    # a random word for each run, made in pairs
+    pairs = [(f"one_{n}", f"other_{n}") for n in range((num_runs + 1) // 2)]
+    sql = render(
+        "analyses/tukey",
+        pairs=pairs,
+        compared=COMPARED, hypotheses=HYPOTHESES, num_runs=num_runs,
+        permutations=how.resamples, key=how.key("shuffles"),
+    )  # fmt: skip
+    rows = con.execute(sql, {"metric_number": metric_number}).fetchall()
+    how.step("Tukey")
+    return {
+        hypothesis: Chance((1 + extreme) / (1 + tried), tried, is_exact=False)
+        for hypothesis, tried, extreme, _ in rows
+    }
+
+
+def bootstrap(
+    con: duckdb.DuckDBPyConnection, how: Resampling, paired: Mapping[int, int], alpha: float
+) -> dict[int, tuple[float, float]]:
+    """Return the percentile interval of each mean difference; `paired` counts the queries of each."""
+    found: dict[int, tuple[float, float]] = {}
+    groups: defaultdict[int, list[int]] = defaultdict(list)
+    for hypothesis, number in paired.items():
+        groups[number].append(hypothesis)
+    for number, members in sorted(groups.items()):
+        if number == 0:
+            continue
+        size = max(1, _BATCH // (how.resamples * number))
+        for piece in _pieces(members, size):
+            _put_differences(con, piece)
+            sql = render(
+                "analyses/bootstrapped",
+                differences=_DIFFERENCES, key=how.key("resamples"), resamples=how.resamples,
+                num_queries=number, alpha=alpha,
+            )  # fmt: skip
+            for hypothesis, low, high in con.execute(sql).fetchall():
+                found[hypothesis] = (low, high)
+            how.step("bootstrap")
+    return found
+
+
+def _pieces(members: list[int], size: int) -> Iterator[list[int]]:
+    """Cut a list of hypotheses into pieces of at most so many."""
+    for start in range(0, len(members), size):
+        yield members[start : start + size]
+
+
+def _put_differences(
+    con: duckdb.DuckDBPyConnection, members: list[int], *, without_ties: bool = False
+) -> None:
+    """Make the table of differences of some hypotheses."""
+    sql = render(
+        "analyses/paired_differences",
+        compared=COMPARED, hypotheses=HYPOTHESES, without_ties=without_ties,
+    )  # fmt: skip
+    con.execute(
+        f"create or replace temp table paired_difference as\n{sql}", {"hypotheses": members}
+    )

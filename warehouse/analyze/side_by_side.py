@@ -1,0 +1,66 @@
+"""The queries in which two runs differ most, with both lists beside each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import duckdb
+
+from warehouse.analyze import board, resampling
+from warehouse.analyze.compare import Gathered
+from warehouse.evaluate import grounds, stored
+from warehouse.evaluate.plan import ranked_sql
+from warehouse.protocols import Protocol
+from warehouse.templates import render
+
+
+@dataclass(frozen=True)
+class SideBySide:
+    """The queries that differ most in a metric, and two runs' lists for them.
+
+    `relation` has the columns `place, query_id, base_value, value, difference, rank, base_document,
+    base_relevance, document, relevance`, one row per query and rank; relevance is null where nobody
+    judged the document.
+    """
+
+    relation: duckdb.DuckDBPyRelation
+    metric: str
+    base: str
+    run: str
+    dataset: str
+
+
+def side_by_side(
+    con: duckdb.DuckDBPyConnection,
+    found: Gathered,
+    dataset: str,
+    protocol: Protocol,
+    *,
+    queries: int,
+    depth: int,
+) -> SideBySide:
+    """Return the queries that differ most between the two runs that were gathered, with their lists."""
+    asked = {"queries": queries}
+    board.keep(
+        con,
+        render("analyses/most_different", compared=resampling.COMPARED),
+        asked,
+        name="differing",
+    )
+    rows = con.execute(
+        "select run_number, run_id, qrels_id from temp.main.compared_score order by run_number"
+    ).fetchall()
+    (_, base_id, qrels_id), (_, run_id, _) = rows
+    ids = [base_id, run_id]
+    con.execute(
+        "create or replace temp table scope_run as select unnest($ids::integer[]) as run_id",
+        {"ids": ids},
+    )
+    con.execute("create or replace temp table scope_part as select query_id from differing")
+    grounds.put_stored(con, qrels_id, grounds.kind_of(con, qrels_id))
+    stored.scope_predictions(con, ids, of_part=True)
+    sql = render("analyses/side_by_side", ranked=ranked_sql(protocol), differing="differing")
+    relation = board.keep(
+        con, sql, {"base_id": base_id, "run_id": run_id, "depth": depth}, name="side_by_side"
+    )
+    return SideBySide(relation, found.metrics[0], found.runs[0], found.runs[1], dataset)

@@ -1,0 +1,126 @@
+"""How likely a difference between runs is by chance: tests over the queries that both have values of.
+
+The tests of SciPy are SciPy's; resampling is SQL (`warehouse.analyze.resampling`). An array of
+differences has one row per pair of runs and one column per query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from warehouse.errors import UsageError, listing, nearest
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Numbers = NDArray[np.float64]
+
+Test = Literal["t", "wilcoxon", "sign", "randomisation", "tukey"]
+Correction = Literal["holm", "bonferroni", "bh", "none"]
+
+# test: what it is, for people
+TESTS: Mapping[str, str] = {
+    "t": "paired t-test",
+    "wilcoxon": "Wilcoxon's signed rank test",
+    "sign": "sign test",
+    "randomisation": "Fisher's randomisation test",
+    "tukey": "Tukey's HSD test, randomised",
+}
+CORRECTIONS: Mapping[str, str] = {
+    "holm": "Holm",
+    "bonferroni": "Bonferroni",
+    "bh": "Benjamini-Hochberg",
+    "none": "no correction",
+}
+# Tests that resample in SQL.
+RESAMPLED = ("randomisation", "tukey")
+
+
+def check(what: str, name: str, known: Mapping[str, str]) -> str:
+    """Return the name of a test, a correction or an interval, or raise with the nearest known one."""
+    if name not in known:
+        raise UsageError(
+            f"{name}: no such {what}{nearest(name, known) or f'; known are {listing(known)}'}"
+        )
+    return name
+
+
+def needs_scipy(what: str = "comparing runs") -> None:
+    """Raise UsageError with the way out where SciPy is not installed."""
+    try:
+        import scipy  # noqa: F401
+    except ImportError:
+        raise UsageError(f"{what} needs SciPy: pip install 'ranking-warehouse[stats]'") from None
+
+
+def paired_t(differences: Numbers) -> tuple[Numbers, Numbers]:
+    """Return t and the two-sided p of each row; where nothing differs both are undefined (NaN).
+
+    >>> import numpy as np
+    >>> t, p = paired_t(np.array([[0.1, 0.3, 0.2]]))
+    >>> print(f"{t[0]:.4f} {p[0]:.4f}")
+    3.4641 0.0742
+    """
+    import numpy as np
+    from scipy.special import stdtr
+
+    number = differences.shape[1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = differences.mean(axis=1) / (differences.std(axis=1, ddof=1) / np.sqrt(number))
+    return t, 2 * stdtr(number - 1, -np.abs(t))
+
+
+def half_width(deviations: Numbers, numbers: Numbers, alpha: float) -> Numbers:
+    """Return how far the t-interval of means reaches to either side, at the level 1 - alpha."""
+    import numpy as np
+    from scipy.special import stdtrit
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(stdtrit(numbers - 1, 1 - alpha / 2) * deviations / np.sqrt(numbers))
+
+
+def wilcoxon(differences: Numbers) -> tuple[Numbers, Numbers]:
+    """Return SciPy's statistic and p of each row; queries without a difference are left out.
+
+    SciPy counts exactly where that is feasible and approximates by the normal distribution elsewhere.
+    """
+    from scipy import stats
+
+    def one(row: Numbers) -> tuple[float, float]:
+        if not row.any():
+            return float("nan"), float("nan")
+        found = stats.wilcoxon(row)
+        return float(found.statistic), float(found.pvalue)
+
+    return _rows(one, differences)
+
+
+def sign(differences: Numbers) -> tuple[Numbers, Numbers]:
+    """Return the number of queries above 0 and the exact two-sided p of each row (SciPy's binomtest)."""
+    from scipy import stats
+
+    def one(row: Numbers) -> tuple[float, float]:
+        above, below = int((row > 0).sum()), int((row < 0).sum())
+        if above + below == 0:
+            return 0.0, 1.0
+        return float(above), float(stats.binomtest(above, above + below).pvalue)
+
+    return _rows(one, differences)
+
+
+def _rows(
+    one: Callable[[Numbers], tuple[float, float]], differences: Numbers
+) -> tuple[Numbers, Numbers]:
+    import numpy as np
+
+    found: Any = np.array([one(row) for row in differences]).reshape(-1, 2)
+    return found[:, 0], found[:, 1]
+
+
+FORMULAS: Mapping[str, Callable[[Numbers], tuple[Numbers, Numbers]]] = {
+    "t": paired_t,
+    "wilcoxon": wilcoxon,
+    "sign": sign,
+}

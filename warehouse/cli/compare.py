@@ -1,0 +1,144 @@
+"""`warehouse compare`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+from warehouse.cli import options, output
+from warehouse.cli.examples import epilog
+from warehouse.errors import UsageError
+
+
+def compare(
+    run: Annotated[
+        list[str] | None,
+        typer.Argument(
+            show_default=False,
+            help="The base and the runs that are held against it; of one run alone all others are.",
+        ),
+    ] = None,
+    dataset: Annotated[
+        str | None,
+        typer.Option("--dataset", "-d", help="Name of the dataset; default: the only one."),
+    ] = None,
+    metric: options.Metrics = None,
+    base: Annotated[
+        list[str] | None,
+        typer.Option("--base", "-b", help="A base beside the runs; may be given again."),
+    ] = None,
+    all_pairs: Annotated[
+        bool, typer.Option("--all-pairs", help="Hold each run against each; default: all runs.")
+    ] = False,
+    test: Annotated[
+        str,
+        typer.Option("--test", help="t, wilcoxon, sign, randomisation or tukey; all two-sided."),
+    ] = "t",
+    correction: Annotated[
+        str | None,
+        typer.Option(
+            "--correction",
+            show_default="holm; with tukey none",
+            help="Over all pairs and metrics: holm, bonferroni, bh (Benjamini-Hochberg) or none.",
+        ),
+    ] = None,
+    alpha: Annotated[
+        float, typer.Option("--alpha", help="Significant is an adjusted p below this.")
+    ] = 0.05,
+    interval: Annotated[
+        str,
+        typer.Option("--interval", help="Of the mean difference, at 1 - alpha: t or bootstrap."),
+    ] = "t",
+    resamples: Annotated[
+        int, typer.Option("--resamples", help="Permutations and bootstrap samples.")
+    ] = 10_000,
+    seed: Annotated[int, typer.Option("--seed", help="Where random numbers start.")] = 0,
+    judged_only: Annotated[
+        bool,
+        typer.Option("--judged-only", help="Take unjudged documents out of the lists first."),
+    ] = False,
+    bounds: Annotated[
+        bool,
+        typer.Option(
+            "--bounds", help="Add each value as it would be if all that is unjudged were relevant."
+        ),
+    ] = False,
+    queries: Annotated[
+        int | None,
+        typer.Option(
+            "--queries", min=1, help="Of two runs: the N queries that differ most, list by list."
+        ),
+    ] = None,
+    depth: Annotated[int, typer.Option("--depth", min=1, help="With --queries: so far down.")] = 10,
+    only: Annotated[
+        Literal["values", "pairs"] | None,
+        typer.Option(
+            "--only",
+            show_default="both in tables for people, else the pairs",
+            help="One of the two tables: values of runs, or pairs of runs.",
+        ),
+    ] = None,
+    store: Annotated[
+        bool,
+        typer.Option("--store", help="Keep the pairs in the file; see the view comparisons."),
+    ] = False,
+    as_of: options.AsOf = None,
+    qrels: options.QrelsVersion = None,
+    protocol: options.Protocol = "default",
+    format: options.Format = "table",
+    out: options.Output = None,
+    places: options.Places = 4,
+    db: options.Database = None,
+    lock_timeout: options.LockTimeout = 30.0,
+) -> None:
+    """Hold runs against a base over stored values, query by query.
+
+    The best value of a metric is bold (* in plain text), the second underlined (+); letters after a
+    value name the runs that it is significantly better than. In the pairs: the mean difference of the
+    queries that both have a value of, its confidence interval, Cohen's d of the pairs, wins, ties and
+    losses, and p with and without the correction. Judged is the share of judged documents down to the
+    metric's cutoff. Unjudged documents count as not relevant; --bounds shows the other extreme. Needs
+    the extra "stats".
+    """
+    from warehouse.report import comparisons, formats
+    from warehouse.warehouse import Warehouse
+
+    chosen = formats.check(format)
+    wh = Warehouse(db, lock_timeout=lock_timeout)
+    if queries is not None:
+        named = run or []
+        if len(named) != 2 or len(metric or []) != 1:
+            raise UsageError("--queries: name two runs and one metric")
+        lists = wh.side_by_side(
+            named[0], named[1], dataset, (metric or [""])[0],
+            queries=queries, depth=depth, protocol=protocol,
+        )  # fmt: skip
+        if not lists.relation.limit(1).fetchall():
+            output.say(f"{lists.metric}: no query differs between {lists.base} and {lists.run}")
+        if chosen in formats.FOR_PEOPLE:
+            output.emit(comparisons.side_by_side(lists, chosen, places=places), out)
+        else:
+            output.show(lists.relation, chosen, out)
+        return
+    with output.Steps() as step:
+        found = wh.compare(
+            run or (), dataset, metric or (), bases=base or (), all_pairs=all_pairs, test=test,
+            correction=correction, alpha=alpha, interval=interval, resamples=resamples, seed=seed,
+            judged_only=judged_only, judged=only != "pairs", bounds=bounds, store=store,
+            protocol=protocol, as_of=as_of, qrels=qrels,
+            on_step=step,
+        )  # fmt: skip
+    if chosen in formats.FOR_PEOPLE:
+        tables = {"values": comparisons.values, "pairs": comparisons.pairs}
+        parts = [tables[name] for name in tables if only in (None, name)]
+        output.emit("\n".join(part(found, chosen, places=places) for part in parts), out)
+    else:
+        output.show(found.values if only == "values" else found.pairs, chosen, out)
+    for note in found.notes:
+        output.say(note)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(epilog=epilog("compare"))(compare)

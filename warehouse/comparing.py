@@ -1,0 +1,178 @@
+"""The verbs that hold runs against each other, which the class `Warehouse` has beside its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import duckdb
+
+from warehouse import protocols
+from warehouse.analyze import (
+    board,
+    comparison,
+    keeping,
+    past,
+    regressions,
+    side_by_side,
+    significance,
+)
+from warehouse.analyze import compare as comparing
+from warehouse.errors import UsageError
+from warehouse.evaluate import grounds, stored, what_if
+from warehouse.evaluate.stored import Candidate
+from warehouse.metrics import Metric, Metrics, parse_one
+from warehouse.opened import File, Texts, texts
+from warehouse.project import request
+from warehouse.protocols import Protocol
+
+
+class Comparing(File):
+    """A warehouse file whose runs can be compared."""
+
+    @request()
+    def compare(
+        self,
+        runs: Texts = (),
+        dataset: str | None = None,
+        metrics: Metrics = (),
+        *,
+        bases: Texts = (),
+        all_pairs: bool = False,
+        test: str = "t",
+        correction: str | None = None,
+        alpha: float = 0.05,
+        interval: str = "t",
+        resamples: int = 10_000,
+        seed: int = 0,
+        judged_only: bool = False,
+        judged: bool = True,
+        bounds: bool = False,
+        store: bool = False,
+        protocol: str = protocols.DEFAULT,
+        as_of: past.Moment | None = None,
+        qrels: int | None = None,
+        on_step: Callable[[str], None] | None = None,
+    ) -> comparing.Compared:
+        """Hold runs against a base, over stored per-query values that are joined by query.
+
+        The first run is the base, or the `bases` are, which need not be among the runs; with
+        `all_pairs` each run is held against each. One run is held against all others of the dataset
+        that have values. Every pair and metric is one hypothesis: a two-sided `test` ("t", "wilcoxon",
+        "sign", "randomisation", "tukey"; all but the last two from SciPy), and one `correction` over
+        all of them ("holm", "bonferroni", "bh", "none"). `interval` is "t" or "bootstrap"; what is
+        resampled is so `resamples` times from `seed`, to the same bits on any number of threads.
+
+        With `judged_only` the lists are compared without their unjudged documents. `judged` adds the
+        share of judged documents, and `bounds` the values that the runs would have if all that is
+        unjudged were relevant. `store` keeps the comparison in the file, for the view `comparisons`.
+        `as_of` and `qrels` are those of `leaderboard`. Needs the extra "stats". Raises UsageError for
+        wrong names and missing values.
+
+        >>> import tempfile
+        >>> from warehouse.warehouse import Warehouse
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_qrels({q: {"a": 1} for q in "pqr"}, "tiny")
+        >>> _ = wh.ingest_run({q: {"b": 2.0, "a": 1.0} for q in "pqr"}, "tiny", name="low")
+        >>> _ = wh.ingest_run({"p": {"a": 1.0}, "q": {"a": 1.0}, "r": {"b": 1.0}}, "tiny", name="high")
+        >>> _ = wh.evaluate(metrics="RR")
+        >>> found = wh.compare(["low", "high"], "tiny", "RR", test="sign")
+        >>> found.pairs.project("base, run, wins, ties, losses, p").fetchall()
+        [('low', 'high', 2, 0, 1, 1.0)]
+        """
+        how = comparing.How(test, correction, alpha, interval, resamples, seed)
+        significance.needs_scipy()
+        if judged_only and as_of is not None:
+            raise UsageError("judged_only: is computed from what there is now; leave as_of out")
+        with self._read() as con:
+            dataset = regressions.dataset_of(con, dataset)
+            with past.put(con, [dataset], past.state(as_of, qrels)) as (_, gone):
+                rules, names = self._names(con, dataset, metrics, protocol)
+                given = list(dict.fromkeys([*texts(bases), *texts(runs)]))
+                chosen = comparing.current_runs(con, dataset, given, names, rules)
+                candidates = stored.candidates(con, dataset, chosen, qrels)
+                known = [m for m in map(board.known_metric, names) if m is not None]
+                if judged_only:
+                    _check_known(names, known)
+                    what_if.put_judged_only(con, known, rules, candidates)
+                found = comparing.gather(con, dataset, chosen, names, rules)
+                pairs = comparing.pairs_of(chosen, texts(bases) or chosen[:1], all_pairs=all_pairs)
+                rows = comparing.compare(con, found, pairs, how, on_step)
+                shares: what_if.Values = {}
+                if judged and as_of is None:
+                    shares = _judged(con, known, rules, candidates)
+                supposed: what_if.Values = {}
+                if bounds:
+                    _check_known(names, known)
+                    supposed = what_if.all_relevant(con, known, rules, candidates)
+                made = comparison.compared(
+                    con, found, rows, dataset, rules, how, shares, supposed, judged_only=judged_only
+                )
+        if store:
+            with self._write() as connection:
+                number = keeping.keep(connection, made)
+            gone += (
+                f"kept as comparison {number}: from comparisons where comparison_id = {number}",
+            )
+        return replace(made, notes=(*made.notes, *gone))
+
+    @request()
+    def side_by_side(
+        self,
+        base: str,
+        run: str,
+        dataset: str | None = None,
+        metric: str = "nDCG@10",
+        *,
+        queries: int = 5,
+        depth: int = 10,
+        protocol: str = protocols.DEFAULT,
+    ) -> side_by_side.SideBySide:
+        """Return the queries in which two runs differ most, with both lists down to `depth`."""
+        with self._read() as con:
+            name = regressions.dataset_of(con, dataset)
+            rules, names = self._names(con, name, [metric], protocol)
+            if len(names) != 1:
+                raise UsageError(f"{metric}: stands for several metrics; name one")
+            chosen = comparing.current_runs(con, name, [base, run], names, rules)
+            if base == run:
+                raise UsageError(f"{run}: cannot be held against itself; name another run")
+            found = comparing.gather(con, name, chosen, names, rules)
+            return side_by_side.side_by_side(con, found, name, rules, queries=queries, depth=depth)
+
+    def _names(
+        self, con: duckdb.DuckDBPyConnection, dataset: str, metrics: Metrics, protocol: str
+    ) -> tuple[Protocol, list[str]]:
+        """Return a protocol, and the names of the metrics that are asked for, else of all valued."""
+        rules = board.stored_rules(con, protocol)
+        names = board.names(con, [dataset], texts(metrics), rules)
+        return rules, board.choose(con, dataset, names, rules)
+
+
+def _check_known(names: Sequence[str], known: Sequence[Metric]) -> None:
+    """Refuse to compute metrics that nothing defines any more."""
+    gone = [name for name in names if name not in map(str, known)]
+    if gone:
+        raise UsageError(f"{', '.join(gone)}: not defined any more, so it cannot be computed anew")
+
+
+def _judged(
+    con: duckdb.DuckDBPyConnection,
+    metrics: Sequence[Metric],
+    rules: Protocol,
+    runs: Sequence[Candidate],
+) -> what_if.Values:
+    """Return by metric and run the share of judged documents down to the metric's cutoff."""
+    if any(
+        r.qrels_id is None or grounds.kind_of(con, r.qrels_id) == grounds.PREFERENCES for r in runs
+    ):
+        return {}
+    cutoffs = {str(metric): metric.params.get("cutoff") for metric in metrics}
+    names = {c: "Judged" if c is None else f"Judged@{c}" for c in cutoffs.values()}
+    shares = {c: parse_one(name).metric for c, name in names.items()}
+    found = what_if.values(con, list(shares.values()), rules, runs)
+    return {
+        (metric, run.run): found.get((str(shares[cutoff]), run.run))
+        for metric, cutoff in cutoffs.items()
+        for run in runs
+    }

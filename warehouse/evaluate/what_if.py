@@ -1,0 +1,113 @@
+"""Values under other assumptions than those that are stored: computed anew, and nothing is stored.
+
+The evaluation is the usual one; it runs in front of empty tables that take the place of the file's own.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+
+import duckdb
+
+from warehouse import database
+from warehouse.errors import UsageError
+from warehouse.evaluate import grounds, stored
+from warehouse.evaluate.plan import plan, ranked_sql
+from warehouse.evaluate.stored import Candidate
+from warehouse.metrics import Metric
+from warehouse.protocols import Protocol
+from warehouse.quoting import ident
+from warehouse.templates import render
+
+# Values over all queries, by the metric's name and the run.
+Values = dict[tuple[str, str], float | None]
+
+
+def put_judged_only(
+    con: duckdb.DuckDBPyConnection,
+    metrics: Sequence[Metric],
+    protocol: Protocol,
+    runs: Sequence[Candidate],
+) -> None:
+    """Let the stored values that are read be those of the lists without their unjudged documents."""
+    _compute(con, metrics, replace(protocol, judged_only=True), runs)
+    views = con.execute(render("statements/file_views", file=database.ALIAS)).fetchall()
+    for (statement,) in views:
+        con.execute(statement)
+
+
+def values(
+    con: duckdb.DuckDBPyConnection,
+    metrics: Sequence[Metric],
+    protocol: Protocol,
+    runs: Sequence[Candidate],
+) -> Values:
+    """Return the values of metrics that need not be stored, from stored hits."""
+    _compute(con, metrics, protocol, runs)
+    return _found(con, runs)
+
+
+def all_relevant(
+    con: duckdb.DuckDBPyConnection,
+    metrics: Sequence[Metric],
+    protocol: Protocol,
+    runs: Sequence[Candidate],
+) -> Values:
+    """Return the values that runs would have if all that they retrieved and nobody judged were relevant.
+
+    What counts is retrieved for judged queries, down to a metric's cutoff, and supposed to be as
+    relevant as the most relevant document that was judged. Raises UsageError where the qrels are no
+    plain judgments.
+    """
+    by_cutoff: defaultdict[object, list[Metric]] = defaultdict(list)
+    for metric in metrics:
+        by_cutoff[metric.params.get("cutoff")].append(metric)
+    found: Values = {}
+    for run in runs:
+        if run.qrels_id is None or grounds.kind_of(con, run.qrels_id) != "judgments":
+            raise UsageError(
+                f"{run.dataset}: what is unjudged can be supposed relevant only where documents are "
+                "judged once, not by subtopic or in preferences"
+            )
+        for cutoff, those in by_cutoff.items():
+            grounds.put_stored(con, run.qrels_id, "judgments")
+            stored.scope_predictions(con, [run.run_id])
+            con.execute(
+                render(
+                    "statements/all_relevant",
+                    file=database.ALIAS, qrels_id=run.qrels_id, cutoff=cutoff,
+                    ranked=ranked_sql(protocol),
+                )
+            )  # fmt: skip
+            _compute(con, those, protocol, [run])
+            found |= _found(con, [run])
+            for table in ("judgment", "hit", "hit_set"):
+                con.execute(f"drop table temp.main.{table}")
+    return found
+
+
+def _compute(
+    con: duckdb.DuckDBPyConnection,
+    metrics: Sequence[Metric],
+    protocol: Protocol,
+    runs: Sequence[Candidate],
+) -> None:
+    # views of what is read in the place of the file's own have names that the evaluation takes
+    rows = con.execute(
+        "select view_name from duckdb_views() where database_name = 'temp' and not internal"
+    ).fetchall()
+    for (name,) in rows:
+        con.execute(f"drop view temp.main.{ident(name)}")
+    con.execute(render("statements/shadow_values", file=database.ALIAS))
+    stored.evaluate(con, plan(metrics, protocol), runs)
+
+
+def _found(con: duckdb.DuckDBPyConnection, runs: Sequence[Candidate]) -> Values:
+    names = {run.run_id: run.run for run in runs}
+    rows = con.execute(
+        "select metric, run_id, value from temp.main.score join temp.main.evaluation "
+        "using (evaluation_id)"
+    ).fetchall()
+    return {(str(metric), names[run_id]): value for metric, run_id, value in rows}
