@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 import re
 import shutil
@@ -463,3 +464,53 @@ def test_marks_survive_what_a_format_escapes() -> None:
     assert r"\textbf{5 \% \& " in formats.table(["x"], [[cell]], [False], "latex")
     assert "<b>5 % &amp; &lt;b&gt;</b>" in formats.table(["x"], [[cell]], [False], "html")
     assert "5 % & <b>*" in formats.table(["x"], [[cell]], [False], "table")
+
+
+# --------------------------------------------------------------------------- on the board
+
+
+@needs_cases
+def test_intervals_on_a_board_are_scipys(dl19: Warehouse) -> None:
+    board = dl19.leaderboard("dl19", metrics="AP P@10", ci=True, alpha=0.1)
+    names = ["place", "run", "system", "AP", "AP ±", "P@10", "P@10 ±", "answered", "judged"]
+    assert board.columns == names
+    for row in board.fetchall():
+        for metric, width in (("AP", row[4]), ("P@10", row[6])):
+            one = per_query(dl19, row[1], metric)
+            low, high = stats.ttest_1samp(one, 0).confidence_interval(0.9)
+            assert width == pytest.approx((high - low) / 2, rel=1e-9)
+
+
+@needs_cases
+def test_groups_on_a_board(dl19: Warehouse) -> None:
+    """Worked anew: down the board, a run opens a group where it differs from the last that did."""
+    multitest = pytest.importorskip("statsmodels.stats.multitest")
+    board = dl19.board("dl19", metrics="AP nDCG@10", sort="nDCG@10", ties=True)
+    assert board.relation.columns[:3] == ["place", "group", "run"]
+    runs = [row[2] for row in board.relation.fetchall()]
+    tested = list(itertools.combinations(runs, 2))
+    ps = [
+        stats.ttest_rel(*(per_query(dl19, run, "nDCG@10") for run in pair)).pvalue
+        for pair in tested
+    ]
+    rejected = dict(zip(tested, multitest.multipletests(ps, 0.05, "holm")[0], strict=True))
+    groups, leader = [1], runs[0]
+    for run in runs[1:]:
+        opens = rejected[leader, run]
+        groups.append(groups[-1] + int(opens))
+        leader = run if opens else leader
+    assert [row[1] for row in board.relation.fetchall()] == groups
+    assert max(groups) > 1
+    assert any("Holm over all pairs on the board" in note for note in board.notes)
+
+
+def test_boards_that_have_no_intervals(four: Warehouse) -> None:
+    four.evaluate(metrics="RR(aggregate=median)")
+    rows = four.leaderboard("tiny", metrics="RR(aggregate=median)", ci=True).fetchall()
+    assert [row[4] for row in rows] == [None, None]
+    assert four.leaderboard("tiny", metrics="RR", top=1, ties=True).fetchall()[0][1] == 1
+    four.ingest_qrels(FOUR, "other")
+    four.ingest_run(ranks(1, 1, 1, 1), "other", name="old")
+    four.evaluate(metrics="RR")
+    with pytest.raises(UsageError, match="of one dataset"):
+        four.leaderboard(["tiny", "other"], metrics="RR", ci=True)

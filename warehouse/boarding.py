@@ -31,6 +31,9 @@ class Boarding(File):
         weights: across.Weights = "equal",
         by: Literal["run", "system"] = "run",
         each: bool = False,
+        ci: bool = False,
+        ties: bool = False,
+        alpha: float = 0.05,
         as_of: past.Moment | None = None,
         qrels: int | None = None,
     ) -> duckdb.DuckDBPyRelation:
@@ -47,10 +50,17 @@ class Boarding(File):
         `as_of` gives the board as it was: run versions, qrels and values of then. A day ends at midnight
         UTC, and a time without a zone is UTC. `qrels` is the version of the qrels that the values are
         against, where it is not the current one; no board mixes versions.
+
+        With `ci` a column 'AP ±' beside each metric holds the half-width of the t-interval of the mean
+        over the queries, at 1 - `alpha`. With `ties` a column `group` numbers the runs that cannot be
+        told apart: the best of a group, and those that do not differ from it by `sort` in a paired
+        t-test with Holm's correction over all pairs on the board. Both are of one dataset, not of a
+        slice, and need the extra "stats".
         """
         return self.board(
             dataset, metrics=metrics, slice=slice, sort=sort, top=top, protocol=protocol,
-            weights=weights, by=by, each=each, as_of=as_of, qrels=qrels,
+            weights=weights, by=by, each=each, ci=ci, ties=ties, alpha=alpha, as_of=as_of,
+            qrels=qrels,
         ).relation  # fmt: skip
 
     @request()
@@ -66,6 +76,9 @@ class Boarding(File):
         weights: across.Weights = "equal",
         by: Literal["run", "system"] = "run",
         each: bool = False,
+        ci: bool = False,
+        ties: bool = False,
+        alpha: float = 0.05,
         as_of: past.Moment | None = None,
         qrels: int | None = None,
     ) -> board.Board:
@@ -76,10 +89,19 @@ class Boarding(File):
             across.check_weights(weights, datasets)
             names = board.names(con, datasets, texts(metrics), rules)
             order = None if sort is None else board.names(con, datasets, [sort], rules)[0]
+            if (ci or ties) and (len(datasets) > 1 or slice is not None):
+                raise UsageError("ci and ties: are of one dataset, and not of a slice")
             if len(datasets) == 1:
                 found = board.leaderboard(
                     con, datasets[0], names, rules, slice=slice, sort=order, top=top
                 )
+                if ci or ties:
+                    from warehouse.analyze import certainty
+                if ties:
+                    by_metric = order or next(iter(found.metrics))
+                    found = certainty.with_groups(con, found, rules, by_metric, alpha)
+                if ci:
+                    found = certainty.with_intervals(con, found, rules, alpha)
             elif slice is not None:
                 raise UsageError(f"slice {slice}: slices are of one dataset; name one")
             else:

@@ -4,27 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import duckdb
 
 from warehouse import protocols
-from warehouse.analyze import (
-    board,
-    comparison,
-    keeping,
-    past,
-    regressions,
-    side_by_side,
-    significance,
-)
-from warehouse.analyze import compare as comparing
+from warehouse.analyze import board, past
 from warehouse.errors import UsageError
-from warehouse.evaluate import grounds, stored, what_if
-from warehouse.evaluate.stored import Candidate
 from warehouse.metrics import Metric, Metrics, parse_one
 from warehouse.opened import File, Texts, texts
 from warehouse.project import request
 from warehouse.protocols import Protocol
+
+if TYPE_CHECKING:
+    from warehouse.analyze.compare import Compared
+    from warehouse.analyze.side_by_side import SideBySide
+    from warehouse.evaluate.stored import Candidate
+    from warehouse.evaluate.what_if import Values
 
 
 class Comparing(File):
@@ -53,7 +49,7 @@ class Comparing(File):
         as_of: past.Moment | None = None,
         qrels: int | None = None,
         on_step: Callable[[str], None] | None = None,
-    ) -> comparing.Compared:
+    ) -> Compared:
         """Hold runs against a base, over stored per-query values that are joined by query.
 
         The first run is the base, or the `bases` are, which need not be among the runs; with
@@ -80,6 +76,10 @@ class Comparing(File):
         >>> found.pairs.project("base, run, wins, ties, losses, p").fetchall()
         [('low', 'high', 2, 0, 1, 1.0)]
         """
+        from warehouse.analyze import compare as comparing
+        from warehouse.analyze import comparison, regressions, significance
+        from warehouse.evaluate import stored, what_if
+
         how = comparing.How(test, correction, alpha, interval, resamples, seed)
         significance.needs_scipy()
         if judged_only and as_of is not None:
@@ -98,10 +98,10 @@ class Comparing(File):
                 found = comparing.gather(con, dataset, chosen, names, rules)
                 pairs = comparing.pairs_of(chosen, texts(bases) or chosen[:1], all_pairs=all_pairs)
                 rows = comparing.compare(con, found, pairs, how, on_step)
-                shares: what_if.Values = {}
+                shares: Values = {}
                 if judged and as_of is None:
                     shares = _judged(con, known, rules, candidates)
-                supposed: what_if.Values = {}
+                supposed: Values = {}
                 if bounds:
                     _check_known(names, known)
                     supposed = what_if.all_relevant(con, known, rules, candidates)
@@ -109,6 +109,8 @@ class Comparing(File):
                     con, found, rows, dataset, rules, how, shares, supposed, judged_only=judged_only
                 )
         if store:
+            from warehouse.analyze import keeping
+
             with self._write() as connection:
                 number = keeping.keep(connection, made)
             gone += (
@@ -127,8 +129,11 @@ class Comparing(File):
         queries: int = 5,
         depth: int = 10,
         protocol: str = protocols.DEFAULT,
-    ) -> side_by_side.SideBySide:
+    ) -> SideBySide:
         """Return the queries in which two runs differ most, with both lists down to `depth`."""
+        from warehouse.analyze import compare as comparing
+        from warehouse.analyze import regressions, side_by_side
+
         with self._read() as con:
             name = regressions.dataset_of(con, dataset)
             rules, names = self._names(con, name, [metric], protocol)
@@ -161,8 +166,10 @@ def _judged(
     metrics: Sequence[Metric],
     rules: Protocol,
     runs: Sequence[Candidate],
-) -> what_if.Values:
+) -> Values:
     """Return by metric and run the share of judged documents down to the metric's cutoff."""
+    from warehouse.evaluate import grounds, what_if
+
     if any(
         r.qrels_id is None or grounds.kind_of(con, r.qrels_id) == grounds.PREFERENCES for r in runs
     ):

@@ -55,6 +55,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "warehouse leaderboard -d dl19 -m AP --slice size --top 1",
         'warehouse leaderboard -d dl19 --as-of "$(date -u +%F)"',
         "warehouse leaderboard -d dl19 --qrels 1 -m AP",
+        "warehouse leaderboard -d dl19 -m nDCG@10 --ci --ties --alpha 0.01",
     ),
     "queries": (
         "warehouse queries bm25 -d dl19 -m nDCG@10 --worst 5",

@@ -40,6 +40,19 @@ def leaderboard(
     each: Annotated[
         bool, typer.Option("--each", help="Of several datasets, show the values in each too.")
     ] = False,
+    ci: Annotated[
+        bool,
+        typer.Option(
+            "--ci", help="Beside each mean how far its t-interval reaches (at 1 - alpha)."
+        ),
+    ] = False,
+    ties: Annotated[
+        bool,
+        typer.Option(
+            "--ties", help="Number the groups of runs that cannot be told apart at alpha."
+        ),
+    ] = False,
+    alpha: Annotated[float, typer.Option("--alpha", help="The level of --ci and --ties.")] = 0.05,
     as_of: options.AsOf = None,
     qrels: options.QrelsVersion = None,
     protocol: options.Protocol = "default",
@@ -55,7 +68,9 @@ def leaderboard(
     document for; under the protocol default the others count as 0. Of several datasets the board has
     the runs that have values in all of them, and a value is the mean over the datasets. With --slice
     there is a board for each part. With --as-of it is the board as it was: run versions, qrels and
-    values of then, by when they were loaded and computed.
+    values of then, by when they were loaded and computed. With --ties a group has the best of its runs
+    and those that do not differ from it significantly: paired t-tests, Holm over all pairs shown. --ci
+    and --ties need the extra "stats".
     """
     from warehouse.errors import counted
     from warehouse.metrics import parse_one
@@ -64,7 +79,8 @@ def leaderboard(
     wh = Warehouse(db, lock_timeout=lock_timeout)
     board = wh.board(
         dataset, metrics=metric or (), slice=slice, sort=sort, top=top, protocol=protocol,
-        weights=options.weights(weights), by=by, each=each, as_of=as_of, qrels=qrels,
+        weights=options.weights(weights), by=by, each=each, ci=ci, ties=ties, alpha=alpha,
+        as_of=as_of, qrels=qrels,
     )  # fmt: skip
     output.show_board(board, format, out, places=places)
     known = output.say_forgotten(board.metrics.values(), protocol)
