@@ -39,6 +39,9 @@ WORKS = {
     "deep": Work(queries=54, judged=278),
     "many": Work(queries=200, judged=50, runs=100),
     "slices": Work(queries=10_000, judged=100, depth=200),
+    "compare": Work(
+        queries=7000, judged=2, depth=10, runs=50, graded=False, warehouse=stored.compared
+    ),
     "history": Work(queries=200, judged=50, runs=1000, warehouse=stored.history),
     "leaderboard": Work(
         queries=200, judged=10, depth=100, runs=10_000, warehouse=stored.leaderboard

@@ -67,6 +67,13 @@ GOALS = (
         0.05,
     ),
     Goal("the same by the command, as CSV", "leaderboard", works.BOARD_COMMAND, None),
+    Goal(
+        "`compare` 50 runs, 5 metrics, 7,000 queries, all pairs, t and Holm",
+        "compare",
+        works.ALL_PAIRS,
+        2,
+    ),
+    Goal("10,000 permutations for one pair, 7,000 queries", "compare", works.RANDOMISED, 3),
     Goal("peak memory of `score`, msmarco", "msmarco", works.TREC, 450, figure="peak_mb"),
     Goal("the same with `--memory-limit 512MB`", "msmarco", works.LIMITED, None, figure="peak_mb"),
     Goal("file size per stored prediction, msmarco", "msmarco", works.STORED, 12, figure=BYTES),

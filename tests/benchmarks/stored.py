@@ -14,6 +14,7 @@ from tests.benchmarks import metrics
 
 FILE = "warehouse.duckdb"
 DATASET = "work"
+VALUES = "values.parquet"
 EXTRA = "extra.trec"
 """The run that is not in the file yet."""
 NEW_METRIC = "nDCG@10"
@@ -112,6 +113,36 @@ def _run(number: int, depth: int) -> str:
         where rank <= {depth}
         order by query_id::integer, rank
     """
+
+
+def compared(folder: Path, queries: int, judged: int, depth: int, runs: int) -> int:
+    """Ingest runs of short lists and evaluate a few metrics; write the values of the queries too.
+
+    A document's score is the higher the more relevant it is and the later the run.
+    """
+    import duckdb
+
+    from warehouse import Warehouse
+
+    (folder / FILE).unlink(missing_ok=True)
+    warehouse = Warehouse(folder / FILE)
+    listed = (
+        f"select 'q' || query as query_id, 'd' || doc as doc_id, (doc < {judged})::integer as relevance "
+        f"from range({queries}) as queries(query), range({depth}) as documents(doc)"
+    )
+    con = duckdb.connect()
+    warehouse.ingest_qrels(con.sql(listed), DATASET)
+    for run in range(runs):
+        score = f"relevance * {0.2 + 0.01 * run} + {_uniform(f'{run}, query_id, doc_id')}"
+        rows = con.sql(f"select query_id, doc_id, {score} as score from ({listed})")
+        warehouse.ingest_run(rows, DATASET, name=f"run{run:02}")
+        if (run + 1) % 10 == 0:
+            _say(run + 1, runs)
+    warehouse.evaluate(DATASET, metrics=("AP", "nDCG@10", "RR", "P@5", "R@5"))
+    with duckdb.connect(folder / FILE, read_only=True) as stored:
+        values = stored.sql("select metric, run, query_id, value from query_scores")
+        values.write_parquet(str(folder / VALUES))
+    return queries * depth
 
 
 def leaderboard(folder: Path, queries: int, judged: int, depth: int, runs: int) -> int:

@@ -31,6 +31,9 @@ NEW_METRIC = "a new metric for all runs"
 ALL_METRICS = "all metrics anew for all runs"
 ONE_MORE = "one more run: ingest run + evaluate"
 THE_FIRST = "the first run, into an empty file"
+ALL_PAIRS = "compare all pairs: t, Holm"
+RANDOMISED = "compare one pair: 10,000 permutations"
+BOOTSTRAPPED = "compare one pair: 10,000 bootstrap samples"
 BOARD_COMMAND = "warehouse leaderboard"
 BOARD_CALL = "Warehouse.leaderboard, which opens the file"
 BOARD_OPEN = "leaderboard on an open connection"
@@ -212,6 +215,22 @@ def _board(folder: Path, _: Sequence[str]) -> Everybody:
     ], []
 
 
+def _compare(folder: Path, _: Sequence[str]) -> Everybody:
+    """Whole processes: ours from the stored values, SciPy's from the same values in a Parquet file."""
+    db, values = folder / stored.FILE, folder / stored.VALUES
+    found = []
+    for name, way in (
+        (ALL_PAIRS, "pairs"),
+        (RANDOMISED, "randomisation"),
+        (BOOTSTRAPPED, "bootstrap"),
+    ):
+        ours = script("compare_calls", db, stored.DATASET, way)
+        found.append(Contender(name, (ours,), ours=True, group=way))
+        theirs = script("with_scipy", values, way)
+        found.append(Contender(f"SciPy: {way}", (theirs,), group=way))
+    return found, []
+
+
 def _objects(calls: int) -> Callable[[Path, Sequence[str]], Everybody]:
     """Objects in memory, scored by a call; where there are several, the figure is that of the later."""
 
@@ -269,6 +288,11 @@ BENCHMARKS = {
     ),
     "leaderboard": Benchmark(
         "30 metrics of 10,000 runs stored, 60 million values of 200 queries", _board, "leaderboard"
+    ),
+    "compare": Benchmark(
+        "50 runs, five metrics, 7,000 queries: stored values held against each other",
+        _compare,
+        "compare",
     ),
     "slices": Benchmark(
         "ten metrics for 10,000 queries with 200 documents each and a million judgments: the whole, "

@@ -1,0 +1,27 @@
+"""Runs held against each other: `compare_calls.py FILE DATASET pairs|randomisation|bootstrap`.
+
+Prints each metric's mean p, or the two ends of its interval.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import arguments
+
+from warehouse import Warehouse
+
+_, path, dataset, way = sys.argv
+warehouse = Warehouse(path)
+if way == "pairs":
+    found = warehouse.compare((), dataset, all_pairs=True, judged=False)
+    shown = "select metric, avg(p order by base, run) from pairs group by metric"
+else:
+    test, interval = ("randomisation", "t") if way == "randomisation" else ("t", "bootstrap")
+    runs = ["run00", "run01"]
+    found = warehouse.compare(runs, dataset, "AP", test=test, interval=interval, judged=False)
+    shown = "select metric, p from pairs"
+    if way == "bootstrap":
+        ends = ("low", "high")
+        shown = " union all ".join(f"select metric || ' {end}', {end} from pairs" for end in ends)
+arguments.show(found.pairs.query("pairs", shown).fetchall())
