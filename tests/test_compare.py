@@ -245,6 +245,7 @@ def test_what_is_missing_or_wrong(four: Warehouse) -> None:
     four.ingest_run(ranks(1, 2, 1, 1), "tiny", name="late")
     for words, arguments, options in [
         ("no run of that name; did you mean old", (["ol", "new"], "tiny", "RR"), {}),
+        ("old: named twice", (["old", "old"], "tiny", "RR"), {}),
         ("no such dataset; did you mean tiny", (["old", "new"], "tny", "RR"), {}),
         ("no value of RR for late", (["old", "late"], "tiny", "RR"), {}),
         ("no values of AP", (["old", "new"], "tiny", "AP"), {}),

@@ -88,7 +88,7 @@ class Comparing(File):
             dataset = regressions.dataset_of(con, dataset)
             with past.put(con, [dataset], past.state(as_of, qrels)) as (_, gone):
                 rules, names = self._names(con, dataset, metrics, protocol)
-                given = list(dict.fromkeys([*texts(bases), *texts(runs)]))
+                given = [*(base for base in texts(bases) if base not in texts(runs)), *texts(runs)]
                 chosen = comparing.current_runs(con, dataset, given, names, rules)
                 candidates = stored.candidates(con, dataset, chosen, qrels)
                 known = [m for m in map(board.known_metric, names) if m is not None]

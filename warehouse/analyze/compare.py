@@ -179,6 +179,8 @@ def current_runs(
         if run not in valued:
             hint = nearest(run, valued) or f"; it has {listing(valued) or 'none yet'}"
             raise UsageError(f"{run}: dataset {dataset} has no run of that name{hint}")
+        if asked.count(run) > 1:
+            raise UsageError(f"{run}: named twice; a run cannot be held against itself")
     chosen = list(dict.fromkeys(asked))
     if len(chosen) < 2:
         chosen += [run for run, number in valued.items() if number and run not in chosen]

@@ -16,7 +16,8 @@ def compare(
         list[str] | None,
         typer.Argument(
             show_default=False,
-            help="The base and the runs that are held against it; of one run alone all others are.",
+            help="The base and the runs that are held against it; against one run alone all others are, "
+            "and without any it is the first that was loaded.",
         ),
     ] = None,
     dataset: Annotated[
@@ -135,6 +136,8 @@ def compare(
         output.emit("\n".join(part(found, chosen, places=places) for part in parts), out)
     else:
         output.show(found.values if only == "values" else found.pairs, chosen, out)
+    if chosen == "table" and only != "pairs":
+        output.say("* best, + second; letters: significantly better than that run")
     for note in found.notes:
         output.say(note)
 
