@@ -223,18 +223,23 @@ def test_the_board_shows_copies_that_are_values_like_any_other(tmp_path: Path) -
     assert wh.evaluate(stored.DATASET, metrics=stored.BOARD_METRICS, dry_run=True).computed == 0
 
 
-@pytest.mark.slow
-def test_the_other_benchmarks_run(tmp_path: Path) -> None:
-    for module in ("numpy", "pandas", "polars", "pyarrow", "pytrec_eval"):
+def measured(folder: Path, *names: str) -> list[dict[str, Any]]:
+    """Return what the command finds of some benchmarks when all is small."""
+    for module in ("numpy", "pandas", "polars", "pyarrow", "pytrec_eval", "scipy"):
         pytest.importorskip(module)
     done = benchmarks(
-        *("history", "leaderboard", "objects-deep", "msmarco", "many"),
-        *("--scale", 0.01, "--repeat", 1, "--peer", "pytrec_eval"),
-        *("--data", tmp_path / "data", "--json", tmp_path / "found.json"),
+        *(*names, "--scale", 0.01, "--repeat", 1, "--peer", "pytrec_eval"),
+        *("--data", folder / "data", "--json", folder / "found.json"),
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    found = json.loads((tmp_path / "found.json").read_text())["benchmarks"]
-    history, board, objects, msmarco, many = found
+    found: list[dict[str, Any]] = json.loads((folder / "found.json").read_text())["benchmarks"]
+    assert [one["name"] for one in found] == list(names)
+    return found
+
+
+@pytest.mark.slow
+def test_the_large_benchmarks_run(tmp_path: Path) -> None:
+    history, msmarco = measured(tmp_path, "history", "msmarco")
     one, all_, extra, first = history["figures"]
     assert (one["metrics"], all_["metrics"], extra["metrics"], first["metrics"]) == (1, 28, 28, 28)
     assert (all_["largest_difference"], first["largest_difference"]) == (0, 0)
@@ -242,20 +247,29 @@ def test_the_other_benchmarks_run(tmp_path: Path) -> None:
     assert [(r["ours"], r["peer"]) for r in history["ratios"]] == [
         (works.ONE_MORE, works.THE_FIRST)
     ]
+    found_the_same(msmarco, {"pytrec_eval"})
+    assert works.LIMITED in {f["contender"] for f in msmarco["figures"]}
+    assert msmarco["figures"][-2]["bytes_per_prediction"] > 0
+    printed = benchmarks("--markdown", tmp_path / "found.json")
+    assert printed.returncode == 0, printed.stderr
+    assert "a new metric for 1,000 stored runs" in printed.stdout
+
+
+@pytest.mark.long
+def test_the_other_benchmarks_run(tmp_path: Path) -> None:
+    names = ("leaderboard", "objects-deep", "many", "compare")
+    board, objects, many, compared = measured(tmp_path, *names)
     # the board has the metrics that only it has, too
     assert [f["metrics"] for f in board["figures"]] == [28] * 3
     assert all(f["largest_difference"] < 1e-12 for f in board["figures"])
     found_the_same(objects, {works.PYTREC_CALL})
     kinds = [f["contender"] for f in objects["figures"] if f["ours"]]
     assert kinds == [works.called(kind) for kind in works.KINDS]
-    found_the_same(msmarco, {"pytrec_eval"})
-    assert works.LIMITED in {f["contender"] for f in msmarco["figures"]}
     assert many["work"]["runs"] == 2
     found_the_same(many, {"pytrec_eval"})
-    assert all(b["figures"][-2]["bytes_per_prediction"] > 0 for b in (msmarco, many))
-    printed = benchmarks("--markdown", tmp_path / "found.json")
-    assert printed.returncode == 0, printed.stderr
-    assert "a new metric for 1,000 stored runs" in printed.stdout
+    assert many["figures"][-2]["bytes_per_prediction"] > 0
+    pairs, scipys, *_ = compared["figures"]
+    assert pairs["values"] == pytest.approx(scipys["values"], rel=1e-9)
 
 
 def test_every_goal_is_of_somebody_who_takes_part(

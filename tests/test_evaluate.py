@@ -362,12 +362,14 @@ def test_stored_values_are_the_scored_ones_to_the_bit(
     assert_stored_is_scored(wh, "dl19", qrels, runs)
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize(
+    "number", [pytest.param(3, marks=pytest.mark.slow), pytest.param(13, marks=pytest.mark.long)]
+)
 @pytest.mark.skipif(not CASES.is_dir(), reason="the folder shared/cases is not beside the checkout")
-def test_stored_values_are_the_scored_ones_on_the_shared_case(wh: Warehouse) -> None:
+def test_stored_values_are_the_scored_ones_on_the_shared_case(wh: Warehouse, number: int) -> None:
     folder = CASES / "dl19_passage"
-    runs = sorted((folder / "runs").glob("*.run.gz"))
-    assert len(runs) == 13
+    runs = sorted((folder / "runs").glob("*.run.gz"))[-number:]
+    assert len(runs) == number
     wh.ingest_qrels(str(folder / "qrels.txt"), "dl19")
     for path in runs:
         wh.ingest_run(str(path), "dl19")
