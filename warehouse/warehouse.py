@@ -10,6 +10,7 @@ import duckdb
 
 from warehouse import metrics as notation
 from warehouse import protocols
+from warehouse.agreeing import Agreeing
 from warehouse.analyze import board
 from warehouse.asking import Asking
 from warehouse.boarding import Boarding
@@ -36,7 +37,9 @@ if TYPE_CHECKING:
 __all__ = ["DEFAULT_METRICS", "Scores", "Warehouse"]
 
 
-class Warehouse(Boarding, Tracing, Deciling, Remembering, Checking, Asking, Importing, Syncing):
+class Warehouse(
+    Boarding, Tracing, Deciling, Remembering, Checking, Agreeing, Asking, Importing, Syncing
+):
     """A warehouse file and what can be done with it.
 
     Every verb opens the file, does its work in one transaction and lets go of it again; results are

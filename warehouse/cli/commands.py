@@ -31,6 +31,7 @@ MODULES: Mapping[str, str] = {
     "attributes": "attributes",
     "slices": "slices",
     "check": "check",
+    "agree": "agree",
     "history": "history",
     "show": "explain",
     "explain": "explain",

@@ -148,7 +148,7 @@ class _Evaluation:
             made = _make_hits(self.con, work.protocol, qrels_id, batch)
             self.outcome.new_hit_sets += made
             if listed:
-                _scope_predictions(self.con, _pending_runs(self.con))
+                scope_predictions(self.con, _pending_runs(self.con))
             self._record(work, qrels_id)
             engine.compute(self.con, work, on_metric=self.on_metric)
 
@@ -182,7 +182,7 @@ class _Evaluation:
             self._scope(work, qrels_id)
             runs = _pending_runs(con)
             if found.of_documents or "predictions" in work.needs:
-                _scope_predictions(con, runs)
+                scope_predictions(con, runs)
             slices.add_others(con, found, protocol)
             if found.of_documents:
                 slices.put_document_hits(con, protocol)
@@ -200,7 +200,7 @@ class _Evaluation:
                 else:
                     _put_rankings(con, protocol, qrels_id, of_part=True)
                     if "predictions" in work.needs:
-                        _scope_predictions(con, runs, of_part=True)
+                        scope_predictions(con, runs, of_part=True)
                 engine.compute(con, work, part=part, ready=ready, on_metric=self.on_metric)
 
     def _pending(
@@ -344,7 +344,7 @@ def _make_hits(
     missing = [run for run in runs if run.run_id in ids]
     matched = matched_sql(protocol, by_counting=bool(missing) and grounds.has_few_judgments(con))
     for batch in _batches(missing, BATCH_PREDICTIONS):
-        _scope_predictions(con, [run.run_id for run in batch])
+        scope_predictions(con, [run.run_id for run in batch])
         con.execute(render("statements/hits", matched=matched), key)
         con.execute(render("statements/hit_sets"), key)
     return len(missing)
@@ -355,7 +355,7 @@ def _pending_runs(con: duckdb.DuckDBPyConnection) -> list[int]:
     return [int(row[0]) for row in rows]
 
 
-def _scope_predictions(
+def scope_predictions(
     con: duckdb.DuckDBPyConnection, run_ids: Sequence[int], *, of_part: bool = False
 ) -> None:
     """Put the stored predictions of some runs in scope, or those for a part of the queries."""

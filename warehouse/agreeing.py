@@ -1,0 +1,65 @@
+"""The verbs that hold rankings against each other, which the class `Warehouse` has beside its own."""
+
+from __future__ import annotations
+
+from warehouse import protocols
+from warehouse.analyze import across, agreement, board
+from warehouse.errors import UsageError
+from warehouse.metrics import Metrics
+from warehouse.opened import File, Texts, texts
+from warehouse.project import request
+
+
+class Agreeing(File):
+    """A warehouse file that can say how much rankings agree."""
+
+    @request()
+    def agree(
+        self,
+        dataset: Texts,
+        runs: Texts = (),
+        *,
+        of: str = "documents",
+        metrics: Metrics = (),
+        against: str | None = None,
+        depth: int | None = None,
+        p: float = agreement.P,
+        over: str = agreement.OVER[0],
+        protocol: str = protocols.DEFAULT,
+    ) -> agreement.Agreement:
+        """Say how much rankings agree: Kendall's tau-b, tau-AP and rank-biased overlap.
+
+        `of="documents"` compares the lists of every two of the `runs`, else of all, in the protocol's
+        order down to `depth`, whatever is judged; tau is `over` the "intersection" of two lists or their
+        "union". `of="runs"` compares the orders of the runs by every two of the `metrics`, else of all
+        that have values, or of several datasets by each metric. `against` names the run, metric or
+        dataset that all others are compared with. Raises UsageError for wrong names and numbers.
+
+        >>> import tempfile
+        >>> from warehouse.warehouse import Warehouse
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_run({"q": {"a": 3.0, "b": 2.0, "c": 1.0}}, "tiny", name="one")
+        >>> _ = wh.ingest_run({"q": {"a": 3.0, "c": 2.0, "b": 1.0}}, "tiny", name="two")
+        >>> found = wh.agree("tiny").relation
+        >>> [round(value, 4) for value in found.project("tau_b, tau_ap, rbo_ext").fetchall()[0]]
+        [0.3333, 0.5, 0.955]
+        """
+        agreement.check_word("of", of, agreement.OF)
+        with self._read() as con:
+            rules = board.stored_rules(con, protocol)
+            datasets = across.named_datasets(con, texts(dataset))
+            if of == "runs":
+                if depth is not None or over != agreement.OVER[0]:
+                    raise UsageError("depth and over: of documents only; runs are compared whole")
+                return agreement.of_runs(
+                    con, datasets, board.names(con, datasets, texts(metrics), rules), rules,
+                    runs=texts(runs), against=against, p=p,
+                )  # fmt: skip
+            if texts(metrics):
+                raise UsageError("metrics put runs in an order: compare the orders of runs")
+            if len(datasets) > 1:
+                raise UsageError("documents are compared within one dataset; name one")
+            return agreement.of_documents(
+                con, datasets[0], texts(runs), rules,
+                against=against, depth=depth, p=p, over=over,
+            )  # fmt: skip
