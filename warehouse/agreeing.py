@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from warehouse import protocols
-from warehouse.analyze import across, agreement, board
+from warehouse.analyze import across, agreement, board, reproduction
 from warehouse.errors import UsageError
 from warehouse.metrics import Metrics
 from warehouse.opened import File, Texts, texts
@@ -62,4 +62,48 @@ class Agreeing(File):
             return agreement.of_documents(
                 con, datasets[0], texts(runs), rules,
                 against=against, depth=depth, p=p, over=over,
+            )  # fmt: skip
+
+    @request()
+    def reproduce(
+        self,
+        original: str,
+        reproduced: str,
+        dataset: str,
+        *,
+        base: tuple[str, str] | None = None,
+        replicated_in: str | None = None,
+        metrics: Metrics = (),
+        depth: int = reproduction.DEPTH,
+        p: float = reproduction.P,
+        protocol: str = protocols.DEFAULT,
+    ) -> reproduction.Reproduction:
+        """Measure how well a run reproduces another, as repro_eval does (Breuer and others, SIGIR 2020).
+
+        Of the `metrics`, else of all that have values: the means over the queries, root mean square
+        error, and p of a paired t-test (extra "stats"). ktu and rbo are of the lists, down to `depth`.
+        `base` names the base runs of both sides, for er (effect ratio) and dri (delta relative
+        improvement). `replicated_in` is the dataset of the reproduced runs, where that is another: p is
+        then of an unpaired test. Raises UsageError for wrong names and missing values.
+
+        >>> import tempfile
+        >>> from warehouse.warehouse import Warehouse
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_qrels({"q": {"a": 1}, "r": {"b": 1}}, "tiny")
+        >>> best = {"q": {"a": 2.0, "b": 1.0}, "r": {"b": 2.0, "a": 1.0}}
+        >>> _ = wh.ingest_run(best, "tiny", name="theirs")
+        >>> _ = wh.ingest_run({"q": best["q"], "r": best["q"]}, "tiny", name="ours")
+        >>> _ = wh.evaluate(metrics="RR")
+        >>> found = wh.reproduce("theirs", "ours", "tiny").relation
+        >>> found.project("original_arp, reproduced_arp, ktu").fetchall()
+        [(1.0, 0.75, 0.0)]
+        """
+        with self._read() as con:
+            rules = board.stored_rules(con, protocol)
+            other = dataset if replicated_in is None else replicated_in
+            for name in dict.fromkeys((dataset, other)):
+                board.check_dataset(con, name)
+            return reproduction.reproduce(
+                con, reproduction.Sides(dataset, other, original, reproduced, base),
+                board.names(con, [dataset, other], texts(metrics), rules), rules, depth=depth, p=p,
             )  # fmt: skip

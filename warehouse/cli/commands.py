@@ -32,6 +32,7 @@ MODULES: Mapping[str, str] = {
     "slices": "slices",
     "check": "check",
     "agree": "agree",
+    "reproduce": "reproduce",
     "history": "history",
     "show": "explain",
     "explain": "explain",

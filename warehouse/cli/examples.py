@@ -70,6 +70,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "warehouse agree bm25 tasb -d dl19 --depth 10 --over union --by-query -f csv",
         "warehouse agree -d dl19 --of runs -m nDCG@10 -m AP -m RR",
     ),
+    "reproduce": (
+        "warehouse reproduce rr_v2aug_splade rr_v2aug_bm25 -d dl19 -m nDCG@10 "
+        "--base splade_pp_ed bm25",
+        "warehouse reproduce bm25 bm25 -d dl19 --in dl20 -m nDCG@10",
+    ),
     "history": (
         "warehouse history -d dl19 -m nDCG@10",
         "warehouse history -d dl19 -m AP --run bm25 --run tasb -o history.svg",
