@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from warehouse import protocols
-from warehouse.analyze import across, agreement, board, reproduction
+from warehouse.analyze import across, agreement, board, reproduction, unjudged
 from warehouse.errors import UsageError
 from warehouse.metrics import Metrics
 from warehouse.opened import File, Texts, texts
@@ -106,4 +106,35 @@ class Agreeing(File):
             return reproduction.reproduce(
                 con, reproduction.Sides(dataset, other, original, reproduced, base),
                 board.names(con, [dataset, other], texts(metrics), rules), rules, depth=depth, p=p,
+            )  # fmt: skip
+
+    def holes(
+        self,
+        dataset: str,
+        runs: Texts = (),
+        *,
+        depth: int = unjudged.DEPTH,
+        top: int | None = None,
+        per_query: bool = False,
+        protocol: str = protocols.DEFAULT,
+    ) -> unjudged.Holes:
+        """List the unjudged documents that most `runs`, else most of all, have among their first.
+
+        The most wanted come first: at most `top`, or with `per_query` so many of each query. What
+        judging them would fill is in `filled`, run by run. Raises UsageError for wrong names and
+        numbers.
+
+        >>> import tempfile
+        >>> from warehouse.warehouse import Warehouse
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_qrels({"q": {"a": 1}}, "tiny")
+        >>> _ = wh.ingest_run({"q": {"b": 3.0, "a": 2.0}}, "tiny", name="one")
+        >>> _ = wh.ingest_run({"q": {"c": 3.0, "b": 2.0}}, "tiny", name="two")
+        >>> wh.holes("tiny", top=1).relation.fetchall()
+        [('q', 'b', 2, 1, 0.75)]
+        """
+        with self._read() as con:
+            return unjudged.holes(
+                con, dataset, texts(runs), board.stored_rules(con, protocol),
+                depth=depth, top=top, per_query=per_query,
             )  # fmt: skip

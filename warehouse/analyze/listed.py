@@ -62,11 +62,8 @@ def put(
         raise UsageError(f"depth is at least 1, not {depth}")
     scope_predictions(con, [run.run_id for run in runs])
     cuts = [cut for cut in (depth, protocol.depth) if cut is not None]
-    sql = render(
-        "analyses/agree_lists",
-        ranked=ranked_sql(whole_lists(protocol)),
-        depth=min(cuts) if cuts else None,
-    )
+    ranked = ranked_sql(whole_lists(protocol), min(cuts) if cuts else None)
+    sql = render("analyses/agree_lists", ranked=ranked)
     con.execute(f"create or replace temp table listed as\n{sql}")
     con.execute(
         "create or replace temp table list_length as "

@@ -33,6 +33,7 @@ MODULES: Mapping[str, str] = {
     "check": "check",
     "agree": "agree",
     "reproduce": "reproduce",
+    "holes": "holes",
     "history": "history",
     "show": "explain",
     "explain": "explain",

@@ -75,6 +75,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "--base splade_pp_ed bm25",
         "warehouse reproduce bm25 bm25 -d dl19 --in dl20 -m nDCG@10",
     ),
+    "holes": (
+        "warehouse holes -d dl19 --top 20",
+        "warehouse holes tasb ada2 -d dl19 --depth 5 --top 2 --per-query -f trec -o to_judge.txt",
+        "warehouse holes -d dl19 --by-run -f csv",
+    ),
     "history": (
         "warehouse history -d dl19 -m nDCG@10",
         "warehouse history -d dl19 -m AP --run bm25 --run tasb -o history.svg",
