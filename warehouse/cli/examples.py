@@ -71,13 +71,13 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "warehouse agree -d dl19 --of runs -m nDCG@10 -m AP -m RR",
     ),
     "reproduce": (
-        "warehouse reproduce rr_v2aug_splade rr_v2aug_bm25 -d dl19 -m nDCG@10 "
-        "--base splade_pp_ed bm25",
+        "warehouse reproduce tasb bm25 -d dl19 -m nDCG@10 -m AP --depth 100",
+        "warehouse reproduce tasb tasb -d dl19 -m nDCG@10 --base bm25 bm25",
         "warehouse reproduce bm25 bm25 -d dl19 --in dl20 -m nDCG@10",
     ),
     "holes": (
         "warehouse holes -d dl19 --top 20",
-        "warehouse holes tasb ada2 -d dl19 --depth 5 --top 2 --per-query -f trec -o to_judge.txt",
+        "warehouse holes bm25 tasb -d dl19 --depth 5 --top 2 --per-query -f trec -o to_judge.txt",
         "warehouse holes -d dl19 --by-run -f csv",
     ),
     "history": (
