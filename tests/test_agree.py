@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -207,6 +208,7 @@ def test_kendalls_tau_is_scipys_on_every_query_of_the_demo(demo: Warehouse) -> N
             assert tau == pytest.approx(theirs, **CLOSE)
 
 
+@pytest.mark.slow
 @needs_cases
 def test_real_runs_of_a_thousand_documents(tmp_path: Path) -> None:
     """SciPy's tau and the package rbo's extrapolated overlap, with lists of thousands of ties."""
@@ -284,18 +286,14 @@ def test_orders_of_runs_are_as_the_papers_say(values: list[tuple[int, int]], p: 
 @settings(max_examples=3, deadline=None)
 def test_identities(order: list[str], p: float) -> None:
     """A list and itself agree; a reversed list has the opposite tau-b; all lies within its bounds."""
-    import tempfile
-
-    wh = Warehouse(Path(tempfile.mkdtemp()) / "w.duckdb")
     word = "".join(order)
-    for name, lists in (
-        ("a", "abcdefgh"), ("b", "abcdefgh"), ("c", word), ("d", word[::-1]),
-    ):  # fmt: skip
-        wh.ingest_run(run_of(q=lists), "tiny", name=name)
-    rows = {
-        (row[0], row[1]): dict(zip(MEASURES, row[3:], strict=False))
-        for row in wh.agree("tiny", p=p).queries.fetchall()
-    }
+    lists = {"a": "abcdefgh", "b": "abcdefgh", "c": word, "d": word[::-1]}
+    with tempfile.TemporaryDirectory() as folder:
+        wh = Warehouse(Path(folder) / "w.duckdb")
+        for name, docs in lists.items():
+            wh.ingest_run(run_of(q=docs), "tiny", name=name)
+        found = wh.agree("tiny", p=p).queries.fetchall()
+    rows = {(row[0], row[1]): dict(zip(MEASURES, row[3:], strict=False)) for row in found}
     assert rows["a", "b"]["rbo_ext"] == pytest.approx(1, **CLOSE)
     assert (rows["a", "b"]["tau_b"], rows["a", "b"]["tau_ap_b"]) == (1.0, 1.0)
     assert rows["c", "d"]["tau_b"] == rows["c", "d"]["tau_ap"] == -1.0

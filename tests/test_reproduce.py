@@ -5,6 +5,10 @@ from __future__ import annotations
 import json
 import math
 import random
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -135,48 +139,57 @@ def test_a_run_reproduces_itself(demo: Warehouse) -> None:
 
 
 @pytest.fixture(scope="module")
-def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
-    """Return a warehouse with the golden pairs' runs, whole and in halves of the topics."""
-    wh = Warehouse(tmp_path_factory.mktemp("golden") / "golden.duckdb")
-    for name in dict.fromkeys(pair["case"] for pair in GOLDEN["pairs"]):
-        found = case(name)
-        wh.ingest_qrels(str(found.qrels), name)
-        for run in sorted(
-            {r for pair in GOLDEN["pairs"] if pair["case"] == name for r in pair["runs"]}
-        ):
-            wh.ingest_run(str(CASES / name / "runs" / f"{run}.run.gz"), name)
-        if name not in REPLICATED:
-            continue
-        judged = wh.query(
-            "select query_id, doc_id, relevance from judgments where dataset = $d", d=name
-        )
-        topics = sorted({row[0] for row in judged.fetchall()})
-        for rest in (0, 1):
-            kept: dict[str, dict[str, int]] = {}
-            for query, doc, relevance in judged.fetchall():
-                if query in topics[rest::2]:
-                    kept.setdefault(query, {})[doc] = relevance
+def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Warehouse]:
+    """Return a function that makes the warehouse of a case, once."""
+    return cache(
+        lambda name: load_case(Warehouse(tmp_path_factory.mktemp(name) / "w.duckdb"), name)
+    )
+
+
+def load_case(wh: Warehouse, name: str) -> Warehouse:
+    """Load the runs of a case's pairs, of all topics and of each half of them, and evaluate them."""
+    found = case(name)
+    pairs = [pair["runs"] for pair in GOLDEN["pairs"] if pair["case"] == name]
+    parts = {name: (0, 1, 2, 3)}
+    wh.ingest_qrels(str(found.qrels), name)
+    if name in REPLICATED:
+        rows = wh.query("select query_id, doc_id, relevance from judgments").fetchall()
+        topics = sorted({row[0] for row in rows})
+        for rest, sides in ((0, (0, 2)), (1, (1, 3))):
+            kept: dict[str, dict[str, int]] = {topic: {} for topic in topics[rest::2]}
+            for query, doc, relevance in rows:
+                if query in kept:
+                    kept[query][doc] = relevance
             wh.ingest_qrels(kept, f"{name}{rest}")
-            for run in (1, 3) if rest else (0, 2):
-                for pair in GOLDEN["pairs"]:
-                    if pair["case"] == name:
-                        path = CASES / name / "runs" / f"{pair['runs'][run]}.run.gz"
-                        wh.ingest_run(str(path), f"{name}{rest}")
+            parts[f"{name}{rest}"] = sides
+    for dataset, sides in parts.items():
+        for run in sorted({runs[side] for runs in pairs for side in sides}):
+            wh.ingest_run(str(found.runs[run]), dataset)
     wh.evaluate(metrics="AP nDCG@10 P@10 RR", protocol="trec_eval_9")
     return wh
 
 
 @needs_cases
-@pytest.mark.parametrize("golden", GOLDEN["pairs"], ids=lambda pair: "-".join(pair["runs"][:2]))
-def test_measures_are_repro_evals(evaluated: Warehouse, golden: dict) -> None:
+@pytest.mark.parametrize(
+    "golden",
+    [
+        pytest.param(
+            pair, id="-".join(pair["runs"][:2]),
+            marks=[] if pair["case"] in REPLICATED else [pytest.mark.slow],
+        )
+        for pair in GOLDEN["pairs"]
+    ],
+)  # fmt: skip
+def test_measures_are_repro_evals(evaluated: Callable[[str], Warehouse], golden: dict) -> None:
     name = golden["case"]
+    wh = evaluated(name)
     a, a_rep, b, b_rep = golden["runs"]
     asked = {"base": (b, b_rep), "protocol": "trec_eval_9"}
-    whole = evaluated.reproduce(a, a_rep, name, **asked)
+    whole = wh.reproduce(a, a_rep, name, **asked)
     assert whole.notes == () or all("ktu is over the ranks" in note for note in whole.notes)
     found_of = {"reproduction": rows(whole)}
     if name in REPLICATED:
-        halves = evaluated.reproduce(a, a_rep, f"{name}0", replicated_in=f"{name}1", **asked)
+        halves = wh.reproduce(a, a_rep, f"{name}0", replicated_in=f"{name}1", **asked)
         found_of["replication"] = rows(halves)
     for kind, found in found_of.items():
         expected = golden[kind]
@@ -192,13 +205,36 @@ def test_measures_are_repro_evals(evaluated: Warehouse, golden: dict) -> None:
                     assert row[measure] == pytest.approx(expected[measure][metric], **CLOSE), (
                         measure
                     )
-    by_default = rows(evaluated.reproduce(a, a_rep, name, protocol="trec_eval_9"))
+    by_default = rows(wh.reproduce(a, a_rep, name, protocol="trec_eval_9"))
     row = by_default["AP", "advanced"]
     assert row["rbo"] == pytest.approx(golden["rbo"], **CLOSE)
     if "ktu" in golden:
         assert row["ktu"] == pytest.approx(golden["ktu"], **CLOSE)
-    shallow = rows(evaluated.reproduce(a, a_rep, name, depth=10, p=0.8, protocol="trec_eval_9"))
+    shallow = rows(wh.reproduce(a, a_rep, name, depth=10, p=0.8, protocol="trec_eval_9"))
     assert shallow["AP", "advanced"]["rbo"] == pytest.approx(golden["rbo p=0.8 depth=10"], **CLOSE)
+
+
+@pytest.mark.slow
+@needs_cases
+def test_the_golden_values_are_what_the_peers_say_today(tmp_path: Path) -> None:
+    """Of the versions that are installed; only where all of them are."""
+    for peer in ("repro_eval", "rbo", "ir_measures", "pandas"):
+        pytest.importorskip(peer)
+    maker = Path(__file__).parent / "golden_peers" / "make_repro_eval.py"
+    made = subprocess.run(
+        [sys.executable, str(maker), str(CASES)], capture_output=True, text=True, check=True
+    )
+    today = json.loads(made.stdout)["pairs"]
+    assert leaves(today) == pytest.approx(leaves(GOLDEN["pairs"]), **CLOSE)
+
+
+def leaves(found: Any, at: str = "") -> dict[str, float]:
+    """Return the numbers in nested lists and dicts, each by its place."""
+    if isinstance(found, dict):
+        return {k: v for key in found for k, v in leaves(found[key], f"{at}/{key}").items()}
+    if isinstance(found, list):
+        return {k: v for n, one in enumerate(found) for k, v in leaves(one, f"{at}/{n}").items()}
+    return {at: found} if isinstance(found, int | float) else {}
 
 
 def test_random_lists_are_as_the_twins_say(wh: Warehouse) -> None:
@@ -250,11 +286,23 @@ def test_nothing_to_divide_by_is_undefined(wh: Warehouse) -> None:
     assert (row["er"], row["dri"]) == (None, 0.0)
     row = rows(wh.reproduce("one", "other", "tiny", base=("nothing", "other")))["RR", "advanced"]
     assert (row["er"], row["dri"]) == (0.0, None)
-    # one query is no test; a difference without any deviation is one beyond doubt
-    load(wh, "single", one=ranks(q1=1), other=ranks(q1=2))
-    assert rows(wh.reproduce("one", "other", "single"))["RR", "advanced"]["p"] is None
-    load(wh, "steady", one=ranks(q1=1, q2=1), other=ranks(q1=2, q2=2))
-    assert rows(wh.reproduce("one", "other", "steady"))["RR", "advanced"]["p"] == 0.0
+
+
+def test_one_query_is_no_test_and_a_steady_difference_is_beyond_doubt(wh: Warehouse) -> None:
+    """P is undefined where there is one query, and 0 where all differ by the same."""
+    both = {"protocol": "trec_eval_9"}  # only queries that a run answers
+    runs = {
+        "one": ranks(q1=1, q2=1), "other": ranks(q1=2, q2=2), "single": ranks(q1=2),
+    }  # fmt: skip
+    wh.ingest_qrels({"q1": {"a": 1}, "q2": {"a": 1}}, "tiny")
+    for name, run in runs.items():
+        wh.ingest_run(run, "tiny", name=name)
+    wh.evaluate(metrics="RR", **both)
+    found = {
+        other: rows(wh.reproduce("one", other, "tiny", **both))["RR", "advanced"]["p"]
+        for other in ("other", "single")
+    }
+    assert found == {"other": 0.0, "single": None}
 
 
 @pytest.mark.parametrize(
