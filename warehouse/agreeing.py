@@ -108,6 +108,7 @@ class Agreeing(File):
                 board.names(con, [dataset, other], texts(metrics), rules), rules, depth=depth, p=p,
             )  # fmt: skip
 
+    @request()
     def holes(
         self,
         dataset: str,

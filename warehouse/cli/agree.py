@@ -12,7 +12,7 @@ from warehouse.cli.examples import epilog
 
 def agree(
     runs: Annotated[
-        list[str] | None, typer.Argument(metavar="[RUN]...", help="Runs; default: all.")
+        list[str] | None, typer.Argument(metavar="RUN", help="Runs; default: all.")
     ] = None,
     dataset: Annotated[
         list[str] | None,

@@ -19,7 +19,7 @@ _TOLD = 12
 def holes(
     dataset: options.Dataset,
     runs: Annotated[
-        list[str] | None, typer.Argument(metavar="[RUN]...", help="Runs; default: all.")
+        list[str] | None, typer.Argument(metavar="RUN", help="Runs; default: all.")
     ] = None,
     depth: Annotated[
         int, typer.Option("--depth", min=1, help="Documents below this rank are not wanted.")
