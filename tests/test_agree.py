@@ -110,6 +110,17 @@ def test_tau_ap_looks_at_the_top_and_at_one_list_first(wh: Warehouse) -> None:
     assert row["tau_b"] == 0.0
 
 
+def test_a_swap_at_the_top_costs_tau_ap_more_and_one_at_the_bottom_less(wh: Warehouse) -> None:
+    """Of abcd one pair of six is swapped: tau is 4/6. bacd: 2/3 * (0 + 1 + 1) - 1 = 1/3.
+
+    abdc: above b and d all is right, above c two of three: 2/3 * (1 + 1 + 2/3) - 1 = 7/9.
+    """
+    row = compare(wh, run_of(top="bacd", end="abdc"), run_of(top="abcd", end="abcd"))
+    assert [row[q]["tau_b"] for q in ("top", "end")] == [pytest.approx(2 / 3)] * 2
+    assert row["top"]["tau_ap"] == pytest.approx(1 / 3)
+    assert row["end"]["tau_ap"] == pytest.approx(7 / 9)
+
+
 def test_over_the_union_a_document_that_a_list_lacks_is_below_its_end(wh: Warehouse) -> None:
     """ab against ac: a b c is 1 2 3 there and 1 3 2 here: tau (2 - 1)/3. Of both there is only a.
 
@@ -374,13 +385,13 @@ def test_datasets_are_compared_by_the_runs_that_both_have(demo: Warehouse) -> No
     ("asked", "message"),
     [
         ({"runs": ["bm26"]}, "bm26: dataset dl19 has no run of that name; did you mean bm25?"),
-        ({"runs": "bm25"}, "agreement takes two runs"),
+        ({"runs": "bm25"}, "agreement takes two runs; name another beside bm25"),
         ({"against": "tasp"}, "tasp: dataset dl19 has no run of that name; did you mean tasb?"),
         ({"p": 1.0}, "lies between 0 and 1, not 1.0"),
         ({"depth": 0}, "depth is at least 1, not 0"),
         ({"over": "unions"}, "over unions: unknown; did you mean union?"),
         ({"of": "run"}, "of run: unknown; did you mean runs?"),
-        ({"metrics": "AP"}, "compare the orders of runs"),
+        ({"metrics": "AP"}, "ask for the agreement of runs"),
         ({"of": "runs", "depth": 5}, "of documents only"),
         ({"of": "runs", "metrics": "nDCG@10"}, "agreement takes two metrics"),
         ({"of": "runs", "metrics": "nDCG@10 MRR@3"}, "warehouse evaluate -d dl19 -m 'RR@3'"),

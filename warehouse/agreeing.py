@@ -56,7 +56,7 @@ class Agreeing(File):
                     runs=texts(runs), against=against, p=p,
                 )  # fmt: skip
             if texts(metrics):
-                raise UsageError("metrics put runs in an order: compare the orders of runs")
+                raise UsageError("metrics order runs, not documents: ask for the agreement of runs")
             if len(datasets) > 1:
                 raise UsageError("documents are compared within one dataset; name one")
             return agreement.of_documents(

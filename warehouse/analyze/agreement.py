@@ -58,8 +58,9 @@ def of_documents(
     base = None if against is None else listed.current_runs(con, dataset, [against])[0]
     pairs = _pairs(runs, base)
     if not pairs:
-        there = "; it has only one" if len(listed.current_runs(con, dataset)) < 2 else ""
-        raise UsageError(f"{dataset}: agreement takes two runs{there}")
+        others = [run.name for run in listed.current_runs(con, dataset) if run != runs[0]]
+        there = f"name another beside {runs[0].name}" if others else "it has only one"
+        raise UsageError(f"{dataset}: agreement takes two runs; {there}")
     involved = dict.fromkeys(run for pair in pairs for run in pair)
     longest = listed.put(con, list(involved), protocol, depth)
     listed.put_masses(con, p, longest)
