@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from warehouse import protocols
-from warehouse.analyze import across, agreement, board, reproduction, unjudged
+from warehouse.analyze import across, board
 from warehouse.errors import UsageError
 from warehouse.metrics import Metrics
 from warehouse.opened import File, Texts, texts
 from warehouse.project import request
+
+if TYPE_CHECKING:
+    from warehouse.analyze.agreement import Agreement
+    from warehouse.analyze.reproduction import Reproduction
+    from warehouse.analyze.unjudged import Holes
 
 
 class Agreeing(File):
@@ -23,10 +30,10 @@ class Agreeing(File):
         metrics: Metrics = (),
         against: str | None = None,
         depth: int | None = None,
-        p: float = agreement.P,
-        over: str = agreement.OVER[0],
+        p: float = 0.9,
+        over: str = "intersection",
         protocol: str = protocols.DEFAULT,
-    ) -> agreement.Agreement:
+    ) -> Agreement:
         """Say how much rankings agree: Kendall's tau-b, tau-AP and rank-biased overlap.
 
         `of="documents"` compares the lists of every two of the `runs`, else of all, in the protocol's
@@ -44,12 +51,14 @@ class Agreeing(File):
         >>> [round(value, 4) for value in found.project("tau_b, tau_ap, rbo_ext").fetchall()[0]]
         [0.3333, 0.5, 0.955]
         """
+        from warehouse.analyze import agreement
+
         agreement.check_word("of", of, agreement.OF)
         with self._read() as con:
             rules = board.stored_rules(con, protocol)
             datasets = across.named_datasets(con, texts(dataset))
             if of == "runs":
-                if depth is not None or over != agreement.OVER[0]:
+                if depth is not None or over != "intersection":
                     raise UsageError("depth and over: of documents only; runs are compared whole")
                 return agreement.of_runs(
                     con, datasets, board.names(con, datasets, texts(metrics), rules), rules,
@@ -74,10 +83,10 @@ class Agreeing(File):
         base: tuple[str, str] | None = None,
         replicated_in: str | None = None,
         metrics: Metrics = (),
-        depth: int = reproduction.DEPTH,
-        p: float = reproduction.P,
+        depth: int = 1000,
+        p: float = 0.95,
         protocol: str = protocols.DEFAULT,
-    ) -> reproduction.Reproduction:
+    ) -> Reproduction:
         """Measure how well a run reproduces another, as repro_eval does (Breuer and others, SIGIR 2020).
 
         Of the `metrics`, else of all that have values: the means over the queries, root mean square
@@ -98,6 +107,8 @@ class Agreeing(File):
         >>> found.project("original_arp, reproduced_arp, ktu").fetchall()
         [(1.0, 0.75, 0.0)]
         """
+        from warehouse.analyze import reproduction
+
         with self._read() as con:
             rules = board.stored_rules(con, protocol)
             other = dataset if replicated_in is None else replicated_in
@@ -114,11 +125,11 @@ class Agreeing(File):
         dataset: str,
         runs: Texts = (),
         *,
-        depth: int = unjudged.DEPTH,
+        depth: int = 10,
         top: int | None = None,
         per_query: bool = False,
         protocol: str = protocols.DEFAULT,
-    ) -> unjudged.Holes:
+    ) -> Holes:
         """List the unjudged documents that most `runs`, else most of all, have among their first.
 
         The most wanted come first: at most `top`, or with `per_query` so many of each query. What
@@ -134,6 +145,8 @@ class Agreeing(File):
         >>> wh.holes("tiny", top=1).relation.fetchall()
         [('q', 'b', 2, 1, 0.75)]
         """
+        from warehouse.analyze import unjudged
+
         with self._read() as con:
             return unjudged.holes(
                 con, dataset, texts(runs), board.stored_rules(con, protocol),

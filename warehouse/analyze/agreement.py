@@ -15,7 +15,6 @@ from warehouse.templates import render
 
 OF = ("documents", "runs")
 OVER = ("intersection", "union")
-P = 0.9
 MEASURES = ("tau_b", "tau_ap", "tau_ap_b", "rbo_ext", "rbo_min", "rbo_residual")
 # So many documents are compared in one statement at most, which bounds its memory.
 _BATCH = 4_000_000
@@ -44,9 +43,9 @@ def of_documents(
     protocol: Protocol,
     *,
     against: str | None = None,
-    depth: int | None = None,
-    p: float = P,
-    over: str = OVER[0],
+    depth: int | None,
+    p: float,
+    over: str,
 ) -> Agreement:
     """Compare the rankings of documents of every two runs that are named, or all; or all `against` one.
 
@@ -139,7 +138,7 @@ def of_runs(
     *,
     runs: Sequence[str] = (),
     against: str | None = None,
-    p: float = P,
+    p: float,
 ) -> Agreement:
     """Compare the orders of the runs by every two metrics, or of several datasets by each metric.
 

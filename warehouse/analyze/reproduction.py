@@ -15,9 +15,6 @@ from warehouse.errors import UsageError, counted, listing
 from warehouse.protocols import Protocol
 from warehouse.templates import render
 
-# What repro_eval takes where nothing is said.
-DEPTH = 1000
-P = 0.95
 _COLUMNS = (
     "metric, pair, original, reproduced, original_arp, reproduced_arp, difference, rmse, nrmse, p, er, "
     "dri, ktu, rbo, queries, reproduced_queries"
@@ -68,8 +65,8 @@ def reproduce(
     metrics: Sequence[str],
     protocol: Protocol,
     *,
-    depth: int = DEPTH,
-    p: float = P,
+    depth: int,
+    p: float,
 ) -> Reproduction:
     """Measure a reproduction by stored values and lists; the metrics are canonical names, or all.
 

@@ -15,8 +15,6 @@ from warehouse.evaluate.stored import scope_predictions
 from warehouse.protocols import Protocol
 from warehouse.templates import render
 
-DEPTH = 10
-
 
 @dataclass(frozen=True)
 class Holes:
@@ -40,9 +38,9 @@ def holes(
     names: Sequence[str],
     protocol: Protocol,
     *,
-    depth: int = DEPTH,
-    top: int | None = None,
-    per_query: bool = False,
+    depth: int,
+    top: int | None,
+    per_query: bool,
 ) -> Holes:
     """List what nobody judged among the first documents of runs, for the queries that count.
 
