@@ -139,6 +139,7 @@ def test_over_the_union_a_document_that_a_list_lacks_is_below_its_end(wh: Wareho
     assert inside["r"]["rbo_ext"] == 1.0
 
 
+@pytest.mark.core
 def test_orders_of_runs_by_hand() -> None:
     """By m0 the runs are a > b > c > d, by m1 a > b = c > d, and d is best by the lower m2.
 
@@ -244,6 +245,7 @@ def test_real_runs_of_a_thousand_documents(tmp_path: Path) -> None:
                 assert found[query]["rbo_ext"] == pytest.approx(golden[key], **CLOSE)
 
 
+@pytest.mark.core
 def test_random_lists_are_as_the_papers_say(wh: Warehouse) -> None:
     """Lists of all lengths, ends and overlaps, and orders of runs with ties, one collection each."""
     rng = random.Random(8)

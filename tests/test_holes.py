@@ -96,6 +96,7 @@ def test_the_protocol_says_which_queries_and_documents_count(tiny: Warehouse, he
     assert (found.depth, found.total) == (2, 2)
 
 
+@pytest.mark.core
 def test_random_runs_are_as_the_twin_says(wh: Warehouse) -> None:
     """Ties, gaps and negative judgments; and Judged@k is the metric's, before and after judging."""
     rng = random.Random(5)

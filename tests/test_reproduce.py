@@ -56,6 +56,7 @@ def load(wh: Warehouse, dataset: str = "tiny", **runs: dict[str, dict[str, float
 # --------------------------------------------------------------------------- by hand
 
 
+@pytest.mark.core
 def test_a_reproduction_by_hand(wh: Warehouse) -> None:
     """RR of the original is 1, 1/2, 1/2, 1/4; of the reproduced run 1/2, 1/2, 1, 1/4.
 
@@ -103,6 +104,7 @@ def test_the_lists_by_hand(wh: Warehouse) -> None:
     assert (row["ktu"], row["rbo"]) == (ktu, rbo)
 
 
+@pytest.mark.core
 def test_a_replication_by_hand(wh: Warehouse) -> None:
     """RR 1, 1/2 against 1/2, 1/4, 1/4 on other queries: means 3/4 and 1/3, variances 1/8 and 1/48.
 
@@ -237,6 +239,7 @@ def leaves(found: Any, at: str = "") -> dict[str, float]:
     return {at: found} if isinstance(found, int | float) else {}
 
 
+@pytest.mark.core
 def test_random_lists_are_as_the_twins_say(wh: Warehouse) -> None:
     rng = random.Random(4)
     lists: tuple[dict[str, list[str]], dict[str, list[str]]] = ({}, {})
