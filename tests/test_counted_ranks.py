@@ -1,4 +1,4 @@
-"""Ranks found by counting what stands above are those of the sorted lists."""
+"""Ranks found by counting, and those of the first documents only, are those of the sorted lists."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from warehouse import protocols
 from warehouse.evaluate import grounds
-from warehouse.evaluate.plan import matched_sql
+from warehouse.evaluate.plan import matched_sql, ranked_sql
 
 pytestmark = pytest.mark.core
 
@@ -52,6 +52,10 @@ def test_counting_and_sorting_agree(con: duckdb.DuckDBPyConnection, protocol: st
         by_sorting = con.execute(matched_sql(rules)).fetchall()
         assert con.execute(matched_sql(rules, by_counting=True)).fetchall() == by_sorting
         found += len(by_sorting)
+        for first in (1, 3, 20, 1_000_000):
+            asked = f"from ({ranked_sql(rules)}) where rank <= {first} order by all"
+            cut = f"from ({ranked_sql(rules, first)}) order by all"
+            assert con.execute(cut).fetchall() == con.execute(asked).fetchall()
     assert found > 100
 
 

@@ -354,8 +354,10 @@ def test_grains_are_unique_and_metrics_give_one_row_per_query(
         params = {"attribute": given}
         seen[f"{name}_{given}"] = Plan(rule).relation_sql(relations.get(name), params)[0]
     # and what only some metrics or only parts of the documents read
-    for name in ("all_documents", "all_rankings", "members", "relevant_documents"):
-        seen[name] = Plan(rule).relation_sql(relations.get(name), {"rel": 1})[0]
+    for name in (
+        "all_documents", "all_rankings", "members", "relevant_documents", "first_ranked",
+    ):  # fmt: skip
+        seen[name] = Plan(rule).relation_sql(relations.get(name), {"rel": 1, "cutoff": 3})[0]
     scope.execute(f"insert into scope_hit select *, rank from ({seen['matched']})")
     work = plan(notation.parse(*METRICS), rule)
     for table, sql in work.tables.items():

@@ -10,6 +10,7 @@ import duckdb
 
 from warehouse import metrics as notation
 from warehouse import protocols
+from warehouse.agreeing import Agreeing
 from warehouse.analyze import board
 from warehouse.asking import Asking
 from warehouse.boarding import Boarding
@@ -38,7 +39,16 @@ __all__ = ["DEFAULT_METRICS", "Scores", "Warehouse"]
 
 
 class Warehouse(
-    Boarding, Tracing, Deciling, Remembering, Checking, Comparing, Asking, Importing, Syncing
+    Boarding,
+    Tracing,
+    Deciling,
+    Remembering,
+    Checking,
+    Comparing,
+    Agreeing,
+    Asking,
+    Importing,
+    Syncing,
 ):
     """A warehouse file and what can be done with it.
 

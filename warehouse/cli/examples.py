@@ -73,6 +73,21 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "warehouse check -m nDCG@10 -d dl19 --against last --max-drop 0.01",
         "warehouse check -m nDCG@10 -m AP -d dl19 --run tasb --against bm25 --alpha 0.05",
     ),
+    "agree": (
+        "warehouse agree -d dl19 --against bm25",
+        "warehouse agree bm25 tasb -d dl19 --depth 10 --over union --by-query -f csv",
+        "warehouse agree -d dl19 --of runs -m nDCG@10 -m AP -m RR",
+    ),
+    "reproduce": (
+        "warehouse reproduce tasb bm25 -d dl19 -m nDCG@10 -m AP --depth 100",
+        "warehouse reproduce tasb tasb -d dl19 -m nDCG@10 --base bm25 bm25",
+        "warehouse reproduce bm25 bm25 -d dl19 --in dl20 -m nDCG@10",
+    ),
+    "holes": (
+        "warehouse holes -d dl19 --top 20",
+        "warehouse holes bm25 tasb -d dl19 --depth 5 --top 2 --per-query -f trec -o to_judge.txt",
+        "warehouse holes -d dl19 --by-run -f csv",
+    ),
     "history": (
         "warehouse history -d dl19 -m nDCG@10",
         "warehouse history -d dl19 -m AP --run bm25 --run tasb -o history.svg",

@@ -252,9 +252,10 @@ def matched_sql(protocol: Protocol, *, by_counting: bool = False) -> str:
     return Plan(protocol).relation_sql(relations.get(name), {})[0]
 
 
-def ranked_sql(protocol: Protocol) -> str:
-    """Return the query that ranks the predictions in scope, in a protocol's order."""
-    return Plan(protocol).relation_sql(relations.get("ranked"), {})[0]
+def ranked_sql(protocol: Protocol, first: int | None = None) -> str:
+    """Return the query that ranks the predictions in scope, in a protocol's order, or the first ones."""
+    name = "ranked" if first is None else "first_ranked"
+    return Plan(protocol).relation_sql(relations.get(name), {"cutoff": first})[0]
 
 
 def plan(metrics: Iterable[Metric], protocol: Protocol, *, sliced: bool = False) -> Plan:

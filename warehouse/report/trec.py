@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from warehouse.errors import UsageError
 from warehouse.metrics import Defaults, Line, Relstring, trec_name
 
 
@@ -60,3 +61,19 @@ def _number(value: float | None, whole: bool, places: int) -> str:
     if value is None:
         return "nan"
     return str(int(value)) if whole else f"{value:6.{places}f}"
+
+
+def qrels_to_fill(rows: Iterable[tuple[str, str]]) -> str:
+    """Write `(query_id, doc_id)` rows as qrels whose relevance is still to be filled in: -1.
+
+    They are sorted by id. Raises UsageError for an id with a blank, which the layout has no room for.
+
+    >>> qrels_to_fill([("q2", "a"), ("q1", "b")])
+    'q1 0 b -1\\nq2 0 a -1\\n'
+    """
+    made = sorted(rows)
+    for row in made:
+        for name in row:
+            if name.split() != [name]:
+                raise UsageError(f"{name!r}: an id with a blank; TREC qrels have no room for it")
+    return "".join(f"{query} 0 {doc} -1\n" for query, doc in made)

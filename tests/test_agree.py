@@ -1,0 +1,444 @@
+"""How much rankings agree: by hand, against SciPy, rbo and the papers in plain Python."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import oracles_agreement as twin
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from projects import command
+from shared_cases import CASES, needs_cases
+
+from warehouse.analyze.agreement import MEASURES
+from warehouse.errors import UsageError
+from warehouse.templates import render
+from warehouse.warehouse import Warehouse
+
+GOLDEN = json.loads((Path(__file__).parent / "golden_peers" / "repro_eval.json").read_text())
+CLOSE = {"rel": 1e-9, "abs": 1e-12}
+
+
+def close(expected: float | None) -> object:
+    """Return what a value equals that is near to this one; None where it is undefined."""
+    return None if expected is None else pytest.approx(expected, **CLOSE)
+
+
+def run_of(**lists: str) -> dict[str, dict[str, float]]:
+    """Return a run whose lists are words: `q="cab"` ranks c, a, b."""
+    return {q: {doc: -float(rank) for rank, doc in enumerate(word)} for q, word in lists.items()}
+
+
+def compare(wh: Warehouse, one: dict, other: dict, **asked: Any) -> dict[str, dict[str, Any]]:
+    """Load two runs and return their agreement by query."""
+    wh.ingest_run(one, "tiny", name="one")
+    wh.ingest_run(other, "tiny", name="other")
+    return by_query(wh.agree("tiny", ["one", "other"], **asked).queries)
+
+
+def by_query(relation: duckdb.DuckDBPyRelation) -> dict[str, dict[str, Any]]:
+    rows = [dict(zip(relation.columns, row, strict=True)) for row in relation.fetchall()]
+    return {row["query_id"]: row for row in rows}
+
+
+def orders(*values: dict[str, float | None], directions: str = "", **asked: Any) -> list[dict]:
+    """Return what the analysis says of metrics m0, m1 … with these values by run."""
+    with duckdb.connect() as con:
+        con.execute(
+            "create table run_scores (dataset varchar, metric varchar, protocol varchar, run varchar, "
+            "direction varchar, value double, is_current boolean)"
+        )
+        for number, found in enumerate(values):
+            direction = "lower" if directions[number : number + 1] == "<" else "higher"
+            for run, value in found.items():
+                con.execute(
+                    "insert into run_scores values ('d', $1, 'p', $2, $3, $4, true)",
+                    [f"m{number}", run, direction, value],
+                )
+        relation = con.sql(
+            render("analyses/agree_runs", **{"by": "metric", "against": None, "p": 0.9} | asked),
+            params={
+                "names": [f"m{number}" for number in range(len(values))],
+                "metrics": [f"m{number}" for number in range(len(values))],
+                "datasets": ["d"],
+                "runs": [],
+                "protocol": "p",
+            },
+        )
+        return [dict(zip(relation.columns, row, strict=True)) for row in relation.fetchall()]
+
+
+# --------------------------------------------------------------------------- by hand
+
+
+def test_lists_by_hand(wh: Warehouse) -> None:
+    """abcd against badx, p = 1/2.
+
+    Of both: a, b, d, in the orders a b d and b a d. One of three pairs is swapped: tau = (2 - 1)/3.
+    Down the first: above b stands a, which is wrong; above d stand a and b, both right: tau-AP =
+    2 * (0 + 1)/2 - 1 = 0; the other way round the same.
+    Overlaps to depth 1 to 4: 0, 2, 2, 3. With p = 1/2, (1 - p)/p = 1, so the lists show
+    0 + 2/2 * 1/4 + 2/3 * 1/8 + 3/4 * 1/16 = 73/192. Extrapolated: 3/4 * 1/16 more, which is 82/192.
+    At least: what is below weighs 3 * (ln 2 - 1/2 - 1/8 - 1/24 - 1/64).
+    Beyond the lists depth 5 may have 3 + 2 = 5 of 5 in common, and so on; so at most 73/192 + 1/16.
+    """
+    row = compare(wh, run_of(q="abcd"), run_of(q="badx"), p=0.5)["q"]
+    assert row["tau_b"] == pytest.approx(1 / 3)
+    assert (row["tau_ap"], row["tau_ap_b"]) == (0.0, 0.0)
+    assert row["rbo_ext"] == pytest.approx(82 / 192)
+    low = 73 / 192 + 3 * (math.log(2) - 1 / 2 - 1 / 8 - 1 / 24 - 1 / 64)
+    assert row["rbo_min"] == pytest.approx(low)
+    assert row["rbo_min"] + row["rbo_residual"] == pytest.approx(73 / 192 + 1 / 16)
+    assert (row["common"], row["run_length"], row["other_length"]) == (3, 4, 4)
+
+
+def test_tau_ap_looks_at_the_top_and_at_one_list_first(wh: Warehouse) -> None:
+    """abcd against dabc: down abcd all above b and c is right, of the three above d none: 2 * 2/3 - 1.
+
+    Down dabc: above a stands d, wrong: 0; above b d and a: 1/2; above c 2/3: 2/3 * (7/6) - 1 = -2/9.
+    """
+    row = compare(wh, run_of(q="abcd"), run_of(q="dabc"))["q"]
+    assert row["tau_ap"] == pytest.approx(1 / 3)
+    assert row["tau_ap_b"] == pytest.approx((1 / 3 - 2 / 9) / 2)
+    assert row["tau_b"] == 0.0
+
+
+def test_a_swap_at_the_top_costs_tau_ap_more_and_one_at_the_bottom_less(wh: Warehouse) -> None:
+    """Of abcd one pair of six is swapped: tau is 4/6. bacd: 2/3 * (0 + 1 + 1) - 1 = 1/3.
+
+    abdc: above b and d all is right, above c two of three: 2/3 * (1 + 1 + 2/3) - 1 = 7/9.
+    """
+    row = compare(wh, run_of(top="bacd", end="abdc"), run_of(top="abcd", end="abcd"))
+    assert [row[q]["tau_b"] for q in ("top", "end")] == [pytest.approx(2 / 3)] * 2
+    assert row["top"]["tau_ap"] == pytest.approx(1 / 3)
+    assert row["end"]["tau_ap"] == pytest.approx(7 / 9)
+
+
+def test_over_the_union_a_document_that_a_list_lacks_is_below_its_end(wh: Warehouse) -> None:
+    """ab against ac: a b c is 1 2 3 there and 1 3 2 here: tau (2 - 1)/3. Of both there is only a.
+
+    abc against a: b and c are tied in the second list, so of three pairs it orders two: 2/sqrt(3 * 2).
+    """
+    lists = run_of(q="ab", r="abc"), run_of(q="ac", r="a")
+    found = compare(wh, *lists, over="union")
+    assert found["q"]["tau_b"] == pytest.approx(1 / 3)
+    assert found["r"]["tau_b"] == pytest.approx(2 / math.sqrt(6))
+    # above b and c of the first list: a, right; a right, b tied in the second: 1/2
+    assert found["r"]["tau_ap"] == pytest.approx(2 * (1 + 1 / 2) / 2 - 1)
+    # below a in the second: both have it above in the first
+    assert found["r"]["tau_ap_b"] == pytest.approx((1 / 2 + 1) / 2)
+    inside = by_query(wh.agree("tiny").queries)
+    assert (inside["q"]["tau_b"], inside["q"]["tau_ap"]) == (None, None)
+    assert inside["r"]["rbo_ext"] == 1.0
+
+
+@pytest.mark.core
+def test_orders_of_runs_by_hand() -> None:
+    """By m0 the runs are a > b > c > d, by m1 a > b = c > d, and d is best by the lower m2.
+
+    m0, m1: five of six pairs in the same order, one tied in m1: 5/sqrt(6 * 5). Down m0: above b a,
+    right; above c a right, b tied: 1/2; above d all: 2/3 * (1 + 1/2 + 1) - 1 = 2/3. Down m1: above b
+    and c only a, which is right, above d all: 1. To depth 2 there are a, b and a, b, c, for b and c
+    come at once: 2 * 2/(2 + 3); else all is alike. p = 1/2: 1/2 + 4/5 * 1/4 + 1/8 + 1/16 + 1/16 = 19/20.
+    """
+    m0 = {"a": 4.0, "b": 3.0, "c": 2.0, "d": 1.0}
+    m1 = {"a": 0.9, "b": 0.5, "c": 0.5, "d": 0.1}
+    m2 = {"a": 4.0, "b": 3.0, "c": 2.0, "d": 1.0, "e": 9.0}
+    first, turned, _ = orders(m0, m1, m2, directions=">><", p=0.5)
+    assert (first["metric"], first["other"], first["runs"]) == ("m0", "m1", 4)
+    assert first["tau_b"] == pytest.approx(5 / math.sqrt(30))
+    assert first["tau_ap"] == pytest.approx(2 / 3)
+    assert first["tau_ap_b"] == pytest.approx(5 / 6)
+    assert first["rbo_ext"] == pytest.approx(19 / 20)
+    assert (first["swapped_pairs"], first["left_out"]) == (0, 0)
+    assert (turned["tau_b"], turned["tau_ap"], turned["swapped_pairs"]) == (-1.0, -1.0, 6)
+    assert turned["left_out"] == 1
+
+
+# What ircor, the authors' R package, has in its tests: scores of ten items, to four digits.
+IRCOR = [
+    (
+        [0.9, 0.4, 0.9, 0.9, 0.7, 0.1, 0.2, 0.4, 0.5, 1],
+        [0.8, 0.4, 0.8, 1, 0.7, 0.1, 0.4, 0.5, 0.6, 1],
+        0.9398,
+        0.7321,
+    ),
+    (
+        [0.3, 0.6, 0.2, 0.9, 0.6, 0.2, 0.7, 0.8, 0.7, 0.4],
+        [0.3, 0.8, 0.7, 0.9, 0.1, 0.1, 0.5, 0.6, 1, 0.6],
+        0.3765,
+        0.297,
+    ),
+    (
+        [0.2, 0.6, 0.9, 0.1, 0.5, 0.6, 0.8, 0.4, 1, 0.4],
+        [0.8, 0.3, 0.3, 0.9, 0.6, 0.3, 0.2, 0.9, 0, 0.2],
+        -0.6510,
+        -0.7047,
+    ),
+    (
+        [0.897, 0.372, 0.908, 0.898, 0.661, 0.062, 0.177, 0.384, 0.498, 0.992],
+        [0.82, 0.406, 0.817, 0.953, 0.673, 0.073, 0.364, 0.547, 0.589, 0.988],
+        0.9111,
+        0.8333,
+    ),
+]
+
+
+@pytest.mark.parametrize(("x", "y", "tau", "tau_ap"), IRCOR)
+def test_ties_are_those_of_urbano_and_marrero(
+    x: list[float], y: list[float], tau: float, tau_ap: float
+) -> None:
+    named = [{f"r{n}": value for n, value in enumerate(values)} for values in (x, y)]
+    (row,) = orders(*named)
+    assert row["tau_b"] == pytest.approx(tau, abs=5e-5)
+    assert row["tau_ap_b"] == pytest.approx(tau_ap, abs=5e-5)
+
+
+# --------------------------------------------------------------------------- against others
+
+
+def test_kendalls_tau_is_scipys_on_every_query_of_the_demo(demo: Warehouse) -> None:
+    stats = pytest.importorskip("scipy.stats")
+    rows = demo.query(
+        "select run, query_id, list(doc_id order by rank) from rankings "
+        "where run in ('bm25', 'tasb', 'rr_v2aug_bm25') group by all"
+    ).fetchall()
+    lists = {(run, query): docs for run, query, docs in rows}
+    for over in ("intersection", "union"):
+        found = demo.agree("dl19", ["bm25", "tasb", "rr_v2aug_bm25"], over=over).queries.fetchall()
+        assert len(found) == 3 * 43
+        for run, other, query, tau, *_ in found:
+            one, two = twin.compared(lists[run, query], lists[other, query], over)
+            theirs = stats.kendalltau([one[d] for d in one], [two[d] for d in one]).statistic
+            assert tau == pytest.approx(theirs, **CLOSE)
+
+
+@pytest.mark.slow
+@needs_cases
+def test_real_runs_of_a_thousand_documents(tmp_path: Path) -> None:
+    """SciPy's tau and the package rbo's extrapolated overlap, with lists of thousands of ties."""
+    wh = Warehouse(tmp_path / "cases.duckdb")
+    for pair in GOLDEN["pairs"][2:]:
+        runs = pair["runs"][:2]
+        for run in runs:
+            wh.ingest_run(str(CASES / pair["case"] / "runs" / f"{run}.run.gz"), pair["case"])
+        asked = {over: by_query(wh.agree(pair["case"], runs, over=over).queries)
+                 for over in ("intersection", "union")}  # fmt: skip
+        cut = {
+            f"rbo_ext p={p} depth={depth}": by_query(
+                wh.agree(pair["case"], runs, p=p, depth=depth).queries
+            )
+            for depth in (10, 100)
+            for p in (0.9, 0.98)
+        }
+        for query, golden in pair["queries"].items():
+            for over, found in asked.items():
+                assert found[query]["tau_b"] == pytest.approx(golden[over], **CLOSE)
+            for key, found in cut.items():
+                assert found[query]["rbo_ext"] == pytest.approx(golden[key], **CLOSE)
+
+
+@pytest.mark.core
+def test_random_lists_are_as_the_papers_say(wh: Warehouse) -> None:
+    """Lists of all lengths, ends and overlaps, and orders of runs with ties, one collection each."""
+    rng = random.Random(8)
+    one, other = {}, {}
+    for number in range(60):
+        pool = [f"d{n}" for n in range(rng.randint(1, 30))]
+        one[f"q{number}"] = rng.sample(pool, rng.randint(1, len(pool)))
+        other[f"q{number}"] = rng.sample(pool, rng.randint(1, len(pool)))
+    as_run = [
+        {q: {d: -float(n) for n, d in enumerate(docs)} for q, docs in run.items()}
+        for run in (one, other)
+    ]
+    for over, p in (("intersection", 0.8), ("union", 0.98)):
+        wh.path.unlink(missing_ok=True)
+        found = compare(wh, *as_run, over=over, p=p)
+        assert len(found) == 60
+        for query, row in found.items():
+            lists = one[query], other[query]
+            spots = twin.compared(*lists, over)
+            expected = {
+                "tau_b": twin.tau_b(*spots),
+                "tau_ap": twin.tau_ap(*spots),
+                "tau_ap_b": twin.tau_ap_b(*spots),
+                "rbo_ext": twin.rbo_ext(*lists, p),
+                "rbo_min": twin.rbo_min(*lists, p),
+                "rbo_residual": twin.rbo_max(*lists, p) - twin.rbo_min(*lists, p),
+            }
+            for measure in MEASURES:
+                assert row[measure] == close(expected[measure]), (query, measure)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=12),
+    st.sampled_from([0.5, 0.9, 0.99]),
+)
+@settings(max_examples=12, deadline=None)
+def test_orders_of_runs_are_as_the_papers_say(values: list[tuple[int, int]], p: float) -> None:
+    one = {f"r{n}": float(x) for n, (x, _) in enumerate(values)}
+    other = {f"r{n}": float(y) for n, (_, y) in enumerate(values)}
+    same, turned = orders(one, other, other, directions="<<>", p=p)[:2]
+    expected = twin.tau_b(one, other)
+    assert same["tau_b"] == close(expected)
+    assert same["tau_ap"] == close(twin.tau_ap(one, other))
+    assert same["tau_ap_b"] == close(twin.tau_ap_b(one, other))
+    assert same["rbo_ext"] == close(twin.rbo_of_orders(one, other, p))
+    # the other way round tau changes its sign
+    assert turned["tau_b"] == close(None if expected is None else -expected)
+
+
+@given(st.permutations("abcdefgh"), st.sampled_from([0.3, 0.9, 0.99]))
+@settings(max_examples=3, deadline=None)
+def test_identities(order: list[str], p: float) -> None:
+    """A list and itself agree; a reversed list has the opposite tau-b; all lies within its bounds."""
+    word = "".join(order)
+    lists = {"a": "abcdefgh", "b": "abcdefgh", "c": word, "d": word[::-1]}
+    with tempfile.TemporaryDirectory() as folder:
+        wh = Warehouse(Path(folder) / "w.duckdb")
+        for name, docs in lists.items():
+            wh.ingest_run(run_of(q=docs), "tiny", name=name)
+        found = wh.agree("tiny", p=p).queries.fetchall()
+    rows = {(row[0], row[1]): dict(zip(MEASURES, row[3:], strict=False)) for row in found}
+    assert rows["a", "b"]["rbo_ext"] == pytest.approx(1, **CLOSE)
+    assert (rows["a", "b"]["tau_b"], rows["a", "b"]["tau_ap_b"]) == (1.0, 1.0)
+    assert rows["c", "d"]["tau_b"] == rows["c", "d"]["tau_ap"] == -1.0
+    assert rows["a", "c"]["tau_b"] == pytest.approx(-rows["a", "d"]["tau_b"], **CLOSE)
+    for row in rows.values():
+        assert -1 <= row["tau_ap"] <= 1
+        assert row["rbo_min"] - 1e-12 <= row["rbo_ext"]
+        assert row["rbo_ext"] <= row["rbo_min"] + row["rbo_residual"] + 1e-12
+
+
+# --------------------------------------------------------------------------- what is compared
+
+
+def test_means_are_over_the_queries_that_both_answer(wh: Warehouse) -> None:
+    wh.ingest_run(run_of(q="ab", r="ab", s="a", t="a"), "tiny", name="one")
+    wh.ingest_run(run_of(q="ab", r="ba", s="a", u="a"), "tiny", name="other")
+    found = wh.agree("tiny")
+    columns = "tau_b, rbo_ext, common, queries, undefined, only_one"
+    ((tau, rbo, *counts),) = found.relation.project(columns).fetchall()
+    # tau 1, -1 and undefined; overlap 1, 1/10 * 0 + 9/10 and 1
+    assert (tau, counts) == (0.0, [5 / 3, 3, 1, 2])
+    assert rbo == pytest.approx((1 + 0.9 + 1) / 3)
+    assert found.notes == (
+        "queries that only one of two runs answers are left out: one and other 2",
+        "tau is undefined for queries with fewer than two documents in both lists: "
+        "one and other 1 of 3",
+    )
+
+
+def test_runs_without_a_query_in_common_have_a_row_that_says_so(wh: Warehouse) -> None:
+    wh.ingest_run(run_of(q="ab"), "tiny", name="one")
+    wh.ingest_run(run_of(r="ab"), "tiny", name="other")
+    found = wh.agree("tiny")
+    ((*values, queries, undefined, only_one),) = found.relation.fetchall()
+    assert values == ["one", "other", *[None] * 7]
+    assert (queries, undefined, only_one) == (0, 0, 2)
+    assert found.notes[0] == "no query that both answer, so no value: one and other"
+
+
+def test_the_order_is_the_protocols(wh: Warehouse) -> None:
+    """Equal scores stand by id, descending or as they come; a protocol's depth and --depth both cut."""
+    wh.ingest_run({"q": {"a": 1.0, "b": 1.0, "c": 0.0}}, "tiny", name="tied")
+    wh.ingest_run(run_of(q="abc"), "tiny", name="strict")
+    tau = "tau_b, common"
+    assert wh.agree("tiny").relation.project(tau).fetchall() == [(1 / 3, 3.0)]
+    by_input = wh.agree("tiny", protocol="rectools").relation
+    assert by_input.project(tau).fetchall() == [(1.0, 3.0)]
+    assert wh.agree("tiny", depth=1).relation.project(tau).fetchall() == [(None, 0.0)]
+
+
+def test_batches_change_nothing(demo: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = ["bm25", "tasb", "ada2"]
+    whole = demo.agree("dl19", runs).queries.fetchall()
+    monkeypatch.setattr("warehouse.analyze.agreement._BATCH", 1)
+    assert demo.agree("dl19", runs).queries.fetchall() == whole
+    one_thread = Warehouse(demo.path, threads=1)
+    assert one_thread.agree("dl19", runs).queries.fetchall() == whole
+
+
+def test_datasets_are_compared_by_the_runs_that_both_have(demo: Warehouse) -> None:
+    rows = demo.query("from judgments").fetchall()
+    demo.ingest_qrels({rows[0][2]: {rows[0][3]: 3}}, "other")
+    for run, docs in (("bm25", "ab"), ("tasb", "ba"), ("alone", "a")):
+        first = rows[0][3]
+        demo.ingest_run({rows[0][2]: {first if d == "a" else d: -float(n)
+                                      for n, d in enumerate(docs)}}, "other", name=run)  # fmt: skip
+    demo.evaluate("other", metrics="nDCG@10")
+    found = demo.agree(["dl19", "other"], of="runs", metrics="nDCG@10")
+    ((*row,),) = found.relation.project(
+        "metric, dataset, other, tau_b, runs, swapped_pairs, left_out"
+    ).fetchall()
+    # tasb is better than bm25 in dl19, and worse in other; eight runs are in one of them only
+    assert row == ["nDCG@10", "dl19", "other", -1.0, 2, 1, 8]
+    assert found.notes == ("left out, for they have only one of the values: dl19 and other 8 runs",)
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"runs": ["bm26"]}, "bm26: dataset dl19 has no run of that name; did you mean bm25?"),
+        ({"runs": "bm25"}, "agreement takes two runs; name another beside bm25"),
+        ({"against": "tasp"}, "tasp: dataset dl19 has no run of that name; did you mean tasb?"),
+        ({"p": 1.0}, "lies between 0 and 1, not 1.0"),
+        ({"depth": 0}, "depth is at least 1, not 0"),
+        ({"over": "unions"}, "over unions: unknown; did you mean union?"),
+        ({"of": "run"}, "of run: unknown; did you mean runs?"),
+        ({"metrics": "AP"}, "ask for the agreement of runs"),
+        ({"of": "runs", "depth": 5}, "of documents only"),
+        ({"of": "runs", "metrics": "nDCG@10"}, "agreement takes two metrics"),
+        ({"of": "runs", "metrics": "nDCG@10 MRR@3"}, "warehouse evaluate -d dl19 -m 'RR@3'"),
+        ({"of": "runs", "against": "nDCG@1"}, "did you mean nDCG@10?"),
+        ({"of": "runs", "runs": ["bm26"]}, "did you mean bm25?"),
+        ({"of": "runs", "p": 0}, "lies between 0 and 1, not 0"),
+    ],
+)
+def test_wrong_words_are_refused(demo: Warehouse, asked: dict, message: str) -> None:
+    with pytest.raises(UsageError) as error:
+        demo.agree("dl19", **asked)
+    assert message in str(error.value)
+
+
+def test_what_puts_runs_in_no_order_is_refused_or_left_out(wh: Warehouse) -> None:
+    wh.ingest_qrels({"q": {"a": 1}}, "tiny")
+    wh.ingest_run(run_of(q="ab"), "tiny", name="one")
+    wh.ingest_run(run_of(q="ba"), "tiny", name="two")
+    wh.evaluate(metrics="RR P@1 Volume")
+    found = wh.agree("tiny", of="runs")
+    assert found.relation.project("metric, other").fetchall() == [("RR", "P@1")]
+    with pytest.raises(UsageError, match="Volume: neither more nor less is better"):
+        wh.agree("tiny", of="runs", metrics="RR Volume")
+
+
+def test_the_command(demo: Warehouse) -> None:
+    db = ("--db", str(demo.path), "-f", "csv")
+    ((few,),) = demo.query(
+        "select count(*) from (select query_id, count(*) filter (where number = 2) as shared from "
+        "(select query_id, doc_id, count(*) as number from rankings where rank <= 10 "
+        "and run in ('tasb', 'bm25') group by all) group by query_id) where shared < 2"
+    ).fetchall()
+    code, out, told = command("agree", "tasb", "bm25", "-d", "dl19", "--depth", "10", *db)
+    header, row = out.splitlines()
+    assert (code, told) == (
+        0,
+        "tau is undefined for queries with fewer than two documents in both lists: "
+        f"tasb and bm25 {few} of 43\n",
+    )
+    assert header.split(",") == demo.agree("dl19").relation.columns
+    assert row.startswith("tasb,bm25,")
+    code, out, _ = command("agree", "-d", "dl19", "--against", "bm25", "--by-query", *db)
+    assert (code, len(out.splitlines())) == (0, 1 + 8 * 43)
+    code, out, _ = command("agree", "-d", "dl19", "--of", "runs", "--against", "nDCG@10", *db)
+    assert [line.split(",")[1] for line in out.splitlines()[1:]] == ["nDCG@10"] * 5
+    code, _, told = command("agree", "-d", "dl19", "--of", "runs", "--by-query", *db)
+    assert (code, "orders of runs are over all queries" in told) == (2, True)
+    assert command("agree", *db)[2] == "name a dataset with -d"

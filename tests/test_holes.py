@@ -1,0 +1,210 @@
+"""The unjudged documents that runs rank high: by hand, a plain-Python twin, and what judging fills."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from fractions import Fraction
+from pathlib import Path
+
+import oracles
+import pytest
+from projects import command
+
+from warehouse.errors import UsageError
+from warehouse.report import trec
+from warehouse.warehouse import Warehouse
+
+QRELS = {"q1": {"a": 1, "b": 0, "pooled": -1}, "q2": {"a": 2}}
+ONE = {"q1": {"x": 3.0, "a": 2.0, "y": 1.0}, "q2": {"a": 2.0, "x": 1.0}, "q9": {"z": 1.0}}
+TWO = {"q1": {"b": 3.0, "x": 2.0, "pooled": 1.0}, "q2": {"y": 2.0, "a": 1.0}}
+
+
+@pytest.fixture(scope="module")
+def tiny_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a warehouse with two runs, one whose dataset has no qrels and qrels without a run."""
+    wh = Warehouse(tmp_path_factory.mktemp("tiny") / "tiny.duckdb")
+    wh.ingest_qrels(QRELS, "tiny")
+    wh.ingest_run(ONE, "tiny", name="one")
+    wh.ingest_run(TWO, "tiny", name="two")
+    wh.ingest_run(ONE, "unjudged", name="one")
+    wh.ingest_qrels(QRELS, "empty")
+    return wh.path
+
+
+@pytest.fixture
+def tiny(tiny_file: Path, tmp_path: Path) -> Warehouse:
+    """Return a copy of it."""
+    return Warehouse(shutil.copy(tiny_file, tmp_path / "tiny.duckdb"))
+
+
+def test_by_hand(tiny: Warehouse) -> None:
+    """Both have x for q1, at ranks 1 and 2: (1 + 1/2)/2. What was pooled and not judged is a hole.
+
+    q9 is not judged, so it does not count. Of `one` x and y of q1 and x of q2 are holes among five
+    documents: shares 1/3 and 1/2. Of `two` x and pooled of q1, y of q2: 1/3 and 1/2 too.
+    """
+    found = tiny.holes("tiny")
+    assert found.relation.fetchall() == [
+        ("q1", "x", 2, 1, 3 / 4),
+        ("q2", "y", 1, 1, 1 / 2),
+        ("q2", "x", 1, 2, 1 / 4),
+        ("q1", "pooled", 1, 3, 1 / 6),
+        ("q1", "y", 1, 3, 1 / 6),
+    ]
+    assert (found.total, found.depth) == (5, 10)
+    before = float(Fraction(1, 3) + Fraction(1, 2)) / 2
+    assert found.filled.fetchall() == [
+        ("one", 5, 3, 3, pytest.approx(before), 1.0),
+        ("two", 5, 3, 3, pytest.approx(before), 1.0),
+    ]
+
+
+def test_top_and_depth_and_runs(tiny: Warehouse) -> None:
+    def keys(**asked: object) -> list[tuple]:
+        return tiny.holes("tiny", **asked).relation.project("query_id, doc_id").fetchall()
+
+    assert keys(top=2) == [("q1", "x"), ("q2", "y")]
+    assert keys(top=1, per_query=True) == [("q1", "x"), ("q2", "y")]
+    assert keys(top=2, per_query=True) == [
+        ("q1", "x"), ("q2", "y"), ("q2", "x"), ("q1", "pooled"),
+    ]  # fmt: skip
+    assert keys(depth=1) == [("q1", "x"), ("q2", "y")]
+    assert keys(runs="two") == [("q2", "y"), ("q1", "x"), ("q1", "pooled")]
+    # one document of three; its run has x first for q1: 1/3 -> 2/3 and 1/2 -> 1/2
+    found = tiny.holes("tiny", ["one"], top=1)
+    ((*counts, _, after),) = found.filled.project(
+        "shown, unjudged, filled, judged, judged_after"
+    ).fetchall()
+    assert counts == [5, 3, 1]
+    assert after == pytest.approx(float(Fraction(2, 3) + Fraction(1, 2)) / 2)
+    assert found.total == 3
+
+
+def test_the_protocol_says_which_queries_and_documents_count(tiny: Warehouse, here: object) -> None:
+    every = tiny.holes("tiny", protocol="ardoco").relation.fetchall()
+    assert {row[0] for row in every} == {"q1", "q2"}
+    tied = {"q1": {"m": 1.0, "n": 1.0}}
+    tiny.ingest_run(tied, "tiny", name="tied")
+    first = {
+        protocol: tiny.holes("tiny", "tied", depth=1, protocol=protocol).relation.fetchall()[0][1]
+        for protocol in ("default", "trec_eval_9_prefs", "rectools")
+    }
+    assert first == {"default": "n", "trec_eval_9_prefs": "m", "rectools": "m"}
+    # top2, a protocol of the project, ends every list
+    found = tiny.holes("tiny", "one", protocol="top2")
+    assert (found.depth, found.total) == (2, 2)
+
+
+@pytest.mark.core
+def test_random_runs_are_as_the_twin_says(wh: Warehouse) -> None:
+    """Ties, gaps and negative judgments; and Judged@k is the metric's, before and after judging."""
+    rng = random.Random(5)
+    docs = [f"d{n}" for n in range(30)]
+    qrels = {
+        f"q{n}": {d: rng.randint(0, 2) for d in rng.sample(docs, rng.randint(1, 8))}
+        for n in range(12)
+    }
+    runs = {
+        name: {
+            q: {d: float(rng.randint(0, 6)) for d in rng.sample(docs, rng.randint(1, 15))}
+            for q in qrels
+            if rng.random() < 0.8
+        }
+        for name in ("r1", "r2", "r3", "r4")
+    }
+    wh.ingest_qrels(qrels, "tiny")
+    for name, run in runs.items():
+        wh.ingest_run(run, "tiny", name=name)
+    seen: dict[tuple[str, str], list[int]] = {}
+    for run in runs.values():
+        for query, scores in run.items():
+            for rank, doc in enumerate(oracles.ranking(scores, {})[:4], 1):
+                if doc not in qrels[query]:
+                    seen.setdefault((query, doc), []).append(rank)
+    expected = sorted(
+        (-len(found), -sum(Fraction(1, r) for r in found) / 4, min(found), *key)
+        for key, found in seen.items()
+    )
+    found = wh.holes("tiny", depth=4, top=20)
+    assert found.total == len(expected)
+    assert [(row[0], row[1], row[2], row[3]) for row in found.relation.fetchall()] == [
+        (query, doc, -number, best) for number, _, best, query, doc in expected[:20]
+    ]
+    assert [row[4] for row in found.relation.fetchall()] == [
+        pytest.approx(float(-mean)) for _, mean, *_ in expected[:20]
+    ]
+
+    def judged() -> list[tuple]:
+        wh.evaluate(metrics="Judged@4")
+        return [(row[1], pytest.approx(row[3])) for row in wh.leaderboard("tiny").fetchall()]
+
+    assert sorted(judged()) == found.filled.project("run, judged").fetchall()
+    for query, doc, *_ in found.relation.fetchall():
+        qrels[query][doc] = 0
+    wh.ingest_qrels(qrels, "tiny", replace=True)
+    assert sorted(judged()) == found.filled.project("run, judged_after").fetchall()
+
+
+def test_what_assessors_get_can_be_filled_in_and_loaded(tiny: Warehouse, tmp_path: Path) -> None:
+    """Unfilled lines are no judgments: they are holes again, and no metric counts them."""
+    file = tmp_path / "to_judge.txt"
+    code, out, told = command(
+        "holes", "-d", "tiny", "-f", "trec", "-o", str(file), "--db", str(tiny.path)
+    )
+    assert (code, out) == (0, "")
+    assert file.read_text() == "q1 0 pooled -1\nq1 0 x -1\nq1 0 y -1\nq2 0 x -1\nq2 0 y -1\n"
+    assert (
+        "5 documents of 5 that nobody judged\none: 3 of its 3 holes, Judged@10 0.4167 -> 1.0000"
+        in told
+    )
+    filled = file.read_text().replace("q1 0 x -1", "q1 0 x 1")
+    known = "q1 0 a 1\nq1 0 b 0\nq2 0 a 2\n"
+    file.write_text(known + filled)
+    tiny.ingest_qrels(str(file), "tiny", replace=True)
+    assert tiny.holes("tiny").total == 4
+
+
+def test_nothing_to_judge_says_so(wh: Warehouse) -> None:
+    wh.ingest_qrels({"q1": {"a": 1}}, "tiny")
+    wh.ingest_run({"q1": {"a": 1.0}}, "tiny", name="one")
+    code, out, told = command("holes", "-d", "tiny", "-f", "csv", "--db", str(wh.path))
+    assert (code, out.count("\n")) == (0, 1)
+    assert told == "tiny: all of the first 10 documents of 1 run are judged\n"
+
+
+def test_many_runs_are_told_in_a_table(tiny: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("warehouse.cli.holes._TOLD", 1)
+    asked = ("holes", "-d", "tiny", "--db", str(tiny.path), "-f", "csv")
+    _, _, told = command(*asked, "--top", "1")
+    assert told.splitlines()[-1] == "and 1 run more: --by-run"
+    _, out, _ = command(*asked, "--top", "1", "--by-run")
+    assert [line.split(",")[0] for line in out.splitlines()] == ["run", "one", "two"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"dataset": "tini"}, "tini: no such dataset; did you mean tiny?"),
+        ({"runs": "ones"}, "ones: dataset tiny has no run of that name; did you mean one?"),
+        ({"depth": 0}, "depth is at least 1, not 0"),
+        ({"top": 0}, "top is at least 1, not 0"),
+        ({"per_query": True}, "top says how many of each query"),
+        ({"dataset": "unjudged"}, "warehouse ingest qrels FILE -d unjudged"),
+        ({"dataset": "empty"}, "warehouse ingest run FILE -d empty"),
+        ({"protocol": "defualt"}, "did you mean default?"),
+    ],
+)
+def test_wrong_words_are_refused(tiny: Warehouse, asked: dict, message: str) -> None:
+    with pytest.raises(UsageError) as error:
+        tiny.holes(**{"dataset": "tiny"} | asked)
+    assert message in str(error.value)
+
+
+def test_ids_with_blanks_and_tables_of_runs_are_no_qrels(tiny: Warehouse) -> None:
+    with pytest.raises(UsageError, match="'a b': an id with a blank"):
+        trec.qrels_to_fill([("q", "a b")])
+    code, _, told = command("holes", "-d", "tiny", "--by-run", "-f", "trec", "--db", str(tiny.path))
+    assert (code, "qrels are of documents" in told) == (2, True)
+    code, _, told = command("holes", "-d", "tiny", "-f", "trek", "--db", str(tiny.path))
+    assert (code, "trek: no such output format; did you mean trec?" in told) == (2, True)

@@ -1,0 +1,154 @@
+"""The verbs that hold rankings against each other, which the class `Warehouse` has beside its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warehouse import protocols
+from warehouse.analyze import across, board
+from warehouse.errors import UsageError
+from warehouse.metrics import Metrics
+from warehouse.opened import File, Texts, texts
+from warehouse.project import request
+
+if TYPE_CHECKING:
+    from warehouse.analyze.agreement import Agreement
+    from warehouse.analyze.reproduction import Reproduction
+    from warehouse.analyze.unjudged import Holes
+
+
+class Agreeing(File):
+    """A warehouse file that can say how much rankings agree."""
+
+    @request()
+    def agree(
+        self,
+        dataset: Texts,
+        runs: Texts = (),
+        *,
+        of: str = "documents",
+        metrics: Metrics = (),
+        against: str | None = None,
+        depth: int | None = None,
+        p: float = 0.9,
+        over: str = "intersection",
+        protocol: str = protocols.DEFAULT,
+    ) -> Agreement:
+        """Say how much rankings agree: Kendall's tau-b, tau-AP and rank-biased overlap.
+
+        `of="documents"` compares the lists of every two of the `runs`, else of all, in the protocol's
+        order down to `depth`, whatever is judged; tau is `over` the "intersection" of two lists or their
+        "union". `of="runs"` compares the orders of the runs by every two of the `metrics`, else of all
+        that have values, or of several datasets by each metric. `against` names the run, metric or
+        dataset that all others are compared with. Raises UsageError for wrong names and numbers.
+
+        >>> import tempfile
+        >>> from warehouse.warehouse import Warehouse
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_run({"q": {"a": 3.0, "b": 2.0, "c": 1.0}}, "tiny", name="one")
+        >>> _ = wh.ingest_run({"q": {"a": 3.0, "c": 2.0, "b": 1.0}}, "tiny", name="two")
+        >>> found = wh.agree("tiny").relation
+        >>> [round(value, 4) for value in found.project("tau_b, tau_ap, rbo_ext").fetchall()[0]]
+        [0.3333, 0.5, 0.955]
+        """
+        from warehouse.analyze import agreement
+
+        agreement.check_word("of", of, agreement.OF)
+        with self._read() as con:
+            rules = board.stored_rules(con, protocol)
+            datasets = across.named_datasets(con, texts(dataset))
+            if of == "runs":
+                if depth is not None or over != "intersection":
+                    raise UsageError("depth and over: of documents only; runs are compared whole")
+                return agreement.of_runs(
+                    con, datasets, board.names(con, datasets, texts(metrics), rules), rules,
+                    runs=texts(runs), against=against, p=p,
+                )  # fmt: skip
+            if texts(metrics):
+                raise UsageError("metrics order runs, not documents: ask for the agreement of runs")
+            if len(datasets) > 1:
+                raise UsageError("documents are compared within one dataset; name one")
+            return agreement.of_documents(
+                con, datasets[0], texts(runs), rules,
+                against=against, depth=depth, p=p, over=over,
+            )  # fmt: skip
+
+    @request()
+    def reproduce(
+        self,
+        original: str,
+        reproduced: str,
+        dataset: str,
+        *,
+        base: tuple[str, str] | None = None,
+        replicated_in: str | None = None,
+        metrics: Metrics = (),
+        depth: int = 1000,
+        p: float = 0.95,
+        protocol: str = protocols.DEFAULT,
+    ) -> Reproduction:
+        """Measure how well a run reproduces another, as repro_eval does (Breuer and others, SIGIR 2020).
+
+        Of the `metrics`, else of all that have values: the means over the queries, root mean square
+        error, and p of a paired t-test (extra "stats"). ktu and rbo are of the lists, down to `depth`.
+        `base` names the base runs of both sides, for er (effect ratio) and dri (delta relative
+        improvement). `replicated_in` is the dataset of the reproduced runs, where that is another: p is
+        then of an unpaired test. Raises UsageError for wrong names and missing values.
+
+        >>> import tempfile
+        >>> from warehouse.warehouse import Warehouse
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_qrels({"q": {"a": 1}, "r": {"b": 1}}, "tiny")
+        >>> best = {"q": {"a": 2.0, "b": 1.0}, "r": {"b": 2.0, "a": 1.0}}
+        >>> _ = wh.ingest_run(best, "tiny", name="theirs")
+        >>> _ = wh.ingest_run({"q": best["q"], "r": best["q"]}, "tiny", name="ours")
+        >>> _ = wh.evaluate(metrics="RR")
+        >>> found = wh.reproduce("theirs", "ours", "tiny").relation
+        >>> found.project("original_arp, reproduced_arp, ktu").fetchall()
+        [(1.0, 0.75, 0.0)]
+        """
+        from warehouse.analyze import reproduction
+
+        with self._read() as con:
+            rules = board.stored_rules(con, protocol)
+            other = dataset if replicated_in is None else replicated_in
+            for name in dict.fromkeys((dataset, other)):
+                board.check_dataset(con, name)
+            return reproduction.reproduce(
+                con, reproduction.Sides(dataset, other, original, reproduced, base),
+                board.names(con, [dataset, other], texts(metrics), rules), rules, depth=depth, p=p,
+            )  # fmt: skip
+
+    @request()
+    def holes(
+        self,
+        dataset: str,
+        runs: Texts = (),
+        *,
+        depth: int = 10,
+        top: int | None = None,
+        per_query: bool = False,
+        protocol: str = protocols.DEFAULT,
+    ) -> Holes:
+        """List the unjudged documents that most `runs`, else most of all, have among their first.
+
+        The most wanted come first: at most `top`, or with `per_query` so many of each query. What
+        judging them would fill is in `filled`, run by run. Raises UsageError for wrong names and
+        numbers.
+
+        >>> import tempfile
+        >>> from warehouse.warehouse import Warehouse
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_qrels({"q": {"a": 1}}, "tiny")
+        >>> _ = wh.ingest_run({"q": {"b": 3.0, "a": 2.0}}, "tiny", name="one")
+        >>> _ = wh.ingest_run({"q": {"c": 3.0, "b": 2.0}}, "tiny", name="two")
+        >>> wh.holes("tiny", top=1).relation.fetchall()
+        [('q', 'b', 2, 1, 0.75)]
+        """
+        from warehouse.analyze import unjudged
+
+        with self._read() as con:
+            return unjudged.holes(
+                con, dataset, texts(runs), board.stored_rules(con, protocol),
+                depth=depth, top=top, per_query=per_query,
+            )  # fmt: skip

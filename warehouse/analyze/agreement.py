@@ -1,0 +1,232 @@
+"""How much rankings agree: runs about documents, and metrics or datasets about runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+
+from warehouse.analyze import board, listed
+from warehouse.errors import UsageError, counted, listing, nearest
+from warehouse.protocols import Protocol
+from warehouse.templates import render
+
+OF = ("documents", "runs")
+OVER = ("intersection", "union")
+MEASURES = ("tau_b", "tau_ap", "tau_ap_b", "rbo_ext", "rbo_min", "rbo_residual")
+# So many documents are compared in one statement at most, which bounds its memory.
+_BATCH = 4_000_000
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How much rankings agree.
+
+    Of documents `relation` has the columns `run, other, tau_b, tau_ap, tau_ap_b, rbo_ext, rbo_min,
+    rbo_residual, common, queries, undefined, only_one`: means over the queries that both runs answer.
+    `queries` has these measures query by query. Of runs it is None, and the columns are `metric, other,
+    tau_b, tau_ap, tau_ap_b, rbo_ext, runs, swapped_pairs, left_out`; between datasets `metric, dataset,
+    other` and so on.
+    """
+
+    relation: duckdb.DuckDBPyRelation
+    notes: tuple[str, ...] = ()
+    queries: duckdb.DuckDBPyRelation | None = None
+
+
+def of_documents(
+    con: duckdb.DuckDBPyConnection,
+    dataset: str,
+    names: Sequence[str],
+    protocol: Protocol,
+    *,
+    against: str | None = None,
+    depth: int | None,
+    p: float,
+    over: str,
+) -> Agreement:
+    """Compare the rankings of documents of every two runs that are named, or all; or all `against` one.
+
+    tau is over the documents of both lists, or of either: a document that a list lacks stands below
+    all that it has, with the others that it lacks. Raises UsageError for wrong names and numbers.
+    """
+    check_word("over", over, OVER)
+    runs = listed.current_runs(con, dataset, names)
+    base = None if against is None else listed.current_runs(con, dataset, [against])[0]
+    pairs = _pairs(runs, base)
+    if not pairs:
+        others = [run.name for run in listed.current_runs(con, dataset) if run != runs[0]]
+        there = f"name another beside {runs[0].name}" if others else "it has only one"
+        raise UsageError(f"{dataset}: agreement takes two runs; {there}")
+    involved = dict.fromkeys(run for pair in pairs for run in pair)
+    longest = listed.put(con, list(involved), protocol, depth)
+    listed.put_masses(con, p, longest)
+    sql = render("analyses/agree_documents", p=float(p), over=over)
+    made = "create or replace temp table agreement as"
+    for batch in _batches(pairs):
+        con.execute(f"{made}\n{sql}", _ids(batch))
+        made = "insert into agreement"
+    asked = _ids(pairs)
+    relation = board.keep(con, render("analyses/agree_means", measures=MEASURES), asked)
+    queries = board.keep(
+        con, render("analyses/agree_queries", measures=MEASURES), asked, name="queries"
+    )
+    return Agreement(relation, _notes_of_documents(relation, over), queries)
+
+
+def _pairs(
+    runs: Sequence[listed.Run], base: listed.Run | None
+) -> list[tuple[listed.Run, listed.Run]]:
+    if base is not None:
+        return [(run, base) for run in runs if run != base]
+    return [(one, other) for place, one in enumerate(runs) for other in runs[place + 1 :]]
+
+
+def _batches(
+    pairs: Sequence[tuple[listed.Run, listed.Run]],
+) -> Iterator[list[tuple[listed.Run, listed.Run]]]:
+    """Cut the pairs into pieces of at most so many documents; one pair is never cut."""
+    batch: list[tuple[listed.Run, listed.Run]] = []
+    filled = 0
+    for pair in pairs:
+        size = sum(run.num_predictions for run in pair)
+        if batch and filled + size > _BATCH:
+            yield batch
+            batch, filled = [], 0
+        batch.append(pair)
+        filled += size
+    yield batch
+
+
+def _ids(pairs: Sequence[tuple[listed.Run, listed.Run]]) -> dict[str, list[int]]:
+    return {
+        "ones": [one.run_id for one, _ in pairs],
+        "others": [other.run_id for _, other in pairs],
+    }
+
+
+def _notes_of_documents(relation: duckdb.DuckDBPyRelation, over: str) -> tuple[str, ...]:
+    """Say what the means are over, and what is no part of them."""
+    rows = _rows(relation)
+    notes = []
+    nothing = [f"{row['run']} and {row['other']}" for row in rows if not row["queries"]]
+    if nothing:
+        notes.append(f"no query that both answer, so no value: {listing(nothing, 4)}")
+    alone = {f"{row['run']} and {row['other']}": row["only_one"] for row in rows if row["only_one"]}
+    if alone:
+        told = listing([f"{names} {queries:,}" for names, queries in alone.items()], 4)
+        notes.append(f"queries that only one of two runs answers are left out: {told}")
+    undefined = {
+        f"{row['run']} and {row['other']}": f"{row['undefined']:,} of {row['queries']:,}"
+        for row in rows
+        if row["undefined"]
+    }
+    if undefined:
+        shared = "in both lists" if over == "intersection" else "in either list"
+        told = listing([f"{names} {queries}" for names, queries in undefined.items()], 4)
+        notes.append(f"tau is undefined for queries with fewer than two documents {shared}: {told}")
+    return tuple(notes)
+
+
+def of_runs(
+    con: duckdb.DuckDBPyConnection,
+    datasets: Sequence[str],
+    metrics: Sequence[str],
+    protocol: Protocol,
+    *,
+    runs: Sequence[str] = (),
+    against: str | None = None,
+    p: float,
+) -> Agreement:
+    """Compare the orders of the runs by every two metrics, or of several datasets by each metric.
+
+    The metrics are canonical names; none stands for all that have values and a better direction. Of
+    several datasets runs are matched by name. Raises UsageError for wrong names and missing values.
+    """
+    if not 0 < p < 1:
+        raise UsageError(f"p of a rank-biased overlap lies between 0 and 1, not {p}")
+    by = "metric" if len(datasets) == 1 else "dataset"
+    chosen = _ranking(con, datasets, metrics, protocol)
+    for dataset in datasets if runs else ():
+        listed.current_runs(con, dataset, runs)
+    names = chosen if by == "metric" else list(datasets)
+    if against is not None and against not in names:
+        hint = nearest(against, names) or f"; there are {listing(names)}"
+        raise UsageError(f"{against}: nothing of that name is compared{hint}")
+    if len(names) < 2:
+        raise UsageError(
+            f"{names[0]}: agreement takes two metrics; {datasets[0]} has values of {listing(chosen)}"
+        )
+    relation = board.keep(
+        con,
+        render("analyses/agree_runs", by=by, against=against, p=float(p)),
+        {
+            "names": names,
+            "datasets": list(datasets),
+            "metrics": chosen,
+            "runs": list(runs),
+            "protocol": protocol.name,
+        }
+        | ({} if against is None else {"against": against}),
+    )
+    return Agreement(relation, _notes_of_runs(relation, by))
+
+
+def _ranking(
+    con: duckdb.DuckDBPyConnection,
+    datasets: Sequence[str],
+    metrics: Sequence[str],
+    protocol: Protocol,
+) -> list[str]:
+    """Return the metrics to order runs by: those that are named, or all that datasets share."""
+    shared: list[str] = []
+    for place, dataset in enumerate(datasets):
+        there = board.choose(con, dataset, metrics, protocol)
+        shared = there if place == 0 else [name for name in shared if name in there]
+    found = []
+    for name in shared:
+        if board.direction(con, datasets, name, protocol) != "none":
+            found.append(name)
+        elif metrics:
+            raise UsageError(
+                f"{name}: neither more nor less is better, so it puts runs in no order"
+            )
+    if not found:
+        raise UsageError(
+            f"{listing(datasets)}: no metric with a better direction has values in all of them"
+        )
+    return found
+
+
+def _notes_of_runs(relation: duckdb.DuckDBPyRelation, by: str) -> tuple[str, ...]:
+    """Say which runs are left out, and where there is no value."""
+    rows = _rows(relation)
+
+    def pair(row: dict[str, Any]) -> str:
+        return f"{row[by]} and {row['other']}"
+
+    notes = []
+    out = {pair(row): counted(row["left_out"], "run") for row in rows if row["left_out"]}
+    if out:
+        told = listing([f"{names} {number}" for names, number in out.items()], 4)
+        notes.append(f"left out, for they have only one of the values: {told}")
+    undefined = [pair(row) for row in rows if row["tau_b"] is None]
+    if undefined:
+        notes.append(
+            "undefined, for there are fewer than two runs or all have one value: "
+            f"{listing(undefined, 4)}"
+        )
+    return tuple(notes)
+
+
+def check_word(what: str, given: str, known: Sequence[str]) -> None:
+    """Refuse a word that is none of those known, with the nearest."""
+    if given not in known:
+        hint = nearest(given, known) or f"; known are {listing(known)}"
+        raise UsageError(f"{what} {given}: unknown{hint}")
+
+
+def _rows(relation: duckdb.DuckDBPyRelation) -> list[dict[str, Any]]:
+    return [dict(zip(relation.columns, row, strict=True)) for row in relation.fetchall()]

@@ -1,0 +1,82 @@
+"""Which current runs are meant, and their ranked lists as numbers, for what compares rankings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import duckdb
+
+from warehouse.analyze import board
+from warehouse.errors import UsageError, listing, nearest
+from warehouse.evaluate.plan import ranked_sql
+from warehouse.evaluate.stored import scope_predictions
+from warehouse.protocols import Protocol
+from warehouse.templates import render
+
+
+@dataclass(frozen=True)
+class Run:
+    """A current run of a dataset."""
+
+    run_id: int
+    name: str
+    num_predictions: int
+
+
+def current_runs(
+    con: duckdb.DuckDBPyConnection, dataset: str, names: Sequence[str] = ()
+) -> list[Run]:
+    """Return the current runs of a dataset that are named, in that order, or all by name.
+
+    Raises UsageError for a dataset without runs and for names that none has.
+    """
+    board.check_dataset(con, dataset)
+    rows = con.execute(
+        "select run_id, run, num_predictions from runs where dataset = $1 order by run", [dataset]
+    ).fetchall()
+    found = {str(row[1]): Run(int(row[0]), str(row[1]), int(row[2])) for row in rows}
+    if not found:
+        raise UsageError(f"{dataset}: it has no runs yet: warehouse ingest run FILE -d {dataset}")
+    for name in names:
+        if name not in found:
+            hint = nearest(name, found) or f"; it has {listing(found)}"
+            raise UsageError(f"{name}: dataset {dataset} has no run of that name{hint}")
+    return [found[name] for name in dict.fromkeys(names)] if names else list(found.values())
+
+
+def whole_lists(protocol: Protocol) -> Protocol:
+    """Return a protocol's order of documents, for every query that a run answers, whatever is judged."""
+    return replace(protocol, queries="run", judged_only=False)
+
+
+def put(
+    con: duckdb.DuckDBPyConnection, runs: Sequence[Run], protocol: Protocol, depth: int | None
+) -> int:
+    """Make the tables `listed` and `list_length` of some runs' lists; return the longest length.
+
+    The lists are in the protocol's order and end at `depth` or at its own. `listed` has `run_id,
+    query_id, item, rank`, and an item is a number for a document of a query.
+    """
+    if depth is not None and depth < 1:
+        raise UsageError(f"depth is at least 1, not {depth}")
+    scope_predictions(con, [run.run_id for run in runs])
+    cuts = [cut for cut in (depth, protocol.depth) if cut is not None]
+    ranked = ranked_sql(whole_lists(protocol), min(cuts) if cuts else None)
+    sql = render("analyses/agree_lists", ranked=ranked)
+    con.execute(f"create or replace temp table listed as\n{sql}")
+    con.execute(
+        "create or replace temp table list_length as "
+        "select run_id, query_id, count(*) as length from listed group by run_id, query_id"
+    )
+    rows = con.execute("select coalesce(max(length), 0) from list_length").fetchall()
+    return int(rows[0][0])
+
+
+def put_masses(con: duckdb.DuckDBPyConnection, p: float, longest: int) -> None:
+    """Make the table `rbo_mass` of what depths weigh in a rank-biased overlap of lists that long."""
+    if not 0 < p < 1:
+        raise UsageError(f"p of a rank-biased overlap lies between 0 and 1, not {p}")
+    # two lists without a document in common have seen all of them at the sum of their lengths
+    sql = render("analyses/agree_weights", p=float(p), deepest=2 * longest)
+    con.execute(f"create or replace temp table rbo_mass as\n{sql}")

@@ -1,0 +1,229 @@
+"""How well runs reproduce others, or replicate them on other queries, by the measures of repro_eval."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+import duckdb
+
+from warehouse.analyze import board, listed
+from warehouse.analyze.regressions import two_sided
+from warehouse.errors import UsageError, counted, listing
+from warehouse.protocols import Protocol
+from warehouse.templates import render
+
+_COLUMNS = (
+    "metric, pair, original, reproduced, original_arp, reproduced_arp, difference, rmse, nrmse, p, er, "
+    "dri, ktu, rbo, queries, reproduced_queries"
+)
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """How well runs reproduce others.
+
+    `relation` has a row per metric and pair of runs, "advanced" and "base", with the columns `metric,
+    pair, original, reproduced, original_arp, reproduced_arp, difference, rmse, nrmse, p, er, dri, ktu,
+    rbo, queries, reproduced_queries`. `queries` has `pair, query_id, ktu, rbo, original_length,
+    reproduced_length`; of a replication, whose queries are others, it is None.
+    """
+
+    relation: duckdb.DuckDBPyRelation
+    queries: duckdb.DuckDBPyRelation | None
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The original run and dataset, and those that reproduce it, with the base runs of both."""
+
+    dataset: str
+    other: str
+    original: str
+    reproduced: str
+    base: tuple[str, str] | None = None
+
+    @property
+    def is_replication(self) -> bool:
+        """Whether the queries are those of another dataset."""
+        return self.dataset != self.other
+
+    @property
+    def pairs(self) -> dict[str, tuple[str, str]]:
+        """Return the pairs of runs by their name."""
+        return {"advanced": (self.original, self.reproduced)} | (
+            {"base": self.base} if self.base else {}
+        )
+
+
+def reproduce(
+    con: duckdb.DuckDBPyConnection,
+    sides: Sides,
+    metrics: Sequence[str],
+    protocol: Protocol,
+    *,
+    depth: int,
+    p: float,
+) -> Reproduction:
+    """Measure a reproduction by stored values and lists; the metrics are canonical names, or all.
+
+    Raises UsageError for wrong names and where a value is missing or of another formula.
+    """
+    runs = [
+        {run.name: run for run in listed.current_runs(con, dataset, names)}
+        for dataset, names in zip(
+            (sides.dataset, sides.other), zip(*sides.pairs.values(), strict=True), strict=True
+        )
+    ]
+    chosen = _metrics(con, sides, metrics, protocol)
+    given = [
+        (pair, side, dataset, run)
+        for pair, both in sides.pairs.items()
+        for side, dataset, run in zip(
+            ("original", "reproduced"), (sides.dataset, sides.other), both, strict=True
+        )
+    ]
+    keys = ("pairs", "sides", "datasets", "runs")
+    columns = dict(zip(keys, map(list, zip(*given, strict=True)), strict=True))
+    values = board.keep(
+        con,
+        render("analyses/reproduce_values"),
+        {**columns, "metrics": chosen, "protocol": protocol.name},
+        name="reproduce_value",
+    )
+    _check_values(con, values, protocol)
+    rows = board.keep(con, render("analyses/reproduce", replicated=sides.is_replication))
+    found = [dict(zip(rows.columns, row, strict=True)) for row in rows.fetchall()]
+    queries = None if sides.is_replication else _documents(con, sides, runs, protocol, depth, p)
+    relation = _with_tests(con, found, queries is not None)
+    return Reproduction(relation, queries, _notes(found, queries))
+
+
+def _metrics(
+    con: duckdb.DuckDBPyConnection, sides: Sides, metrics: Sequence[str], protocol: Protocol
+) -> list[str]:
+    """Return the metrics to measure by; without any, those with a better direction that have values."""
+    datasets = dict.fromkeys((sides.dataset, sides.other))
+    shared = [board.choose(con, dataset, metrics, protocol) for dataset in datasets]
+    if metrics:
+        return list(metrics)
+    found = [
+        name
+        for name in shared[0]
+        if name in shared[-1] and board.direction(con, [sides.dataset], name, protocol) != "none"
+    ]
+    if not found:
+        raise UsageError(f"{listing(datasets)}: no metric has values in both under {protocol.name}")
+    return found
+
+
+def _check_values(
+    con: duckdb.DuckDBPyConnection, values: duckdb.DuckDBPyRelation, protocol: Protocol
+) -> None:
+    """Refuse values that are missing, or of two formulas within a dataset."""
+    rows = [dict(zip(values.columns, row, strict=True)) for row in values.fetchall()]
+    for dataset in dict.fromkeys(row["dataset"] for row in rows):
+        here = [row for row in rows if row["dataset"] == dataset]
+        prints: dict[str, set[str]] = {}
+        for row in here:
+            prints.setdefault(row["metric"], set()).add(row["fingerprint"])
+        absent = [name for name, found in prints.items() if len(found) > 1 or None in found]
+        if absent:
+            runs = dict.fromkeys(
+                row["run"] for row in here if row["metric"] in absent and not row["fingerprint"]
+            )
+            missing = f" for {listing(runs, 4)}" if runs else ""
+            raise UsageError(
+                f"{dataset}: no value of {', '.join(absent)}{missing}, or none by the same formula, "
+                f"under protocol {protocol.name} yet: "
+                f"{board.evaluate_command(con, dataset, absent, protocol)}"
+            )
+
+
+def _documents(
+    con: duckdb.DuckDBPyConnection,
+    sides: Sides,
+    runs: Sequence[dict[str, listed.Run]],
+    protocol: Protocol,
+    depth: int,
+    p: float,
+) -> duckdb.DuckDBPyRelation:
+    """Keep how much the lists of the pairs agree, query by query."""
+    originals, reproduced = runs
+    every = {run.run_id: run for run in (*originals.values(), *reproduced.values())}
+    listed.put(con, list(every.values()), protocol, depth)
+    listed.put_masses(con, p, depth)
+    asked = {
+        "pairs": list(sides.pairs),
+        "ones": [originals[one].run_id for one, _ in sides.pairs.values()],
+        "others": [reproduced[other].run_id for _, other in sides.pairs.values()],
+    }
+    sql = render("analyses/reproduce_documents", p=float(p), depth=depth)
+    return board.keep(con, sql, asked, name="queries")
+
+
+def _with_tests(
+    con: duckdb.DuckDBPyConnection, found: Sequence[dict[str, Any]], has_lists: bool
+) -> duckdb.DuckDBPyRelation:
+    """Keep the rows with the p of their t, and the means of what the lists have."""
+    tests = find_spec("scipy") is not None
+    ps = [
+        two_sided(row["t"], row["degrees"]) if tests and row["degrees"] else None for row in found
+    ]
+    mean = "sum({0} order by query_id) / nullif(count({0}), 0) as {0}"
+    lists = (
+        f"select pair, {mean.format('ktu')}, {mean.format('rbo')} from queries group by pair"
+        if has_lists
+        else "select null::varchar as pair, null::double as ktu, null::double as rbo"
+    )
+    return board.keep(
+        con,
+        f"select {_COLUMNS} from {board.RESULT} join (select unnest($metrics::varchar[]) as metric, "
+        "unnest($pairs::varchar[]) as pair, unnest($ps::double[]) as p, "
+        "unnest(range(len($ps::double[]))) as place) using (metric, pair) "
+        f"left join ({lists}) using (pair) order by place",
+        {
+            "metrics": [row["metric"] for row in found],
+            "pairs": [row["pair"] for row in found],
+            "ps": ps,
+        },
+    )
+
+
+def _notes(
+    found: Sequence[dict[str, Any]], queries: duckdb.DuckDBPyRelation | None
+) -> tuple[str, ...]:
+    """Say what is left out, and what is undefined and why."""
+    notes = []
+    for row in found:
+        pair = f"{row['metric']}: {row['original']} and {row['reproduced']}"
+        if row["paired"] is not None or queries is not None:
+            out = row["queries"] + row["reproduced_queries"] - 2 * (row["paired"] or 0)
+            if out:
+                notes.append(
+                    f"{pair}: {counted(out, 'query')} left out of error and test, undefined or "
+                    "missing for one of the runs"
+                )
+            if row["rmse"] is not None and row["nrmse"] is None:
+                notes.append(f"{pair}: no nrmse, for not all values lie between 0 and 1")
+    if find_spec("scipy") is None:
+        notes.append("p needs SciPy: pip install 'ranking-warehouse[stats]'")
+    if queries is not None:
+        of_pairs = queries.aggregate(
+            "pair, count(*) as n, count(*) filter (where original_length <> reproduced_length) as out",
+            "pair",
+        ).fetchall()
+        for pair, number, uneven in of_pairs:
+            if uneven:
+                notes.append(
+                    f"{pair}: ktu is over the ranks that both lists have; their lengths differ in "
+                    f"{uneven:,} of {counted(number, 'query')}"
+                )
+        with_lists = {row[0] for row in of_pairs}
+        for pair in dict.fromkeys(row["pair"] for row in found):
+            if pair not in with_lists:
+                notes.append(f"{pair}: no query that both runs answer, so no ktu and rbo")
+    return tuple(notes)

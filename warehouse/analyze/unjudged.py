@@ -1,0 +1,98 @@
+"""The unjudged documents that runs rank high: what to have judged next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import duckdb
+
+from warehouse.analyze import board, listed
+from warehouse.errors import UsageError
+from warehouse.evaluate import grounds
+from warehouse.evaluate.plan import ranked_sql, relations_sql
+from warehouse.evaluate.stored import scope_predictions
+from warehouse.protocols import Protocol
+from warehouse.templates import render
+
+
+@dataclass(frozen=True)
+class Holes:
+    """The documents to judge, and what judging them fills.
+
+    `relation` has the columns `query_id, doc_id, runs, best_rank, mean_reciprocal_rank`, the most wanted
+    first; `filled`, by run, has `run, shown, unjudged, filled, judged, judged_after`, where the last two
+    are the mean share of judged documents among the first `depth`. `total` counts what nobody judged
+    there, listed or not.
+    """
+
+    relation: duckdb.DuckDBPyRelation
+    filled: duckdb.DuckDBPyRelation
+    depth: int
+    total: int
+
+
+def holes(
+    con: duckdb.DuckDBPyConnection,
+    dataset: str,
+    names: Sequence[str],
+    protocol: Protocol,
+    *,
+    depth: int,
+    top: int | None,
+    per_query: bool,
+) -> Holes:
+    """List what nobody judged among the first documents of runs, for the queries that count.
+
+    At most `top` documents, or so many of each query. Raises UsageError for wrong names and numbers, and
+    where there are no qrels.
+    """
+    for what, number in (("depth", depth), ("top", top)):
+        if number is not None and number < 1:
+            raise UsageError(f"{what} is at least 1, not {number}")
+    if per_query and top is None:
+        raise UsageError("per query: top says how many of each query; give it too")
+    if protocol.judged_only:
+        raise UsageError(f"protocol {protocol.name} takes unjudged documents out: it has no holes")
+    runs = listed.current_runs(con, dataset, names)
+    depth = depth if protocol.depth is None else min(depth, protocol.depth)
+    _put(con, dataset, runs, protocol, depth)
+    found = board.keep(con, render("analyses/holes", top=top, per_query=per_query), name="holes")
+    (rankings,) = relations_sql(protocol, "rankings").values()
+    filled = board.keep(
+        con, render("analyses/holes_filled", holes="holes", rankings=rankings), name="filled"
+    )
+    ((total,),) = con.execute(
+        "select count(*) from (select distinct query_id, doc_id from head anti join "
+        "(select query_id, doc_id from scope_judgment where relevance >= 0) using (query_id, doc_id))"
+    ).fetchall()
+    return Holes(found, filled, depth, int(total))
+
+
+def _put(
+    con: duckdb.DuckDBPyConnection,
+    dataset: str,
+    runs: Sequence[listed.Run],
+    protocol: Protocol,
+    depth: int,
+) -> None:
+    """Put the runs and the current qrels in scope, and make the table `head` of the first documents."""
+    rows = con.execute(
+        "select qrels_id from qrels join dataset using (dataset_id) where dataset.name = $dataset "
+        "order by qrels.version desc limit 1",
+        {"dataset": dataset},
+    ).fetchall()
+    if not rows:
+        raise UsageError(
+            f"{dataset}: it has no qrels yet: warehouse ingest qrels FILE -d {dataset}"
+        )
+    ids = [run.run_id for run in runs]
+    con.execute(
+        "create or replace temp table scope_run as select unnest($ids::integer[]) as run_id",
+        {"ids": ids},
+    )
+    qrels_id = int(rows[0][0])
+    grounds.put_stored(con, qrels_id, grounds.kind_of(con, qrels_id))
+    con.execute(render("statements/scope_ranking", of_part=False))
+    scope_predictions(con, ids)
+    con.execute(f"create or replace temp table head as\n{ranked_sql(protocol, depth)}")

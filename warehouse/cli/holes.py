@@ -1,0 +1,105 @@
+"""`warehouse holes`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from warehouse.cli import options, output
+from warehouse.cli.examples import epilog
+
+if TYPE_CHECKING:
+    from warehouse.analyze.unjudged import Holes
+
+# So many runs are told of one by one.
+_TOLD = 12
+
+
+def holes(
+    dataset: options.Dataset,
+    runs: Annotated[
+        list[str] | None, typer.Argument(metavar="RUN", help="Runs; default: all.")
+    ] = None,
+    depth: Annotated[
+        int, typer.Option("--depth", min=1, help="Documents below this rank are not wanted.")
+    ] = 10,
+    top: Annotated[
+        int | None,
+        typer.Option("--top", min=1, show_default="all", help="Only so many documents."),
+    ] = None,
+    per_query: Annotated[
+        bool, typer.Option("--per-query", help="--top of each query, not in all.")
+    ] = False,
+    by_run: Annotated[
+        bool,
+        typer.Option("--by-run", help="What judging them fills, run by run, not the documents."),
+    ] = False,
+    protocol: options.Protocol = "default",
+    format: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            "-f",
+            help="table, json, jsonl, csv, tsv, markdown, latex, parquet (with -o), or trec: qrels to "
+            "fill in.",
+        ),
+    ] = "table",
+    out: options.Output = None,
+    places: options.Places = 4,
+    db: options.Database = None,
+    lock_timeout: options.LockTimeout = 30.0,
+) -> None:
+    """List the unjudged documents that most runs rank high, to be judged next.
+
+    Wanted first is what most runs have among their first documents; of equals what has the higher mean
+    of 1/rank over the runs. The queries are those that count under the protocol, and a judgment below 0
+    is none. What judging them would fill is told for each run.
+
+    -f trec writes qrels with relevance -1, which TREC's tools read as "not judged", so that a line that
+    nobody fills in does no harm. It is sorted by query and document, to tell assessors nothing of the
+    runs.
+    """
+    from warehouse.errors import UsageError
+    from warehouse.report import formats, trec
+    from warehouse.warehouse import Warehouse
+
+    formats.check(format, (*formats.FORMATS, "trec"))
+    if by_run and format == "trec":
+        raise UsageError("--by-run: a table of runs; qrels are of documents")
+    found = Warehouse(db, lock_timeout=lock_timeout).holes(
+        dataset, runs or (), depth=depth, top=top, per_query=per_query, protocol=protocol
+    )
+    if format == "trec":
+        rows = found.relation.project("query_id, doc_id").fetchall()
+        output.emit(trec.qrels_to_fill(rows), out)
+    else:
+        shown = found.filled if by_run else found.relation
+        output.show(shown, format, out, places=places)
+    _say(found, dataset, places)
+
+
+def _say(found: Holes, dataset: str, places: int) -> None:
+    """Tell how many documents are listed, and what judging them fills."""
+    from warehouse.errors import counted
+
+    ((number,),) = found.relation.aggregate("count(*)").fetchall()
+    rows = found.filled.fetchall()
+    if not found.total:
+        of_runs = counted(len(rows), "run")
+        output.say(f"{dataset}: all of the first {found.depth} documents of {of_runs} are judged")
+        return
+    output.say(f"{counted(number, 'document')} of {found.total:,} that nobody judged")
+    most = sorted((row for row in rows if row[2]), key=lambda row: -row[3])
+    for run, _, unjudged, filled, judged, after in most[:_TOLD]:
+        output.say(
+            f"{run}: {filled:,} of its {counted(unjudged, 'hole')}, "
+            f"Judged@{found.depth} {judged:.{places}f} -> {after:.{places}f}"
+        )
+    if len(most) > _TOLD:
+        output.say(f"and {counted(len(most) - _TOLD, 'run')} more: --by-run")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(epilog=epilog("holes"))(holes)

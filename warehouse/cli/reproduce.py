@@ -1,0 +1,86 @@
+"""`warehouse reproduce`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from warehouse.cli import options, output
+from warehouse.cli.examples import epilog
+
+
+def reproduce(
+    original: Annotated[str, typer.Argument(metavar="ORIGINAL", help="The run to reproduce.")],
+    reproduced: Annotated[str, typer.Argument(metavar="REPRODUCED", help="The run that does.")],
+    dataset: options.Dataset,
+    base: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            "--base",
+            metavar="ORIGINAL REPRODUCED",
+            help="The base runs that both improve on, for er and dri.",
+        ),
+    ] = None,
+    other: Annotated[
+        str | None,
+        typer.Option(
+            "--in",
+            metavar="DATASET",
+            help="The dataset of the reproduced runs where that is another: a replication.",
+        ),
+    ] = None,
+    metric: options.Metrics = None,
+    by_query: Annotated[
+        bool, typer.Option("--by-query", help="ktu and rbo query by query, not the means.")
+    ] = False,
+    depth: Annotated[
+        int, typer.Option("--depth", min=1, help="How far down ktu and rbo look.")
+    ] = 1000,
+    p: Annotated[float, typer.Option("--p", help="How much rbo looks further down.")] = 0.95,
+    protocol: options.Protocol = "default",
+    format: options.Format = "table",
+    out: options.Output = None,
+    places: options.Places = 4,
+    db: options.Database = None,
+    lock_timeout: options.LockTimeout = 30.0,
+) -> None:
+    """Measure how well a run reproduces another, as repro_eval does (Breuer and others, SIGIR 2020).
+
+    arp is the mean over a run's queries; rmse the root mean square error over the queries of both, and
+    nrmse its share of the largest that the original's values allow; p that of a two-sided paired t-test
+    (extra "stats"), empty where nothing differs. ktu is Kendall's tau on the union: at each rank the two
+    documents' places by id are compared; rbo is rank-biased overlap down to the depth, divided by that
+    of equal lists which reach it.
+
+    With --base: er is the mean improvement of the reproduced runs by that of the original ones (1 is
+    best), dri the relative improvement of the original ones less that of the reproduced (0 is best).
+
+    With --in DATASET the queries are others: p is of an unpaired t-test with equal variances, and there
+    is no rmse, nrmse, ktu and rbo.
+    """
+    from warehouse.errors import UsageError
+    from warehouse.warehouse import Warehouse
+
+    found = Warehouse(db, lock_timeout=lock_timeout).reproduce(
+        original,
+        reproduced,
+        dataset,
+        base=base,
+        replicated_in=other,
+        metrics=metric or (),
+        depth=depth,
+        p=p,
+        protocol=protocol,
+    )
+    if by_query and found.queries is None:
+        raise UsageError("--by-query: a replication has other queries, so no lists to compare")
+    shown = found.queries if by_query and found.queries is not None else found.relation
+    output.show(shown, format, out, places=places)
+    for note in found.notes:
+        output.say(note)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(epilog=epilog("reproduce"))(reproduce)
