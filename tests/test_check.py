@@ -14,7 +14,7 @@ import pytest
 from projects import BEST, Folder, command
 from syncs import BETTER, QRELS, RUN, Project
 
-from warehouse.analyze.regressions import two_sided
+from warehouse.analyze.significance import two_sided
 from warehouse.errors import DefinitionError, UsageError
 from warehouse.warehouse import Warehouse
 

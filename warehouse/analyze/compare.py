@@ -44,8 +44,8 @@ class How:
         significance.check("interval", self.interval, INTERVALS)
         if not 0 < self.alpha < 1:
             raise UsageError(f"alpha lies between 0 and 1, not {self.alpha}")
-        if not 100 <= self.resamples <= 10_000_000:
-            raise UsageError(f"resamples are 100 to 10,000,000, not {self.resamples:,}")
+        if not 100 <= self.resamples <= 1_000_000:
+            raise UsageError(f"resamples are 100 to 1,000,000, not {self.resamples:,}")
         if self.test == "tukey" and self.corrected_by != "none":
             raise UsageError(
                 f"Tukey's test is over all pairs of runs already; {self.correction} on top of it "

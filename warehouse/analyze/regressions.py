@@ -10,6 +10,7 @@ from typing import Any, Literal
 import duckdb
 
 from warehouse.analyze import board
+from warehouse.analyze.significance import two_sided
 from warehouse.errors import UsageError, listing, nearest
 from warehouse.protocols import Protocol
 from warehouse.templates import render
@@ -224,15 +225,3 @@ def _judged(row: dict[str, Any], limits: Limits) -> Comparison:
             regressed = regressed or (is_worse and p is not None and p < limits.alpha)
         verdict = "regressed" if regressed else "good"
     return Comparison(**kept | {"lost_most": lost, "p": p, "verdict": verdict})
-
-
-def two_sided(t: float | None, degrees: int) -> float | None:
-    """Return how likely a value of Student's t at least as far from 0 is; None where it is undefined."""
-    try:
-        from scipy.special import stdtr
-    except ImportError:
-        raise UsageError(
-            "a test of significance needs SciPy: pip install 'ranking-warehouse[stats]'; or leave "
-            "alpha out"
-        ) from None
-    return None if t is None else 2 * float(stdtr(degrees, -abs(t)))

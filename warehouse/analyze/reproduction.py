@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 
 from warehouse.analyze import board, listed
-from warehouse.analyze.regressions import two_sided
+from warehouse.analyze.significance import two_sided
 from warehouse.errors import UsageError, counted, listing
 from warehouse.protocols import Protocol
 from warehouse.templates import render

@@ -64,12 +64,23 @@ def paired_t(differences: Numbers) -> tuple[Numbers, Numbers]:
     3.4641 0.0742
     """
     import numpy as np
-    from scipy.special import stdtr
 
     number = differences.shape[1]
     with np.errstate(divide="ignore", invalid="ignore"):
         t = differences.mean(axis=1) / (differences.std(axis=1, ddof=1) / np.sqrt(number))
-    return t, 2 * stdtr(number - 1, -np.abs(t))
+    return t, _tails(t, number - 1)
+
+
+def two_sided(t: float | None, degrees: int) -> float | None:
+    """Return how likely a value of Student's t at least as far from 0 is; None where it is undefined."""
+    needs_scipy("a test of significance")
+    return None if t is None else float(_tails(t, degrees))
+
+
+def _tails(t: Any, degrees: int) -> Any:
+    from scipy.special import stdtr
+
+    return 2 * stdtr(degrees, -abs(t))
 
 
 def half_width(deviations: Numbers, numbers: Numbers, alpha: float) -> Numbers:
