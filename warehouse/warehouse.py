@@ -19,6 +19,7 @@ from warehouse.errors import UsageError
 from warehouse.evaluate import scoring
 from warehouse.evaluate.plan import plan
 from warehouse.evaluate.scoring import Scores
+from warehouse.fusing import Fusing
 from warehouse.importing import Importing
 from warehouse.metrics import Metrics
 from warehouse.opened import Texts, texts
@@ -36,7 +37,9 @@ if TYPE_CHECKING:
 __all__ = ["DEFAULT_METRICS", "Scores", "Warehouse"]
 
 
-class Warehouse(Boarding, Tracing, Deciling, Remembering, Checking, Asking, Importing, Syncing):
+class Warehouse(
+    Boarding, Tracing, Deciling, Remembering, Checking, Fusing, Asking, Importing, Syncing
+):
     """A warehouse file and what can be done with it.
 
     Every verb opens the file, does its work in one transaction and lets go of it again; results are
