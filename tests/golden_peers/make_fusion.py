@@ -34,6 +34,8 @@ WITH: Mapping[str, Mapping[str, Any]] = {
 }
 WEIGHTED = ("wsum", "wmnz", "mixed", "w_bordafuse")
 WEIGHTS = (0.2, 0.3, 0.5)
+# No two of these can be even with the third, and none outvotes both others.
+VOTES = (0.2, 0.35, 0.45)
 TRAINED = ("mapfuse", "posfuse", "probfuse", "segfuse", "slidefuse", "bayesfuse")
 SEGMENTS, WINDOW = 4, 2
 # These read ranks: after borda, ranx has the documents that a list lacked in no order.
@@ -79,8 +81,10 @@ def fused(
 
     given = [ranx.Run(padded(run)) for run in runs.values()]
     params: dict[str, Any] = dict(WITH.get(method, {}))
-    if method in (*WEIGHTED, "w_condorcet"):
+    if method in WEIGHTED:
         params["weights"] = list(WEIGHTS)
+    if method == "w_condorcet":
+        params["weights"] = list(VOTES)
     if method in TRAINED:
         change = None if norm is None else norm_switch(norm)
         of_norm = (
