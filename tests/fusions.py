@@ -37,14 +37,18 @@ def recipe(
     normalise: str | None = None,
     weights: Sequence[float] | None = None,
 ) -> reading.Recipe:
-    found = reading.sources(con, DATASET, [*names, *([] if len(names) > 1 else _others(con, names))])
+    found = reading.sources(
+        con, DATASET, [*names, *([] if len(names) > 1 else _others(con, names))]
+    )
     chosen = found[: len(names)]
     return reading.recipe(chosen, method, normalise, weights, tuned=False)
 
 
 def _others(con: duckdb.DuckDBPyConnection, names: Sequence[str]) -> list[str]:
     """Return another run beside one, for it alone may not be asked for."""
-    return [row[0] for row in con.execute("select run from runs").fetchall() if row[0] not in names][:1]
+    return [
+        row[0] for row in con.execute("select run from runs").fetchall() if row[0] not in names
+    ][:1]
 
 
 def merged(con: duckdb.DuckDBPyConnection, found: reading.Recipe) -> Lists:

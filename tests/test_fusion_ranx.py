@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import pytest
@@ -33,7 +32,9 @@ def weights(method: str) -> tuple[float, ...] | None:
 
 
 def same(ours: Lists, theirs: Lists) -> None:
-    assert {q: set(docs) for q, docs in ours.items()} == {q: set(docs) for q, docs in theirs.items()}
+    assert {q: set(docs) for q, docs in ours.items()} == {
+        q: set(docs) for q, docs in theirs.items()
+    }
     for query, docs in theirs.items():
         assert ours[query] == pytest.approx(docs, rel=1e-9, abs=1e-9), query
 

@@ -3,9 +3,10 @@
     python -m venv peers && peers/bin/pip install ranx==0.3.21
     peers/bin/python tests/golden_peers/make_fusion.py FOLDER > tests/golden_peers/fusion.json
 
-FOLDER holds qrels.txt and runs/NAME.run.gz. Of equal scores in a list only the first is kept, for ranx leaves
-the order of the others open. `few` are three runs cut short, of which each has documents of its own;
-`same` are three that rank the same documents, for condorcet. Ids of one length are compiled once.
+FOLDER holds qrels.txt and runs/NAME.run.gz. Of equal scores in a list only the first is kept, for
+ranx leaves the order of the others open. `few` are three runs cut short, of which each has documents
+of its own; `same` are three that rank the same documents, for condorcet. Ids are of one length, for
+which ranx compiles its loading once.
 """
 
 from __future__ import annotations
@@ -140,7 +141,9 @@ def main() -> None:
     }
     shared: dict[str, Lists] = {}
     for name, run in same.items():
-        ten = {q: sorted(set.intersection(*(set(r[q]) for r in same.values())))[:12] for q in common}
+        ten = {
+            q: sorted(set.intersection(*(set(r[q]) for r in same.values())))[:12] for q in common
+        }
         shared[name] = {q: {d: run[q][d] for d in ten[q]} for q in common}
     print(
         json.dumps(
