@@ -180,22 +180,22 @@ def test_normalised_scores_keep_the_order(three: duckdb.DuckDBPyConnection, name
             assert (min(docs.values()), max(docs.values())) == (0, 1)
 
 
-@pytest.mark.parametrize("name", ["sum", "segfuse", "slidefuse", "condorcet"])
+@pytest.mark.parametrize("name", ["sum", "slidefuse"])
 def test_threads_change_no_bit(name: str) -> None:
     """With thousands of lists, so that the work is shared out."""
     rng = random.Random(5)
     runs = {
         run: {
-            f"q{q}": {f"d{rng.randrange(40)}": rng.random() for _ in range(12)} for q in range(400)
+            f"q{q}": {f"d{rng.randrange(40)}": rng.random() for _ in range(12)} for q in range(300)
         }
         for run in "ABCDE"
     }
     found = []
-    wh = loaded(runs, {f"q{q}": {"d1": 1, "d7": 1} for q in range(400)})
-    for threads in (1, 2, 4):
+    wh = loaded(runs, {f"q{q}": {"d1": 1, "d7": 1} for q in range(300)})
+    for threads in (1, 4):
         with Warehouse(wh.path, threads=threads)._read() as con:
             found.append(merged(con, recipe(con, "ABCDE", name, "zmuv")))
-    assert found[0] == found[1] == found[2]
+    assert found[0] == found[1]
 
 
 def test_runs_whose_lower_scores_are_better_are_turned_round() -> None:

@@ -99,7 +99,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "warehouse fuse bm25 tasb -d dl19 --method wsum --weights 0.3,0.7 --name weighted",
         "warehouse fuse bm25 tasb -d dl19 --method wsum --tune nDCG@10 --train-share 0.5 "
         "--leave-out-training --name tuned",
-        "warehouse fuse bm25 tasb -d dl19 --method 'probfuse(segments=10)' --train-queries queries.txt "
+        "warehouse fuse bm25 tasb -d dl19 --method 'probfuse(segments=10)' --train-queries train.txt "
         "--name trained",
     ),
     "fusions": ("warehouse fusions", "warehouse fusions -f markdown"),

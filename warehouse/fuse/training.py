@@ -41,7 +41,8 @@ class Training:
                 f"{counted(self.num_unjudged, 'training query')} {are} not judged: left aside"
             )
         what = (
-            "they are left out of the run"
+            "they are left out of the run: where every judged query counts, as under the protocol "
+            "default, it has 0 for them"
             if left_out
             else "values over these flatter the run (--leave-out-training leaves them out)"
         )
