@@ -231,7 +231,10 @@ def test_every_example_runs_as_printed(
     assert "Traceback" not in found.err
     if "-o " in line:
         assert (folder / line.rpartition("-o ")[2].split()[0]).read_bytes().strip()
-    elif name in ("init", "deciles make", "evaluate", "forget", "publish", "watch") or ingests:
+    elif (
+        name in ("init", "deciles make", "evaluate", "forget", "fuse", "publish", "watch")
+        or ingests
+    ):
         assert found.err.strip()
     else:
         assert found.out.strip()
