@@ -226,6 +226,7 @@ def test_an_undefined_metric_has_no_best(wh: Warehouse) -> None:
         ({"method": "wsum", "weights": [0, 0]}, "weights are numbers of 0 and more, and not all"),
         ({"method": "wsum", "weights": [1, 2], "tune": "AP", "train_share": 1}, "weights are given"),
         ({"method": "mapfuse"}, "mapfuse is trained on judged queries; say on which, with --train-qu"),
+        ({"method": "rrf(k=9)", "tune": "AP", "train_share": 1}, "k=9 is given and to be tuned; leave"),
         ({"tune": "AP"}, "--tune AP tries on judged queries; say on which, with --train-queries"),
         ({"tune": "APP", "train_share": 1}, "APP: no such metric; did you mean AP?"),
         ({"tune": "Judged@5", "method": "sum", "train_share": 1}, "sum: has nothing to tune; gmnz, "),

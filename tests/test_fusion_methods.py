@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import oracles_fusion as oracles
 import pytest
 from fusions import DATASET, Lists, loaded, merged, recipe
 
@@ -83,6 +84,7 @@ def test_everything_has_a_case() -> None:
     assert {path.stem for path in (CASES / "normalisations").iterdir()} == set(NORMALISATIONS)
 
 
+@pytest.mark.core
 @pytest.mark.parametrize(
     ("folder", "name"),
     [("fusion", name) for name in METHODS] + [("normalisations", name) for name in NORMALISATIONS],
@@ -94,6 +96,24 @@ def test_case(two: duckdb.DuckDBPyConnection, folder: str, name: str) -> None:
     assert set(ours) == set(given["expected"])
     for query, expected in given["expected"].items():
         assert ours[query] == pytest.approx(expected, rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_as_in_plain_python(three: duckdb.DuckDBPyConnection, name: str) -> None:
+    """Over lists with ties, of other lengths, and missing; trained on queries without any too."""
+    written = {
+        "probfuse": f"probfuse(segments={oracles.SEGMENTS})",
+        "slidefuse": f"slidefuse(w={oracles.WINDOW})",
+    }.get(name, name)
+    runs, weights = random_runs(1), _weights(name, 3)
+    for norm in NORMALISATIONS:
+        ours = merged(three, recipe(three, "ABC", written, norm, weights))
+        theirs = oracles.merged(
+            name, norm, [runs[run] for run in "ABC"], weights or (1, 1, 1), random_qrels(2)
+        )
+        assert set(ours) == set(theirs)
+        for query, docs in theirs.items():
+            assert ours[query] == pytest.approx(docs, rel=1e-9, abs=1e-9), (norm, query)
 
 
 def test_even_documents_have_even_condorcet_scores() -> None:

@@ -196,4 +196,12 @@ def is_needed(recipe: Recipe, tune: str | None) -> bool:
             m.name for m in fusions.methods().values() if m.grid or fusions.WEIGHTS in m.needs
         ]
         raise UsageError(f"{definition.name}: has nothing to tune; {', '.join(tunable)} have")
+    usual = {p.name: p.default for p in definition.parameters}
+    given = [
+        f"{name}={value}"
+        for name, value in recipe.method.values
+        if name in definition.grid and value != usual[name]
+    ]
+    if tune is not None and given:
+        raise UsageError(f"{', '.join(given)} is given and to be tuned; leave one of the two out")
     return tune is not None or fusions.TRAINING in definition.needs
