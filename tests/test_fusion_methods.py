@@ -244,8 +244,16 @@ def test_method_file(name: str) -> None:
             text += path.read_text(encoding="utf-8")
     used = templates.variables(text)
     params = {p.name for p in found.parameters}
-    assert params - {"rel"} == used - {"weights", "num_runs", "ranked", "entries", "ends", "votes"}
-    assert ("weights" in used) == (fusions.WEIGHTS in found.needs)
+    assert params - {"rel"} == used - {
+        "weights",
+        "whole_weights",
+        "num_runs",
+        "ranked",
+        "entries",
+        "ends",
+        "votes",
+    }
+    assert bool(used & {"weights", "whole_weights"}) == (fusions.WEIGHTS in found.needs)
     trained = "trained_entry" in text or "trained_precision" in text
     assert trained == (fusions.TRAINING in found.needs) == ("rel" in params)
     assert ("score" in found.body.replace("as score", "")) == found.scores

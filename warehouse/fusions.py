@@ -6,9 +6,11 @@ making scores comparable before are in `sql/normalisations`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
+from fractions import Fraction
 from functools import cache
 from typing import Any, ClassVar
 
@@ -210,6 +212,21 @@ def normalisation(name: str | None, method: Metric) -> Normalisation:
     return known[folded]
 
 
+def whole(weights: Iterable[float]) -> list[int]:
+    """Return whole numbers in the proportions of weights as they are written in decimals.
+
+    So sums of them are exact: 0.1 + 0.2 against 0.3 is even.
+
+    >>> whole([0.1, 0.2, 0.3])
+    [1, 2, 3]
+    """
+    exact = [Fraction(repr(weight)) for weight in weights]
+    scale = math.lcm(*(one.denominator for one in exact))
+    scaled = [int(one * scale) for one in exact]
+    shared = math.gcd(*scaled) or 1
+    return [one // shared for one in scaled]
+
+
 def sql(method: Metric, weights: Iterable[float], num_runs: int) -> str:
     """Return the query of a method over the lists in `entry`: `query_id, doc_id, score`.
 
@@ -221,5 +238,10 @@ def sql(method: Metric, weights: Iterable[float], num_runs: int) -> str:
     from entry
     group by query_id, doc_id
     """
-    values = dict(method.params) | {"weights": list(weights), "num_runs": num_runs}
+    weights = list(weights)
+    values = dict(method.params) | {
+        "weights": weights,
+        "whole_weights": whole(weights),
+        "num_runs": num_runs,
+    }
     return templates.compiled(method.definition.body).render(**values).strip()
