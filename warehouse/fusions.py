@@ -215,7 +215,8 @@ def normalisation(name: str | None, method: Metric) -> Normalisation:
 def whole(weights: Iterable[float]) -> list[int]:
     """Return whole numbers in the proportions of weights as they are written in decimals.
 
-    So sums of them are exact: 0.1 + 0.2 against 0.3 is even.
+    So sums of them are exact: 0.1 + 0.2 against 0.3 is even. Proportions that no 64 bits can hold are
+    rounded.
 
     >>> whole([0.1, 0.2, 0.3])
     [1, 2, 3]
@@ -224,7 +225,9 @@ def whole(weights: Iterable[float]) -> list[int]:
     scale = math.lcm(*(one.denominator for one in exact))
     scaled = [int(one * scale) for one in exact]
     shared = math.gcd(*scaled) or 1
-    return [one // shared for one in scaled]
+    if sum(scaled) // shared < 2**62:
+        return [one // shared for one in scaled]
+    return [int(one / max(exact) * 10**15) for one in exact]
 
 
 def sql(method: Metric, weights: Iterable[float], num_runs: int) -> str:
