@@ -136,6 +136,13 @@ def test_tenths_that_add_up_to_a_half_are_no_majority() -> None:
         assert merged(con, found) == {"q": {"a": 2, "b": 2}}
 
 
+@pytest.mark.parametrize("weights", [[1e-300, 1.0], [3e299, 1e300], [2**31 - 2, 2**31 - 1]])
+def test_extreme_weights(two: duckdb.DuckDBPyConnection, weights: list[float]) -> None:
+    """B decides: z, x, and y, which it lacks."""
+    ours = merged(two, recipe(two, "AB", "w_condorcet", None, weights))["q"]
+    assert ours == {"z": 3, "x": 2, "y": 1}
+
+
 def test_ranks_beyond_what_was_trained_on() -> None:
     """Below rank 1,000 bayesfuse takes a document for absent; posfuse gives 0 to unseen ranks."""
     long = {f"d{n}": 2000.0 - n for n in range(1002)}
@@ -244,16 +251,9 @@ def test_method_file(name: str) -> None:
             text += path.read_text(encoding="utf-8")
     used = templates.variables(text)
     params = {p.name for p in found.parameters}
-    assert params - {"rel"} == used - {
-        "weights",
-        "whole_weights",
-        "num_runs",
-        "ranked",
-        "entries",
-        "ends",
-        "votes",
-    }
-    assert bool(used & {"weights", "whole_weights"}) == (fusions.WEIGHTS in found.needs)
+    weights = {"weights", "whole_weights"}
+    assert params - {"rel"} == used - weights - {"num_runs", "ranked", "entries", "ends", "votes"}
+    assert bool(used & weights) == (fusions.WEIGHTS in found.needs)
     trained = "trained_entry" in text or "trained_precision" in text
     assert trained == (fusions.TRAINING in found.needs) == ("rel" in params)
     assert ("score" in found.body.replace("as score", "")) == found.scores
