@@ -61,6 +61,7 @@ def test_the_types_of_the_code_are_those_of_the_migrations(made: Path) -> None:
         "BIGINT": sa.BigInteger,
         "VARCHAR": sa.String,
         "BOOLEAN": sa.Boolean,
+        "DOUBLE": sa.Double,
         "TIMESTAMP WITH TIME ZONE": sa.TIMESTAMP,
     }
     with opened(made) as con:
