@@ -16,13 +16,15 @@ from warehouse.warehouse import Warehouse
 
 Lists = dict[str, dict[str, float]]
 DATASET = "d"
+# Removed when the process ends.
+_FOLDER = tempfile.TemporaryDirectory(prefix="fusion-")
 
 
 def loaded(
     runs: Mapping[str, Any], qrels: Mapping[str, Any] | None = None, **resources: Any
 ) -> Warehouse:
     """Return a warehouse that holds some runs, and judgments if there are any."""
-    wh = Warehouse(Path(tempfile.mkdtemp()) / "fusion.duckdb", **resources)
+    wh = Warehouse(Path(tempfile.mkdtemp(dir=_FOLDER.name)) / "fusion.duckdb", **resources)
     for name, run in runs.items():
         wh.ingest_run(run, DATASET, name=name)
     if qrels is not None:
