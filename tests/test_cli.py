@@ -175,6 +175,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, demo_data: Path) -> Path:
     (folder / "users.jsonl").write_text('{"query_id": "ann", "age": 30}\n')
     (folder / "links.txt").write_text("A\nB\n")
     (folder / "queries.txt").write_text("q1\nq2\n")
+    (folder / "train.txt").write_text("19335\n47923\n")
     (folder / "links.run").write_text("q1 Q0 A 1 2 t\nq1 Q0 C 2 1 t\nq2 Q0 B 1 1 t\n")
     (folder / "sources.csv").write_text("doc_id,source\n7067032,web\n")
     (folder / "subtopics.txt").write_text("w1 1 a 1\nw1 2 a 0\nw1 2 b 2\n")
@@ -230,7 +231,10 @@ def test_every_example_runs_as_printed(
     assert "Traceback" not in found.err
     if "-o " in line:
         assert (folder / line.rpartition("-o ")[2].split()[0]).read_bytes().strip()
-    elif name in ("init", "deciles make", "evaluate", "forget", "publish", "watch") or ingests:
+    elif (
+        name in ("init", "deciles make", "evaluate", "forget", "fuse", "publish", "watch")
+        or ingests
+    ):
         assert found.err.strip()
     else:
         assert found.out.strip()

@@ -172,7 +172,8 @@ class Remembering(File):
 
         Columns: `run, version, system, tags, source, source_sha256, content_hash, format, normalise,
         trec_tag, ranked_by, lower_is_better, queries, predictions, run_at, ingested_at,
-        program_version, metrics, forgotten_at, reason`.
+        program_version, fusion, fused_from, metrics, forgotten_at, reason`. `fusion` and `fused_from`
+        say how a run was merged and of which others; null of a run that was not.
         """
         with self._read() as con:
             board.check_dataset(con, dataset)

@@ -108,6 +108,29 @@ source_file = _table(
     taken_at=_Time,
     program_version=sa.String,
 )
+fusion = _table(
+    "fusion",
+    run_id=sa.Integer,
+    method=sa.String,
+    normalisation=sa.String,
+    queries=sa.String,
+    qrels_id=sa.Integer,
+    num_trained=sa.Integer,
+    is_left_out=sa.Boolean,
+    tuned_by=sa.String,
+    protocol=sa.String,
+)
+fusion_source = _table(
+    "fusion_source",
+    run_id=sa.Integer,
+    position=sa.Integer,
+    source_run_id=sa.Integer,
+    name=sa.String,
+    version=sa.Integer,
+    content_hash=sa.String,
+    weight=sa.Double,
+)
+fusion_query = _table("fusion_query", run_id=sa.Integer, query_id=sa.String)
 
 comparison = _table(
     "comparison",

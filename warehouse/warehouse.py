@@ -21,6 +21,7 @@ from warehouse.errors import UsageError
 from warehouse.evaluate import scoring
 from warehouse.evaluate.plan import plan
 from warehouse.evaluate.scoring import Scores
+from warehouse.fusing import Fusing
 from warehouse.importing import Importing
 from warehouse.metrics import Metrics
 from warehouse.opened import Texts, texts
@@ -46,6 +47,7 @@ class Warehouse(
     Checking,
     Comparing,
     Agreeing,
+    Fusing,
     Asking,
     Importing,
     Syncing,

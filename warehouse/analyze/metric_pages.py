@@ -201,6 +201,13 @@ def _facts(metric: Metric, protocol: rules.Protocol) -> dict[str, str]:
 
 def page(metric: Metric, protocol: rules.Protocol, facts: Mapping[str, str]) -> str:
     """Return a page about a metric or a curve: facts about it, its parameters, names and SQL."""
+    script = plan([metric], protocol).script(metric)
+    head = f"SQL of {metric} under protocol {protocol.name}"
+    return "\n".join([*about(metric, facts), "", head, "", script, ""])
+
+
+def about(metric: Metric, facts: Mapping[str, str]) -> list[str]:
+    """Return what a page about something in the notation of metrics has beside its SQL, in lines."""
     found = metric.definition
     names = _elsewhere(found, fixed=True)
     lines = [f"{usage(found)}: {found.title}", "", *_wrapped(found.summary), ""]
@@ -215,9 +222,7 @@ def page(metric: Metric, protocol: rules.Protocol, facts: Mapping[str, str]) -> 
     for p in found.parameters:
         at = "@" if p.name == found.at else ""
         lines += [f"  {at}{p.name}: {_kind(p)}", *_wrapped(p.summary, "    ", 4)]
-    script = plan([metric], protocol).script(metric)
-    head = f"SQL of {metric} under protocol {protocol.name}"
-    return "\n".join([*lines, "", head, "", script, ""])
+    return lines
 
 
 def _kind(p: Parameter) -> str:

@@ -21,6 +21,8 @@ EXAMPLES: dict[str, str] = {
     "where run = 'bm25' and query_id = '19335' and is_current order by rank limit 10",
     "history": "select step, run_at, run, value, best_so_far from history "
     "where metric = 'nDCG@10' and is_record order by dataset, step",
+    "fused_runs": "select run, method, source, source_version, weight from fused_runs "
+    "where is_current order by run, position",
     "slice_scores": "select slice, part, run, value from slice_scores "
     "where metric = 'nDCG@10' and is_current order by all",
     "slice_query_scores": "select slice, part, run, count(*) as queries from slice_query_scores "

@@ -22,6 +22,7 @@ MODULES: Mapping[str, str] = {
     "leaderboard": "leaderboard",
     "queries": "queries",
     "curve": "curve",
+    "fuse": "fuse",
     "score": "score",
     "query": "query",
     "publish": "publish",
@@ -45,6 +46,7 @@ MODULES: Mapping[str, str] = {
     "deciles": "deciles",
     "metrics": "metrics",
     "curves": "curve",
+    "fusions": "fuse",
     "protocols": "protocols",
     "schema": "schema",
 }

@@ -117,6 +117,16 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "curves": ("warehouse curves", "warehouse curves -f markdown"),
     "curves show": ("warehouse curves show ROC",),
+    "fuse": (
+        "warehouse fuse bm25 tasb -d dl19 --name both",
+        "warehouse fuse bm25 tasb -d dl19 --method wsum --weights 0.3,0.7 --name weighted",
+        "warehouse fuse bm25 tasb -d dl19 --method wsum --tune nDCG@10 --train-share 0.5 "
+        "--leave-out-training --name tuned",
+        "warehouse fuse bm25 tasb -d dl19 --method 'probfuse(segments=10)' --train-queries train.txt "
+        "--name trained",
+    ),
+    "fusions": ("warehouse fusions", "warehouse fusions -f markdown"),
+    "fusions show": ("warehouse fusions show rrf",),
     "score": (
         "warehouse score qrels.txt runs/bm25.run.gz nDCG@10 AP 'P(rel=2)@10'",
         "warehouse score qrels.txt runs/bm25.run.gz 'nDCG(gains={1:1,2:3,3:7})@10'",

@@ -196,3 +196,19 @@ def moment(text: str | None) -> dt.datetime | None:
             f"--at {text}: write a time as 2026-09-01 or 2026-09-01T12:00+02:00"
         ) from None
     return found.replace(tzinfo=dt.UTC) if found.tzinfo is None else found
+
+
+def numbers(text: str | None, option: str) -> list[float] | None:
+    """Read numbers with commas between.
+
+    >>> numbers("0.3,0.7", "--weights")
+    [0.3, 0.7]
+    """
+    if text is None:
+        return None
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise UsageError(
+            f"{option} {text}: write numbers with commas between, as in 0.3,0.7"
+        ) from None

@@ -21,6 +21,7 @@ from warehouse.readers.staged import (
     NAMED_COLUMNS,
     PREFERENCES,
     Kind,
+    Query,
     Staged,
     canonical_format,
     canonical_kind,
@@ -29,7 +30,7 @@ from warehouse.readers.staged import (
     qrels_kind,
 )
 
-__all__ = ["FORMATS", "PREFERENCES", "Kind", "Staged", "qrels_kind", "stage"]
+__all__ = ["FORMATS", "PREFERENCES", "Kind", "Query", "Staged", "qrels_kind", "stage"]
 
 
 def stage(
@@ -45,10 +46,10 @@ def stage(
     """Read a source into the temporary table `staged` of the connection, replacing the one before.
 
     `source` is a path (plain, .gz or .zst), `-` for standard input, a dict of dicts, a pandas or
-    polars data frame, an Arrow table or a DuckDB relation. `format` is guessed unless given: trec,
-    csv, tsv, jsonl, parquet, ranx. `columns` maps our column names to those of a table. `normalise` is
-    an SQL expression over the columns of the table below; its value becomes the document id.
-    `hashed` says whether the bytes of a file are hashed.
+    polars data frame, an Arrow table, a DuckDB relation or a `Query`. `format` is guessed unless given:
+    trec, csv, tsv, jsonl, parquet, ranx. `columns` maps our column names to those of a table.
+    `normalise` is an SQL expression over the columns of the table below; its value becomes the
+    document id. `hashed` says whether the bytes of a file are hashed.
 
     The table, in the order of the source, is by kind (all ids are varchar):
 

@@ -67,6 +67,14 @@ _HAVE: Mapping[Kind, str] = {
 
 
 @dataclass(frozen=True)
+class Query:
+    """Rows that SQL gives on the connection that reads them, and the words by which to call them."""
+
+    sql: str
+    name: str
+
+
+@dataclass(frozen=True)
 class Staged:
     """What `stage` read into the temporary table `staged`.
 

@@ -21,7 +21,7 @@ from warehouse.readers.columns import chosen, ranked_by_rank
 from warehouse.readers.files import LocalFile
 from warehouse.readers.guess import is_number
 from warehouse.readers.lines import refuse_if_not_text
-from warehouse.readers.staged import Kind
+from warehouse.readers.staged import Kind, Query
 
 Ranking = Literal["score", "rank"]
 _VIEW = "warehouse_reader_source"
@@ -97,6 +97,9 @@ def read_object(
 @contextlib.contextmanager
 def relation_of(con: duckdb.DuckDBPyConnection, table: Any) -> Iterator[str]:
     """Give the SQL of a relation that holds the object's rows in their order."""
+    if isinstance(table, Query):
+        yield f"({table.sql})"
+        return
     library = type(table).__module__.split(".")[0]
     if library in ("pandas", "pyarrow"):
         con.register(_VIEW, table)
@@ -134,6 +137,8 @@ def fill_from(
 
 def object_name(source: Any) -> str:
     """Return the words for a data frame or relation; an object of another kind is refused."""
+    if isinstance(source, Query):
+        return source.name
     library, kind = type(source).__module__.split(".")[0], type(source).__name__
     if isinstance(source, duckdb.DuckDBPyRelation):
         return "<DuckDB relation>"

@@ -1,0 +1,335 @@
+"""`Warehouse.fuse` and `warehouse fuse`: what goes in, what it leaves behind, and what it says."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from fusions import DATASET, loaded
+from projects import command
+
+from warehouse import fusions, metrics, protocols
+from warehouse.errors import ConflictError, UsageError
+from warehouse.evaluate.plan import plan
+from warehouse.fuse import tuning
+from warehouse.fuse.recipe import Source, recipe
+from warehouse.warehouse import Warehouse
+
+RUNS = {
+    "one": {"q": {"x": 3.0, "y": 2.0}, "r": {"x": 1.0}, "s": {"y": 2.0, "x": 1.0}},
+    "two": {"q": {"z": 2.0, "x": 1.0}, "s": {"x": 2.0, "z": 1.0}},
+}
+QRELS = {"q": {"x": 1, "y": 0}, "r": {"x": 1}, "s": {"z": 1}}
+NAMES = ("one", "two")
+
+
+@pytest.fixture(scope="module")
+def made() -> Path:
+    return loaded(RUNS, QRELS).path
+
+
+@pytest.fixture
+def wh(made: Path, tmp_path: Path) -> Warehouse:
+    return Warehouse(shutil.copy(made, tmp_path / "fuse.duckdb"))
+
+
+def rows(wh: Warehouse, sql: str) -> list[Any]:
+    return wh.query(sql).fetchall()
+
+
+def content(wh: Warehouse, run: str) -> list[Any]:
+    return rows(
+        wh,
+        f"select query_id, doc_id, score from rankings where run = '{run}' and is_current order by all",
+    )
+
+
+# ------------------------------------------------------------------------- the new run
+
+
+def test_the_new_run_is_a_run_as_any_other(wh: Warehouse) -> None:
+    made = wh.fuse(NAMES, DATASET, "sum", normalise="none", name="both", tags={"stage": "late"})
+    assert (made.loaded.status, made.loaded.num_rows, made.loaded.num_queries) == ("loaded", 7, 3)
+    assert (made.method, made.normalisation, made.weights, made.trials) == ("sum", "none", (), None)
+    assert ("q", "x", 4.0) in content(wh, "both")
+    assert wh.evaluate(metrics="RR").computed == 3
+    assert "both" in {row[1] for row in wh.leaderboard(DATASET, metrics=["RR"]).fetchall()}
+    assert wh.verify(DATASET).is_good
+    assert rows(wh, "select tags['stage'] from runs where run = 'both'") == [("late",)]
+
+
+def test_it_is_written_down_where_it_comes_from(wh: Warehouse) -> None:
+    wh.fuse(("two", "one"), DATASET, "wsum", weights=(0.7, 0.3), name="both")
+    assert rows(
+        wh,
+        "select method, normalisation, queries, position, source, source_version, weight, "
+        "source_is_current, num_trained, is_left_out, tuned_by from fused_runs order by position",
+    ) == [
+        ("wsum", "min-max", "union", 1, "two", 1, 0.7, True, None, False, None),
+        ("wsum", "min-max", "union", 2, "one", 1, 0.3, True, None, False, None),
+    ]
+    shown = wh.show("both", DATASET).project("fusion, fused_from").fetchall()
+    assert shown == [
+        ("wsum; normalisation min-max; union of the queries", "two v1 * 0.7, one v1 * 0.3")
+    ]
+    hashes = rows(wh, "select content_hash from run where name = 'two'")
+    assert rows(wh, "select content_hash from fusion_source where name = 'two'") == hashes
+
+
+def test_a_source_that_is_forgotten_or_replaced_breaks_nothing(wh: Warehouse) -> None:
+    wh.fuse(NAMES, DATASET, name="both")
+    wh.ingest_run({"q": {"x": 1.0}}, DATASET, name="one", replace=True)
+    wh.forget("two", DATASET)
+    assert rows(wh, "select source, source_is_current from fused_runs order by position") == [
+        ("one", False),
+        ("two", False),
+    ]
+    assert wh.show("both", DATASET).project("fused_from").fetchall() == [("one v1, two v1",)]
+    assert wh.verify(DATASET).is_good
+    wh.forget("both", DATASET, reason="enough")
+    assert wh.verify(DATASET).is_good
+    assert wh.show("both", DATASET).project("fused_from, reason").fetchall() == [
+        ("one v1, two v1", "enough")
+    ]
+    assert rows(wh, "from fused_runs") == []
+
+
+def test_the_same_again_another_content_and_a_new_version(wh: Warehouse) -> None:
+    wh.fuse(NAMES, DATASET, "sum", name="both")
+    again = wh.fuse(NAMES, DATASET, "sum", name="both")
+    assert (again.loaded.status, len(rows(wh, "from fusion"))) == ("unchanged", 1)
+    before = content(wh, "both")
+    with pytest.raises(ConflictError, match="another run named both already"):
+        wh.fuse(NAMES, DATASET, "rrf", name="both")
+    assert content(wh, "both") == before
+    assert wh.fuse(NAMES, DATASET, "rrf", name="both", replace=True).loaded.version == 2
+    assert rows(
+        wh, "select run_version, method, is_current from fused_runs group by all order by 1"
+    ) == [
+        (1, "sum", False),
+        (2, "rrf(k=60)", True),
+    ]
+
+
+def test_queries_that_only_some_runs_have(wh: Warehouse) -> None:
+    union = wh.fuse(NAMES, DATASET, name="union")
+    assert union.loaded.num_queries == 3
+    assert union.notes == (
+        "1 of 3 queries is in only some of the runs: in the others it has no documents (--queries "
+        "common leaves it out)",
+    )
+    common = wh.fuse(NAMES, DATASET, name="common", queries="common")
+    assert common.loaded.num_queries == 2
+    assert common.notes == ("1 of 3 queries is in only some of the runs: left out",)
+
+
+# ------------------------------------------------------------------------- training and tuning
+
+
+def test_trained_on_some_queries_which_are_left_out_on_request(wh: Warehouse) -> None:
+    made = wh.fuse(NAMES, DATASET, "posfuse", name="all", train_queries=["q", "s", "unjudged"])
+    assert made.loaded.num_queries == 3
+    assert made.notes[1:] == (
+        "1 training query is not judged: left aside",
+        "trained on 2 queries with version 1 of the qrels (q, s); values over these flatter the run "
+        "(--leave-out-training leaves them out)",
+    )
+    assert rows(wh, "from fusion_query order by all") == [(3, "q"), (3, "s")]
+    left = wh.fuse(
+        NAMES, DATASET, "posfuse", name="left", train_queries=["s", "q"], leave_out_training=True
+    )
+    assert content(wh, "left") == [row for row in content(wh, "all") if row[0] == "r"]
+    assert rows(wh, "select num_trained, is_left_out from fusion order by run_id") == [
+        (2, False), (2, True),
+    ]  # fmt: skip
+    assert "they are left out" in left.notes[-1]
+
+
+def test_a_share_is_the_same_queries_each_time(wh: Warehouse) -> None:
+    for name, share in (("a", 0.34), ("b", 0.34), ("c", 1)):
+        wh.fuse(NAMES, DATASET, "mapfuse", name=name, train_share=share, replace=True)
+    found = [
+        [
+            row[0]
+            for row in rows(wh, f"select query_id from fusion_query where run_id = {n} order by 1")
+        ]
+        for n in (3, 5)
+    ]
+    assert len(found[0]) == 1
+    assert found[1] == ["q", "r", "s"]
+
+
+@pytest.mark.parametrize("metric", ["nDCG@2", "AvgRank"])
+def test_the_best_of_the_grid_is_taken(wh: Warehouse, metric: str) -> None:
+    """Each trial has the value that the run has which is made and scored by itself."""
+    made = wh.fuse(NAMES, DATASET, "wsum", name="tuned", tune=metric, train_queries=list(QRELS))
+    assert made.trials is not None
+    found = made.trials.fetchall()
+    assert len(found) == 11
+    assert [row[0] for row in found] == list(range(1, 12))
+    tried = {row[2]: row[3] for row in found}
+    sign = -1 if metric == "nDCG@2" else 1
+    # of equal ones the first in the grid, where the weight of the first run grows
+    order = [f"{w / 10:g},{(10 - w) / 10:g}" for w in range(11)]
+    assert list(tried) == sorted(order, key=lambda text: (sign * tried[text], order.index(text)))
+    assert ",".join(f"{w:g}" for w in made.weights) == found[0][2]
+    for text in ("0.4,0.6", "1,0") if metric == "nDCG@2" else ():
+        weights = [float(w) for w in text.split(",")]
+        wh.fuse(NAMES, DATASET, "wsum", weights=weights, name=f"w {text}")
+        run: dict[str, dict[str, float]] = {}
+        for query, doc, score in content(wh, f"w {text}"):
+            run.setdefault(query, {})[doc] = score
+        scores = Warehouse.score(QRELS, run, [metric])
+        assert scores.means()[metric] == pytest.approx(tried[text], abs=1e-12)
+    assert rows(wh, "select tuned_by, protocol from fusion where run_id = 3") == [
+        (metric, "default")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("method", "number", "first", "last"),
+    [
+        ("rrf", 10, "rrf(k=10)", "rrf(k=100)"),
+        ("rbc", 100, "rbc(phi=0.01)", "rbc(phi=1.0)"),
+        ("gmnz", 100, "gmnz(gamma=0.01)", "gmnz(gamma=1.0)"),
+        ("logn_isr", 100, "logn_isr(sigma=0.01)", "logn_isr(sigma=1.0)"),
+        ("slidefuse", 100, "slidefuse(rel=1, w=1)", "slidefuse(rel=1, w=100)"),
+        ("probfuse(rel=2)", 100, "probfuse(rel=2, segments=1)", "probfuse(rel=2, segments=100)"),
+        ("wsum", 66, "wsum", "wsum"),
+    ],
+)
+def test_grids(method: str, number: int, first: str, last: str) -> None:
+    """Three runs have 66 sets of weights: 12 over 2, the ways to cut ten tenths into three."""
+    runs = [Source(n, f"run {n}", 1, "") for n in range(3)]
+    tried = list(tuning.grid(recipe(runs, method, None, None, tuned=True)))
+    assert len(tried) == number
+    assert [fusions.written(tried[n].method) for n in (0, -1)] == [first, last]
+
+
+def test_of_equal_trials_the_first_in_the_grid_is_taken(wh: Warehouse) -> None:
+    made = wh.fuse(NAMES, DATASET, "rrf", name="tuned", tune="R@5", train_share=1)
+    assert made.trials is not None
+    assert [row[1] for row in made.trials.fetchall()] == [f"rrf(k={k})" for k in range(10, 101, 10)]
+    assert made.method == "rrf(k=10)"
+
+
+def test_an_undefined_metric_has_no_best(wh: Warehouse) -> None:
+    with pytest.raises(UsageError, match="undefined over the training queries"):
+        wh.fuse(NAMES, DATASET, "rrf", tune="AUC", name="n", train_queries=["r"])
+
+
+# ------------------------------------------------------------------------- what goes wrong
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"runs": ["one", "tow"]}, "tow: dataset d has no run of that name; did you mean two?"),
+        ({"runs": ["one"]}, "one: merging takes two runs or more; d has one, two"),
+        ({"runs": ["one", "one", "two"]}, "one: named twice; a run is merged once"),
+        ({"dataset": "e"}, "e: no such dataset; known are d"),
+        ({"method": "combsom"}, "combsom: no such method of merging runs; did you mean CombSUM?"),
+        ({"normalise": "minmx"}, "minmx: no such normalisation; did you mean min-max?"),
+        ({"queries": "unoin"}, "queries is one of union, common, not unoin; did you mean union?"),
+        ({"name": "one"}, "one: a run cannot take the place of one that it is made of"),
+        ({"name": " "}, "the name of the run is empty"),
+        ({"method": "wsum"}, "wsum needs a weight for each run, as in --weights 0.5,0.5, or"),
+        ({"weights": [1, 2]}, "rrf takes no weights; mixed, w_bordafuse, w_condorcet, wmnz, wsum do"),
+        ({"method": "wsum", "weights": [1]}, "1 weight for 2 runs: give one for each run, in the"),
+        ({"method": "wsum", "weights": [1, -1]}, "weights are numbers of 0 and more, and not all"),
+        ({"method": "wsum", "weights": [0, 0]}, "weights are numbers of 0 and more, and not all"),
+        ({"method": "wsum", "weights": [1, 2], "tune": "AP", "train_share": 1}, "weights are given"),
+        ({"method": "mapfuse"}, "mapfuse is trained on judged queries; say on which, with --train-qu"),
+        ({"method": "rrf(k=9)", "tune": "AP", "train_share": 1}, "k=9 is given and to be tuned; leave"),
+        ({"tune": "AP"}, "--tune AP tries on judged queries; say on which, with --train-queries"),
+        ({"tune": "APP", "train_share": 1}, "APP: no such metric; did you mean AP?"),
+        ({"tune": "Judged@5", "method": "sum", "train_share": 1}, "sum: has nothing to tune; gmnz, "),
+        ({"tune": "NumRet(aggregate=stddev)", "train_share": 1}, "NumRet(aggregate=stddev): neither"),
+        ({"tune": "PSP@5", "train_share": 1}, "PSP@5 reads a training set, and dataset d has none"),
+        ({"train_share": 1}, "rrf: is not trained; give training queries to a method that is, or"),
+        ({"method": "mapfuse", "train_queries": ["nn"]}, "1 training query, of which d judges none"),
+        ({"method": "mapfuse", "train_share": 0.01}, "no training query, of which d judges none (it"),
+        ({"method": "mapfuse", "train_share": 1.5}, "the share of the queries to train on is above 0"),
+        ({"method": "mapfuse", "train_share": 1, "leave_out_training": True}, "every query of the runs"),
+        ({"leave_out_training": True}, "there are no training queries to leave out"),
+        ({"method": "mapfuse", "train_share": 1, "train_queries": ["q"]}, "training queries are given"),
+        ({"protocol": "defalt", "tune": "AP", "train_share": 1}, "defalt: no such protocol"),
+    ],
+)  # fmt: skip
+def test_what_is_refused(made: Path, given: dict[str, Any], message: str) -> None:
+    asked: dict[str, Any] = {"runs": NAMES, "dataset": DATASET, "name": "new"} | given
+    with pytest.raises(UsageError) as error:
+        Warehouse(made).fuse(
+            asked.pop("runs"), asked.pop("dataset"), asked.pop("method", "rrf"), **asked
+        )
+    assert str(error.value).startswith(message)
+
+
+def test_what_is_refused_leaves_nothing(wh: Warehouse) -> None:
+    """Also where the loading refuses it, after all else is done."""
+    with pytest.raises(UsageError, match="the name of the run is empty"):
+        wh.fuse(NAMES, DATASET, "mapfuse", train_share=1, name=" ")
+    assert rows(wh, "select (select count(*) from run), (select count(*) from fusion)") == [(2, 0)]
+
+
+def test_nothing_in_common_and_no_qrels() -> None:
+    wh = loaded({"one": {"q": {"x": 1.0}}, "two": {"r": {"x": 1.0}}})
+    with pytest.raises(UsageError, match="one, two: no query is common to all of them"):
+        wh.fuse(NAMES, DATASET, name="new", queries="common")
+    with pytest.raises(UsageError, match="d: has no qrels to train on"):
+        wh.fuse(NAMES, DATASET, "mapfuse", name="new", train_share=1)
+    wh.ingest_qrels({"s": {"x": 1}}, DATASET)
+    with pytest.raises(
+        UsageError, match="s: no run that is merged has any of the training queries"
+    ):
+        wh.fuse(NAMES, DATASET, "mapfuse", name="new", train_share=1)
+
+
+def test_too_many_sets_of_weights() -> None:
+    runs = [Source(n, f"run {n}", 1, "") for n in range(7)]
+    work = plan(metrics.parse("AP"), protocols.get("default"))
+    with pytest.raises(UsageError, match="more than 5,000 sets of weights to try"):
+        tuning.tune(duckdb.connect(), recipe(runs, "wsum", None, None, tuned=True), work)
+
+
+# ------------------------------------------------------------------------- the command line
+
+
+def test_command(wh: Warehouse, tmp_path: Path) -> None:
+    train = tmp_path / "train.txt"
+    train.write_text("q\ns\n")
+    code, out, err = command(
+        "fuse", *NAMES, "-d", DATASET, "--method", "wsum", "--tune", "AP", "--name", "both",
+        "-f", "json", "--train-queries", str(train), "--db", str(wh.path),
+    )  # fmt: skip
+    assert code == 0, err
+    found = json.loads(out)
+    assert len(found) == 11
+    assert set(found[0]) == {"place", "method", "weights", "AP"}
+    said = err.splitlines()
+    assert said[0].startswith(f"both: wsum of one, two with weights {found[0]['weights']}, norm")
+    assert any("trained on 2 queries" in line for line in said)
+    assert "both: loaded (7 predictions, 3 queries)" in said
+    for weights, expected in (("1;2", 2), ("1,0", 0)):
+        code, out, _ = command(
+            "fuse", *NAMES, "-d", DATASET, "--method", "wsum", "--weights", weights,
+            "--name", "w", "--db", str(wh.path),
+        )  # fmt: skip
+        assert (code, out) == (expected, "")
+
+
+def test_methods_are_listed() -> None:
+    _, out, said = command("fusions", "-f", "json")
+    listed = {row["method"]: row for row in json.loads(out)}
+    assert len(listed) == 25
+    assert listed["rrf"]["parameters"] == "k=60"
+    assert listed["wsum"]["needs"] == "weights"
+    assert listed["sum"]["elsewhere"] == "literature CombSUM; ranx comb_sum"
+    assert "zmuv: (s - mean) / max(standard deviation, 1e-9)." in said
+    _, out, _ = command("fusions", "show", "RRF", "probfuse")
+    assert "sum of 1 / (k + i_r)" in out
+    assert "segments: integer; default 25; at least 1" in out

@@ -1,0 +1,178 @@
+"""`warehouse fuse`, `warehouse fusions` and `warehouse fusions show`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from warehouse.cli import options, output
+from warehouse.cli.examples import epilog
+
+
+def fuse(
+    runs: Annotated[list[str], typer.Argument(help="Two runs or more.")],
+    dataset: options.Dataset,
+    name: Annotated[str, typer.Option("--name", help="Name of the new run.")],
+    method: Annotated[
+        str,
+        typer.Option("--method", help="As in rrf, 'rrf(k=20)' or CombSUM; see: warehouse fusions."),
+    ] = "rrf",
+    normalise: Annotated[
+        str | None,
+        typer.Option(
+            "--normalise",
+            show_default="min-max where the method reads scores",
+            help="What is done to the scores of each list before: none, min-max, min-max-inverted, max, "
+            "sum, zmuv, rank or borda.",
+        ),
+    ] = None,
+    weights: Annotated[
+        str | None,
+        typer.Option(
+            "--weights",
+            metavar="W1,W2,…",
+            help="A weight for each run, as in 0.3,0.7, in their order.",
+        ),
+    ] = None,
+    queries: Annotated[
+        str,
+        typer.Option(
+            "--queries",
+            metavar="union|common",
+            help="The queries of any of the runs, or those that all of them have.",
+        ),
+    ] = "union",
+    train_queries: Annotated[
+        str | None,
+        typer.Option(
+            "--train-queries",
+            metavar="FILE",
+            help="Train or tune on these judged queries, one id per line; - is stdin.",
+        ),
+    ] = None,
+    train_share: Annotated[
+        float | None,
+        typer.Option(
+            "--train-share",
+            metavar="SHARE",
+            help="Train or tune on this share of the judged queries, as in 0.5: always the same ones.",
+        ),
+    ] = None,
+    leave_out_training: Annotated[
+        bool, typer.Option("--leave-out-training", help="Leave these queries out of the new run.")
+    ] = False,
+    tune: Annotated[
+        str | None,
+        typer.Option(
+            "--tune",
+            metavar="METRIC",
+            help="Try parameters or weights on the training queries, print the values, take the best.",
+        ),
+    ] = None,
+    protocol: Annotated[
+        str, typer.Option("--protocol", help="The rules of the evaluation that --tune asks for.")
+    ] = "default",
+    system: Annotated[
+        str | None, typer.Option("--system", help="The system that made the run.")
+    ] = None,
+    tag: Annotated[
+        list[str] | None,
+        typer.Option("--tag", metavar="KEY=VALUE", help="A tag of the run; may be given again."),
+    ] = None,
+    at: Annotated[
+        str | None,
+        typer.Option("--at", help="When the experiment was run, as in 2026-09-01T12:00."),
+    ] = None,
+    replace: options.Replace = False,
+    format: options.Format = "table",
+    out: options.Output = None,
+    places: options.Places = 4,
+    db: options.Database = None,
+    memory_limit: options.MemoryLimit = None,
+    threads: options.Threads = None,
+    lock_timeout: options.LockTimeout = 30.0,
+) -> None:
+    """Merge runs into a new one, which is a run as any other; 'warehouse show' says what it is made of.
+
+    Lists are ranked as the protocol default does: by score, equal scores by document id, descending.
+    The runs of distances are turned round first. A run that lacks a query has no documents there.
+
+    Some methods are trained on judged queries, and --tune tries values on them. The new run holds
+    these queries too, and looks better on them than it is: --leave-out-training leaves them out.
+    Weights are tried in tenths that add up to 1. Of equal trials the first in the grid is taken.
+    """
+    from warehouse.warehouse import Warehouse
+
+    wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
+    made = wh.fuse(
+        runs,
+        dataset,
+        method,
+        name=name,
+        normalise=normalise,
+        weights=options.numbers(weights, "--weights"),
+        queries=queries,
+        train_queries=train_queries,
+        train_share=train_share,
+        leave_out_training=leave_out_training,
+        tune=tune,
+        protocol=protocol,
+        system=system,
+        tags=options.pairs(tag, "--tag"),
+        run_at=options.moment(at),
+        replace=replace,
+    )
+    if made.trials is not None:
+        output.show(made.trials, format, out, places=places, titles={"place": "#"})
+    given = f" with weights {','.join(f'{w:g}' for w in made.weights)}" if made.weights else ""
+    output.say(
+        f"{name}: {made.method} of {', '.join(runs)}{given}, normalisation {made.normalisation}"
+    )
+    for note in made.notes:
+        output.say(f"{name}: {note}")
+    output.say_loaded(made.loaded)
+
+
+def fusions(
+    context: typer.Context,
+    format: options.Format = "table",
+    out: options.Output = None,
+) -> None:
+    """List the methods that merge runs: name, what they read and need, parameters and title.
+
+    The formats other than table have the summaries, what --tune tries and the names elsewhere too.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    from warehouse.analyze import fusion_pages
+
+    output.show(fusion_pages.fusions_for_people(format), format, out)
+    output.say("normalisations, of the score s and the rank i in a list of n:")
+    for line in fusion_pages.normalisations():
+        output.say(f"  {line}")
+    output.say("more of one: warehouse fusions show NAME")
+
+
+def show(
+    names: Annotated[
+        list[str], typer.Argument(help="Methods by any of their names, as in rrf or CombMNZ.")
+    ],
+) -> None:
+    """Show a method: formula, parameters, references, its names elsewhere and its SQL."""
+    from warehouse.analyze import fusion_pages
+
+    output.emit(fusion_pages.describe(*names), None)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command(epilog=epilog("fuse"))(fuse)
+    group = typer.Typer(
+        invoke_without_command=True,
+        callback=fusions,
+        epilog=epilog("fusions"),
+        rich_markup_mode=None,
+    )
+    group.command(epilog=epilog("fusions show"))(show)
+    app.add_typer(group, name="fusions")

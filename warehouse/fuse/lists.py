@@ -1,0 +1,62 @@
+"""The lists of the runs that are merged, put in scope, and the statement that merges them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import duckdb
+
+from warehouse import protocols
+from warehouse.errors import UsageError, counted
+from warehouse.evaluate.plan import ranked_sql
+from warehouse.fuse.recipe import Queries, Recipe
+from warehouse.templates import compiled, render
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """How many queries some of the runs have, and how many all of them have."""
+
+    num_some: int
+    num_all: int
+
+    def said(self, queries: Queries) -> str | None:
+        """Say what became of the queries that only some of the runs have; None without any."""
+        apart = self.num_some - self.num_all
+        if not apart:
+            return None
+        are = "is" if apart == 1 else "are"
+        what = (
+            "in the others it has no documents (--queries common leaves it out)"
+            if queries == "union"
+            else "left out"
+        )
+        return (
+            f"{apart:,} of {counted(self.num_some, 'query')} {are} in only some of the runs: {what}"
+        )
+
+
+def put_runs(con: duckdb.DuckDBPyConnection, recipe: Recipe) -> None:
+    """Put the predictions of the runs in scope."""
+    con.execute(render("statements/fused_scope", run_ids=recipe.run_ids))
+
+
+def put_queries(con: duckdb.DuckDBPyConnection, recipe: Recipe, queries: Queries) -> Overlap:
+    """Put the queries in scope that are in some of the runs, or that are common to all."""
+    con.execute(render("statements/fused_queries", queries=queries))
+    ((num_some, num_all),) = con.execute(render("statements/fused_overlap")).fetchall()
+    if queries == "common" and not num_all:
+        names = ", ".join(source.name for source in recipe.sources)
+        raise UsageError(f"{names}: no query is common to all of them; see --queries union")
+    return Overlap(num_some, num_all)
+
+
+def statement(recipe: Recipe, query: str | None = None) -> str:
+    """Return the SQL of the merged lists, or of another query over the normalised ones in `entry`."""
+    rules = replace(protocols.get(protocols.DEFAULT), queries="run")
+    return render(
+        "statements/fused",
+        ranked=ranked_sql(rules),
+        normalised=compiled(recipe.normalisation.body).render().strip(),
+        query=recipe.query if query is None else query,
+    )

@@ -1,0 +1,132 @@
+"""What is merged, and how: runs, queries, method, normalisation and weights, all checked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, cast
+
+import duckdb
+
+from warehouse import fusions
+from warehouse.analyze import board
+from warehouse.errors import UsageError, counted, listing, nearest
+from warehouse.fusions import Method, Normalisation
+from warehouse.notation import Metric
+
+Queries = Literal["union", "common"]
+QUERIES = ("union", "common")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A current run that is merged."""
+
+    run_id: int
+    name: str
+    version: int
+    content_hash: str
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How runs are merged; `weights` are in the order of `sources`, none where the method has none."""
+
+    method: Metric
+    normalisation: Normalisation
+    sources: tuple[Source, ...]
+    weights: tuple[float, ...] = ()
+
+    @property
+    def definition(self) -> Method:
+        """Return the method as its file defines it."""
+        return fusions.of(self.method)
+
+    @property
+    def run_ids(self) -> list[int]:
+        """Return the runs in the order of their numbers."""
+        return sorted(source.run_id for source in self.sources)
+
+    @property
+    def query(self) -> str:
+        """Return the method's SQL over the lists in `entry`."""
+        by_id = {s.run_id: w for s, w in zip(self.sources, self.weights, strict=False)}
+        weights = [by_id[run_id] for run_id in self.run_ids] if by_id else []
+        return fusions.sql(self.method, weights, len(self.sources))
+
+    def __str__(self) -> str:
+        return f"{fusions.written(self.method)} of {', '.join(s.name for s in self.sources)}"
+
+
+def sources(con: duckdb.DuckDBPyConnection, dataset: str, names: Sequence[str]) -> list[Source]:
+    """Return the current runs of these names. Raises UsageError for wrong ones, all at once."""
+    board.check_dataset(con, dataset)
+    rows = con.execute(
+        "select run.run_id, runs.run, run.version, run.content_hash from runs "
+        "join run using (run_id) where dataset = $1",
+        [dataset],
+    ).fetchall()
+    known = {str(row[1]): Source(*row) for row in rows}
+    wrong = [
+        f"{name}: dataset {dataset} has no run of that name"
+        + (nearest(name, known) or f"; it has {listing(sorted(known)) or 'none yet'}")
+        for name in names
+        if name not in known
+    ]
+    if wrong:
+        raise UsageError("\n".join(wrong))
+    twice = [name for name in dict.fromkeys(names) if list(names).count(name) > 1]
+    if twice:
+        raise UsageError(f"{listing(twice)}: named twice; a run is merged once")
+    if len(names) < 2:
+        raise UsageError(
+            f"{listing(names) or 'no run'}: merging takes two runs or more; {dataset} has "
+            f"{listing(sorted(known))}"
+        )
+    return [known[name] for name in names]
+
+
+def recipe(
+    found: Sequence[Source],
+    method: str,
+    normalise: str | None,
+    weights: Sequence[float] | None,
+    *,
+    tuned: bool,
+) -> Recipe:
+    """Read how runs are to be merged. Raises UsageError for wrong names, and for weights amiss."""
+    read = fusions.parse(method)
+    definition = fusions.of(read)
+    normalisation = fusions.normalisation(normalise, read)
+    if fusions.WEIGHTS not in definition.needs:
+        if weights is not None:
+            having = [m.name for m in fusions.methods().values() if fusions.WEIGHTS in m.needs]
+            raise UsageError(f"{read.name} takes no weights; {', '.join(having)} do")
+        return Recipe(read, normalisation, tuple(found))
+    if weights is None:
+        even = ",".join([f"{1 / len(found):.2g}"] * len(found))
+        if not tuned:
+            raise UsageError(
+                f"{read.name} needs a weight for each run, as in --weights {even}, or training "
+                "queries to find the best: --tune METRIC --train-queries FILE"
+            )
+        return Recipe(read, normalisation, tuple(found))
+    if tuned:
+        raise UsageError("weights are given and to be tuned; leave one of the two out")
+    if len(weights) != len(found):
+        raise UsageError(
+            f"{counted(len(weights), 'weight')} for {counted(len(found), 'run')}: give one for each "
+            f"run, in the order of the runs ({', '.join(one.name for one in found)})"
+        )
+    if not all(math.isfinite(w) and w >= 0 for w in weights) or not any(weights):
+        raise UsageError("weights are numbers of 0 and more, and not all of them 0")
+    return Recipe(read, normalisation, tuple(found), tuple(float(w) for w in weights))
+
+
+def check_queries(queries: str) -> Queries:
+    """Refuse a word that does not say which queries are merged."""
+    if queries not in QUERIES:
+        hint = nearest(queries, QUERIES)
+        raise UsageError(f"queries is one of {', '.join(QUERIES)}, not {queries}{hint}")
+    return cast(Queries, queries)

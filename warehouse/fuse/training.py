@@ -1,0 +1,207 @@
+"""The queries that a method is trained on, and what it learns from their judgments."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import duckdb
+
+from warehouse import fusions, protocols
+from warehouse import metrics as notation
+from warehouse.errors import UsageError, counted, listing
+from warehouse.evaluate import engine, grounds
+from warehouse.evaluate.plan import Plan, matched_sql, plan
+from warehouse.fuse import lists
+from warehouse.fuse.recipe import Recipe
+from warehouse.protocols import Protocol
+from warehouse.templates import render
+
+
+@dataclass(frozen=True)
+class Training:
+    """Judged queries that are trained on, in byte order, and the version of the qrels that judges them.
+
+    `num_unjudged` of those that were asked for are not judged, and are no part of it.
+    """
+
+    dataset: str
+    qrels_id: int
+    qrels_version: int
+    queries: tuple[str, ...]
+    num_unjudged: int = 0
+
+    def said(self, *, left_out: bool) -> list[str]:
+        """Say which queries are trained on, and what that means for the values."""
+        notes = []
+        if self.num_unjudged:
+            are = "is" if self.num_unjudged == 1 else "are"
+            notes.append(
+                f"{counted(self.num_unjudged, 'training query')} {are} not judged: left aside"
+            )
+        what = (
+            "they are left out of the run: where every judged query counts, as under the protocol "
+            "default, it has 0 for them"
+            if left_out
+            else "values over these flatter the run (--leave-out-training leaves them out)"
+        )
+        notes.append(
+            f"trained on {counted(len(self.queries), 'query')} with version {self.qrels_version} of the "
+            f"qrels ({listing(self.queries, 5)}); {what}"
+        )
+        return notes
+
+
+def choose(
+    con: duckdb.DuckDBPyConnection,
+    dataset: str,
+    queries: Iterable[str] | None,
+    share: float | None,
+) -> Training:
+    """Return the judged ones of some queries, or a share of all that are judged.
+
+    A share is the same each time: the queries are taken in the order of the MD5 of their ids. Raises
+    UsageError where nothing is left to train on.
+    """
+    if queries is not None and share is not None:
+        raise UsageError("training queries are given, and a share of the queries; give one of them")
+    rows = con.execute(
+        "select qrels_id, qrels.version from qrels join dataset using (dataset_id) "
+        "where dataset.name = $1 order by qrels.version desc limit 1",
+        [dataset],
+    ).fetchall()
+    if not rows:
+        raise UsageError(
+            f"{dataset}: has no qrels to train on: warehouse ingest qrels FILE -d {dataset}"
+        )
+    qrels_id, version = rows[0]
+    stored = grounds.stored_qrels(qrels_id, grounds.kind_of(con, qrels_id))
+    judged = [
+        str(row[0])
+        for row in con.execute(
+            f"select query_id from (select distinct query_id from {stored}) "
+            "order by md5(query_id), query_id"
+        ).fetchall()
+    ]
+    if share is not None:
+        if not 0 < share <= 1:
+            raise UsageError(
+                f"the share of the queries to train on is above 0 and up to 1, not {share}"
+            )
+        asked = judged[: math.floor(share * len(judged) + 0.5)]
+    else:
+        asked = list(dict.fromkeys(queries or ()))
+    chosen = sorted(set(asked) & set(judged), key=lambda query: query.encode())
+    if not chosen:
+        given = counted(len(asked), "training query") if asked else "no training query"
+        raise UsageError(
+            f"{given}, of which {dataset} judges none (it judges {counted(len(judged), 'query')}, as "
+            f"{listing(sorted(judged), 3)}): nothing to train on"
+        )
+    return Training(dataset, qrels_id, version, tuple(chosen), len(asked) - len(chosen))
+
+
+def put(con: duckdb.DuckDBPyConnection, recipe: Recipe, training: Training) -> None:
+    """Put the training queries in scope, their judgments, and the lists that the runs have for them."""
+    con.execute(
+        "create or replace temp table scope_run as select unnest($ids::integer[]) as run_id",
+        {"ids": recipe.run_ids},
+    )
+    kind = grounds.kind_of(con, training.qrels_id)
+    grounds.put_stored(con, training.qrels_id, kind)
+    con.execute(
+        "create or replace temp table trained_query as select unnest($ids::varchar[]) as query_id",
+        {"ids": list(training.queries)},
+    )
+    stored = grounds.stored_qrels(training.qrels_id, kind)
+    judged = f"(select * from {stored} as judged semi join trained_query using (query_id))"
+    grounds.put_qrels(con, kind, judged)
+    grounds.put_whole(con, judged)
+    lists.put_runs(con, recipe)
+    con.execute("create or replace temp table fused_query as from trained_query")
+    con.execute(
+        f"create or replace temp table entry as\n{lists.statement(recipe, 'select * from entry')}"
+    )
+    if not con.execute("select exists (select 1 from entry)").fetchall()[0][0]:
+        raise UsageError(
+            f"{listing(training.queries, 3)}: no run that is merged has any of the training queries"
+        )
+    level = recipe.method.params.get("rel", 1)
+    con.execute(render("statements/trained_entry", rel=level))
+
+
+def precisions(con: duckdb.DuckDBPyConnection, recipe: Recipe) -> list[float]:
+    """Return the mean average precision of each run over the training queries, by its number."""
+    metric = notation.parse(f"AP(rel={recipe.method.params['rel']})")
+    con.execute(
+        "create or replace temp table trial_entry as "
+        "select run_number as run_id, query_id, doc_id, -rank::double as score from entry"
+    )
+    work = plan(metric, protocols.get(protocols.DEFAULT))
+    return [value or 0.0 for value in values(con, work, len(recipe.sources))]
+
+
+def put_precisions(con: duckdb.DuckDBPyConnection, found: Sequence[float]) -> None:
+    """Put the mean average precision of each run in scope."""
+    con.execute(
+        "create or replace temp table trained_precision as "
+        "select unnest(range(1, len($found) + 1))::integer as run_number, "
+        "unnest($found::double[]) as average_precision",
+        {"found": list(found)},
+    )
+
+
+def values(con: duckdb.DuckDBPyConnection, work: Plan, num_runs: int) -> list[float | None]:
+    """Return the value over the training queries of each of the runs in `trial_entry`, by number."""
+    (metric,) = work.queries
+    matched = matched_sql(work.protocol, by_counting=False)
+    con.execute(
+        render(
+            "statements/trial_scope",
+            num_runs=num_runs,
+            aggregate=metric.aggregate,
+            matched=matched,
+        )
+    )
+    engine.compute(con, work)
+    rows = con.execute("select evaluation_id, value from temp.score where part is null").fetchall()
+    found = dict(rows)
+    return [found.get(number) for number in range(1, num_runs + 1)]
+
+
+def metric_plan(
+    con: duckdb.DuckDBPyConnection, training: Training, name: str, rules: Protocol
+) -> Plan:
+    """Return the plan of the one metric that a method is tuned by. Raises UsageError for unfit ones."""
+    found = notation.parse(name, defaults=rules.defaults())
+    if len(found) != 1:
+        raise UsageError(f"{name}: stands for several metrics; name one")
+    if found[0].direction == "none":
+        raise UsageError(f"{found[0]}: neither more nor less is better, so nothing is best")
+    work, others = grounds.fitting(plan(found, rules), grounds.kind_of(con, training.qrels_id))
+    if others:
+        raise UsageError(grounds.unfit(training.dataset, others))
+    lacking = grounds.lacking_stored(con, work, training.dataset)
+    if lacking:
+        raise UsageError("\n".join(lacking))
+    return work
+
+
+def is_needed(recipe: Recipe, tune: str | None) -> bool:
+    """Whether there is something to train or to tune; refuse a method without anything to tune."""
+    definition = recipe.definition
+    if tune is not None and not definition.grid and fusions.WEIGHTS not in definition.needs:
+        tunable = [
+            m.name for m in fusions.methods().values() if m.grid or fusions.WEIGHTS in m.needs
+        ]
+        raise UsageError(f"{definition.name}: has nothing to tune; {', '.join(tunable)} have")
+    usual = {p.name: p.default for p in definition.parameters}
+    given = [
+        f"{name}={value}"
+        for name, value in recipe.method.values
+        if name in definition.grid and value != usual[name]
+    ]
+    if tune is not None and given:
+        raise UsageError(f"{', '.join(given)} is given and to be tuned; leave one of the two out")
+    return tune is not None or fusions.TRAINING in definition.needs

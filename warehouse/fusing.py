@@ -1,0 +1,112 @@
+"""The verb that merges runs, which the class `Warehouse` has beside its own."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from warehouse import protocols, schema
+from warehouse.errors import UsageError
+from warehouse.opened import File
+from warehouse.project import request
+
+if TYPE_CHECKING:
+    from warehouse.fuse.making import Fused, Prepared
+    from warehouse.fuse.recipe import Recipe
+
+
+class Fusing(File):
+    """A warehouse file whose runs can be merged."""
+
+    @request()
+    def fuse(
+        self,
+        runs: Sequence[str],
+        dataset: str,
+        method: str = "rrf",
+        *,
+        name: str,
+        normalise: str | None = None,
+        weights: Sequence[float] | None = None,
+        queries: str = "union",
+        train_queries: object | None = None,
+        train_share: float | None = None,
+        leave_out_training: bool = False,
+        tune: str | None = None,
+        protocol: str = protocols.DEFAULT,
+        system: str | None = None,
+        tags: Mapping[str, str] | None = None,
+        run_at: dt.datetime | None = None,
+        replace: bool = False,
+    ) -> Fused:
+        """Merge current runs of a dataset into a new run, `name`, and write down where it comes from.
+
+        Methods are those of `warehouse.fusions.methods()`, as in "rrf(k=20)"; `normalise` is one of
+        `warehouse.fusions.normalisations()`, by default min-max where a method reads scores. `weights`
+        are in the order of the runs. `queries` is "union", or "common" to all runs. Trained methods, and
+        `tune` by a metric under `protocol`, take `train_queries` (ids, or a file of them) or
+        `train_share`, of the judged queries; the run holds these queries too unless
+        `leave_out_training`. The rest is as of `ingest_run`. Raises UsageError for wrong names and
+        whatever is missing, ConflictError where the name is taken by other content.
+
+        >>> import tempfile
+        >>> from warehouse.warehouse import Warehouse
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_run({"q": {"x": 3.0, "y": 2.0}}, "tiny", name="one")
+        >>> _ = wh.ingest_run({"q": {"z": 2.0, "x": 1.0}}, "tiny", name="two")
+        >>> made = wh.fuse(["one", "two"], "tiny", "CombSUM", normalise="none", name="both")
+        >>> made.method, made.loaded.num_rows
+        ('sum', 3)
+        >>> found = wh.query("select doc_id, score from rankings where run = 'both' order by rank")
+        >>> found.fetchall()
+        [('x', 4.0), ('z', 2.0), ('y', 2.0)]
+        """
+        from warehouse.fuse import making
+        from warehouse.fuse import recipe as reading
+        from warehouse.ingest import RunOptions
+
+        which = reading.check_queries(queries)
+        if name in runs:
+            raise UsageError(f"{name}: a run cannot take the place of one that it is made of")
+        schema.ensure(self._existing(), lock_timeout=self.lock_timeout)
+        prepared = self._complete(
+            runs, dataset, method, normalise, weights, train_queries, train_share, tune, protocol
+        )
+        options = RunOptions(name=name, system=system, tags=dict(tags or {}), run_at=run_at)
+        with self._write() as connection:
+            return making.make(
+                connection, dataset, prepared, options,
+                queries=which, leave_out=leave_out_training, replace=replace,
+            )  # fmt: skip
+
+    def _complete(
+        self,
+        runs: Sequence[str],
+        dataset: str,
+        method: str,
+        normalise: str | None,
+        weights: Sequence[float] | None,
+        train_queries: object | None,
+        train_share: float | None,
+        tune: str | None,
+        protocol: str,
+    ) -> Prepared:
+        """Complete the recipe, with training and trials where it has some; nothing is written."""
+        from warehouse.fuse import making
+        from warehouse.fuse import recipe as reading
+        from warehouse.readers.everywhere import stage_queries
+
+        with self._read() as con:
+            found: Recipe = reading.recipe(
+                reading.sources(con, dataset, runs), method, normalise, weights, tuned=bool(tune)
+            )
+            ids: list[str] | None = None
+            if train_queries is not None:
+                rows = con.execute(stage_queries(con, train_queries)[0]).fetchall()
+                ids = [str(row[0]) for row in rows]
+            return making.prepare(
+                con, dataset, found,
+                train_queries=ids, train_share=train_share, tune=tune,
+                protocol=protocols.get(protocol),
+            )  # fmt: skip
