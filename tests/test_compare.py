@@ -9,6 +9,7 @@ import json
 import re
 import shutil
 import subprocess
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -65,18 +66,26 @@ def values(found: comparing.Compared) -> dict[tuple[str, str], dict]:
     return {(row["metric"], row["run"]): row for row in rows}
 
 
+@cache
+def stored_values(path: Path) -> dict[tuple[str, str], list[float]]:
+    """Return the values of the queries, in the order of their ids, by run and metric."""
+    found: dict[tuple[str, str], list[float]] = {}
+    rows = Warehouse(path).query(
+        "select run, metric, value from query_scores where is_current order by query_id"
+    )
+    for run, metric, value in rows.fetchall():
+        found.setdefault((run, metric), []).append(value)
+    return found
+
+
 def per_query(wh: Warehouse, run: str, metric: str) -> np.ndarray:
-    rows = wh.query(
-        "select value from query_scores where run = $run and metric = $metric and is_current "
-        "order by query_id",
-        {"run": run, "metric": metric},
-    ).fetchall()
-    return np.array([row[0] for row in rows])
+    return np.array(stored_values(wh.path)[run, metric])
 
 
 # --------------------------------------------------------------------------- by hand
 
 
+@pytest.mark.core
 def test_by_hand(four: Warehouse) -> None:
     """The mean difference is -3/8. Squared deviations: 3 * (1/8)^2 + (3/8)^2 = 12/64, the variance
     12/64 / 3 = 1/16, the deviation 1/4: t = -3/8 / (1/4 / sqrt(4)) = -3 and d = -3/8 / (1/4) = -3/2.
@@ -275,6 +284,7 @@ def test_values_of_another_formula_are_not_compared(four: Warehouse) -> None:
 # --------------------------------------------------------------------------- what is unjudged
 
 
+@pytest.mark.core
 def test_unjudged_documents_by_hand(wh: Warehouse) -> None:
     """P@2 of q: x a is 1/2, and x is unjudged: half is judged. If x were relevant P@2 would be 1.
 
@@ -351,6 +361,7 @@ def test_queries_side_by_side(dl19: Warehouse) -> None:
 # --------------------------------------------------------------------------- kept, shown
 
 
+@pytest.mark.core
 def test_a_comparison_is_kept(four: Warehouse) -> None:
     found = four.compare(["old", "new"], "tiny", "RR MaxRank", test="randomisation", store=True)
     stored = four.query(

@@ -19,7 +19,6 @@ from warehouse.errors import UsageError
 from warehouse.templates import render
 from warehouse.warehouse import Warehouse
 
-pytestmark = pytest.mark.core
 
 QRELS = {"q1": {"a": 1, "b": 0, "c": 2}, "q2": {"d": 1}}
 ONE = {"q1": {"b": 3.0, "a": 2.0, "c": 1.0}, "q2": {"x": 1.0}}
@@ -116,6 +115,7 @@ def test_the_board_as_of_every_past_step_is_the_one_that_was_printed(here: Folde
     assert _board(*options, "--as-of", at.isoformat()) == text
 
 
+@pytest.mark.core
 def test_the_queries_as_they_were(wh: Warehouse) -> None:
     wh.ingest_qrels(QRELS, "tiny")
     wh.ingest_run(ONE, "tiny", name="one")
@@ -143,6 +143,7 @@ def test_a_day_ends_at_midnight_utc() -> None:
             past.moment(wrong)
 
 
+@pytest.mark.core
 def test_as_of_a_day_is_its_last_board(wh: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was evaluated at the last microsecond of a day belongs to it, at midnight to the next."""
     wh.ingest_qrels(QRELS, "tiny")
@@ -183,6 +184,7 @@ def test_as_of_a_day_is_its_last_board(wh: Warehouse, monkeypatch: pytest.Monkey
 # --------------------------------------------------------------------------- forgetting
 
 
+@pytest.mark.core
 def test_forgetting_leaves_a_tombstone_and_nothing_else(
     wh: Warehouse, counts: Callable[[Path], dict[str, int]]
 ) -> None:
@@ -281,6 +283,7 @@ def _timed(wh: Warehouse) -> None:
     wh.evaluate(metrics="RR MaxRank NumRet")
 
 
+@pytest.mark.core
 def test_the_best_so_far_and_the_records(wh: Warehouse) -> None:
     _timed(wh)
     # the first version of `late` has no value: only current runs are evaluated
@@ -369,6 +372,7 @@ def test_a_history_as_a_picture(here: Folder, metric: str) -> None:
 # --------------------------------------------------------------------------- versions of the qrels
 
 
+@pytest.mark.core
 def test_what_differs_between_versions(wh: Warehouse) -> None:
     # the iteration of plain judgments means nothing
     wh.ingest_qrels(QRELS, "tiny")

@@ -21,7 +21,6 @@ from warehouse import database
 from warehouse.errors import WarehouseError
 from warehouse.warehouse import Warehouse
 
-pytestmark = pytest.mark.core
 
 # DuckDB 1.5 starts a thread when it is imported, so that a new interpreter takes the place of a fork:
 # each statement takes a second. A few of them are enough there.
@@ -85,6 +84,7 @@ def ask_all(program, statements: list[tuple[str, float]]) -> list[tuple[str, str
     return [tuple(answer) for answer in json.loads(Path("answers.json").read_text())]
 
 
+@pytest.mark.core
 def test_each_is_refused_and_nothing_changes(asked: Warehouse, program) -> None:
     assert len(REFUSED) > 100
     before = state()
@@ -124,6 +124,7 @@ def refused(wh: Warehouse, sql: str) -> str | None:
     return None
 
 
+@pytest.mark.core
 def test_in_this_process_too(asked: Warehouse) -> None:
     python_variable = duckdb.sql("select 'hidden' as i")
     before = state()
@@ -142,6 +143,7 @@ def test_in_this_process_the_time_is_limited(asked: Warehouse) -> None:
     assert asked.query("select $timeout as t", {"timeout": 5}, timeout=5).fetchall() == [(5,)]
 
 
+@pytest.mark.core
 def test_a_new_interpreter_where_a_fork_is_not_safe(asked: Warehouse) -> None:
     """This process runs DuckDB: it has threads that a fork would not carry over."""
     pieces: list[str] = []
@@ -165,6 +167,7 @@ def test_a_new_interpreter_where_a_fork_is_not_safe(asked: Warehouse) -> None:
 # --------------------------------------------------------------------------- the other process
 
 
+@pytest.mark.core
 @pytest.mark.skipif(not FORKS, reason="what is patched here is not patched in a new interpreter")
 def test_a_crash_hurts_nobody(asked: Warehouse, program) -> None:
     process = program.python(

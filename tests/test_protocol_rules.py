@@ -243,7 +243,11 @@ EVERYTHING = [
 
 
 @pytest.mark.parametrize(
-    "protocol", [pytest.param(OF_RUN_RELEVANT, marks=pytest.mark.core), "judged_first_3"]
+    "protocol",
+    [
+        pytest.param(OF_RUN_RELEVANT, marks=pytest.mark.core),
+        pytest.param("judged_first_3", marks=pytest.mark.long),
+    ],
 )
 def test_stored_values_are_those_of_files(wh: Warehouse, tmp_path: Path, protocol: str) -> None:
     """To the bit, every metric that there is, with another run beside."""

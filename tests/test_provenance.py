@@ -13,7 +13,6 @@ from projects import BEST, SUMMED, UNKNOWN, Folder, command
 from warehouse.errors import UsageError
 from warehouse.warehouse import Warehouse
 
-pytestmark = pytest.mark.core
 
 QRELS = {"q1": {"a": 1, "b": 0, "c": 2}, "q2": {"d": 1}}
 ONE = {"q1": {"b": 3.0, "a": 2.0, "c": 1.0}, "q2": {"x": 1.0}}
@@ -224,6 +223,7 @@ TERMS = {
 }  # fmt: skip
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("metric", TERMS)
 def test_the_parts_are_the_terms_of_the_sum(wh: Warehouse, metric: str) -> None:
     wh.ingest_qrels(GRADES, "tiny")
@@ -345,6 +345,7 @@ def test_hostile_names_are_explained_too(wh: Warehouse) -> None:
 # --------------------------------------------------------------------------- verify
 
 
+@pytest.mark.core
 def test_all_is_as_it_was(evaluated: Warehouse, counts: Callable[[Path], dict[str, int]]) -> None:
     """Other versions of runs and qrels, protocols, slices and curves are computed anew too."""
     evaluated.evaluate(metrics="AP RR", protocol="top2")
@@ -367,6 +368,7 @@ def test_all_is_as_it_was(evaluated: Warehouse, counts: Callable[[Path], dict[st
     assert (some.num_verified, some.is_good) == (5, True)
 
 
+@pytest.mark.core
 def test_a_changed_bit_is_seen(evaluated: Warehouse) -> None:
     """Of the run one 1 is AP and 3 Summed@2, of two 5 is AP; 1e-16 is the last bit of 7/12."""
     put(

@@ -149,7 +149,7 @@ def test_every_view_has_an_example(wh: Warehouse) -> None:
 def test_the_examples_of_the_views_answer(demo_file: Path, tmp_path: Path, relation: str) -> None:
     wh = Warehouse(demo_file)
     assert relation in views.EXAMPLES[relation]
-    if relation.startswith(("slice", "curve", "fused")):
+    if relation.startswith(("slice", "curve", "comparison", "fused")):
         wh = small_with_parts(tmp_path)
     assert wh.query(views.EXAMPLES[relation]).fetchall()
 
@@ -162,4 +162,6 @@ def small_with_parts(folder: Path) -> Warehouse:
     wh.curve("ROC", "tiny")
     wh.ingest_run({"q1": {"a": 1.0}}, "tiny", name="two")
     wh.fuse(["one", "two"], "tiny", name="both")
+    wh.evaluate(metrics="nDCG@10")
+    wh.compare(["one", "two"], "tiny", store=True)
     return wh
