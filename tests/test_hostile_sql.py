@@ -21,7 +21,6 @@ from warehouse import database
 from warehouse.errors import WarehouseError
 from warehouse.warehouse import Warehouse
 
-
 # DuckDB 1.5 starts a thread when it is imported, so that a new interpreter takes the place of a fork:
 # each statement takes a second. A few of them are enough there.
 FORKS = sys.platform == "linux" and not duckdb.__version__.startswith("1.")

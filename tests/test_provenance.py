@@ -13,7 +13,6 @@ from projects import BEST, SUMMED, UNKNOWN, Folder, command
 from warehouse.errors import UsageError
 from warehouse.warehouse import Warehouse
 
-
 QRELS = {"q1": {"a": 1, "b": 0, "c": 2}, "q2": {"d": 1}}
 ONE = {"q1": {"b": 3.0, "a": 2.0, "c": 1.0}, "q2": {"x": 1.0}}
 TWO = {"q1": {"c": 3.0, "z": 2.0}, "q2": {"y": 2.0, "d": 1.0}}
