@@ -210,6 +210,10 @@ def test_several_bases_and_all_others(dl19: Warehouse) -> None:
     ]  # fmt: skip
     found = dl19.compare("bm25", "dl19", "AP")
     assert [row["run"] for row in pairs(found)] == RUNS[1:]
+    found = dl19.compare((), "dl19", "AP", bases=["bm25", "tasb"])
+    assert {(row["base"], row["run"]) for row in pairs(found)} == {
+        (base, run) for base in ("bm25", "tasb") for run in ("ada2", "bm25_rm3", "splade_pp_ed")
+    }
     assert len(pairs(dl19.compare((), "dl19", "AP", all_pairs=True))) == 10
 
 

@@ -135,6 +135,7 @@ def test_bpref_counts_negative_judgments_as_non_relevant() -> None:
     assert ours(qrels, run, ["bpref"])["bpref"]["q"] == 0.5
 
 
+@pytest.mark.slow
 def test_equal_scores_come_in_an_undefined_order() -> None:
     """ranx keeps up to 15 equal scores as they came and shuffles more; ours go by id, descending."""
     few = {f"d{n:02}": 1.0 for n in range(15)}

@@ -111,6 +111,20 @@ def test_few_queries_are_exact(seed: int, queries: int) -> None:
     assert found[0].p == every_sign(differences)
 
 
+def test_what_differs_nowhere_beside_what_differs_often() -> None:
+    """One of 30 queries, one of 5, and one that has no difference, in one call."""
+    long, longer = drawn(12, queries=30)
+    short = {(0, 2, query): v for query, v in enumerate(drawn(13, queries=5)[0])}
+    values = of_runs(long, longer) | short
+    differing = {0: 0, 1: sum(a != b for a, b in zip(long, longer, strict=True))}
+    differing[2] = sum(long[query] != v for (_, _, query), v in short.items())
+    with connection(values, [(0, 0), (0, 1), (0, 2)]) as con:
+        found = resampling.randomisation(con, Resampling(1000, 0), differing)
+    assert found[0].p == 1.0
+    assert (found[1].is_exact, found[1].permutations) == (False, 1000)
+    assert found[2].p == every_sign([v - long[query] for (_, _, query), v in short.items()])
+
+
 def test_some_permutations_are_within_their_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """In one statement, for two seeds: p is within four standard errors of the exact one."""
     monkeypatch.setattr(resampling, "EXACT", 0)

@@ -89,7 +89,9 @@ class Comparing(File):
             with past.put(con, [dataset], past.state(as_of, qrels)) as (_, gone):
                 rules, names = self._names(con, dataset, metrics, protocol)
                 given = [*(base for base in texts(bases) if base not in texts(runs)), *texts(runs)]
-                chosen = comparing.current_runs(con, dataset, given, names, rules)
+                chosen = comparing.current_runs(
+                    con, dataset, given, names, rules, with_others=not texts(runs)
+                )
                 candidates = stored.candidates(con, dataset, chosen, qrels)
                 known = [m for m in map(board.known_metric, names) if m is not None]
                 if judged_only:

@@ -166,6 +166,8 @@ def current_runs(
     asked: Sequence[str],
     metrics: Sequence[str],
     protocol: Protocol,
+    *,
+    with_others: bool = False,
 ) -> list[str]:
     """Return the runs to compare: those asked for; of one, or none, all others with values too."""
     rows = con.execute(
@@ -182,7 +184,7 @@ def current_runs(
         if asked.count(run) > 1:
             raise UsageError(f"{run}: named twice; a run cannot be held against itself")
     chosen = list(dict.fromkeys(asked))
-    if len(chosen) < 2:
+    if with_others or len(chosen) < 2:
         chosen += [run for run, number in valued.items() if number and run not in chosen]
     if len(chosen) < 2:
         raise UsageError(

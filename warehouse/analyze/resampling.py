@@ -21,6 +21,7 @@ COMPARED, HYPOTHESES = "temp.main.compared", "temp.main.hypothesis"
 _DIFFERENCES, _SIGNS = "temp.main.paired_difference", "temp.main.random_sign"
 # Where at most so many queries differ, all choices of signs are tried: 2^20 are a million.
 EXACT = 20
+_MANY = 0
 # Random choices, of eight queries each, that one statement looks up.
 _BATCH = 40_000_000
 
@@ -68,15 +69,13 @@ def randomisation(
     With at most EXACT of them every choice of signs is tried. Else p is (1 + b) / (1 + B) where b of B
     random choices are at least as extreme, as in SciPy's permutation_test.
     """
-    found: dict[int, Chance] = {}
+    found = {one: Chance(1.0, 1, is_exact=True) for one, number in differing.items() if not number}
     batches: defaultdict[int, list[int]] = defaultdict(list)
     for hypothesis, number in differing.items():
-        batches[number if number <= EXACT else 0].append(hypothesis)
+        if number:
+            batches[number if number <= EXACT else _MANY].append(hypothesis)
     for number, members in sorted(batches.items()):
-        is_exact = 0 < number <= EXACT
-        if not any(differing[one] for one in members):
-            found |= dict.fromkeys(members, Chance(1.0, 1, True))
-            continue
+        is_exact = number != _MANY
         permutations = 2**number if is_exact else how.resamples
         blocks = max(-(-differing[one] // 64) for one in members)
         signs = render(
