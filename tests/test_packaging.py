@@ -146,3 +146,10 @@ def test_help_is_quick(installed: Path, tmp_path: Path) -> None:
         "print(*(m for m in ('sqlalchemy', 'alembic', 'tabulate', 'pandas') if m in sys.modules))"
     )
     assert call(installed / "python", "-c", code, cwd=tmp_path).split() == []
+
+
+def test_the_class_loads_nothing_that_scoring_does_without() -> None:
+    """In a process of its own; what writes, tests and draws is imported where it is used."""
+    heavy = ("sqlalchemy", "alembic", "scipy", "numpy", "pandas", "matplotlib", "tabulate")
+    code = f"import sys, warehouse.warehouse; print(*(m for m in {heavy} if m in sys.modules))"
+    assert call(Path(sys.executable), "-c", code, cwd=Path(__file__).parents[1]).split() == []

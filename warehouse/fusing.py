@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from warehouse import protocols, schema
+from warehouse import protocols
 from warehouse.errors import UsageError
 from warehouse.opened import File
 from warehouse.project import request
@@ -62,6 +62,7 @@ class Fusing(File):
         >>> found.fetchall()
         [('x', 4.0), ('z', 2.0), ('y', 2.0)]
         """
+        from warehouse import schema
         from warehouse.fuse import making
         from warehouse.fuse import recipe as reading
         from warehouse.ingest import RunOptions
