@@ -266,11 +266,25 @@ def test_what_is_missing_or_wrong(four: Warehouse) -> None:
         ("no such correction; did you mean holm", (["old"], "tiny"), {"correction": "holms"}),
         ("no such interval", (["old"], "tiny"), {"interval": "bca"}),
         ("would correct twice", (["old"], "tiny"), {"test": "tukey", "correction": "holm"}),
+        ("leave as_of and qrels out", (["old"], "tiny"), {"judged_only": True, "qrels": 1}),
         ("alpha lies between", (["old"], "tiny"), {"alpha": 5.0}),
         ("resamples are 100 to", (["old"], "tiny"), {"resamples": 1}),
     ]:
         with pytest.raises(UsageError, match=words):
             four.compare(*arguments, **options)
+
+
+def test_an_older_version_of_the_qrels(four: Warehouse) -> None:
+    """Against the second version RR of new is 1, 1, 1, 1: x1 is judged too, and first where a is not."""
+    second = {query: {"a": 1, "x1": 1} for query in FOUR}
+    four.ingest_qrels(second, "tiny", replace=True)
+    four.evaluate(metrics="RR")
+    assert pairs(four.compare(["old", "new"], "tiny", "RR"))[0]["difference"] == 0
+    older = four.compare(["old", "new"], "tiny", "RR", qrels=1, bounds=True)
+    assert pairs(older)[0]["difference"] == -3 / 8
+    assert values(older)["RR", "new"]["judged"] == 5 / 8
+    assert values(older)["RR", "new"]["if_all_relevant"] == 1.0
+    assert older.qrels_id != four.compare(["old", "new"], "tiny", "RR").qrels_id
 
 
 def test_values_of_another_formula_are_not_compared(four: Warehouse) -> None:

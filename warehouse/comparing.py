@@ -82,8 +82,10 @@ class Comparing(File):
 
         how = comparing.How(test, correction, alpha, interval, resamples, seed)
         significance.needs_scipy()
-        if judged_only and as_of is not None:
-            raise UsageError("judged_only: is computed from what there is now; leave as_of out")
+        if judged_only and (as_of is not None or qrels is not None):
+            raise UsageError(
+                "judged_only: is computed from what there is now; leave as_of and qrels out"
+            )
         with self._read() as con:
             dataset = regressions.dataset_of(con, dataset)
             with past.put(con, [dataset], past.state(as_of, qrels)) as (_, gone):
