@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from warehouse import protocols
 from warehouse.analyze import across, board
-from warehouse.errors import UsageError
+from warehouse.errors import UsageError, check_word
 from warehouse.metrics import Metrics
 from warehouse.opened import File, Texts, texts
 from warehouse.project import request
@@ -53,7 +53,7 @@ class Agreeing(File):
         """
         from warehouse.analyze import agreement
 
-        agreement.check_word("of", of, agreement.OF)
+        check_word("kind of ranking", of, agreement.OF)
         with self._read() as con:
             rules = board.stored_rules(con, protocol)
             datasets = across.named_datasets(con, texts(dataset))

@@ -83,6 +83,19 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return f"; did you mean {folded[found[0]]}?" if found else ""
 
 
+def check_word(what: str, given: str, known: Iterable[str]) -> str:
+    """Return a word if it is one of those known, else raise UsageError with the nearest.
+
+    >>> check_word("test", "t", ("t", "sign"))
+    't'
+    """
+    words = list(known)
+    if given not in words:
+        hint = nearest(given, words) or f"; known are {listing(words)}"
+        raise UsageError(f"{given}: no such {what}{hint}")
+    return given
+
+
 def listing(names: Iterable[str], limit: int = 12) -> str:
     """Return the names as one line, cut at `limit` with the count of the rest.
 

@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 
 from warehouse.analyze import board, listed
-from warehouse.errors import UsageError, counted, listing, nearest
+from warehouse.errors import UsageError, check_word, counted, listing, nearest
 from warehouse.protocols import Protocol
 from warehouse.templates import render
 
@@ -52,7 +52,7 @@ def of_documents(
     tau is over the documents of both lists, or of either: a document that a list lacks stands below
     all that it has, with the others that it lacks. Raises UsageError for wrong names and numbers.
     """
-    check_word("over", over, OVER)
+    check_word("choice of documents", over, OVER)
     runs = listed.current_runs(con, dataset, names)
     base = None if against is None else listed.current_runs(con, dataset, [against])[0]
     pairs = _pairs(runs, base)
@@ -109,7 +109,7 @@ def _ids(pairs: Sequence[tuple[listed.Run, listed.Run]]) -> dict[str, list[int]]
 
 def _notes_of_documents(relation: duckdb.DuckDBPyRelation, over: str) -> tuple[str, ...]:
     """Say what the means are over, and what is no part of them."""
-    rows = _rows(relation)
+    rows = board.records(relation)
     notes = []
     nothing = [f"{row['run']} and {row['other']}" for row in rows if not row["queries"]]
     if nothing:
@@ -202,7 +202,7 @@ def _ranking(
 
 def _notes_of_runs(relation: duckdb.DuckDBPyRelation, by: str) -> tuple[str, ...]:
     """Say which runs are left out, and where there is no value."""
-    rows = _rows(relation)
+    rows = board.records(relation)
 
     def pair(row: dict[str, Any]) -> str:
         return f"{row[by]} and {row['other']}"
@@ -219,14 +219,3 @@ def _notes_of_runs(relation: duckdb.DuckDBPyRelation, by: str) -> tuple[str, ...
             f"{listing(undefined, 4)}"
         )
     return tuple(notes)
-
-
-def check_word(what: str, given: str, known: Sequence[str]) -> None:
-    """Refuse a word that is none of those known, with the nearest."""
-    if given not in known:
-        hint = nearest(given, known) or f"; known are {listing(known)}"
-        raise UsageError(f"{what} {given}: unknown{hint}")
-
-
-def _rows(relation: duckdb.DuckDBPyRelation) -> list[dict[str, Any]]:
-    return [dict(zip(relation.columns, row, strict=True)) for row in relation.fetchall()]

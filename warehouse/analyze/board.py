@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import Any
 
 import duckdb
 
@@ -46,6 +47,15 @@ def keep(
     """
     con.execute(f"create or replace temp table {ident(name)} as\n{sql}", params or {})
     return con.table(f"temp.main.{name}")
+
+
+def records(relation: duckdb.DuckDBPyRelation) -> list[dict[str, Any]]:
+    """Return the rows of a relation by the names of its columns.
+
+    >>> records(duckdb.sql("select 1 as place, 'bm25' as run"))
+    [{'place': 1, 'run': 'bm25'}]
+    """
+    return [dict(zip(relation.columns, row, strict=True)) for row in relation.fetchall()]
 
 
 def check_dataset(con: duckdb.DuckDBPyConnection, dataset: str) -> None:

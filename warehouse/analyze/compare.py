@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from warehouse.analyze import board, resampling, significance
+from warehouse.analyze import board, listed, resampling, significance
 from warehouse.analyze.resampling import Chance, Resampling
-from warehouse.errors import UsageError, listing, nearest
+from warehouse.errors import UsageError, check_word, listing
 from warehouse.protocols import Protocol
 from warehouse.templates import render
 
@@ -39,9 +39,9 @@ class How:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        significance.check("test", self.test, significance.TESTS)
-        significance.check("correction", self.corrected_by, significance.CORRECTIONS)
-        significance.check("interval", self.interval, INTERVALS)
+        check_word("test", self.test, significance.TESTS)
+        check_word("correction", self.corrected_by, significance.CORRECTIONS)
+        check_word("interval", self.interval, INTERVALS)
         if not 0 < self.alpha < 1:
             raise UsageError(f"alpha lies between 0 and 1, not {self.alpha}")
         if not 100 <= self.resamples <= 1_000_000:
@@ -170,26 +170,21 @@ def current_runs(
     with_others: bool = False,
 ) -> list[str]:
     """Return the runs to compare: those asked for; of one, or none, all others with values too."""
-    rows = con.execute(
-        "select run, count(distinct metric) filter (where list_contains($metrics, metric)) "
-        "from runs left join (from run_scores where is_current and protocol = $protocol) as valued "
-        "using (dataset, run) where dataset = $dataset group by run order by min(runs.run_id)",
-        {"dataset": dataset, "metrics": list(metrics), "protocol": protocol.name},
-    ).fetchall()  # fmt: skip
-    valued = {str(run): int(number) for run, number in rows}
+    there = listed.current_runs(con, dataset, asked)
     for run in asked:
-        if run not in valued:
-            hint = nearest(run, valued) or f"; it has {listing(valued) or 'none yet'}"
-            raise UsageError(f"{run}: dataset {dataset} has no run of that name{hint}")
         if asked.count(run) > 1:
             raise UsageError(f"{run}: named twice; a run cannot be held against itself")
-    chosen = list(dict.fromkeys(asked))
+    chosen = list(asked)
     if with_others or len(chosen) < 2:
-        chosen += [run for run, number in valued.items() if number and run not in chosen]
+        rows = con.execute(
+            "select distinct run_id, run from run_scores where is_current and dataset = $dataset "
+            "and protocol = $protocol and list_contains($metrics, metric) order by run_id",
+            {"dataset": dataset, "metrics": list(metrics), "protocol": protocol.name},
+        ).fetchall()
+        chosen += [str(run) for _, run in rows if run not in chosen]
     if len(chosen) < 2:
-        raise UsageError(
-            f"{dataset}: to compare takes two runs; it has {listing(valued) or 'none yet'}"
-        )
+        names = listing(run.name for run in there)
+        raise UsageError(f"{dataset}: to compare takes two runs with values; it has {names}")
     return chosen
 
 

@@ -126,7 +126,7 @@ def check(
         render("analyses/regressions", against=against, lost=LOST),
         {"dataset": dataset, "run": run, "metrics": list(metrics), "protocol": protocol.name},
     )
-    found = [dict(zip(rows.columns, row, strict=True)) for row in rows.fetchall()]
+    found = board.records(rows)
     _check_values(con, dataset, protocol, found)
     made = tuple(_judged(row, limits) for row in found)
     relation = board.keep(

@@ -96,7 +96,7 @@ def reproduce(
     )
     _check_values(con, values, protocol)
     rows = board.keep(con, render("analyses/reproduce", replicated=sides.is_replication))
-    found = [dict(zip(rows.columns, row, strict=True)) for row in rows.fetchall()]
+    found = board.records(rows)
     queries = None if sides.is_replication else _documents(con, sides, runs, protocol, depth, p)
     relation = _with_tests(con, found, queries is not None)
     return Reproduction(relation, queries, _notes(found, queries))
@@ -124,7 +124,7 @@ def _check_values(
     con: duckdb.DuckDBPyConnection, values: duckdb.DuckDBPyRelation, protocol: Protocol
 ) -> None:
     """Refuse values that are missing, or of two formulas within a dataset."""
-    rows = [dict(zip(values.columns, row, strict=True)) for row in values.fetchall()]
+    rows = board.records(values)
     for dataset in dict.fromkeys(row["dataset"] for row in rows):
         here = [row for row in rows if row["dataset"] == dataset]
         prints: dict[str, set[str]] = {}

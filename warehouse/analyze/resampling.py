@@ -110,7 +110,7 @@ def tukey(
     how.step("Tukey")
     return {
         hypothesis: Chance((1 + extreme) / (1 + tried), tried, is_exact=False)
-        for hypothesis, tried, extreme, _ in rows
+        for hypothesis, tried, extreme in rows
     }
 
 

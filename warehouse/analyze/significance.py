@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from warehouse.errors import UsageError, listing, nearest
+from warehouse.errors import UsageError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,15 +36,6 @@ CORRECTIONS: Mapping[str, str] = {
 }
 # Tests that resample in SQL.
 RESAMPLED = ("randomisation", "tukey")
-
-
-def check(what: str, name: str, known: Mapping[str, str]) -> str:
-    """Return the name of a test, a correction or an interval, or raise with the nearest known one."""
-    if name not in known:
-        raise UsageError(
-            f"{name}: no such {what}{nearest(name, known) or f'; known are {listing(known)}'}"
-        )
-    return name
 
 
 def needs_scipy(what: str = "comparing runs") -> None:

@@ -73,17 +73,9 @@ def fuse(
     protocol: Annotated[
         str, typer.Option("--protocol", help="The rules of the evaluation that --tune asks for.")
     ] = "default",
-    system: Annotated[
-        str | None, typer.Option("--system", help="The system that made the run.")
-    ] = None,
-    tag: Annotated[
-        list[str] | None,
-        typer.Option("--tag", metavar="KEY=VALUE", help="A tag of the run; may be given again."),
-    ] = None,
-    at: Annotated[
-        str | None,
-        typer.Option("--at", help="When the experiment was run, as in 2026-09-01T12:00."),
-    ] = None,
+    system: options.System = None,
+    tag: options.Tags = None,
+    at: options.RunAt = None,
     replace: options.Replace = False,
     format: options.Format = "table",
     out: options.Output = None,

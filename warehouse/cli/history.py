@@ -31,8 +31,8 @@ def history(
             "--format",
             "-f",
             show_default="as the name of the file says, else table",
-            help="table, json, jsonl, csv, tsv, markdown, latex, parquet; svg, png, pdf: a picture "
-            "(with -o).",
+            help="table, json, jsonl, csv, tsv, markdown, latex, html, parquet; svg, png, pdf: "
+            "a picture (with -o).",
         ),
     ] = None,
     out: options.Output = None,

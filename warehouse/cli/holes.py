@@ -41,8 +41,8 @@ def holes(
         typer.Option(
             "--format",
             "-f",
-            help="table, json, jsonl, csv, tsv, markdown, latex, parquet (with -o), or trec: qrels to "
-            "fill in.",
+            help="table, json, jsonl, csv, tsv, markdown, latex, html, parquet (with -o), or trec: "
+            "qrels to fill in.",
         ),
     ] = "table",
     out: options.Output = None,

@@ -95,17 +95,9 @@ def run(
     name_from: Annotated[
         str, typer.Option("--name-from", help="Take the name from the file's stem or the TREC tag.")
     ] = "stem",
-    system: Annotated[
-        str | None, typer.Option("--system", help="The system that made the run.")
-    ] = None,
-    tag: Annotated[
-        list[str] | None,
-        typer.Option("--tag", metavar="KEY=VALUE", help="A tag of the run; may be given again."),
-    ] = None,
-    at: Annotated[
-        str | None,
-        typer.Option("--at", help="When the experiment was run, as in 2026-09-01T12:00."),
-    ] = None,
+    system: options.System = None,
+    tag: options.Tags = None,
+    at: options.RunAt = None,
     lower_is_better: Annotated[
         bool, typer.Option("--lower-is-better", help="The scores are distances: smallest first.")
     ] = False,

@@ -108,6 +108,14 @@ Iterations = Annotated[
     ),
 ]
 
+System = Annotated[str | None, typer.Option("--system", help="The system that made the run.")]
+Tags = Annotated[
+    list[str] | None,
+    typer.Option("--tag", metavar="KEY=VALUE", help="A tag of the run; may be given again."),
+]
+RunAt = Annotated[
+    str | None, typer.Option("--at", help="When the experiment was run, as in 2026-09-01T12:00.")
+]
 Replace = Annotated[
     bool,
     typer.Option(

@@ -32,7 +32,7 @@ def query(
             "--format",
             "-f",
             metavar="FORMAT|FILE",
-            help="A format (table, json, jsonl, csv, tsv, markdown, latex, parquet with -o), or a "
+            help="A format (table, json, jsonl, csv, tsv, markdown, latex, html, parquet with -o), or a "
             "file to read the statement from.",
         ),
     ] = None,
@@ -42,7 +42,7 @@ def query(
         typer.Option(
             min=1,
             help="Rows at most.",
-            show_default="1,000 in table, markdown and latex; all in the other formats",
+            show_default="1,000 in table, markdown, latex and html; all in the other formats",
         ),
     ] = None,
     timeout: Annotated[

@@ -86,7 +86,9 @@ def score(
     format: Annotated[
         str,
         typer.Option(
-            "--format", "-f", help="table, json, jsonl, csv, tsv, markdown, latex, parquet or trec."
+            "--format",
+            "-f",
+            help="table, json, jsonl, csv, tsv, markdown, latex, html, parquet or trec.",
         ),
     ] = "table",
     out: options.Output = None,

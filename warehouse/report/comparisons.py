@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import duckdb
-
+from warehouse.analyze.board import records
 from warehouse.analyze.compare import Compared
 from warehouse.analyze.side_by_side import SideBySide
 from warehouse.report.formats import Mark, marked, table
@@ -13,16 +12,12 @@ from warehouse.report.formats import Mark, marked, table
 _ARROWS = {"higher": " ↑", "lower": " ↓"}
 
 
-def _rows(relation: duckdb.DuckDBPyRelation) -> list[dict[str, Any]]:
-    return [dict(zip(relation.columns, row, strict=True)) for row in relation.fetchall()]
-
-
 def values(found: Compared, format: str, *, places: int = 4) -> str:
     """Write the runs' values, one column per metric: the best bold, the second underlined.
 
     Letters after a value name the runs that it is significantly better than.
     """
-    cells = {(row["metric"], row["run"]): row for row in _rows(found.values)}
+    cells = {(row["metric"], row["run"]): row for row in records(found.values)}
     letters = {row["run"]: row["letter"] for row in cells.values()}
     heads, columns, numeric = (
         ["run", ""],
@@ -68,7 +63,7 @@ def pairs(found: Compared, format: str, *, places: int = 4) -> str:
     heads = ["metric", "base", "run", "difference", f"{1 - found.how.alpha:.0%} interval", "d"]
     heads += ["W/T/L", "p", *(["adjusted p"] if by_test else [])]
     rows = []
-    for row in _rows(found.pairs):
+    for row in records(found.pairs):
         interval = (
             "" if row["low"] is None else f"[{row['low']:+.{places}f}, {row['high']:+.{places}f}]"
         )
@@ -97,7 +92,7 @@ def _p(p: float | None, places: int, is_significant: bool) -> str:
 
 def side_by_side(found: SideBySide, format: str, *, places: int = 4) -> str:
     """Write the queries that differ most with both lists; in plain text each under a line of its own."""
-    rows = _rows(found.relation)
+    rows = records(found.relation)
     heads = ["rank", found.base, "relevance", found.run, "relevance"]
     numeric = [True, False, True, False, True]
 

@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 import duckdb
 
-from warehouse.errors import UsageError, listing, nearest
+from warehouse.errors import UsageError, check_word
 
 FORMATS = ("table", "json", "jsonl", "csv", "tsv", "markdown", "latex", "html", "parquet")
 FOR_PEOPLE = {
@@ -66,10 +66,7 @@ Row = Sequence[Any]
 
 def check(format: str, known: Sequence[str] = FORMATS) -> str:
     """Return the format's name, or raise with the nearest known one."""
-    if format not in known:
-        hint = nearest(format, known) or f"; known are {listing(known)}"
-        raise UsageError(f"{format}: no such output format{hint}")
-    return format
+    return check_word("output format", format, known)
 
 
 def text(

@@ -1,6 +1,6 @@
 """Runs held against each other: `compare_calls.py FILE DATASET pairs|randomisation|bootstrap`.
 
-Prints each metric's mean p, or the two ends of its interval.
+Prints each metric's mean p, or the width of its interval.
 """
 
 from __future__ import annotations
@@ -22,6 +22,5 @@ else:
     found = warehouse.compare(runs, dataset, "AP", test=test, interval=interval, judged=False)
     shown = "select metric, p from pairs"
     if way == "bootstrap":
-        ends = ("low", "high")
-        shown = " union all ".join(f"select metric || ' {end}', {end} from pairs" for end in ends)
+        shown = "select metric, high - low from pairs"
 arguments.show(found.pairs.query("pairs", shown).fetchall())

@@ -36,4 +36,4 @@ else:
         interval = stats.bootstrap(
             (difference,), np.mean, n_resamples=10_000, method="percentile", batch=100, rng=0
         ).confidence_interval
-        arguments.show({"AP low": float(interval.low), "AP high": float(interval.high)})
+        arguments.show({"AP": float(interval.high - interval.low)})
