@@ -269,6 +269,7 @@ def test_the_other_benchmarks_run(tmp_path: Path) -> None:
     found_the_same(many, {"pytrec_eval"})
     assert many["figures"][-2]["bytes_per_prediction"] > 0
     pairs, scipys, *_ = compared["figures"]
+    assert len(pairs["values"]) == 5
     assert pairs["values"] == pytest.approx(scipys["values"], rel=1e-9)
 
 

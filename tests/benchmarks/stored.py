@@ -138,7 +138,7 @@ def compared(folder: Path, queries: int, judged: int, depth: int, runs: int) -> 
         warehouse.ingest_run(rows, DATASET, name=f"run{run:02}")
         if (run + 1) % 10 == 0:
             _say(run + 1, runs)
-    warehouse.evaluate(DATASET, metrics=("AP", "nDCG@10", "RR", "P@5", "R@5"))
+    warehouse.evaluate(DATASET, metrics=("AP", "nDCG@10", "RR", "P@5", "Success@1"))
     with duckdb.connect(folder / FILE, read_only=True) as stored:
         values = stored.sql("select metric, run, query_id, value from query_scores")
         values.write_parquet(str(folder / VALUES))
