@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Literal
 
@@ -84,9 +85,15 @@ class Boarding(File):
     ) -> board.Board:
         """Return what `leaderboard` does with notes on it: how its values came to be, what is not in."""
         wanted = past.state(as_of, qrels)
-        with self._read() as con, past.put(con, texts(dataset), wanted) as (datasets, gone):
+        with (
+            self._read() as con,
+            past.put(con, texts(dataset), wanted) as (datasets, gone),
+            ExitStack() as stack,
+        ):
             rules = board.stored_rules(con, protocol)
             across.check_weights(weights, datasets)
+            if len(datasets) == 1:
+                stack.enter_context(board.narrowed(con, datasets[0], rules))
             names = board.names(con, datasets, texts(metrics), rules)
             order = None if sort is None else board.names(con, datasets, [sort], rules)[0]
             if (ci or ties) and (len(datasets) > 1 or slice is not None):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
@@ -56,6 +57,17 @@ def records(relation: duckdb.DuckDBPyRelation) -> list[dict[str, Any]]:
     [{'place': 1, 'run': 'bm25'}]
     """
     return [dict(zip(relation.columns, row, strict=True)) for row in relation.fetchall()]
+
+
+@contextmanager
+def narrowed(con: duckdb.DuckDBPyConnection, dataset: str, protocol: Protocol) -> Iterator[None]:
+    """Look the current values of a dataset up once, for all that is asked of the view `run_scores`.
+
+    On the connection that view has nothing else any more, nor, after the block, anything at all.
+    """
+    con.execute(render("statements/narrowed", dataset=dataset, protocol=protocol.name))
+    yield
+    con.execute("drop view temp.run_scores; drop table temp.current_score")
 
 
 def check_dataset(con: duckdb.DuckDBPyConnection, dataset: str) -> None:

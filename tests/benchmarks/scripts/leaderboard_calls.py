@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 
 import arguments
+import duckdb
 
 from warehouse import Warehouse, protocols
 from warehouse.analyze import board
@@ -22,8 +23,13 @@ if way == "call":
     names, found = relation.columns, relation.fetchall()
 else:
     rules = protocols.get("default")
+
+    def asked(con: duckdb.DuckDBPyConnection) -> board.Board:
+        with board.narrowed(con, dataset, rules):
+            return board.leaderboard(con, dataset, [], rules)
+
     with warehouse._read() as con:
-        made = arguments.timed(lambda: board.leaderboard(con, dataset, [], rules), CALLS)
+        made = arguments.timed(lambda: asked(con), CALLS)
         names, found = made.relation.columns, made.relation.fetchall()
 for column, name in enumerate(names):
     values = [row[column] for row in found]
