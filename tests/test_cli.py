@@ -238,7 +238,7 @@ def test_every_example_runs_as_printed(
         assert found.err.strip()
     else:
         assert found.out.strip()
-    if "runs/*.run.gz" in line:
+    if ingests and "runs/*.run.gz" in line:
         tags = Warehouse(folder / "warehouse.duckdb").query("select run, tags from runs")
         assert sorted(tags.fetchall()) == [
             ("bm25", {"stage": "first"}),
@@ -297,6 +297,9 @@ def test_wrong_commands_and_options_name_the_nearest(
         (["evaluate", "-m", "nDGC@10"], "nDGC@10: no such metric; did you mean nDCG?"),
         (["evaluate", "-m", "P"], "P: needs a cutoff, as in P@10"),
         (["score", "qrels.txt", "one.run", "AP(rell=2)"], "has no parameter 'rell'"),
+        (["score", "qrels.txt", "one.run", "./onee.run", "RR"], "./onee.run: no such file; did you"),
+        (["score", "qrels.txt", "one.run", "*.nope", "RR"], "*.nope: no file matches"),
+        (["score", "qrels.txt", "one.run", "two.run", "-f", "trec"], "trec_eval's layout is of one run"),
         (["leaderboard", "-d", "tinny"], "tinny: no such dataset; did you mean tiny?"),
         (["evaluate", "-d", "tinny"], "tinny: no such dataset; did you mean tiny?"),
         (["runs", "-d", "tinny"], "tinny: no such dataset; did you mean tiny?"),
@@ -393,6 +396,22 @@ def test_warnings_go_to_stderr(run: Callable[..., Result], here: Path) -> None:
     assert scored.out == "metric,value\nRR,0.5\n"
     assert "1 of 2 judged queries" in scored.err
     assert "counts as 0" in scored.err
+
+
+def test_several_runs_get_a_line_each(run: Callable[..., Result], here: Path) -> None:
+    one, two = (float(run("score", "qrels.txt", f"{name}.run", "RR", "-f", "csv").out.split(",")[-1])
+                for name in ("one", "two"))  # fmt: skip
+    found = run("score", "qrels.txt", "one.run", "two.run", "RR", "NumRet", "-f", "csv")
+    assert found.out == f"run,RR,NumRet\none,{one},3.0\ntwo,{two},2.0\n"
+    assert found.err.startswith("warning: two: the run has no line for 1 of 2 judged queries")
+    shutil.copy("two.run", "RR")  # a name that could be both is the metric
+    globbed = run("score", "qrels.txt", "*.run", "RR")
+    assert run("score", "qrels.txt", "one.run", "two.run", "RR").out == globbed.out
+    with_path = run("score", "qrels.txt", "one.run", "./RR", "RR", "-f", "csv")
+    assert with_path.out == f"run,RR\none,{one}\nRR,{two}\n"
+    each = run("score", "qrels.txt", "one.run", "two.run", "RR", "-q", "-f", "csv").out.splitlines()
+    assert each[0] == "run,query_id,metric,value"
+    assert [line.split(",")[0] for line in each[1:]] == ["one"] * 3 + ["two"] * 3
 
 
 def test_the_format_does_not_depend_on_the_terminal(

@@ -246,4 +246,4 @@ def test_score_takes_the_queries_of_the_run_or_those_that_are_named(put) -> None
     named = put("queries.txt", "q1\nq2\nq3\nq4\n")
     scores = Warehouse.score({"A", "B"}, run, "P@1", is_global=True, queries=named)
     assert scores.means() == {"P@1": 0.25}
-    assert (scores.read.num_judged, scores.read.num_answered) == (4, 2)
+    assert (scores.num_judged, scores.read[0].num_answered) == (4, 2)

@@ -74,6 +74,7 @@ SCOPE = {
     "scope_part": "doc_id varchar",
     "scope_hit": "run_id integer, query_id varchar, doc_id varchar, relevance integer, rank bigint, "
     "rel_so_far bigint, nonrel_so_far bigint, whole_rank bigint",
+    "list_step": "run_id integer, query_id varchar, position bigint, step varchar",
 }
 
 
@@ -153,6 +154,7 @@ STUBS = SCOPE | {
     "relevance integer, in_part boolean, rank bigint",
     "matched": HIT,
     "counted": HIT,
+    "placed": HIT,
     "oriented": SCOPE["scope_prediction"],
     "predicted": SCOPE["scope_prediction"],
     "gains": "run_id integer, query_id varchar, doc_id varchar, rank bigint, gain double, "
@@ -345,7 +347,7 @@ def test_grains_are_unique_and_metrics_give_one_row_per_query(
 ) -> None:
     seen = {
         name: Plan(rule).relation_sql(relations.get(name), {})[0]
-        for name in ("oriented", "predicted", "ranked", "matched", "counted", "retrieved")
+        for name in ("oriented", "predicted", "ranked", "matched", "counted", "placed", "retrieved")
     }
     # what is written into its readers, with and without its parameters
     for name, given in itertools.product(
@@ -492,7 +494,7 @@ def test_hostile_names_come_back_as_data(tmp_path: Path) -> None:
     path.write_text("q\tQ0\t';--\t1\t2\t';drop\nq Q0 b 2 1 ';drop\n", encoding="utf-8")
     scores = Warehouse.score({"q": {"b": 1}}, path, "RR")
     assert scores.means() == {"RR": 0.5}
-    assert scores.read.run.tag == "';drop"
+    assert scores.read[0].staged.tag == "';drop"
 
     wh = Warehouse(tmp_path / "hostile.duckdb")
     wh.ingest_qrels(qrels, HOSTILE)

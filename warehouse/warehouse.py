@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Literal
 
 import duckdb
 
+from warehouse import database, protocols
 from warehouse import metrics as notation
-from warehouse import protocols
 from warehouse.agreeing import Agreeing
 from warehouse.analyze import board
 from warehouse.asking import Asking
@@ -17,7 +17,7 @@ from warehouse.boarding import Boarding
 from warehouse.checking import Checking
 from warehouse.comparing import Comparing
 from warehouse.deciling import Deciling
-from warehouse.errors import UsageError
+from warehouse.errors import UsageError, WarehouseError
 from warehouse.evaluate import scoring
 from warehouse.evaluate.plan import plan
 from warehouse.evaluate.scoring import Scores
@@ -177,6 +177,50 @@ class Warehouse(
                 connection, source, dataset, options,
                 format=format, columns=columns, normalise=normalise, replace=replace,
             )  # fmt: skip
+
+    def ingest_runs(
+        self,
+        sources: Iterable[object],
+        dataset: str,
+        *,
+        name_from: Literal["stem", "tag"] = "stem",
+        system: str | None = None,
+        tags: Mapping[str, str] | None = None,
+        run_at: dt.datetime | None = None,
+        lower_is_better: bool = False,
+        format: str | None = None,
+        columns: Mapping[str, str] | None = None,
+        normalise: str | None = None,
+        replace: bool = False,
+    ) -> Iterator[Loaded | WarehouseError]:
+        """Load many runs, as many in one transaction as are read at once; faster than one by one.
+
+        It gives, for each source in its order, what became of it: of one that cannot be taken the error,
+        which undoes no other. The rest is as of `ingest_run`.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> one, other = wh.path.with_name("one.run"), wh.path.with_name("other.run")
+        >>> _ = one.write_text("q1 Q0 a 1 2.5 one\\n"), other.write_text("q1 Q0\\n")
+        >>> [type(done).__name__ for done in wh.ingest_runs([one, other], "tiny")]
+        ['Loaded', 'InputError']
+        """
+        from warehouse.ingest import RunOptions, load_staged
+        from warehouse.ingest.runs import check_names
+        from warehouse.readers import together
+
+        options = RunOptions(None, name_from, system, tags or {}, run_at, lower_is_better)
+        check_names(dataset, options)
+        self.init()
+        for group in together.groups(sources, format=format, columns=columns, normalise=normalise):
+            done: list[Loaded | WarehouseError] = []
+            with self._write() as connection:
+                for batch in group.staged(database.raw(connection)):
+                    if isinstance(batch, together.Refused):
+                        done.append(batch.error)
+                    else:
+                        done += load_staged(connection, batch, dataset, options, replace)
+            yield from done
 
     def ingest_attributes(
         self,

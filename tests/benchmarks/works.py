@@ -25,7 +25,7 @@ TREC = "score, TREC text"
 PARQUET = "score, Parquet"
 LIMITED = "score, TREC text, --memory-limit 512MB"
 STORED = "ingest run + evaluate"
-ONE_PROCESS = "Warehouse.score of each, one process"
+AT_ONCE = "score of all at once"
 HELP = "warehouse --help"
 NEW_METRIC = "a new metric for all runs"
 ALL_METRICS = "all metrics anew for all runs"
@@ -114,10 +114,9 @@ def _deep(folder: Path, wanted: Sequence[str]) -> Everybody:
 
 
 def _many(folder: Path, wanted: Sequence[str]) -> Everybody:
-    """`score` takes one run, so that many are scored by a process that calls it for each."""
     qrels, runs = folder / "qrels.txt", sorted(folder.glob("run*.trec"))
     ours = [
-        Contender(ONE_PROCESS, (reading("warehouse", qrels, runs),), ours=True),
+        Contender(AT_ONCE, (reading("warehouse", qrels, runs),), ours=True),
         _stored(STORED, qrels, runs),
     ]
     return _beside(ours, peers(qrels, runs, wanted))

@@ -129,6 +129,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "fusions show": ("warehouse fusions show rrf",),
     "score": (
         "warehouse score qrels.txt runs/bm25.run.gz nDCG@10 AP 'P(rel=2)@10'",
+        "warehouse score qrels.txt runs/*.run.gz nDCG@10 AP -f csv",
         "warehouse score qrels.txt runs/bm25.run.gz 'nDCG(gains={1:1,2:3,3:7})@10'",
         "warehouse score qrels.txt runs/bm25.run.gz official -q -c -l 2 -f trec",
         "warehouse score qrels.txt runs/bm25.run.gz all_trec --protocol trec_eval_9 -f csv",

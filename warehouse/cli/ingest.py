@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import glob
-from typing import Annotated, Literal, cast
+from typing import Annotated, Any
 
 import typer
 
 from warehouse.cli import attributes, mlflow, options
 from warehouse.cli.examples import epilog
 from warehouse.cli.output import Progress, say, say_loaded
-from warehouse.errors import LockedError, UsageError, WarehouseError
+from warehouse.errors import UsageError, WarehouseError
 
 
 def qrels(
@@ -112,12 +111,12 @@ def run(
 ) -> None:
     """Load runs: TREC runs, CSV or TSV with a header, JSON Lines, Parquet, ranx JSON.
 
-    Each file is loaded in a transaction of its own: one that fails is reported, undoes no other, and
-    makes the exit code 2. The same content again is "unchanged".
+    A file that fails is reported, undoes no other, and makes the exit code 2. The same content again is
+    "unchanged". Many files are read at once.
     """
     from warehouse.warehouse import Warehouse
 
-    found = _expand(files)
+    found = options.expanded(files)
     if name is not None and len(found) > 1:
         raise UsageError(f"--name {name}: names one run, but {len(found)} files are given")
     if name_from not in ("stem", "tag"):
@@ -127,46 +126,26 @@ def run(
     columns = options.pairs(column, "--column")
     run_at = options.moment(at)
     failed: list[WarehouseError] = []
+    about: dict[str, Any] = {
+        "name_from": name_from, "system": system, "tags": tags, "run_at": run_at,
+        "lower_is_better": lower_is_better, "format": format, "columns": columns,
+        "normalise": normalise, "replace": replace,
+    }  # fmt: skip
+    if name is not None:
+        say_loaded(wh.ingest_run(found[0], dataset, name=name, **about))
+        return
     with Progress("loading", len(found)) as step:
-        for file in found:
+        for file, done in zip(found, wh.ingest_runs(found, dataset, **about), strict=True):
             step(file)
-            try:
-                loaded = wh.ingest_run(
-                    file,
-                    dataset,
-                    name=name,
-                    name_from=cast(Literal["stem", "tag"], name_from),
-                    system=system,
-                    tags=tags,
-                    run_at=run_at,
-                    lower_is_better=lower_is_better,
-                    format=format,
-                    columns=columns,
-                    normalise=normalise,
-                    replace=replace,
-                )
-            except LockedError:
-                raise
-            except WarehouseError as error:
-                failed.append(error)
-                say(f"warehouse: {error}")
+            if isinstance(done, WarehouseError):
+                failed.append(done)
+                say(f"warehouse: {done}")
             else:
-                say_loaded(loaded)
+                say_loaded(done)
     if len(found) > 1:
         say(f"{len(found) - len(failed)} of {len(found)} files loaded or unchanged")
     if failed:
         raise typer.Exit(max(error.exit_code for error in failed))
-
-
-def _expand(files: list[str]) -> list[str]:
-    """Expand globs that the shell left alone; a pattern without a match is an error."""
-    found: list[str] = []
-    for file in files:
-        matches = sorted(glob.glob(file, recursive=True)) if glob.has_magic(file) else []
-        if glob.has_magic(file) and not matches and not glob.glob(glob.escape(file)):
-            raise UsageError(f"{file}: no file matches")
-        found += matches or [file]
-    return list(dict.fromkeys(found))
 
 
 def register(app: typer.Typer) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import glob
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -220,3 +221,14 @@ def numbers(text: str | None, option: str) -> list[float] | None:
         raise UsageError(
             f"{option} {text}: write numbers with commas between, as in 0.3,0.7"
         ) from None
+
+
+def expanded(files: list[str]) -> list[str]:
+    """Expand globs that the shell left alone; a pattern without a match is an error."""
+    found: list[str] = []
+    for file in files:
+        matches = sorted(glob.glob(file, recursive=True)) if glob.has_magic(file) else []
+        if glob.has_magic(file) and not matches and not glob.glob(glob.escape(file)):
+            raise UsageError(f"{file}: no file matches")
+        found += matches or [file]
+    return list(dict.fromkeys(found))

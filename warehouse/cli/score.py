@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+import glob
+import os
+from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from warehouse.cli import options, output
 from warehouse.cli.examples import epilog
+from warehouse.errors import listing
+
+if TYPE_CHECKING:
+    from warehouse.evaluate.files import ScoredRun
+    from warehouse.evaluate.scoring import Scores
 
 
 def score(
     qrels: Annotated[str, typer.Argument(help="The judgments; - is stdin.")],
-    run: Annotated[str, typer.Argument(help="The run; - is stdin.")],
+    run: Annotated[str, typer.Argument(help="The run, or a glob of several; - is stdin.")],
     metrics: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Metrics, or a set: official, all_trec, set, prefs …", show_default="official"
+            help="Metrics, or a set: official, all_trec, set, prefs …; files before the first of them "
+            "are further runs.",
+            show_default="official",
         ),
     ] = None,
     per_query: Annotated[
@@ -96,12 +107,12 @@ def score(
     memory_limit: options.MemoryLimit = None,
     threads: options.Threads = None,
 ) -> None:
-    """Score a run against qrels: files in, numbers out, nothing stored.
+    """Score runs against qrels: files in, numbers out, nothing stored.
 
     The qrels are judgments, with --iterations one per iteration, or preferences (--qrels-format prefs).
     Metrics are named as in ir_measures (nDCG@10, P(rel=2)@5), ranx (ndcg@10, map@100-l2) or trec_eval
     (ndcg_cut_10, P.5,10). -l, -c, -J, -M and -Z mean what they mean to trec_eval; -f trec prints its
-    layout.
+    layout. Several runs are scored at once, and get a line each.
     """
     from warehouse import metrics as notation
     from warehouse import protocols
@@ -110,16 +121,19 @@ def score(
     from warehouse.warehouse import Warehouse
 
     formats.check(format, (*formats.FORMATS, "trec"))
-    if [qrels, run, training].count("-") > 1:
+    runs, words = _runs(run, metrics or [])
+    if [qrels, *runs, training].count("-") > 1:
         raise UsageError("only one of the files can be read from stdin")
+    if format == "trec" and len(runs) > 1:
+        raise UsageError("-f trec: trec_eval's layout is of one run; take another format")
     if rel_info is not None:
         iterations, qrels_format = _rel_info(rel_info, iterations, qrels_format)
-    wanted = metrics or ["official"]
+    wanted = words or ["official"]
     if format != "trec":
         notation.request(*wanted)  # refuses relstring, which only that layout has room for
     scores = Warehouse.score(
         qrels,
-        run,
+        runs[0] if len(runs) == 1 else runs,
         wanted,
         per_query=per_query,
         protocol=protocol,
@@ -140,23 +154,14 @@ def score(
         memory_limit=memory_limit,
         threads=threads,
     )
-    read = scores.read
     counting = "judged" if complete else protocols.get(protocol).queries
-    for warning in (*read.qrels.warnings, *read.run.warnings):
+    for warning in scores.qrels.warnings:
         output.warn(warning)
-    if read.num_answered < read.num_judged:
-        counted = "counts as 0" if counting == "judged" else "is left out"
-        output.warn(
-            f"the run has no line for {read.num_judged - read.num_answered:,} of "
-            f"{read.num_judged:,} judged queries; each {counted}"
-        )
-    if read.num_unjudged_queries:
-        treated = (
-            "they count, with no relevant document" if counting == "run" else "they are left out"
-        )
-        output.warn(f"{read.num_unjudged_queries:,} queries of the run are not judged; {treated}")
+    for warning in _warnings(scores, counting):
+        output.warn(warning)
     if format == "trec":
-        runid = read.run.tag if any(word in notation.TREC_SETS for word in wanted) else None
+        (read,) = scores.read
+        runid = read.staged.tag if any(word in notation.TREC_SETS for word in wanted) else None
         defaults = protocols.get(protocol).defaults(level)
         text = trec.text(
             scores.relation.fetchall(), scores.lines, defaults,
@@ -165,10 +170,63 @@ def score(
         )  # fmt: skip
         output.emit(text, out)
         return
-    shown = scores.relation if per_query else scores.relation.project("metric, value")
+    if per_query:
+        shown = scores.relation
+    else:
+        shown = scores.board() if scores.names else scores.relation.project("metric, value")
     sums = {str(r.metric) for r in scores.requested if r.metric.is_count}
     counts = sums if zscores is None else set()
     output.show(shown, format, out, places=places, titles={"query_id": "query"}, counts=counts)
+
+
+def _runs(run: str, words: list[str]) -> tuple[list[str], list[str]]:
+    """Tell runs from metrics: the words after a run that are files, up to the first metric, are runs.
+
+    A word that could be both is a metric: ./AP is the file.
+    """
+    others = list(takewhile(_is_file, words))
+    return options.expanded([run, *others]), words[len(others) :]
+
+
+def _is_file(word: str) -> bool:
+    from warehouse import metrics as notation
+    from warehouse.errors import UsageError
+
+    if glob.has_magic(word) or os.sep in word:
+        return True
+    if not Path(word).is_file():
+        return False
+    try:
+        notation.request(word)
+    except UsageError:
+        return True
+    return False
+
+
+def _warnings(scores: Scores, counting: str) -> Iterator[str]:
+    """Give what there is to know of the runs, those of several runs with how many it is true of."""
+    runs: dict[str, list[str]] = {}
+    names = scores.names or ("",)
+    for name, read in zip(names, scores.read, strict=True):
+        for warning in _warnings_of(read, scores.num_judged, counting):
+            runs.setdefault(warning, []).append(name)
+    for warning, those in runs.items():
+        yield f"{listing(those, 4)}: {warning}" if scores.names else warning
+
+
+def _warnings_of(read: ScoredRun, num_judged: int, counting: str) -> Iterator[str]:
+    yield from read.staged.warnings
+    if read.num_answered < num_judged:
+        counted = "counts as 0" if counting == "judged" else "is left out"
+        yield (
+            f"the run has no line for {num_judged - read.num_answered:,} of "
+            f"{num_judged:,} judged queries; each {counted}"
+        )
+    if read.num_unjudged_queries:
+        treated = (
+            "they count, with no relevant document" if counting == "run" else "they are left out"
+        )
+        yield f"{read.num_unjudged_queries:,} queries of the run are not judged; {treated}"
 
 
 def _rel_info(kind: str, iterations: bool, qrels_format: str | None) -> tuple[bool, str | None]:

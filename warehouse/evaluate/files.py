@@ -1,8 +1,8 @@
-"""Scoring files: qrels and a run in, values out, nothing stored; the same templates and engine."""
+"""Scoring files: qrels and runs in, values out, nothing stored; the same templates and engine."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,30 +10,42 @@ import duckdb
 
 from warehouse import readers
 from warehouse.errors import InputError, UsageError
-from warehouse.evaluate import engine, grounds
-from warehouse.evaluate.plan import Plan, matched_sql, relations_sql
+from warehouse.evaluate import engine, grounds, hits
+from warehouse.evaluate.plan import Plan, relations_sql
 from warehouse.protocols import Protocol
+from warehouse.readers import together
 from warehouse.readers.attributes import IDS, Subject, stage_attributes
 from warehouse.readers.everywhere import for_queries, stage_everywhere, stage_queries
 from warehouse.templates import render
 
 
 @dataclass(frozen=True)
-class Scored:
-    """What was read to score a run, beside the values in `query_score` and `score`."""
+class ScoredRun:
+    """What was read of a run that was scored."""
 
-    run: readers.Staged
-    qrels: readers.Staged
-    num_judged: int
+    staged: readers.Staged
     num_answered: int
     num_unjudged_queries: int
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What was read to score some runs, beside the values in `query_score` and `score`.
+
+    The runs are numbered from `first` on.
+    """
+
+    first: int
+    runs: tuple[ScoredRun, ...]
+    qrels: readers.Staged
+    num_judged: int
     training: readers.Staged | None = None
 
 
 def score(
     con: duckdb.DuckDBPyConnection,
     qrels: object,
-    run: object,
+    runs: Sequence[object],
     work: Plan,
     *,
     qrels_format: str | None = None,
@@ -46,11 +58,11 @@ def score(
     lower_is_better: bool = False,
     iterations: bool = False,
     training: object = None,
-) -> Scored:
-    """Compute a plan's metrics for a run and qrels that are files or objects.
+) -> Iterator[Scored]:
+    """Compute a plan's metrics for runs and qrels, files or objects, as many runs at once as can be.
 
-    Leaves the temporary tables `query_score (evaluation_id, query_id, value)`, `score` and `pending`
-    on the connection; evaluation_id is the number of the metric in the plan.
+    Each time it leaves the temporary tables `query_score (evaluation_id, query_id, value)`, `score` and
+    `pending` on the connection, which has an evaluation for each of these runs and each metric.
     """
     how: Any = {"columns": columns, "normalise": normalise, "hashed": False}
     names = scope_attributes(con, attributes, normalise=normalise)
@@ -61,6 +73,7 @@ def score(
     if training is not None:
         read_training = readers.stage(con, training, "training", normalise=normalise)
     grounds.put_read_training(con, read_training)
+    rows = "given_qrels"
     if is_global:
         if iterations:
             raise UsageError("--global: one set of documents has no iterations")
@@ -68,10 +81,8 @@ def score(
         read_qrels = stage_everywhere(
             con, qrels, format=qrels_format, columns=shared, normalise=normalise
         )
-        read_run = readers.stage(con, run, "run", format=run_format, **how)
-        sql = "select query_id from staged" if queries is None else stage_queries(con, queries)[0]
-        con.execute(f"create or replace temp table expanded_qrels as\n{for_queries(sql)}")
-        grounds.put_read_qrels(con, read_qrels, "expanded_qrels")
+        rows = "expanded_qrels"
+        asked = None if queries is None else stage_queries(con, queries)[0]
     elif queries is not None:
         raise UsageError("--queries: goes with --global, for judgments that name no query")
     else:
@@ -80,12 +91,40 @@ def score(
         _, others = grounds.fitting(work, read_qrels.kind)
         if others:
             raise UsageError(grounds.unfit(read_qrels.source, others))
-        rows = grounds.keep(con, "given_qrels")
-        read_run = readers.stage(con, run, "run", format=run_format, **how)
-        grounds.put_read_qrels(con, read_qrels, rows)
-    turned = lower_is_better or read_run.ranked_by == "rank"
-    con.execute(render("statements/score_scope", lower_is_better=turned))
-    matched = matched_sql(work.protocol, by_counting=grounds.has_few_judgments(con))
+        grounds.keep(con, rows)
+    for group in together.groups(runs, format=run_format, single=is_global, **how):
+        for batch in group.staged(con):
+            if isinstance(batch, together.Refused):
+                raise batch.error
+            if is_global:
+                sql = asked or "select query_id from staged"
+                con.execute(f"create or replace temp table expanded_qrels as\n{for_queries(sql)}")
+            grounds.put_read_qrels(con, read_qrels, rows)
+            num_judged, scored = _scored(con, work, batch, read_qrels, lower_is_better)
+            yield Scored(batch.first, scored, read_qrels, num_judged, read_training)
+
+
+def _scored(
+    con: duckdb.DuckDBPyConnection,
+    work: Plan,
+    batch: together.Batch,
+    qrels: readers.Staged,
+    lower_is_better: bool,
+) -> tuple[int, tuple[ScoredRun, ...]]:
+    """Compute the metrics of the runs that are staged; return how many queries are judged, and them."""
+    turned = lower_is_better or batch.runs[0].ranked_by == "rank"
+    con.execute(
+        render(
+            "statements/score_scope",
+            lower_is_better=turned,
+            first=batch.first,
+            together=batch.together,
+            stepped=batch.runs[0].stepped,
+        )
+    )
+    # The steps are of scores of which the highest are the best.
+    stepped = batch.runs[0].stepped and not turned
+    matched = hits.of_staged(con, work.protocol, stepped=stepped)
     con.execute(
         f"create or replace temp table scope_hit as "
         "select * replace (query_id::query_key as query_id), rank as whole_rank "
@@ -93,21 +132,25 @@ def score(
     )
     con.execute(
         "insert into pending "
-        "select unnest(range(len($kinds))), 1, unnest(range(len($kinds))), unnest($kinds), "
-        "unnest($aggregates)",
+        "select run_id * len($kinds) + metric_number, run_id, metric_number, kind, aggregate "
+        "from scope_run cross join (select unnest(range(len($kinds))) as metric_number, "
+        "unnest($kinds) as kind, unnest($aggregates) as aggregate)",
         {
             "kinds": [metric.definition.kind for metric in work.queries],
             "aggregates": [metric.aggregate for metric in work.queries],
         },
     )
-    judged, answered, extra = con.execute(render("statements/score_counts")).fetchall()[0]
-    if answered == 0:
-        raise InputError(
-            f"{read_run.source}: no query of the run is judged in {read_qrels.source}; "
-            "do the two belong together, and are the query ids written the same way?"
-        )
+    counts = con.execute(render("statements/score_counts")).fetchall()
+    scored = []
+    for run, (_, answered, extra) in zip(batch.runs, counts, strict=True):
+        if answered == 0:
+            raise InputError(
+                f"{run.source}: no query of the run is judged in {qrels.source}; "
+                "do the two belong together, and are the query ids written the same way?"
+            )
+        scored.append(ScoredRun(run, answered, extra))
     engine.compute(con, work)
-    return Scored(read_run, read_qrels, judged, answered, extra, read_training)
+    return int(counts[0][0]), tuple(scored)
 
 
 def scope_attributes(

@@ -70,19 +70,6 @@ def stored_qrels(qrels_id: int, kind: str) -> str:
     return f"(select * from {table} where qrels_id = {literal(qrels_id)})"
 
 
-# So many judgments a query at most, on average: beyond that a list is sooner sorted than counted.
-_FEW_JUDGMENTS = 10
-
-
-def has_few_judgments(con: duckdb.DuckDBPyConnection) -> bool:
-    """Whether so little is judged of each query in scope that ranks are best found by counting."""
-    ((few,),) = con.execute(
-        "select count(*) <= $few * count(distinct query_id) from scope_judgment",
-        {"few": _FEW_JUDGMENTS},
-    ).fetchall()
-    return bool(few)
-
-
 def put_attributes(con: duckdb.DuckDBPyConnection, dataset: str) -> None:
     """Put the current attributes of a dataset's documents and queries in scope."""
     con.execute(render("statements/scope_attribute", dataset=dataset))

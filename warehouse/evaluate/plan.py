@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import jinja2
 
@@ -246,10 +246,11 @@ def relations_sql(protocol: Protocol, *names: str) -> dict[str, str]:
     return work.tables
 
 
-def matched_sql(protocol: Protocol, *, by_counting: bool = False) -> str:
-    """Return the query that makes the hits in a protocol's order: by sorting the lists, or counting."""
-    name = "counted" if by_counting else "matched"
-    return Plan(protocol).relation_sql(relations.get(name), {})[0]
+def matched_sql(
+    protocol: Protocol, way: Literal["matched", "counted", "placed"] = "matched"
+) -> str:
+    """Return the query that makes the hits in a protocol's order, by sorting or in another way."""
+    return Plan(protocol).relation_sql(relations.get(way), {})[0]
 
 
 def ranked_sql(protocol: Protocol, first: int | None = None) -> str:

@@ -1,44 +1,67 @@
-"""Scoring one run: qrels and a run in, a relation of values out, nothing stored."""
+"""Scoring runs: qrels and runs in, a relation of values out, nothing stored."""
 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import duckdb
 
-from warehouse import database, protocols
+from warehouse import database, protocols, readers
 from warehouse import metrics as notation
-from warehouse.analyze.board import keep
+from warehouse.analyze.board import RESULT, keep
+from warehouse.errors import UsageError
 from warehouse.evaluate import files
 from warehouse.evaluate.plan import plan
 from warehouse.evaluate.zscores import standardise
 from warehouse.project import request
+from warehouse.quoting import ident, literal
+from warehouse.readers.files import default_name
 from warehouse.readers.zscores import read as read_zscores
 from warehouse.templates import render
 
 
 @dataclass(frozen=True)
 class Scores:
-    """The values of a run that was scored from files.
+    """The values of a run, or of several, scored from files.
 
     `relation` has the columns `query_id, metric, value`: the queries in byte order, each with its
-    metrics as asked for, then the values over all queries under the query_id 'all'. `lines` are the
-    lines of trec_eval's layout: what was requested, and its relstrings, whose texts are in `strings`
-    by label and query.
+    metrics as asked for, then the values over all queries under the query_id 'all'. Where a list of runs
+    was given, it begins with the column `run`, and `names` are theirs. `read` is what was read of the
+    runs, and `qrels` of the judgments. `lines` are the lines of trec_eval's layout: what was requested,
+    and its relstrings, whose texts are in `strings` by label and query.
     """
 
     relation: duckdb.DuckDBPyRelation
     requested: tuple[notation.Requested, ...]
-    read: files.Scored
+    qrels: readers.Staged
+    num_judged: int
+    read: tuple[files.ScoredRun, ...]
+    names: tuple[str, ...] = ()
     lines: tuple[notation.Line, ...] = ()
     strings: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     def means(self) -> dict[str, float | None]:
-        """Return the value over all queries of each metric, by its canonical name."""
+        """Return the value over all queries of each metric of the one run, by its canonical name."""
+        if self.names:
+            raise UsageError("means: are of one run, and a list was given; see board")
         rows = self.relation.filter("query_id = 'all'").fetchall()
         return {str(metric): value for _, metric, value in rows}
+
+    def board(self) -> duckdb.DuckDBPyRelation:
+        """Return the values over all queries of several runs: `run` and one column per metric."""
+        if not self.names:
+            raise UsageError("board: is of a list of runs, and one run was given; see means")
+        shown = dict.fromkeys(str(one.metric) for one in self.requested)
+        columns = [
+            f"any_value(value) filter (where metric = {literal(name)}) as {ident(name)}"
+            for name in shown
+        ]
+        totals = self.relation.filter("query_id = 'all'")
+        wide = totals.aggregate(", ".join(["run", *columns]), "run")
+        return wide.order(f"list_position({literal(self.names)}, run)")
 
 
 @request()
@@ -69,12 +92,24 @@ def score(
 ) -> Scores:
     """Score a run against qrels without storing anything; the same templates as `evaluate`.
 
+    A list of runs is scored at once, in less time than one after another. They are named as `ingest_run`
+    names them, or by their whole paths where two have the same name.
+
     `level`, `complete`, `judged_only`, `depth` and `zscores` are trec_eval's -l, -c, -J, -M and -Z;
     its -R is `iterations` (qrels_jg, qrels_prefs) and `qrels_format="prefs"`. `training` is a
     training set. `attributes` are sources of attributes of documents, or of queries (column query_id).
 
     >>> score({"q": {"a": 1}}, {"q": {"b": 2.0, "a": 1.0}}, "RR P@1").means()
     {'RR': 0.5, 'P@1': 0.0}
+    >>> score({"q": {"a": 1}}, [{"q": {"a": 2.0}}, {"q": {"b": 2.0, "a": 1.0}}], "RR").board()
+    ┌─────────┬────────┐
+    │   run   │   RR   │
+    │ varchar │ double │
+    ├─────────┼────────┤
+    │ run 1   │    1.0 │
+    │ run 2   │    0.5 │
+    └─────────┴────────┘
+    <BLANKLINE>
     """
     rules = protocols.get(protocol)
     rules = replace(
@@ -89,25 +124,66 @@ def score(
     requested = [line for line in lines if isinstance(line, notation.Requested)]
     work = plan((r.metric for r in requested), rules)
     reference = None if zscores is None else read_zscores(zscores)
+    several = run if isinstance(run, list | tuple) else None
+    names = () if several is None else run_names(several)
+    if len(names) > 1:
+        _refuse_several(lines, reference is not None)
     con = database.scratch(database.Resources(memory_limit, threads))
-    read = files.score(
-        con, qrels, run, work,
+    read: list[files.ScoredRun] = []
+    strings: dict[tuple[str, str], str] = {}
+    for scored in files.score(
+        con, qrels, [run] if several is None else several, work,
         qrels_format=qrels_format, run_format=run_format, columns=columns,
         attributes=attributes, normalise=normalise, is_global=is_global, queries=queries,
         lower_is_better=lower_is_better, iterations=iterations, training=training,
+    ):  # fmt: skip
+        if reference is not None:
+            standardise(con, work, requested, defaults, reference)
+        sql = render(
+            "analyses/scored",
+            metrics=[str(metric) for metric in work.queries],
+            runs=names,
+            per_query=per_query,
+            list_silent=rules.list_silent,
+        )
+        if scored.first == 0:
+            relation = keep(con, sql)
+        else:
+            con.execute(f"insert into temp.{RESULT}\n{sql}")
+        read += scored.runs
+        for line in lines:
+            if isinstance(line, notation.Relstring) and per_query:
+                for query_id, text in files.relstrings(con, rules, line.length):
+                    strings[line.trec_name, query_id] = text
+    return Scores(
+        relation, tuple(requested), scored.qrels, scored.num_judged, tuple(read), names,
+        tuple(lines), strings,
     )  # fmt: skip
-    if reference is not None:
-        standardise(con, work, requested, defaults, reference)
-    sql = render(
-        "analyses/scored",
-        metrics=[str(metric) for metric in work.queries],
-        per_query=per_query,
-        list_silent=rules.list_silent,
-    )
-    strings = {
-        (line.trec_name, query_id): text
-        for line in lines
-        if isinstance(line, notation.Relstring) and per_query
-        for query_id, text in files.relstrings(con, rules, line.length)
-    }
-    return Scores(keep(con, sql), tuple(requested), read, tuple(lines), strings)
+
+
+def run_names(runs: Sequence[object]) -> tuple[str, ...]:
+    """Return what to call some runs.
+
+    >>> run_names(["runs/bm25.run", "tasb.run.gz", {}]), run_names(["a/run.txt", "b/run.txt"])
+    (('bm25', 'tasb', 'run 3'), ('a/run.txt', 'b/run.txt'))
+    """
+    if not runs:
+        raise UsageError("no runs: the list is empty")
+    paths = [os.fspath(run) if isinstance(run, str | os.PathLike) else None for run in runs]
+    for whole in (False, True):
+        names = [
+            f"run {place}" if path is None else str(path) if whole else default_name(str(path))
+            for place, path in enumerate(paths, start=1)
+        ]
+        name, count = Counter(names).most_common(1)[0]
+        if count == 1:
+            return tuple(names)
+    raise UsageError(f"{name}: is given twice; give each run once")
+
+
+def _refuse_several(lines: Sequence[notation.Line], zscores: bool) -> None:
+    """Refuse what is of one run only."""
+    if zscores:
+        raise UsageError("z-scores: are of one run; score the runs one by one")
+    if any(isinstance(line, notation.Relstring) for line in lines):
+        raise UsageError("relstring: is of one run; score the runs one by one")

@@ -10,14 +10,14 @@ from itertools import groupby
 import duckdb
 
 from warehouse.errors import UsageError, listing, nearest
-from warehouse.evaluate import engine, grounds, slices
-from warehouse.evaluate.plan import Contents, Plan, matched_sql, plan
+from warehouse.evaluate import engine, grounds, hits, slices
+from warehouse.evaluate.plan import Contents, Plan, plan
 from warehouse.protocols import Protocol
 from warehouse.settings import VERSION
 from warehouse.templates import render
 
 # Predictions that are ranked in one statement; more runs go in batches, so that memory is bounded.
-BATCH_PREDICTIONS = 20_000_000
+BATCH_PREDICTIONS = 4_000_000
 # Predictions whose ranked lists are kept at one time, for the metrics that read them whole.
 BATCH_LISTED = 5_000_000
 # The number of a slice that is not stored yet.
@@ -342,10 +342,9 @@ def _make_hits(
     ).fetchall()
     ids = {row[0] for row in rows}
     missing = [run for run in runs if run.run_id in ids]
-    matched = matched_sql(protocol, by_counting=bool(missing) and grounds.has_few_judgments(con))
     for batch in _batches(missing, BATCH_PREDICTIONS):
         scope_predictions(con, [run.run_id for run in batch])
-        con.execute(render("statements/hits", matched=matched), key)
+        con.execute(render("statements/hits", matched=hits.of_stored(con, protocol)), key)
         con.execute(render("statements/hit_sets"), key)
     return len(missing)
 

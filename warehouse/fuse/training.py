@@ -155,7 +155,7 @@ def put_precisions(con: duckdb.DuckDBPyConnection, found: Sequence[float]) -> No
 def values(con: duckdb.DuckDBPyConnection, work: Plan, num_runs: int) -> list[float | None]:
     """Return the value over the training queries of each of the runs in `trial_entry`, by number."""
     (metric,) = work.queries
-    matched = matched_sql(work.protocol, by_counting=False)
+    matched = matched_sql(work.protocol)
     con.execute(
         render(
             "statements/trial_scope",

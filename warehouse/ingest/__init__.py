@@ -3,7 +3,7 @@
 from warehouse.ingest.attributes import LoadedAttributes, load_attributes
 from warehouse.ingest.deciles import make_deciles
 from warehouse.ingest.grounds import load_qrels, load_training
-from warehouse.ingest.runs import RunOptions, load_run
+from warehouse.ingest.runs import RunOptions, load_run, load_staged
 from warehouse.ingest.steps import Loaded
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "load_attributes",
     "load_qrels",
     "load_run",
+    "load_staged",
     "load_training",
     "make_deciles",
 ]

@@ -13,8 +13,8 @@ from typing import Any
 from warehouse import records
 from warehouse.declared import ABOUT, Runs, as_text
 from warehouse.errors import DefinitionError, InputError, UsageError
-from warehouse.ingest.runs import default_name
 from warehouse.patterns import filled, places
+from warehouse.readers.files import default_name
 
 SIDECARS = (".json", ".yaml", ".yml")
 _KEYS: dict[str, records.Kinds] = {

@@ -13,8 +13,8 @@ import sqlalchemy as sa
 from warehouse import database, schema
 from warehouse.errors import ConflictError, UsageError, counted, nearest
 from warehouse.ingest import steps
-from warehouse.ingest.runs import default_name
 from warehouse.readers.attributes import StagedAttributes, Subject, stage_attributes
+from warehouse.readers.files import default_name
 from warehouse.settings import VERSION
 from warehouse.templates import render
 

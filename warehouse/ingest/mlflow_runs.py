@@ -14,9 +14,10 @@ import sqlalchemy as sa
 
 from warehouse import schema
 from warehouse.errors import InputError, UsageError, listing, nearest
-from warehouse.ingest.runs import RunOptions, default_name, load_run
+from warehouse.ingest.runs import RunOptions, load_run
 from warehouse.ingest.steps import Loaded
 from warehouse.patterns import Pattern
+from warehouse.readers.files import default_name
 
 ARTIFACTS = "**/*.run*"
 _PAGE = 1000

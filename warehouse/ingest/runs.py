@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import PurePath
 from typing import Any, Literal
 
-import duckdb
 import sqlalchemy as sa
 
 from warehouse import database, readers, schema
-from warehouse.errors import ConflictError, UsageError, counted
+from warehouse.errors import ConflictError, UsageError, WarehouseError, counted
 from warehouse.ingest import steps
+from warehouse.readers.files import default_name
+from warehouse.readers.staged import RUN_NUMBER
+from warehouse.readers.together import Batch
 from warehouse.templates import render
-
-_COMPRESSED = (".gz", ".zst")
 
 
 @dataclass(frozen=True)
@@ -50,80 +50,138 @@ def load_run(
 ) -> steps.Loaded:
     """Load a run; a name that is taken by other content needs `replace`, a new version."""
     options = options or RunOptions()
+    check_names(dataset, options)
+    con = database.raw(connection)
+    staged = readers.stage(con, source, "run", format=format, columns=columns, normalise=normalise)
+    (done,) = load_staged(
+        connection, Batch(0, (staged,), together=False), dataset, options, replace
+    )
+    if isinstance(done, WarehouseError):
+        raise done
+    return done
+
+
+def check_names(dataset: str, options: RunOptions) -> None:
+    """Refuse empty names."""
     steps.check_name("dataset", dataset)
     if options.name is not None:
         steps.check_name("run", options.name)
+
+
+def load_staged(
+    connection: sa.Connection,
+    batch: Batch,
+    dataset: str,
+    options: RunOptions,
+    replace: bool,
+) -> list[steps.Loaded | WarehouseError]:
+    """Load the runs that are staged; return what became of each, or why it cannot be taken."""
     con = database.raw(connection)
-    staged = readers.stage(con, source, "run", format=format, columns=columns, normalise=normalise)
-    turned = options.lower_is_better or staged.ranked_by == "rank"
-    content = steps.content(con, "query_id, doc_id, score", suffix="-lower" if turned else "")
-    name = _run_name(staged, options)
+    try:
+        names = [_run_name(staged, options) for staged in batch.runs]
+    except UsageError as error:  # what is read together is of files with tags, which have names
+        (_,) = batch.runs
+        return [error]
     dataset_id = steps.dataset_id(connection, dataset)
-    table = schema.run
-    current = steps.newest(
-        connection, table, sa.and_(table.c.dataset_id == dataset_id, table.c.name == name)
-    )
-    warnings = list(staged.warnings)
-    if current is not None and current["content_hash"] == content.content_hash:
-        differs = _described_otherwise(connection, current, options)
-        if not (replace and differs):
-            if differs:
-                warnings.append(
-                    f"loaded already with another {differs}; what you give now is stored only with "
-                    "--replace"
-                )
-            return steps.outcome(
-                "run", "unchanged", dataset, staged, current, content, warnings, name
+    loading = _Loading(connection, dataset, dataset_id, options, replace)
+    run_number = {"run_number": RUN_NUMBER if batch.together else "0"}
+    contents = con.execute(render("ingest/run_contents", **run_number)).fetchall()
+    overlap = con.execute(
+        render("checks/query_overlap", **run_number), {"dataset_id": dataset_id}
+    ).fetchall()
+    done: list[steps.Loaded | WarehouseError] = []
+    stored: dict[bool, list[int | None]] = {False: [], True: []}
+    for staged, name, (num_rows, num_queries, total, is_numbered), queries in zip(
+        batch.runs, names, contents, overlap, strict=True
+    ):
+        for ids in stored.values():
+            ids.append(None)
+        turned = options.lower_is_better or staged.ranked_by == "rank"
+        content = steps.Content.of(num_rows, num_queries, total, "-lower" if turned else "")
+        try:
+            run_id, loaded = loading.describe(staged, name, content, turned)
+        except WarehouseError as error:
+            done.append(error)
+            continue
+        if run_id is not None:
+            stored[is_numbered][-1] = run_id
+            loaded = dataclasses.replace(
+                loaded, warnings=(*loaded.warnings, *_query_warnings(dataset, *queries))
             )
-    elif current is not None and not replace:
-        raise ConflictError(
-            f"{staged.source}: dataset {dataset} has another run named {name} already (version "
-            f"{current['version']}, from {current['source']}); load this one under another name with "
-            "--name, or as its new version with --replace (the old one stays readable)"
+        done.append(loaded)
+    for numbered, ids in stored.items():
+        if any(id is not None for id in ids):
+            sql = render("ingest/predictions", numbered=numbered, **run_number)
+            con.execute(sql, {"run_ids": ids})
+            con.execute(render("ingest/rankings", **run_number), {"run_ids": ids})
+    return done
+
+
+@dataclass(frozen=True)
+class _Loading:
+    """Describes the runs of one dataset in the catalogue."""
+
+    connection: sa.Connection
+    dataset: str
+    dataset_id: int
+    options: RunOptions
+    replace: bool
+
+    def describe(
+        self, staged: readers.Staged, name: str, content: steps.Content, turned: bool
+    ) -> tuple[int | None, steps.Loaded]:
+        """Describe a run; return its number if its predictions are to be stored, and what became of it.
+
+        Raises ConflictError where the name is taken by other content.
+        """
+        connection, options, table = self.connection, self.options, schema.run
+        current = steps.newest(
+            connection, table, sa.and_(table.c.dataset_id == self.dataset_id, table.c.name == name)
         )
-    now = dt.datetime.now(dt.UTC)
-    row = {
-        "run_id": schema.next_id(connection, table.c.run_id, schema.forgotten_run.c.run_id),
-        "dataset_id": dataset_id,
-        "name": name,
-        "version": 1 + _last_version(connection, dataset_id, name),
-        "system": options.system,
-        "trec_tag": staged.tag,
-        "ranked_by": staged.ranked_by,
-        "lower_is_better": turned,
-        "num_predictions": content.num_rows,
-        "run_at": options.run_at or now,
-        **steps.common(staged, content),
-    }
-    warnings += _same_content(connection, dataset_id, name, content)
-    connection.execute(table.insert().values(row))
-    if options.tags:
-        tags = [
-            {"run_id": row["run_id"], "key": key, "value": value}
-            for key, value in options.tags.items()
-        ]
-        connection.execute(schema.run_tag.insert(), tags)
-    numbered = all(
-        con.execute(render("ingest/numbered", first=first)).fetchall() == [(True,)]
-        for first in (True, False)
-    )
-    con.execute(render("ingest/predictions", numbered=numbered), {"run_id": row["run_id"]})
-    con.execute(render("ingest/rankings"), {"run_id": row["run_id"]})
-    warnings += _query_warnings(con, dataset, dataset_id)
-    status: steps.Status = "loaded" if current is None else "replaced"
-    return steps.outcome("run", status, dataset, staged, row, content, warnings, name)
-
-
-def default_name(source: str) -> str:
-    """Return the name that a run gets from its file.
-
-    >>> default_name("runs/bm25.run.gz")
-    'bm25'
-    """
-    path = PurePath(source)
-    if path.suffix.lower() in _COMPRESSED:
-        path = path.with_suffix("")
-    return path.stem
+        warnings = list(staged.warnings)
+        if current is not None and current["content_hash"] == content.content_hash:
+            differs = _described_otherwise(connection, current, options)
+            if not (self.replace and differs):
+                if differs:
+                    warnings.append(
+                        f"loaded already with another {differs}; what you give now is stored only with "
+                        "--replace"
+                    )
+                return None, steps.outcome(
+                    "run", "unchanged", self.dataset, staged, current, content, warnings, name
+                )
+        elif current is not None and not self.replace:
+            raise ConflictError(
+                f"{staged.source}: dataset {self.dataset} has another run named {name} already "
+                f"(version {current['version']}, from {current['source']}); load this one under another "
+                "name with --name, or as its new version with --replace (the old one stays readable)"
+            )
+        now = dt.datetime.now(dt.UTC)
+        row = {
+            "run_id": schema.next_id(connection, table.c.run_id, schema.forgotten_run.c.run_id),
+            "dataset_id": self.dataset_id,
+            "name": name,
+            "version": 1 + _last_version(connection, self.dataset_id, name),
+            "system": options.system,
+            "trec_tag": staged.tag,
+            "ranked_by": staged.ranked_by,
+            "lower_is_better": turned,
+            "num_predictions": content.num_rows,
+            "run_at": options.run_at or now,
+            **steps.common(staged, content),
+        }
+        warnings += _same_content(connection, self.dataset_id, name, content)
+        connection.execute(table.insert().values(row))
+        if options.tags:
+            tags = [
+                {"run_id": row["run_id"], "key": key, "value": value}
+                for key, value in options.tags.items()
+            ]
+            connection.execute(schema.run_tag.insert(), tags)
+        status: steps.Status = "loaded" if current is None else "replaced"
+        return row["run_id"], steps.outcome(
+            "run", status, self.dataset, staged, row, content, warnings, name
+        )
 
 
 def _run_name(staged: readers.Staged, options: RunOptions) -> str:
@@ -184,11 +242,8 @@ def _same_content(
     return [f"the predictions are the same as those of run {row.name}" for row in rows]
 
 
-def _query_warnings(con: duckdb.DuckDBPyConnection, dataset: str, dataset_id: int) -> list[str]:
-    """Count the staged queries that are not judged and the judged ones that are not staged."""
-    judged, unjudged_queries, silent = con.execute(
-        render("checks/query_overlap"), {"dataset_id": dataset_id}
-    ).fetchall()[0]
+def _query_warnings(dataset: str, judged: int, unjudged_queries: int, silent: int) -> list[str]:
+    """Tell of the queries of a run that are not judged and of the judged ones that it has not."""
     if judged == 0:
         return [f"dataset {dataset} has no qrels yet: warehouse ingest qrels FILE -d {dataset}"]
     warnings = []

@@ -14,7 +14,7 @@ from typing import Any
 from warehouse.declared import Declared, Ground, Runs, known_dataset
 from warehouse.errors import InputError, UsageError, WarehouseError, nearest
 from warehouse.ingest import about
-from warehouse.ingest.runs import default_name
+from warehouse.readers.files import default_name
 
 RUN = "run"
 Key = tuple[str, str, str]

@@ -42,6 +42,11 @@ class Content:
     num_queries: int
     content_hash: str
 
+    @staticmethod
+    def of(num_rows: int, num_queries: int, total: int, suffix: str = "") -> Content:
+        """Return the content of rows whose hashes have this total."""
+        return Content(num_rows, num_queries, f"{num_rows}-{int(total):032x}{suffix}")
+
 
 def check_name(what: str, name: str) -> None:
     """Refuse an empty name."""
@@ -55,7 +60,7 @@ def content(con: duckdb.DuckDBPyConnection, columns: str, suffix: str = "") -> C
         "with key as (select distinct query_id from staged) "
         f"select count(*), (select count(*) from key), sum(hash({columns})) from staged"
     ).fetchall()[0]
-    return Content(num_rows, num_queries, f"{num_rows}-{int(total):032x}{suffix}")
+    return Content.of(num_rows, num_queries, total, suffix)
 
 
 def common(staged: readers.Staged, content: Content) -> dict[str, Any]:

@@ -45,11 +45,11 @@ def stage(
 ) -> Staged:
     """Read a source into the temporary table `staged` of the connection, replacing the one before.
 
-    `source` is a path (plain, .gz or .zst), `-` for standard input, a dict of dicts, a pandas or
-    polars data frame, an Arrow table, a DuckDB relation or a `Query`. `format` is guessed unless given:
-    trec, csv, tsv, jsonl, parquet, ranx. `columns` maps our column names to those of a table.
-    `normalise` is an SQL expression over the columns of the table below; its value becomes the
-    document id. `hashed` says whether the bytes of a file are hashed.
+    `source` is a path (plain, .gz or .zst), `-` for standard input, a file that is open, a dict of
+    dicts, a pandas or polars data frame, an Arrow table, a DuckDB relation or a `Query`. `format` is
+    guessed unless given: trec, csv, tsv, jsonl, parquet, ranx. `columns` maps our column names to those
+    of a table. `normalise` is an SQL expression over the columns of the table below; its value becomes
+    the document id. `hashed` says whether the bytes of a file are hashed.
 
     The table, in the order of the source, is by kind (all ids are varchar):
 
@@ -79,14 +79,17 @@ def stage(
     _clear(con)
     try:
         with file_order(con):
-            if isinstance(source, str | os.PathLike):
-                with open_file(source, hashed=hashed) as file:
-                    staged = _stage_file(con, file, wanted, name, mapping)
-            else:
-                staged = _stage_object(con, source, wanted, mapping)
+            with contextlib.ExitStack() as stack:
+                if isinstance(source, str | os.PathLike):
+                    source = stack.enter_context(open_file(source, hashed=hashed))
+                if isinstance(source, LocalFile):
+                    staged = _stage_file(con, source, wanted, name, mapping)
+                else:
+                    staged = _stage_object(con, source, wanted, mapping)
             if normalise is not None:
                 within = [column for column in KEYS[staged.kind] if column != "doc_id"]
                 normalise_ids(con, staged.source, normalise, within=within)
+                staged = replace(staged, stepped=False)  # the rows are other ones now
             return replace(staged, normalise=normalise)
     except BaseException:
         with contextlib.suppress(duckdb.Error):
@@ -162,10 +165,14 @@ def _finished(
     if rows == 0:
         what = "row" if format in ("dict", "table") else "line"
         raise InputError(f"{source}: is empty: there is no {what} of data")
-    ranks = checks.has_column(con, "rank")
-    warnings = checks.warnings(con, kind, ranks=ranks, word=ranked_by or "score")
+    warnings: list[str] = []
+    ranks = kind == "run" and checks.has_column(con, "rank")
+    if kind == "run":
+        warnings = checks.run_warnings(con, ranks=ranks, word=ranked_by or "score").get(0, [])
     checks.drop_service_columns(con, kind)
-    return Staged(kind, source, format, rows, sha256, ranked_by, tag, tuple(warnings))
+    return Staged(
+        kind, source, format, rows, sha256, ranked_by, tag, tuple(warnings), stepped=ranks
+    )
 
 
 def _refuse_mapping(format: str, mapping: dict[str, str]) -> None:

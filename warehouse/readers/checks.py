@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import duckdb
 
 from warehouse import templates
-from warehouse.errors import InputError
+from warehouse.errors import InputError, counted
 from warehouse.readers.lines import count
-from warehouse.readers.staged import KEYS, Kind
+from warehouse.readers.staged import KEYS, RUN_NUMBER, Kind
 
 LIMIT = 10
+# Steps of ranked lists that are kept at most: lists that have more are rather looked at as a whole.
+STEPS = 1_000_000
+# Rows that are put in order at once in search of what is there twice: what bounds the memory.
+_PIECE = 1_000_000
 # Row ids of a table made in the open transaction begin at a large number, not at 0.
 PLACE = "rowid - (select min(rowid) from staged) + 1"
 _SERVICE_COLUMNS = ("rank", "shown", "fault", "fields", "line")
@@ -42,13 +46,19 @@ def rows(con: duckdb.DuckDBPyConnection, sql: str) -> list[tuple[object, ...]]:
 
 
 def problems(
-    con: duckdb.DuckDBPyConnection, kind: Kind, *, place: str, word: str = "score"
+    con: duckdb.DuckDBPyConnection,
+    kind: Kind,
+    *,
+    place: str,
+    word: str = "score",
+    unique: bool = False,
 ) -> tuple[list[Problem], int]:
     """Return the first problems of the table `staged` by place, and the count of all.
 
-    `place` is the SQL of a row's place; `word` is what a run's value is called.
+    `place` is the SQL of a row's place; `word` is what a run's value is called; `unique` says that no
+    key can be there twice.
     """
-    if not any_problem(con, kind):
+    if not any_problem(con, kind, unique=unique):
         return _contradictions(con, kind, place, word)
     names = ["unreadable", "empty_id", "document_twice"]
     names.append(_VALUE_CHECKS.get(kind, "relevance_not_an_integer"))
@@ -56,10 +66,19 @@ def problems(
     return (found, total) if total else _contradictions(con, kind, place, word)
 
 
-def any_problem(con: duckdb.DuckDBPyConnection, kind: Kind, *, faults: bool = True) -> bool:
+def any_problem(
+    con: duckdb.DuckDBPyConnection,
+    kind: Kind,
+    *,
+    faults: bool = True,
+    together: bool = False,
+    unique: bool = False,
+) -> bool:
     """Whether the table `staged` has a problem, asked as cheaply as can be.
 
-    `faults` says that it has a column of what could not be read.
+    `faults` says that it has a column of what could not be read, `together` that it holds several runs,
+    `unique` that no key can be there twice.
+    Of runs it leaves the table `staged_ranking` behind, unless it finds a problem before.
     """
     value = {"run": "score", "preferences": "level"}.get(kind, "relevance")
     sql = templates.render(
@@ -70,10 +89,37 @@ def any_problem(con: duckdb.DuckDBPyConnection, kind: Kind, *, faults: bool = Tr
     )
     if rows(con, sql):
         return True
-    if not rows(con, templates.render("checks/pair_twice", key=KEYS[kind])):
+    key = (RUN_NUMBER, *KEYS[kind]) if together else KEYS[kind]
+    pieces: Sequence[tuple[int, int] | None] = [None]
+    if kind == "run":
+        con.execute(templates.render("ingest/staged_rankings", list_key=list_key(together)))
+        pieces = _pieces(con) or pieces
+    return not unique and any(_is_any_twice(con, key, piece) for piece in pieces)
+
+
+def list_key(together: bool) -> tuple[str, ...]:
+    """Return the columns that tell the ranked lists apart of the runs that are staged."""
+    return (RUN_NUMBER, "query_id") if together else ("query_id",)
+
+
+def _pieces(con: duckdb.DuckDBPyConnection) -> list[tuple[int, int]]:
+    """Cut the staged lists into pieces of about a million rows, if each stands together; else none."""
+    found = con.execute(templates.render("ingest/staged_pieces", size=_PIECE)).fetchall()
+    return [(first, last) for first, last in found if first is not None]
+
+
+def _is_any_twice(
+    con: duckdb.DuckDBPyConnection, key: Sequence[str], piece: tuple[int, int] | None
+) -> bool:
+    # The limit is enough to meet a pair among hashes that are the same by chance.
+    words = {"key": key, "piece": piece}
+    found = rows(con, templates.render("checks/pair_twice", limit=LIMIT, **words))
+    if not found:
         return False
-    keys = ", ".join(KEYS[kind])
-    return bool(rows(con, f"select 1 from staged group by {keys} having count(*) > 1 limit 1"))
+    hashes = [row[0] for row in found]
+    if len(hashes) == LIMIT:
+        return True
+    return bool(rows(con, templates.render("checks/pair_twice_indeed", hashes=hashes, **words)))
 
 
 def _contradictions(
@@ -168,45 +214,53 @@ def _keys(problem: Problem) -> str:
     return f"{query}, document {problem.doc_id[:80]!r}" if problem.doc_id else query
 
 
-def warnings(con: duckdb.DuckDBPyConnection, kind: Kind, *, ranks: bool, word: str) -> list[str]:
-    """Return the sentences about a run as a whole; `ranks` says that `staged` has a rank column."""
-    if kind != "run":
-        return []
-    con.execute(templates.render("ingest/staged_rankings"))
-    sentences: list[str] = []
-    if ranks and rows(con, templates.render("checks/rank_out_of_step")):
-        against = _size(con, "rank_against_score")
-        if against:
-            sentences.append(
-                f"scores contradict the rank column in {_of_queries(con, against)}: "
-                "the scores decide, the ranks are not used"
+def run_warnings(
+    con: duckdb.DuckDBPyConnection, *, ranks: bool, word: str, together: bool = False
+) -> dict[int, list[str]]:
+    """Return the sentences about each run as a whole, by its number; of a run by itself, by 0.
+
+    It leaves the table `staged_step` behind where `ranks` says that `staged` has a rank column.
+    """
+    key = list_key(together)
+    number = RUN_NUMBER if together else "0"
+    found: dict[int, list[str]] = {}
+
+    def lists(source: str) -> dict[int, int]:
+        sql = f"select {number}, count(*) from {source} group by all having count(*) > 0"
+        return dict(con.execute(sql).fetchall())
+
+    def told(check: str, sentence: str) -> None:
+        for run, some in lists(f"({templates.render(check, list_key=key)})").items():
+            all_ = counted(lists("staged_ranking")[run], "query")
+            found.setdefault(run, []).append(sentence.format(f"{some:,} of {all_}"))
+
+    if ranks:
+        con.execute(
+            templates.render(
+                "statements/list_steps",
+                table="staged_step",
+                lists=templates.render("ingest/staged_lists", list_key=key),
+                list_key=key,
+                is_staged=True,
+                limit=STEPS,
             )
-    equal = _size(con, "scores_all_equal")
-    if equal:
-        sentences.append(
-            f"all {word}s are equal in {_of_queries(con, equal)}: "
-            "only the tie rule orders their documents"
         )
-    return sentences
-
-
-def _of_queries(con: duckdb.DuckDBPyConnection, some: int) -> str:
-    queries = _number(con, "select count(*) from staged_ranking")
-    return f"{some:,} of {queries:,} {'query' if queries == 1 else 'queries'}"
-
-
-def _size(con: duckdb.DuckDBPyConnection, check: str) -> int:
-    return _number(con, f"select count(*) from ({templates.render('checks/' + check)})")
-
-
-def _number(con: duckdb.DuckDBPyConnection, sql: str) -> int:
-    (row,) = con.execute(sql).fetchall()
-    return int(row[0])
+    if ranks and rows(con, templates.render("checks/rank_out_of_step", limit=STEPS)):
+        told(
+            "checks/rank_against_score",
+            "scores contradict the rank column in {}: the scores decide, the ranks are not used",
+        )
+    told(
+        "checks/scores_all_equal",
+        f"all {word}s are equal in {{}}: only the tie rule orders their documents",
+    )
+    return found
 
 
 def row_count(con: duckdb.DuckDBPyConnection) -> int:
     """Return the number of staged rows."""
-    return _number(con, "select count(*) from staged")
+    ((number,),) = con.execute("select count(*) from staged").fetchall()
+    return int(number)
 
 
 def has_column(con: duckdb.DuckDBPyConnection, name: str) -> bool:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, repeat
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -80,7 +81,7 @@ def read_dict(
     columns = {"query_id": ("query_id", "text"), "doc_id": ("doc_id", "text")}
     columns["value"] = ("value", family)
     tables.fill_from(con, table, kind, columns)
-    _refuse_problems(con, source, kind)
+    _refuse_problems(con, source, kind, unique=True)  # as the keys of a dict are
 
 
 def _arrow(given: Mapping[Any, Any], kind: Kind) -> Any:
@@ -100,8 +101,12 @@ def _arrow(given: Mapping[Any, Any], kind: Kind) -> Any:
         queries = pa.array(list(given))
         documents = pa.array(list(chain.from_iterable(lists)))
         values = pa.array(list(chain.from_iterable(inner.values() for inner in lists)))
-        numbers = chain.from_iterable(repeat(n, len(inner)) for n, inner in enumerate(lists))
-        keys = pa.DictionaryArray.from_arrays(pa.array(list(numbers), pa.int32()), queries)
+        numbers = b"".join(
+            n.to_bytes(4, sys.byteorder) * len(inner) for n, inner in enumerate(lists)
+        )
+        buffers = [None, pa.py_buffer(numbers)]
+        places = pa.Array.from_buffers(pa.int32(), len(documents), buffers)
+        keys = pa.DictionaryArray.from_arrays(places, queries)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         return None
     fits = {"run": (pa.float64(), pa.int64())}.get(kind, (pa.int64(),))
@@ -161,8 +166,10 @@ def _read_parts(
     _refuse_problems(con, source, kind)
 
 
-def _refuse_problems(con: duckdb.DuckDBPyConnection, source: str, kind: Kind) -> None:
-    problems, total = checks.problems(con, kind, place=checks.PLACE)
+def _refuse_problems(
+    con: duckdb.DuckDBPyConnection, source: str, kind: Kind, *, unique: bool = False
+) -> None:
+    problems, total = checks.problems(con, kind, place=checks.PLACE, unique=unique)
     if total:
         raise checks.refuse_staged(con, kind, source, checks.in_words_by_key(problems), total)
 

@@ -20,7 +20,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import BinaryIO, cast
 
 import zstandard
@@ -33,6 +33,7 @@ BOM = codecs.BOM_UTF8
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _LZ4 = b"\x04\x22\x4d\x18"
+_COMPRESSED = (".gz", ".zst")
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 # Characters that mean something to DuckDB when they are part of a path.
 _GLOB = re.compile(r"[*?\[\]{}]|://")
@@ -272,6 +273,18 @@ def _unzstd(stream: _Rejoined, source: str) -> Iterator[bytes]:
         raise InputError(f"{source}: the zstd stream is damaged: {error}") from None
     if not ended:
         raise InputError(f"{source}: the zstd stream ends early: the file is truncated")
+
+
+def default_name(source: str) -> str:
+    """Return the name that a run gets from its file.
+
+    >>> default_name("runs/bm25.run.gz")
+    'bm25'
+    """
+    path = PurePath(source)
+    if path.suffix.lower() in _COMPRESSED:
+        path = path.with_suffix("")
+    return path.stem
 
 
 def looks_like_utf16(head: bytes) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import duckdb
@@ -19,27 +20,53 @@ _TAIL = 1 << 16
 
 def read(con: duckdb.DuckDBPyConnection, file: LocalFile, kind: Kind) -> str | None:
     """Fill `staged` from a TREC file and return the tag on its last line. Raises InputError."""
-    if _fast(con, file, kind):
+    if is_regular(file) and _fast(con, [file], kind):
         return _tag(_tail(file), kind)
     return _careful(con, file, kind)
 
 
-def _fast(con: duckdb.DuckDBPyConnection, file: LocalFile, kind: Kind) -> bool:
-    """Try the CSV reader with the one delimiter; False when file or result leaves a doubt."""
-    doubtful = (
-        not file.is_text
-        or file.has_comment
-        or file.has_blank == file.has_tab
-        or (file.has_return and not file.windows_ends)
+def read_together(
+    con: duckdb.DuckDBPyConnection, files: Sequence[LocalFile]
+) -> list[str | None] | None:
+    """Fill `staged` from regular TREC runs of one layout by one statement, and return their tags.
+
+    None, and nothing staged, where anything is in doubt.
+    """
+    if not _fast(con, files, "run", together=True):
+        return None
+    return [_tag(_tail(file), "run") for file in files]
+
+
+def is_regular(file: LocalFile) -> bool:
+    """Whether the bytes let the CSV reader be tried: text with the one delimiter and no comments."""
+    return (
+        file.is_text
+        and not file.has_comment
+        and file.has_blank != file.has_tab
+        and (not file.has_return or file.windows_ends)
     )
-    if doubtful:
-        return False
+
+
+def layout(file: LocalFile) -> tuple[bool, bool]:
+    """Return what regular files have to have in common to be read together."""
+    return file.has_tab, file.has_return
+
+
+def _fast(
+    con: duckdb.DuckDBPyConnection,
+    files: Sequence[LocalFile],
+    kind: Kind,
+    *,
+    together: bool = False,
+) -> bool:
+    """Try the CSV reader with the one delimiter; False when the result leaves a doubt."""
     sql = templates.render(
         "ingest/trec_fast",
-        path=file.path,
-        delimiter="\t" if file.has_tab else " ",
+        paths=[file.path for file in files],
+        delimiter="\t" if files[0].has_tab else " ",
         kind=kind,
-        underscores=file.has_underscore,
+        underscores=any(file.has_underscore for file in files),
+        together=together,
     )
     with rejects.collected(con):
         con.execute(sql).fetchall()
@@ -49,7 +76,7 @@ def _fast(con: duckdb.DuckDBPyConnection, file: LocalFile, kind: Kind) -> bool:
         fits
         and not checks.rows(con, f"select 1 from staged where {empty} is null limit 1")
         and checks.row_count(con)
-        and not checks.any_problem(con, kind, faults=False)
+        and not checks.any_problem(con, kind, faults=False, together=together)
     ):
         return True
     con.execute("drop table staged")

@@ -1,4 +1,4 @@
-"""The warehouse on files, each run scored by a call; nothing is stored."""
+"""The warehouse on files, all runs scored by one call; nothing is stored."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import arguments
 from warehouse import Warehouse
 
 given = arguments.read()
-for path in given.runs:
-    means = Warehouse.score(given.qrels, path, list(given.theirs.values())).means()
+board = Warehouse.score(given.qrels, given.runs, list(given.theirs.values())).board()
+for row in board.fetchall():
+    means = dict(zip(board.columns, row, strict=True))
     arguments.show((ours, means[theirs]) for ours, theirs in given.theirs.items())
