@@ -285,3 +285,25 @@ def test_the_names_may_come_from_the_tags(write: Write, tmp_path: Path) -> None:
         [path.rename(path.with_suffix(".run")) for path in paths], "d", name_from="tag"
     )
     assert [one.name for one in done] == ["one", "two"]  # type: ignore[union-attr]
+
+
+def test_one_name_twice_is_as_if_one_came_after_the_other(write: Write, tmp_path: Path) -> None:
+    rows = listed(1)
+    paths = [write("a/x.run", rows), write("b/x.run", rows), write("c/x.run", listed(2))]
+    paths.append(write("d/y.run", rows))
+    done = {}
+    for way in ("at once", "one by one"):
+        wh = Warehouse(tmp_path / f"{way}.duckdb")
+        wh.ingest_run(write("x.run", listed(9)), "d")
+        wh.forget("x", "d", reason="a test")
+        if way == "at once":
+            loaded = list(wh.ingest_runs(paths, "d", tags={"a": "b"}, replace=True))
+        else:
+            loaded = [wh.ingest_run(path, "d", tags={"a": "b"}, replace=True) for path in paths]
+        done[way] = loaded, stored(wh)
+    assert done["at once"] == done["one by one"]
+    loaded = done["at once"][0]
+    assert [(one.status, one.version) for one in loaded] == [  # type: ignore[union-attr]
+        ("loaded", 2), ("unchanged", 2), ("replaced", 3), ("loaded", 1),
+    ]  # fmt: skip
+    assert "same as those of run x" in loaded[3].warnings[0]  # type: ignore[union-attr]

@@ -10,9 +10,10 @@ from typing import Any, Literal
 
 import sqlalchemy as sa
 
-from warehouse import database, readers, schema
+from warehouse import database, readers
 from warehouse.errors import ConflictError, UsageError, WarehouseError, counted
 from warehouse.ingest import steps
+from warehouse.ingest.known import Known
 from warehouse.readers.files import default_name
 from warehouse.readers.staged import RUN_NUMBER
 from warehouse.readers.together import Batch
@@ -83,32 +84,35 @@ def load_staged(
         (_,) = batch.runs
         return [error]
     dataset_id = steps.dataset_id(connection, dataset)
-    loading = _Loading(connection, dataset, dataset_id, options, replace)
     run_number = {"run_number": RUN_NUMBER if batch.together else "0"}
-    contents = con.execute(render("ingest/run_contents", **run_number)).fetchall()
+    counts = con.execute(render("ingest/run_contents", **run_number)).fetchall()
+    contents = [
+        (steps.Content.of(rows, queries, total, _suffix(staged, options)), is_numbered)
+        for staged, (rows, queries, total, is_numbered) in zip(batch.runs, counts, strict=True)
+    ]
     overlap = con.execute(
         render("checks/query_overlap", **run_number), {"dataset_id": dataset_id}
     ).fetchall()
+    hashes = [content.content_hash for content, _ in contents]
+    known = Known.read(connection, dataset_id, names, hashes)
     done: list[steps.Loaded | WarehouseError] = []
     stored: dict[bool, list[int | None]] = {False: [], True: []}
-    for staged, name, (num_rows, num_queries, total, is_numbered), queries in zip(
+    for staged, name, (content, is_numbered), queries in zip(
         batch.runs, names, contents, overlap, strict=True
     ):
         for ids in stored.values():
             ids.append(None)
-        turned = options.lower_is_better or staged.ranked_by == "rank"
-        content = steps.Content.of(num_rows, num_queries, total, "-lower" if turned else "")
         try:
-            run_id, loaded = loading.describe(staged, name, content, turned)
+            loaded = _describe(known, staged, name, content, dataset, options, replace)
         except WarehouseError as error:
             done.append(error)
             continue
-        if run_id is not None:
-            stored[is_numbered][-1] = run_id
-            loaded = dataclasses.replace(
-                loaded, warnings=(*loaded.warnings, *_query_warnings(dataset, *queries))
-            )
+        if loaded.status != "unchanged":
+            stored[is_numbered][-1] = loaded.id
+            warnings = (*loaded.warnings, *_query_warnings(dataset, *queries))
+            loaded = dataclasses.replace(loaded, warnings=warnings)
         done.append(loaded)
+    known.write()
     for numbered, ids in stored.items():
         if any(id is not None for id in ids):
             sql = render("ingest/predictions", numbered=numbered, **run_number)
@@ -117,71 +121,64 @@ def load_staged(
     return done
 
 
-@dataclass(frozen=True)
-class _Loading:
-    """Describes the runs of one dataset in the catalogue."""
+def _describe(
+    known: Known,
+    staged: readers.Staged,
+    name: str,
+    content: steps.Content,
+    dataset: str,
+    options: RunOptions,
+    replace: bool,
+) -> steps.Loaded:
+    """Describe a run, and add it to what is known unless it is there already.
 
-    connection: sa.Connection
-    dataset: str
-    dataset_id: int
-    options: RunOptions
-    replace: bool
-
-    def describe(
-        self, staged: readers.Staged, name: str, content: steps.Content, turned: bool
-    ) -> tuple[int | None, steps.Loaded]:
-        """Describe a run; return its number if its predictions are to be stored, and what became of it.
-
-        Raises ConflictError where the name is taken by other content.
-        """
-        connection, options, table = self.connection, self.options, schema.run
-        current = steps.newest(
-            connection, table, sa.and_(table.c.dataset_id == self.dataset_id, table.c.name == name)
-        )
-        warnings = list(staged.warnings)
-        if current is not None and current["content_hash"] == content.content_hash:
-            differs = _described_otherwise(connection, current, options)
-            if not (self.replace and differs):
-                if differs:
-                    warnings.append(
-                        f"loaded already with another {differs}; what you give now is stored only with "
-                        "--replace"
-                    )
-                return None, steps.outcome(
-                    "run", "unchanged", self.dataset, staged, current, content, warnings, name
+    Raises ConflictError where the name is taken by other content.
+    """
+    current = known.current.get(name)
+    warnings = list(staged.warnings)
+    if current is not None and current["content_hash"] == content.content_hash:
+        differs = _described_otherwise(current, known.tags(current["run_id"]), options)
+        if not (replace and differs):
+            if differs:
+                warnings.append(
+                    f"loaded already with another {differs}; what you give now is stored only with "
+                    "--replace"
                 )
-        elif current is not None and not self.replace:
-            raise ConflictError(
-                f"{staged.source}: dataset {self.dataset} has another run named {name} already "
-                f"(version {current['version']}, from {current['source']}); load this one under another "
-                "name with --name, or as its new version with --replace (the old one stays readable)"
+            return steps.outcome(
+                "run", "unchanged", dataset, staged, current, content, warnings, name
             )
-        now = dt.datetime.now(dt.UTC)
-        row = {
-            "run_id": schema.next_id(connection, table.c.run_id, schema.forgotten_run.c.run_id),
-            "dataset_id": self.dataset_id,
-            "name": name,
-            "version": 1 + _last_version(connection, self.dataset_id, name),
-            "system": options.system,
-            "trec_tag": staged.tag,
-            "ranked_by": staged.ranked_by,
-            "lower_is_better": turned,
-            "num_predictions": content.num_rows,
-            "run_at": options.run_at or now,
-            **steps.common(staged, content),
-        }
-        warnings += _same_content(connection, self.dataset_id, name, content)
-        connection.execute(table.insert().values(row))
-        if options.tags:
-            tags = [
-                {"run_id": row["run_id"], "key": key, "value": value}
-                for key, value in options.tags.items()
-            ]
-            connection.execute(schema.run_tag.insert(), tags)
-        status: steps.Status = "loaded" if current is None else "replaced"
-        return row["run_id"], steps.outcome(
-            "run", status, self.dataset, staged, row, content, warnings, name
+    elif current is not None and not replace:
+        raise ConflictError(
+            f"{staged.source}: dataset {dataset} has another run named {name} already "
+            f"(version {current['version']}, from {current['source']}); load this one under another "
+            "name with --name, or as its new version with --replace (the old one stays readable)"
         )
+    warnings += [
+        f"the predictions are the same as those of run {other}"
+        for other in known.alike(content.content_hash, name)[:1]
+    ]
+    row = {
+        "trec_tag": staged.tag,
+        "ranked_by": staged.ranked_by,
+        "lower_is_better": _is_turned(staged, options),
+        "num_predictions": content.num_rows,
+        "system": options.system,
+        "run_at": options.run_at or dt.datetime.now(dt.UTC),
+        **steps.common(staged, content),
+    }
+    row = known.add(name, row, options.tags)
+    status: steps.Status = "loaded" if current is None else "replaced"
+    return steps.outcome("run", status, dataset, staged, row, content, warnings, name)
+
+
+def _is_turned(staged: readers.Staged, options: RunOptions) -> bool:
+    """Whether the lowest scores are the best."""
+    return options.lower_is_better or staged.ranked_by == "rank"
+
+
+def _suffix(staged: readers.Staged, options: RunOptions) -> str:
+    """Return what tells the content of a run from the same with the highest scores the best."""
+    return "-lower" if _is_turned(staged, options) else ""
 
 
 def _run_name(staged: readers.Staged, options: RunOptions) -> str:
@@ -198,19 +195,8 @@ def _run_name(staged: readers.Staged, options: RunOptions) -> str:
     return default_name(staged.source)
 
 
-def _last_version(connection: sa.Connection, dataset_id: int, name: str) -> int:
-    """Return the highest version that a run ever had, also of those that were forgotten; 0 for none."""
-    rows = [
-        steps.newest(
-            connection, table, sa.and_(table.c.dataset_id == dataset_id, table.c.name == name)
-        )
-        for table in (schema.run, schema.forgotten_run)
-    ]
-    return max((int(row["version"]) for row in rows if row is not None), default=0)
-
-
 def _described_otherwise(
-    connection: sa.Connection, current: Mapping[str, Any], options: RunOptions
+    current: Mapping[str, Any], tags: Mapping[str, str], options: RunOptions
 ) -> str:
     """Name what is given now and stored otherwise: system, tags or time; empty when nothing is."""
     exact = options.exact
@@ -218,28 +204,8 @@ def _described_otherwise(
         return "system"
     if "time" in exact and options.run_at != current["run_at"]:
         return "time"
-    rows = connection.execute(
-        sa.select(schema.run_tag.c.key, schema.run_tag.c.value).where(
-            schema.run_tag.c.run_id == current["run_id"]
-        )
-    ).fetchall()
-    stored = {row.key: row.value for row in rows}
     said = options.tags or "tags" in exact
-    return "set of tags" if said and dict(options.tags) != stored else ""
-
-
-def _same_content(
-    connection: sa.Connection, dataset_id: int, name: str, content: steps.Content
-) -> list[str]:
-    table = schema.run
-    rows = connection.execute(
-        sa.select(table.c.name)
-        .where(table.c.dataset_id == dataset_id)
-        .where(table.c.content_hash == content.content_hash)
-        .where(table.c.name != name)
-        .limit(1)
-    ).fetchall()
-    return [f"the predictions are the same as those of run {row.name}" for row in rows]
+    return "set of tags" if said and dict(options.tags) != tags else ""
 
 
 def _query_warnings(dataset: str, judged: int, unjudged_queries: int, silent: int) -> list[str]:
