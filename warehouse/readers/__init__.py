@@ -166,10 +166,11 @@ def _finished(
         what = "row" if format in ("dict", "table") else "line"
         raise InputError(f"{source}: is empty: there is no {what} of data")
     warnings: list[str] = []
-    ranks = kind == "run" and checks.has_column(con, "rank")
+    columns = checks.columns(con)
+    ranks = kind == "run" and "rank" in columns
     if kind == "run":
         warnings = checks.run_warnings(con, ranks=ranks, word=ranked_by or "score").get(0, [])
-    checks.drop_service_columns(con, kind)
+    checks.drop_service_columns(con, kind, columns)
     return Staged(
         kind, source, format, rows, sha256, ranked_by, tag, tuple(warnings), stepped=ranks
     )

@@ -70,14 +70,14 @@ def any_problem(
     con: duckdb.DuckDBPyConnection,
     kind: Kind,
     *,
-    faults: bool = True,
+    empty: str = "",
     together: bool = False,
     unique: bool = False,
 ) -> bool:
     """Whether the table `staged` has a problem, asked as cheaply as can be.
 
-    `faults` says that it has a column of what could not be read, `together` that it holds several runs,
-    `unique` that no key can be there twice.
+    A table without the column of what could not be read has one instead that may not be `empty`.
+    `together` says that it holds several runs, `unique` that no key can be there twice.
     Of runs it leaves the table `staged_ranking` behind, unless it finds a problem before.
     """
     value = {"run": "score", "preferences": "level"}.get(kind, "relevance")
@@ -85,7 +85,7 @@ def any_problem(
         "checks/any_problem",
         value=value,
         is_real=kind in _VALUE_CHECKS,
-        faults=faults,
+        empty=empty,
     )
     if rows(con, sql):
         return True
@@ -263,18 +263,15 @@ def row_count(con: duckdb.DuckDBPyConnection) -> int:
     return int(number)
 
 
-def has_column(con: duckdb.DuckDBPyConnection, name: str) -> bool:
-    """Whether the table `staged` has a column."""
-    return name in _columns(con)
+def columns(con: duckdb.DuckDBPyConnection) -> list[str]:
+    """Return the columns of the staged rows."""
+    return [str(row[0]) for row in rows(con, "describe staged")]
 
 
-def drop_service_columns(con: duckdb.DuckDBPyConnection, kind: Kind) -> None:
+def drop_service_columns(
+    con: duckdb.DuckDBPyConnection, kind: Kind, present: Sequence[str]
+) -> None:
     """Leave the columns of the contract; dropping a column moves no data."""
-    present = _columns(con)
     for name in (*_SERVICE_COLUMNS, *(("iteration",) if kind == "training" else ())):
         if name in present:
             con.execute(f"alter table staged drop column {name}")
-
-
-def _columns(con: duckdb.DuckDBPyConnection) -> list[str]:
-    return [str(row[0]) for row in rows(con, "describe staged")]

@@ -13,7 +13,6 @@ from warehouse import templates
 @contextlib.contextmanager
 def collected(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
     """Let the CSV reader, told to store them, make the table of refused lines; it is gone after."""
-    _drop(con)
     try:
         yield
     finally:
@@ -32,5 +31,6 @@ def any_at_all(con: duckdb.DuckDBPyConnection) -> bool:
 
 
 def _drop(con: duckdb.DuckDBPyConnection) -> None:
-    con.execute("drop table if exists temp.staged_reject")
-    con.execute("drop table if exists temp.staged_reject_scan")
+    con.execute(
+        "drop table if exists temp.staged_reject; drop table if exists temp.staged_reject_scan"
+    )

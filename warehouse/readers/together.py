@@ -148,7 +148,7 @@ def _together(
     )
     if len(sizes) < len(files):  # one has no line: reading it by itself says so
         return None
-    checks.drop_service_columns(con, "run")
+    checks.drop_service_columns(con, "run", ["rank"])
     return tuple(
         Staged(
             kind="run",

@@ -72,12 +72,7 @@ def _fast(
         con.execute(sql).fetchall()
         fits = not rejects.any_at_all(con)
     empty = "rank" if kind == "run" else "iteration"
-    if (
-        fits
-        and not checks.rows(con, f"select 1 from staged where {empty} is null limit 1")
-        and checks.row_count(con)
-        and not checks.any_problem(con, kind, faults=False, together=together)
-    ):
+    if fits and not checks.any_problem(con, kind, empty=empty, together=together):
         return True
     con.execute("drop table staged")
     return False
