@@ -16,6 +16,7 @@ from syncs import BETTER, QRELS, RUN, Project
 
 from warehouse.errors import InputError
 from warehouse.ingest import sources, taking
+from warehouse.readers.together import Group
 from warehouse.warehouse import Warehouse
 
 # --------------------------------------------------------------------------- new, changed, unchanged
@@ -113,15 +114,14 @@ def test_a_file_that_is_gone_leaves_its_run(synced: Project) -> None:
 def test_a_file_that_goes_while_a_sync_runs_is_no_error(
     synced: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    synced.write("runs/bm25/two.run", BETTER)
-    load = taking.load_run
+    gone = synced.write("runs/bm25/two.run", BETTER)
+    staged = Group.staged
 
-    def late(connection, path, *arguments, **options):
-        if path.endswith("two.run"):
-            Path(path).unlink()
-        return load(connection, path, *arguments, **options)
+    def late(group, con):
+        gone.unlink(missing_ok=True)
+        return staged(group, con)
 
-    monkeypatch.setattr(taking, "load_run", late)
+    monkeypatch.setattr(Group, "staged", late)
     assert synced.told() == [
         ("loaded", "qrels.txt"),
         ("loaded", "runs/bm25/one.run"),
@@ -172,6 +172,54 @@ def test_a_file_that_changes_while_it_is_read_is_left(
         assert synced.told() == [("waiting", "runs/bm25/new.run")]
     assert counts(synced.path / "w.duckdb") == before
     assert synced.told() == [("loaded", "runs/bm25/new.run"), ("computed", None)]
+
+
+def test_of_runs_that_are_read_at_once_only_the_one_that_changes_is_left(
+    synced: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced.sync()
+    for name in ("a", "b", "c"):
+        synced.write(f"runs/bm25/{name}.run", RUN)
+    staged = Group.staged
+
+    def slow(group, con):
+        for batch in staged(group, con):
+            synced.write("runs/bm25/b.run", BETTER)
+            yield batch
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Group, "staged", slow)
+        assert synced.told() == [
+            ("loaded", "runs/bm25/a.run"),
+            ("waiting", "runs/bm25/b.run"),
+            ("loaded", "runs/bm25/c.run"),
+            ("computed", None),
+        ]
+    assert synced.told() == [("loaded", "runs/bm25/b.run"), ("computed", None)]
+
+
+def test_runs_that_are_read_at_once_are_one_transaction(
+    synced: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced.sync()
+    for name in ("a", "b", "c", "d"):
+        synced.write(f"runs/bm25/{name}.run", RUN)
+    one_by_one: list[str] = []
+    take = taking.take
+
+    def counted(connection, source, opened=None):
+        one_by_one.append(source.name)
+        return take(connection, source, opened)
+
+    monkeypatch.setattr(taking, "take", counted)
+    assert [status for status, _ in synced.told()] == ["loaded"] * 4 + ["computed"]
+    assert one_by_one == []
+    for name in ("a", "b"):
+        synced.write(f"runs/bm25/{name}.run", BETTER)
+    synced.write("runs/bm25/c.run", "q1 Q0 a 1 nan tag\n")
+    assert [status for status, _ in synced.told()] == ["replaced"] * 2 + ["failed", "computed"]
+    assert one_by_one == ["a", "b", "c"]
+    assert synced.told() == [("failed", "runs/bm25/c.run")]
 
 
 def test_a_file_that_is_renamed_into_place_is_taken_at_once(synced: Project) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from warehouse.declared import Declared
     from warehouse.ingest.sources import Source
     from warehouse.ingest.taking import Taken
+    from warehouse.readers.files import LocalFile
+    from warehouse.readers.together import Group
 
 Status = Literal[
     "loaded", "replaced", "unchanged", "due", "waiting", "computed", "passed", "regressed", "failed"
@@ -84,11 +87,12 @@ class Syncing(File):
     ) -> Synced:
         """Take in new and changed files as `warehouse.toml` asks, evaluate what is due, run the gates.
 
-        Each file is a transaction of its own. One that has a problem stops no other: it is a failed
-        event, and is tried again the next time, because the cause may lie outside it. A file is read
-        again only when its size, its time or what is said of it has changed. `on_event` is told of each
-        event as it happens, `on_file` of each file to come and how many there are. Raises
-        DefinitionError for a wrong project file and LockedError when the lock is not free in time.
+        Runs that can be read at once are one transaction, every other file is one of its own. One that
+        has a problem stops no other: it is a failed event, and is tried again the next time, because the
+        cause may lie outside it. A file is read again only when its size, its time or what is said of it
+        has changed. `on_event` is told of each event as it happens, `on_file` of each file to come and
+        how many there are. Raises DefinitionError for a wrong project file and LockedError when the lock
+        is not free in time.
 
         >>> import tempfile
         >>> from warehouse.warehouse import Warehouse
@@ -207,31 +211,81 @@ def _take(work: _Sync, every: Sequence[Source], due: Sequence[Source]) -> Iterat
     ready, waiting = sources.settled(ready, work.asked.settle)
     for source in waiting:
         yield _waiting(work, source)
-    for source in ready:
-        work.on_file(work.shown(source.path), len(ready))
-        event = _take_one(work, source)
-        if event is not None:
-            yield event
+    for alike in _alike(ready):
+        yield from _take_alike(work, alike, len(ready))
 
 
-def _take_one(work: _Sync, source: Source) -> Event | None:
-    """Load one file; None where it is gone, or somebody else has taken it in."""
+def _alike(ready: Sequence[Source]) -> Iterator[list[Source]]:
+    """Put runs together that follow one another and are of one dataset and read in one way."""
+    from warehouse.ingest import sources
+
+    def way(source: Source) -> tuple[object, ...]:
+        if source.kind != sources.RUN:
+            return source.key
+        return source.dataset, sorted(source.options.items(), key=str)
+
+    for _, group in groupby(ready, key=way):
+        yield list(group)
+
+
+def _take_alike(work: _Sync, alike: Sequence[Source], total: int) -> Iterator[Event]:
+    """Load runs, as many in one transaction as are read at once; or one file."""
+    from warehouse.ingest import sources, taking
+    from warehouse.readers.files import LocalFile
+    from warehouse.readers.together import groups
+
+    if alike[0].kind != sources.RUN:
+        (source,) = alike
+        work.on_file(work.shown(source.path), total)
+        yield from _take_one(work, source)
+        return
+    for group in groups([source.path for source in alike], **taking.reading(alike[0])):
+        members = alike[group.first : group.first + len(group.sources)]
+        for source in members:
+            work.on_file(work.shown(source.path), total)
+        done = _take_group(work, group, members) if len(members) > 1 else []
+        if done:
+            for source, taken in zip(members, done, strict=True):
+                yield _taken(taken, work.shown(source.path))
+            continue
+        for source, opened in zip(members, group.sources, strict=True):
+            file = opened if isinstance(opened, LocalFile) else None
+            yield from _take_one(work, source, file)
+
+
+def _take_group(work: _Sync, group: Group, members: Sequence[Source]) -> list[Taken]:
+    """Load runs in one transaction; none where that fails, and each is to be loaded by itself."""
     import sqlalchemy as sa
 
     from warehouse.ingest import taking
 
     try:
         with work.warehouse._write() as connection:
-            done = taking.take(connection, source)
+            return taking.take_together(connection, group, members)
+    except (WarehouseError, duckdb.Error, sa.exc.SQLAlchemyError, OSError) as error:
+        work.failed(error)  # what stops all is raised again
+        return []
+
+
+def _take_one(work: _Sync, source: Source, opened: LocalFile | None = None) -> Iterator[Event]:
+    """Load one file; tell nothing where it is gone, or somebody else has taken it in."""
+    import sqlalchemy as sa
+
+    from warehouse.ingest import taking
+
+    try:
+        with work.warehouse._write() as connection:
+            done = taking.take(connection, source, opened)
     except taking.StillWrittenError:
-        return _waiting(work, source)
+        yield _waiting(work, source)
     except (WarehouseError, duckdb.Error, sa.exc.SQLAlchemyError, OSError) as error:
         failed = work.failed(error, source.dataset, source.path)
         now = source.look()
-        if now is not None and now != source:
-            return _waiting(work, source)
-        return None if now is None else failed
-    return None if done is None else _taken(done, work.shown(source.path))
+        if now is not None:
+            yield failed if now == source else _waiting(work, source)
+    else:
+        if done is not None:
+            yield _taken(done, work.shown(source.path))
 
 
 def _waiting(work: _Sync, source: Source) -> Event:

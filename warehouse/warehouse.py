@@ -219,7 +219,8 @@ class Warehouse(
                     if isinstance(batch, together.Refused):
                         done.append(batch.error)
                     else:
-                        done += load_staged(connection, batch, dataset, options, replace)
+                        each = [options] * len(batch.runs)
+                        done += load_staged(connection, batch, dataset, each, replace)
             yield from done
 
     def ingest_attributes(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -55,7 +55,7 @@ def load_run(
     con = database.raw(connection)
     staged = readers.stage(con, source, "run", format=format, columns=columns, normalise=normalise)
     (done,) = load_staged(
-        connection, Batch(0, (staged,), together=False), dataset, options, replace
+        connection, Batch(0, (staged,), together=False), dataset, [options], replace
     )
     if isinstance(done, WarehouseError):
         raise done
@@ -73,13 +73,16 @@ def load_staged(
     connection: sa.Connection,
     batch: Batch,
     dataset: str,
-    options: RunOptions,
+    options: Sequence[RunOptions],
     replace: bool,
 ) -> list[steps.Loaded | WarehouseError]:
-    """Load the runs that are staged; return what became of each, or why it cannot be taken."""
+    """Load the runs that are staged; return what became of each, or why it cannot be taken.
+
+    `options` are those of each run.
+    """
     con = database.raw(connection)
     try:
-        names = [_run_name(staged, options) for staged in batch.runs]
+        names = [_run_name(*one) for one in zip(batch.runs, options, strict=True)]
     except UsageError as error:  # what is read together is of files with tags, which have names
         (_,) = batch.runs
         return [error]
@@ -87,8 +90,10 @@ def load_staged(
     run_number = {"run_number": RUN_NUMBER if batch.together else "0"}
     counts = con.execute(render("ingest/run_contents", **run_number)).fetchall()
     contents = [
-        (steps.Content.of(rows, queries, total, _suffix(staged, options)), is_numbered)
-        for staged, (rows, queries, total, is_numbered) in zip(batch.runs, counts, strict=True)
+        (steps.Content.of(rows, queries, total, _suffix(staged, said)), is_numbered)
+        for staged, said, (rows, queries, total, is_numbered) in zip(
+            batch.runs, options, counts, strict=True
+        )
     ]
     overlap = con.execute(
         render("checks/query_overlap", **run_number), {"dataset_id": dataset_id}
@@ -97,13 +102,13 @@ def load_staged(
     known = Known.read(connection, dataset_id, names, hashes)
     done: list[steps.Loaded | WarehouseError] = []
     stored: dict[bool, list[int | None]] = {False: [], True: []}
-    for staged, name, (content, is_numbered), queries in zip(
-        batch.runs, names, contents, overlap, strict=True
+    for staged, said, name, (content, is_numbered), queries in zip(
+        batch.runs, options, names, contents, overlap, strict=True
     ):
         for ids in stored.values():
             ids.append(None)
         try:
-            loaded = _describe(known, staged, name, content, dataset, options, replace)
+            loaded = _describe(known, staged, name, content, dataset, said, replace)
         except WarehouseError as error:
             done.append(error)
             continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, cast
 
@@ -12,12 +12,15 @@ import duckdb
 import sqlalchemy as sa
 
 from warehouse import database, schema
+from warehouse.errors import WarehouseError
 from warehouse.ingest import about, steps
 from warehouse.ingest.attributes import LoadedAttributes, load_attributes
 from warehouse.ingest.grounds import load_qrels, load_training
-from warehouse.ingest.runs import RunOptions, load_run
+from warehouse.ingest.runs import RunOptions, load_run, load_staged
 from warehouse.ingest.sources import RUN, Key, Source
 from warehouse.ingest.steps import Loaded
+from warehouse.readers.files import LocalFile
+from warehouse.readers.together import Batch, Group
 from warehouse.settings import VERSION
 from warehouse.templates import render
 
@@ -50,32 +53,66 @@ def with_runs(con: duckdb.DuckDBPyConnection, source: Source) -> Source | None:
     return replace(source, settings=json.dumps(settings, sort_keys=True))
 
 
-def take(connection: sa.Connection, source: Source) -> Taken | None:
+def take(
+    connection: sa.Connection, source: Source, opened: LocalFile | None = None
+) -> Taken | None:
     """Load a file and remember it; None where it was taken in already, by somebody else.
 
-    Raises StillWrittenError when it is not what it was when it was looked at, and what loading raises.
+    A run may be `opened` already. Raises StillWrittenError when it is not what it was when it was looked
+    at, and what loading raises.
     """
     con = database.raw(connection)
     if source.needs_runs:
         source = with_runs(con, source) or source
     if known(con, source).get(source.key) == source.state:
         return None
-    done = _load(connection, source)
+    done = _load(connection, source, opened)
     if source.look() != source:
         raise StillWrittenError
     _remember(connection, source, done)
     return done
 
 
-def _load(connection: sa.Connection, source: Source) -> Taken:
+def take_together(
+    connection: sa.Connection, group: Group, sources: Sequence[Source]
+) -> list[Taken]:
+    """Load and remember runs that are open, of one dataset and read in one way.
+
+    Nothing is done, and none given, where that is not a matter of course: where one cannot be taken as
+    it is, was taken in already, or has changed. Taking each by itself tells which, and why.
+    """
+    con = database.raw(connection)
+    states = known(con)
+    if any(states.get(source.key) == source.state for source in sources):
+        return []
+    batch = next(group.staged(con))
+    if not isinstance(batch, Batch) or not batch.together:
+        return []
+    if any(source.look() != source for source in sources):
+        return []
+    said = [_about(source) for source in sources]
+    loaded = load_staged(connection, batch, sources[0].dataset, said, replace=True)
+    done: list[Taken] = []
+    for source, one in zip(sources, loaded, strict=True):
+        if isinstance(one, WarehouseError):
+            raise one
+        _remember(connection, source, one)
+        done.append(one)
+    return done
+
+
+def reading(source: Source) -> dict[str, Any]:
+    """Return how a run is read."""
+    return {key: value for key, value in source.options.items() if key != "lower_is_better"}
+
+
+def _load(connection: sa.Connection, source: Source, opened: LocalFile | None) -> Taken:
     options: dict[str, Any] = dict(source.options)
     path, dataset = str(source.path), source.dataset
     if source.kind == RUN:
-        turned = options.pop("lower_is_better", False)
         return load_run(
-            connection, path, dataset, replace(_about(source), lower_is_better=turned),
-            replace=True, **options,
-        )  # fmt: skip
+            connection, opened or path, dataset, _about(source), replace=True, **reading(source)
+        )
     if source.kind == "qrels":
         queries = None if source.queries is None else str(source.queries)
         return load_qrels(connection, path, dataset, queries=queries, replace=True, **options)
@@ -100,8 +137,9 @@ def _about(source: Source) -> RunOptions:
     elif source.time == "file":
         run_at = source.run_at
     return RunOptions(
-        name=said.name, system=said.system, tags=tags, run_at=run_at, exact=frozenset(exact)
-    )
+        name=said.name, system=said.system, tags=tags, run_at=run_at, exact=frozenset(exact),
+        lower_is_better=source.options.get("lower_is_better", False),
+    )  # fmt: skip
 
 
 def _remember(connection: sa.Connection, source: Source, done: Taken) -> None:
