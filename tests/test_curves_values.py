@@ -343,7 +343,7 @@ def test_scikit_learn_on_random_data(seed: int, wh: Warehouse) -> None:
     ("name", "run", "rel"),
     [
         ("dl19_passage", "bm25", 2),
-        pytest.param("bibtex", "ridge", 1, marks=pytest.mark.slow),
+        pytest.param("bibtex", "ridge", 1, marks=pytest.mark.long),
     ],
 )
 def test_scikit_learn_on_real_data(name: str, run: str, rel: int, wh: Warehouse) -> None:

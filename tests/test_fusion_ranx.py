@@ -67,7 +67,7 @@ def test_condorcet_as_ranx(method: str) -> None:
 
 
 @needs_cases
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:Cannot cache compiled")
 def test_whole_runs_as_ranx() -> None:
     """All queries and all documents of real runs, by ranx itself; it compiles each method anew."""
