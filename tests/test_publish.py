@@ -209,6 +209,7 @@ def kills(small: Warehouse, program, rounds: int) -> None:
     assert len(left) <= 2
 
 
+@pytest.mark.slow
 def test_killed_half_way(small: Warehouse, program) -> None:
     kills(small, program, 4)
 
@@ -218,6 +219,7 @@ def test_killed_half_way_often(small: Warehouse, program) -> None:
     kills(small, program, 40)
 
 
+@pytest.mark.slow
 def test_two_at_once(small: Warehouse, program) -> None:
     code = (
         "from warehouse.warehouse import Warehouse\nwh = Warehouse('w.duckdb')\n"
