@@ -405,6 +405,9 @@ def test_several_runs_get_a_line_each(run: Callable[..., Result], here: Path) ->
     assert found.out == f"run,RR,NumRet\none,{one},3.0\ntwo,{two},2.0\n"
     assert found.err.startswith("warning: two: the run has no line for 1 of 2 judged queries")
     shutil.copy("two.run", "RR")  # a name that could be both is the metric
+    shutil.copy("one.run", "[ot]ne.run")  # so is a file whose name could be a pattern
+    assert run("score", "qrels.txt", "[ot]ne.run", "RR", "-f", "csv").out.startswith("metric,value")
+    Path("[ot]ne.run").unlink()
     globbed = run("score", "qrels.txt", "*.run", "RR")
     assert run("score", "qrels.txt", "one.run", "two.run", "RR").out == globbed.out
     with_path = run("score", "qrels.txt", "one.run", "./RR", "RR", "-f", "csv")

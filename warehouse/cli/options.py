@@ -227,8 +227,9 @@ def expanded(files: list[str]) -> list[str]:
     """Expand globs that the shell left alone; a pattern without a match is an error."""
     found: list[str] = []
     for file in files:
-        matches = sorted(glob.glob(file, recursive=True)) if glob.has_magic(file) else []
-        if glob.has_magic(file) and not matches and not glob.glob(glob.escape(file)):
+        is_pattern = glob.has_magic(file) and not Path(file).exists()
+        matches = sorted(glob.glob(file, recursive=True)) if is_pattern else [file]
+        if not matches:
             raise UsageError(f"{file}: no file matches")
-        found += matches or [file]
+        found += matches
     return list(dict.fromkeys(found))

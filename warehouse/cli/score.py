@@ -184,22 +184,18 @@ def _runs(run: str, words: list[str]) -> tuple[list[str], list[str]]:
 
     A word that could be both is a metric: ./AP is the file.
     """
-    others = list(takewhile(_is_file, words))
+    others = list(takewhile(_is_run, words))
     return options.expanded([run, *others]), words[len(others) :]
 
 
-def _is_file(word: str) -> bool:
+def _is_run(word: str) -> bool:
     from warehouse import metrics as notation
     from warehouse.errors import UsageError
 
-    if glob.has_magic(word) or os.sep in word:
-        return True
-    if not Path(word).is_file():
-        return False
     try:
         notation.request(word)
     except UsageError:
-        return True
+        return glob.has_magic(word) or os.sep in word or Path(word).is_file()
     return False
 
 

@@ -17,10 +17,12 @@ from warehouse.evaluate import files
 from warehouse.evaluate.plan import plan
 from warehouse.evaluate.zscores import standardise
 from warehouse.project import request
-from warehouse.quoting import ident, literal
+from warehouse.quoting import ident
 from warehouse.readers.files import default_name
 from warehouse.readers.zscores import read as read_zscores
 from warehouse.templates import render
+
+_TOTALS = "totals"
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,7 @@ class Scores:
     names: tuple[str, ...] = ()
     lines: tuple[notation.Line, ...] = ()
     strings: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    totals: duckdb.DuckDBPyRelation | None = None
 
     def means(self) -> dict[str, float | None]:
         """Return the value over all queries of each metric of the one run, by its canonical name."""
@@ -52,16 +55,9 @@ class Scores:
 
     def board(self) -> duckdb.DuckDBPyRelation:
         """Return the values over all queries of several runs: `run` and one column per metric."""
-        if not self.names:
+        if self.totals is None:
             raise UsageError("board: is of a list of runs, and one run was given; see means")
-        shown = dict.fromkeys(str(one.metric) for one in self.requested)
-        columns = [
-            f"any_value(value) filter (where metric = {literal(name)}) as {ident(name)}"
-            for name in shown
-        ]
-        totals = self.relation.filter("query_id = 'all'")
-        wide = totals.aggregate(", ".join(["run", *columns]), "run")
-        return wide.order(f"list_position({literal(self.names)}, run)")
+        return self.totals
 
 
 @request()
@@ -131,6 +127,7 @@ def score(
     con = database.scratch(database.Resources(memory_limit, threads))
     read: list[files.ScoredRun] = []
     strings: dict[tuple[str, str], str] = {}
+    totals: duckdb.DuckDBPyRelation | None = None
     for scored in files.score(
         con, qrels, [run] if several is None else several, work,
         qrels_format=qrels_format, run_format=run_format, columns=columns,
@@ -139,17 +136,11 @@ def score(
     ):  # fmt: skip
         if reference is not None:
             standardise(con, work, requested, defaults, reference)
-        sql = render(
-            "analyses/scored",
-            metrics=[str(metric) for metric in work.queries],
-            runs=names,
-            per_query=per_query,
-            list_silent=rules.list_silent,
-        )
-        if scored.first == 0:
-            relation = keep(con, sql)
-        else:
-            con.execute(f"insert into temp.{RESULT}\n{sql}")
+        shown = {"metrics": [str(metric) for metric in work.queries], "runs": names}
+        how = {"per_query": per_query, "list_silent": rules.list_silent}
+        relation = _add(con, scored, render("analyses/scored", **shown, **how), RESULT)
+        if names:
+            totals = _add(con, scored, render("analyses/scored_board", **shown), _TOTALS)
         read += scored.runs
         for line in lines:
             if isinstance(line, notation.Relstring) and per_query:
@@ -157,8 +148,18 @@ def score(
                     strings[line.trec_name, query_id] = text
     return Scores(
         relation, tuple(requested), scored.qrels, scored.num_judged, tuple(read), names,
-        tuple(lines), strings,
+        tuple(lines), strings, totals,
     )  # fmt: skip
+
+
+def _add(
+    con: duckdb.DuckDBPyConnection, scored: files.Scored, sql: str, name: str
+) -> duckdb.DuckDBPyRelation:
+    """Keep the rows of a query, after those that were kept of the runs before; return all."""
+    if scored.first == 0:
+        return keep(con, sql, name=name)
+    con.execute(f"insert into temp.{ident(name)}\n{sql}")
+    return con.table(f"temp.main.{name}")
 
 
 def run_names(runs: Sequence[object]) -> tuple[str, ...]:

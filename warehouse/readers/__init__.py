@@ -76,7 +76,7 @@ def stage(
     name = None if format is None else canonical_format(format, wanted)
     if name == PREFERENCES:
         wanted = "preferences"
-    _clear(con)
+    clear(con)
     try:
         with file_order(con):
             with contextlib.ExitStack() as stack:
@@ -93,11 +93,12 @@ def stage(
             return replace(staged, normalise=normalise)
     except BaseException:
         with contextlib.suppress(duckdb.Error):
-            _clear(con)
+            clear(con)
         raise
 
 
-def _clear(con: duckdb.DuckDBPyConnection) -> None:
+def clear(con: duckdb.DuckDBPyConnection) -> None:
+    """Take away what was staged last."""
     con.execute("drop table if exists temp.staged; drop table if exists temp.staged_ranking")
 
 

@@ -57,6 +57,8 @@ class LocalFile:
     has_comment: bool
     is_utf8: bool
     windows_ends: bool
+    longest_gap: int
+    """The most bytes without a newline that go on from one block of 1 MB to the next."""
 
     @property
     def is_text(self) -> bool:
@@ -85,10 +87,15 @@ class _Look:
         self.blank = self.tab = self.nul = self.comment = self.underscore = False
         self.plain_end = False
         self.utf8 = True
+        self.gap = self.longest_gap = 0
         self._decoder = codecs.getincrementaldecoder("utf-8")()
         self._clean = True
 
     def see(self, block: bytes) -> None:
+        for start in range(0, len(block), BLOCK):
+            self._see(block if len(block) <= BLOCK else block[start : start + BLOCK])
+
+    def _see(self, block: bytes) -> None:
         if self.hash is not None:
             self.hash.update(block)
         if len(self.head) < HEAD:
@@ -110,6 +117,11 @@ class _Look:
             self.plain_end = self.plain_end or b"\n" in block
         self._decode(block)
         self.last = block[-1:]
+        newline = block.find(b"\n")
+        self.gap += len(block) if newline < 0 else newline
+        self.longest_gap = max(self.longest_gap, self.gap)
+        if newline >= 0:
+            self.gap = len(block) - block.rfind(b"\n") - 1
 
     def _decode(self, block: bytes) -> None:
         if not self.utf8 or (self._clean and block.isascii()):
@@ -137,6 +149,7 @@ class _Look:
             has_comment=self.comment,
             is_utf8=self.utf8 and self._clean,
             windows_ends=ends and self.window_ends > 0 and not self.plain_end,
+            longest_gap=self.longest_gap,
         )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import duckdb
 
 from warehouse.errors import InputError, WarehouseError
-from warehouse.readers import checks, stage, trec
+from warehouse.readers import checks, clear, stage, trec
 from warehouse.readers.files import LocalFile, open_file
 from warehouse.readers.guess import guess
 from warehouse.readers.staged import RUN_NUMBER, Staged, canonical_format, file_order
@@ -135,7 +135,7 @@ def _together(
     con: duckdb.DuckDBPyConnection, files: Sequence[LocalFile]
 ) -> tuple[Staged, ...] | None:
     """Stage runs by one statement; None where anything is in doubt."""
-    con.execute("drop table if exists temp.staged; drop table if exists temp.staged_ranking")
+    clear(con)
     with file_order(con):
         tags = trec.read_together(con, files)
         if tags is None:
