@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from pathlib import Path
 
 import duckdb
 import pytest
 
-from warehouse import protocols
+from warehouse import Warehouse, protocols, templates
 from warehouse.evaluate import hits
 from warehouse.evaluate.plan import matched_sql, ranked_sql
-from warehouse.protocols import Protocol
+from warehouse.readers import checks
 
 pytestmark = pytest.mark.core
 
@@ -24,40 +25,41 @@ Row = tuple[int, str, str, float]
 def con() -> duckdb.DuckDBPyConnection:
     con = duckdb.connect()
     con.execute("create table scope_judgment (query_id varchar, doc_id varchar, relevance integer)")
-    con.execute(
-        "create table scope_prediction (run_id integer, query_id varchar, doc_id varchar, "
-        "score double, position bigint, lower_is_better boolean)"
-    )
     return con
 
 
-def put(con: duckdb.DuckDBPyConnection, rng: random.Random, listed: Sequence[Row]) -> None:
-    """Put lists in scope, in this order, of which the second run has distances, and some judgments."""
+def put(
+    con: duckdb.DuckDBPyConnection,
+    rng: random.Random,
+    listed: Sequence[Row],
+    *,
+    lowest_first: bool = False,
+) -> None:
+    """Put lists of two runs in scope, in this order, as they are when they were staged, and some judgments."""
     con.execute("delete from scope_judgment")
-    con.execute("delete from scope_prediction")
     docs = [f"d{n}" for n in range(15)]
     judged = [(f"q{q}", d, rng.randint(-1, 2)) for q in range(4) for d in rng.sample(docs, 6)]
     con.executemany("insert into scope_judgment values (?, ?, ?)", judged)
-    con.executemany(
-        "insert into scope_prediction values (?, ?, ?, ?, ?, ?)",
-        [(*row, place, row[0] == 2) for place, row in enumerate(listed, start=7)],
+    con.execute(
+        "create or replace temp table staged "
+        "(run_number integer, query_id varchar, doc_id varchar, score double)"
     )
+    con.executemany("insert into staged values (?, ?, ?, ?)", listed)
+    checks.make_rankings(con, together=True)
+    checks.walk(con, ranks=False, lowest_first=lowest_first)
+    con.execute("create or replace temp type query_key as enum (select query_id from staged_ranking)")
+    words = {"lower_is_better": lowest_first, "first": 7, "together": True}
+    con.execute(templates.render("statements/score_scope", **words))
 
 
 def lists(rng: random.Random) -> list[Row]:
     """Return the lists of two runs, in any order of their scores."""
     return [
         (run, f"q{q}", doc, rng.choice(SCORES))
-        for run in (1, 2)
+        for run in (0, 1)
         for q in range(5)
         for doc in rng.sample([f"d{n}" for n in range(15)], rng.randint(0, 12))
     ]
-
-
-def in_order(con: duckdb.DuckDBPyConnection, rules: Protocol) -> bool:
-    """Walk down the lists and tell whether their ranks are their places."""
-    hits.walk(con, rules)
-    return hits.of_staged(con, rules, stepped=True) == matched_sql(rules, "placed")
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -66,8 +68,8 @@ def test_counting_and_sorting_agree(con: duckdb.DuckDBPyConnection, protocol: st
     rng = random.Random(protocol)
     rules = protocols.get(protocol)
     found = 0
-    for _ in range(12):
-        put(con, rng, lists(rng))
+    for turn in range(12):
+        put(con, rng, lists(rng), lowest_first=turn % 2 == 1)
         by_sorting = con.execute(matched_sql(rules)).fetchall()
         assert con.execute(matched_sql(rules, "counted")).fetchall() == by_sorting
         found += len(by_sorting)
@@ -78,16 +80,26 @@ def test_counting_and_sorting_agree(con: duckdb.DuckDBPyConnection, protocol: st
     assert found > 100
 
 
+@pytest.mark.parametrize("lowest_first", [False, True], ids=["scores", "distances"])
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_places_and_sorting_agree(con: duckdb.DuckDBPyConnection, protocol: str) -> None:
+def test_places_and_sorting_agree(
+    con: duckdb.DuckDBPyConnection, protocol: str, lowest_first: bool
+) -> None:
     """Lists that stand in order but for equal scores; the runs after one another or query by query."""
     rng = random.Random(protocol)
     rules = protocols.get(protocol)
+    in_single = rules.score_precision == "single"
     found = 0
     for turn in range(12):
-        best_first = sorted(lists(rng), key=lambda row: row[3] if row[0] == 2 else -row[3])
-        put(con, rng, sorted(best_first, key=lambda row: (row[turn % 2], row[1 - turn % 2])))
-        assert in_order(con, rules)
+        best_first = sorted(
+            lists(rng),
+            # in 32 bits it does not matter how those stand that differ beyond
+            key=lambda row: round(row[3]) if in_single else row[3],
+            reverse=not lowest_first,
+        )
+        listed = sorted(best_first, key=lambda row: (row[turn % 2], row[1 - turn % 2]))
+        put(con, rng, listed, lowest_first=lowest_first)
+        assert hits.in_order(con, rules)
         by_sorting = con.execute(matched_sql(rules)).fetchall()
         assert con.execute(matched_sql(rules, "placed")).fetchall() == by_sorting
         found += len(by_sorting)
@@ -97,22 +109,45 @@ def test_places_and_sorting_agree(con: duckdb.DuckDBPyConnection, protocol: str)
 @pytest.mark.parametrize(
     "rows",
     [
-        [(1, "q1", "a", 1.0), (1, "q1", "b", 2.0)],
-        [(1, "q1", "a", 2.0), (1, "q2", "a", 1.0), (1, "q1", "b", 1.0)],
-        [(2, "q1", "a", 2.0), (2, "q1", "b", 1.0)],
+        [(0, "q1", "a", 1.0), (0, "q1", "b", 2.0)],
+        [(0, "q1", "a", 2.0), (0, "q2", "a", 1.0), (0, "q1", "b", 1.0)],
+        [(0, "q1", "a", 2.0), (0, "q1", "b", 2.0), (1, "q1", "b", 1.0), (1, "q1", "a", 1.5)],
     ],
-    ids=["a score rises", "a list in two pieces", "a distance falls"],
+    ids=["a score rises", "a list in two pieces", "a score of the second run rises"],
 )
 def test_what_is_out_of_order_is_sorted(con: duckdb.DuckDBPyConnection, rows: list[Row]) -> None:
+    rules = protocols.get("default")
     put(con, random.Random(1), rows)
-    assert not in_order(con, protocols.get("default"))
+    assert not hits.in_order(con, rules)
+    assert hits.of_staged(con, rules) != matched_sql(rules, "placed")
 
 
-def test_lists_with_a_gap_are_sorted(con: duckdb.DuckDBPyConnection) -> None:
-    put(con, random.Random(1), [(1, "q1", "a", 2.0), (1, "q1", "b", 1.0)])
-    assert in_order(con, protocols.get("default"))
-    con.execute("update scope_prediction set position = position + 1 where doc_id = 'b'")
-    assert not in_order(con, protocols.get("default"))
+def test_a_distance_that_rises_is_in_order(con: duckdb.DuckDBPyConnection) -> None:
+    rows = [(0, "q1", "a", 1.0), (0, "q1", "b", 2.0)]
+    put(con, random.Random(1), rows, lowest_first=True)
+    rules = protocols.get("default")
+    assert hits.of_staged(con, rules) == matched_sql(rules, "placed")
+    put(con, random.Random(1), rows[::-1], lowest_first=True)
+    assert not hits.in_order(con, rules)
+
+
+def test_a_score_that_rises_beyond_32_bits_rises_where_64_count(
+    con: duckdb.DuckDBPyConnection,
+) -> None:
+    """1.0 and 1.00000001 are the same 32-bit float: trec_eval 9 breaks the tie, trec_eval 10 sees none."""
+    put(con, random.Random(1), [(0, "q1", "a", 1.0), (0, "q1", "b", 1.00000001)])
+    assert hits.in_order(con, protocols.get("trec_eval_9"))
+    assert not hits.in_order(con, protocols.get("trec_eval_10"))
+
+
+@pytest.mark.parametrize(("protocol", "rr"), [("trec_eval_9", 0.5), ("trec_eval_10", 1.0)])
+def test_a_file_with_scores_that_differ_beyond_32_bits(
+    tmp_path: Path, protocol: str, rr: float
+) -> None:
+    """By hand: as 64-bit numbers a stands first; as 32-bit ones the two are equal, and b the later id."""
+    run = tmp_path / "near.run"
+    run.write_text("q1 Q0 b 1 1.0 t\nq1 Q0 a 2 1.00000001 t\n")
+    assert Warehouse.score({"q1": {"a": 1}}, run, "RR", protocol=protocol).means() == {"RR": rr}
 
 
 def test_lists_are_counted_where_little_is_judged(con: duckdb.DuckDBPyConnection) -> None:

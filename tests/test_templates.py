@@ -74,7 +74,8 @@ SCOPE = {
     "scope_part": "doc_id varchar",
     "scope_hit": "run_id integer, query_id varchar, doc_id varchar, relevance integer, rank bigint, "
     "rel_so_far bigint, nonrel_so_far bigint, whole_rank bigint",
-    "list_step": "run_id integer, query_id varchar, position bigint, step varchar",
+    "list_place": "run_id integer, query_id varchar, first_position bigint, is_together boolean",
+    "list_step": "position bigint, step varchar",
 }
 
 

@@ -15,6 +15,7 @@ from warehouse.evaluate.plan import Plan, relations_sql
 from warehouse.protocols import Protocol
 from warehouse.readers import together
 from warehouse.readers.attributes import IDS, Subject, stage_attributes
+from warehouse.readers.checks import walk
 from warehouse.readers.everywhere import for_queries, stage_everywhere, stage_queries
 from warehouse.templates import render
 
@@ -119,12 +120,11 @@ def _scored(
             lower_is_better=turned,
             first=batch.first,
             together=batch.together,
-            stepped=batch.runs[0].stepped,
         )
     )
-    # The steps are of scores of which the highest are the best.
-    stepped = batch.runs[0].stepped and not turned
-    matched = hits.of_staged(con, work.protocol, stepped=stepped)
+    if turned and batch.runs[0].ranked_by == "score":
+        walk(con, ranks=False, lowest_first=True)
+    matched = hits.of_staged(con, work.protocol)
     con.execute(
         f"create or replace temp table scope_hit as "
         "select * replace (query_id::query_key as query_id), rank as whole_rank "

@@ -54,7 +54,9 @@ def stage(
     The table, in the order of the source, is by kind (all ids are varchar):
 
     - run: `(query_id, doc_id, score double)`, and beside it in `staged_ranking` for each query
-      `(query_id, num_ret, lowest, highest)`, the length of its list and the extremes of its scores
+      `(query_id, num_ret, lowest, highest, first_position, last_position, is_together)`, the length of its
+      list, the extremes of its scores and the row ids between which it stands, and in `list_step`
+      `(position, step)` where scores are equal or rise
     - qrels, a document once per query, and iterations, once per query and iteration:
       `(query_id, doc_id, relevance integer, iteration varchar)`
     - preferences: `(query_id, judgment_group, judgment_subgroup, doc_id, level double)`; qrels whose
@@ -89,7 +91,9 @@ def stage(
             if normalise is not None:
                 within = [column for column in KEYS[staged.kind] if column != "doc_id"]
                 normalise_ids(con, staged.source, normalise, within=within)
-                staged = replace(staged, stepped=False)  # the rows are other ones now
+                if staged.kind == "run":  # the rows are other ones now
+                    checks.make_rankings(con)
+                    checks.walk(con, ranks=False, lowest_first=staged.ranked_by == "rank")
             return replace(staged, normalise=normalise)
     except BaseException:
         with contextlib.suppress(duckdb.Error):
@@ -99,7 +103,8 @@ def stage(
 
 def clear(con: duckdb.DuckDBPyConnection) -> None:
     """Take away what was staged last."""
-    con.execute("drop table if exists temp.staged; drop table if exists temp.staged_ranking")
+    tables = ("staged", "staged_ranking", "list_step")
+    con.execute("; ".join(f"drop table if exists temp.{table}" for table in tables))
 
 
 def _stage_file(
@@ -172,9 +177,7 @@ def _finished(
     if kind == "run":
         warnings = checks.run_warnings(con, ranks=ranks, word=ranked_by or "score").get(0, [])
     checks.drop_service_columns(con, kind, columns)
-    return Staged(
-        kind, source, format, rows, sha256, ranked_by, tag, tuple(warnings), stepped=ranks
-    )
+    return Staged(kind, source, format, rows, sha256, ranked_by, tag, tuple(warnings))
 
 
 def _refuse_mapping(format: str, mapping: dict[str, str]) -> None:

@@ -13,7 +13,7 @@ from warehouse.readers.lines import count
 from warehouse.readers.staged import KEYS, RUN_NUMBER, Kind
 
 LIMIT = 10
-# Steps of ranked lists that are kept at most: lists that have more are rather looked at as a whole.
+# Steps of ranked lists that are kept at most.
 STEPS = 1_000_000
 # Rows that are put in order at once in search of what is there twice: what bounds the memory.
 _PIECE = 1_000_000
@@ -92,7 +92,7 @@ def any_problem(
     key = (RUN_NUMBER, *KEYS[kind]) if together else KEYS[kind]
     pieces: Sequence[tuple[int, int] | None] = [None]
     if kind == "run":
-        con.execute(templates.render("ingest/staged_rankings", list_key=list_key(together)))
+        make_rankings(con, together=together)
         pieces = _pieces(con) or pieces
     return not unique and any(_is_any_twice(con, key, piece) for piece in pieces)
 
@@ -214,12 +214,26 @@ def _keys(problem: Problem) -> str:
     return f"{query}, document {problem.doc_id[:80]!r}" if problem.doc_id else query
 
 
+def make_rankings(con: duckdb.DuckDBPyConnection, *, together: bool = False) -> None:
+    """Make the table `staged_ranking` of the lists that are staged."""
+    con.execute(templates.render("ingest/staged_rankings", list_key=list_key(together)))
+
+
+def walk(con: duckdb.DuckDBPyConnection, *, ranks: bool, lowest_first: bool) -> None:
+    """Make the table `list_step` on one walk down the staged lists, looking at the ranks if there are any.
+
+    It reads `staged_ranking`, and has STEPS steps at most: lists that have more are not in order.
+    """
+    words = {"ranks": ranks, "lowest_first": lowest_first, "limit": STEPS}
+    con.execute(templates.render("ingest/staged_steps", **words))
+
+
 def run_warnings(
     con: duckdb.DuckDBPyConnection, *, ranks: bool, word: str, together: bool = False
 ) -> dict[int, list[str]]:
     """Return the sentences about each run as a whole, by its number; of a run by itself, by 0.
 
-    It leaves the table `staged_step` behind where `ranks` says that `staged` has a rank column.
+    `ranks` says that `staged` has a rank column. It leaves the table `list_step` behind.
     """
     key = list_key(together)
     number = RUN_NUMBER if together else "0"
@@ -234,17 +248,7 @@ def run_warnings(
             all_ = counted(lists("staged_ranking")[run], "query")
             found.setdefault(run, []).append(sentence.format(f"{some:,} of {all_}"))
 
-    if ranks:
-        con.execute(
-            templates.render(
-                "statements/list_steps",
-                table="staged_step",
-                lists=templates.render("ingest/staged_lists", list_key=key),
-                list_key=key,
-                is_staged=True,
-                limit=STEPS,
-            )
-        )
+    walk(con, ranks=ranks, lowest_first=word == "rank")
     if ranks and rows(con, templates.render("checks/rank_out_of_step", limit=STEPS)):
         told(
             "checks/rank_against_score",

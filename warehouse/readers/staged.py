@@ -85,7 +85,7 @@ class Staged:
     of the bytes after decompression, None for objects; `ranked_by` says what a run's column `score`
     holds (with "rank" lower is better), None for the other kinds; `tag` is the tag on the last line
     of a TREC run; `warnings` are sentences about the whole file, with counts; `normalise` is the
-    expression that made the document ids; `stepped` says that the steps of a run's lists have been kept.
+    expression that made the document ids.
     """
 
     kind: Kind
@@ -97,7 +97,6 @@ class Staged:
     tag: str | None
     warnings: tuple[str, ...]
     normalise: str | None = None
-    stepped: bool = False
 
 
 def canonical_kind(kind: str) -> Kind:

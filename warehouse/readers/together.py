@@ -159,7 +159,6 @@ def _together(
             ranked_by="score",
             tag=tag,
             warnings=tuple(warnings.get(number, ())),
-            stepped=True,
         )
         for number, (file, tag) in enumerate(zip(files, tags, strict=True))
     )
