@@ -35,7 +35,7 @@ def put(
     *,
     lowest_first: bool = False,
 ) -> None:
-    """Put lists of two runs in scope, in this order, as they are when they were staged, and some judgments."""
+    """Put lists of two runs in scope, staged in this order, and some judgments."""
     con.execute("delete from scope_judgment")
     docs = [f"d{n}" for n in range(15)]
     judged = [(f"q{q}", d, rng.randint(-1, 2)) for q in range(4) for d in rng.sample(docs, 6)]
@@ -47,7 +47,9 @@ def put(
     con.executemany("insert into staged values (?, ?, ?, ?)", listed)
     checks.make_rankings(con, together=True)
     checks.walk(con, ranks=False, lowest_first=lowest_first)
-    con.execute("create or replace temp type query_key as enum (select query_id from staged_ranking)")
+    con.execute(
+        "create or replace temp type query_key as enum (select query_id from staged_ranking)"
+    )
     words = {"lower_is_better": lowest_first, "first": 7, "together": True}
     con.execute(templates.render("statements/score_scope", **words))
 
@@ -101,7 +103,9 @@ def test_places_and_sorting_agree(
         put(con, rng, listed, lowest_first=lowest_first)
         assert hits.in_order(con, rules)
         by_sorting = con.execute(matched_sql(rules)).fetchall()
-        assert con.execute(matched_sql(rules, "placed")).fetchall() == by_sorting
+        for sparse in (False, True):
+            by_place = matched_sql(rules, "placed", sparse=sparse)
+            assert con.execute(by_place).fetchall() == by_sorting
         found += len(by_sorting)
     assert found > 100
 
@@ -119,14 +123,14 @@ def test_what_is_out_of_order_is_sorted(con: duckdb.DuckDBPyConnection, rows: li
     rules = protocols.get("default")
     put(con, random.Random(1), rows)
     assert not hits.in_order(con, rules)
-    assert hits.of_staged(con, rules) != matched_sql(rules, "placed")
+    assert hits.of_staged(con, rules, rows=2) != matched_sql(rules, "placed")
 
 
 def test_a_distance_that_rises_is_in_order(con: duckdb.DuckDBPyConnection) -> None:
     rows = [(0, "q1", "a", 1.0), (0, "q1", "b", 2.0)]
     put(con, random.Random(1), rows, lowest_first=True)
     rules = protocols.get("default")
-    assert hits.of_staged(con, rules) == matched_sql(rules, "placed")
+    assert hits.of_staged(con, rules, rows=2) == matched_sql(rules, "placed")
     put(con, random.Random(1), rows[::-1], lowest_first=True)
     assert not hits.in_order(con, rules)
 
@@ -134,7 +138,7 @@ def test_a_distance_that_rises_is_in_order(con: duckdb.DuckDBPyConnection) -> No
 def test_a_score_that_rises_beyond_32_bits_rises_where_64_count(
     con: duckdb.DuckDBPyConnection,
 ) -> None:
-    """1.0 and 1.00000001 are the same 32-bit float: trec_eval 9 breaks the tie, trec_eval 10 sees none."""
+    """As 32-bit floats they are the same: trec_eval 9 breaks the tie, trec_eval 10 sees none."""
     put(con, random.Random(1), [(0, "q1", "a", 1.0), (0, "q1", "b", 1.00000001)])
     assert hits.in_order(con, protocols.get("trec_eval_9"))
     assert not hits.in_order(con, protocols.get("trec_eval_10"))
@@ -144,10 +148,25 @@ def test_a_score_that_rises_beyond_32_bits_rises_where_64_count(
 def test_a_file_with_scores_that_differ_beyond_32_bits(
     tmp_path: Path, protocol: str, rr: float
 ) -> None:
-    """By hand: as 64-bit numbers a stands first; as 32-bit ones the two are equal, and b the later id."""
+    """By hand: as 64-bit numbers a is first; as 32-bit ones the two are equal, and b the later id."""
     run = tmp_path / "near.run"
     run.write_text("q1 Q0 b 1 1.0 t\nq1 Q0 a 2 1.00000001 t\n")
     assert Warehouse.score({"q1": {"a": 1}}, run, "RR", protocol=protocol).means() == {"RR": rr}
+
+
+def test_many_predictions_of_which_few_are_of_judged_documents(
+    con: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hits, "_SAMPLE", 10)
+    listed = [(0, "q1", f"d{n}", -float(n)) for n in range(20)]
+    rules = protocols.get("default")
+    for judged, sparse in ((["d0", "d5"], True), (["d0", "d5", "d9"], False)):
+        put(con, random.Random(1), listed)
+        con.execute("delete from scope_judgment")
+        con.executemany("insert into scope_judgment values ('q2', ?, 1)", [(d,) for d in judged])
+        assert hits.of_staged(con, rules, 999_999) == matched_sql(rules, "placed")
+        expected = matched_sql(rules, "placed", sparse=sparse)
+        assert hits.of_staged(con, rules, 1_000_000) == expected
 
 
 def test_lists_are_counted_where_little_is_judged(con: duckdb.DuckDBPyConnection) -> None:

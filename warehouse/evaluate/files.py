@@ -124,7 +124,7 @@ def _scored(
     )
     if turned and batch.runs[0].ranked_by == "score":
         walk(con, ranks=False, lowest_first=True)
-    matched = hits.of_staged(con, work.protocol)
+    matched = hits.of_staged(con, work.protocol, sum(run.rows for run in batch.runs))
     con.execute(
         f"create or replace temp table scope_hit as "
         "select * replace (query_id::query_key as query_id), rank as whole_rank "

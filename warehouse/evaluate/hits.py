@@ -8,6 +8,11 @@ from warehouse.evaluate.plan import matched_sql
 from warehouse.protocols import Protocol
 from warehouse.readers.checks import STEPS
 
+# Predictions from which on it is worth a look at how many of them are of documents that are judged,
+# the first ones that are looked at, and the share up to which they are few.
+_MANY_PREDICTIONS = 1_000_000
+_SAMPLE = 100_000
+_FEW_JUDGED = 0.2
 # So many judgments a query at most, on average: beyond that a list is sooner put in order than counted.
 _FEW_JUDGMENTS = 10
 
@@ -17,9 +22,11 @@ def of_stored(con: duckdb.DuckDBPyConnection, protocol: Protocol) -> str:
     return matched_sql(protocol, "counted" if has_few_judgments(con) else "matched")
 
 
-def of_staged(con: duckdb.DuckDBPyConnection, protocol: Protocol) -> str:
-    """Return the same for predictions of which `list_place` and `list_step` say how they stand."""
-    return matched_sql(protocol, "placed") if in_order(con, protocol) else of_stored(con, protocol)
+def of_staged(con: duckdb.DuckDBPyConnection, protocol: Protocol, rows: int) -> str:
+    """Return the same for so many that are staged; `list_place` and `list_step` say how they stand."""
+    if not in_order(con, protocol):
+        return of_stored(con, protocol)
+    return matched_sql(protocol, "placed", sparse=rows >= _MANY_PREDICTIONS and is_sparse(con))
 
 
 def has_few_judgments(con: duckdb.DuckDBPyConnection) -> bool:
@@ -29,6 +36,16 @@ def has_few_judgments(con: duckdb.DuckDBPyConnection) -> bool:
         {"few": _FEW_JUDGMENTS},
     ).fetchall()
     return bool(few)
+
+
+def is_sparse(con: duckdb.DuckDBPyConnection) -> bool:
+    """Whether few of the first predictions in scope are of a document that is judged for any query."""
+    ((sparse,),) = con.execute(
+        "select count(*) <= $sample * $few from (from scope_prediction limit $sample) "
+        "semi join scope_judgment using (doc_id)",
+        {"sample": _SAMPLE, "few": _FEW_JUDGED},
+    ).fetchall()
+    return bool(sparse)
 
 
 def in_order(con: duckdb.DuckDBPyConnection, protocol: Protocol) -> bool:

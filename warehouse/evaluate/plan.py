@@ -247,10 +247,16 @@ def relations_sql(protocol: Protocol, *names: str) -> dict[str, str]:
 
 
 def matched_sql(
-    protocol: Protocol, way: Literal["matched", "counted", "placed"] = "matched"
+    protocol: Protocol,
+    way: Literal["matched", "counted", "placed"] = "matched",
+    *,
+    sparse: bool = False,
 ) -> str:
-    """Return the query that makes the hits in a protocol's order, by sorting or in another way."""
-    return Plan(protocol).relation_sql(relations.get(way), {})[0]
+    """Return the query that makes the hits in a protocol's order, by sorting or in another way.
+
+    `sparse` says that few predictions are of documents that are judged for any query.
+    """
+    return Plan(protocol).relation_sql(relations.get(way), {"sparse": sparse})[0]
 
 
 def ranked_sql(protocol: Protocol, first: int | None = None) -> str:

@@ -54,8 +54,8 @@ def stage(
     The table, in the order of the source, is by kind (all ids are varchar):
 
     - run: `(query_id, doc_id, score double)`, and beside it in `staged_ranking` for each query
-      `(query_id, num_ret, lowest, highest, first_position, last_position, is_together)`, the length of its
-      list, the extremes of its scores and the row ids between which it stands, and in `list_step`
+      `(query_id, num_ret, lowest, highest, first_position, last_position, is_together)`, the length of
+      its list, the extremes of its scores and the row ids between which it stands, and in `list_step`
       `(position, step)` where scores are equal or rise
     - qrels, a document once per query, and iterations, once per query and iteration:
       `(query_id, doc_id, relevance integer, iteration varchar)`

@@ -220,7 +220,7 @@ def make_rankings(con: duckdb.DuckDBPyConnection, *, together: bool = False) -> 
 
 
 def walk(con: duckdb.DuckDBPyConnection, *, ranks: bool, lowest_first: bool) -> None:
-    """Make the table `list_step` on one walk down the staged lists, looking at the ranks if there are any.
+    """Make the table `list_step` on one walk down the staged lists, looking at their `ranks` if so.
 
     It reads `staged_ranking`, and has STEPS steps at most: lists that have more are not in order.
     """
