@@ -1,7 +1,7 @@
 """However the lines of a run stand in its source, its documents are ranked by score and tie rule.
 
-Ranks are found by place, by counting or by sorting, as it is fastest for what is read; the twins in plain
-Python know nothing of that.
+Ranks are found by place, by counting or by sorting, as it is fastest for what is read; the twins in
+plain Python know nothing of that.
 """
 
 from __future__ import annotations

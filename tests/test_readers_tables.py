@@ -345,3 +345,12 @@ def test_shared_ratings_are_decimal(con):
     assert error.problems[0] == (51, "relevance '4.5' is not an integer")
     columns = {"query_id": "userId", "doc_id": "movieId", "score": "rating"}
     assert readers.stage(con, path, "run", columns=columns).rows == 20_417
+
+
+@pytest.mark.parametrize("length", [3_000_000, 40_000_000])
+def test_a_line_too_long_for_the_csv_reader_is_refused(con, put, length):
+    """One that is longer than its buffers it would leave out."""
+    lines = ["query_id\tdoc_id\tscore", "q\ta\t3", f"q\t{'d' * length}\t2", "q\tc\t1"]
+    with pytest.raises(InputError, match=r"1 line too long for a table") as caught:
+        readers.stage(con, put("\n".join(lines), "a.tsv"), "run")
+    assert caught.value.problems == ((3, "longer than 2 MiB"),)

@@ -15,6 +15,8 @@ from warehouse.readers.files import BOM, LocalFile
 
 BLOCK = 1 << 22
 LONGEST_LINE = 1 << 26
+# The most that DuckDB's CSV reader takes in one line; what is beyond its buffers it drops silently.
+LONGEST_RECORD = 1 << 21
 _BLANKS = bytes.maketrans(b"\t\r", b"  ")
 _NOT_TEXT = re.compile("[\x00\udc80-\udcff]")
 
@@ -106,6 +108,22 @@ def refuse_if_not_text(file: LocalFile, limit: int) -> None:
         pass
     raise InputError(
         f"{file.source}: not UTF-8 text: {count(bad.total, 'line')}",
+        problems=bad.problems,
+        total=bad.total,
+    )
+
+
+def refuse_long_lines(file: LocalFile, limit: int) -> None:
+    """Raise InputError with the lines that are longer than the CSV reader takes, if there are any."""
+    if file.longest_gap <= LONGEST_RECORD:
+        return
+    bad = BadLines(limit)
+    with Path(file.path).open("rb") as handle:
+        for number, line in enumerate(handle, start=1):
+            if len(line) > LONGEST_RECORD:
+                bad.add(number, f"longer than {LONGEST_RECORD >> 20} MiB")
+    raise InputError(
+        f"{file.source}: {count(bad.total, 'line')} too long for a table",
         problems=bad.problems,
         total=bad.total,
     )

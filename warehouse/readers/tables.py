@@ -20,7 +20,7 @@ from warehouse.readers import checks, rejects
 from warehouse.readers.columns import chosen, ranked_by_rank
 from warehouse.readers.files import LocalFile
 from warehouse.readers.guess import is_number
-from warehouse.readers.lines import refuse_if_not_text
+from warehouse.readers.lines import refuse_if_not_text, refuse_long_lines
 from warehouse.readers.staged import Kind, Query
 
 Ranking = Literal["score", "rank"]
@@ -69,7 +69,11 @@ def read_delimited(
 def relation_of_records(
     con: duckdb.DuckDBPyConnection, file: LocalFile, delimiter: str, width: int
 ) -> Iterator[str]:
-    """Give the SQL of a delimited file's records as text columns c0, c1 …; see `rejects.first`."""
+    """Give the SQL of a delimited file's records as text columns c0, c1 …; see `rejects.first`.
+
+    Raises InputError where a line is too long for the CSV reader.
+    """
+    refuse_long_lines(file, checks.LIMIT)
     with rejects.collected(con):
         yield templates.render("ingest/delimited", path=file.path, delimiter=delimiter, width=width)
 

@@ -12,12 +12,10 @@ from warehouse import templates
 from warehouse.errors import InputError
 from warehouse.readers import checks, rejects
 from warehouse.readers.files import LocalFile
-from warehouse.readers.lines import BadLines, blocks, count, last_data_line
+from warehouse.readers.lines import LONGEST_RECORD, BadLines, blocks, count, last_data_line
 from warehouse.readers.staged import FIELDS, LAYOUT, PREFERENCES, Kind
 
 _TAIL = 1 << 16
-# Of a line that is longer than its buffers the CSV reader drops the line, and says nothing.
-_LONG = 1 << 21
 
 
 def read(con: duckdb.DuckDBPyConnection, file: LocalFile, kind: Kind) -> str | None:
@@ -46,7 +44,7 @@ def is_regular(file: LocalFile) -> bool:
         and not file.has_comment
         and file.has_blank != file.has_tab
         and (not file.has_return or file.windows_ends)
-        and file.longest_gap < _LONG
+        and file.longest_gap < LONGEST_RECORD
     )
 
 
