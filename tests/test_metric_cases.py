@@ -139,8 +139,11 @@ def expected(case: dict[str, Any]) -> dict[tuple[str, str], Number | None]:
     return made
 
 
+# What an older DuckDB computes from a template, one case of it tells.
 ALL = [
-    pytest.param(name, number, id=f"{name}-{number}", marks=pytest.mark.core)
+    pytest.param(
+        name, number, id=f"{name}-{number}", marks=[pytest.mark.core] if number == 1 else []
+    )
     for name in catalogue()
     for number in range(1, len(read(FOLDER / f"{name}.toml")) + 1)
 ]

@@ -1,7 +1,7 @@
 """Our values against those of ranx: every metric string, with levels.
 
 ranx leaves the order of equal scores open, so the runs that are compared have none. It compiles its
-formulas in every process that uses them: the tests that need many in one process more are slow ones.
+formulas in every process that uses them: all of these are slow tests.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ from shared_cases import EDGES, needs_cases
 # Its compiler, numba, is to be quick rather than its code; it keeps nothing on the disk then.
 os.environ.setdefault("NUMBA_OPT", "0")
 ranx = peer("ranx")
-pytestmark = pytest.mark.filterwarnings("ignore:Cannot cache compiled", "ignore:unsafe cast")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:Cannot cache compiled", "ignore:unsafe cast"),
+]
 
 NAMES = [
     "hits", "hits@3", "hit_rate", "hit_rate@1", "hit_rate@5", "precision", "precision@5", "recall",
@@ -56,13 +59,11 @@ def mine(qrels: Qrels, run: Run, metrics: list[str]) -> Values:
     return values
 
 
-@pytest.mark.slow
 def test_random_collection() -> None:
     qrels, run = random_collection(200, queries=250, ties=False)
     same(mine(qrels, run, METRICS), theirs(qrels, run, METRICS))
 
 
-@pytest.mark.slow
 def test_bpref() -> None:
     """Negative judgments count as non-relevant, as in ranx; each query has a 0 and a relevant one."""
     qrels, run = random_collection(210, queries=80, ties=False)
@@ -72,7 +73,6 @@ def test_bpref() -> None:
         same(mine(qrels, run, metrics), theirs(qrels, run, metrics))
 
 
-@pytest.mark.slow
 def test_interpolated_precision() -> None:
     """A function of ranx that no metric string reaches: eleven levels, by the rule of trec_eval 9."""
     qrels, run = random_collection(220, queries=80, ties=False)
@@ -95,7 +95,6 @@ def test_interpolated_precision() -> None:
     )
 
 
-@pytest.mark.slow
 @needs_cases
 @pytest.mark.parametrize(
     ("folder", "run"),
@@ -112,7 +111,6 @@ def test_shared_cases(folder: str, run: str) -> None:
 # --------------------------------------------------------------------------- known disagreements
 
 
-@pytest.mark.slow
 def test_bpref_without_a_judged_non_relevant_document() -> None:
     """ranx's bpref divides 0 by 0 there, and its mean is lost; in ours nothing stands above a: 1/2."""
     qrels, run = {"q": {"a": 1, "b": 1}}, {"q": {"a": 2.0, "x": 1.0}}
@@ -120,7 +118,6 @@ def test_bpref_without_a_judged_non_relevant_document() -> None:
     assert mine(qrels, run, ["bpref"])["bpref"]["q"] == 0.5
 
 
-@pytest.mark.slow
 def test_bpref_counts_negative_judgments_as_non_relevant() -> None:
     """In ranx N = 2 (a, d), above c stands 1 and above e 2: (1/2 + 0) / 2.
 
@@ -135,7 +132,6 @@ def test_bpref_counts_negative_judgments_as_non_relevant() -> None:
     assert ours(qrels, run, ["bpref"])["bpref"]["q"] == 0.5
 
 
-@pytest.mark.slow
 def test_equal_scores_come_in_an_undefined_order() -> None:
     """ranx keeps up to 15 equal scores as they came and shuffles more; ours go by id, descending."""
     few = {f"d{n:02}": 1.0 for n in range(15)}

@@ -111,6 +111,13 @@ def make(library: str, data: dict[str, list[object]], con=None):
 LIBRARIES = ["pandas", "polars", "lazy polars", "pyarrow", "relation"]
 
 
+@pytest.fixture(scope="module")
+def shared():
+    """Return a connection whose cursors hold no temporary table in common."""
+    with duckdb.connect() as connection:
+        yield connection
+
+
 IDS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=4)
 VALUES = {
     "run": st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(2**70), 2**70),
@@ -121,13 +128,13 @@ VALUES = {
 @pytest.mark.parametrize("kind", VALUES)
 @settings(max_examples=60, deadline=None)
 @random_cases(data=st.data())
-def test_both_ways_of_a_dict_read_the_same(kind, data):
+def test_both_ways_of_a_dict_read_the_same(kind, data, shared):
     pytest.importorskip("pyarrow")
     lists = st.dictionaries(IDS, VALUES[kind], max_size=4)
     given = data.draw(st.dictionaries(IDS | st.integers(), lists, max_size=3))
 
     def read():
-        with duckdb.connect() as con:
+        with shared.cursor() as con:
             try:
                 readers.stage(con, given, kind)
             except InputError as error:
