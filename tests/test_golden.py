@@ -75,8 +75,8 @@ def keys() -> list[object]:
     """Return a parameter set for every invocation of trec_eval and pytrec_eval that gave values.
 
     What is held against the same scoring stands together: it is kept for the next. Options other than
-    trec_eval's own are tried on one run of each case, each option on another one; all of them on all
-    runs are "long".
+    trec_eval's own are tried on one run of each case, each option on another one, and pytrec_eval, which
+    gives trec_eval's values, on one run; all of them on all runs are "long".
     """
     made: list[object] = []
     core = {(f"{EDGES}/plain", "base"), (f"{EDGES}/ties_float32", "base"), (f"{EDGES}/tabs", "c")}
@@ -96,7 +96,8 @@ def keys() -> list[object]:
             turn = runs[list(OPTIONS).index(opts) % len(runs)]
             # of one run the two versions of trec_eval take turns
             asked = run == turn and (len(runs) > 1 or version != "10.0" or opts in ("c", "cl2JM10"))
-            marks += [] if opts == "base" or asked else [pytest.mark.long]
+            is_usual = opts == "base" and tool != PYTREC_EVAL
+            marks += [] if is_usual or asked else [pytest.mark.long]
             label = "-".join([data.name, run, tool, version, opts])
             made.append(pytest.param(data, tool, version, opts, run, id=label, marks=marks))
     return made

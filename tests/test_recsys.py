@@ -39,7 +39,7 @@ def surroundings(rng: random.Random) -> World:
 PROTOCOLS = ["default", "rectools", "xclib", "trec_eval_10", OF_RUN, OF_RUN_RELEVANT, JUDGED_FIRST]
 
 
-@pytest.mark.parametrize("seed", range(2 * len(PROTOCOLS)))
+@pytest.mark.parametrize("seed", range(len(PROTOCOLS)))
 def test_twins(seed: int) -> None:
     rng = random.Random(seed)
     protocol = PROTOCOLS[seed % len(PROTOCOLS)]

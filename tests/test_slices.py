@@ -85,8 +85,9 @@ def check_against_scoring(
 # --------------------------------------------------------------------------- parts by themselves
 
 
-@pytest.mark.parametrize("protocol", ["default", "trec_eval_9", "xclib"])
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize(
+    ("seed", "protocol"), [(1, "default"), (2, "default"), (3, "trec_eval_9"), (4, "xclib")]
+)
 def test_a_part_of_the_queries_is_what_these_queries_alone_are(
     wh: Warehouse, seed: int, protocol: str
 ) -> None:
@@ -111,8 +112,7 @@ def test_a_part_of_the_queries_is_what_these_queries_alone_are(
     check_against_scoring(wh, "kind", cut, protocol)
 
 
-@pytest.mark.parametrize("depth", [None, 6])
-@pytest.mark.parametrize("seed", [3, 4])
+@pytest.mark.parametrize(("seed", "depth"), [(3, None), (4, 6)])
 def test_a_part_of_the_documents_is_what_these_documents_alone_are(
     wh: Warehouse, seed: int, depth: int | None, monkeypatch: pytest.MonkeyPatch, tmp_path
 ) -> None:
