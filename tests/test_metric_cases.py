@@ -139,7 +139,7 @@ def expected(case: dict[str, Any]) -> dict[tuple[str, str], Number | None]:
     return made
 
 
-# What an older DuckDB computes from a template, one case of it tells.
+# One case of each metric tells whether an older DuckDB computes its template.
 ALL = [
     pytest.param(
         name, number, id=f"{name}-{number}", marks=[pytest.mark.core] if number == 1 else []

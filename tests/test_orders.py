@@ -96,7 +96,6 @@ def together(qrels: Qrels, source: object, folder: Path, protocol: str, lower: b
 
 
 def stored(qrels: Qrels, source: object, folder: Path, protocol: str, lower: bool) -> Values:
-    (folder / "orders.duckdb").unlink(missing_ok=True)
     wh = Warehouse(folder / "orders.duckdb")
     wh.ingest_qrels(qrels, "d")
     wh.ingest_run(source, "d", name="run", lower_is_better=lower)

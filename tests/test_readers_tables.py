@@ -354,3 +354,10 @@ def test_a_line_too_long_for_the_csv_reader_is_refused(con, put, length):
     with pytest.raises(InputError, match=r"1 line too long for a table") as caught:
         readers.stage(con, put("\n".join(lines), "a.tsv"), "run")
     assert caught.value.problems == ((3, "longer than 2 MiB"),)
+
+
+def test_carriage_returns_end_lines_too(con, put):
+    """More than a line may have in all, without one newline."""
+    rows = [f"q{n // 1000},d{n},{n % 1000}" for n in range(250_000)]
+    result = readers.stage(con, put("\r".join(["query_id,doc_id,score", *rows]), "a.csv"), "run")
+    assert result.rows == 250_000

@@ -31,21 +31,17 @@ def of_staged(con: duckdb.DuckDBPyConnection, protocol: Protocol, rows: int) -> 
 
 def has_few_judgments(con: duckdb.DuckDBPyConnection) -> bool:
     """Whether so little is judged of each query in scope that ranks are best found by counting."""
-    ((few,),) = con.execute(
-        "select count(*) <= $few * count(distinct query_id) from scope_judgment",
-        {"few": _FEW_JUDGMENTS},
-    ).fetchall()
-    return bool(few)
+    sql = "select count(*) <= $few * count(distinct query_id) from scope_judgment"
+    return _holds(con, sql, few=_FEW_JUDGMENTS)
 
 
 def is_sparse(con: duckdb.DuckDBPyConnection) -> bool:
     """Whether few of the first predictions in scope are of a document that is judged for any query."""
-    ((sparse,),) = con.execute(
+    sql = (
         "select count(*) <= $sample * $few from (from scope_prediction limit $sample) "
-        "semi join scope_judgment using (doc_id)",
-        {"sample": _SAMPLE, "few": _FEW_JUDGED},
-    ).fetchall()
-    return bool(sparse)
+        "semi join scope_judgment using (doc_id)"
+    )
+    return _holds(con, sql, sample=_SAMPLE, few=_FEW_JUDGED)
 
 
 def in_order(con: duckdb.DuckDBPyConnection, protocol: Protocol) -> bool:
@@ -54,9 +50,13 @@ def in_order(con: duckdb.DuckDBPyConnection, protocol: Protocol) -> bool:
     Where scores are compared in 32 bits, one that is only near the one before does not rise.
     """
     rises = ["score"] if protocol.score_precision == "single" else ["score", "near"]
-    ((fits,),) = con.execute(
+    sql = (
         "select count(*) < $limit and count(*) filter (where step in $rises) = 0 "
-        "and (select bool_and(is_together) from list_place) from list_step",
-        {"limit": STEPS, "rises": rises},
-    ).fetchall()
-    return bool(fits)
+        "and (select bool_and(is_together) from list_place) from list_step"
+    )
+    return _holds(con, sql, limit=STEPS, rises=rises)
+
+
+def _holds(con: duckdb.DuckDBPyConnection, sql: str, **params: object) -> bool:
+    ((holds,),) = con.execute(sql, params).fetchall()
+    return bool(holds)

@@ -114,14 +114,19 @@ def refuse_if_not_text(file: LocalFile, limit: int) -> None:
 
 
 def refuse_long_lines(file: LocalFile, limit: int) -> None:
-    """Raise InputError with the lines that are longer than the CSV reader takes, if there are any."""
+    """Raise InputError with the lines that are longer than the CSV reader takes, if there are any.
+
+    The file is text; a carriage return ends a line, too.
+    """
     if file.longest_gap <= LONGEST_RECORD:
         return
     bad = BadLines(limit)
-    with Path(file.path).open("rb") as handle:
+    with Path(file.path).open(encoding="utf-8") as handle:
         for number, line in enumerate(handle, start=1):
-            if len(line) > LONGEST_RECORD:
+            if len(line.encode()) > LONGEST_RECORD:
                 bad.add(number, f"longer than {LONGEST_RECORD >> 20} MiB")
+    if not bad.total:
+        return
     raise InputError(
         f"{file.source}: {count(bad.total, 'line')} too long for a table",
         problems=bad.problems,
