@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 from warehouse import Warehouse, protocols, templates
-from warehouse.evaluate import hits
+from warehouse.evaluate import hits, stored
 from warehouse.evaluate.plan import matched_sql, ranked_sql
 from warehouse.readers import checks
 
@@ -46,7 +46,7 @@ def put(
     )
     con.executemany("insert into staged values (?, ?, ?, ?)", listed)
     checks.make_rankings(con, together=True)
-    checks.walk(con, ranks=False, lowest_first=lowest_first)
+    checks.walk_staged(con, ranks=False, lowest_first=lowest_first)
     con.execute(
         "create or replace temp type query_key as enum (select query_id from staged_ranking)"
     )
@@ -123,14 +123,14 @@ def test_what_is_out_of_order_is_sorted(con: duckdb.DuckDBPyConnection, rows: li
     rules = protocols.get("default")
     put(con, random.Random(1), rows)
     assert not hits.in_order(con, rules)
-    assert hits.of_staged(con, rules, rows=2) != matched_sql(rules, "placed")
+    assert hits.by_place(con, rules, rows=2) is None
 
 
 def test_a_distance_that_rises_is_in_order(con: duckdb.DuckDBPyConnection) -> None:
     rows = [(0, "q1", "a", 1.0), (0, "q1", "b", 2.0)]
     put(con, random.Random(1), rows, lowest_first=True)
     rules = protocols.get("default")
-    assert hits.of_staged(con, rules, rows=2) == matched_sql(rules, "placed")
+    assert hits.by_place(con, rules, rows=2) == matched_sql(rules, "placed")
     put(con, random.Random(1), rows[::-1], lowest_first=True)
     assert not hits.in_order(con, rules)
 
@@ -164,9 +164,9 @@ def test_many_predictions_of_which_few_are_of_judged_documents(
         put(con, random.Random(1), listed)
         con.execute("delete from scope_judgment")
         con.executemany("insert into scope_judgment values ('q2', ?, 1)", [(d,) for d in judged])
-        assert hits.of_staged(con, rules, 999_999) == matched_sql(rules, "placed")
+        assert hits.by_place(con, rules, 999_999) == matched_sql(rules, "placed")
         expected = matched_sql(rules, "placed", sparse=sparse)
-        assert hits.of_staged(con, rules, 1_000_000) == expected
+        assert hits.by_place(con, rules, 1_000_000) == expected
 
 
 def test_lists_are_counted_where_little_is_judged(con: duckdb.DuckDBPyConnection) -> None:
@@ -175,3 +175,60 @@ def test_lists_are_counted_where_little_is_judged(con: duckdb.DuckDBPyConnection
     assert hits.has_few_judgments(con)
     con.execute("insert into scope_judgment values ('q2', 'e', 0)")
     assert not hits.has_few_judgments(con)
+
+
+WORDS = {"q1": {"b": 3.0, "c": 2.0, "a": 2.0}, "q2": {"a": 1.0}}
+NUMBERS = {"q1": {"9": 3.0, "10": 2.0, "8": 2.0}, "q2": {"10": 1.0}}
+DISTANCES = {"q1": {"10": 2.0, "8": 2.0, "9": 3.0}, "q2": {"10": 1.0}}
+RISING = {"q1": {"9": 2.0, "8": 3.0}}
+RUNS = {"words": WORDS, "numbers": NUMBERS, "distances": DISTANCES, "rising": RISING}
+
+
+@pytest.mark.parametrize(
+    ("batch", "names", "sorted_runs"),
+    [
+        # every run by itself
+        (1, ["rising", "words", "numbers", "distances"], ["rising"]),
+        # those whose documents are stored alike together, with others between them
+        (1_000_000, ["words", "numbers", "words again", "numbers again", "distances"], []),
+        # one that is out of order is sorted with all that it is together with
+        (1_000_000, ["words", "numbers", "rising", "distances"], ["numbers", "rising"]),
+    ],
+)
+def test_stored_runs_are_ranked_by_place_where_they_stand_in_order(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    batch: int,
+    names: list[str],
+    sorted_runs: list[str],
+) -> None:
+    """By hand, 8 and a being relevant for q1, 10 and a for q2.
+
+    Equal scores are in the order of the texts, the last first: c before a, and 8 before 10. So the
+    reciprocal ranks are 1/3 and 1/1 of WORDS, 1/2 and 1/1 of NUMBERS, 1/1 and 1/1 of DISTANCES, lowest
+    first, and 1/1 and 0 of RISING.
+    """
+    seen: list[int] = []
+    out_of_order = hits.out_of_order
+
+    def spy(con: duckdb.DuckDBPyConnection, protocol: protocols.Protocol) -> str:
+        seen.extend(row[0] for row in con.execute("select run_id from batch").fetchall())
+        return out_of_order(con, protocol)
+
+    monkeypatch.setattr(hits, "out_of_order", spy)
+    monkeypatch.setattr(stored, "BATCH_PREDICTIONS", batch)
+    wh = Warehouse(tmp_path / "w.duckdb")
+    for dataset in ("d", "another"):
+        wh.ingest_qrels({"q1": {"8": 1, "a": 1}, "q2": {"10": 1, "a": 1}}, dataset)
+    for name in names:
+        run = RUNS[name.removesuffix(" again")]
+        for dataset in ("another", "d"):
+            wh.ingest_run(run, dataset, name=name, lower_is_better=name == "distances")
+    wh.evaluate("d", metrics="RR")
+    ids = dict(wh.query("select run_id, name from run").fetchall())
+    assert sorted(ids[run] for run in seen) == sorted_runs
+    expected = {"words": [1 / 3, 1], "numbers": [1 / 2, 1], "distances": [1, 1], "rising": [1, 0]}
+    for name in names:
+        sql = "select value from query_scores where run = $run order by query_id"
+        values = [row[0] for row in wh.query(sql, {"run": name}).fetchall()]
+        assert values == expected[name.removesuffix(" again")], name

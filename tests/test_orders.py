@@ -96,12 +96,33 @@ def together(qrels: Qrels, source: object, folder: Path, protocol: str, lower: b
 
 
 def stored(qrels: Qrels, source: object, folder: Path, protocol: str, lower: bool) -> Values:
+    """Evaluate it between runs that stand before, between and after, and one of another dataset."""
     wh = Warehouse(folder / "orders.duckdb")
     wh.ingest_qrels(qrels, "d")
+    first = {"anchor": {"1": 2.0, "a": 1.0}}
+    numbers = {"anchor": {"1": 2.0, "2": 2.0, "3": 1.0}}
+    wh.ingest_run(first, "d", name="first")
+    wh.ingest_run(numbers, "d", name="numbers")
     wh.ingest_run(source, "d", name="run", lower_is_better=lower)
+    wh.ingest_run(first, "another", name="first")
+    wh.ingest_run(numbers, "another", name="numbers")
+    wh.ingest_run(source, "d", name="last", lower_is_better=not lower)
     wh.evaluate("d", metrics=METRICS, protocol=protocol)
-    rows = wh.query("select metric, query_id, value from query_scores").fetchall()
+    rows = wh.query("select metric, query_id, value from query_scores where run = 'run'").fetchall()
     return {(metric, query): value for metric, query, value in rows}
+
+
+def numbered(doc: str) -> str:
+    """Return a number as the id of a document; in text they stand in another order."""
+    return str(sum(ord(letter) * 7**place for place, letter in enumerate(doc)))
+
+
+IDS: dict[str, Callable[[str], str]] = {
+    "words": lambda doc: doc,
+    "numbers": numbered,
+    "numbers that begin with 0": lambda doc: "0" + numbered(doc),
+    "numbers and words": lambda doc: numbered(doc) if doc < "h" else doc,
+}
 
 
 def expected(qrels: Qrels, run: Run, rules: Protocol) -> Values:
@@ -116,11 +137,17 @@ def expected(qrels: Qrels, run: Run, rules: Protocol) -> Values:
     return found
 
 
+def named(lists: Run, name: Callable[[str], str]) -> Run:
+    """Give the documents of qrels or a run other names."""
+    return {q: {name(doc): value for doc, value in found.items()} for q, found in lists.items()}
+
+
 @given(
     seed=st.integers(0, 2**32 - 1),
     order=st.sampled_from(list(ORDERS)),
     source=st.sampled_from(list(SOURCES)),
-    way=st.sampled_from([scored, scored, together, stored]),
+    way=st.sampled_from([scored, scored, together, stored, stored]),
+    ids=st.sampled_from(list(IDS)),
     protocol=st.sampled_from(["default", "trec_eval_9", "trec_eval_10", "rectools"]),
     lower=st.booleans(),
 )
@@ -131,11 +158,12 @@ def test_ranks_do_not_depend_on_the_order_of_the_lines(
     order: str,
     source: str,
     way: Callable[..., Values],
+    ids: str,
     protocol: str,
     lower: bool,
 ) -> None:
     rng = random.Random(seed)
-    qrels, run = collection(rng)
+    qrels, run = (named(each, IDS[ids]) for each in collection(rng))
     rows = [(query, doc, score) for query, found in run.items() for doc, score in found.items()]
     rng.shuffle(rows)
     rows = ORDERS[order](rows)

@@ -15,7 +15,7 @@ from warehouse.evaluate.plan import Plan, relations_sql
 from warehouse.protocols import Protocol
 from warehouse.readers import together
 from warehouse.readers.attributes import IDS, Subject, stage_attributes
-from warehouse.readers.checks import walk
+from warehouse.readers.checks import walk_staged
 from warehouse.readers.everywhere import for_queries, stage_everywhere, stage_queries
 from warehouse.templates import render
 
@@ -123,8 +123,9 @@ def _scored(
         )
     )
     if turned and batch.runs[0].ranked_by == "score":
-        walk(con, ranks=False, lowest_first=True)
-    matched = hits.of_staged(con, work.protocol, sum(run.rows for run in batch.runs))
+        walk_staged(con, ranks=False, lowest_first=True)
+    rows = sum(run.rows for run in batch.runs)
+    matched = hits.by_place(con, work.protocol, rows) or hits.out_of_order(con, work.protocol)
     con.execute(
         f"create or replace temp table scope_hit as "
         "select * replace (query_id::query_key as query_id), rank as whole_rank "

@@ -17,16 +17,23 @@ _FEW_JUDGED = 0.2
 _FEW_JUDGMENTS = 10
 
 
-def of_stored(con: duckdb.DuckDBPyConnection, protocol: Protocol) -> str:
-    """Return the query that makes the hits of predictions in scope, in a protocol's order."""
-    return matched_sql(protocol, "counted" if has_few_judgments(con) else "matched")
+def by_place(
+    con: duckdb.DuckDBPyConnection, protocol: Protocol, rows: int, *, numbered: bool = False
+) -> str | None:
+    """Return the query that makes the hits of so many predictions in scope by their documents' places.
 
-
-def of_staged(con: duckdb.DuckDBPyConnection, protocol: Protocol, rows: int) -> str:
-    """Return the same for so many that are staged; `list_place` and `list_step` say how they stand."""
+    `list_place` and `list_step` say how the lists stand; `numbered` says that the documents are numbers.
+    Returns None where the lists are not in a protocol's order.
+    """
     if not in_order(con, protocol):
-        return of_stored(con, protocol)
-    return matched_sql(protocol, "placed", sparse=rows >= _MANY_PREDICTIONS and is_sparse(con))
+        return None
+    sparse = rows >= _MANY_PREDICTIONS and is_sparse(con)
+    return matched_sql(protocol, "placed", sparse=sparse, numbered=numbered)
+
+
+def out_of_order(con: duckdb.DuckDBPyConnection, protocol: Protocol) -> str:
+    """Return the query that makes the hits of predictions in scope however their lists stand."""
+    return matched_sql(protocol, "counted" if has_few_judgments(con) else "matched")
 
 
 def has_few_judgments(con: duckdb.DuckDBPyConnection) -> bool:
@@ -38,7 +45,8 @@ def has_few_judgments(con: duckdb.DuckDBPyConnection) -> bool:
 def is_sparse(con: duckdb.DuckDBPyConnection) -> bool:
     """Whether few of the first predictions in scope are of a document that is judged for any query."""
     sql = (
-        "select count(*) <= $sample * $few from (from scope_prediction limit $sample) "
+        "select count(*) <= $sample * $few "
+        "from (select doc_id::varchar as doc_id from scope_prediction limit $sample) "
         "semi join scope_judgment using (doc_id)"
     )
     return _holds(con, sql, sample=_SAMPLE, few=_FEW_JUDGED)

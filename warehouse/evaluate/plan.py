@@ -251,12 +251,15 @@ def matched_sql(
     way: Literal["matched", "counted", "placed"] = "matched",
     *,
     sparse: bool = False,
+    numbered: bool = False,
 ) -> str:
     """Return the query that makes the hits in a protocol's order, by sorting or in another way.
 
-    `sparse` says that few predictions are of documents that are judged for any query.
+    `sparse` says that few predictions are of documents that are judged for any query, `numbered` that
+    the documents of the predictions in scope are numbers.
     """
-    return Plan(protocol).relation_sql(relations.get(way), {"sparse": sparse})[0]
+    values = {"sparse": sparse, "numbered": numbered}
+    return Plan(protocol).relation_sql(relations.get(way), values)[0]
 
 
 def ranked_sql(protocol: Protocol, first: int | None = None) -> str:

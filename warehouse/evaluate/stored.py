@@ -13,6 +13,7 @@ from warehouse.errors import UsageError, listing, nearest
 from warehouse.evaluate import engine, grounds, hits, slices
 from warehouse.evaluate.plan import Contents, Plan, plan
 from warehouse.protocols import Protocol
+from warehouse.readers.checks import walk
 from warehouse.settings import VERSION
 from warehouse.templates import render
 
@@ -334,19 +335,41 @@ def _make_hits(
 ) -> int:
     """Make the hits that are missing for the runs in scope; return for how many runs."""
     key = {"qrels_id": qrels_id, "ordering": protocol.ordering}
-    rows = con.execute(
-        "select run_id from scope_run anti join "
-        "(select run_id from hit_set where qrels_id = $qrels_id and ordering = $ordering) "
-        "using (run_id)",
-        key,
-    ).fetchall()
-    ids = {row[0] for row in rows}
-    missing = [run for run in runs if run.run_id in ids]
-    for batch in _batches(missing, BATCH_PREDICTIONS):
-        scope_predictions(con, [run.run_id for run in batch])
-        con.execute(render("statements/hits", matched=hits.of_stored(con, protocol)), key)
-        con.execute(render("statements/hit_sets"), key)
+    rows = con.execute(render("statements/without_hits"), key).fetchall()
+    stored = {run_id: (table, lower_is_better) for run_id, table, lower_is_better in rows}
+    missing = [run for run in runs if run.run_id in stored]
+    alike: dict[tuple[str, bool], list[Candidate]] = {}
+    for run in missing:
+        alike.setdefault(stored[run.run_id], []).append(run)
+    for (table, lower_is_better), some in alike.items():
+        for batch in _batches(some, BATCH_PREDICTIONS):
+            matched = _matched(con, protocol, batch, table, lower_is_better)
+            con.execute(render("statements/hits", matched=matched), key)
+            con.execute(render("statements/hit_sets"), key)
     return len(missing)
+
+
+def _matched(
+    con: duckdb.DuckDBPyConnection,
+    protocol: Protocol,
+    batch: Sequence[Candidate],
+    table: str,
+    lower_is_better: bool,
+) -> str:
+    """Put predictions of one table in scope; return the query that makes their hits the soonest."""
+    ids = [run.run_id for run in batch]
+    bounds = _put_batch(con, ids)
+    words = {"table": table, "lower_is_better": lower_is_better, **bounds}
+    con.execute(render("statements/stored_lists", **words))
+    for stretch in con.execute(render("statements/stored_stretches")).fetchall():
+        walk(con, table, "list_place", lowest_first=lower_is_better, stretch=stretch)
+    rows = sum(run.num_predictions for run in batch)
+    numbered = table == "prediction_by_number"
+    by_place = hits.by_place(con, protocol, rows, numbered=numbered)
+    if by_place is not None:
+        return by_place
+    scope_predictions(con, ids)
+    return hits.out_of_order(con, protocol)
 
 
 def _pending_runs(con: duckdb.DuckDBPyConnection) -> list[int]:
@@ -358,12 +381,17 @@ def scope_predictions(
     con: duckdb.DuckDBPyConnection, run_ids: Sequence[int], *, of_part: bool = False
 ) -> None:
     """Put the stored predictions of some runs in scope, or those for a part of the queries."""
+    bounds = _put_batch(con, run_ids)
+    con.execute(render("statements/scope_prediction", of_part=of_part, **bounds))
+
+
+def _put_batch(con: duckdb.DuckDBPyConnection, run_ids: Sequence[int]) -> dict[str, int]:
+    """Make the table of the runs of a batch; return the first and the last of them."""
     con.execute(
         "create or replace temp table batch as select unnest($ids::integer[]) as run_id",
         {"ids": list(run_ids)},
     )
-    bounds = {"first": min(run_ids), "last": max(run_ids)}
-    con.execute(render("statements/scope_prediction", of_part=of_part, **bounds))
+    return {"first": min(run_ids), "last": max(run_ids)}
 
 
 def _batches(runs: Sequence[Candidate], size: int) -> Iterator[list[Candidate]]:

@@ -93,7 +93,7 @@ def stage(
                 normalise_ids(con, staged.source, normalise, within=within)
                 if staged.kind == "run":  # the rows are other ones now
                     checks.make_rankings(con)
-                    checks.walk(con, ranks=False, lowest_first=staged.ranked_by == "rank")
+                    checks.walk_staged(con, ranks=False, lowest_first=staged.ranked_by == "rank")
             return replace(staged, normalise=normalise)
     except BaseException:
         with contextlib.suppress(duckdb.Error):

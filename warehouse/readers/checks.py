@@ -219,13 +219,32 @@ def make_rankings(con: duckdb.DuckDBPyConnection, *, together: bool = False) -> 
     con.execute(templates.render("ingest/staged_rankings", list_key=list_key(together)))
 
 
-def walk(con: duckdb.DuckDBPyConnection, *, ranks: bool, lowest_first: bool) -> None:
+def walk_staged(con: duckdb.DuckDBPyConnection, *, ranks: bool, lowest_first: bool) -> None:
     """Make the table `list_step` on one walk down the staged lists, looking at their `ranks` if so.
 
-    It reads `staged_ranking`, and has STEPS steps at most: lists that have more are not in order.
+    It reads `staged_ranking`.
     """
-    words = {"ranks": ranks, "lowest_first": lowest_first, "limit": STEPS}
-    con.execute(templates.render("ingest/staged_steps", **words))
+    con.execute("create or replace temp table list_step (position bigint, step varchar)")
+    walk(con, "staged", "staged_ranking", ranks=ranks, lowest_first=lowest_first)
+
+
+def walk(
+    con: duckdb.DuckDBPyConnection,
+    source: str,
+    lists: str,
+    *,
+    lowest_first: bool,
+    ranks: bool = False,
+    stretch: tuple[int, int] | None = None,
+) -> None:
+    """Add to `list_step` what is met on one walk down a table of ranked lists, or a stretch of it.
+
+    `lists` has the `first_position` of each. More than STEPS steps are not kept: lists that have as many
+    are not in order.
+    """
+    words = {"source": source, "lists": lists, "ranks": ranks, "stretch": stretch}
+    sql = templates.render("statements/list_steps", lowest_first=lowest_first, limit=STEPS, **words)
+    con.execute(sql)
 
 
 def run_warnings(
@@ -248,7 +267,7 @@ def run_warnings(
             all_ = counted(lists("staged_ranking")[run], "query")
             found.setdefault(run, []).append(sentence.format(f"{some:,} of {all_}"))
 
-    walk(con, ranks=ranks, lowest_first=word == "rank")
+    walk_staged(con, ranks=ranks, lowest_first=word == "rank")
     if ranks and rows(con, templates.render("checks/rank_out_of_step", limit=STEPS)):
         told(
             "checks/rank_against_score",
