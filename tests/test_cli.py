@@ -21,7 +21,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from warehouse import cli
+from warehouse import cli, database
 from warehouse.cli import commands
 from warehouse.cli.app import app
 from warehouse.cli.examples import EXAMPLES
@@ -53,7 +53,7 @@ def run(
         capsys.readouterr()
         code = 0
         try:
-            cli.main()
+            cli.run()
         except SystemExit as end:
             code = int(end.code or 0)
         out, err = capsys.readouterr()
@@ -857,6 +857,36 @@ def test_score_reads_stdin(tmp_path: Path, program) -> None:
     found = program("score", "qrels.txt", "-", "RR", "-f", "csv", cwd=tmp_path,
                     stdin="q1 Q0 b 1 2 t\nq1 Q0 a 2 1 t\n")  # fmt: skip
     assert (found.returncode, found.stdout) == (0, "metric,value\nRR,0.5\n")
+
+
+def test_a_process_ends_with_all_written_and_nothing_left_behind(tmp_path: Path, program) -> None:
+    """It ends at once, without the interpreter's own end; so does one that has nothing to score."""
+    aside = tmp_path / "aside"
+    aside.mkdir()
+    names = [f"q{number}" for number in range(3_000)]
+    (tmp_path / "qrels.txt").write_text("".join(f"{name} 0 a 1\n" for name in names))
+    (tmp_path / "a.run").write_text("".join(f"{name} Q0 a 1 1 t\n" for name in names))
+    env = {"PYTHONUNBUFFERED": "", "TMPDIR": str(aside)}
+    found = program("score", "qrels.txt", "a.run", "RR", "-q", "-f", "csv", cwd=tmp_path, env=env)
+    assert (found.returncode, found.stdout.count("\n")) == (0, 3_002)
+    missing = program("score", "qrels.txt", "b.run", "RR", cwd=tmp_path, env=env)
+    assert (missing.returncode, missing.stdout) == (2, "")
+    assert "did you mean a.run?" in missing.stderr
+    assert list(aside.iterdir()) == []
+
+
+def test_what_is_opened_early_is_what_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[int] = []
+    memory = database.memory
+    monkeypatch.setattr(database, "memory", lambda *of: opened.append(1) or memory(*of))
+    database.close()
+    try:
+        database.open_early()
+        for _ in range(2):
+            assert database.scratch(database.Resources()).execute("select 1").fetchall() == [(1,)]
+        assert opened == [1]
+    finally:
+        database.close()
 
 
 def test_score_of_files_that_do_not_belong_together(run: Callable[..., Result], here: Path) -> None:

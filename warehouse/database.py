@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -86,10 +88,13 @@ def memory(resources: Resources | None = None) -> duckdb.DuckDBPyConnection:
     given = resources or Resources()
     if given.temp_directory is None:
         # DuckDB would otherwise spill into a folder in the current directory.
-        spill = Path(tempfile.gettempdir()) / f"warehouse-spill-{os.getpid()}"
-        given = replace(given, temp_directory=str(spill))
+        given = replace(given, temp_directory=str(_spill_folder()))
     given.apply(con)
     return con
+
+
+def _spill_folder() -> Path:
+    return Path(tempfile.gettempdir()) / f"warehouse-spill-{os.getpid()}"
 
 
 def scratch(resources: Resources) -> duckdb.DuckDBPyConnection:
@@ -105,10 +110,28 @@ def scratch(resources: Resources) -> duckdb.DuckDBPyConnection:
     return con
 
 
-@cache
+def open_early() -> None:
+    """Begin to open what `scratch` needs, which takes a while, beside what the caller goes on with."""
+    threading.Thread(target=_shared, args=(os.getpid(),), daemon=True).start()
+
+
 def _shared(pid: int) -> duckdb.DuckDBPyConnection:
     """Return this process's database in memory: one that was inherited has lost its threads."""
-    return memory()
+    with _opening:
+        return _opened(pid)
+
+
+_opening = threading.Lock()
+_opened = cache(lambda pid: memory())
+
+
+def close() -> None:
+    """Close the database in memory, and take away what it has put aside on disk: the process ends."""
+    with _opening:
+        if _opened.cache_info().currsize:
+            _opened(os.getpid()).close()
+            _opened.cache_clear()
+    shutil.rmtree(_spill_folder(), ignore_errors=True)
 
 
 def create(path: Path) -> None:

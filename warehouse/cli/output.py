@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import duckdb
-
 from warehouse.errors import UsageError, counted, listing
 from warehouse.quoting import ident, literal
 from warehouse.report import formats
 
 if TYPE_CHECKING:
+    import duckdb
+
     from warehouse.analyze.board import Board
     from warehouse.ingest import Loaded
 
@@ -109,6 +109,7 @@ def show(
 def sideways(relation: duckdb.DuckDBPyRelation, column: str) -> duckdb.DuckDBPyRelation:
     """Turn rows into columns, named by a column's values: for few rows of many columns.
 
+    >>> import duckdb
     >>> sideways(duckdb.sql("select 1 as version, 'bm25' as run"), "version").fetchall()
     [('run', 'bm25')]
     """
@@ -119,6 +120,8 @@ def sideways(relation: duckdb.DuckDBPyRelation, column: str) -> duckdb.DuckDBPyR
     shown = [line for line in lines if any(cell is not None for cell in line[1:])]
     values = ", ".join(f"({', '.join(literal(cell) for cell in line)})" for line in shown)
     names = ", ".join(map(ident, ["of", *heads]))
+    import duckdb
+
     con = duckdb.connect()
     con.execute(f"create table turned as from (values {values}) as t({names})")
     return con.table("turned")

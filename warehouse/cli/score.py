@@ -117,8 +117,8 @@ def score(
     from warehouse import metrics as notation
     from warehouse import protocols
     from warehouse.errors import UsageError
+    from warehouse.evaluate import scoring  # not the class, which loads every other verb
     from warehouse.report import formats, trec
-    from warehouse.warehouse import Warehouse
 
     formats.check(format, (*formats.FORMATS, "trec"))
     runs, words = _runs(run, metrics or [])
@@ -131,7 +131,7 @@ def score(
     wanted = words or ["official"]
     if format != "trec":
         notation.request(*wanted)  # refuses relstring, which only that layout has room for
-    scores = Warehouse.score(
+    scores = scoring.score(
         qrels,
         runs[0] if len(runs) == 1 else runs,
         wanted,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import random
 from typing import Annotated
 
 import typer
@@ -64,7 +64,7 @@ def verify(
 
     if every and seed is not None:
         raise UsageError("--seed: goes with a sample; with --all there is none")
-    chosen = secrets.randbelow(1_000_000) if seed is None else seed
+    chosen = random.SystemRandom().randrange(1_000_000) if seed is None else seed
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     with output.Progress("verifying", 0) as step:
         found = wh.verify(dataset, sample=None if every else sample, seed=chosen, on_group=step)

@@ -16,11 +16,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal
-
-import duckdb
+from typing import TYPE_CHECKING, Any, Literal
 
 from warehouse.errors import UsageError, check_word
+
+if TYPE_CHECKING:
+    import duckdb
 
 FORMATS = ("table", "json", "jsonl", "csv", "tsv", "markdown", "latex", "html", "parquet")
 FOR_PEOPLE = {
@@ -82,6 +83,7 @@ def text(
     `titles` renames columns in the tables for people; `counts` names metrics whose values are whole
     numbers, whether a metric is a column or is named in the column `metric`.
 
+    >>> import duckdb
     >>> print(text(duckdb.sql("select 'bm25' as run, 0.5 as AP"), "csv"), end="")
     run,AP
     bm25,0.5
@@ -159,6 +161,8 @@ def table(
 
 def write_parquet(relation: duckdb.DuckDBPyRelation, path: Path) -> None:
     """Write a relation as a Parquet file."""
+    import duckdb
+
     try:
         relation.write_parquet(str(path.absolute()))
     except duckdb.IOException as error:
