@@ -27,7 +27,9 @@ weigh stays in the temporary table `query_weight (metric_number, query_id, weigh
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from typing import Literal
 
 import duckdb
 
@@ -69,9 +71,10 @@ def compute(
     needed = {table for _, metric in missing for table in work.below(metric)}
     needed |= {table for _, metric in pending for table in work.weighing(metric)}
     tables = [table for table in work.tables if table in needed]
-    made = list(tables)
+    made: list[_Scratch] = []
     try:
-        _make(con, work, tables, [work.queries[metric] for _, metric in missing])
+        _make(con, work, tables, [work.queries[metric] for _, metric in missing], made)
+        made.append(("table", _POOLED))
         con.execute(
             f"create or replace temp table {_POOLED} (evaluation_id integer, pooled double)"
         )
@@ -81,7 +84,7 @@ def compute(
             table = f"{_ROWS}_{position}"
             query = _rows(con, work, [metric for _, metric in alike], table)
             if query != work.queries[alike[0][1]]:
-                made.append(table)
+                made.append(("table", table))
             found += [(number, metric, query) for number, metric in alike]
         for batch in _batches(con, found):
             _keep(con, work, batch, part)
@@ -91,10 +94,12 @@ def compute(
         aggregates = sorted({metric.aggregate for _, metric in pending})
         con.execute(render("statements/scores", part=part, aggregates=aggregates))
     finally:
-        for table in (_POOLED, *reversed(made)):
-            _drop_quietly(con, table)
+        for scratch in reversed(made):
+            _drop_quietly(con, scratch)
 
 
+# A table or view by its name.
+_Scratch = tuple[Literal["table", "view"], str]
 # A metric with its number and the query for its rows.
 _Rows = tuple[int, Metric, str]
 _Pending = Sequence[tuple[int, Metric]]
@@ -133,20 +138,30 @@ def _same_rows(work: Plan, pending: _Pending) -> list[list[tuple[int, Metric]]]:
 
 
 def _make(
-    con: duckdb.DuckDBPyConnection, work: Plan, tables: Sequence[str], queries: Sequence[str]
+    con: duckdb.DuckDBPyConnection,
+    work: Plan,
+    tables: Sequence[str],
+    queries: Sequence[str],
+    made: list[_Scratch],
 ) -> None:
-    """Make the tables that queries read, without the spare columns that nothing names."""
+    """Make the tables that queries read, without the spare columns that nothing names.
+
+    What is read at one place only is made as a view: the reader takes from it what it needs. What is
+    made is added to `made`.
+    """
     texts = {table: work.tables[table] for table in tables}
     for table, text in texts.items():
         readers = [*queries, *(other for name, other in texts.items() if name != table)]
-        named = set(_NAME.findall(" ".join(readers)))
-        spare = [ident(column) for column in work.spare[table] if column not in named]
+        names = Counter(_NAME.findall(" ".join(readers)))
+        kind: Literal["table", "view"] = "view" if names[table] == 1 else "table"
+        spare = [ident(column) for column in work.spare[table] if column not in names]
         if spare:
             whole = f"(\n{text}\n) as whole"
             query = f"select * exclude ({', '.join(spare)})\nfrom {whole}"
         else:
             query = text
-        con.execute(f"create or replace temp table {ident(table)} as\n{query}")
+        con.execute(f"create or replace temp {kind} {ident(table)} as\n{query}")
+        made.append((kind, table))
 
 
 def _rows(con: duckdb.DuckDBPyConnection, work: Plan, alike: Sequence[Metric], table: str) -> str:
@@ -191,9 +206,10 @@ def _keep(
             con.execute(render("statements/pooled_scores", metric=f"({query})", number=number))
 
 
-def _drop_quietly(con: duckdb.DuckDBPyConnection, table: str) -> None:
-    """Drop a scratch table; in an aborted transaction it goes with the rollback."""
+def _drop_quietly(con: duckdb.DuckDBPyConnection, scratch: _Scratch) -> None:
+    """Drop a scratch table or view; in an aborted transaction it goes with the rollback."""
+    kind, name = scratch
     try:
-        con.execute(f"drop table if exists temp.{ident(table)}")
+        con.execute(f"drop {kind} if exists temp.{ident(name)}")
     except duckdb.Error:
         return
