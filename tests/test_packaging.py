@@ -154,3 +154,20 @@ def test_the_class_loads_nothing_that_scoring_does_without() -> None:
     heavy = ("sqlalchemy", "alembic", "scipy", "numpy", "pandas", "matplotlib", "tabulate")
     code = f"import sys, warehouse.warehouse; print(*(m for m in {heavy} if m in sys.modules))"
     assert call(Path(sys.executable), "-c", code, cwd=Path(__file__).parents[1]).split() == []
+
+
+def test_evaluating_waits_for_no_sqlalchemy(tmp_path: Path) -> None:
+    """It is loaded for the catalogue alone, which evaluating reads and writes in SQL."""
+    from warehouse import Warehouse
+
+    wh = Warehouse(tmp_path / "w.duckdb")
+    wh.ingest_qrels({"q": {"a": 1}}, "d")
+    wh.ingest_run({"q": {"a": 1.0}}, "d", name="r")
+    code = (
+        "import sys; from warehouse import Warehouse; "
+        f"done = Warehouse({str(wh.path)!r}).evaluate(metrics='RR'); "
+        "print(done.computed, 'sqlalchemy' in sys.modules)"
+    )
+    found = call(Path(sys.executable), "-c", code, cwd=Path(__file__).parents[1])
+    assert found.split() == ["1", "False"]
+    assert wh.query("select value from run_scores").fetchall() == [(1.0,)]

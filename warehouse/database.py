@@ -13,7 +13,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from glob import escape
@@ -158,6 +158,32 @@ def _create(path: Path) -> None:
             f"attach {literal(str(path))} as {ident(ALIAS)} "
             f"(storage_version {literal(STORAGE_VERSION)})"
         )
+
+
+@contextmanager
+def transaction(
+    path: Path, *, resources: Resources | None = None, lock_timeout: float = LOCK_TIMEOUT
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open the file for one transaction as `write` does, for what needs no SQLAlchemy.
+
+    To load that takes longer than to compute a metric for a hundred runs.
+    """
+    try:
+        con = wait_for_lock(lambda: duckdb.connect(str(path)), path, lock_timeout)
+    except Exception as error:
+        raise _unreadable(path, error) from error
+    try:
+        (resources or Resources()).apply(con)
+        con.begin()
+        try:
+            yield con
+        except BaseException:
+            with suppress(duckdb.Error):  # it is rolled back already
+                con.rollback()
+            raise
+        con.commit()
+    finally:
+        con.close()
 
 
 @contextmanager

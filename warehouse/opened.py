@@ -69,11 +69,15 @@ class File:
         if dataset in found.unfit:
             raise UsageError(grounds.unfit(dataset, found.unfit[dataset]))
         if not dry_run and found.computed:
-            with self._write() as connection:
-                con = database.raw(connection)
+            with self._transaction() as con:
                 asked = stored.candidates(con, dataset, runs, qrels)
                 found = stored.evaluate(con, work, asked, by=by, on_metric=on_metric)
         return found
+
+    def _transaction(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
+        return database.transaction(
+            self.path, resources=self.resources, lock_timeout=self.lock_timeout
+        )
 
     def _write(self) -> AbstractContextManager[sa.Connection]:
         return database.write(self.path, resources=self.resources, lock_timeout=self.lock_timeout)

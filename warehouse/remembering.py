@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from warehouse import database, protocols
+from warehouse import protocols
 from warehouse.analyze import board, past
 from warehouse.errors import UsageError, listing, nearest
 from warehouse.metrics import Metrics
@@ -251,5 +251,5 @@ class Remembering(File):
             found = forget(con, run, dataset, version=version, dry_run=True)
         if dry_run:
             return found
-        with self._write() as connection:
-            return forget(database.raw(connection), run, dataset, version=version, reason=reason)
+        with self._transaction() as con:
+            return forget(con, run, dataset, version=version, reason=reason)
