@@ -1,7 +1,8 @@
 """Files on disk, compressed or not, and standard input: one plain local file, looked at once.
 
-The look, in blocks, tells whether the quick way of reading is safe, and gives the hash where it is
-asked for, in a fraction of the time that reading takes.
+The look, in blocks, tells whether the quick way of reading is safe, in a fraction of the time that
+reading takes. The hash, where it is asked for, is of the same bytes; that of a long file is computed
+beside what follows the look.
 """
 
 from __future__ import annotations
@@ -11,13 +12,15 @@ import contextlib
 import difflib
 import gzip
 import hashlib
+import io
 import os
 import re
 import stat
 import sys
 import tempfile
+import threading
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePath
@@ -41,12 +44,12 @@ _GLOB = re.compile(r"[*?\[\]{}]|://")
 
 @dataclass(frozen=True)
 class LocalFile:
-    """A plain file and what its bytes tell; `sha256` is None where nobody asked for it."""
+    """A plain file and what its bytes tell."""
 
     path: str
     source: str
     name: str
-    sha256: str | None
+    digest: Callable[[], str | None]
     size: int
     head: bytes
     has_blank: bool
@@ -59,6 +62,11 @@ class LocalFile:
     windows_ends: bool
     longest_gap: int
     """The most bytes without a newline that go on from one block of 1 MB to the next."""
+
+    @property
+    def sha256(self) -> str | None:
+        """The hash of the bytes, waited for if need be; None where nobody asked for it."""
+        return self.digest()
 
     @property
     def is_text(self) -> bool:
@@ -74,6 +82,29 @@ class LocalFile:
                 newlines += block.count(b"\n")
                 last = block[-1:]
         return newlines + (last != b"\n")
+
+
+class _Beside(threading.Thread):
+    """Hashes an open file while other work goes on; called, it gives the hash."""
+
+    def __init__(self, handle: io.BufferedReader) -> None:
+        super().__init__(daemon=True)
+        self._handle = handle
+        self._found: str | OSError = ""
+        self.start()
+
+    def run(self) -> None:
+        try:
+            with self._handle:
+                self._found = hashlib.file_digest(self._handle, "sha256").hexdigest()
+        except OSError as error:
+            self._found = error
+
+    def __call__(self) -> str:
+        self.join()
+        if isinstance(self._found, OSError):
+            raise self._found
+        return self._found
 
 
 class _Look:
@@ -132,13 +163,16 @@ class _Look:
         except UnicodeDecodeError:
             self.utf8 = False
 
-    def finish(self, path: str, source: str, name: str) -> LocalFile:
+    def finish(
+        self, path: str, source: str, name: str, digest: Callable[[], str | None] | None = None
+    ) -> LocalFile:
         ends = self.returns == self.window_ends
+        found = None if self.hash is None else self.hash.hexdigest()
         return LocalFile(
             path=path,
             source=source,
             name=name,
-            sha256=self.hash.hexdigest() if self.hash is not None else None,
+            digest=digest or (lambda: found),
             size=self.size,
             head=self.head,
             has_blank=self.blank,
@@ -187,10 +221,13 @@ def _opened(stack: contextlib.ExitStack, text: str, source: str, look: _Look) ->
         raise InputError(
             f"{source}: is LZ4, which is not read: save it as JSON, or unpack it: lz4 -d"
         )
+    digest = None
+    if look.hash is not None and os.fstat(handle.fileno()).st_size > BLOCK:
+        digest, look.hash = _Beside(path.open("rb")), None
     handle.seek(0)
     while block := handle.read(BLOCK):
         look.see(block)
-    return look.finish(_plain_path(stack, path), source, path.name)
+    return look.finish(_plain_path(stack, path), source, path.name, digest)
 
 
 def _neighbour(path: Path) -> str:
