@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import duckdb
@@ -58,13 +59,19 @@ def _tables(nodes: list[dict[str, Any]]) -> Iterator[str]:
 def scanned(path: str, dataset: str, metric: str) -> set[str]:
     """Evaluate a metric for all runs and return the stored tables that were scanned."""
     found: set[str] = set()
-    of_writer, of_reader = database.raw, database.memory
-    database.raw = lambda connection: Watched(of_writer(connection), found)  # type: ignore
+    of_writer, of_reader = database.transaction, database.memory
+
+    @contextmanager
+    def transaction(*of: Any, **how: Any) -> Iterator[Watched]:
+        with of_writer(*of, **how) as con:
+            yield Watched(con, found)
+
+    database.transaction = transaction  # type: ignore
     database.memory = lambda resources=None: Watched(of_reader(resources), found)  # type: ignore
     try:
         done = Warehouse(path).evaluate(dataset, metrics=metric)
     finally:
-        database.raw, database.memory = of_writer, of_reader
+        database.transaction, database.memory = of_writer, of_reader
     if not done.computed:
         sys.exit(f"{metric}: nothing was computed")
     return found

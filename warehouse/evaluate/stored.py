@@ -335,18 +335,34 @@ def _make_hits(
 ) -> int:
     """Make the hits that are missing for the runs in scope; return for how many runs."""
     key = {"qrels_id": qrels_id, "ordering": protocol.ordering}
-    rows = con.execute(render("statements/without_hits"), key).fetchall()
-    stored = {run_id: (table, lower_is_better) for run_id, table, lower_is_better in rows}
-    missing = [run for run in runs if run.run_id in stored]
-    alike: dict[tuple[str, bool], list[Candidate]] = {}
-    for run in missing:
-        alike.setdefault(stored[run.run_id], []).append(run)
-    for (table, lower_is_better), some in alike.items():
+    rows = con.execute(
+        "select run_id from scope_run anti join "
+        "(select run_id from hit_set where qrels_id = $qrels_id and ordering = $ordering) "
+        "using (run_id)",
+        key,
+    ).fetchall()
+    ids = {row[0] for row in rows}
+    missing = [run for run in runs if run.run_id in ids]
+    for table, lower_is_better, some in _stored_alike(con, missing):
         for batch in _batches(some, BATCH_PREDICTIONS):
             matched = _matched(con, protocol, batch, table, lower_is_better)
             con.execute(render("statements/hits", matched=matched), key)
             con.execute(render("statements/hit_sets"), key)
     return len(missing)
+
+
+def _stored_alike(
+    con: duckdb.DuckDBPyConnection, runs: Sequence[Candidate]
+) -> Iterator[tuple[str, bool, list[Candidate]]]:
+    """Give runs by the table that they are in, and by whether their lowest scores are the best."""
+    if not runs:
+        return
+    bounds = _put_batch(con, [run.run_id for run in runs])
+    rows = con.execute(render("statements/stored_in", **bounds)).fetchall()
+    stored = {run_id: (table, lower_is_better) for run_id, table, lower_is_better in rows}
+    for table, lower_is_better in sorted(set(stored.values())):
+        alike = [run for run in runs if stored[run.run_id] == (table, lower_is_better)]
+        yield table, lower_is_better, alike
 
 
 def _matched(
