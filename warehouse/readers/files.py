@@ -26,8 +26,6 @@ from functools import cached_property
 from pathlib import Path, PurePath
 from typing import BinaryIO, cast
 
-import zstandard
-
 from warehouse.errors import InputError
 
 BLOCK = 1 << 20
@@ -306,6 +304,8 @@ def _gunzip(stream: _Rejoined, source: str) -> Iterator[bytes]:
 
 
 def _unzstd(stream: _Rejoined, source: str) -> Iterator[bytes]:
+    import zstandard
+
     # The stream reader of zstandard ends a truncated stream without a word; this one knows.
     unzip = zstandard.ZstdDecompressor(max_window_size=2**31).decompressobj()
     ended = False
