@@ -53,8 +53,11 @@ def module(name: str, *arguments: object) -> Command:
 
 
 def environment() -> dict[str, str]:
-    """Return the environment of every contender: this checkout's package, nobody's own settings."""
-    own = ("WAREHOUSE_DB", "WAREHOUSE_CONFIG")
+    """Return the environment of every contender: this checkout's package, nobody's own settings.
+
+    Python keeps what it has compiled, as it has of every package that was installed.
+    """
+    own = ("WAREHOUSE_DB", "WAREHOUSE_CONFIG", "PYTHONDONTWRITEBYTECODE")
     return {k: v for k, v in os.environ.items() if k not in own} | {"PYTHONPATH": str(CHECKOUT)}
 
 

@@ -14,9 +14,9 @@ from warehouse.evaluate import engine, grounds, hits
 from warehouse.evaluate.plan import Plan, relations_sql
 from warehouse.protocols import Protocol
 from warehouse.readers import together
-from warehouse.readers.attributes import IDS, Subject, stage_attributes
 from warehouse.readers.checks import walk_staged
 from warehouse.readers.everywhere import for_queries, stage_everywhere, stage_queries
+from warehouse.readers.staged import IDS, Subject
 from warehouse.templates import render
 
 
@@ -163,6 +163,8 @@ def scope_attributes(
     `query_id`. The tables' columns are the id, `attribute, position, text, number`. No two sources may
     have the same attribute of the same.
     """
+    from warehouse.readers.attributes import stage_attributes
+
     for subject, table in grounds.VIEWS.items():
         con.execute(
             f"create or replace temp table {table} ({IDS[subject]} varchar, attribute varchar, "

@@ -29,7 +29,7 @@ from warehouse.errors import listing, nearest
 from warehouse.evaluate.plan import Contents, Plan, plan
 from warehouse.metrics import Metric
 from warehouse.quoting import ident, literal
-from warehouse.readers.attributes import IDS, Subject
+from warehouse.readers.staged import IDS, Subject
 from warehouse.templates import render
 
 PREFERENCES = "preferences"

@@ -13,8 +13,9 @@ import sqlalchemy as sa
 from warehouse import database, schema
 from warehouse.errors import ConflictError, UsageError, counted, nearest
 from warehouse.ingest import steps
-from warehouse.readers.attributes import StagedAttributes, Subject, stage_attributes
+from warehouse.readers.attributes import StagedAttributes, stage_attributes
 from warehouse.readers.files import default_name
+from warehouse.readers.staged import Subject
 from warehouse.settings import VERSION
 from warehouse.templates import render
 

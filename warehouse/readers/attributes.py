@@ -6,7 +6,7 @@ import contextlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import duckdb
 
@@ -14,11 +14,9 @@ from warehouse import templates
 from warehouse.errors import InputError, UsageError, listing, nearest
 from warehouse.readers import checks
 from warehouse.readers.normalise import normalise as normalise_ids
-from warehouse.readers.staged import file_order
+from warehouse.readers.staged import IDS, Subject, file_order
 from warehouse.readers.wide import Table, open_table
 
-Subject = Literal["document", "query"]
-IDS: Mapping[Subject, str] = {"document": "doc_id", "query": "query_id"}
 _LIST = re.compile(r"(?P<element>.*)\[\d*\]")
 _NUMBER = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|BIGNUM|VARINT|FLOAT|DOUBLE|DECIMAL.*")
 _DATE = re.compile(r"DATE|TIMESTAMP.*")

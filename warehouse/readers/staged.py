@@ -45,6 +45,10 @@ KEYS: Mapping[Kind, tuple[str, ...]] = {
     "training": ("query_id", "doc_id"),
 }
 
+# What attributes are of, and the column that names it.
+Subject = Literal["document", "query"]
+IDS: Mapping[Subject, str] = {"document": "doc_id", "query": "query_id"}
+
 # The column that tells runs apart which are staged together.
 RUN_NUMBER = "run_number"
 
