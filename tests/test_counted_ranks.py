@@ -101,7 +101,7 @@ def test_places_and_sorting_agree(
         )
         listed = sorted(best_first, key=lambda row: (row[turn % 2], row[1 - turn % 2]))
         put(con, rng, listed, lowest_first=lowest_first)
-        assert hits.in_order(con, rules)
+        assert not hits.out_of_order(con, rules)
         by_sorting = con.execute(matched_sql(rules)).fetchall()
         for sparse in (False, True):
             by_place = matched_sql(rules, "placed", sparse=sparse)
@@ -111,28 +111,47 @@ def test_places_and_sorting_agree(
 
 
 @pytest.mark.parametrize(
-    "rows",
+    ("rows", "runs"),
     [
-        [(0, "q1", "a", 1.0), (0, "q1", "b", 2.0)],
-        [(0, "q1", "a", 2.0), (0, "q2", "a", 1.0), (0, "q1", "b", 1.0)],
-        [(0, "q1", "a", 2.0), (0, "q1", "b", 2.0), (1, "q1", "b", 1.0), (1, "q1", "a", 1.5)],
+        ([(0, "q1", "a", 1.0), (0, "q1", "b", 2.0)], {7}),
+        ([(0, "q1", "a", 2.0), (0, "q2", "a", 1.0), (0, "q1", "b", 1.0)], {7}),
+        ([(0, "q1", "a", 2.0), (0, "q1", "b", 2.0), (1, "q1", "b", 1.0), (1, "q1", "a", 1.5)], {8}),
+        (
+            [(0, "q1", "a", 2.0), (1, "q1", "a", 2.0), (1, "q2", "b", 3.0), (1, "q2", "c", 2.0)],
+            set(),
+        ),
     ],
-    ids=["a score rises", "a list in two pieces", "a score of the second run rises"],
+    ids=[
+        "a score rises",
+        "a list in two pieces",
+        "a score of the second run rises",
+        "no list rises",
+    ],
 )
-def test_what_is_out_of_order_is_sorted(con: duckdb.DuckDBPyConnection, rows: list[Row]) -> None:
-    rules = protocols.get("default")
+def test_the_runs_that_are_out_of_order(
+    con: duckdb.DuckDBPyConnection, rows: list[Row], runs: set[int]
+) -> None:
+    """The first run of `put` is number 7, the second 8."""
     put(con, random.Random(1), rows)
-    assert not hits.in_order(con, rules)
-    assert hits.by_place(con, rules, rows=2) is None
+    assert hits.out_of_order(con, protocols.get("default")) == runs
+
+
+def test_of_more_steps_than_are_kept_nothing_is_known(
+    con: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(con, random.Random(1), [(0, "q1", "a", 2.0), (1, "q1", "a", 2.0), (1, "q1", "b", 2.0)])
+    for limit, runs in ((2, set()), (1, {7, 8})):
+        monkeypatch.setattr(hits, "STEPS", limit)
+        assert hits.out_of_order(con, protocols.get("default")) == runs
 
 
 def test_a_distance_that_rises_is_in_order(con: duckdb.DuckDBPyConnection) -> None:
     rows = [(0, "q1", "a", 1.0), (0, "q1", "b", 2.0)]
     put(con, random.Random(1), rows, lowest_first=True)
     rules = protocols.get("default")
-    assert hits.by_place(con, rules, rows=2) == matched_sql(rules, "placed")
+    assert hits.out_of_order(con, rules) == set()
     put(con, random.Random(1), rows[::-1], lowest_first=True)
-    assert not hits.in_order(con, rules)
+    assert hits.out_of_order(con, rules) == {7}
 
 
 def test_a_score_that_rises_beyond_32_bits_rises_where_64_count(
@@ -140,8 +159,8 @@ def test_a_score_that_rises_beyond_32_bits_rises_where_64_count(
 ) -> None:
     """As 32-bit floats they are the same: trec_eval 9 breaks the tie, trec_eval 10 sees none."""
     put(con, random.Random(1), [(0, "q1", "a", 1.0), (0, "q1", "b", 1.00000001)])
-    assert hits.in_order(con, protocols.get("trec_eval_9"))
-    assert not hits.in_order(con, protocols.get("trec_eval_10"))
+    assert not hits.out_of_order(con, protocols.get("trec_eval_9"))
+    assert hits.out_of_order(con, protocols.get("trec_eval_10"))
 
 
 @pytest.mark.parametrize(("protocol", "rr"), [("trec_eval_9", 0.5), ("trec_eval_10", 1.0)])
@@ -191,8 +210,12 @@ RUNS = {"words": WORDS, "numbers": NUMBERS, "distances": DISTANCES, "rising": RI
         (1, ["rising", "words", "numbers", "distances"], ["rising"]),
         # those whose documents are stored alike together, with others between them
         (1_000_000, ["words", "numbers", "words again", "numbers again", "distances"], []),
-        # one that is out of order is sorted with all that it is together with
-        (1_000_000, ["words", "numbers", "rising", "distances"], ["numbers", "rising"]),
+        # one that is out of order does not keep the others from it
+        (
+            1_000_000,
+            ["words", "rising", "numbers", "rising again", "distances"],
+            ["rising", "rising again"],
+        ),
     ],
 )
 def test_stored_runs_are_ranked_by_place_where_they_stand_in_order(
@@ -209,13 +232,13 @@ def test_stored_runs_are_ranked_by_place_where_they_stand_in_order(
     first, and 1/1 and 0 of RISING.
     """
     seen: list[int] = []
-    out_of_order = hits.out_of_order
+    in_any_order = hits.in_any_order
 
     def spy(con: duckdb.DuckDBPyConnection, protocol: protocols.Protocol) -> str:
         seen.extend(row[0] for row in con.execute("select run_id from batch").fetchall())
-        return out_of_order(con, protocol)
+        return in_any_order(con, protocol)
 
-    monkeypatch.setattr(hits, "out_of_order", spy)
+    monkeypatch.setattr(hits, "in_any_order", spy)
     monkeypatch.setattr(stored, "BATCH_PREDICTIONS", batch)
     wh = Warehouse(tmp_path / "w.duckdb")
     for dataset in ("d", "another"):

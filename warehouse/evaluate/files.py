@@ -125,7 +125,10 @@ def _scored(
     if turned and batch.runs[0].ranked_by == "score":
         walk_staged(con, ranks=False, lowest_first=True)
     rows = sum(run.rows for run in batch.runs)
-    matched = hits.by_place(con, work.protocol, rows) or hits.out_of_order(con, work.protocol)
+    if hits.out_of_order(con, work.protocol):
+        matched = hits.in_any_order(con, work.protocol)
+    else:
+        matched = hits.by_place(con, work.protocol, rows)
     con.execute(
         f"create or replace temp table scope_hit as "
         "select * replace (query_id::query_key as query_id), rank as whole_rank "

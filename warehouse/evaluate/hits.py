@@ -7,6 +7,7 @@ import duckdb
 from warehouse.evaluate.plan import matched_sql
 from warehouse.protocols import Protocol
 from warehouse.readers.checks import STEPS
+from warehouse.templates import render
 
 # Predictions from which on it is worth a look at how many of them are of documents that are judged,
 # the first ones that are looked at, and the share up to which they are few.
@@ -19,19 +20,16 @@ _FEW_JUDGMENTS = 10
 
 def by_place(
     con: duckdb.DuckDBPyConnection, protocol: Protocol, rows: int, *, numbered: bool = False
-) -> str | None:
+) -> str:
     """Return the query that makes the hits of so many predictions in scope by their documents' places.
 
-    `list_place` and `list_step` say how the lists stand; `numbered` says that the documents are numbers.
-    Returns None where the lists are not in a protocol's order.
+    No run of them may be out of order; `numbered` says that the documents are numbers.
     """
-    if not in_order(con, protocol):
-        return None
     sparse = rows >= _MANY_PREDICTIONS and is_sparse(con)
     return matched_sql(protocol, "placed", sparse=sparse, numbered=numbered)
 
 
-def out_of_order(con: duckdb.DuckDBPyConnection, protocol: Protocol) -> str:
+def in_any_order(con: duckdb.DuckDBPyConnection, protocol: Protocol) -> str:
     """Return the query that makes the hits of predictions in scope however their lists stand."""
     return matched_sql(protocol, "counted" if has_few_judgments(con) else "matched")
 
@@ -52,17 +50,21 @@ def is_sparse(con: duckdb.DuckDBPyConnection) -> bool:
     return _holds(con, sql, sample=_SAMPLE, few=_FEW_JUDGED)
 
 
-def in_order(con: duckdb.DuckDBPyConnection, protocol: Protocol) -> bool:
-    """Whether each list in scope stands together in the source, its scores not rising.
+def out_of_order(con: duckdb.DuckDBPyConnection, protocol: Protocol) -> set[int]:
+    """Return the runs in scope of which a list is in pieces or not in a protocol's order.
 
-    Where scores are compared in 32 bits, one that is only near the one before does not rise.
+    `list_place` and `list_step` say how the lists stand. Where scores are compared in 32 bits, one that
+    is only near the one before does not rise.
     """
     rises = ["score"] if protocol.score_precision == "single" else ["score", "near"]
-    sql = (
+    none_is = (
         "select count(*) < $limit and count(*) filter (where step in $rises) = 0 "
         "and (select bool_and(is_together) from list_place) from list_step"
     )
-    return _holds(con, sql, limit=STEPS, rises=rises)
+    if _holds(con, none_is, limit=STEPS, rises=rises):
+        return set()
+    rows = con.execute(render("statements/out_of_order"), {"limit": STEPS, "rises": rises})
+    return {int(row[0]) for row in rows.fetchall()}
 
 
 def _holds(con: duckdb.DuckDBPyConnection, sql: str, **params: object) -> bool:

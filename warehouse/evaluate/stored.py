@@ -345,9 +345,9 @@ def _make_hits(
     missing = [run for run in runs if run.run_id in ids]
     for table, lower_is_better, some in _stored_alike(con, missing):
         for batch in _batches(some, BATCH_PREDICTIONS):
-            matched = _matched(con, protocol, batch, table, lower_is_better)
-            con.execute(render("statements/hits", matched=matched), key)
-            con.execute(render("statements/hit_sets"), key)
+            for matched in _matched(con, protocol, batch, table, lower_is_better):
+                con.execute(render("statements/hits", matched=matched), key)
+                con.execute(render("statements/hit_sets"), key)
     return len(missing)
 
 
@@ -371,21 +371,26 @@ def _matched(
     batch: Sequence[Candidate],
     table: str,
     lower_is_better: bool,
-) -> str:
-    """Put predictions of one table in scope; return the query that makes their hits the soonest."""
-    ids = [run.run_id for run in batch]
-    bounds = _put_batch(con, ids)
+) -> Iterator[str]:
+    """Put predictions of one table in scope; give the query that makes their hits the soonest.
+
+    Where some runs are in order and others are not, these are two, each of its own runs.
+    """
+    bounds = _put_batch(con, [run.run_id for run in batch])
     words = {"table": table, "lower_is_better": lower_is_better, **bounds}
     con.execute(render("statements/stored_lists", **words))
     for stretch in con.execute(render("statements/stored_stretches")).fetchall():
         walk(con, table, "list_place", lowest_first=lower_is_better, stretch=stretch)
-    rows = sum(run.num_predictions for run in batch)
-    numbered = table == "prediction_by_number"
-    by_place = hits.by_place(con, protocol, rows, numbered=numbered)
-    if by_place is not None:
-        return by_place
-    scope_predictions(con, ids)
-    return hits.out_of_order(con, protocol)
+    others = hits.out_of_order(con, protocol)
+    ordered = [run for run in batch if run.run_id not in others]
+    if ordered:
+        _put_batch(con, [run.run_id for run in ordered])
+        rows = sum(run.num_predictions for run in ordered)
+        numbered = table == "prediction_by_number"
+        yield hits.by_place(con, protocol, rows, numbered=numbered)
+    if others:
+        scope_predictions(con, sorted(others))
+        yield hits.in_any_order(con, protocol)
 
 
 def _pending_runs(con: duckdb.DuckDBPyConnection) -> list[int]:
