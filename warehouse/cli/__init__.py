@@ -45,16 +45,8 @@ def main() -> None:
 
 def run() -> None:
     """Run the command line and turn errors into one line and an exit code."""
-    from warehouse.cli.commands import application
-    from warehouse.project import request
-
-    if sys.argv[1:2] == ["score"] and not _HELP.intersection(sys.argv):
-        from warehouse import database
-
-        database.open_early()
     try:
-        with request():
-            application(*sys.argv[1:2])(prog_name="warehouse")
+        _call()
     except WarehouseError as error:
         print(f"warehouse: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
@@ -80,6 +72,18 @@ def run() -> None:
             raise
         print(f"warehouse: {_in_words(error)}", file=sys.stderr)
         sys.exit(1)
+
+
+def _call() -> None:
+    from warehouse.cli.commands import application
+    from warehouse.project import request
+
+    if sys.argv[1:2] == ["score"] and not _HELP.intersection(sys.argv):
+        from warehouse import database
+
+        database.open_early()
+    with request():
+        application(*sys.argv[1:2])(prog_name="warehouse")
 
 
 def _interrupted() -> NoReturn:
