@@ -16,11 +16,14 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
+import duckdb
 import sqlalchemy as sa
 
+from warehouse import database
 from warehouse.warehouse import Warehouse
 
 DATASET, METRICS = "tiny", "RR nDCG@10"
@@ -49,6 +52,15 @@ def work(steps: list[list[Any]], output: int) -> None:
         if event in ("os.rename", "os.link") and str(arguments[1]).endswith(".duckdb"):
             say("commit")
 
+    opened = database.transaction
+
+    @contextmanager
+    def transaction(*of: Any, **how: Any) -> Iterator[duckdb.DuckDBPyConnection]:
+        with opened(*of, **how) as con:
+            yield con
+            say("commit")
+
+    database.transaction = transaction  # type: ignore
     sa.event.listen(sa.Engine, "commit", lambda _: say("commit"))
     sys.addaudithook(on_audit)
     for number, (verb, *arguments) in enumerate(steps):
