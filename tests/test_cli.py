@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -873,6 +874,21 @@ def test_a_process_ends_with_all_written_and_nothing_left_behind(tmp_path: Path,
     assert (missing.returncode, missing.stdout) == (2, "")
     assert "did you mean a.run?" in missing.stderr
     assert list(aside.iterdir()) == []
+
+
+def test_what_was_put_aside_goes_with_the_database(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that ends at once would leave what DuckDB has spilled."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    database.close()
+    con = database.scratch(database.Resources())
+    ((folder,),) = con.execute("select current_setting('temp_directory')").fetchall()
+    assert Path(folder).parent == tmp_path
+    Path(folder).mkdir(exist_ok=True)
+    (Path(folder) / "spilled").write_text("x")
+    database.close()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_is_opened_early_is_what_is_used(monkeypatch: pytest.MonkeyPatch) -> None:

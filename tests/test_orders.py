@@ -96,7 +96,7 @@ def together(qrels: Qrels, source: object, folder: Path, protocol: str, lower: b
 
 
 def stored(qrels: Qrels, source: object, folder: Path, protocol: str, lower: bool) -> Values:
-    """Evaluate it between runs that stand before, between and after, and one of another dataset."""
+    """Evaluate it, with other runs and another dataset's before and after it in the file."""
     wh = Warehouse(folder / "orders.duckdb")
     wh.ingest_qrels(qrels, "d")
     first = {"anchor": {"1": 2.0, "a": 1.0}}

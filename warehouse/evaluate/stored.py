@@ -13,7 +13,7 @@ from warehouse.errors import UsageError, listing, nearest
 from warehouse.evaluate import engine, grounds, hits, slices
 from warehouse.evaluate.plan import Contents, Plan, plan
 from warehouse.protocols import Protocol
-from warehouse.readers.checks import walk
+from warehouse.readers.checks import make_steps, walk
 from warehouse.settings import VERSION
 from warehouse.templates import render
 
@@ -379,6 +379,7 @@ def _matched(
     bounds = _put_batch(con, [run.run_id for run in batch])
     words = {"table": table, "lower_is_better": lower_is_better, **bounds}
     con.execute(render("statements/stored_lists", **words))
+    make_steps(con)
     for stretch in con.execute(render("statements/stored_stretches")).fetchall():
         walk(con, table, "list_place", lowest_first=lower_is_better, stretch=stretch)
     others = hits.out_of_order(con, protocol)

@@ -224,8 +224,13 @@ def walk_staged(con: duckdb.DuckDBPyConnection, *, ranks: bool, lowest_first: bo
 
     It reads `staged_ranking`.
     """
-    con.execute("create or replace temp table list_step (position bigint, step varchar)")
+    make_steps(con)
     walk(con, "staged", "staged_ranking", ranks=ranks, lowest_first=lowest_first)
+
+
+def make_steps(con: duckdb.DuckDBPyConnection) -> None:
+    """Make the table `list_step`, which walks add to, anew."""
+    con.execute("create or replace temp table list_step (position bigint, step varchar)")
 
 
 def walk(

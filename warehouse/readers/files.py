@@ -88,19 +88,19 @@ class _Beside(threading.Thread):
     def __init__(self, handle: io.BufferedReader) -> None:
         super().__init__(daemon=True)
         self._handle = handle
-        self._found: str | OSError = ""
+        self._found: str | Exception = ""
         self.start()
 
     def run(self) -> None:
         try:
             with self._handle:
                 self._found = hashlib.file_digest(self._handle, "sha256").hexdigest()
-        except OSError as error:
+        except Exception as error:  # for whoever asks
             self._found = error
 
     def __call__(self) -> str:
         self.join()
-        if isinstance(self._found, OSError):
+        if isinstance(self._found, Exception):
             raise self._found
         return self._found
 
