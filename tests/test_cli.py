@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import json
+import os
 import re
 import shlex
 import shutil
@@ -874,6 +875,16 @@ def test_a_process_ends_with_all_written_and_nothing_left_behind(tmp_path: Path,
     assert (missing.returncode, missing.stdout) == (2, "")
     assert "did you mean a.run?" in missing.stderr
     assert list(aside.iterdir()) == []
+
+
+def test_what_is_written_last_is_written() -> None:
+    code = "from warehouse import cli; cli.run = lambda: print('last', end=''); cli.main()"
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    found = subprocess.run(
+        [sys.executable, "-c", code], cwd=Path(__file__).parents[1], env=env,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (found.returncode, found.stdout, found.stderr) == (0, "last", "")
 
 
 def test_what_was_put_aside_goes_with_the_database(
