@@ -35,6 +35,7 @@ import duckdb
 
 from warehouse.errors import UsageError, counted, listing
 from warehouse.evaluate import own
+from warehouse.evaluate.passes import passes
 from warehouse.evaluate.plan import Plan
 from warehouse.metrics import Metric
 from warehouse.quoting import ident
@@ -74,10 +75,12 @@ def compute(
     made: list[_Scratch] = []
     try:
         _make(con, work, tables, [work.queries[metric] for _, metric in missing], made)
-        made.append(("table", _POOLED))
-        con.execute(
-            f"create or replace temp table {_POOLED} (evaluation_id integer, pooled double)"
-        )
+        aggregates = sorted({metric.aggregate for _, metric in pending})
+        if "pooled" in aggregates:
+            made.append(("table", _POOLED))
+            con.execute(
+                f"create or replace temp table {_POOLED} (evaluation_id integer, pooled double)"
+            )
         _weigh(con, work, pending)
         found: list[_Rows] = []
         for position, alike in enumerate(_same_rows(work, missing)):
@@ -91,7 +94,6 @@ def compute(
             for _, metric, _ in batch:
                 if on_metric is not None:
                     on_metric(str(metric))
-        aggregates = sorted({metric.aggregate for _, metric in pending})
         con.execute(render("statements/scores", part=part, aggregates=aggregates))
     finally:
         for scratch in reversed(made):
@@ -197,10 +199,8 @@ def _keep(
         ((number, _, query),) = batch
         con.execute(render("statements/curve_points", curve=query, number=number))
         return
-    metrics = [
-        (number, work.protocol.undefined_of(metric), query) for number, metric, query in batch
-    ]
-    con.execute(render("statements/query_scores", metrics=metrics, part=part))
+    found = passes((n, work.protocol.undefined_of(metric), query) for n, metric, query in batch)
+    con.execute(render("statements/query_scores", passes=found, part=part))
     for number, metric, query in batch:
         if metric.aggregate == "pooled":
             con.execute(render("statements/pooled_scores", metric=f"({query})", number=number))

@@ -64,4 +64,4 @@ def checked(
             f"{where} gives {problem[0][0]}; it must give one row for each query that counts, "
             "with a number or null"
         )
-    return f"from {ident(table)}"
+    return f"select * replace (query_id::query_key as query_id) from {ident(table)}"

@@ -1,0 +1,97 @@
+"""Metrics that one pass over a table serves have the values that each has by itself."""
+
+from __future__ import annotations
+
+import random
+import struct
+
+import pytest
+
+from warehouse import metrics, protocols
+from warehouse.evaluate.passes import passes
+from warehouse.evaluate.plan import plan
+from warehouse.warehouse import Warehouse
+
+ONE_PASS = "RR RR@10 RR(rel=2) Success@1 Success@10 IPrec@0.0 IPrec@0.5 IPrec@1.0 NumRelRet"
+OTHERS = "AP AP@5 nDCG nDCG@10 P@5 P@10 R@10 Rprec bpref P(aggregate=pooled)@5 RBP ERR@10"
+
+
+def collection(seed: int) -> tuple[dict[str, dict[str, int]], dict[str, dict[str, float]]]:
+    rng = random.Random(seed)
+    documents = [f"d{n}" for n in range(40)]
+    qrels = {
+        f"q{q}": {doc: rng.choice([-1, 0, 0, 1, 2]) for doc in rng.sample(documents, 15)}
+        for q in range(12)
+    }
+    run = {
+        f"q{q}": {doc: float(rng.randrange(9)) for doc in rng.sample(documents, 25)}
+        for q in range(2, 14)
+    }
+    return qrels, run
+
+
+def bits(rows: list[tuple[str, str, float | None]]) -> dict[tuple[str, str], bytes | None]:
+    return {
+        (query, metric): None if value is None else struct.pack("<d", value)
+        for query, metric, value in rows
+    }
+
+
+def of(asked: str) -> list[tuple[int, float | None, str]]:
+    """Return the metrics as a pass has them."""
+    rules = protocols.get("default")
+    work = plan(metrics.parse(asked, defaults=rules.defaults()), rules)
+    return [
+        (number, rules.undefined_of(metric), query)
+        for number, (metric, query) in enumerate(work.queries.items())
+    ]
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("complete", [False, True])
+def test_values_are_those_of_each_by_itself(seed: int, complete: bool) -> None:
+    qrels, run = collection(seed)
+    asked = f"{ONE_PASS} {OTHERS}"
+    together = Warehouse.score(qrels, run, asked, complete=complete).relation.fetchall()
+    alone = [
+        row
+        for one in asked.split()
+        for row in Warehouse.score(qrels, run, one, complete=complete).relation.fetchall()
+    ]
+    assert len(together) == len(alone) > 200
+    assert bits(together) == bits(alone)
+
+
+def test_what_reads_the_same_groups_is_one_pass() -> None:
+    """Another relevance is another table; the longer key of AP is another grouping."""
+    found = passes(of("RR AP IPrec@0.5 nDCG Success@1 RR(rel=2) Success(rel=2)@1"))
+    assert [[value.number for value in one.values] for one in found] == [
+        [0, 2, 4],
+        [1],
+        [3],
+        [5, 6],
+    ]
+    assert [one.is_query for one in found] == [False, False, True, False]
+    assert " ".join(found[0].source.split()) == "from hits_rel_1 group by run_id, query_id"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select run_id, query_id, 1 as value from t",
+        "select run_id, query_id, value from t group by run_id, query_id",
+        "select run_id, query_id, max(x) as value from t where x > 1 group by run_id, query_id",
+        "select run_id, query_id, max(x) as value from t group by run_id, query_id having max(x) > 1",
+        "select run_id, query_id, max(x) as value from t group by grouping sets ((run_id), (query_id))",
+        "select run_id, query_id, max(x) as value from t join u using (y) group by run_id, query_id",
+        "with t as (from u) select run_id, query_id, max(x) as value from t group by run_id, query_id",
+        # two queries in one, and a query within the expression
+        "select run_id, query_id, 1 as value from u union all "
+        "select run_id, query_id, max(x) as value from t group by run_id, query_id",
+        "select run_id, query_id, max(x) / (select 2) as value from t group by run_id, query_id",
+    ],
+)
+def test_what_is_more_than_an_expression_is_computed_by_itself(query: str) -> None:
+    found = passes([(0, 0.0, query), (1, 0.0, query)])
+    assert [(one.source, one.is_query) for one in found] == [(query, True)] * 2
