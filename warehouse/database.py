@@ -247,15 +247,18 @@ def read(
 
 def check_schema(con: duckdb.DuckDBPyConnection, path: Path) -> None:
     """Refuse to read a database whose schema is not this program's, saying what to do."""
-    tables = con.execute(
-        "select table_name from duckdb_tables() where database_name = $1", [ALIAS]
-    ).fetchall()
-    if tables and ("alembic_version",) not in tables:
+    try:
+        found = con.execute(f"select max(version_num) from {ident(ALIAS)}.alembic_version")
+    except duckdb.CatalogException:
+        tables = con.execute(
+            "select table_name from duckdb_tables() where database_name = $1", [ALIAS]
+        ).fetchall()
+        if not tables:
+            command = f"warehouse init --db {path}"
+            raise UsageError(f"{path}: not a warehouse yet; run: {command}") from None
         names = listing((str(row[0]) for row in tables), 5)
-        raise UsageError(f"{path}: not a warehouse; it holds other tables ({names})")
-    if not tables:
-        raise UsageError(f"{path}: not a warehouse yet; run: warehouse init --db {path}")
-    revision = str(con.execute("select max(version_num) from alembic_version").fetchall()[0][0])
+        raise UsageError(f"{path}: not a warehouse; it holds other tables ({names})") from None
+    revision = str(found.fetchall()[0][0])
     if revision > SCHEMA_REVISION:
         raise newer_schema(path, revision)
     if revision < SCHEMA_REVISION:

@@ -10,8 +10,9 @@ import duckdb
 
 from warehouse.analyze.board import (
     Board,
+    Valued,
     check_dataset,
-    choose,
+    chosen,
     direction,
     keep,
     put_together,
@@ -65,9 +66,11 @@ def leaderboard(
     """
     if by not in BY:
         raise UsageError(f"{by}: runs are matched by {' or '.join(BY)}{nearest(by, BY)}")
-    shown = _choose(con, datasets, metrics, protocol)
-    if sort is not None and sort not in shown:
-        shown += _choose(con, datasets, [sort], protocol)
+    found = _chosen(con, datasets, metrics, protocol)
+    if sort is not None and any(sort not in there for there in found.values()):
+        more = _chosen(con, datasets, [sort], protocol)
+        found = {dataset: there | more[dataset] for dataset, there in found.items()}
+    shown = list(found[datasets[0]])
     first = shown[0] if sort is None else sort
     weighed = weights_of(con, datasets, weights)
     scope = {"datasets": list(datasets), "protocol": protocol.name}
@@ -85,9 +88,9 @@ def leaderboard(
         top=top,
     )
     relation = keep(con, sql, scope | {"weights": [float(weighed[d]) for d in datasets]})
-    notes += undefined_notes(con, relation, datasets, shown, protocol, by=by)
+    notes += undefined_notes(con, relation, found, shown, protocol, by=by)
     columns = {m: m for m in shown} | {column: metric for column, metric, _ in parts}
-    over_queries = put_together(con, datasets, shown, protocol)
+    over_queries = put_together(found.values(), shown)
     return Board(relation, columns, tuple(datasets), over_queries, tuple(notes))
 
 
@@ -137,26 +140,26 @@ def weights_of(
     return found
 
 
-def _choose(
+def _chosen(
     con: duckdb.DuckDBPyConnection,
     datasets: Sequence[str],
     metrics: Sequence[str],
     protocol: Protocol,
-) -> list[str]:
-    """Return the metrics to show, which have values in every dataset."""
-    found: list[list[str]] = []
+) -> dict[str, dict[str, Valued]]:
+    """Return the metrics to show, which have values in every dataset, as each of them has them."""
+    found: dict[str, dict[str, Valued]] = {}
     problems: list[str] = []
     for dataset in datasets:
         try:
-            found.append(choose(con, dataset, metrics, protocol))
+            found[dataset] = chosen(con, dataset, metrics, protocol)
         except UsageError as error:
             problems.append(str(error))
     if problems:
         raise UsageError("\n".join(problems))
-    shared = [name for name in found[0] if all(name in others for others in found)]
+    shared = [name for name in found[datasets[0]] if all(name in there for there in found.values())]
     if not shared:
         raise UsageError(f"{listing(datasets)}: no metric has values in all of these datasets")
-    return shared
+    return {dataset: {name: there[name] for name in shared} for dataset, there in found.items()}
 
 
 def _how(weighed: Mapping[str, float], weights: Weights) -> str:

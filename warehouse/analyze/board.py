@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
 
@@ -14,10 +14,18 @@ from warehouse import aggregates, protocols
 from warehouse.errors import UsageError, listing, nearest
 from warehouse.metrics import Asked, Metric, parse, parse_one, split
 from warehouse.protocols import Protocol
-from warehouse.quoting import ident, literal
+from warehouse.quoting import ident
 from warehouse.templates import render
 
 RESULT = "result"
+
+
+@dataclass
+class Valued:
+    """How a metric's current values came to be; whether one is over fewer queries than are judged."""
+
+    aggregates: list[str] = field(default_factory=list)
+    is_partial: bool = False
 
 
 @dataclass(frozen=True)
@@ -96,7 +104,7 @@ def check_slice(con: duckdb.DuckDBPyConnection, dataset: str, slice: str) -> Non
 
 def evaluated_metrics(
     con: duckdb.DuckDBPyConnection, dataset: str, protocol: Protocol, slice: str | None = None
-) -> list[str]:
+) -> dict[str, Valued]:
     """Return the metrics that a dataset has values of, oldest first, or say why there are none.
 
     Of a slice they are those that its parts have values of.
@@ -133,12 +141,17 @@ def _by(slice: str | None, words: str = " by ") -> str:
 
 def _with_values(
     con: duckdb.DuckDBPyConnection, dataset: str, protocol: Protocol, slice: str | None = None
-) -> list[str]:
+) -> dict[str, Valued]:
     rows = con.execute(
         render("analyses/evaluated_metrics", slice=slice),
         {"dataset": dataset, "protocol": protocol.name},
     ).fetchall()
-    return [str(row[0]) for row in rows]
+    found: dict[str, Valued] = {}
+    for metric, aggregate, is_partial in rows:
+        valued = found.setdefault(str(metric), Valued())
+        valued.aggregates.append(str(aggregate))
+        valued.is_partial |= is_partial
+    return found
 
 
 def _preferences(con: duckdb.DuckDBPyConnection, dataset: str) -> str:
@@ -196,6 +209,8 @@ def names(
     A name with values is taken as it stands where no metric has it any more.
     """
     words = split(asked)
+    if not words:
+        return []
     stored = {name for dataset in datasets for name in _with_values(con, dataset, protocol)}
     gone = {
         one for one in words if isinstance(one, str) and one in stored and not known_metric(one)
@@ -211,6 +226,24 @@ def names(
     return list(found)
 
 
+def chosen(
+    con: duckdb.DuckDBPyConnection,
+    dataset: str,
+    metrics: Sequence[str],
+    protocol: Protocol,
+    slice: str | None = None,
+) -> dict[str, Valued]:
+    """Return the metrics to show: those asked for, which must have values, else all."""
+    found = evaluated_metrics(con, dataset, protocol, slice)
+    absent = [name for name in metrics if name not in found]
+    if absent:
+        raise UsageError(
+            f"{dataset}: no values of {', '.join(absent)}{_by(slice)} under protocol "
+            f"{protocol.name} yet: {evaluate_command(con, dataset, absent, protocol, slice)}"
+        )
+    return {name: found[name] for name in metrics or found}
+
+
 def choose(
     con: duckdb.DuckDBPyConnection,
     dataset: str,
@@ -218,17 +251,8 @@ def choose(
     protocol: Protocol,
     slice: str | None = None,
 ) -> list[str]:
-    """Return the metrics to show: those asked for, which must have values, else all."""
-    found = evaluated_metrics(con, dataset, protocol, slice)
-    if not metrics:
-        return found
-    absent = [name for name in metrics if name not in found]
-    if absent:
-        raise UsageError(
-            f"{dataset}: no values of {', '.join(absent)}{_by(slice)} under protocol "
-            f"{protocol.name} yet: {evaluate_command(con, dataset, absent, protocol, slice)}"
-        )
-    return list(metrics)
+    """Return the names of the metrics to show, as `chosen` has them."""
+    return list(chosen(con, dataset, metrics, protocol, slice))
 
 
 def evaluate_command(
@@ -261,9 +285,10 @@ def leaderboard(
 
     Of a slice it has the runs in each part, the first column.
     """
-    shown = choose(con, dataset, metrics, protocol, slice)
-    if sort is not None and sort not in shown:
-        shown += choose(con, dataset, [sort], protocol, slice)
+    found = chosen(con, dataset, metrics, protocol, slice)
+    if sort is not None and sort not in found:
+        found |= chosen(con, dataset, [sort], protocol, slice)
+    shown = list(found)
     by = shown[0] if sort is None else sort
     sql = render(
         "analyses/leaderboard",
@@ -274,41 +299,38 @@ def leaderboard(
         top=top,
     )
     relation = keep(con, sql, {"dataset": dataset, "protocol": protocol.name})
-    notes = undefined_notes(con, relation, [dataset], shown, protocol, slice=slice)
-    over_queries = put_together(con, [dataset], shown, protocol, slice=slice)
+    notes = undefined_notes(con, relation, {dataset: found}, shown, protocol, slice=slice)
+    over_queries = put_together([found], shown)
     return Board(relation, {name: name for name in shown}, (dataset,), over_queries, notes)
 
 
-def put_together(
-    con: duckdb.DuckDBPyConnection,
-    datasets: Sequence[str],
-    metrics: Sequence[str],
-    protocol: Protocol,
-    *,
-    slice: str | None = None,
-) -> str:
-    """Say how the stored values of some metrics were put together over the queries."""
-    source = "run_scores" if slice is None else f"slice_scores where slice = {literal(slice)}"
-    rows = con.execute(
-        f"select distinct metric, aggregate from (from {source}) where is_current "
-        "and list_contains($datasets, dataset) and protocol = $protocol "
-        "and list_contains($metrics, metric) order by list_position($metrics, metric), aggregate",
-        {"datasets": list(datasets), "protocol": protocol.name, "metrics": list(metrics)},
-    ).fetchall()
-    return aggregates.in_words(rows)
+def put_together(found: Iterable[Mapping[str, Valued]], metrics: Sequence[str]) -> str:
+    """Say how the values of some metrics, found in some datasets, were put together over the queries."""
+    hows = {
+        metric: {how for there in found for how in there[metric].aggregates} for metric in metrics
+    }
+    return aggregates.in_words((metric, how) for metric in metrics for how in sorted(hows[metric]))
 
 
 def undefined_notes(
     con: duckdb.DuckDBPyConnection,
     relation: duckdb.DuckDBPyRelation,
-    datasets: Sequence[str],
+    found: Mapping[str, Mapping[str, Valued]],
     metrics: Sequence[str],
     protocol: Protocol,
     *,
     by: str = "run",
     slice: str | None = None,
 ) -> tuple[str, ...]:
-    """Say of a board's values how many queries they are over, where that is not all that count."""
+    """Say of a board's values how many queries they are over, where that is not all that count.
+
+    `found` is what each of its datasets has values of.
+    """
+    only_judged = protocol.queries != "run"
+    if only_judged:
+        metrics = [m for m in metrics if any(there[m].is_partial for there in found.values())]
+    if not metrics:
+        return ()
     named = by if slice is None else f"{by} || ' in ' || part"
     on_board = {row[0] for row in relation.project(named).fetchall()}
     rows = con.execute(
@@ -317,16 +339,16 @@ def undefined_notes(
             by=by,
             slice=slice,
             metrics=list(metrics),
-            only_judged=protocol.queries != "run",
+            only_judged=only_judged,
         ),
-        {"datasets": list(datasets), "protocol": protocol.name},
+        {"datasets": list(found), "protocol": protocol.name},
     ).fetchall()
     notes: list[str] = []
     for (dataset, metric, aggregate), group in groupby(rows, key=lambda row: row[:3]):
         over = {name: f"{some:,} of {all_:,}" for *_, name, some, all_ in group if name in on_board}
         if not over:
             continue
-        what = f"{metric} in {dataset}" if len(datasets) > 1 else metric
+        what = f"{metric} in {dataset}" if len(found) > 1 else metric
         how = "mean over" if aggregate == "mean" else "over"
         if set(over) == on_board and len(set(over.values())) == 1:
             told = f"{next(iter(over.values()))} queries (undefined for the others)"
