@@ -212,7 +212,8 @@ class Warehouse(
         options = RunOptions(None, name_from, system, tags or {}, run_at, lower_is_better)
         check_names(dataset, options)
         self.init()
-        for group in together.groups(sources, format=format, columns=columns, normalise=normalise):
+
+        def load(group: together.Group) -> list[Loaded | WarehouseError]:
             done: list[Loaded | WarehouseError] = []
             with self._write() as connection:
                 for batch in group.staged(database.raw(connection)):
@@ -221,6 +222,14 @@ class Warehouse(
                     else:
                         each = [options] * len(batch.runs)
                         done += load_staged(connection, batch, dataset, each, replace)
+            return done
+
+        for group in together.groups(sources, format=format, columns=columns, normalise=normalise):
+            try:
+                done = load(group)
+            except duckdb.TransactionException:
+                # one that cannot be read has ended the transaction of all
+                done = [one for single in group.each() for one in load(single)]
             yield from done
 
     def ingest_attributes(

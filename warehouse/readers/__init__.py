@@ -128,8 +128,8 @@ def _stage_file(
         preferences.read(con, file)
     elif format == "trec":
         tag = trec.read(con, file, kind)
-    elif format in ("csv", "tsv"):
-        delimiter = "," if format == "csv" else "\t"
+    elif format in tables.DELIMITERS:
+        delimiter = tables.DELIMITERS[format]
         ranked_by = tables.read_delimited(con, file, kind, delimiter, mapping)
     elif format == "jsonl":
         ranked_by = documents.read_lines(con, file, kind, mapping)

@@ -7,7 +7,7 @@ import csv
 import importlib.util
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,6 +24,9 @@ from warehouse.readers.lines import refuse_if_not_text, refuse_long_lines
 from warehouse.readers.staged import Kind, Query
 
 Ranking = Literal["score", "rank"]
+# Our columns with their SQL and their family, as ingest/from_relation has them.
+_Columns = Mapping[str, tuple[str, str]]
+DELIMITERS = {"csv": ",", "tsv": "\t"}
 _VIEW = "warehouse_reader_source"
 _WHOLE = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|BOOLEAN")
 _REAL = re.compile(r"FLOAT|DOUBLE|DECIMAL.*")
@@ -50,9 +53,8 @@ def read_delimited(
             f"columns on top ({names}, as they come, with {marks} between)"
         )
     found = chosen(file.source, kind, header, mapping)
-    columns = {ours: (f"c{header.index(theirs)}", "text") for ours, theirs in found.items()}
-    with relation_of_records(con, file, delimiter, len(header)) as relation:
-        _fill(con, kind, relation, columns)
+    with relation_of_records(con, [file], delimiter, len(header)) as relation:
+        _fill(con, kind, relation, _by_place(found, header))
         rejected = rejects.first(con, checks.LIMIT)
     by_rank = ranked_by_rank(kind, found, header, mapping)
     problems, total = checks.problems(con, kind, place=checks.PLACE, word=_word(by_rank))
@@ -65,25 +67,102 @@ def read_delimited(
     return _ranking(kind, by_rank)
 
 
+def _by_place(found: Mapping[str, str], header: Sequence[str]) -> _Columns:
+    """Return the columns of records, which are known by their places."""
+    return {ours: (f"c{header.index(theirs)}", "text") for ours, theirs in found.items()}
+
+
 @contextlib.contextmanager
 def relation_of_records(
-    con: duckdb.DuckDBPyConnection, file: LocalFile, delimiter: str, width: int
+    con: duckdb.DuckDBPyConnection, files: Sequence[LocalFile], delimiter: str, width: int
 ) -> Iterator[str]:
-    """Give the SQL of a delimited file's records as text columns c0, c1 …; see `rejects.first`.
+    """Give the SQL of delimited files' records as text columns c0, c1 …; see `rejects.first`.
 
     Raises InputError where a line is too long for the CSV reader.
     """
-    refuse_long_lines(file, checks.LIMIT)
+    for file in files:
+        refuse_long_lines(file, checks.LIMIT)
+    paths = [file.path for file in files]
     with rejects.collected(con):
-        yield templates.render("ingest/delimited", path=file.path, delimiter=delimiter, width=width)
+        yield templates.render("ingest/delimited", paths=paths, delimiter=delimiter, width=width)
 
 
 def read_parquet(
     con: duckdb.DuckDBPyConnection, file: LocalFile, kind: Kind, mapping: Mapping[str, str]
 ) -> Ranking | None:
     """Fill `staged` from a Parquet file. Raises InputError."""
-    relation = f"read_parquet({literal(file.path)}, binary_as_string = true)"
-    return _read_relation(con, file.source, kind, relation, mapping)
+    return _read_relation(con, file.source, kind, _parquet([file]), mapping)
+
+
+def _parquet(files: Sequence[LocalFile]) -> str:
+    return f"read_parquet({literal([file.path for file in files])}, binary_as_string = true)"
+
+
+def read_together(
+    con: duckdb.DuckDBPyConnection,
+    files: Sequence[LocalFile],
+    format: str,
+    mapping: Mapping[str, str],
+) -> Ranking | None:
+    """Fill `staged` from tables of runs of one format, whose header lines are the same if they have any.
+
+    It is done by one statement, and returns what ranks them.
+
+    None, and nothing staged, where anything is in doubt: reading each by itself tells what.
+    """
+    try:
+        if format == "parquet":
+            by_rank = _parquet_together(con, files, mapping)
+        else:
+            by_rank = _delimited_together(con, files, DELIMITERS[format], mapping)
+        if by_rank is not None and not checks.any_problem(con, "run", together=True):
+            return _ranking("run", by_rank)
+    except duckdb.InterruptException:
+        raise
+    except (duckdb.Error, InputError):
+        pass
+    con.execute("drop table if exists temp.staged")
+    return None
+
+
+def _parquet_together(
+    con: duckdb.DuckDBPyConnection, files: Sequence[LocalFile], mapping: Mapping[str, str]
+) -> bool | None:
+    """Fill `staged` from Parquet files that have the same columns; return whether ranks rank them."""
+    types, *others = (_types(con, _parquet([file])) for file in files)
+    # a column of that name hides which file a row is of
+    if any(of != types for of in others) or "file_index" in map(str.lower, types):
+        return None
+    found = chosen(files[0].source, "run", list(types), mapping)
+    _fill(con, "run", _parquet(files), _by_type(found, types), together=True)
+    return ranked_by_rank("run", found, list(types), mapping)
+
+
+def _delimited_together(
+    con: duckdb.DuckDBPyConnection,
+    files: Sequence[LocalFile],
+    delimiter: str,
+    mapping: Mapping[str, str],
+) -> bool | None:
+    """Fill `staged` from text files with the same header line; return whether ranks rank them."""
+    header = header_of(files[0], delimiter)
+    found = chosen(files[0].source, "run", header, mapping)
+    with relation_of_records(con, files, delimiter, len(header)) as relation:
+        _fill(con, "run", relation, _by_place(found, header), together=True)
+        if rejects.any_at_all(con):
+            return None
+    return ranked_by_rank("run", found, header, mapping)
+
+
+def _types(con: duckdb.DuckDBPyConnection, relation: str) -> dict[str, str]:
+    """Return the columns of a relation with their types."""
+    described = con.execute(f"describe select * from {relation}").fetchall()
+    return {str(row[0]): str(row[1]) for row in described}
+
+
+def _by_type(found: Mapping[str, str], types: Mapping[str, str]) -> _Columns:
+    """Return the columns of a relation, which are read as their types say."""
+    return {ours: (ident(theirs), family(types[theirs])) for ours, theirs in found.items()}
 
 
 def read_object(
@@ -131,10 +210,8 @@ def _collected(frame: Any) -> Any:
     return frame.collect() if hasattr(frame, "collect") else frame
 
 
-def fill_from(
-    con: duckdb.DuckDBPyConnection, table: Any, kind: Kind, columns: Mapping[str, tuple[str, str]]
-) -> None:
-    """Fill `staged` from a table in memory; `columns` are as ingest/from_relation has them."""
+def fill_from(con: duckdb.DuckDBPyConnection, table: Any, kind: Kind, columns: _Columns) -> None:
+    """Fill `staged` from a table in memory."""
     with relation_of(con, table) as relation:
         _fill(con, kind, relation, columns)
 
@@ -167,11 +244,9 @@ def _read_relation(
     mapping: Mapping[str, str],
 ) -> Ranking | None:
     try:
-        described = con.execute(f"describe select * from {relation}").fetchall()
-        types = {str(row[0]): str(row[1]) for row in described}
+        types = _types(con, relation)
         found = chosen(source, kind, list(types), mapping)
-        columns = {ours: (ident(theirs), family(types[theirs])) for ours, theirs in found.items()}
-        _fill(con, kind, relation, columns)
+        _fill(con, kind, relation, _by_type(found, types))
     except duckdb.Error as error:
         raise InputError(f"{source}: cannot be read as a table: {_first_line(error)}") from error
     by_rank = ranked_by_rank(kind, found, list(types), mapping)
@@ -185,10 +260,12 @@ def _fill(
     con: duckdb.DuckDBPyConnection,
     kind: Kind,
     relation: str,
-    columns: Mapping[str, tuple[str, str]],
+    columns: _Columns,
+    *,
+    together: bool = False,
 ) -> None:
-    sql = templates.render("ingest/from_relation", kind=kind, relation=relation, columns=columns)
-    con.execute(sql).fetchall()
+    source = {"relation": relation, "columns": columns, "together": together}
+    con.execute(templates.render("ingest/from_relation", kind=kind, **source)).fetchall()
 
 
 def family(type_name: str) -> str:

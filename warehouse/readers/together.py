@@ -1,4 +1,5 @@
-"""Many runs, one after another: regular TREC files of one layout are staged by one statement.
+"""Many runs, one after another: regular TREC files of one layout are staged by one statement, and so are
+tables of one format.
 
 Reading, checking and ranking some runs at once takes a fraction of the time that each takes by itself.
 """
@@ -14,14 +15,24 @@ from typing import Any
 import duckdb
 
 from warehouse.errors import InputError, WarehouseError
-from warehouse.readers import checks, clear, stage, trec
+from warehouse.readers import checks, clear, stage, tables, trec
 from warehouse.readers.files import LocalFile, open_file
 from warehouse.readers.guess import guess
-from warehouse.readers.staged import RUN_NUMBER, Staged, canonical_format, file_order
+from warehouse.readers.staged import (
+    RUN_NUMBER,
+    Staged,
+    canonical_format,
+    checked_mapping,
+    file_order,
+)
 
 # So many bytes of text at once, what bounds the memory, and so many files, for each stays open.
 _BYTES = 1 << 27
 _FILES = 200
+# What a byte of Parquet is in bytes of TREC text, measured on runs of some size.
+_PARQUET = 3
+# The format of files that can be read together, and what else they need in common.
+_Layout = tuple[str, *tuple[object, ...]]
 
 
 @dataclass(frozen=True)
@@ -46,21 +57,26 @@ class Refused:
 
 @dataclass(frozen=True)
 class Group:
-    """Sources that are open, to be staged together if there are several; they begin at place `first`."""
+    """Sources that are open, to be staged together if there are several; they begin at place `first`.
+
+    Several are files of one `format`.
+    """
 
     first: int
     sources: Sequence[object]
     how: Mapping[str, Any]
+    format: str | None = None
 
     def staged(self, con: duckdb.DuckDBPyConnection) -> Iterator[Batch | Refused]:
         """Stage the runs, all at once if nothing is in doubt, else one after another.
 
         The tables are those of `readers.stage`, each time anew, with a column `run_number` in a batch
-        that is together.
+        that is together. A table that cannot be read ends an open transaction: of several sources that
+        raises duckdb.TransactionException, and each needs a transaction of its own.
         """
-        if len(self.sources) > 1:
+        if len(self.sources) > 1 and self.format is not None:
             files = [source for source in self.sources if isinstance(source, LocalFile)]
-            runs = _together(con, files)
+            runs = _together(con, files, self.format, self.how["columns"])
             if runs is not None:
                 yield Batch(self.first, runs, together=True)
                 return
@@ -74,6 +90,16 @@ class Group:
                 yield Refused(place, error)
             else:
                 yield Batch(place, (staged,), together=False)
+        if len(self.sources) > 1:
+            # to commit a transaction that is at its end raises nothing, but this does
+            con.execute("select 1").fetchall()
+
+    def each(self) -> list[Group]:
+        """Return the sources as groups of one."""
+        return [
+            Group(place, (source,), self.how)
+            for place, source in enumerate(self.sources, start=self.first)
+        ]
 
 
 def groups(
@@ -90,20 +116,21 @@ def groups(
     What `readers.stage` is asked for is the same for all; `single` asks for each by itself. A source
     that cannot be opened is given as the error. A group is closed when the next is asked for.
     """
-    how = {"format": format, "columns": columns, "normalise": normalise, "hashed": hashed}
-    plain = format is None or canonical_format(format) == "trec"
-    can = plain and not columns and normalise is None and not single
+    mapping = checked_mapping("run", columns)
+    how = {"format": format, "columns": mapping, "normalise": normalise, "hashed": hashed}
+    wanted = None if format is None else canonical_format(format)
+    can = normalise is None and not single
     first = size = 0
     group: list[object] = []
-    alike: tuple[bool, bool] | None = None
+    alike: _Layout | None = None
     with contextlib.ExitStack() as stack:
         for source in sources:
             given, opened = _opened(source, hashed)
-            layout = _layout(given, guessed=format is None) if can else None
-            bytes_ = given.size if isinstance(given, LocalFile) else 0
+            layout = _layout(given, wanted, mapping) if can else None
+            bytes_ = _text_size(given, layout)
             is_full = size + bytes_ > _BYTES or len(group) == _FILES
             if group and (layout is None or layout != alike or is_full):
-                yield Group(first, tuple(group), how)
+                yield Group(first, tuple(group), how, alike[0] if alike else None)
                 stack.close()
                 first, size = first + len(group), 0
                 group.clear()
@@ -111,7 +138,7 @@ def groups(
             group.append(given)
             alike, size = layout, size + bytes_
         if group:
-            yield Group(first, tuple(group), how)
+            yield Group(first, tuple(group), how, alike[0] if alike else None)
 
 
 def _opened(source: object, hashed: bool) -> tuple[object, contextlib.ExitStack]:
@@ -124,23 +151,45 @@ def _opened(source: object, hashed: bool) -> tuple[object, contextlib.ExitStack]
         return error, opened
 
 
-def _layout(given: object, guessed: bool) -> tuple[bool, bool] | None:
+def _layout(given: object, format: str | None, mapping: Mapping[str, str]) -> _Layout | None:
     """Return what files need in common to be read together; None for what is read by itself."""
-    if not isinstance(given, LocalFile) or given.size == 0 or not trec.is_regular(given):
+    if not isinstance(given, LocalFile) or given.size == 0:
         return None
-    return None if guessed and guess(given) != "trec" else trec.layout(given)
+    found = format or guess(given, mapping.values())
+    if found == "trec" and not mapping and trec.is_regular(given):
+        return found, *trec.layout(given)
+    if found in tables.DELIMITERS and given.is_text:
+        return found, *tables.header_of(given, tables.DELIMITERS[found])
+    return (found,) if found == "parquet" else None
+
+
+def _text_size(given: object, layout: _Layout | None) -> int:
+    """Return how many bytes of text there are, or would be."""
+    if not isinstance(given, LocalFile):
+        return 0
+    return given.size * (_PARQUET if layout == ("parquet",) else 1)
 
 
 def _together(
-    con: duckdb.DuckDBPyConnection, files: Sequence[LocalFile]
+    con: duckdb.DuckDBPyConnection,
+    files: Sequence[LocalFile],
+    format: str,
+    mapping: Mapping[str, str],
 ) -> tuple[Staged, ...] | None:
     """Stage runs by one statement; None where anything is in doubt."""
     clear(con)
+    ranked_by: tables.Ranking | None = "score"
+    tags: list[str | None] | None = [None] * len(files)
     with file_order(con):
-        tags = trec.read_together(con, files)
-        if tags is None:
+        if format == "trec":
+            tags = trec.read_together(con, files)
+        else:
+            ranked_by = tables.read_together(con, files, format, mapping)
+        if tags is None or ranked_by is None:
             return None
-        warnings = checks.run_warnings(con, ranks=True, word="score", together=True)
+        present = checks.columns(con)
+        ranks = "rank" in present
+        warnings = checks.run_warnings(con, ranks=ranks, word=ranked_by, together=True)
     sizes = dict(
         con.execute(
             f"select {RUN_NUMBER}, sum(num_ret)::bigint from staged_ranking group by {RUN_NUMBER}"
@@ -148,15 +197,15 @@ def _together(
     )
     if len(sizes) < len(files):  # one has no line: reading it by itself says so
         return None
-    checks.drop_service_columns(con, "run", ["rank"])
+    checks.drop_service_columns(con, "run", present)
     return tuple(
         Staged(
             kind="run",
             source=file.source,
-            format="trec",
+            format=format,
             rows=sizes[number],
             source_sha256=file.sha256,
-            ranked_by="score",
+            ranked_by=ranked_by,
             tag=tag,
             warnings=tuple(warnings.get(number, ())),
         )

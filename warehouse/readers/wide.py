@@ -144,7 +144,7 @@ def _delimited(con: duckdb.DuckDBPyConnection, file: LocalFile, format: str) -> 
         raise InputError(f"{file.source}: is empty: there is no line of data")
     _check_names(file.source, header)
     named = ", ".join(f"c{number} as {ident(name)}" for number, name in enumerate(header))
-    with tables.relation_of_records(con, file, delimiter, len(header)) as relation:
+    with tables.relation_of_records(con, [file], delimiter, len(header)) as relation:
         con.execute(f"create temp table staged_table as select {named} from {relation}").fetchall()
         rejected = rejects.first(con, checks.LIMIT)
     ((rows,),) = con.execute("select count(*) from staged_table").fetchall()
