@@ -211,3 +211,13 @@ def test_a_line_that_does_not_fit_is_told(write: Write, tmp_path: Path) -> None:
     done = list(Warehouse(tmp_path / "w.duckdb").ingest_runs(paths, "d"))
     assert [type(one).__name__ for one in done] == ["Loaded", "InputError", "Loaded"]
     assert "1.csv: 1 problem\n  line 127: " in str(done[1])
+
+
+def test_a_table_has_no_tag_to_be_named_by(write: Write, tmp_path: Path) -> None:
+    paths = [write(f"{n}.csv", listed(n)) for n in range(3)]
+    wh = Warehouse(tmp_path / "w.duckdb")
+    done = list(wh.ingest_runs(paths, "d", name_from="tag"))
+    assert [str(one) for one in done] == [
+        f"{path}: has no TREC tag to take the name from; give --name" for path in paths
+    ]
+    assert wh.datasets().fetchall() == []

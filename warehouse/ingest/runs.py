@@ -81,11 +81,15 @@ def load_staged(
     `options` are those of each run.
     """
     con = database.raw(connection)
-    try:
-        names = [_run_name(*one) for one in zip(batch.runs, options, strict=True)]
-    except UsageError as error:  # what is read together is of files with tags, which have names
-        (_,) = batch.runs
-        return [error]
+    names: list[str] = []
+    nameless: list[steps.Loaded | WarehouseError] = []
+    for staged, said in zip(batch.runs, options, strict=True):
+        try:
+            names.append(_run_name(staged, said))
+        except UsageError as error:
+            nameless.append(error)
+    if nameless:  # what is read together is of one format, and has tags, or has none
+        return nameless
     dataset_id = steps.dataset_id(connection, dataset)
     run_number = {"run_number": RUN_NUMBER if batch.together else "0"}
     counts = con.execute(render("ingest/run_contents", **run_number)).fetchall()
