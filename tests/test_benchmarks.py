@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -142,11 +143,17 @@ def test_everybody_computes_the_same_metrics() -> None:
 
 
 @pytest.fixture(scope="module")
-def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with a history of 3 runs of 4 queries."""
+def made_history(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a history of 3 runs of 4 queries, to be copied."""
     folder = tmp_path_factory.mktemp("history")
     assert stored.history(folder, queries=4, judged=10, depth=100, runs=3) == 40
     return folder
+
+
+@pytest.fixture
+def history(made_history: Path, tmp_path: Path) -> Path:
+    """Return a folder of the test's own: what it changes there, no other sees."""
+    return shutil.copytree(made_history, tmp_path / "history")
 
 
 def scores(wh: Warehouse) -> dict[tuple[str, str], float]:

@@ -1,6 +1,6 @@
 """Make the files of a benchmark: `python -m tests.benchmarks.data WORK FOLDER SCALE`.
 
-A folder gets qrels.txt, run00.trec … and the first run once more as run00.parquet, or a warehouse
+A folder gets qrels.txt, run00.trec … and each run once more as Parquet, run00.parquet …, or a warehouse
 (`stored.py`); and last made.json, which says what they are. The same arguments give the same rows.
 """
 
@@ -79,7 +79,8 @@ def _files(name: str, work: Work, folder: Path, scale: float) -> tuple[int, str]
     else:
         _synthetic(work, folder)
         source = f"synthetic, seed {SEED}"
-    _parquet(folder / "run00.trec")
+    for run in folder.glob("run*.trec"):
+        _parquet(run)
     with (folder / "qrels.txt").open() as file:
         return sum(1 for _ in file), source
 

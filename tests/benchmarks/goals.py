@@ -48,6 +48,7 @@ GOALS = (
             ("100 runs ingested, evaluated, stored", "many", works.STORED, 0.35),
         )
     ),
+    Goal("100 runs from Parquet, scored", "many", works.AT_ONCE_PARQUET, None),
     Goal("`score`, deep", "deep", works.TREC, 0.35),
     *(Goal("`score`, deep", "deep", works.TREC, 1, peer) for peer in ("ir_measures", "ranx")),
     Goal("`warehouse --help`", "help", works.HELP, 0.2),

@@ -26,6 +26,7 @@ PARQUET = "score, Parquet"
 LIMITED = "score, TREC text, --memory-limit 512MB"
 STORED = "ingest run + evaluate"
 AT_ONCE = "score of all at once"
+AT_ONCE_PARQUET = "score of all at once, Parquet"
 HELP = "warehouse --help"
 NEW_METRIC = "a new metric for all runs"
 ALL_METRICS = "all metrics anew for all runs"
@@ -115,8 +116,10 @@ def _deep(folder: Path, wanted: Sequence[str]) -> Everybody:
 
 def _many(folder: Path, wanted: Sequence[str]) -> Everybody:
     qrels, runs = folder / "qrels.txt", sorted(folder.glob("run*.trec"))
+    tables = [run.with_suffix(".parquet") for run in runs]
     ours = [
         Contender(AT_ONCE, (reading("warehouse", qrels, runs),), ours=True),
+        Contender(AT_ONCE_PARQUET, (reading("warehouse", qrels, tables),), ours=True),
         _stored(STORED, qrels, runs),
     ]
     return _beside(ours, peers(qrels, runs, wanted))
