@@ -887,6 +887,23 @@ def test_what_is_written_last_is_written() -> None:
     assert (found.returncode, found.stdout, found.stderr) == (0, "last", "")
 
 
+@pytest.mark.parametrize("closed", ["", "<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_closed_stream_leads_nowhere(tmp_path: Path, closed: str) -> None:
+    """And its number goes to no file: what is printed would be written into it."""
+    code = (
+        "import os, sys; from warehouse import cli; "
+        "cli.run = lambda: (os.dup(0), print('out'), print('e', file=sys.stderr)); cli.main()"
+    )
+    command = f"'{sys.executable}' -c \"{code}\" {closed}"
+    found = subprocess.run(
+        ["sh", "-c", command], cwd=Path(__file__).parents[1],
+        capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert found.returncode == 0
+    assert found.stdout == ("" if " >" in f" {closed}" else "out\n")
+    assert found.stderr == ("" if "2>" in closed else "e\n")
+
+
 def test_what_was_put_aside_goes_with_the_database(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,6 +21,7 @@ def main() -> None:
 
     To take the interpreter apart, module by module, takes longer than many a command does.
     """
+    _open_streams()
     gc.set_threshold(_BEFORE_GARBAGE)
     code: int | str = 0
     try:
@@ -41,6 +42,17 @@ def main() -> None:
         database.close()
     atexit._run_exitfuncs()
     os._exit(code)
+
+
+def _open_streams() -> None:
+    """Let those of the three standard streams that are closed lead nowhere.
+
+    A database that is opened would else get the number of one of them, and what is printed.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            setattr(sys, name, os.fdopen(nowhere, mode, encoding="utf-8"))
 
 
 def run() -> None:
