@@ -213,6 +213,36 @@ def test_a_line_that_does_not_fit_is_told(write: Write, tmp_path: Path) -> None:
     assert "1.csv: 1 problem\n  line 127: " in str(done[1])
 
 
+def test_lines_may_end_in_several_ways(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The end of a line is no part of its last document, whatever the ends in other files are."""
+    paths = [
+        write(f"{n}.csv", f"select query_id, score, doc_id from ({listed(n)})") for n in range(6)
+    ]
+    for path in (paths[1], paths[2], paths[5]):
+        path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    for path in paths[2:4]:
+        path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert sizes(paths) == [1, 2, 2, 1]
+    alone = [tuple(Warehouse.score(QRELS, path, "AP P@5").means().values()) for path in paths]
+    read = at_once(monkeypatch)
+    board = Warehouse.score(QRELS, paths, "AP P@5").board().fetchall()
+    assert [row[1:] for row in board] == alone
+    assert read == [2, 2]
+
+
+def test_columns_in_another_order_are_other_columns(
+    write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = [write("a.parquet", listed(0))]
+    paths.append(write("b.parquet", f"select doc_id, query_id, score from ({listed(1)})"))
+    alone = [tuple(Warehouse.score(QRELS, path, "AP P@5").means().values()) for path in paths]
+    read = at_once(monkeypatch)
+    board = Warehouse.score(QRELS, paths, "AP P@5").board().fetchall()
+    assert ([row[1:] for row in board], read) == (alone, [0])
+
+
 def test_a_table_has_no_tag_to_be_named_by(write: Write, tmp_path: Path) -> None:
     paths = [write(f"{n}.csv", listed(n)) for n in range(3)]
     wh = Warehouse(tmp_path / "w.duckdb")

@@ -104,11 +104,10 @@ def read_together(
     format: str,
     mapping: Mapping[str, str],
 ) -> Ranking | None:
-    """Fill `staged` from tables of runs of one format, whose header lines are the same if they have any.
+    """Fill `staged` from tables of runs by one statement, and return what ranks them.
 
-    It is done by one statement, and returns what ranks them.
-
-    None, and nothing staged, where anything is in doubt: reading each by itself tells what.
+    They are of one format; text files have the same header line and the same ends of lines. None, and
+    nothing staged, where anything is in doubt: reading each by itself tells what.
     """
     try:
         if format == "parquet":
@@ -130,8 +129,9 @@ def _parquet_together(
 ) -> bool | None:
     """Fill `staged` from Parquet files that have the same columns; return whether ranks rank them."""
     types, *others = (_types(con, _parquet([file])) for file in files)
-    # a column of that name hides which file a row is of
-    if any(of != types for of in others) or "file_index" in map(str.lower, types):
+    if any(list(of.items()) != list(types.items()) for of in others):
+        return None
+    if "file_index" in map(str.lower, types):  # it hides which file a row is of
         return None
     found = chosen(files[0].source, "run", list(types), mapping)
     _fill(con, "run", _parquet(files), _by_type(found, types), together=True)
@@ -144,7 +144,7 @@ def _delimited_together(
     delimiter: str,
     mapping: Mapping[str, str],
 ) -> bool | None:
-    """Fill `staged` from text files with the same header line; return whether ranks rank them."""
+    """Fill `staged` from CSV or TSV files; return whether ranks rank them."""
     header = header_of(files[0], delimiter)
     found = chosen(files[0].source, "run", header, mapping)
     with relation_of_records(con, files, delimiter, len(header)) as relation:

@@ -159,7 +159,8 @@ def _layout(given: object, format: str | None, mapping: Mapping[str, str]) -> _L
     if found == "trec" and not mapping and trec.is_regular(given):
         return found, *trec.layout(given)
     if found in tables.DELIMITERS and given.is_text:
-        return found, *tables.header_of(given, tables.DELIMITERS[found])
+        header = tables.header_of(given, tables.DELIMITERS[found])
+        return found, given.has_return, given.windows_ends, tuple(header)
     return (found,) if found == "parquet" else None
 
 
