@@ -90,6 +90,8 @@ def test_what_reads_the_same_groups_is_one_pass() -> None:
         "select run_id, query_id, 1 as value from u union all "
         "select run_id, query_id, max(x) as value from t group by run_id, query_id",
         "select run_id, query_id, max(x) / (select 2) as value from t group by run_id, query_id",
+        "select run_id, query_id, max(x) -- best\n as value from t group by run_id, query_id",
+        "select run_id, query_id, max(x) /* best */ as value from t group by run_id, query_id",
     ],
 )
 def test_what_is_more_than_an_expression_is_computed_by_itself(query: str) -> None:

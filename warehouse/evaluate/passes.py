@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-# A query that is nothing but an expression over groups of a table: no select and no from is within it.
+# A query that is an expression over groups of a table, and nothing else: no other query, no comment.
 _EXPRESSION = re.compile(
     r"\s*select\s+run_id,\s+query_id,\s+"
-    r"(?P<value>(?:(?!\b(?:select|from)\b).)+?)\s+as\s+value\s+"
+    r"(?P<value>(?:(?!\b(?:select|from)\b|--|/\*).)+?)\s+as\s+value\s+"
     r"(?P<groups>from\s+\w+\s+group\s+by\s+run_id,\s+query_id(?:,\s+\w+)*)\s*",
     re.DOTALL,
 )
