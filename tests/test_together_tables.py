@@ -251,3 +251,21 @@ def test_a_table_has_no_tag_to_be_named_by(write: Write, tmp_path: Path) -> None
         f"{path}: has no TREC tag to take the name from; give --name" for path in paths
     ]
     assert wh.datasets().fetchall() == []
+
+
+def test_ranks_rank_and_scores_contradict_them(
+    write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ranked = "select query_id, doc_id, rank() over (partition by query_id order by doc_id) as rank"
+    paths = [write(f"{n}.parquet", f"{ranked} from ({listed(n)})") for n in range(3)]
+    paths += [write(f"{n}.csv", f"{ranked}, score from ({listed(n)})") for n in range(3, 6)]
+    alone = [Warehouse.score(QRELS, path, "AP P@5") for path in paths]
+    read = at_once(monkeypatch)
+    scores = Warehouse.score(QRELS, paths, "AP P@5")
+    assert read == [3, 3]
+    assert [row[1:] for row in scores.board().fetchall()] == [
+        tuple(one.means().values()) for one in alone
+    ]
+    assert scores.read == tuple(one.read[0] for one in alone)
+    assert [read.staged.ranked_by for read in scores.read] == ["rank"] * 3 + ["score"] * 3
+    assert all("contradict the rank" in read.staged.warnings[0] for read in scores.read[3:])
