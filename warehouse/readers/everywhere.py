@@ -203,23 +203,20 @@ def _read_table(
                 f"e.g. --column doc_id={next(iter(table.columns))}"
             )
     columns = {
-        "query_id": _reading(table, "query_id") or (literal(_EVERY), "text"),
-        "doc_id": _reading(table, mapping.get("doc_id", "doc_id")),
-        "value": _reading(table, mapping.get("relevance", "relevance")) or ("1", "whole"),
+        "query_id": _reading(table, "query_id", (literal(_EVERY), "text")),
+        "doc_id": _reading(table, mapping.get("doc_id", "doc_id"), ("null", "text")),
+        "value": _reading(table, mapping.get("relevance", "relevance"), ("1", "whole")),
     }
-    sql = templates.render(
-        "ingest/from_relation", kind="qrels", relation="staged_table", columns=columns
-    )
-    con.execute(sql).fetchall()
+    tables.fill(con, "qrels", "staged_table", columns)
     found, total = checks.problems(con, "qrels", place=checks.PLACE)
     if total:
         raise table.refuse(found, total)
 
 
-def _reading(table: wide.Table, name: str) -> tuple[str, str] | None:
-    """Return a column's SQL and how it is read; None where the table does not have it."""
+def _reading(table: wide.Table, name: str, otherwise: tuple[str, str]) -> tuple[str, str]:
+    """Return a column's SQL and how it is read; something else where the table does not have it."""
     if name not in table.columns:
-        return None
+        return otherwise
     return ident(name), tables.family(table.columns[name])
 
 

@@ -25,7 +25,7 @@ from warehouse.readers.staged import Kind, Query
 
 Ranking = Literal["score", "rank"]
 # Our columns with their SQL and their family, as ingest/from_relation has them.
-_Columns = Mapping[str, tuple[str, str]]
+Columns = Mapping[str, tuple[str, str]]
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 _VIEW = "warehouse_reader_source"
 _WHOLE = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|BOOLEAN")
@@ -54,7 +54,7 @@ def read_delimited(
         )
     found = chosen(file.source, kind, header, mapping)
     with relation_of_records(con, [file], delimiter, len(header)) as relation:
-        _fill(con, kind, relation, _by_place(found, header))
+        fill(con, kind, relation, _by_place(found, header))
         rejected = rejects.first(con, checks.LIMIT)
     by_rank = ranked_by_rank(kind, found, header, mapping)
     problems, total = checks.problems(con, kind, place=checks.PLACE, word=_word(by_rank))
@@ -67,7 +67,7 @@ def read_delimited(
     return _ranking(kind, by_rank)
 
 
-def _by_place(found: Mapping[str, str], header: Sequence[str]) -> _Columns:
+def _by_place(found: Mapping[str, str], header: Sequence[str]) -> Columns:
     """Return the columns of records, which are known by their places."""
     return {ours: (f"c{header.index(theirs)}", "text") for ours, theirs in found.items()}
 
@@ -134,7 +134,7 @@ def _parquet_together(
     if "file_index" in map(str.lower, types):  # it hides which file a row is of
         return None
     found = chosen(files[0].source, "run", list(types), mapping)
-    _fill(con, "run", _parquet(files), _by_type(found, types), together=True)
+    fill(con, "run", _parquet(files), _by_type(found, types), together=True)
     return ranked_by_rank("run", found, list(types), mapping)
 
 
@@ -148,7 +148,7 @@ def _delimited_together(
     header = header_of(files[0], delimiter)
     found = chosen(files[0].source, "run", header, mapping)
     with relation_of_records(con, files, delimiter, len(header)) as relation:
-        _fill(con, "run", relation, _by_place(found, header), together=True)
+        fill(con, "run", relation, _by_place(found, header), together=True)
         if rejects.any_at_all(con):
             return None
     return ranked_by_rank("run", found, header, mapping)
@@ -160,7 +160,7 @@ def _types(con: duckdb.DuckDBPyConnection, relation: str) -> dict[str, str]:
     return {str(row[0]): str(row[1]) for row in described}
 
 
-def _by_type(found: Mapping[str, str], types: Mapping[str, str]) -> _Columns:
+def _by_type(found: Mapping[str, str], types: Mapping[str, str]) -> Columns:
     """Return the columns of a relation, which are read as their types say."""
     return {ours: (ident(theirs), family(types[theirs])) for ours, theirs in found.items()}
 
@@ -210,10 +210,10 @@ def _collected(frame: Any) -> Any:
     return frame.collect() if hasattr(frame, "collect") else frame
 
 
-def fill_from(con: duckdb.DuckDBPyConnection, table: Any, kind: Kind, columns: _Columns) -> None:
+def fill_from(con: duckdb.DuckDBPyConnection, table: Any, kind: Kind, columns: Columns) -> None:
     """Fill `staged` from a table in memory."""
     with relation_of(con, table) as relation:
-        _fill(con, kind, relation, columns)
+        fill(con, kind, relation, columns)
 
 
 def object_name(source: Any) -> str:
@@ -246,7 +246,7 @@ def _read_relation(
     try:
         types = _types(con, relation)
         found = chosen(source, kind, list(types), mapping)
-        _fill(con, kind, relation, _by_type(found, types))
+        fill(con, kind, relation, _by_type(found, types))
     except duckdb.Error as error:
         raise InputError(f"{source}: cannot be read as a table: {_first_line(error)}") from error
     by_rank = ranked_by_rank(kind, found, list(types), mapping)
@@ -256,14 +256,15 @@ def _read_relation(
     return _ranking(kind, by_rank)
 
 
-def _fill(
+def fill(
     con: duckdb.DuckDBPyConnection,
     kind: Kind,
     relation: str,
-    columns: _Columns,
+    columns: Columns,
     *,
     together: bool = False,
 ) -> None:
+    """Fill `staged` from the SQL of a relation, of one source or of the files of several runs."""
     source = {"relation": relation, "columns": columns, "together": together}
     con.execute(templates.render("ingest/from_relation", kind=kind, **source)).fetchall()
 
