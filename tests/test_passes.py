@@ -48,8 +48,7 @@ def of(asked: str) -> list[tuple[int, float | None, str]]:
 
 
 @pytest.mark.core
-@pytest.mark.parametrize("seed", [1, 2, 3])
-@pytest.mark.parametrize("complete", [False, True])
+@pytest.mark.parametrize(("seed", "complete"), [(1, False), (2, True)])
 def test_values_are_those_of_each_by_itself(seed: int, complete: bool) -> None:
     qrels, run = collection(seed)
     asked = f"{ONE_PASS} {OTHERS}"

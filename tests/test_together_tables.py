@@ -13,8 +13,6 @@ from warehouse import Warehouse
 from warehouse.errors import InputError, UsageError
 from warehouse.readers import tables, together
 
-pytestmark = pytest.mark.core
-
 QRELS = {f"q{q}": {f"d{n}": (q * n) % 3 for n in range(0, 40, 1 + q)} for q in range(6)}
 Row = tuple[str, str, float]
 Write = Callable[..., Path]
@@ -70,6 +68,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return counted
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("suffix", [".parquet", ".csv", ".tsv"])
 def test_what_each_is_by_itself(
     write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
@@ -144,6 +143,7 @@ def test_types_are_those_of_each_file(write: Write, monkeypatch: pytest.MonkeyPa
     assert read == [0]
 
 
+@pytest.mark.core
 def test_a_column_may_have_the_name_that_tells_files_apart(
     write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -180,9 +180,11 @@ def test_the_bad_one_is_told_and_undoes_no_other(
         Warehouse.score(QRELS, paths, "AP")
 
 
-@pytest.mark.parametrize("place", [0, 1, 2])
-@pytest.mark.parametrize("cut", [True, False])
-@pytest.mark.parametrize("alike", [True, False])
+@pytest.mark.core
+@pytest.mark.parametrize(
+    ("place", "cut", "alike"),
+    [(0, True, True), (1, False, True), (2, True, True), (1, True, False), (2, False, False)],
+)
 def test_a_damaged_file_is_told_and_undoes_no_other(
     write: Write, tmp_path: Path, place: int, cut: bool, alike: bool
 ) -> None:
@@ -213,6 +215,7 @@ def test_a_line_that_does_not_fit_is_told(write: Write, tmp_path: Path) -> None:
     assert "1.csv: 1 problem\n  line 127: " in str(done[1])
 
 
+@pytest.mark.core
 def test_lines_may_end_in_several_ways(
     write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
