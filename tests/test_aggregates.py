@@ -8,6 +8,7 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+import duckdb
 import oracles
 import pytest
 from hypothesis import given, settings
@@ -364,6 +365,17 @@ def test_a_board_says_what_it_shows(wh: Warehouse) -> None:
     assert wh.board("tiny", metrics="RR").over_queries == "mean over queries"
     assert wh.board("tiny", metrics="NumRel").over_queries == "sum over queries"
     assert board.notes == ()
+
+
+def test_a_board_names_each_way_that_values_of_a_metric_were_put_together(wh: Warehouse) -> None:
+    """A template may have said another aggregate when the older run was evaluated."""
+    wh.ingest_qrels(QRELS, "tiny")
+    for name in ("old", "new"):
+        wh.ingest_run(RUN, "tiny", name=name)
+        wh.evaluate(metrics="RR", runs=name)
+    with duckdb.connect(str(wh.path)) as con:
+        con.execute("update score set aggregate = 'sum' where evaluation_id = 1")
+    assert wh.board("tiny", metrics="RR").over_queries == "mean over queries; RR: sum"
 
 
 def test_a_deviation_has_no_better_direction() -> None:

@@ -14,7 +14,6 @@ from warehouse.errors import InputError, UsageError
 from warehouse.readers import tables, together
 
 QRELS = {f"q{q}": {f"d{n}": (q * n) % 3 for n in range(0, 40, 1 + q)} for q in range(6)}
-Row = tuple[str, str, float]
 Write = Callable[..., Path]
 
 
@@ -147,7 +146,9 @@ def test_types_are_those_of_each_file(write: Write, monkeypatch: pytest.MonkeyPa
 def test_a_column_may_have_the_name_that_tells_files_apart(
     write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    paths = [write(f"{n}.parquet", f"select 0 as File_Index, * from ({listed(n)})") for n in (0, 1)]
+    """Taken for the place of the file, it would make each of these runs the other."""
+    sql = "select {} as File_Index, * from ({})"
+    paths = [write(f"{n}.parquet", sql.format(1 - n, listed(n))) for n in (0, 1)]
     paths += [write(f"{n}.csv", f"select 0 as file_index, * from ({listed(n)})") for n in (2, 4)]
     alone = [tuple(Warehouse.score(QRELS, path, "AP P@5").means().values()) for path in paths]
     read = at_once(monkeypatch)

@@ -48,7 +48,7 @@ GOALS = (
             ("100 runs ingested, evaluated, stored", "many", works.STORED, 0.35),
         )
     ),
-    Goal("100 runs from Parquet, scored", "many", works.AT_ONCE_PARQUET, None),
+    Goal("100 runs from Parquet, scored", "many", works.AT_ONCE_PARQUET, None, PY),
     Goal("`score`, deep", "deep", works.TREC, 0.35),
     *(Goal("`score`, deep", "deep", works.TREC, 1, peer) for peer in ("ir_measures", "ranx")),
     Goal("`warehouse --help`", "help", works.HELP, 0.2),
@@ -124,7 +124,8 @@ def _row(
         return None
     ratio = value / peer[goal.figure]
     beside = (goal.peer, _shown(peer[goal.figure], goal.figure), f"{ratio:.2f}")
-    return (goal.what, shown, *beside, f"≤ {goal.limit:g}", _met(ratio, goal))
+    limit = "" if goal.limit is None else f"≤ {goal.limit:g}"
+    return (goal.what, shown, *beside, limit, _met(ratio, goal))
 
 
 def _met(value: float, goal: Goal) -> str:

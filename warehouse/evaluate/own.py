@@ -64,4 +64,5 @@ def checked(
             f"{where} gives {problem[0][0]}; it must give one row for each query that counts, "
             "with a number or null"
         )
+    # a text among the keys of other metrics would make texts of them all
     return f"select * replace (query_id::query_key as query_id) from {ident(table)}"
