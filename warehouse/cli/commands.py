@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from warehouse.cli.values import Command, Group
 from warehouse.settings import VERSION
 
 # In the order of the help, where groups of commands come last.
@@ -56,6 +57,7 @@ def application(command: str | None = None) -> typer.Typer:
     """Return the application with one command, or with all where it is none of them."""
     app = typer.Typer(
         name="warehouse",
+        cls=Group,
         help="""Ranking evaluation in one DuckDB file: load runs and qrels, compute every metric in SQL,
         read leaderboards.
 
@@ -72,7 +74,16 @@ def application(command: str | None = None) -> typer.Typer:
     for name in [module] if module else dict.fromkeys(MODULES.values()):
         register: Callable[[typer.Typer], None] = import_module(f"warehouse.cli.{name}").register
         register(app)
+    _take_plainly(app)
     return app
+
+
+def _take_plainly(app: typer.Typer) -> None:
+    for command in app.registered_commands:
+        command.cls = Command
+    for group in app.registered_groups:
+        if group.typer_instance is not None:
+            _take_plainly(group.typer_instance)
 
 
 def _version(wanted: bool) -> None:

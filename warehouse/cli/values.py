@@ -1,0 +1,91 @@
+"""Values of the command line that need no conversion go past the one that typer has for all of them.
+
+Typer converts every option by a model of pydantic, those that were not given too. To import pydantic and
+to make the models takes longer than many a command does (50 ms, for `score` of 54 queries a tenth of the
+whole). What is plainly of the type that is wanted is therefore taken as it stands; what is not, typer
+converts or refuses, in its own words.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, get_args, get_origin
+
+from typer.core import TyperCommand, TyperGroup
+
+_DIGITS = re.compile("[0-9]{1,15}")
+
+
+class _NotPlainError(Exception):
+    """A value that is typer's to convert or to refuse."""
+
+
+class _Taken:
+    """What typer asks a parameter for: something that converts its values."""
+
+    def __init__(self, wanted: Any, converter: Callable[[], Any]) -> None:
+        self._wanted = wanted
+        self._converter = converter
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Return the value as the command takes it."""
+        try:
+            return taken(value, self._wanted.annotation, self._wanted.parameter_info)
+        except _NotPlainError:
+            return self._converter().coerce(value, param=param, ctx=ctx)
+
+
+def taken(value: Any, kind: Any, declared: Any) -> Any:
+    """Return a value that is plainly of a type, or one of its lists, as what was declared allows.
+
+    Raise _NotPlainError where that takes a closer look.
+    """
+    if get_origin(kind) is list:
+        (kind,) = get_args(kind)
+        return [taken(one, kind, declared) for one in value] if value is not None else ()
+    if declared.parser is not None:
+        raise _NotPlainError
+    if value is None or (kind in (bool, int, float, str, Path) and isinstance(value, kind)):
+        return value  # not given, or what stands in the command's own signature
+    if kind is Path and _is_plain_path(value, declared):
+        return Path(value)
+    if kind is int and isinstance(value, str) and _DIGITS.fullmatch(value):
+        number = int(value)
+        if (declared.min or 0) <= number <= (number if declared.max is None else declared.max):
+            return number
+    raise _NotPlainError
+
+
+def _is_plain_path(value: Any, declared: Any) -> bool:
+    if not (isinstance(value, str) and value):
+        return False
+    if declared.exists or declared.writable or declared.resolve_path or declared.path_type:
+        return False
+    if not (declared.file_okay and declared.dir_okay):
+        return False
+    return not Path(value).exists() or os.access(value, os.R_OK)
+
+
+class _Plain:
+    """A command whose parameters ask typer's models only for what is not plain."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters, as typer does."""
+        params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for param in params:
+            # typer before 0.29 has no such method, and needs no pydantic
+            if hasattr(param, "get_runtime_param") and "get_runtime_param" not in vars(param):
+                through = _Taken(param.type_descriptor, param.get_runtime_param)
+                param.get_runtime_param = lambda through=through: through
+        return params
+
+
+class Command(_Plain, TyperCommand):
+    """A command that takes plain values as they stand."""
+
+
+class Group(_Plain, TyperGroup):
+    """A group of commands that takes plain values as they stand."""
