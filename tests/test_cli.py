@@ -915,7 +915,7 @@ def test_what_was_put_aside_goes_with_the_database(
     assert Path(folder).parent == tmp_path
     Path(folder).mkdir(exist_ok=True)
     (Path(folder) / "spilled").write_text("x")
-    database.close()
+    database.leave()
     assert list(tmp_path.iterdir()) == []
 
 

@@ -126,12 +126,18 @@ _opened = cache(lambda pid: memory())
 
 
 def close() -> None:
-    """Close the database in memory, and take away what it has put aside on disk: the process ends."""
+    """Close the database in memory, and take away what it has put aside on disk."""
     with _opening:
         if _opened.cache_info().currsize:
             _opened(os.getpid()).close()
             _opened.cache_clear()
     shutil.rmtree(_spill_folder(), ignore_errors=True)
+
+
+def leave() -> None:
+    """End with the process: memory goes with it, sooner than piece by piece, but not what is on disk."""
+    if _spill_folder().exists():
+        close()
 
 
 def create(path: Path) -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
+import json
 import os
 import pickle
 import re
@@ -31,8 +33,8 @@ _BLOCK_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _LINE_COMMENT = re.compile(r"--[^\n]*")
 
 
-class _Compiled(jinja2.BytecodeCache):
-    """Compiled templates, kept between processes in the user's cache folder, as Python keeps its own."""
+class _Kept(jinja2.BytecodeCache):
+    """What was made of templates, kept between processes in the user's cache folder."""
 
     def __init__(self) -> None:
         base = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
@@ -40,16 +42,31 @@ class _Compiled(jinja2.BytecodeCache):
 
     def load_bytecode(self, bucket: jinja2.bccache.Bucket) -> None:
         # a file that is damaged is as none
-        broken = (OSError, EOFError, ValueError, pickle.UnpicklingError)
-        with contextlib.suppress(*broken), (self._folder / bucket.key).open("rb") as file:
-            bucket.load_bytecode(file)
+        broken = (EOFError, ValueError, pickle.UnpicklingError)
+        with contextlib.suppress(*broken):
+            bucket.load_bytecode(io.BytesIO(self.get(bucket.key)))
 
     def dump_bytecode(self, bucket: jinja2.bccache.Bucket) -> None:
-        written = self._folder / f"{bucket.key}.{os.getpid()}"
+        self.put(bucket.key, bucket.bytecode_to_string())
+
+    def get(self, key: str) -> bytes:
+        """Return what was kept, nothing where there is none."""
+        with contextlib.suppress(OSError):
+            return (self._folder / key).read_bytes()
+        return b""
+
+    def put(self, key: str, content: bytes) -> None:
+        """Keep something, if the folder can be written."""
+        written = self._folder / f"{key}.{os.getpid()}"
         with contextlib.suppress(OSError):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            written.write_bytes(bucket.bytecode_to_string())
-            written.replace(self._folder / bucket.key)
+            written.write_bytes(content)
+            written.replace(self._folder / key)
+
+
+@cache
+def _kept() -> _Kept:
+    return _Kept()
 
 
 @cache
@@ -65,7 +82,7 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=False,
         autoescape=False,
-        bytecode_cache=_Compiled(),
+        bytecode_cache=_kept(),
     )
     env.filters["ident"] = ident
     env.filters["literal"] = literal
@@ -88,13 +105,10 @@ def render(name: str, **values: Any) -> str:
 def compiled(text: str) -> jinja2.Template:
     """Return the template that a text is, compiled once for all processes."""
     env = environment()
-    if env.bytecode_cache is None:
-        return env.from_string(text)
-    name = hashlib.sha256(text.encode()).hexdigest()
-    bucket = env.bytecode_cache.get_bucket(env, name, None, text)
+    bucket = _kept().get_bucket(env, _digest(text), None, text)
     if bucket.code is None:
         bucket.code = env.compile(text)
-        env.bytecode_cache.set_bucket(bucket)
+        _kept().set_bucket(bucket)
     return env.template_class.from_code(env, bucket.code, env.make_globals(None))
 
 
@@ -119,19 +133,33 @@ def body(text: str) -> str:
 
 def variables(text: str, where: str = "template") -> set[str]:
     """Return the names that a template's text asks for, macros and the header left out."""
-    env = environment()
     # blank lines take the header's place, so that the line that an error names is the file's
     plain = _HEADER.sub(lambda found: "\n" * found[0].count("\n"), text, count=1)
     try:
-        return jinja2.meta.find_undeclared_variables(env.parse(plain)) - set(env.globals)
+        return _undeclared(plain) - set(environment().globals)
     except jinja2.TemplateSyntaxError as error:
         raise DefinitionError(f"{where}: line {error.lineno}: {error.message}") from None
 
 
-def names_in(folder: str) -> list[str]:
+def _undeclared(text: str) -> set[str]:
+    """Return the names that a text asks for and does not set itself, parsed once for all processes."""
+    key = _digest(f"undeclared {jinja2.__version__} {text}")
+    with contextlib.suppress(ValueError):
+        return set(json.loads(_kept().get(key)))
+    found = jinja2.meta.find_undeclared_variables(environment().parse(text))
+    _kept().put(key, json.dumps(sorted(found)).encode())
+    return found
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@cache
+def names_in(folder: str) -> tuple[str, ...]:
     """Return the names of the templates in `sql/<folder>`, sorted."""
     files: Iterable[Path] = (resource_folder("sql") / folder).glob("*" + SUFFIX)
-    return sorted(path.name.removesuffix(SUFFIX) for path in files)
+    return tuple(sorted(path.name.removesuffix(SUFFIX) for path in files))
 
 
 def normalised(sql: str) -> str:

@@ -39,7 +39,7 @@ def main() -> None:
     if "warehouse.database" in sys.modules:
         from warehouse import database
 
-        database.close()
+        database.leave()
     atexit._run_exitfuncs()
     os._exit(code)
 
