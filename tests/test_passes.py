@@ -13,7 +13,11 @@ from warehouse.evaluate.plan import plan
 from warehouse.warehouse import Warehouse
 
 ONE_PASS = "RR RR@10 RR(rel=2) Success@1 Success@10 IPrec@0.0 IPrec@0.5 IPrec@1.0 NumRelRet"
-OTHERS = "AP AP@5 nDCG nDCG@10 P@5 P@10 R@10 Rprec bpref P(aggregate=pooled)@5 RBP ERR@10"
+STEPS = (
+    "P@5 P@10 P(no_relevant=1)@5 P(norm=retrieved)@5 R@1 R@10 SetR Rprec "
+    "Rprec(multiple=0.4) Utility SetF"
+)
+OTHERS = "AP AP@5 nDCG nDCG@10 bpref P(aggregate=pooled)@5 R(aggregate=pooled)@10 RBP ERR@10"
 
 
 def collection(seed: int) -> tuple[dict[str, dict[str, int]], dict[str, dict[str, float]]]:
@@ -51,7 +55,7 @@ def of(asked: str) -> list[tuple[int, float | None, str]]:
 @pytest.mark.parametrize(("seed", "complete"), [(1, False), (2, True)])
 def test_values_are_those_of_each_by_itself(seed: int, complete: bool) -> None:
     qrels, run = collection(seed)
-    asked = f"{ONE_PASS} {OTHERS}"
+    asked = f"{ONE_PASS} {STEPS} {OTHERS}"
     together = Warehouse.score(qrels, run, asked, complete=complete).relation.fetchall()
     alone = [
         row
@@ -75,9 +79,80 @@ def test_what_reads_the_same_groups_is_one_pass() -> None:
     assert " ".join(found[0].source.split()) == "from hits_rel_1 group by run_id, query_id"
 
 
+def test_what_counts_in_the_same_groups_is_one_pass() -> None:
+    found = passes(
+        of("P@5 R@10 P@10 Rprec SetR P(rel=2)@5 Rprec(multiple=0.4) P(aggregate=pooled)@5")
+    )
+    assert [[value.number for value in one.values] for one in found] == [
+        [0, 2],
+        [1, 4],
+        [3, 6],
+        [5],
+        [7],
+    ]
+    precision, recall, at_depth = found[:3]
+    assert precision.columns == {
+        "num_rel": ["num_rel"],
+        "looked_at": ["5", "10"],
+        "found": [f"count(*) filter (where is_rel and rank <= {k})" for k in (5, 10)],
+    }
+    assert len(recall.columns["found"]) == 2
+    assert (at_depth.again, recall.again) == (True, False)
+    assert [one.is_query for one in found] == [False, False, False, False, True]
+
+
+def step(
+    columns: str = "n, count(*) filter (where x) as m",
+    source: str = "t",
+    value: str = "m / n",
+    end: str = "",
+) -> str:
+    return (
+        f"with s as (select run_id, query_id, {columns} from {source} group by run_id, query_id, n) "
+        f"select run_id, query_id, {value} as value from s{end}"
+    )
+
+
+def test_only_what_has_the_same_shape_is_one_pass() -> None:
+    again = " group by run_id, query_id"
+    unlike = [
+        step(),
+        step(source="u"),
+        step(value="m / (n + 1)"),
+        step(columns="n, 1 as extra, count(*) as m"),
+        step(value="sum(m) / sum(n)"),
+        step(value="sum(m) / sum(n)", end=again),
+    ]
+    given = [(number, 0.0, query) for number, query in enumerate(unlike)]
+    assert [len(one.values) for one in passes(given)] == [1] * len(unlike)
+    twice = passes([*given, *((number + 10, 0.0, query) for number, _, query in given)])
+    assert [[value.number for value in one.values] for one in twice] == [
+        [number, number + 10] for number in range(len(unlike))
+    ]
+    assert [len(one.values) for one in passes([(0, 0.0, step()), (1, None, step())])] == [1, 1]
+    brackets = passes([(0, 0.0, step(columns="n, list_sum([1, coalesce(max(x), 0)]) as m"))])
+    assert brackets[0].columns == {"n": ["n"], "m": ["list_sum([1, coalesce(max(x), 0)])"]}
+
+
 @pytest.mark.parametrize(
     "query",
     [
+        step(source="t where x > 1"),
+        step(source="t join u using (y)"),
+        step(end=" where m > 1"),
+        step(end=" group by run_id, query_id having sum(m) > 1"),
+        step(end=" group by run_id"),
+        step(value="m / sum(n) over ()"),
+        step(columns="n, row_number() over () as m"),
+        step(columns="n, unnest([1, 2]) as m"),
+        step(columns="n, (select 2) as m"),
+        step(columns="n, max(case when x = 'a, b' then 1 end) as m"),
+        step(columns="n, count(*) -- all\n as m"),
+        step(columns="n, count(*)"),
+        step(columns="*, 1 as m"),
+        step(columns="n, 1 as metric_number, 2 as m"),
+        step(columns="n, 1 as m, 2 as m"),
+        step().replace("from s", "from other"),
         "select run_id, query_id, 1 as value from t",
         "select run_id, query_id, value from t group by run_id, query_id",
         "select run_id, query_id, max(x) as value from t where x > 1 group by run_id, query_id",

@@ -1,39 +1,70 @@
-"""Metrics that one pass over a table serves: each is an expression over the same groups of its rows."""
+"""Metrics that one pass over a table serves: each is an expression over the same groups of its rows.
+
+It may be one of the groups themselves, or of a step in between, which has columns of the groups.
+"""
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-# A query that is an expression over groups of a table, and nothing else: no other query, no comment.
+# What is of one row or of one group: no other query, nothing that makes or reads other rows, no comment.
+_PLAIN = r"(?:(?!\b(?:select|from|unnest|over)\b|--|/\*).)+?"
+_GROUPS = r"from\s+\w+\s+group\s+by\s+run_id,\s+query_id(?:,\s+\w+)*"
 _EXPRESSION = re.compile(
-    r"\s*select\s+run_id,\s+query_id,\s+"
-    r"(?P<value>(?:(?!\b(?:select|from)\b|--|/\*).)+?)\s+as\s+value\s+"
-    r"(?P<groups>from\s+\w+\s+group\s+by\s+run_id,\s+query_id(?:,\s+\w+)*)\s*",
+    rf"\s*select\s+run_id,\s+query_id,\s+(?P<value>{_PLAIN})\s+as\s+value\s+(?P<groups>{_GROUPS})\s*",
     re.DOTALL,
 )
+_OF_A_STEP = re.compile(
+    rf"\s*with\s+(?P<step>\w+)\s+as\s+\("
+    rf"\s*select\s+run_id,\s+query_id,\s+(?P<columns>{_PLAIN})\s+(?P<groups>{_GROUPS})\s*\)"
+    rf"\s*select\s+run_id,\s+query_id,\s+(?P<value>{_PLAIN})\s+as\s+value\s+from\s+(?P=step)"
+    r"(?P<again>\s+group\s+by\s+run_id,\s+query_id)?\s*",
+    re.DOTALL,
+)
+_COLUMN = re.compile(r"(?P<sql>.+?)\s+as\s+(?P<name>\w+)|(?P<key>\w+)", re.DOTALL)
+# What a list of columns is cut at: commas that no bracket is around.
+_BRACKETS = re.compile(r"[(\[]|[)\]]|,")
+# Columns of a pass itself.
+_OWN = frozenset({"metric_number", "run_id", "query_id", "value"})
 
 
 @dataclass(frozen=True)
 class Value:
-    """One metric of a pass: its number, the SQL of its value, and the value where that is undefined."""
+    """One metric of a pass: its number, the SQL of its value, and the value where that is undefined.
+
+    `columns` is the SQL of the columns of the step in between, by their names.
+    """
 
     number: int
     sql: str
     undefined: float | None
+    columns: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass
 class Pass:
     """One look at some rows, and the values that come of it.
 
-    The `source` is what follows the values in a SELECT, or a whole query with the column `value`.
+    The `source` is what follows the values in a SELECT, or the columns of the step in between; or it is
+    a whole query with the column `value`. The rows of a step may be grouped `again`.
     """
 
     source: str
-    values: list[Value] = field(default_factory=list)
+    values: list[Value]
     is_query: bool = False
+    again: bool = False
+
+    @property
+    def columns(self) -> dict[str, list[str]]:
+        """The SQL of each column of the step, of all values, or once where it is that of all of them."""
+        found: dict[str, list[str]] = {}
+        for name in self.values[0].columns:
+            each = [value.columns[name] for value in self.values]
+            found[name] = each if len(set(each)) > 1 else each[:1]
+        return found
 
 
 def passes(metrics: Iterable[tuple[int, float | None, str]]) -> list[Pass]:
@@ -47,11 +78,51 @@ def passes(metrics: Iterable[tuple[int, float | None, str]]) -> list[Pass]:
     ['max(gain)', 'min(gain)'] from t group by run_id, query_id
     ['value'] from u
     """
-    found: dict[str, Pass] = {}
+    found: dict[object, Pass] = {}
     for number, undefined, query in metrics:
-        alike = _EXPRESSION.fullmatch(query)
-        source, sql = (query, "value") if alike is None else (alike["groups"], alike["value"])
-        key = f"{number}: {source}" if alike is None else " ".join(source.split())
-        of = found.setdefault(key, Pass(source, is_query=alike is None))
-        of.values.append(Value(number, sql, undefined))
+        key, one = _pass(number, undefined, query)
+        known = found.setdefault(key, one)
+        if known is not one:
+            known.values += one.values
     return list(found.values())
+
+
+def _pass(number: int, undefined: float | None, query: str) -> tuple[object, Pass]:
+    """Return the pass of one metric, and what others have in common with it that it can serve too."""
+    if direct := _EXPRESSION.fullmatch(query):
+        value = Value(number, direct["value"], undefined)
+        return " ".join(direct["groups"].split()), Pass(direct["groups"], [value])
+    step = _OF_A_STEP.fullmatch(query)
+    columns = None if step is None else _columns(step["columns"])
+    if step is None or columns is None:
+        return number, Pass(query, [Value(number, "value", undefined)], is_query=True)
+    value = Value(number, step["value"], undefined, columns)
+    shape = (" ".join(step["groups"].split()), step["value"], bool(step["again"]))
+    made = Pass(step["groups"], [value], again=bool(step["again"]))
+    return (*shape, undefined, *columns), made
+
+
+def _columns(text: str) -> dict[str, str] | None:
+    """Return the SQL of columns by their names; None where that takes a closer look.
+
+    >>> _columns("num_rel, least(5, num_ret) as looked_at")
+    {'num_rel': 'num_rel', 'looked_at': 'least(5, num_ret)'}
+    """
+    if "'" in text or '"' in text:
+        return None
+    ends, depth = [-1], 0
+    for mark in _BRACKETS.finditer(text):
+        depth += {"(": 1, "[": 1, ")": -1, "]": -1, ",": 0}[mark[0]]
+        if mark[0] == "," and depth == 0:
+            ends.append(mark.start())
+    ends.append(len(text))
+    found: dict[str, str] = {}
+    for start, end in itertools.pairwise(ends):
+        column = _COLUMN.fullmatch(text[start + 1 : end].strip())
+        if column is None:
+            return None
+        name = column["name"] or column["key"]
+        if name in found or name in _OWN:
+            return None
+        found[name] = column["sql"] or name
+    return found
