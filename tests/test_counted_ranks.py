@@ -110,6 +110,22 @@ def test_places_and_sorting_agree(
     assert found > 100
 
 
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_lists_without_equal_scores_are_as_they_stand(
+    con: duckdb.DuckDBPyConnection, protocol: str
+) -> None:
+    rules = protocols.get(protocol)
+    listed = [(r, f"q{q}", f"d{n}", -float(n)) for r in (0, 1) for q in range(3) for n in range(9)]
+    put(con, random.Random(1), listed)
+    without = hits.by_place(con, rules, len(listed))
+    assert without == matched_sql(rules, "placed", tied=False)
+    by_sorting = con.execute(matched_sql(rules)).fetchall()
+    assert con.execute(without).fetchall() == by_sorting
+    assert len(by_sorting) > 5
+    put(con, random.Random(1), [*listed, (1, "q2", "d9", -8.0)])
+    assert hits.by_place(con, rules, len(listed)) == matched_sql(rules, "placed", tied=True)
+
+
 @pytest.mark.parametrize(
     ("rows", "runs"),
     [
@@ -183,8 +199,8 @@ def test_many_predictions_of_which_few_are_of_judged_documents(
         put(con, random.Random(1), listed)
         con.execute("delete from scope_judgment")
         con.executemany("insert into scope_judgment values ('q2', ?, 1)", [(d,) for d in judged])
-        assert hits.by_place(con, rules, 999_999) == matched_sql(rules, "placed")
-        expected = matched_sql(rules, "placed", sparse=sparse)
+        assert hits.by_place(con, rules, 999_999) == matched_sql(rules, "placed", tied=False)
+        expected = matched_sql(rules, "placed", sparse=sparse, tied=False)
         assert hits.by_place(con, rules, 1_000_000) == expected
 
 

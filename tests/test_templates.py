@@ -257,6 +257,7 @@ def test_what_a_relation_reads_is_what_it_says(name: str) -> None:
             "scope": "part" if ties == "rank" else "global",
             "weight": "count" if given else "relevant", "attribute": given and "genre",
             "frequency": given and "count", "instances": given, "sparse": given is not None,
+            "tied": given is None,
             "numbered": ties == "rank",
             **{r: r for r in head["reads"]},
         }  # fmt: skip

@@ -22,9 +22,9 @@ PROTOCOL_VARIABLES = frozenset(
     }
 )
 # That, whether they are read for a part of the documents, whether few predictions are of judged ones,
-# and whether the documents of predictions are numbers. Whatever else they ask for is a parameter of the
-# metric.
-EVALUATION_VARIABLES = PROTOCOL_VARIABLES | {"sliced", "sparse", "numbered"}
+# whether the documents of predictions are numbers, and whether any scores are equal. Whatever else they
+# ask for is a parameter of the metric.
+EVALUATION_VARIABLES = PROTOCOL_VARIABLES | {"sliced", "sparse", "numbered", "tied"}
 # What an evaluation puts in scope only for the metrics that ask for it.
 NEEDS = ("predictions", "iterations", "preferences", "training", "attributes", "query_attributes")
 

@@ -23,10 +23,12 @@ def by_place(
 ) -> str:
     """Return the query that makes the hits of so many predictions in scope by their documents' places.
 
-    No run of them may be out of order; `numbered` says that the documents are numbers.
+    No run of them may be out of order; `list_step` says whether scores are equal anywhere. `numbered`
+    says that the documents are numbers.
     """
     sparse = rows >= _MANY_PREDICTIONS and is_sparse(con)
-    return matched_sql(protocol, "placed", sparse=sparse, numbered=numbered)
+    tied = _holds(con, "select count(*) > 0 from list_step")
+    return matched_sql(protocol, "placed", sparse=sparse, numbered=numbered, tied=tied)
 
 
 def in_any_order(con: duckdb.DuckDBPyConnection, protocol: Protocol) -> str:

@@ -252,13 +252,14 @@ def matched_sql(
     *,
     sparse: bool = False,
     numbered: bool = False,
+    tied: bool = True,
 ) -> str:
     """Return the query that makes the hits in a protocol's order, by sorting or in another way.
 
     `sparse` says that few predictions are of documents that are judged for any query, `numbered` that
-    the documents of the predictions in scope are numbers.
+    the documents of the predictions in scope are numbers, `tied` that `list_step` has rows.
     """
-    values = {"sparse": sparse, "numbered": numbered}
+    values = {"sparse": sparse, "numbered": numbered, "tied": tied}
     return Plan(protocol).relation_sql(relations.get(way), values)[0]
 
 
