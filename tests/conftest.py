@@ -14,7 +14,7 @@ from unittest import mock
 
 import duckdb
 import pytest
-from projects import BEST, QRELS, RUN, SETTINGS, Folder
+from projects import BEST, QRELS, RUN, SETTINGS, Folder, invoked
 from syncs import Project
 
 import warehouse
@@ -151,12 +151,9 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Program:
 @pytest.fixture(scope="session")
 def demo_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the database of `warehouse demo`, made once; tests that write take a copy."""
-    from typer.testing import CliRunner
-
-    from warehouse.cli.app import app
 
     path = tmp_path_factory.mktemp("demo") / "demo.duckdb"
-    result = CliRunner().invoke(app, ["demo", "--db", str(path)])
+    result = invoked("demo", "--db", str(path))
     assert result.exit_code == 0, result.output
     return path
 

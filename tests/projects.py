@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from warehouse.errors import WarehouseError
 from warehouse.warehouse import Warehouse
@@ -114,11 +114,16 @@ def score(*names: str, protocol: str = "default") -> dict[str, float | None]:
     return Warehouse.score(QRELS, RUN, names, protocol=protocol).means()
 
 
+def invoked(*words: str) -> Result:
+    """Run a command in this process, by an application with this one alone, as the program does."""
+    from warehouse.cli.commands import application
+
+    return CliRunner().invoke(application(*words[:1]), list(words))
+
+
 def command(*words: str) -> tuple[int, str, str]:
     """Run a command as the program does; return its exit code, stdout and stderr."""
-    from warehouse.cli.app import app
-
-    found = CliRunner().invoke(app, list(words))
+    found = invoked(*words)
     if isinstance(found.exception, WarehouseError):
         return found.exception.exit_code, found.stdout, str(found.exception)
     if found.exception is not None and not isinstance(found.exception, SystemExit):

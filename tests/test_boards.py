@@ -6,9 +6,8 @@ import math
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from projects import invoked
 
-from warehouse.cli.app import app
 from warehouse.errors import UsageError
 from warehouse.warehouse import Warehouse
 
@@ -51,7 +50,7 @@ def projects(file: Path) -> Warehouse:
 
 
 def run(*arguments: str) -> tuple[str, str]:
-    result = CliRunner().invoke(app, ["leaderboard", *arguments])
+    result = invoked("leaderboard", *arguments)
     assert result.exit_code == 0, result.output
     return result.stdout, result.stderr
 
@@ -218,9 +217,7 @@ def test_the_command(file: Path) -> None:
     assert "mean over 3 datasets, weighted as given: A 2, B 1, C 0" in told
     assert "left out: 4 runs" in told
     for wrong in ("A=2,B", "A=x,B=1", "A=1,A=2", "=1"):
-        result = CliRunner().invoke(
-            app, ["leaderboard", "-d", "A", "-d", "B", "--weights", wrong, "--db", str(file)]
-        )
+        result = invoked("leaderboard", "-d", "A", "-d", "B", "--weights", wrong, "--db", str(file))
         assert isinstance(result.exception, UsageError)
         assert "--weights" in str(result.exception)
 

@@ -21,7 +21,7 @@ from pathlib import Path
 import duckdb
 import pytest
 import typer
-from typer.testing import CliRunner
+from projects import invoked
 
 from warehouse import cli, database
 from warehouse.cli import commands
@@ -117,13 +117,13 @@ def test_every_command_has_examples_and_the_other_way_round() -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_says_what_it_does_and_ends_with_its_examples(name: str) -> None:
-    found = CliRunner().invoke(app, [*name.split(), "--help"])
+    found = invoked(*name.split(), "--help")
     assert found.exit_code == 0
     assert COMMANDS[name].help.strip().split("\n")[0].endswith(".")
     head, _, tail = found.output.partition("Examples:\n")
     assert [line.strip() for line in tail.strip().splitlines()] == list(EXAMPLES[name])
     assert "Options:" in head
-    same = CliRunner().invoke(app, [*name.split(), "-h"])
+    same = invoked(*name.split(), "-h")
     assert same.output == found.output
 
 
@@ -207,9 +207,12 @@ def test_every_example_runs_as_printed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     """In a process of its own where the shell has a part in it; the README's all are."""
-    folder = shutil.copytree(prepared, tmp_path / "folder")
-    (folder / "evaluated").rename(folder / "evaluated.db")
     ingests = name.startswith("ingest ")
+    made = None if ingests or name in ("demo", "init", "score", "sync") else "evaluated"
+    if name == "evaluate":
+        made = "loaded"
+    others = shutil.ignore_patterns(*{"evaluated", "loaded"} - {made})
+    folder = shutil.copytree(prepared, tmp_path / "folder", ignore=others)
     if name in ("config show", "sync", "watch"):
         (folder / "warehouse.toml").write_text(PROJECT)
     if name == "watch":
@@ -217,9 +220,8 @@ def test_every_example_runs_as_printed(
         line = f"timeout --preserve-status --signal INT 5 {line} || test $? = 130"
     if name == "ingest mlflow":
         fill_mlflow(line, folder)
-    if name not in ("demo", "init", "score", "sync") and not ingests:
-        source = "loaded" if name == "evaluate" else "evaluated.db"
-        (folder / source).rename(folder / "warehouse.duckdb")
+    if made is not None:
+        (folder / made).rename(folder / "warehouse.duckdb")
     if name == "shell":
         program.other("harlequin", 'echo "$@"')
     if name == "shell" or re.search(r"[|*$]", line):
@@ -252,7 +254,7 @@ def test_every_example_runs_as_printed(
 
 
 def test_the_help_of_the_whole_names_every_command() -> None:
-    found = CliRunner().invoke(app, ["--help"])
+    found = invoked("--help")
     assert found.exit_code == 0
     for name in COMMANDS:
         assert name.split()[0] in found.output
@@ -260,14 +262,14 @@ def test_the_help_of_the_whole_names_every_command() -> None:
 
 
 def test_without_arguments_it_shows_help() -> None:
-    found = CliRunner().invoke(app, [])
+    found = invoked()
     assert "Usage: warehouse" in found.output
 
 
 def test_the_version() -> None:
     from warehouse import __version__
 
-    found = CliRunner().invoke(app, ["--version"])
+    found = invoked("--version")
     assert (found.exit_code, found.output) == (0, f"warehouse {__version__}\n")
 
 

@@ -8,11 +8,10 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from projects import invoked
 from test_templates import doubled, rules, scope, stubbed, sums_without_order, tables_of
-from typer.testing import CliRunner
 
 from warehouse import catalogue, curves, metric_checks, protocols, relations, templates
-from warehouse.cli.app import app
 from warehouse.errors import DefinitionError, UsageError
 from warehouse.evaluate.plan import matched_sql, plan
 from warehouse.protocols import Protocol
@@ -20,7 +19,7 @@ from warehouse.warehouse import Warehouse
 
 __all__ = ["scope"]  # a fixture
 
-NAMES = templates.names_in("curves")
+NAMES = list(templates.names_in("curves"))
 EVERY = [
     "PrecisionByRank", "RecallByRank", "RankByRecall", "InterpolatedPrecision",
     "InterpolatedPrecision(needed=trec_eval_9)", "ROC", "ROC(points=all)@3",
@@ -320,7 +319,7 @@ def test_the_same_points_whatever_the_threads(demo_data: Path, tmp_path: Path) -
 
 
 def run(*arguments: str):
-    return CliRunner().invoke(app, list(arguments))
+    return invoked(*arguments)
 
 
 @pytest.fixture

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import oracles_deciles
 import pytest
+from projects import invoked
 from shared_cases import CASES, needs_cases
-from typer.testing import CliRunner
 
-from warehouse.cli.app import app
 from warehouse.errors import ConflictError, UsageError
 from warehouse.warehouse import Warehouse
 
@@ -197,7 +196,7 @@ def test_what_there_is_not(wh: Warehouse) -> None:
 
 def test_the_commands(tags: Warehouse) -> None:
     def run(*arguments: str) -> tuple[str, str]:
-        found = CliRunner().invoke(app, ["deciles", *arguments, "--db", str(tags.path)])
+        found = invoked("deciles", *arguments, "--db", str(tags.path))
         assert found.exit_code == 0, found.output
         return found.stdout, found.stderr
 

@@ -15,12 +15,11 @@ from conformance import (
     parsed,
     suite_file,
 )
+from projects import invoked
 from shared_cases import case, needs_cases
-from typer.testing import CliRunner
 
 from warehouse import metrics as notation
 from warehouse import protocols
-from warehouse.cli.app import app
 from warehouse.warehouse import Warehouse
 
 pytestmark = needs_cases
@@ -108,13 +107,8 @@ def test_whole_output(version: str, expected: str, arguments: str) -> None:
     """`warehouse score -f trec` prints trec_eval's lines to the letter: all of them, in its order."""
     zscores = suite_file(ZSCORES[version])
     qrels, run, *rest = arguments.format(zscores=zscores).split()
-    result = CliRunner().invoke(
-        app,
-        [
-            "score", str(suite_file(qrels)), str(suite_file(run)), *rest,
-            "-f", "trec", "--protocol", PROTOCOLS[version],
-        ],
-    )  # fmt: skip
+    asked = [str(suite_file(qrels)), str(suite_file(run)), *rest, "-f", "trec"]
+    result = invoked("score", *asked, "--protocol", PROTOCOLS[version])
     assert result.exit_code == 0, result.output
     theirs = (SUITE / "upstream_golden" / version / expected).read_text(encoding="utf-8")
     assert result.stdout.splitlines() == theirs.splitlines()
@@ -124,13 +118,8 @@ def test_whole_output_of_real_runs() -> None:
     """What all_trec lists under trec_eval_9 is what 9.0.8 prints of dl19_passage, label for label."""
     data = case("dl19_passage")
     for run, golden in (data.golden("trec_eval-9.0.8-exact", "base") or {}).items():
-        result = CliRunner().invoke(
-            app,
-            [
-                "score", str(data.qrels), str(data.runs[run]), "all_trec", "-q", "-f", "trec",
-                "--protocol", "trec_eval_9",
-            ],
-        )  # fmt: skip
+        asked = [str(data.qrels), str(data.runs[run]), "all_trec", "-q", "-f", "trec"]
+        result = invoked("score", *asked, "--protocol", "trec_eval_9")
         assert result.exit_code == 0, result.output
         lines = [line.split("\t") for line in result.stdout.splitlines()]
         assert {(label.strip(), query) for label, query, _ in lines} == set(golden)

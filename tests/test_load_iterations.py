@@ -10,12 +10,11 @@ from pathlib import Path
 import duckdb
 import pandas as pd
 import pytest
+from projects import invoked
 from shared_cases import CASES, needs_cases
-from typer.testing import CliRunner
 
 from warehouse import database, protocols, readers
 from warehouse import metrics as notation
-from warehouse.cli.app import app
 from warehouse.errors import ConflictError, InputError, UsageError
 from warehouse.evaluate import files, grounds, stored
 from warehouse.evaluate.plan import plan
@@ -451,7 +450,7 @@ def test_the_options_of_trec_eval(put) -> None:
     prefs = put("p.txt", PREFS)
 
     def score(*arguments: str) -> tuple[int, str]:
-        found = CliRunner().invoke(app, ["score", *arguments])
+        found = invoked("score", *arguments)
         return found.exit_code, found.output + str(found.exception or "")
 
     assert score(qrels, run, "P@2", "-R", "qrels_jg") == score(qrels, run, "P@2", "--iterations")

@@ -181,9 +181,8 @@ def test_case(name: str, number: int, tmp_path: Path) -> None:
 
 
 def test_every_metric_has_its_cases_and_the_other_way_round() -> None:
-    assert sorted(path.stem for path in FOLDER.glob("*.toml")) == list(
-        templates.names_in("metrics")
-    )
+    names = sorted(path.stem for path in FOLDER.glob("*.toml"))
+    assert names == list(templates.names_in("metrics"))
 
 
 @pytest.mark.parametrize("name", list(catalogue()))

@@ -9,15 +9,14 @@ from typing import Any
 import pytest
 from conformance import SUITE, suite_file
 from oracles_preferences import METRICS, TWINS
+from projects import invoked
 from shared_cases import needs_cases
 from test_diversity import by_iteration, highest, written
 from test_metric_properties import collection
 from twins import OF_RUN, Qrels, Ranked, Run, compare, own
-from typer.testing import CliRunner
 
 from warehouse import metrics as notation
 from warehouse import protocols
-from warehouse.cli.app import app
 from warehouse.evaluate.plan import plan
 from warehouse.warehouse import Warehouse
 
@@ -145,13 +144,8 @@ def test_a_plan_of_other_metrics_makes_no_preferences() -> None:
 
 
 def lines_of(kind: str, qrels: str, run: str, names: str, protocol: str) -> list[str]:
-    result = CliRunner().invoke(
-        app,
-        [
-            "score", str(suite_file(qrels)), str(suite_file(run)), names, "-q", "-R", kind, "-f",
-            "trec", "--protocol", protocol,
-        ],
-    )  # fmt: skip
+    asked = [str(suite_file(qrels)), str(suite_file(run)), names, "-q", "-R", kind, "-f", "trec"]
+    result = invoked("score", *asked, "--protocol", protocol)
     assert result.exit_code == 0, result.output
     return result.stdout.splitlines()
 

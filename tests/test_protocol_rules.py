@@ -14,14 +14,13 @@ import oracles_sources
 import oracles_user_models
 import pytest
 from hypothesis import given
+from projects import invoked
 from test_diversity import by_iteration, written
 from test_metric_properties import FEW, LARGE, METRICS, Qrels, Run
 from test_recsys import surroundings
 from twins import JUDGED_FIRST, OF_RUN, OF_RUN_RELEVANT, OWN_PROTOCOLS, close
-from typer.testing import CliRunner
 
 from warehouse import protocols
-from warehouse.cli.app import app
 from warehouse.warehouse import Warehouse
 
 
@@ -130,9 +129,7 @@ def test_relevance_is_asked_of_judged_queries_only() -> None:
 def test_what_is_said_of_them(tmp_path: Path, options: list[str], words: list[str]) -> None:
     (tmp_path / "q").write_text("a 0 x 1\na 0 y 0\nc 0 x 1\n")
     (tmp_path / "r").write_text("a Q0 x 1 1 t\nb Q0 p 1 1 t\n")
-    result = CliRunner().invoke(
-        app, ["score", str(tmp_path / "q"), str(tmp_path / "r"), "P@1", *options]
-    )
+    result = invoked("score", str(tmp_path / "q"), str(tmp_path / "r"), "P@1", *options)
     assert result.exit_code == 0, result.output
     for word in words:
         assert word in result.stderr
@@ -280,9 +277,7 @@ def test_stored_values_are_those_of_files(wh: Warehouse, tmp_path: Path, protoco
 
 
 def test_the_rules_are_shown() -> None:
-    result = CliRunner().invoke(
-        app, ["protocols", "show", "default", OF_RUN, JUDGED_FIRST, "-f", "csv"]
-    )
+    result = invoked("protocols", "show", "default", OF_RUN, JUDGED_FIRST, "-f", "csv")
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
     assert "queries,≠,judged,run,judged" in lines

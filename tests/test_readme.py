@@ -27,11 +27,10 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from typer.testing import CliRunner
+from projects import invoked
 
 import warehouse
 from warehouse.catalogue import catalogue
-from warehouse.cli.app import app
 
 README = Path(__file__).resolve().parents[1] / "README.md"
 ENVIRONMENTS = {
@@ -169,7 +168,7 @@ def test_paths_named_in_the_readme_exist() -> None:
 
 def test_the_table_of_metrics() -> None:
     """Between its two markers stands what `warehouse metrics -f markdown` prints."""
-    result = CliRunner().invoke(app, ["metrics", "-f", "markdown"])
+    result = invoked("metrics", "-f", "markdown")
     assert result.exit_code == 0, result.output
     text = README.read_text(encoding="utf-8")
     pattern = r"(^<!-- metrics: [^\n]*-->\n).*?(^<!-- end of metrics -->$)"

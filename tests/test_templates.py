@@ -417,8 +417,8 @@ def sums_without_order(sql: str) -> list[str]:
 
     A sum of whole numbers is the same in any: `bit_count` is the one that we add up.
     """
-    with duckdb.connect() as con:
-        tree = json.loads(con.execute("select json_serialize_sql($1)", [sql]).fetchall()[0][0])
+    rows = stubbed().execute("select json_serialize_sql($1)", [sql]).fetchall()
+    tree = json.loads(rows[0][0])
     assert not tree["error"], sql
     loose: list[str] = []
 

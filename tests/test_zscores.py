@@ -9,9 +9,8 @@ import math
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from projects import invoked
 
-from warehouse.cli.app import app
 from warehouse.errors import InputError
 from warehouse.warehouse import Scores, Warehouse
 
@@ -107,7 +106,7 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("run").write_text("q1 Q0 z 1 2 t\nq1 Q0 a 2 1 t\n")
     Path("reference").write_text("q1 map 0.25 0.125\nq1 num_ret 1 2\n")
     asked = ["score", "qrels", "run", "map", "num_ret", "relstring", "num_q", "-Z", "reference"]
-    result = CliRunner().invoke(app, [*asked, "-q", "-f", "trec"])
+    result = invoked(*asked, "-q", "-f", "trec")
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines() == [
         f"Z{'map':<22}\tq1\t2.0000",
@@ -118,5 +117,5 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         f"Z{'num_q':<22}\tall\t1.0000",
     ]
     asked.remove("relstring")
-    table = CliRunner().invoke(app, asked)
+    table = invoked(*asked)
     assert "0.5000" in table.stdout
