@@ -174,12 +174,7 @@ def transaction(
 
     To load that takes longer than to compute a metric for a hundred runs.
     """
-    try:
-        con = wait_for_lock(lambda: duckdb.connect(str(path)), path, lock_timeout)
-    except Exception as error:
-        raise _unreadable(path, error) from error
-    try:
-        (resources or Resources()).apply(con)
+    with _attached(path, resources or Resources(), lock_timeout) as con:
         con.begin()
         try:
             yield con
@@ -188,8 +183,6 @@ def transaction(
                 con.rollback()
             raise
         con.commit()
-    finally:
-        con.close()
 
 
 @contextmanager
@@ -233,22 +226,62 @@ def read(
 
     When the block ends the file is detached; temporary tables and the relations on them live on.
     """
-    con = memory(resources)
-    try:
-        wait_for_lock(
-            lambda: con.execute(f"attach {literal(str(path))} as {ident(ALIAS)} (read_only)"),
-            path,
-            lock_timeout,
-        )
-    except Exception as error:
-        con.close()
-        raise _unreadable(path, error) from error
-    con.execute(f"use {ident(ALIAS)}")
-    try:
+    with _attached(path, resources or Resources(), lock_timeout, read_only=True) as con:
         yield con
+
+
+@contextmanager
+def _attached(
+    path: Path, resources: Resources, lock_timeout: float, *, read_only: bool = False
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Give a connection with the file as its default database, until the block ends.
+
+    The database in memory that it is attached to is the process's own, for to start one takes as long as
+    many a question. That has room for one file at a time: where another is attached, or limits are asked
+    for, it is one by itself.
+    """
+    is_shared = resources == Resources() and _room.acquire(blocking=False)
+    try:
+        con = scratch(resources) if is_shared else memory(resources)
+        mode = " (read_only)" if read_only else ""
+        try:
+            wait_for_lock(
+                lambda: con.execute(f"attach {literal(str(path))} as {ident(ALIAS)}{mode}"),
+                path,
+                lock_timeout,
+            )
+        except Exception as error:
+            con.close()
+            raise _unreadable(path, error) from error
+        try:
+            con.execute(f"use {ident(ALIAS)}")
+            yield con
+        except BaseException:
+            with suppress(duckdb.Error):  # it says less than what was raised before
+                _detach(con)
+            raise
+        _detach(con)
+        if not read_only:  # there are no results to live on
+            con.close()
     finally:
+        if is_shared:
+            _room.release()
+
+
+def _detach(con: duckdb.DuckDBPyConnection) -> None:
+    """Give the file free; a database that cannot, after an error that ends it, is not used again."""
+    try:
         con.execute("use memory")
         con.execute(f"detach {ident(ALIAS)}")
+    except duckdb.Error:
+        con.close()
+        with _opening:
+            _opened.cache_clear()
+        raise
+
+
+# Held by who has a file attached to this process's database in memory.
+_room = threading.Lock()
 
 
 def check_schema(con: duckdb.DuckDBPyConnection, path: Path) -> None:

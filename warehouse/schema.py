@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import duckdb
 import sqlalchemy as sa
 
 from warehouse import database
@@ -165,12 +166,24 @@ def ensure(path: Path, *, lock_timeout: float = database.LOCK_TIMEOUT) -> bool:
         raise UsageError(f"{path}: is a directory; name a file in it")
     if not path.exists():
         database.wait_for_lock(lambda: database.create(path), path, lock_timeout)
+    elif _is_current(path, lock_timeout):
+        return False
     with database.write(path, lock_timeout=lock_timeout) as connection:
         found = _revision(path, connection)
         if found == SCHEMA_REVISION:
             return False
         _migrate(path, connection, found)
     return True
+
+
+def _is_current(path: Path, lock_timeout: float) -> bool:
+    """Whether a file has this program's schema: to look takes a fraction of opening it for writing."""
+    with database.read(path, lock_timeout=lock_timeout) as con:
+        try:
+            found = con.execute("select version_num from alembic_version").fetchall()
+        except (duckdb.CatalogException, duckdb.BinderException):
+            return False
+    return found == [(SCHEMA_REVISION,)]
 
 
 def _revision(path: Path, connection: sa.Connection) -> str | None:
