@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -59,19 +59,23 @@ def _tables(nodes: list[dict[str, Any]]) -> Iterator[str]:
 def scanned(path: str, dataset: str, metric: str) -> set[str]:
     """Evaluate a metric for all runs and return the stored tables that were scanned."""
     found: set[str] = set()
-    of_writer, of_reader = database.transaction, database.memory
+    ways = {"read": database.read, "transaction": database.transaction}
 
-    @contextmanager
-    def transaction(*of: Any, **how: Any) -> Iterator[Watched]:
-        with of_writer(*of, **how) as con:
-            yield Watched(con, found)
+    def watched(way: Callable[..., Any]) -> Callable[..., Any]:
+        @contextmanager
+        def opened(*of: Any, **how: Any) -> Iterator[Watched]:
+            with way(*of, **how) as con:
+                yield Watched(con, found)
 
-    database.transaction = transaction  # type: ignore
-    database.memory = lambda resources=None: Watched(of_reader(resources), found)  # type: ignore
+        return opened
+
     try:
+        for name, way in ways.items():
+            setattr(database, name, watched(way))
         done = Warehouse(path).evaluate(dataset, metrics=metric)
     finally:
-        database.transaction, database.memory = of_writer, of_reader
+        for name, way in ways.items():
+            setattr(database, name, way)
     if not done.computed:
         sys.exit(f"{metric}: nothing was computed")
     return found
