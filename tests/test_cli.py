@@ -25,7 +25,6 @@ from projects import invoked
 
 from warehouse import cli, database
 from warehouse.cli import commands
-from warehouse.cli.app import app
 from warehouse.cli.examples import EXAMPLES
 from warehouse.errors import LockedError, WarehouseError
 from warehouse.warehouse import Warehouse
@@ -104,7 +103,7 @@ def leaves(command: object, path: tuple[str, ...] = ()) -> Iterator[tuple[str, o
         yield from leaves(child, (*path, name))
 
 
-COMMANDS = dict(leaves(typer.main.get_command(app)))
+COMMANDS = dict(leaves(typer.main.get_command(commands.application())))
 ALL_EXAMPLES = [(name, line) for name, lines in EXAMPLES.items() for line in lines]
 
 
@@ -956,7 +955,7 @@ def test_listings(run: Callable[..., Result], small: Warehouse) -> None:
 
 def test_every_command_is_found_where_it_is_said_to_be() -> None:
     """A call registers the command that it asks for alone; the list of all is what the help shows."""
-    shown = typer.main.get_command(app).list_commands(None)
+    shown = typer.main.get_command(commands.application()).list_commands(None)
     assert sorted(commands.MODULES) == sorted(shown)
     for name in commands.MODULES:
         alone = typer.main.get_command(commands.application(name)).list_commands(None)

@@ -105,9 +105,13 @@ def test_every_command_takes_values_so() -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [["score", "Q", "R", "AP", "--places", "3"], ["runs", "--db", "D"]]
+    ("words", "said"),
+    [
+        (["score", "Q", "R", "AP", "--places", "3"], "1.000"),
+        (["runs", "--db", "D"], "no such database"),
+    ],
 )
-def test_a_command_waits_for_no_pydantic(words: list[str], tmp_path: Path) -> None:
+def test_a_command_waits_for_no_pydantic(words: list[str], said: str, tmp_path: Path) -> None:
     (tmp_path / "qrels").write_text("q 0 a 1\n")
     (tmp_path / "run").write_text("q Q0 a 1 1 t\n")
     places = {"Q": tmp_path / "qrels", "R": tmp_path / "run", "D": tmp_path / "none.duckdb"}
@@ -121,4 +125,5 @@ def test_a_command_waits_for_no_pydantic(words: list[str], tmp_path: Path) -> No
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
     )
+    assert said in done.stdout + done.stderr
     assert done.stdout.split()[-1] == "False", done

@@ -72,10 +72,12 @@ def test_a_file_beside_another_has_a_database_of_its_own(
         assert outer.execute(SQL).fetchall() == found[0]
     assert found == [[("first",)], [("second",)], [("first",)]]
     assert len(opened) == 4
-    with database.read(one.path, resources=Resources(threads=1)) as con:
-        assert con.execute("select current_setting('threads')").fetchall() == [(1,)]
     with database.read(one.path), database.read(two.path):
         pass
+    assert len(opened) == 5
+    # one with limits of its own leaves the room to others
+    with database.read(one.path, resources=Resources(threads=1)) as con, database.read(two.path):
+        assert con.execute("select current_setting('threads')").fetchall() == [(1,)]
     assert len(opened) == 6
 
 

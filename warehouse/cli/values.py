@@ -45,11 +45,11 @@ def taken(value: Any, kind: Any, declared: Any) -> Any:
     """
     if get_origin(kind) is list:
         (kind,) = get_args(kind)
-        return [taken(one, kind, declared) for one in value] if value is not None else ()
+        return [taken(one, kind, declared) for one in value or ()]
     if declared.parser is not None:
         raise _NotPlainError
     if value is None or (kind in (bool, int, float, str, Path) and isinstance(value, kind)):
-        return value  # not given, or what stands in the command's own signature
+        return value  # not given, a text, or what stands in the command's own signature
     if kind is Path and _is_plain_path(value, declared):
         return Path(value)
     if kind is int and isinstance(value, str) and _DIGITS.fullmatch(value):
