@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import shutil
 import tempfile
 import threading
@@ -18,11 +19,11 @@ from dataclasses import dataclass, replace
 from functools import cache
 from glob import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import duckdb
 
-from warehouse.errors import LockedError, UsageError, WarehouseError, listing
+from warehouse.errors import LockedError, UsageError, listing
 from warehouse.quoting import ident, literal
 from warehouse.settings import SCHEMA_REVISION
 
@@ -190,32 +191,26 @@ def write(
     path: Path, *, resources: Resources | None = None, lock_timeout: float = LOCK_TIMEOUT
 ) -> Iterator[sa.Connection]:
     """Open the file for one transaction: committed when the block ends, rolled back on any error."""
+    import duckdb_sqlalchemy
     import sqlalchemy as sa
-    from sqlalchemy.pool import NullPool
+    from sqlalchemy.pool import StaticPool
 
-    url = sa.URL.create("duckdb", database=str(path))
-    # The connection is closed after its one transaction: there is nothing to reset.
-    engine = sa.create_engine(url, poolclass=NullPool, pool_reset_on_return=None)
-    try:
-        connection = wait_for_lock(engine.connect, path, lock_timeout)
-    except Exception as error:
-        raise _unreadable(path, error) from error
-    try:
-        (resources or Resources()).apply(raw(connection))
-        with connection.begin():
+    with _attached(path, resources or Resources(), lock_timeout) as con:
+        engine = sa.create_engine(
+            "duckdb://",
+            creator=lambda: duckdb_sqlalchemy.ConnectionWrapper(con),
+            poolclass=StaticPool,  # the connection is not its own to close
+            pool_reset_on_return=None,
+        )
+        with engine.connect() as connection, connection.begin():
+            connection.info[ALIAS] = con
             yield connection
-    finally:
-        connection.close()
-        engine.dispose()
 
 
 def raw(connection: sa.Connection) -> duckdb.DuckDBPyConnection:
-    """Return the DuckDB connection below a SQLAlchemy connection: the same transaction."""
-    wrapped: Any = connection.connection.dbapi_connection
-    inner = getattr(wrapped, "_ConnectionWrapper__c", wrapped)
-    if not isinstance(inner, duckdb.DuckDBPyConnection):
-        raise WarehouseError("the SQLAlchemy dialect hides DuckDB's connection; is it up to date?")
-    return inner
+    """Return the DuckDB connection below a connection that `write` gave: the same transaction."""
+    below: duckdb.DuckDBPyConnection = connection.info[ALIAS]
+    return below
 
 
 @contextmanager
@@ -284,23 +279,42 @@ def _detach(con: duckdb.DuckDBPyConnection) -> None:
 _room = threading.Lock()
 
 
+def revision(con: duckdb.DuckDBPyConnection, path: Path) -> str | None:
+    """Return the revision of the attached file's schema, None where it holds nothing yet.
+
+    A file that holds something else is refused.
+    """
+    try:
+        found = con.execute(f"select version_num from {ident(ALIAS)}.alembic_version").fetchall()
+    except duckdb.CatalogException:  # no such table
+        found = []
+    except duckdb.BinderException:  # another program's, with other columns
+        found = [(None,)]
+    # other programs that keep such a table have hexadecimal numbers in it
+    if found and re.fullmatch(r"\d{4}", str(found[0][0])):
+        return str(found[0][0])
+    rows = con.execute(
+        "select table_name from duckdb_tables() where database_name = $1 union all "
+        "select view_name from duckdb_views() where database_name = $1 and not internal order by 1",
+        [ALIAS],
+    ).fetchall()
+    others = [str(name) for (name,) in rows if found or name != "alembic_version"]
+    if others:
+        raise UsageError(
+            f"{path}: not a warehouse; it holds other tables ({listing(others, 5)}); "
+            "take a file of its own"
+        )
+    return None
+
+
 def check_schema(con: duckdb.DuckDBPyConnection, path: Path) -> None:
     """Refuse to read a database whose schema is not this program's, saying what to do."""
-    try:
-        found = con.execute(f"select max(version_num) from {ident(ALIAS)}.alembic_version")
-    except duckdb.CatalogException:
-        tables = con.execute(
-            "select table_name from duckdb_tables() where database_name = $1", [ALIAS]
-        ).fetchall()
-        if not tables:
-            command = f"warehouse init --db {path}"
-            raise UsageError(f"{path}: not a warehouse yet; run: {command}") from None
-        names = listing((str(row[0]) for row in tables), 5)
-        raise UsageError(f"{path}: not a warehouse; it holds other tables ({names})") from None
-    revision = str(found.fetchall()[0][0])
-    if revision > SCHEMA_REVISION:
-        raise newer_schema(path, revision)
-    if revision < SCHEMA_REVISION:
+    found = revision(con, path)
+    if found is None:
+        raise UsageError(f"{path}: not a warehouse yet; run: warehouse init --db {path}")
+    if found > SCHEMA_REVISION:
+        raise newer_schema(path, found)
+    if found < SCHEMA_REVISION:
         raise UsageError(f"{path}: has an older schema; run: warehouse init --db {path}")
 
 

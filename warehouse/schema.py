@@ -9,11 +9,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import duckdb
 import sqlalchemy as sa
 
 from warehouse import database
-from warehouse.errors import UsageError, listing
+from warehouse.errors import UsageError
 from warehouse.settings import SCHEMA_REVISION, resource_folder
 
 if TYPE_CHECKING:
@@ -166,40 +165,14 @@ def ensure(path: Path, *, lock_timeout: float = database.LOCK_TIMEOUT) -> bool:
         raise UsageError(f"{path}: is a directory; name a file in it")
     if not path.exists():
         database.wait_for_lock(lambda: database.create(path), path, lock_timeout)
-    elif _is_current(path, lock_timeout):
+    # to look takes a fraction of opening it for writing
+    with database.read(path, lock_timeout=lock_timeout) as con:
+        found = database.revision(con, path)
+    if found == SCHEMA_REVISION:
         return False
     with database.write(path, lock_timeout=lock_timeout) as connection:
-        found = _revision(path, connection)
-        if found == SCHEMA_REVISION:
-            return False
         _migrate(path, connection, found)
     return True
-
-
-def _is_current(path: Path, lock_timeout: float) -> bool:
-    """Whether a file has this program's schema: to look takes a fraction of opening it for writing."""
-    with database.read(path, lock_timeout=lock_timeout) as con:
-        try:
-            found = con.execute("select version_num from alembic_version").fetchall()
-        except (duckdb.CatalogException, duckdb.BinderException):
-            return False
-    return found == [(SCHEMA_REVISION,)]
-
-
-def _revision(path: Path, connection: sa.Connection) -> str | None:
-    rows = connection.exec_driver_sql(
-        "select table_name from duckdb_tables() where not internal and not temporary "
-        "union all select view_name from duckdb_views() where not internal and not temporary"
-    ).fetchall()
-    tables = [str(row[0]) for row in rows]
-    if tables and "alembic_version" not in tables:
-        raise UsageError(
-            f"{path}: holds other tables ({listing(tables, 5)}); take a file of its own"
-        )
-    if not tables:
-        return None
-    rows = connection.exec_driver_sql("select version_num from alembic_version").fetchall()
-    return str(rows[0][0]) if rows else None
 
 
 def _migrate(path: Path, connection: sa.Connection, found: str | None) -> None:
