@@ -128,13 +128,6 @@ def compat(docs: Docs, grades: Grades, *, p: float, normalize: bool, rel: int) -
     return overlap(docs, best, depth, p) / divisor if divisor else 0.0
 
 
-def accuracy(docs: Docs, grades: Grades, *, rel: int, cutoff: int | None) -> float | None:
-    is_rel = [grades.get(doc, 0) >= rel for doc in docs[:cutoff]]
-    right = [a and not b for i, a in enumerate(is_rel) for b in is_rel[i + 1 :]]
-    pairs = sum(is_rel) * (len(is_rel) - sum(is_rel))
-    return sum(right) / pairs if pairs else None
-
-
 TWINS: dict[str, Callable[..., float | None]] = {
     "BPM": bpm, "Compat": compat, "ERR": err, "INSQ": insq, "INST": inst,
     "NERR10": nerr10, "NERR11": nerr11, "NERR8": nerr8, "NERR9": nerr9, "SDCG": sdcg,

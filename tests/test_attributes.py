@@ -274,6 +274,19 @@ def test_nested_values_are_refused(con, put, value: str) -> None:
         stage_attributes(con, put("a.jsonl", f'{{"doc_id":1,"v":{value}}}'), "document")
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{"d1": {"year": 1}, "d1": {"year": 2}}', "the key 'd1' is there twice"),
+        ('{"d1": {"year": 1, "year": 2}}', "the key 'year' is there twice"),
+        ('{"d1": {"year": 1}', "not JSON: Expecting"),
+    ],
+)
+def test_nested_json_that_is_refused(con, put, text: str, told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        stage_attributes(con, put("a.json", text), "document")
+
+
 def test_wrong_options_are_refused(con, wh: Warehouse, put) -> None:
     path = put("a.csv", "movie,doc_id,genres\n1,2,x\n")
     with pytest.raises(InputError, match="no column 'movies'; did you mean movie"):

@@ -87,14 +87,15 @@ def test_a_page_needs_nothing_else(tmp_path: Path, demo_db: str) -> None:
 
 
 def test_hostile_names_are_text(wh: Warehouse, tmp_path: Path) -> None:
-    name = "<b>$x_1$&\"'é" + "x" * 60
-    wh.ingest_qrels({"q": {"a": 1, "b": 0}}, "<d>")
-    wh.ingest_run({"q": {"a": 2.0, "b": 1.0}}, "<d>", name=name)
+    name, dataset = "<b>$x_1$&\"'é" + "x" * 60, r"<d>$\foo$"
+    wh.ingest_qrels({"q": {"a": 1, "b": 0}}, dataset)
+    wh.ingest_run({"q": {"a": 2.0, "b": 1.0}}, dataset, name=name)
     for format in pictures.FORMATS:
         path = tmp_path / f"curve.{format}"
-        pictures.draw(wh.trace("ROC", "<d>"), [name], path, format)
+        pictures.draw(wh.trace("ROC", dataset), [name], path, format)
     said = " ".join(texts(ET.parse(tmp_path / "curve.svg").getroot()))
     assert name[:15] in said
+    assert dataset in said
     page = (tmp_path / "curve.html").read_text()
     assert "<b>" not in page
     assert "<d>" not in page

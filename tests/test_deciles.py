@@ -153,7 +153,10 @@ def test_a_mapping_of_ones_own(tags: Warehouse, tmp_path: Path) -> None:
     ("given", "words"),
     [
         ({"parts": 1}, r"--parts 1: labels are put into 2 parts or more"),
-        ({"parts": 6}, r"--parts 6: 5 labels occur .*\(training\), fewer than parts; .* at most 5"),
+        (
+            {"parts": 6},
+            r"--parts 6: what is counted \(training\) has 5 labels, fewer than parts; .* at most 5",
+        ),
         ({"by": "mas"}, "--by mas: .* did you mean mass"),
         ({"origin": "qrels"}, "dataset tags has no judgments .*warehouse ingest qrels FILE"),
         ({"origin": "trainng"}, "no attribute .*did you mean training"),

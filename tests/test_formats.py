@@ -11,6 +11,7 @@ import datetime as dt
 import io
 import json
 import os
+import time
 from pathlib import Path
 
 import duckdb
@@ -238,6 +239,26 @@ def test_times_are_utc_for_people_and_exact_for_programs(
     expected = dt.datetime(2026, 9, 1, 10, 30, 45, 123456, tzinfo=dt.UTC)
     assert dt.datetime.fromisoformat(row["at"]) == expected
     assert dt.datetime.fromisoformat(formats.text(relation, "csv").splitlines()[1]) == expected
+
+
+def test_a_time_without_a_zone_is_what_it_says(
+    con: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    try:
+        relation = con.sql("select timestamp '2026-01-01 00:00:00' as at")
+        for format in ("table", "csv"):
+            assert "2026-01-01 00:00" in formats.text(relation, format).replace("T", " ")
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+def test_a_bar_in_markdown(con: duckdb.DuckDBPyConnection) -> None:
+    lines = formats.text(con.sql("""select 'x|y' as "a|b", 1 as c"""), "markdown").splitlines()
+    assert lines[0].split() == ["|", "a\\|b", "|", "c", "|"]
+    assert lines[2].split() == ["|", "x\\|y", "|", "1", "|"]
 
 
 def test_parquet_keeps_types(con: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:

@@ -27,7 +27,6 @@ RUNS = {"A": {"q": {"x": 3.0, "y": 2.0}, "r": {"x": 1.0}}, "B": {"q": {"z": 2.0,
 QRELS = {"q": {"x": 1, "u": 1, "y": 0}, "r": {"y": 1, "x": 0}}
 METHODS = sorted(fusions.methods())
 NORMALISATIONS = sorted(fusions.normalisations())
-SYMMETRIC = [name for name in METHODS if fusions.WEIGHTS not in fusions.methods()[name].needs]
 # Where one list alone has the scores of its ranks, none above another.
 WITHOUT_ORDER = ("log_isr", "posfuse", "probfuse", "segfuse", "slidefuse", "bayesfuse")
 

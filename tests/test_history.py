@@ -368,6 +368,17 @@ def test_a_history_as_a_picture(here: Folder, metric: str) -> None:
     assert b">worse<" not in drawn[0]
 
 
+def test_a_picture_of_names_that_are_no_formulas(here: Folder) -> None:
+    pytest.importorskip("matplotlib")
+    wh = Warehouse()
+    wh.ingest_qrels({"q": {"a": 1}}, r"c$\foo$")
+    wh.ingest_run({"q": {"a": 1.0}}, r"c$\foo$", name=r"a $\bar$")
+    wh.evaluate(metrics="RR")
+    code, _, told = command("history", "-d", r"c$\foo$", "-m", "RR", "-o", "one.svg")
+    assert (code, told) == (0, "wrote one.svg\n")
+    assert rb"c$\foo$" in (here.path / "one.svg").read_bytes()
+
+
 # --------------------------------------------------------------------------- versions of the qrels
 
 

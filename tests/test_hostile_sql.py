@@ -163,6 +163,22 @@ def test_a_new_interpreter_where_a_fork_is_not_safe(asked: Warehouse) -> None:
     assert python_variable == 42
 
 
+@pytest.mark.core
+@pytest.mark.parametrize("limit", [4, 5, 6, None])
+def test_whether_there_is_more(asked: Warehouse, tmp_path: Path, limit: int | None) -> None:
+    sql, params = "select i + $a as i from range(5) r(i) order by i desc -- all", {"a": 1}
+    pieces: list[str] = []
+    path = tmp_path / "rows.parquet"
+    answers = (
+        asked.stream(sql, params, write=pieces.append, limit=limit),
+        asked.stream_parquet(sql, path, params, limit=limit),
+    )
+    found = [5, 4, 3, 2, 1][:limit]
+    assert [int(line) for line in "".join(pieces).splitlines()[1:]] == found
+    assert duckdb.read_parquet(str(path)).fetchall() == [(i,) for i in found]
+    assert [(a.rows, a.truncated) for a in answers] == [(len(found), limit == 4)] * 2
+
+
 # --------------------------------------------------------------------------- the other process
 
 

@@ -31,6 +31,7 @@ from projects import invoked
 
 import warehouse
 from warehouse.catalogue import catalogue
+from warehouse.warehouse import Warehouse
 
 README = Path(__file__).resolve().parents[1] / "README.md"
 ENVIRONMENTS = {
@@ -151,12 +152,28 @@ def test_the_python_of_the_readme(line: int, code: str, folder: Path, program) -
     assert process.returncode == 0, f"README.md:{line}\n{out}\n{errors}"
 
 
+def section(title: str) -> str:
+    """Return what stands in the README under a title, up to the next."""
+    text = README.read_text(encoding="utf-8")
+    return re.split(r"^## ", text.split(f"\n## {title}\n")[1], maxsplit=1, flags=re.MULTILINE)[0]
+
+
 def test_every_command_is_in_the_readme() -> None:
+    from warehouse.cli.commands import MODULES
     from warehouse.cli.examples import EXAMPLES
 
     text = README.read_text(encoding="utf-8")
     missing = [name for name in EXAMPLES if f"warehouse {name}" not in text]
     assert not missing
+    table = section("Commands")
+    assert not [name for name in MODULES if not re.search(rf"`warehouse {name}[` ]", table)]
+
+
+def test_every_table_and_view_is_in_the_readme(wh: Warehouse) -> None:
+    wh.init()
+    named = set(re.findall(r"\w+", section("SQL for everyone").split("```")[0]))
+    relations = {row[1] for row in wh.schema().fetchall()} - {"alembic_version"}
+    assert not relations - named
 
 
 def test_paths_named_in_the_readme_exist() -> None:

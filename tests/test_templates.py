@@ -597,7 +597,7 @@ def test_a_metric_that_extends_another_has_its_body_and_its_parameters() -> None
     # a peer's name means one metric
     assert not mine.trec_names
     assert not mine.ranx_names
-    assert not mine.aliases
+    assert not mine.names
 
 
 @pytest.mark.parametrize(

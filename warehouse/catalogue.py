@@ -106,14 +106,6 @@ class Definition:
         """Return the parameter of that name, if the metric has it."""
         return next((p for p in self.parameters if p.name == name), None)
 
-    @property
-    def aliases(self) -> dict[str, list[str]]:
-        """Return the metric's other names by peer."""
-        found: dict[str, list[str]] = {}
-        for alias in self.names:
-            found.setdefault(alias.peer, []).append(alias.name)
-        return found
-
 
 def _definition(
     name: str, text: str, where: str, *, own: Mapping[str, tuple[str, str]] | None = None

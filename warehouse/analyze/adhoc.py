@@ -123,6 +123,16 @@ def write_parquet(
             return int(con.execute(f"copy ({inside}) {to}", params).fetchall()[0][0])
 
 
+def has_more(
+    con: duckdb.DuckDBPyConnection, text: str, params: Mapping[str, object], rows: int
+) -> bool:
+    """Whether one statement has more than a number of rows."""
+    with in_words(lines_above=1):
+        return bool(
+            con.execute(f"select 1 from (\n{text}\n) limit 1 offset {rows:d}", params).fetchall()
+        )
+
+
 @contextmanager
 def _stopped(con: duckdb.DuckDBPyConnection, timeout: float | None) -> Iterator[None]:
     """Interrupt what runs on the connection when the time is over."""

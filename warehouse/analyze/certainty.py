@@ -52,7 +52,7 @@ def with_intervals(
         width_of(column): [found.get((run, metric)) for run in runs]
         for column, metric in shown.metrics.items()
     }
-    note = f"±: t-interval of the mean at {1 - alpha:.0%}"
+    note = f"±: t-interval of the mean at {significance.level(alpha)}"
     after = {column: width_of(column) for column in shown.metrics}
     return _wider(con, shown, runs, columns, "double", after, note, "board_intervals")
 

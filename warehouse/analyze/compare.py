@@ -70,9 +70,10 @@ class How:
         correction = significance.CORRECTIONS[self.corrected_by]
         if self.test == "tukey":
             correction = "over all pairs of runs of a metric"
-        interval = f"t-interval of {1 - self.alpha:.0%}"
+        level = significance.level(self.alpha)
+        interval = f"t-interval of {level}"
         if self.interval == "bootstrap":
-            interval = f"bootstrap interval of {1 - self.alpha:.0%} ({drawn.format('resamples')})"
+            interval = f"bootstrap interval of {level} ({drawn.format('resamples')})"
         return (
             f"two-sided {significance.TESTS[self.test]}{permutations}, {correction}, "
             f"alpha {self.alpha:g}; {interval}"

@@ -7,7 +7,7 @@ differences has one row per pair of runs and one column per query.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from warehouse.errors import UsageError
 
@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Numbers = NDArray[np.float64]
-
-Test = Literal["t", "wilcoxon", "sign", "randomisation", "tukey"]
-Correction = Literal["holm", "bonferroni", "bh", "none"]
 
 # test: what it is, for people
 TESTS: Mapping[str, str] = {
@@ -72,6 +69,15 @@ def _tails(t: Any, degrees: int) -> Any:
     from scipy.special import stdtr
 
     return 2 * stdtr(degrees, -abs(t))
+
+
+def level(alpha: float) -> str:
+    """Return the level of an interval in per cent.
+
+    >>> level(0.05), level(0.005)
+    ('95%', '99.5%')
+    """
+    return f"{100 * (1 - alpha):.6g}%"
 
 
 def half_width(deviations: Numbers, numbers: Numbers, alpha: float) -> Numbers:

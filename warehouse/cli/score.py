@@ -13,7 +13,7 @@ import typer
 
 from warehouse.cli import options, output
 from warehouse.cli.examples import epilog
-from warehouse.errors import listing
+from warehouse.errors import counted, listing
 
 if TYPE_CHECKING:
     from warehouse.evaluate.files import ScoredRun
@@ -213,16 +213,15 @@ def _warnings(scores: Scores, counting: str) -> Iterator[str]:
 def _warnings_of(read: ScoredRun, num_judged: int, counting: str) -> Iterator[str]:
     yield from read.staged.warnings
     if read.num_answered < num_judged:
-        counted = "counts as 0" if counting == "judged" else "is left out"
+        treated = "counts as 0" if counting == "judged" else "is left out"
         yield (
             f"the run has no line for {num_judged - read.num_answered:,} of "
-            f"{num_judged:,} judged queries; each {counted}"
+            f"{num_judged:,} judged queries; each {treated}"
         )
     if read.num_unjudged_queries:
-        treated = (
-            "they count, with no relevant document" if counting == "run" else "they are left out"
-        )
-        yield f"{read.num_unjudged_queries:,} queries of the run are not judged; {treated}"
+        are = "is" if read.num_unjudged_queries == 1 else "are"
+        treated = "taken as without a relevant document" if counting == "run" else "left out"
+        yield f"{counted(read.num_unjudged_queries, 'query')} of the run {are} not judged: {treated}"
 
 
 def _rel_info(kind: str, iterations: bool, qrels_format: str | None) -> tuple[bool, str | None]:

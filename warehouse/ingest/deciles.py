@@ -137,7 +137,7 @@ def _checked(con: duckdb.DuckDBPyConnection, dataset: str, origin: str, parts: i
         raise UsageError(f"dataset {dataset}: nothing occurs in what is counted ({origin})")
     if labels < parts:
         raise UsageError(
-            f"--parts {parts}: {counted(labels, 'label')} occur in what is counted ({origin}), fewer "
-            f"than parts; ask for at most {labels}"
+            f"--parts {parts}: what is counted ({origin}) has {counted(labels, 'label')}, fewer than "
+            f"parts; ask for at most {labels}"
         )
     return int(labels)

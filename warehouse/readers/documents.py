@@ -123,16 +123,23 @@ def _loaded(file: LocalFile) -> dict[str, Any] | None:
     """
     try:
         with Path(file.path).open(encoding="utf-8-sig") as handle:
-            value = json.load(handle, object_pairs_hook=_without_repetition)
+            value = json.load(handle, object_pairs_hook=without_repetition)
     except ValueError:
         return None
     return value if isinstance(value, dict) else None
 
 
-def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    value = dict(pairs)
-    if len(value) < len(pairs):
-        raise ValueError("a key is there twice")
+def without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make an object of what JSON says; a ValueError names the key that is there twice.
+
+    >>> without_repetition([("d1", 1), ("d2", 2)])
+    {'d1': 1, 'd2': 2}
+    """
+    value: dict[str, Any] = {}
+    for key, item in pairs:
+        if key in value:
+            raise ValueError(f"the key {key!r} is there twice")
+        value[key] = item
     return value
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import PurePath
 
 from warehouse.readers.files import BOM, LocalFile
-from warehouse.readers.staged import COLUMNS, Kind
+from warehouse.readers.staged import COLUMNS
 
 _EXTENSIONS = {
     ".csv": "csv",
@@ -84,11 +84,6 @@ def looks_like_trec(line: str) -> bool:
 def is_number(cell: str) -> bool:
     """Whether a cell holds a number, and so is no name of a column."""
     return _NUMBER.fullmatch(cell.strip()) is not None
-
-
-def other_kind(kind: Kind) -> Kind:
-    """Return the other kind."""
-    return "qrels" if kind == "run" else "run"
 
 
 def first_data_line(text: str) -> str:

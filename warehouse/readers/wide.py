@@ -217,9 +217,12 @@ def _json_lines(file: LocalFile) -> Callable[[int], int]:
 
 def _nested(con: duckdb.DuckDBPyConnection, file: LocalFile, key: str) -> Table:
     try:
-        value = json.loads(Path(file.path).read_text(encoding="utf-8-sig"))
-    except ValueError as error:
+        text = Path(file.path).read_text(encoding="utf-8-sig")
+        value = json.loads(text, object_pairs_hook=documents.without_repetition)
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
         raise InputError(f"{file.source}: not JSON: {error}") from None
+    except ValueError as error:
+        raise InputError(f"{file.source}: {error}; keep one of them") from None
     if not isinstance(value, dict):
         raise InputError(f"{file.source}: not a JSON object of the form {{id: {{name: value}}}}")
     return Table(file.source, "ranx", file.sha256, _dict(con, file.source, value, key))

@@ -7,6 +7,7 @@ from typing import Any
 from warehouse.analyze.board import records
 from warehouse.analyze.compare import Compared
 from warehouse.analyze.side_by_side import SideBySide
+from warehouse.analyze.significance import level
 from warehouse.report.formats import Mark, marked, table
 
 _ARROWS = {"higher": " ↑", "lower": " ↓"}
@@ -60,7 +61,7 @@ def _value(row: dict[str, Any], places: int) -> str:
 def pairs(found: Compared, format: str, *, places: int = 4) -> str:
     """Write what is known of each pair: difference, interval, effect size, counts, p."""
     by_test = found.how.corrected_by != "none"
-    heads = ["metric", "base", "run", "difference", f"{1 - found.how.alpha:.0%} interval", "d"]
+    heads = ["metric", "base", "run", "difference", f"{level(found.how.alpha)} interval", "d"]
     heads += ["W/T/L", "p", *(["adjusted p"] if by_test else [])]
     rows = []
     for row in records(found.pairs):

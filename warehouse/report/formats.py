@@ -178,16 +178,17 @@ def _for_people(
 ) -> str:
     from tabulate import tabulate
 
+    heads = list(heads)
     cells = [[_cell(value, places) for value in row] for row in rows]
     aligned = ["right" if number else "left" for number in numeric]
     if format == "markdown":
-        cells = [[cell.replace("|", "\\|") for cell in row] for row in cells]
+        heads, *cells = ([cell.replace("|", "\\|") for cell in row] for row in [heads, *cells])
     if format in ("table", "markdown"):
         # before the widths of the columns are counted; the others escape what they are given
         cells = [[_written(cell, format) for cell in row] for row in cells]
     table = tabulate(
         cells,
-        headers=list(heads),
+        headers=heads,
         tablefmt=FOR_PEOPLE[format],
         colalign=aligned if cells else None,
         disable_numparse=True,
@@ -214,7 +215,8 @@ def _cell(value: object, places: int) -> str:
     if isinstance(value, float):
         return f"{value:.{places}f}"
     if isinstance(value, dt.datetime):
-        return value.astimezone(dt.UTC).strftime("%Y-%m-%d %H:%M")
+        # one without a zone is what it says, wherever it is read
+        return (value.astimezone(dt.UTC) if value.tzinfo else value).strftime("%Y-%m-%d %H:%M")
     text = json.dumps(_plain(value), ensure_ascii=False) if isinstance(value, dict) else str(value)
     # One row is one line, whatever the value holds.
     return re.sub(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+", " ", text)

@@ -143,10 +143,12 @@ def _figure(trace: Trace, drawn: Sequence[Line], goodness: Sequence[float]) -> F
         (_LEFT / width, _BELOW / height, across / width, up / height),
     )
     title, *rest = head
-    figure.text(_LEFT / width, 1 - 0.12 / height, title, va="top", size=11, weight="bold")
+    figure.text(
+        _LEFT / width, 1 - 0.12 / height, title, va="top", size=11, weight="bold", parse_math=False
+    )
     for number, text in enumerate(rest):
         at = 1 - (0.34 + 0.17 * number) / height
-        figure.text(_LEFT / width, at, text, va="top", size=8.5, color=GREY)
+        figure.text(_LEFT / width, at, text, va="top", size=8.5, color=GREY, parse_math=False)
     _axes(axes, trace, drawn)
     ends = [_data_end(axes, line) for line in drawn]
     for number, line in enumerate(drawn):
@@ -199,7 +201,7 @@ def _axes(axes: Axes, trace: Trace, drawn: Sequence[Line]) -> None:
             high = max(seen, low + 1)
         room = 0.015 * (high - low)
         set_limits(low - room, high + room)
-        set_name(axis.name)
+        set_name(axis.name, parse_math=False)
     plain(axes)
     if found.chance:
         axes.plot([0, 1], [0, 1], color="#9a9a9a", linewidth=0.8, dashes=(2, 2), zorder=1.5)

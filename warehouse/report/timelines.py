@@ -37,11 +37,11 @@ def _figure(found: Timeline, rows: list[tuple[Any, ...]]) -> Figure:
     figure = Figure(figsize=(7.2, 4.0))
     axes = figure.add_axes((0.09, 0.11, 0.88, 0.73))
     title = f"{found.metric} over time: {pictures.shortened(found.dataset, 40)}"
-    figure.text(0.09, 0.97, title, va="top", size=11, weight="bold")
+    figure.text(0.09, 0.97, title, va="top", size=11, weight="bold", parse_math=False)
     what = f"{counted(len(rows), 'run')}, protocol {found.protocol}, qrels version {found.qrels_version}"
     if records:
         what += "; the line is the best so far"
-    figure.text(0.09, 0.91, what, va="top", size=8.5, color=pictures.GREY)
+    figure.text(0.09, 0.91, what, va="top", size=8.5, color=pictures.GREY, parse_math=False)
     axes.plot(times, values, linestyle="none", marker="o", markersize=4, color="#9a9a9a", zorder=3)
     if records:
         ends = [*records, (times[-1], records[-1][1], "")]
@@ -70,6 +70,6 @@ def _figure(found: Timeline, rows: list[tuple[Any, ...]]) -> Figure:
     formatter: Any = dates.ConciseDateFormatter(locator, tz=dt.UTC)  # type: ignore[no-untyped-call]
     axes.xaxis.set_major_formatter(formatter)
     axes.margins(x=0.04, y=0.12)
-    axes.set_ylabel(found.metric)
+    axes.set_ylabel(found.metric, parse_math=False)
     pictures.plain(axes)
     return figure
