@@ -57,6 +57,8 @@ def _in_file(here: project.Project) -> Iterator[tuple[str, tuple[object, str]]]:
     inside = project.TABLE if here.file.name == project.PYPROJECT else ()
     lines = _lines(project.read_text(here.file))
     for path, value in _leaves(here.record):
+        if not path:  # the file says nothing
+            continue
         yield ".".join(path), (value, f"{project.shown(here.file)}:{lines[inside + path]}")
 
 

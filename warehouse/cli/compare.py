@@ -105,7 +105,6 @@ def compare(
     from warehouse.report import comparisons, formats
     from warehouse.warehouse import Warehouse
 
-    chosen = formats.check(format)
     wh = Warehouse(db, lock_timeout=lock_timeout)
     if queries is not None:
         named = run or []
@@ -117,10 +116,10 @@ def compare(
         )  # fmt: skip
         if not lists.relation.limit(1).fetchall():
             output.say(f"{lists.metric}: no query differs between {lists.base} and {lists.run}")
-        if chosen in formats.FOR_PEOPLE:
-            output.emit(comparisons.side_by_side(lists, chosen, places=places), out)
+        if format in formats.FOR_PEOPLE:
+            output.emit(comparisons.side_by_side(lists, format, places=places), out)
         else:
-            output.show(lists.relation, chosen, out)
+            output.show(lists.relation, format, out)
         return
     with output.Steps() as step:
         found = wh.compare(
@@ -130,13 +129,13 @@ def compare(
             protocol=protocol, as_of=as_of, qrels=qrels,
             on_step=step,
         )  # fmt: skip
-    if chosen in formats.FOR_PEOPLE:
+    if format in formats.FOR_PEOPLE:
         tables = {"values": comparisons.values, "pairs": comparisons.pairs}
         parts = [tables[name] for name in tables if only in (None, name)]
-        output.emit("\n".join(part(found, chosen, places=places) for part in parts), out)
+        output.emit("\n".join(part(found, format, places=places) for part in parts), out)
     else:
-        output.show(found.values if only == "values" else found.pairs, chosen, out)
-    if chosen == "table" and only != "pairs":
+        output.show(found.values if only == "values" else found.pairs, format, out)
+    if format == "table" and only != "pairs":
         output.say("* best, + second; letters: significantly better than that run")
     for note in found.notes:
         output.say(note)

@@ -27,15 +27,13 @@ def curve(
     ] = None,
     protocol: options.Protocol = "default",
     format: Annotated[
-        str | None,
-        typer.Option(
-            "--format",
-            "-f",
-            show_default="as the name of the file says, else table",
-            help="table, json, jsonl, csv, tsv, markdown, latex, parquet: the points; svg, png, pdf, "
+        str,
+        options.formats_of(
+            "table, json, jsonl, csv, tsv, markdown, latex, parquet: the points; svg, png, pdf, "
             "html: a picture (with -o).",
+            ["svg", "png", "pdf", "html"],
         ),
-    ] = None,
+    ] = "table",
     out: options.Output = None,
     places: options.Places = 4,
     db: options.Database = None,
@@ -48,15 +46,12 @@ def curve(
     What is missing or stale is computed first. A picture needs the extra "plot".
     """
     from warehouse.errors import UsageError
-    from warehouse.report import formats, pictures
+    from warehouse.report import pictures
     from warehouse.warehouse import Warehouse
 
-    suffix = "" if out is None else out.suffix.removeprefix(".").lower()
-    known = (*formats.FORMATS, *pictures.FORMATS)
-    chosen = formats.check(format or (suffix if suffix in known else "table"), known)
-    drawn = chosen in pictures.FORMATS
+    drawn = format in pictures.FORMATS
     if drawn:
-        pictures.check(chosen, out)
+        pictures.check(format, out)
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     with output.Progress("computing", 1) as step:
         found = wh.trace(
@@ -66,7 +61,7 @@ def curve(
     if not drawn or out is None:
         titles = {"x": found.curve.x.name, "y": found.curve.y.name}
         counts = {"x"} if found.curve.x.name == "rank" else ()
-        output.show(found.relation, chosen, out, places=places, titles=titles, counts=counts)
+        output.show(found.relation, format, out, places=places, titles=titles, counts=counts)
         return
     shown = list(found.runs)
     if not shown:
@@ -77,8 +72,8 @@ def curve(
             f"the picture has the best {len(best)} of {len(shown)} runs; choose others with --run"
         )
         shown = [one for one in shown if one in best]
-    pictures.draw(found, shown, out, chosen)
-    output.say(f"wrote {out}")
+    with output.written(out) as path:
+        pictures.draw(found, shown, path, format)
 
 
 def _say(found: Trace, *, drawn: bool) -> None:

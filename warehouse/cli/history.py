@@ -26,15 +26,13 @@ def history(
     qrels: options.QrelsVersion = None,
     protocol: options.Protocol = "default",
     format: Annotated[
-        str | None,
-        typer.Option(
-            "--format",
-            "-f",
-            show_default="as the name of the file says, else table",
-            help="table, json, jsonl, csv, tsv, markdown, latex, html, parquet; svg, png, pdf: "
+        str,
+        options.formats_of(
+            "table, json, jsonl, csv, tsv, markdown, latex, html, parquet; svg, png, pdf: "
             "a picture (with -o).",
+            ["svg", "png", "pdf"],
         ),
-    ] = None,
+    ] = "table",
     out: options.Output = None,
     places: options.Places = 4,
     db: options.Database = None,
@@ -46,23 +44,20 @@ def history(
     of a run is there. A picture needs the extra "plot".
     """
     from warehouse.metrics import parse_one
-    from warehouse.report import formats, pictures, timelines
+    from warehouse.report import pictures, timelines
     from warehouse.warehouse import Warehouse
 
-    suffix = "" if out is None else out.suffix.removeprefix(".").lower()
-    known = (*formats.FORMATS, *timelines.FORMATS)
-    chosen = formats.check(format or (suffix if suffix in known else "table"), known)
-    if chosen in timelines.FORMATS:
-        pictures.check(chosen, out)
+    if format in timelines.FORMATS:
+        pictures.check(format, out)
     wh = Warehouse(db, lock_timeout=lock_timeout)
     found = wh.timeline(
         dataset, metric, system=system, runs=run or (), protocol=protocol, as_of=as_of, qrels=qrels
     )
     if output.say_forgotten([found.metric], protocol) and parse_one(found.metric).metric.is_count:
         places = 0
-    if chosen in timelines.FORMATS and out is not None:
-        timelines.draw(found, out, chosen)
-        output.say(f"wrote {out}")
+    if format in timelines.FORMATS and out is not None:
+        with output.written(out) as path:
+            timelines.draw(found, path, format)
         return
     titles = {
         "run_at": "time",
@@ -70,7 +65,7 @@ def history(
         "best_so_far": "best so far",
         "is_record": "record",
     }
-    output.show(found.relation, chosen, out, places=places, titles=titles)
+    output.show(found.relation, format, out, places=places, titles=titles)
     better = {"higher": "higher is better", "lower": "lower is better"}
     known_direction = better.get(found.direction, "neither more nor less is better: no records")
     output.say(

@@ -38,11 +38,10 @@ def holes(
     protocol: options.Protocol = "default",
     format: Annotated[
         str,
-        typer.Option(
-            "--format",
-            "-f",
-            help="table, json, jsonl, csv, tsv, markdown, latex, html, parquet (with -o), or trec: "
-            "qrels to fill in.",
+        options.formats_of(
+            "table, json, jsonl, csv, tsv, markdown, latex, html, parquet (with -o), or trec: qrels to "
+            "fill in.",
+            ["trec"],
         ),
     ] = "table",
     out: options.Output = None,
@@ -61,10 +60,9 @@ def holes(
     runs.
     """
     from warehouse.errors import UsageError
-    from warehouse.report import formats, trec
+    from warehouse.report import trec
     from warehouse.warehouse import Warehouse
 
-    formats.check(format, (*formats.FORMATS, "trec"))
     if by_run and format == "trec":
         raise UsageError("--by-run: a table of runs; qrels are of documents")
     found = Warehouse(db, lock_timeout=lock_timeout).holes(

@@ -6,7 +6,7 @@ import datetime as dt
 import glob
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -63,16 +63,53 @@ QrelsVersion = Annotated[
         "--qrels", min=1, help="Against this version of the qrels; default: the current one."
     ),
 ]
-Format = Annotated[
-    str,
-    typer.Option(
+
+
+def formats_of(
+    help: str = "table, json, jsonl, csv, tsv, markdown, latex, html or parquet (with -o).",
+    more: Sequence[str] = (),
+) -> Any:
+    """Return the option for the output's format, of which a command may have more than the others.
+
+    It is chosen before any work is done, and refused where it cannot be had.
+    """
+
+    def choose(ctx: typer.Context, param: typer.CallbackParam, value: str | None) -> str:
+        from warehouse.cli import output
+
+        source = ctx.get_parameter_source(str(param.name))
+        is_default = source is not None and source.name == "DEFAULT"
+        return output.chosen(None if is_default else value, ctx.params.get("out"), more)
+
+    return typer.Option(
         "--format",
         "-f",
-        help="table, json, jsonl, csv, tsv, markdown, latex, html or parquet (with -o).",
-    ),
-]
+        callback=choose,
+        show_default="as the name of the file says, else table",
+        help=help,
+    )
+
+
+def _output(value: Path | None) -> Path | None:
+    if value is None or str(value) == "-":
+        return None
+    from warehouse.cli import output
+
+    output.check_file(value)
+    return value
+
+
+Format = Annotated[str, formats_of()]
+# eager: it is there when the format is chosen
 Output = Annotated[
-    Path | None, typer.Option("--output", "-o", help="Write to this file instead of stdout.")
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        is_eager=True,
+        callback=_output,
+        help="Write to this file instead of stdout.",
+    ),
 ]
 Places = Annotated[
     int, typer.Option("--places", min=0, max=17, help="Digits after the point in tables.")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,16 +31,38 @@ def warn(text: str) -> None:
     say(f"warning: {text}")
 
 
+def check_file(output: Path) -> None:
+    """Refuse a place for a result that cannot be written to, or where a database would be lost."""
+    if output.is_dir():
+        raise UsageError(f"{output}: is a directory; name a file in it")
+    if not output.parent.is_dir():
+        raise UsageError(f"{output}: there is no folder {output.parent}")
+    if output.is_file():
+        with suppress(OSError), output.open("rb") as file:
+            if file.read(12)[8:] == b"DUCK":
+                raise UsageError(f"{output}: is a database; give the result a file of its own")
+
+
+def chosen(format: str | None, output: Path | None, more: Sequence[str] = ()) -> str:
+    """Return the format that is asked for, else the one that the file is named after, else table.
+
+    >>> chosen(None, Path("board.md")), chosen("csv", Path("board.md")), chosen(None, None)
+    ('markdown', 'csv', 'table')
+    """
+    known = (*formats.FORMATS, *more)
+    if format is None:
+        suffix = "" if output is None else output.suffix.removeprefix(".").lower()
+        format = {"md": "markdown", "tex": "latex"}.get(suffix, suffix)
+        format = format if format in known else "table"
+    if formats.check(format, known) == "parquet":
+        parquet_file(output)
+    return format
+
+
 def emit(text: str, output: Path | None) -> None:
     """Write a result to stdout or to a file."""
-    if output is None:
-        _to_stdout(text)
-        return
-    try:
-        output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{output}: cannot be written: {error.strerror}") from error
-    say(f"wrote {output}")
+    with pieces(output) as write:
+        write(text)
 
 
 @contextmanager
@@ -47,15 +71,34 @@ def pieces(output: Path | None) -> Iterator[Callable[[str], object]]:
     if output is None:
         yield _to_stdout
         return
-    part = output.with_name(f".{output.name}.part")
+    with written(output) as path, path.open("w", encoding="utf-8", newline="") as file:
+        yield file.write
+
+
+@contextmanager
+def written(output: Path) -> Iterator[Path]:
+    """Give a path to write a result to: what is there takes the output's place when the block ends well.
+
+    A link stays a link, and a file keeps its mode. What is no file, such as a device or a pipe, is
+    written to itself.
+    """
+    check_file(output)
+    is_file = output.is_file() if output.exists() else True
     try:
-        with part.open("w", encoding="utf-8", newline="") as file:
-            yield file.write
-        part.replace(output)
+        if not is_file or Path("/dev") in output.absolute().parents:
+            yield output
+        else:
+            target = output.resolve()
+            part = target.with_name(f".{target.name[:50]}.{os.getpid()}.part")
+            try:
+                yield part
+                if target.exists():
+                    shutil.copymode(target, part)
+                part.replace(target)
+            finally:
+                part.unlink(missing_ok=True)
     except OSError as error:
         raise UsageError(f"{output}: cannot be written: {error.strerror}") from error
-    finally:
-        part.unlink(missing_ok=True)
     say(f"wrote {output}")
 
 
@@ -96,9 +139,8 @@ def show(
 ) -> None:
     """Write a relation in one of the formats; see `formats.text`."""
     if format == "parquet":
-        file = parquet_file(output)
-        formats.write_parquet(relation, file)
-        say(f"wrote {file}")
+        with written(parquet_file(output)) as path:
+            formats.write_parquet(relation, path)
         return
     text = formats.text(
         relation, formats.check(format), places=places, titles=titles, counts=counts

@@ -69,12 +69,13 @@ def query(
     from warehouse.report import formats
     from warehouse.warehouse import Warehouse
 
-    format = "table"
+    format = None
     for word in choice or ():
         if word in formats.FORMATS or not Path(word).is_file():
             format = formats.check(word)
         else:
             file = Path(word)
+    format = output.chosen(format, out)
     if (sql is None) == (file is None):
         raise UsageError("give the SQL, or a file with it: warehouse query SQL | -f FILE")
     if file is not None:
@@ -90,9 +91,8 @@ def query(
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     seconds = timeout or None
     if format == "parquet":
-        target = output.parquet_file(out)
-        answer = wh.stream_parquet(text, target, params, limit=limit, timeout=seconds)
-        output.say(f"wrote {target}")
+        with output.written(output.parquet_file(out)) as path:
+            answer = wh.stream_parquet(text, path, params, limit=limit, timeout=seconds)
     else:
         with output.pieces(out) as write:
             answer = wh.stream(

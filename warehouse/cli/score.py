@@ -96,10 +96,9 @@ def score(
     queries: options.Queries = None,
     format: Annotated[
         str,
-        typer.Option(
-            "--format",
-            "-f",
-            help="table, json, jsonl, csv, tsv, markdown, latex, html, parquet or trec.",
+        options.formats_of(
+            "table, json, jsonl, csv, tsv, markdown, latex, html, parquet (with -o) or trec.",
+            ["trec"],
         ),
     ] = "table",
     out: options.Output = None,
@@ -118,10 +117,11 @@ def score(
     from warehouse import protocols
     from warehouse.errors import UsageError
     from warehouse.evaluate import scoring  # not the class, which loads every other verb
-    from warehouse.report import formats, trec
+    from warehouse.report import trec
 
-    formats.check(format, (*formats.FORMATS, "trec"))
     runs, words = _runs(run, metrics or [])
+    if out is not None and any(_is_same(out, given) for given in (qrels, *runs)):
+        raise UsageError(f"{out}: is one of the files to score; give the result a file of its own")
     if [qrels, *runs, training].count("-") > 1:
         raise UsageError("only one of the files can be read from stdin")
     if format == "trec" and len(runs) > 1:
@@ -208,6 +208,10 @@ def _warnings(scores: Scores, counting: str) -> Iterator[str]:
             runs.setdefault(warning, []).append(name)
     for warning, those in runs.items():
         yield f"{listing(those, 4)}: {warning}" if scores.names else warning
+
+
+def _is_same(out: Path, given: str) -> bool:
+    return out.exists() and Path(given).exists() and out.samefile(given)
 
 
 def _warnings_of(read: ScoredRun, num_judged: int, counting: str) -> Iterator[str]:

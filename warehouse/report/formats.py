@@ -14,7 +14,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -194,6 +194,9 @@ def _for_people(
         disable_numparse=True,
     )
     if format == "latex":
+        if not cells:  # the columns are not counted from the heads
+            columns = "".join(side[0] for side in aligned)
+            table = table.replace("{tabular}{}", f"{{tabular}}{{{columns}}}", 1)
         table = table.replace("↑", "$\\uparrow$").replace("↓", "$\\downarrow$")
     table = _written(str(table), format)
     return "\n".join(line.rstrip() for line in str(table).splitlines()) + "\n"
@@ -255,10 +258,20 @@ def _field(value: object) -> object:
 
 
 def _json_rows(columns: Sequence[str], rows: Sequence[Row]) -> list[str]:
+    keys = _keys(columns)
     return [
-        json.dumps({c: _plain(v) for c, v in zip(columns, row, strict=True)}, ensure_ascii=False)
+        json.dumps({k: _plain(v) for k, v in zip(keys, row, strict=True)}, ensure_ascii=False)
         for row in rows
     ]
+
+
+def _keys(columns: Sequence[str]) -> list[str]:
+    """Return the names of columns, each once: numbered as DuckDB does where it makes a table of them."""
+    keys: list[str] = []
+    for column in columns:
+        numbered = (f"{column}_{number}" for number in count(1))
+        keys.append(next(key for key in chain([column], numbered) if key not in keys))
+    return keys
 
 
 def _json(columns: Sequence[str], chunks: Iterable[Sequence[Row]]) -> Iterator[str]:

@@ -18,6 +18,8 @@ def made_beside(target: Path, lock_timeout: float) -> Iterator[Path]:
 
     One process at a time works in a folder, so whatever is at that path is of one that was killed.
     """
+    if not target.name:
+        raise UsageError(f"{target}: cannot be replaced; give it a name in this folder")
     if not target.parent.is_dir():
         raise UsageError(f"{target}: there is no folder {target.parent}")
     part = target.with_name(f".{target.name}.part")
