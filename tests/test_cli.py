@@ -330,7 +330,7 @@ def test_wrong_commands_and_options_name_the_nearest(
         (["query"], "give the SQL"),
         (["query", "select $a", "-p", "a"], "--param a: write it as KEY=VALUE"),
         (["leaderboard", "-d", "tiny", "-f", "parquet"], "needs a file: -o FILE"),
-        (["leaderboard", "-d", "tiny", "-o", "no/such/file"], "no/such/file: cannot be written"),
+        (["leaderboard", "-d", "tiny", "-o", "no/such/file"], "no/such/file: there is no folder"),
         (["leaderboard", "-d", "tiny", "--protocol", "trec_eval_9"], "tiny --protocol trec_eval_9"),
         (["runs", "--db", "absent.duckdb"], "absent.duckdb: no such database"),
         (["score", "-", "-"], "only one of the files can be read from stdin"),

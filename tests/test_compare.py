@@ -325,6 +325,22 @@ def test_unjudged_documents_by_hand(wh: Warehouse) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.core
+def test_a_judgment_below_0_is_none(wh: Warehouse) -> None:
+    """P@1 of n is 0 and, if n were relevant, 1; RR 1/2 and 1. The query p counts, with 0."""
+    wh.ingest_qrels({"q": {"n": -1, "a": 1, "b": 0}, "p": {"n": -1}}, "tiny")
+    wh.ingest_run({"q": {"n": 3.0, "a": 2.0, "b": 1.0}}, "tiny", name="high")
+    wh.ingest_run({"q": {"a": 2.0, "b": 1.0}}, "tiny", name="low")
+    wh.evaluate(metrics="P@1 RR")
+    found = values(wh.compare(["low", "high"], "tiny", "P@1 RR", test="sign", bounds=True))
+    assert {key: (r["value"], r["if_all_relevant"]) for key, r in found.items()} == {
+        ("P@1", "low"): (0.5, 0.5),
+        ("P@1", "high"): (0.0, 0.5),
+        ("RR", "low"): (0.5, 0.5),
+        ("RR", "high"): (0.25, 0.5),
+    }
+
+
 @needs_cases
 def test_bounds_and_judged_only_are_those_of_files(dl19: Warehouse, tmp_path: Path) -> None:
     data = case("dl19_passage")

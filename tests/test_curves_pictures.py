@@ -167,4 +167,4 @@ def test_a_folder_is_no_file(demo_db: str, tmp_path: Path) -> None:
         "curve", "ROC", "-d", "dl19", "-f", "svg", "-o", str(tmp_path), "--db", demo_db
     )  # fmt: skip
     assert isinstance(result.exception, UsageError)
-    assert "cannot be written" in str(result.exception)
+    assert "is a directory" in str(result.exception)

@@ -82,6 +82,27 @@ def test_everything_has_a_case() -> None:
     assert {path.stem for path in (CASES / "normalisations").iterdir()} == set(NORMALISATIONS)
 
 
+@pytest.mark.parametrize(
+    ("normalise", "scores", "expected"),
+    [
+        # 2 apart: the variance is (4 + 0 + 4) / 3, and 2 / sqrt(8/3) = sqrt(3/2)
+        ("zmuv", (1e16 + 2, 1e16, 1e16 - 2), (1.5**0.5, 0.0, -(1.5**0.5))),
+        # above the lowest are 4 and 2, with the sum 6
+        ("sum", (1e16 + 4, 1e16 + 2, 1e16), (4 / 6, 2 / 6, 0.0)),
+    ],
+)
+def test_large_scores_keep_their_differences(
+    wh: Warehouse, normalise: str, scores: tuple[float, ...], expected: tuple[float, ...]
+) -> None:
+    wh.ingest_run({"q": dict(zip("abc", scores, strict=True))}, "tiny", name="large")
+    wh.ingest_run({"r": {"x": 1.0}}, "tiny", name="other")
+    wh.fuse(["large", "other"], "tiny", "sum", name="both", normalise=normalise)
+    rows = wh.query(
+        "select score from rankings where run = 'both' and query_id = 'q' order by rank"
+    )
+    assert [row[0] for row in rows.fetchall()] == pytest.approx(expected, abs=1e-15)
+
+
 @pytest.mark.core
 @pytest.mark.parametrize(
     ("folder", "name"),

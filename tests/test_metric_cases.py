@@ -19,6 +19,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from warehouse import metrics as notation
@@ -224,3 +225,19 @@ def test_every_hard_query_is_worked(name: str) -> None:
             if len(set(scores)) < len(scores):
                 kinds.add("equal scores")
     assert kinds == {"nothing relevant", "a grade below 0", "no answer", "equal scores"}
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("name", ["DCG", "nDCG", "IdealDCG"])
+def test_a_gain_that_no_number_holds_is_refused(name: str) -> None:
+    metric = f"{name}(dcg=exp-log2)"
+    run = {"q": {"a": 2.0, "b": 1.0}}
+    found = Warehouse.score({"q": {"a": 1000}}, run, metric).means()
+    assert math.isfinite(found[metric])
+    for grade in (
+        1001,
+        1023,
+        2**31 - 1,
+    ):  # 2^1024 is more than a double holds, as are two of 2^1023
+        with pytest.raises(duckdb.Error, match="a relevance above 1000"):
+            Warehouse.score({"q": {"a": grade, "b": grade}}, run, metric)

@@ -55,9 +55,11 @@ class Comparing(File):
         The first run is the base, or the `bases` are, which need not be among the runs; with
         `all_pairs` each run is held against each. One run is held against all others of the dataset
         that have values. Every pair and metric is one hypothesis: a two-sided `test` ("t", "wilcoxon",
-        "sign", "randomisation", "tukey"; all but the last two from SciPy), and one `correction` over
-        all of them ("holm", "bonferroni", "bh", "none"). `interval` is "t" or "bootstrap"; what is
-        resampled is so `resamples` times from `seed`, to the same bits on any number of threads.
+        "sign", "randomisation", "tukey"; all but the last two by SciPy), and one `correction` over
+        all of them ("holm", "bonferroni", "bh", "none"). A pair that differs in no query has no p by
+        "t" and "wilcoxon", and is no hypothesis there; by the others its p is 1. `interval` is "t" or
+        "bootstrap"; what is resampled is so `resamples` times from `seed`, to the same bits on any
+        number of threads.
 
         With `judged_only` the lists are compared without their unjudged documents. `judged` adds the
         share of judged documents, and `bounds` the values that the runs would have if all that is
