@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from warehouse import readers
 from warehouse.errors import InputError, UsageError
 from warehouse.readers import documents
+from warehouse.warehouse import Warehouse
 
 
 @pytest.fixture
@@ -241,3 +242,66 @@ def test_dicts_and_files_in_parts(con, way, tmp_path, monkeypatch):
     path.write_text('{"q": {"a": 1}')
     with pytest.raises(InputError, match="not a JSON object"):
         readers.stage(con, path, "run")
+
+
+# --------------------------------------------------------------------------- what cannot be read
+
+
+def test_an_answer_of_the_warehouse_is_a_source(wh: Warehouse) -> None:
+    pytest.importorskip("pyarrow")
+    wh.ingest_qrels({"q": {"a": 1}}, "tiny")
+    wh.ingest_run({"q": {"a": 1.0, "b": 0.5}}, "tiny", name="one")
+    answer = wh.query("select query_id, doc_id, score * 2 as score from rankings")
+    for _ in range(2):  # it is not used up
+        assert Warehouse.score({"q": {"a": 1}}, answer, "AP").means() == {"AP": 1.0}
+    assert wh.ingest_run(answer, "tiny", name="double").status == "loaded"
+    found = wh.query("select score from rankings where run = 'double' order by rank")
+    assert found.fetchall() == [(2.0,), (1.0,)]
+
+
+def test_a_frame_that_was_turned_round(wh: Warehouse) -> None:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"query_id": ["q", "q"], "doc_id": ["a", "b"], "score": [1.0, 2.0]})
+    for given in (frame.iloc[::-1], frame.loc[::-1].reset_index(drop=True)):
+        assert Warehouse.score({"q": {"a": 1}}, given, "RR").means() == {"RR": 0.5}
+    assert wh.ingest_run(frame.iloc[::-1], "tiny", name="one").status == "loaded"
+
+
+def test_columns_that_nothing_can_read(wh: Warehouse) -> None:
+    pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    good = {"query_id": ["q"], "doc_id": ["a"], "score": [1.0]}
+    objects = pl.DataFrame(good | {"doc_id": pl.Series(["a"], dtype=pl.Object)})
+    for given, told in (
+        (pd.DataFrame(good).assign(extra=pd.period_range("2020", periods=1, freq="D")), "period"),
+        (pd.DataFrame(), "<pandas DataFrame>: cannot be read as a table: .*at least one column"),
+        (objects, "<polars DataFrame>: column 'doc_id' holds Python objects: cast it"),
+        (objects.lazy(), "<polars LazyFrame>: column 'doc_id'|<polars DataFrame>: column 'doc_id'"),
+        (pl.LazyFrame(good).select("nothing"), "cannot be read as a table: .*nothing"),
+    ):
+        with pytest.raises(InputError, match=told):
+            Warehouse.score({"q": {"a": 1}}, given, "RR")
+        with pytest.raises(InputError, match=told):
+            wh.ingest_run(given, "tiny", name="one")
+
+
+@pytest.mark.parametrize("key", [None, float("nan"), b"q", True])
+def test_what_is_no_id(key: object) -> None:
+    for run in ({key: {"a": 1.0}}, {"q": {"a": 1.0, key: 2.0}}):
+        with pytest.raises(InputError, match="is no id: give a text or a whole number"):
+            Warehouse.score({"q": {"a": 1}}, run, "RR")
+
+
+@pytest.mark.parametrize("key", [1, 1.0])
+def test_two_keys_of_one_id(key: object) -> None:
+    for run in ({key: {"a": 1.0}, "1": {"b": 1.0}}, {"q": {"1": 1.0, key: 2.0}}):
+        with pytest.raises(InputError, match="have the same id as text"):
+            Warehouse.score({"q": {"a": 1}}, run, "RR")
+
+
+def test_ids_of_a_dict_and_of_a_frame_are_the_same() -> None:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"query_id": [1.0, 1.0], "doc_id": [2, 3], "score": [0.5, 0.7]})
+    lists = {1.0: {2: 0.5, 3: 0.7}}
+    for run in (frame, lists):
+        assert Warehouse.score({"1": {"2": 1}}, run, "RR").means() == {"RR": 0.5}
+        assert Warehouse.score({1: {2: 1}}, run, "RR").means() == {"RR": 0.5}

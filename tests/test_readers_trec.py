@@ -103,6 +103,28 @@ def test_spellings_of_one_run(con, put, text):
     assert (result.tag, result.rows) == ("bm25", 3)
 
 
+@pytest.mark.core
+def test_more_fields_than_six(con, put):
+    result = readers.stage(con, put(RUN + "q7 Q0 d9 1 3.0 my tag\nq8 Q0 d9 1 3.0 t\n"), "run")
+    line = RUN.count("\n") + 1
+    assert result.warnings == (
+        f"1 line has more than 6 fields (line {line}): all after the fifth is read as the tag",
+    )
+    # a file without an end of line, and another after it; lines that end by a carriage return alone
+    for text, told in (
+        (
+            "q1 Q0 d1 1 3.0 tq2 Q0 d3 1 2.0 t\nq2 Q0 d4 2 1.0 t x\n",
+            "2 lines have more than 6 fields (line 1 first)",
+        ),
+        ("q1 Q0 d1 1 3.0 t\rq2 Q0 d3 1 2 t\r", "1 line has more than 6 fields (line 1)"),
+    ):
+        (warning,) = readers.stage(con, put(text), "run").warnings
+        assert warning.startswith(told)
+    error = refused(con, put("q1 Q0 New York 1 9.0 t\nq1 Q0 d1 2 8.0 t\n"), "run")
+    assert "line 1: expected 6 fields" in str(error)
+    assert "found 7; the fourth is no number: do ids hold blanks?" in str(error)
+
+
 def test_clean_files_take_the_fast_way(con, put, monkeypatch):
     monkeypatch.setattr(trec, "_careful", lambda *_: pytest.fail("the careful way was taken"))
     for text in (RUN, RUN.replace(" ", "\t"), RUN.replace("\n", "\r\n"), RUN.replace("d1", "d#1")):

@@ -176,6 +176,8 @@ def _finished(
     ranks = kind == "run" and "rank" in columns
     if kind == "run":
         warnings = checks.run_warnings(con, ranks=ranks, word=ranked_by or "score").get(0, [])
+        if "fields" in columns:
+            warnings += checks.long_tags(con)
     checks.drop_service_columns(con, kind, columns)
     return Staged(kind, source, format, rows, sha256, ranked_by, tag, tuple(warnings))
 

@@ -10,7 +10,7 @@ import duckdb
 from warehouse import templates
 from warehouse.errors import InputError, counted
 from warehouse.readers.lines import count
-from warehouse.readers.staged import KEYS, RUN_NUMBER, Kind
+from warehouse.readers.staged import FIELDS, KEYS, RUN_NUMBER, Kind
 
 LIMIT = 10
 # Steps of ranked lists that are kept at most.
@@ -283,6 +283,19 @@ def run_warnings(
         f"all {word}s are equal in {{}}: only the tie rule orders their documents",
     )
     return found
+
+
+def long_tags(con: duckdb.DuckDBPyConnection) -> list[str]:
+    """Return the sentence about lines of a run whose tag holds blanks, as lines do that were joined."""
+    sql = "select count(*), min(line) from staged where fields > $1"
+    ((number, line),) = con.execute(sql, [FIELDS["run"]]).fetchall()
+    if not number:
+        return []
+    have, first = ("has", "") if number == 1 else ("have", " first")
+    return [
+        f"{counted(number, 'line')} {have} more than {FIELDS['run']} fields (line {line:,}{first}): "
+        "all after the fifth is read as the tag"
+    ]
 
 
 def row_count(con: duckdb.DuckDBPyConnection) -> int:

@@ -157,11 +157,11 @@ def _texts(source: str, given: Mapping[Any, Any]) -> Iterator[_Part]:
 
 
 def _text(source: str, part: Mapping[Any, Any]) -> _Part:
-    try:
-        text = json.dumps(part, default=plain)
-    except (TypeError, ValueError):
-        text = json.dumps(_with_text_keys(source, part), default=plain)
-    return "(select $content as content)", {"content": text}
+    inner = (value for value in part.values() if isinstance(value, Mapping))
+    # JSON would write others too: None as null, 1.0 as 1.0, and 1 as it writes "1"
+    if {type(key) for key in chain(part, *inner)} not in ({str}, {int}):
+        part = _with_text_keys(source, part)
+    return "(select $content as content)", {"content": json.dumps(part, default=plain)}
 
 
 def _read_parts(
@@ -212,28 +212,31 @@ def plain(value: Any) -> Any:
 
 
 def _with_text_keys(source: str, given: Mapping[Any, Any]) -> dict[str, Any]:
-    """Make every key a text; only asked for when JSON does not know the keys' type."""
+    """Make every key a text."""
     texts: dict[str, Any] = {}
     for query, documents in given.items():
         inner = documents
         if isinstance(documents, Mapping):
-            inner = {text_of(document): value for document, value in documents.items()}
+            inner = {text_of(source, document): value for document, value in documents.items()}
             if len(inner) < len(documents):
                 raise InputError(
-                    f"{source}: query {text_of(query)!r}: two documents have the same id as text"
+                    f"{source}: query {text_of(source, query)!r}: two documents have the same id as "
+                    "text"
                 )
-        texts[text_of(query)] = inner
+        texts[text_of(source, query)] = inner
     if len(texts) < len(given):
         raise InputError(f"{source}: two queries have the same id as text")
     return texts
 
 
-def text_of(key: Any) -> str:
-    """Return the key of a dict as an id; a whole number has no fraction."""
+def text_of(source: str, key: Any) -> str:
+    """Return the key of a dict as an id: a whole number has no fraction, a missing one is none."""
     plain = key.item() if hasattr(key, "item") else key
-    if isinstance(plain, float) and plain.is_integer():
-        plain = int(plain)
-    return plain if isinstance(plain, str) else str(plain)
+    if isinstance(plain, str):
+        return plain
+    if plain is None or isinstance(plain, bytes | bool) or str(plain) in ("nan", "<NA>", "NaT"):
+        raise InputError(f"{source}: {key!r} is no id: give a text or a whole number")
+    return str(int(plain) if isinstance(plain, float) and plain.is_integer() else plain)
 
 
 def _pointer(name: str) -> str:

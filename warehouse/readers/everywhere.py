@@ -77,9 +77,12 @@ def stage_queries(con: duckdb.DuckDBPyConnection, source: Any) -> tuple[str, str
     """Read query ids, one per line, or from a collection; return the SQL of them and their source."""
     if not isinstance(source, str | os.PathLike):
         if not isinstance(source, Collection) or not source:
-            raise UsageError("the queries are a file with one id per line, or a list of ids")
-        ids = [documents.text_of(id) for id in source]
-        return f"select unnest({literal(ids)}::varchar[]) as query_id", f"<{type(source).__name__}>"
+            raise UsageError(
+                "the queries are a file with one id per line, or a list of one id or more"
+            )
+        name = f"<{type(source).__name__}>"
+        ids = [documents.text_of(name, id) for id in source]
+        return f"select unnest({literal(ids)}::varchar[]) as query_id", name
     with open_file(source) as file:
         wide.check_file(file)
         _read_ids(con, file, "staged_query_id")

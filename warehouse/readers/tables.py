@@ -185,25 +185,80 @@ def relation_of(con: duckdb.DuckDBPyConnection, table: Any) -> Iterator[str]:
         return
     library = type(table).__module__.split(".")[0]
     if library in ("pandas", "pyarrow"):
-        con.register(_VIEW, table)
+        with _readable(table):
+            con.register(_VIEW, _scannable(table))
         try:
             yield _VIEW
         finally:
             with contextlib.suppress(duckdb.Error):
                 con.unregister(_VIEW)
         return
-    if library == "polars" and importlib.util.find_spec("pyarrow"):
-        with relation_of(con, _collected(table).to_arrow()) as relation:
-            yield relation
-        return
+    if library == "polars":
+        with _readable(table):
+            table = _collected(table)
+            _refuse_objects(table)
+        if importlib.util.find_spec("pyarrow"):
+            with _readable(table):
+                arrow = table.to_arrow()
+            with relation_of(con, arrow) as relation:
+                yield relation
+            return
     # A relation may belong to another connection, and polars needs Arrow to be scanned in place.
     with tempfile.TemporaryDirectory(prefix="warehouse-") as folder:
         path = str(Path(folder) / "table.parquet")
-        if isinstance(table, duckdb.DuckDBPyRelation):
-            table.to_parquet(path)
-        else:
-            _collected(table).write_parquet(path)
+        with _readable(table):
+            if not isinstance(table, duckdb.DuckDBPyRelation):
+                table.write_parquet(path)
+            elif not _is_closed(table):
+                table.to_parquet(path)
+        if not Path(path).exists():
+            with _readable(table):
+                arrow = table.to_arrow_table()
+            with relation_of(con, arrow) as relation:
+                yield relation
+            return
         yield f"read_parquet({literal(path)})"
+
+
+@contextlib.contextmanager
+def _readable(table: Any) -> Iterator[None]:
+    """Turn what another library says of an object that cannot be read into one error."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(
+            f"{object_name(table)}: cannot be read as a table: {_first_line(error)}; give the columns "
+            "that are needed, as text and numbers"
+        ) from error
+
+
+def _scannable(table: Any) -> Any:
+    """Return a frame or Arrow table as DuckDB can scan it: a copy of a frame that was turned round."""
+    if not hasattr(table, "iloc"):
+        return table
+    columns = (table.iloc[:, number] for number in range(table.shape[1]))
+    plain = (one.to_numpy() for one in columns if type(one.dtype).__module__.startswith("numpy"))
+    return table.copy() if any(min(array.strides) < 0 for array in plain) else table
+
+
+def _refuse_objects(frame: Any) -> None:
+    """Refuse columns of Python objects: Arrow has their addresses for their values."""
+    for name, kind in frame.schema.items():
+        if str(kind) == "Object":
+            raise InputError(
+                f"{object_name(frame)}: column {name!r} holds Python objects: cast it to text or numbers"
+            )
+
+
+def _is_closed(relation: duckdb.DuckDBPyRelation) -> bool:
+    """Whether a relation's database may write no file, as that of an answer to ad-hoc SQL."""
+    try:
+        answer = relation.query("r", "select current_setting('enable_external_access') as is_open")
+    except duckdb.Error:
+        return False
+    return answer is not None and not answer.fetchall()[0][0]
 
 
 def _collected(frame: Any) -> Any:

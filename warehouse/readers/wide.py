@@ -242,7 +242,7 @@ def _dict(
                     raise InputError(f"{source}: {id!r}: not a dict of the form {{name: value}}")
                 if key in values:
                     raise InputError(f"{source}: {id!r}: {key!r} names the keys, not a value")
-                row = {key: documents.text_of(id)} | {
+                row = {key: documents.text_of(source, id)} | {
                     str(name): value for name, value in values.items() if value == value
                 }
                 handle.write(json.dumps(row, default=documents.plain) + "\n")
