@@ -94,7 +94,7 @@ def test_the_artifacts_of_finished_runs(store: str) -> None:
 def test_problems(store: str) -> None:
     wh = Warehouse("w.duckdb")
     with pytest.raises(UsageError, match="no experiment 'rankin'; did you mean ranking"):
-        next(wh.ingest_mlflow(store, "rankin", "tiny"))
+        wh.ingest_mlflow(store, "rankin", "tiny")
     code, _, err = command(
         "ingest", "mlflow", store, "-e", "ranking", "-d", "tiny", "--format", "csv"
     )

@@ -73,7 +73,6 @@ def test_dict_with_numpy(con, way):
         ({"q": {"a": 1.5}}, "qrels", "relevance '1.5' is not an integer"),
         ({"q": {"": 1}}, "qrels", "the document id is empty"),
         ({"q": 3}, "run", "not an object of documents"),
-        ({1: {"a": 1}, "1": {"a": 1}}, "run", "is there twice"),
     ],
 )
 def test_dict_problems(con, way, given, kind, reason):
@@ -294,7 +293,7 @@ def test_what_is_no_id(key: object) -> None:
 @pytest.mark.parametrize("key", [1, 1.0])
 def test_two_keys_of_one_id(key: object) -> None:
     for run in ({key: {"a": 1.0}, "1": {"b": 1.0}}, {"q": {"1": 1.0, key: 2.0}}):
-        with pytest.raises(InputError, match="have the same id as text"):
+        with pytest.raises(InputError, match="is there twice"):
             Warehouse.score({"q": {"a": 1}}, run, "RR")
 
 

@@ -223,9 +223,9 @@ def test_what_is_stored_is_what_each_run_stores(
     assert sizes(paths) == [3, 1, 2, 1]
     at_once = Warehouse(tmp_path / "at_once.duckdb")
     at_once.ingest_qrels(QRELS, "d")
-    assert list(at_once.ingest_runs(paths, "d", system="s", tags={"a": "b"})) == one_by_one
+    assert at_once.ingest_runs(paths, "d", system="s", tags={"a": "b"}) == one_by_one
     assert stored(at_once) == stored(each)
-    again = list(at_once.ingest_runs(paths, "d"))
+    again = at_once.ingest_runs(paths, "d")
     assert {done.status for done in again} == {"unchanged"}  # type: ignore[union-attr]
 
 
@@ -241,7 +241,7 @@ def test_a_file_that_fails_undoes_no_other(write: Write, tmp_path: Path) -> None
         write("deeper/a.run", listed(4)),
         write("c.run", listed(5)),
     ]
-    done = list(wh.ingest_runs(paths, "d"))
+    done = wh.ingest_runs(paths, "d")
     kinds = [
         "Loaded",
         "ConflictError",
@@ -256,7 +256,7 @@ def test_a_file_that_fails_undoes_no_other(write: Write, tmp_path: Path) -> None
     assert [row[0] for row in wh.query("select name from run order by run_id").fetchall()] == [
         "taken", "a", "b", "c",
     ]  # fmt: skip
-    again = list(wh.ingest_runs(paths[:2], "d", replace=True))
+    again = wh.ingest_runs(paths[:2], "d", replace=True)
     assert [one.status for one in again] == ["unchanged", "replaced"]  # type: ignore[union-attr]
     wh.ingest_qrels(QRELS, "d")
     wh.evaluate("d", metrics="AP")
@@ -288,13 +288,26 @@ def test_what_is_read_at_once_is_stored_whole_or_not_at_all(
         return done
 
     monkeypatch.setattr(ingest, "load_staged", load)
-    done = wh.ingest_runs(paths, "d")
-    assert [next(done).name for _ in range(2)] == ["run0", "run1"]  # type: ignore[union-attr]
+    done: list[tuple[object, object]] = []
     with pytest.raises(RuntimeError, match="the disk is full"):
-        next(done)
+        wh.ingest_runs(paths, "d", on_run=lambda path, one: done.append((path, one.name)))  # type: ignore[union-attr]
+    assert done == [(paths[0], "run0"), (paths[1], "run1")]
     assert wh.query("select name from run order by run_id").fetchall() == [("run0",), ("run1",)]
     runs = "select distinct run_id from prediction union select distinct run_id from ranking"
     assert sorted(wh.query(runs).fetchall()) == [(1,), (2,)]
+
+
+def test_one_source_is_the_only_one(write: Write, tmp_path: Path) -> None:
+    pd, pl, pa = (pytest.importorskip(name) for name in ("pandas", "polars", "pyarrow"))
+    rows = {"query_id": ["q"], "doc_id": ["d"], "score": [1.0]}
+    path = write("one.run", [("q", "d", 1.0)])
+    for one in (path, str(path), iter([path]), {path}):
+        (done,) = Warehouse(tmp_path / "w.duckdb").ingest_runs(one, "d")
+        assert (done.name, done.num_rows) == ("one", 1)  # type: ignore[union-attr]
+    for table in ({"q": {"d": 1.0}}, pd.DataFrame(rows), pl.DataFrame(rows), pa.table(rows)):
+        # it has no name, which is what is wrong, and not that its columns are no files
+        (refused,) = Warehouse(tmp_path / "w.duckdb").ingest_runs(table, "d")
+        assert "name" in str(refused)
 
 
 def test_the_names_may_come_from_the_tags(write: Write, tmp_path: Path) -> None:
@@ -316,7 +329,7 @@ def test_one_name_twice_is_as_if_one_came_after_the_other(write: Write, tmp_path
         wh.ingest_run(write("x.run", listed(9)), "d")
         wh.forget("x", "d", reason="a test")
         if way == "at once":
-            loaded = list(wh.ingest_runs(paths, "d", tags={"a": "b"}, replace=True))
+            loaded = wh.ingest_runs(paths, "d", tags={"a": "b"}, replace=True)
         else:
             loaded = [wh.ingest_run(path, "d", tags={"a": "b"}, replace=True) for path in paths]
         done[way] = loaded, stored(wh)

@@ -86,7 +86,7 @@ def test_what_each_is_by_itself(
     ]
     assert scores.read == tuple(one.read[0] for one in alone)
     wh = Warehouse(tmp_path / "at_once.duckdb")
-    assert list(wh.ingest_runs(paths, "d")) == one_by_one
+    assert wh.ingest_runs(paths, "d") == one_by_one
     assert read == [5, 5]
     for sql in ("from prediction order by all", "select * exclude (run_at, ingested_at) from run"):
         assert wh.query(sql).fetchall() == each.query(sql).fetchall()
@@ -119,14 +119,14 @@ def test_columns_may_have_other_names_and_ranks_may_do(
         wh = Warehouse(tmp_path / f"{way}.duckdb")
         wh.ingest_qrels(QRELS, "d")
         for some in [paths] if way == "at_once" else [[path] for path in paths]:
-            done = list(wh.ingest_runs(some, "d", columns=mapping))
+            done = wh.ingest_runs(some, "d", columns=mapping)
             assert {one.status for one in done} == {"loaded"}  # type: ignore[union-attr]
         wh.evaluate("d", metrics="AP P@5")
         boards.append(wh.leaderboard("d").fetchall())
     assert boards[0] == boards[1]
     assert read == [3]
     with pytest.raises(UsageError, match="no column 'doc_idd'; did you mean doc_id"):
-        list(wh.ingest_runs(paths, "d", columns={"doc_idd": "item"}))
+        wh.ingest_runs(paths, "d", columns={"doc_idd": "item"})
 
 
 def test_types_are_those_of_each_file(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,7 +173,7 @@ def test_the_bad_one_is_told_and_undoes_no_other(
     bad = write(f"bad{suffix}", f"from ({wrong}) as t(query_id, doc_id, score)")
     paths = [write(f"a{suffix}", listed(0)), bad, write(f"b{suffix}", listed(1))]
     wh = Warehouse(tmp_path / "w.duckdb")
-    done = list(wh.ingest_runs(paths, "d"))
+    done = wh.ingest_runs(paths, "d")
     assert [type(one).__name__ for one in done] == ["Loaded", "InputError", "Loaded"]
     assert f"bad{suffix}: " in str(done[1])
     assert message in str(done[1])
@@ -197,7 +197,7 @@ def test_a_damaged_file_is_told_and_undoes_no_other(
     damaged = bytes_[:-20] if cut else bytes_[:300] + b"\xff" * 300 + bytes_[600:]
     paths[place].write_bytes(damaged)
     wh = Warehouse(tmp_path / "w.duckdb")
-    done = list(wh.ingest_runs(paths, "d"))
+    done = wh.ingest_runs(paths, "d")
     assert isinstance(done[place], InputError)
     assert f"{place}.parquet: cannot be read as a table" in str(done[place])
     loaded = [str(n) for n in range(3) if n != place]
@@ -211,7 +211,7 @@ def test_a_line_that_does_not_fit_is_told(write: Write, tmp_path: Path) -> None:
     paths = [write(f"{n}.csv", listed(n)) for n in range(3)]
     with paths[1].open("a") as file:
         file.write("q1,d99\n")
-    done = list(Warehouse(tmp_path / "w.duckdb").ingest_runs(paths, "d"))
+    done = Warehouse(tmp_path / "w.duckdb").ingest_runs(paths, "d")
     assert [type(one).__name__ for one in done] == ["Loaded", "InputError", "Loaded"]
     assert "1.csv: 1 problem\n  line 127: " in str(done[1])
 
@@ -250,7 +250,7 @@ def test_columns_in_another_order_are_other_columns(
 def test_a_table_has_no_tag_to_be_named_by(write: Write, tmp_path: Path) -> None:
     paths = [write(f"{n}.csv", listed(n)) for n in range(3)]
     wh = Warehouse(tmp_path / "w.duckdb")
-    done = list(wh.ingest_runs(paths, "d", name_from="tag"))
+    done = wh.ingest_runs(paths, "d", name_from="tag")
     assert [str(one) for one in done] == [
         f"{path}: has no TREC tag to take the name from; give --name" for path in paths
     ]

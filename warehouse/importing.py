@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,11 +29,13 @@ class Importing(File):
         columns: Mapping[str, str] | None = None,
         normalise: str | None = None,
         replace: bool = False,
-    ) -> Iterator[tuple[str, Loaded | WarehouseError]]:
+        on_run: Callable[[str, Loaded | WarehouseError], None] | None = None,
+    ) -> list[tuple[str, Loaded | WarehouseError]]:
         """Load the artifacts of an MLflow experiment's finished runs that match a pattern of paths.
 
-        Gives each artifact's place with what became of it, as it is done; each is a transaction of its
-        own, and one that fails stops no other. Parameters and tags become tags, the start time `run_at`.
+        Returns each artifact's place with what became of it, of which `on_run` is told as it is done;
+        each is a transaction of its own, and one that fails stops no other. Parameters and tags become
+        tags, the start time `run_at`.
         Raises UsageError for an unknown experiment, or where mlflow-skinny is not installed.
         """
         from warehouse import schema
@@ -41,6 +43,7 @@ class Importing(File):
 
         store = Store(uri)
         schema.ensure(self.path, lock_timeout=self.lock_timeout)
+        every: list[tuple[str, Loaded | WarehouseError]] = []
         for artifact in store.artifacts(experiment, artifacts or ARTIFACTS):
             done: Loaded | WarehouseError
             file = Path(artifact.path)
@@ -59,4 +62,7 @@ class Importing(File):
                 text = str(error).replace(str(file), artifact.source)
                 named = artifact.source in text
                 done = InputError(text if named else f"{artifact.source}: {text}")
-            yield artifact.source, done
+            every.append((artifact.source, done))
+            if on_run is not None:
+                on_run(*every[-1])
+        return every

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Literal
 
 import duckdb
@@ -192,11 +192,13 @@ class Warehouse(
         columns: Mapping[str, str] | None = None,
         normalise: str | None = None,
         replace: bool = False,
-    ) -> Iterator[Loaded | WarehouseError]:
+        on_run: Callable[[object, Loaded | WarehouseError], None] | None = None,
+    ) -> list[Loaded | WarehouseError]:
         """Load many runs, as many in one transaction as are read at once; faster than one by one.
 
-        It gives, for each source in its order, what became of it: of one that cannot be taken the error,
-        which undoes no other. The rest is as of `ingest_run`.
+        It returns, for each source in its order, what became of it: of one that cannot be taken the
+        error, which undoes no other. `on_run` is told of each as it is done. One path or table by
+        itself is the only source. The rest is as of `ingest_run`.
 
         >>> import tempfile
         >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
@@ -220,17 +222,23 @@ class Warehouse(
                     if isinstance(batch, together.Refused):
                         done.append(batch.error)
                     else:
-                        each = [options] * len(batch.runs)
-                        done += load_staged(connection, batch, dataset, each, replace)
+                        of_each = [options] * len(batch.runs)
+                        done += load_staged(connection, batch, dataset, of_each, replace)
             return done
 
-        for group in together.groups(sources, format=format, columns=columns, normalise=normalise):
+        each = together.listed(sources)
+        every: list[Loaded | WarehouseError] = []
+        for group in together.groups(each, format=format, columns=columns, normalise=normalise):
             try:
                 done = load(group)
             except duckdb.TransactionException:
                 # one that cannot be read has ended the transaction of all
                 done = [one for single in group.each() for one in load(single)]
-            yield from done
+            if on_run is not None:
+                for source, one in zip(each[len(every) :], done, strict=False):
+                    on_run(source, one)
+            every += done
+        return every
 
     def ingest_attributes(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,6 +10,9 @@ from warehouse.cli import attributes, mlflow, options
 from warehouse.cli.examples import epilog
 from warehouse.cli.output import Progress, say, say_loaded
 from warehouse.errors import UsageError, WarehouseError
+
+if TYPE_CHECKING:
+    from warehouse.ingest import Loaded
 
 
 def qrels(
@@ -135,13 +138,16 @@ def run(
         say_loaded(wh.ingest_run(found[0], dataset, name=name, **about))
         return
     with Progress("loading", len(found)) as step:
-        for file, done in zip(found, wh.ingest_runs(found, dataset, **about), strict=True):
-            step(file)
+
+        def tell(file: object, done: Loaded | WarehouseError) -> None:
+            step(str(file))
             if isinstance(done, WarehouseError):
                 failed.append(done)
                 say(f"warehouse: {done}")
             else:
                 say_loaded(done)
+
+        wh.ingest_runs(found, dataset, on_run=tell, **about)
     if len(found) > 1:
         say(f"{len(found) - len(failed)} of {len(found)} files loaded or unchanged")
     if failed:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,6 +10,9 @@ from warehouse.cli import options
 from warehouse.cli.examples import epilog
 from warehouse.cli.output import say, say_loaded
 from warehouse.errors import WarehouseError
+
+if TYPE_CHECKING:
+    from warehouse.ingest import Loaded
 
 
 def mlflow(
@@ -41,18 +44,21 @@ def mlflow(
     from warehouse.warehouse import Warehouse
 
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
-    found = wh.ingest_mlflow(
-        uri, experiment, dataset, artifacts=artifacts, system=system, format=format,
-        columns=options.pairs(column, "--column"), normalise=normalise, replace=replace,
-    )  # fmt: skip
     codes: list[int] = []
-    for _, done in found:
+
+    def tell(_: str, done: Loaded | WarehouseError) -> None:
         if isinstance(done, WarehouseError):
             say(f"warehouse: {done}")
             codes.append(done.exit_code)
         else:
             say_loaded(done)
             codes.append(0)
+
+    wh.ingest_mlflow(
+        uri, experiment, dataset, artifacts=artifacts, system=system, format=format,
+        columns=options.pairs(column, "--column"), normalise=normalise, replace=replace,
+        on_run=tell,
+    )  # fmt: skip
     if not codes:
         say(f"{experiment}: no artifact of a finished run matches {artifacts}")
     if any(codes):

@@ -219,13 +219,11 @@ def _with_text_keys(source: str, given: Mapping[Any, Any]) -> dict[str, Any]:
         if isinstance(documents, Mapping):
             inner = {text_of(source, document): value for document, value in documents.items()}
             if len(inner) < len(documents):
-                raise InputError(
-                    f"{source}: query {text_of(source, query)!r}: two documents have the same id as "
-                    "text"
-                )
+                where = f"{source}: query {text_of(source, query)!r}"
+                raise InputError(f"{where}: a document is there twice, as text and as a number")
         texts[text_of(source, query)] = inner
     if len(texts) < len(given):
-        raise InputError(f"{source}: two queries have the same id as text")
+        raise InputError(f"{source}: a query is there twice, as text and as a number")
     return texts
 
 

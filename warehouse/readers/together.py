@@ -102,6 +102,21 @@ class Group:
         ]
 
 
+def listed(sources: object) -> list[object]:
+    """Return the sources; one by itself, whatever it has of parts, is the only one.
+
+    >>> listed("one.run"), listed(["one.run", "other.run"])
+    (['one.run'], ['one.run', 'other.run'])
+    """
+    library = type(sources).__module__.split(".")[0].removeprefix("_")
+    if isinstance(sources, Iterable) and not (
+        isinstance(sources, str | os.PathLike | Mapping)
+        or library in ("pandas", "polars", "pyarrow", "duckdb")
+    ):
+        return list(sources)
+    return [sources]
+
+
 def groups(
     sources: Iterable[object],
     *,
