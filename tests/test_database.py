@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -67,14 +71,14 @@ def test_a_file_beside_another_has_a_database_of_its_own(
     with database.read(one.path) as outer:
         with database.read(two.path) as inner, database.read(one.path) as again:
             found = [con.execute(SQL).fetchall() for con in (outer, inner, again)]
-        with pytest.raises(LockedError, match="this process has the file open"):
+        with pytest.raises(LockedError, match="this thread is at work on it"):
             database.transaction(one.path).__enter__()
         assert outer.execute(SQL).fetchall() == found[0]
     assert found == [[("first",)], [("second",)], [("first",)]]
-    assert len(opened) == 4
+    assert len(opened) == 3
     with database.read(one.path), database.read(two.path):
         pass
-    assert len(opened) == 5
+    assert len(opened) == 4
     # one with limits of its own leaves the room to others
     with database.read(one.path, resources=Resources(threads=1)) as con, database.read(two.path):
         assert con.execute("select current_setting('threads')").fetchall() == [(1,)]
@@ -156,3 +160,126 @@ def test_a_transaction_that_fails_leaves_the_file_as_it_was(
     assert [path.name for path in one.path.parent.iterdir() if "wal" in path.name] == []
     change(one.path, "delete from score")
     assert one.query("select count(*) from run").fetchall() == [(0,)]
+
+
+# --------------------------------------------------------------------------- threads take turns
+
+
+def test_threads_that_read_and_write_wait_for_each_other(tmp_path: Path) -> None:
+    wh = made(tmp_path / "w.duckdb", "first")
+    errors: list[BaseException] = []
+
+    def write(number: int) -> None:
+        for turn in range(5):
+            wh.ingest_run({"q": {"a": 1.0 + number + turn / 10}}, "d", name=f"{number}-{turn}")
+
+    def read() -> None:
+        for _ in range(15):
+            assert ("first",) in wh.query(SQL).fetchall()
+
+    def caught(work: Callable[[], None]) -> None:
+        try:
+            work()
+        except BaseException as error:
+            errors.append(error)
+
+    works: list[Callable[[], None]] = [partial(write, number) for number in range(2)]
+    threads = [threading.Thread(target=caught, args=(work,)) for work in [*works, read, read]]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert len(wh.query(SQL).fetchall()) == 11
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+def test_a_thread_that_waits_too_long_is_told(tmp_path: Path, read_only: bool) -> None:
+    wh = made(tmp_path / "w.duckdb", "first")
+    held, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with database.read(wh.path) if read_only else database.transaction(wh.path):
+            held.set()
+            done.wait(30)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait(30)
+    try:
+        impatient = Warehouse(wh.path, lock_timeout=0.1)
+        with pytest.raises(
+            LockedError, match=r"another thread has the database open \(waited 0.1 s\)"
+        ):
+            impatient.ingest_run({"q": {"a": 2.0}}, "d", name="second")
+        if read_only:  # nobody waits to write any more, and readers are let in
+            assert impatient.query(SQL).fetchall() == [("first",)]
+        else:
+            with pytest.raises(LockedError, match="another thread"):
+                impatient.query(SQL)
+    finally:
+        done.set()
+        thread.join()
+    wh.ingest_run({"q": {"a": 2.0}}, "d", name="second")
+    assert wh.query(SQL).fetchall() == [("first",), ("second",)]
+
+
+def test_a_writer_does_not_wait_for_readers_that_come_later(tmp_path: Path) -> None:
+    """Readers of which one always holds the file would keep a writer out for ever."""
+    wh = made(tmp_path / "w.duckdb", "first")
+    order: list[str] = []
+    held, done = threading.Event(), threading.Event()
+
+    def first() -> None:
+        with database.read(wh.path):
+            held.set()
+            done.wait(30)
+
+    def write() -> None:
+        with database.transaction(wh.path):
+            order.append("write")
+
+    def late() -> None:
+        with database.read(wh.path):
+            order.append("late")
+
+    threads = [threading.Thread(target=first), threading.Thread(target=write)]
+    threads[0].start()
+    held.wait(30)
+    threads[1].start()
+    while not database._turns._waiting:
+        pass
+    threads.append(threading.Thread(target=late))
+    threads[2].start()
+    threads[2].join(0.2)
+    assert order == []
+    done.set()
+    for thread in threads:
+        thread.join()
+    assert order == ["write", "late"]
+
+
+def test_a_callback_cannot_use_the_warehouse_that_calls_it(tmp_path: Path) -> None:
+    wh = made(tmp_path / "w.duckdb", "first")
+    with pytest.raises(LockedError, match="this thread is at work on it: a callback cannot"):
+        wh.evaluate(metrics="AP", on_metric=lambda _: wh.runs("d"))
+    assert wh.evaluate(metrics="AP").computed == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_new_process_does_not_wait_for_threads_of_the_old_one(tmp_path: Path) -> None:
+    wh = made(tmp_path / "w.duckdb", "first")
+    program = (
+        "import os, sys, threading\n"
+        "from warehouse import database\n"
+        "turn = database._turns.taken(sys.argv[1], 1, read_only=False)\n"
+        "holder = threading.Thread(target=turn.__enter__)\n"
+        "holder.start(); holder.join()\n"
+        "child = os.fork()\n"
+        "if not child:\n"
+        "    with database._turns.taken(sys.argv[1], 1, read_only=False):\n"
+        "        os._exit(7)\n"
+        "sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(wh.path)], check=False)
+    assert done.returncode == 7

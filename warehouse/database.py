@@ -13,8 +13,9 @@ import shutil
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from glob import escape
@@ -75,12 +76,78 @@ def wait_for_lock(open_it: Callable[[], _T], path: Path, timeout: float) -> _T:
             if "Could not set lock" not in str(error):
                 raise
             if time.monotonic() >= deadline:
-                raise LockedError(
-                    f"{path}: another process has the database open (waited {timeout:g} s); "
-                    "close it, or wait longer with --lock-timeout"
-                ) from None
+                raise _still_open(path, "another process", timeout) from None
         time.sleep(pause * (0.5 + random.random()))
         pause = min(pause * 1.6, 1.0)
+
+
+def _still_open(path: Path, who: str, timeout: float) -> LockedError:
+    return LockedError(
+        f"{path}: {who} has the database open (waited {timeout:g} s); "
+        "close it, or wait longer with --lock-timeout"
+    )
+
+
+class _Turns:
+    """Which threads of this process have which file open: one that writes, or any that read.
+
+    DuckDB lets other processes wait for its lock, but refuses a thread of the same process at once.
+    """
+
+    def __init__(self) -> None:
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """Forget all threads: in a new process those of the old one have stayed behind."""
+        self._change = threading.Condition()
+        self._readers: Counter[tuple[str, int]] = Counter()
+        self._writers: dict[str, int] = {}
+        self._waiting: Counter[str] = Counter()
+
+    @contextmanager
+    def taken(self, path: Path, timeout: float, *, read_only: bool) -> Iterator[None]:
+        """Wait for this thread's turn, which lasts until the block ends. Raises LockedError."""
+        file, me = os.path.realpath(path), threading.get_ident()
+        with self._change:
+            if self._writers.get(file) == me or (self._readers[file, me] and not read_only):
+                raise LockedError(
+                    f"{path}: this thread is at work on it: a callback cannot use the warehouse"
+                )
+            self._waiting[file] += not read_only
+            try:
+                free = self._change.wait_for(lambda: self._is_free(file, me, read_only), timeout)
+            finally:
+                self._waiting[file] -= not read_only
+            if not free:
+                self._change.notify_all()
+                raise _still_open(path, "another thread", timeout)
+            if read_only:
+                self._readers[file, me] += 1
+            else:
+                self._writers[file] = me
+        try:
+            yield
+        finally:
+            with self._change:
+                if read_only:
+                    self._readers[file, me] -= 1
+                else:
+                    del self._writers[file]
+                self._readers, self._waiting = +self._readers, +self._waiting
+                self._change.notify_all()
+
+    def _is_free(self, file: str, me: int, read_only: bool) -> bool:
+        if file in self._writers:
+            return False
+        if not read_only:
+            return not any(one == file for one, _ in +self._readers)
+        # who comes to read lets those that wait to write go first, unless they wait for it
+        return not self._waiting[file] or self._readers[file, me] > 0
+
+
+_turns = _Turns()
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_turns.begin_anew)
 
 
 def memory(resources: Resources | None = None) -> duckdb.DuckDBPyConnection:
@@ -235,8 +302,11 @@ def _attached(
     many a question. That has room for one file at a time: where another is attached, or limits are asked
     for, it is one by itself.
     """
-    is_shared = resources == Resources() and _room.acquire(blocking=False)
-    try:
+    with ExitStack() as stack:
+        stack.enter_context(_turns.taken(path, lock_timeout, read_only=read_only))
+        is_shared = resources == Resources() and _room.acquire(blocking=False)
+        if is_shared:
+            stack.callback(_room.release)
         con = scratch(resources) if is_shared else memory(resources)
         mode = " (read_only)" if read_only else ""
         try:
@@ -258,9 +328,6 @@ def _attached(
         _detach(con)
         if not read_only:  # there are no results to live on
             con.close()
-    finally:
-        if is_shared:
-            _room.release()
 
 
 def _detach(con: duckdb.DuckDBPyConnection) -> None:
