@@ -171,7 +171,7 @@ def test_whether_there_is_more(asked: Warehouse, tmp_path: Path, limit: int | No
     path = tmp_path / "rows.parquet"
     answers = (
         asked.stream(sql, params, write=pieces.append, limit=limit),
-        asked.stream_parquet(sql, path, params, limit=limit),
+        asked.stream_parquet(sql, str(path), params, limit=limit),
     )
     found = [5, 4, 3, 2, 1][:limit]
     assert [int(line) for line in "".join(pieces).splitlines()[1:]] == found

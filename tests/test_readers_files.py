@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import hashlib
 import io
+import lzma
 import os
 import tempfile
 import threading
@@ -43,12 +45,16 @@ def scratch(tmp_path, monkeypatch):
 def packed(name: str) -> bytes:
     frames = zstandard.ZstdCompressor().compress
     parts = (RUN[:70_000], RUN[70_000:]) if name.startswith(("gzip, two", "zstd, two")) else (RUN,)
-    pack = {"plain": bytes, "gzip": gzip.compress, "zstd": frames}[name.partition(",")[0]]
+    kinds = {"plain": bytes, "gzip": gzip.compress, "zstd": frames}
+    kinds |= {"bzip2": bz2.compress, "xz": lzma.compress}
+    pack = kinds[name.partition(",")[0]]
     return b"".join(map(pack, parts))
 
 
-@pytest.mark.parametrize("name", ["plain", "gzip", "gzip, two members", "zstd", "zstd, two frames"])
-@pytest.mark.parametrize("suffix", ["", ".gz", ".zst"])
+@pytest.mark.parametrize(
+    "name", ["plain", "gzip", "gzip, two members", "zstd", "zstd, two frames", "bzip2", "xz"]
+)
+@pytest.mark.parametrize("suffix", ["", ".gz", ".bz2"])
 def test_compression_is_known_by_content(con, tmp_path, scratch, name, suffix):
     path = tmp_path / f"a.run{suffix}"
     path.write_bytes(packed(name))
@@ -63,6 +69,8 @@ def test_compression_is_known_by_content(con, tmp_path, scratch, name, suffix):
     ("name", "words"),
     [
         ("gzip", "the gzip stream ends early: the file is truncated"),
+        ("bzip2", "the bzip2 stream ends early: the file is truncated"),
+        ("xz", "the xz stream ends early: the file is truncated"),
         ("zstd", "the zstd stream ends early: the file is truncated"),
         ("zstd, two frames", "the zstd stream ends early: the file is truncated"),
     ],
@@ -70,14 +78,14 @@ def test_compression_is_known_by_content(con, tmp_path, scratch, name, suffix):
 def test_truncated(con, tmp_path, scratch, name, words):
     path = tmp_path / "a.run"
     whole = packed(name)
-    for length in (len(whole) - 1, len(whole) - 9, len(whole) // 2, 5):
+    for length in (len(whole) - 1, len(whole) - 9, len(whole) // 2, 6):
         path.write_bytes(whole[:length])
         with pytest.raises(InputError) as caught:
             readers.stage(con, path, "run")
         assert str(caught.value) == f"{path}: {words}"
 
 
-@pytest.mark.parametrize(("name", "word"), [("gzip", "gzip"), ("zstd", "zstd")])
+@pytest.mark.parametrize(("name", "word"), [(one, one) for one in ("gzip", "zstd", "bzip2", "xz")])
 def test_damaged(con, tmp_path, scratch, name, word):
     path = tmp_path / "a.run"
     content = bytearray(packed(name))

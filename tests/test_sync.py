@@ -14,7 +14,7 @@ import pytest
 from projects import command
 from syncs import BETTER, QRELS, RUN, Project
 
-from warehouse.errors import InputError
+from warehouse.errors import InputError, UsageError
 from warehouse.ingest import sources, taking
 from warehouse.readers.together import Group
 from warehouse.warehouse import Warehouse
@@ -381,3 +381,24 @@ def test_json_says_all(synced: Project) -> None:
     assert values["details"] == {"protocol": "default", "values": 1, "stale": 0, "runs": 1}
     found = json.loads(command("sync", "--json")[1])
     assert found == {"changed": False, "exit_code": 0, "events": [], "remarks": []}
+
+
+def test_the_database_of_another_file_is_not_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("WAREHOUSE_DB", raising=False)
+    Path("nightly.toml").write_text('database = "nightly.duckdb"\n')
+    with pytest.raises(
+        UsageError, match=r"its database is .*nightly.duckdb, and this is warehouse"
+    ):
+        Warehouse().sync("nightly.toml")
+    assert [path.name for path in tmp_path.iterdir()] == ["nightly.toml"]
+    for named in ("nightly.duckdb", "other.duckdb"):
+        Warehouse(named).sync("nightly.toml")
+        assert Path(named).exists()
+    Path("warehouse.toml").write_text('database = "nightly.duckdb"\n')
+    Warehouse().sync("nightly.toml")
+    Path("plain.toml").write_text("")
+    Path("warehouse.toml").unlink()
+    Warehouse().sync("plain.toml")

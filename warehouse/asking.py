@@ -10,9 +10,8 @@ import duckdb
 
 from warehouse import database
 from warehouse.analyze import adhoc, apart, board, views
-from warehouse.errors import UsageError
 from warehouse.opened import File
-from warehouse.report import formats, replica
+from warehouse.report import formats, replacing, replica
 from warehouse.templates import render
 
 
@@ -81,7 +80,7 @@ class Asking(File):
     def stream_parquet(
         self,
         sql: str,
-        path: Path,
+        path: str | os.PathLike[str],
         params: Mapping[str, object] | None = None,
         *,
         limit: int | None = None,
@@ -98,19 +97,12 @@ class Asking(File):
         >>> wh.stream_parquet("select unnest([3, 4, 5]) as i", folder / "i.parquet").rows
         3
         """
-        part = path.with_name(f".{path.name}.part")
-        work = apart.Work(
-            self._existing(), sql, params or {}, limit=limit, output=part,
-            resources=self.resources, lock_timeout=self.lock_timeout,
-        )  # fmt: skip
-        if not path.parent.is_dir():
-            raise UsageError(f"{path}: cannot be written: there is no folder {path.parent}")
-        try:
-            answer = apart.run(work, lambda _: None, timeout)
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
-        return answer
+        with replacing.written(Path(path)) as part:
+            work = apart.Work(
+                self._existing(), sql, params or {}, limit=limit, output=part,
+                resources=self.resources, lock_timeout=self.lock_timeout,
+            )  # fmt: skip
+            return apart.run(work, lambda _: None, timeout)
 
     def publish(
         self, path: str | os.PathLike[str], *, storage_version: str = replica.STORAGE_VERSION

@@ -230,7 +230,7 @@ def _create(path: Path) -> None:
     with duckdb.connect(":memory:") as con:
         con.execute(
             f"attach {literal(str(path))} as {ident(ALIAS)} "
-            f"(storage_version {literal(STORAGE_VERSION)})"
+            f"(type duckdb, storage_version {literal(STORAGE_VERSION)})"
         )
 
 
@@ -308,10 +308,11 @@ def _attached(
         if is_shared:
             stack.callback(_room.release)
         con = scratch(resources) if is_shared else memory(resources)
-        mode = " (read_only)" if read_only else ""
+        # said, for else the end of a name, as in runs.csv, may be taken for another kind
+        mode = "type duckdb, read_only" if read_only else "type duckdb"
         try:
             wait_for_lock(
-                lambda: con.execute(f"attach {literal(str(path))} as {ident(ALIAS)}{mode}"),
+                lambda: con.execute(f"attach {literal(str(path))} as {ident(ALIAS)} ({mode})"),
                 path,
                 lock_timeout,
             )

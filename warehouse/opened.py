@@ -12,7 +12,7 @@ import duckdb
 
 from warehouse import database
 from warehouse.errors import UsageError
-from warehouse.settings import database_path
+from warehouse.settings import DATABASE_VARIABLE, database_path
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
@@ -42,6 +42,7 @@ class File:
         lock_timeout: float = database.LOCK_TIMEOUT,
     ) -> None:
         self.path = database_path(path)
+        self._is_named = bool(path or os.environ.get(DATABASE_VARIABLE))
         self.resources = database.Resources(memory_limit, threads, temp_directory)
         self.lock_timeout = lock_timeout
 

@@ -16,6 +16,7 @@ from warehouse import project, protocols
 from warehouse.errors import LockedError, UsageError, WarehouseError, counted
 from warehouse.evaluate.plan import plan
 from warehouse.opened import File
+from warehouse.settings import database_path
 
 if TYPE_CHECKING:
     from warehouse.declared import Declared
@@ -90,7 +91,8 @@ class Syncing(File):
         Runs that can be read at once are one transaction, every other file is one of its own. One that
         has a problem stops no other: it is a failed event, and is tried again the next time, because the
         cause may lie outside it. A file is read again only when its size, its time or what is said of it
-        has changed. `on_event` is told of each event as it happens, `on_file` of each file to come and
+        has changed. Where `config` has a database of its own, this has to be it, or to have been named.
+        `on_event` is told of each event as it happens, `on_file` of each file to come and
         how many there are. Raises DefinitionError for a wrong project file and LockedError when the lock
         is not free in time.
 
@@ -111,6 +113,8 @@ class Syncing(File):
         from warehouse.declared import declared
 
         with project.using(config):
+            if config is not None:
+                self._check_project(config)
             work = _Sync(self, declared(), dry_run, on_file or (lambda label, total: None))
             for step in STEPS:
                 for event in step(work):
@@ -118,6 +122,15 @@ class Syncing(File):
                     if on_event is not None:
                         on_event(event)
         return Synced(tuple(work.events), tuple(work.remarks))
+
+    def _check_project(self, config: str | os.PathLike[str]) -> None:
+        """Refuse a project's file that names another database than this one, which nobody named."""
+        wanted = database_path()
+        if not self._is_named and wanted.resolve() != self.path.resolve():
+            raise UsageError(
+                f"{os.fspath(config)}: its database is {wanted}, and this is {self.path}: "
+                f"Warehouse({str(wanted)!r}).sync(…)"
+            )
 
     def _prepared(self, dry_run: bool) -> bool:
         """Make the file, or bring it to this program's schema, where needed; tell if it is there."""

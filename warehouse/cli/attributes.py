@@ -12,7 +12,9 @@ from warehouse.errors import counted
 
 
 def ingest(
-    file: Annotated[str, typer.Argument(help="The file; - is stdin. May be .gz or .zst.")],
+    file: Annotated[
+        str, typer.Argument(help="The file; - is stdin. May be .gz, .bz2, .xz or .zst.")
+    ],
     dataset: options.Dataset,
     of: Annotated[str, typer.Option("--of", help="What the rows describe: docs or queries.")],
     name: Annotated[

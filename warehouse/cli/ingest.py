@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 
 def qrels(
-    file: Annotated[str, typer.Argument(help="The file; - is stdin. May be .gz or .zst.")],
+    file: Annotated[
+        str, typer.Argument(help="The file; - is stdin. May be .gz, .bz2, .xz or .zst.")
+    ],
     dataset: options.Dataset,
     label: Annotated[
         str | None, typer.Option("--label", help="What to call this version of the qrels.")
@@ -51,7 +53,9 @@ def qrels(
 
 
 def training(
-    file: Annotated[str, typer.Argument(help="The file; - is stdin. May be .gz or .zst.")],
+    file: Annotated[
+        str, typer.Argument(help="The file; - is stdin. May be .gz, .bz2, .xz or .zst.")
+    ],
     dataset: options.Dataset,
     label: Annotated[
         str | None, typer.Option("--label", help="What to call this version of the training set.")
@@ -88,7 +92,7 @@ def training(
 
 def run(
     files: Annotated[
-        list[str], typer.Argument(help="Files or globs; - is stdin. May be .gz or .zst.")
+        list[str], typer.Argument(help="Files or globs; - is stdin. May be .gz, .bz2, .xz or .zst.")
     ],
     dataset: options.Dataset,
     name: Annotated[

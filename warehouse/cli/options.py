@@ -93,9 +93,9 @@ def formats_of(
 def _output(value: Path | None) -> Path | None:
     if value is None or str(value) == "-":
         return None
-    from warehouse.cli import output
+    from warehouse.report import replacing
 
-    output.check_file(value)
+    replacing.check_file(value)
     return value
 
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warehouse.errors import UsageError, counted, listing
 from warehouse.quoting import ident, literal
-from warehouse.report import formats
+from warehouse.report import formats, replacing
 
 if TYPE_CHECKING:
     import duckdb
@@ -29,18 +27,6 @@ def say(text: str) -> None:
 def warn(text: str) -> None:
     """Warn on stderr."""
     say(f"warning: {text}")
-
-
-def check_file(output: Path) -> None:
-    """Refuse a place for a result that cannot be written to, or where a database would be lost."""
-    if output.is_dir():
-        raise UsageError(f"{output}: is a directory; name a file in it")
-    if not output.parent.is_dir():
-        raise UsageError(f"{output}: there is no folder {output.parent}")
-    if output.is_file():
-        with suppress(OSError), output.open("rb") as file:
-            if file.read(12)[8:] == b"DUCK":
-                raise UsageError(f"{output}: is a database; give the result a file of its own")
 
 
 def chosen(format: str | None, output: Path | None, more: Sequence[str] = ()) -> str:
@@ -77,28 +63,9 @@ def pieces(output: Path | None) -> Iterator[Callable[[str], object]]:
 
 @contextmanager
 def written(output: Path) -> Iterator[Path]:
-    """Give a path to write a result to: what is there takes the output's place when the block ends well.
-
-    A link stays a link, and a file keeps its mode. What is no file, such as a device or a pipe, is
-    written to itself.
-    """
-    check_file(output)
-    is_file = output.is_file() if output.exists() else True
-    try:
-        if not is_file or Path("/dev") in output.absolute().parents:
-            yield output
-        else:
-            target = output.resolve()
-            part = target.with_name(f".{target.name[:50]}.{os.getpid()}.part")
-            try:
-                yield part
-                if target.exists():
-                    shutil.copymode(target, part)
-                part.replace(target)
-            finally:
-                part.unlink(missing_ok=True)
-    except OSError as error:
-        raise UsageError(f"{output}: cannot be written: {error.strerror}") from error
+    """Give a path to write a file to, which is told of when it has taken its place."""
+    with replacing.written(output) as path:
+        yield path
     say(f"wrote {output}")
 
 

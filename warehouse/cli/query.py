@@ -91,8 +91,9 @@ def query(
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     seconds = timeout or None
     if format == "parquet":
-        with output.written(output.parquet_file(out)) as path:
-            answer = wh.stream_parquet(text, path, params, limit=limit, timeout=seconds)
+        target = output.parquet_file(out)
+        answer = wh.stream_parquet(text, target, params, limit=limit, timeout=seconds)
+        output.say(f"wrote {target}")
     else:
         with output.pieces(out) as write:
             answer = wh.stream(

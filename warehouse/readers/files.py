@@ -10,7 +10,6 @@ from __future__ import annotations
 import codecs
 import contextlib
 import difflib
-import gzip
 import hashlib
 import io
 import os
@@ -23,18 +22,25 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path, PurePath
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 from warehouse.errors import InputError
 
 BLOCK = 1 << 20
 HEAD = 1 << 16
 BOM = codecs.BOM_UTF8
-_GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
+# how a stream begins: what it is called, and the module that unpacks it
+_PACKED = {
+    b"\x1f\x8b": ("gzip", "gzip"),
+    b"BZh": ("bzip2", "bz2"),
+    b"\xfd7zXZ\x00": ("xz", "lzma"),
+}
+_MAGIC = (*_PACKED, _ZSTD)
 _LZ4 = b"\x04\x22\x4d\x18"
-_COMPRESSED = (".gz", ".zst")
+_COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 # Characters that mean something to DuckDB when they are part of a path.
 _GLOB = re.compile(r"[*?\[\]{}]|://")
@@ -210,12 +216,16 @@ def _opened(stack: contextlib.ExitStack, text: str, source: str, look: _Look) ->
         handle = stack.enter_context(path.open("rb"))
     except FileNotFoundError:
         raise InputError(f"{source}: no such file{_neighbour(path)}") from None
-    start = handle.read(4) if stat.S_ISREG(os.fstat(handle.fileno()).st_mode) else None
-    if start is None or start.startswith((_GZIP, _ZSTD)):
+    start = (
+        handle.read(max(map(len, _MAGIC)))
+        if stat.S_ISREG(os.fstat(handle.fileno()).st_mode)
+        else None
+    )
+    if start is None or start.startswith(_MAGIC):
         if start is not None:
             handle.seek(0)
         return _copied(stack, handle, source, path.name, look)
-    if start == _LZ4:
+    if start.startswith(_LZ4):
         raise InputError(
             f"{source}: is LZ4, which is not read: save it as JSON, or unpack it: lz4 -d"
         )
@@ -259,15 +269,16 @@ def _copied(
         for block in _plain_blocks(handle, source):
             look.see(block)
             out.write(block)
-    for suffix in (".gz", ".zst"):
+    for suffix in _COMPRESSED:
         name = name.removesuffix(suffix)
     return look.finish(str(target), source, name)
 
 
 def _plain_blocks(handle: BinaryIO, source: str) -> Iterator[bytes]:
     first = handle.read(BLOCK)
-    if first.startswith(_GZIP):
-        yield from _gunzip(_Rejoined(first, handle), source)
+    packed = next((how for magic, how in _PACKED.items() if first.startswith(magic)), None)
+    if packed is not None:
+        yield from _unpacked(_Rejoined(first, handle), source, *packed)
     elif first.startswith(_ZSTD):
         yield from _unzstd(_Rejoined(first, handle), source)
     else:
@@ -292,15 +303,20 @@ class _Rejoined:
         return self._rest.read(size)
 
 
-def _gunzip(stream: _Rejoined, source: str) -> Iterator[bytes]:
+def _unpacked(stream: _Rejoined, source: str, word: str, module: str) -> Iterator[bytes]:
+    unpacker = import_module(module)
+    # those of gzip and bz2 are errors of the system, to look at; a failing disk has a number
+    damages = (zlib.error, getattr(unpacker, "LZMAError", zlib.error), OSError)
     try:
-        with gzip.GzipFile(fileobj=cast(BinaryIO, stream), mode="rb") as plain:
+        with unpacker.open(stream, "rb") as plain:
             while block := plain.read(BLOCK):
                 yield block
     except EOFError:
-        raise InputError(f"{source}: the gzip stream ends early: the file is truncated") from None
-    except (gzip.BadGzipFile, zlib.error) as error:
-        raise InputError(f"{source}: the gzip stream is damaged: {error}") from None
+        raise InputError(f"{source}: the {word} stream ends early: the file is truncated") from None
+    except damages as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise InputError(f"{source}: the {word} stream is damaged: {error}") from None
 
 
 def _unzstd(stream: _Rejoined, source: str) -> Iterator[bytes]:

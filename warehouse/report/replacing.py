@@ -12,6 +12,44 @@ from pathlib import Path
 from warehouse.errors import LockedError, UsageError
 
 
+def check_file(output: Path) -> None:
+    """Refuse a place for a result that cannot be written to, or where a database would be lost."""
+    if output.is_dir():
+        raise UsageError(f"{output}: is a directory; name a file in it")
+    if not output.parent.is_dir():
+        raise UsageError(f"{output}: there is no folder {output.parent}")
+    if output.is_file():
+        with suppress(OSError), output.open("rb") as file:
+            if file.read(12)[8:] == b"DUCK":
+                raise UsageError(f"{output}: is a database; give the result a file of its own")
+
+
+@contextmanager
+def written(output: Path) -> Iterator[Path]:
+    """Give a path to write a result to; the file takes the output's place when the block ends well.
+
+    A link stays a link, and a file keeps its mode. What is no file, such as a device or a pipe, is
+    written to itself.
+    """
+    check_file(output)
+    is_file = output.is_file() if output.exists() else True
+    try:
+        if not is_file or Path("/dev") in output.absolute().parents:
+            yield output
+        else:
+            target = output.resolve()
+            part = target.with_name(f".{target.name[:50]}.{os.getpid()}.part")
+            try:
+                yield part
+                if target.exists():
+                    shutil.copymode(target, part)
+                part.replace(target)
+            finally:
+                part.unlink(missing_ok=True)
+    except OSError as error:
+        raise UsageError(f"{output}: cannot be written: {error.strerror}") from error
+
+
 @contextmanager
 def made_beside(target: Path, lock_timeout: float) -> Iterator[Path]:
     """Give a path beside the target to make its new content at; nothing of it is left afterwards.
