@@ -270,10 +270,37 @@ def test_warns_when_what_is_said_of_a_run_is_not_stored(wh: Warehouse) -> None:
     (of_tags,) = wh.ingest_run(RUN, "tiny", name="r", tags={"k": "2"}).warnings
     assert "another system" in of_system
     assert "another set of tags" in of_tags
+    at = dt.datetime(2026, 9, 1, 12)
+    (of_both,) = wh.ingest_run(RUN, "tiny", name="r", system="two", run_at=at).warnings
+    assert "another system and time;" in of_both
     assert rows(wh, "select system from run") == [("one",)]
     replaced = wh.ingest_run(RUN, "tiny", name="r", system="two", replace=True)
     assert (replaced.status, replaced.version) == ("replaced", 2)
     assert rows(wh, "select system from runs") == [("two",)]
+    # a wrong time can be put right, here and for many runs; the same again is the same
+    for at in (dt.datetime(2026, 9, 1, 12), dt.datetime(2026, 9, 1, 14, tzinfo=dt.UTC)):
+        assert wh.ingest_run(RUN, "tiny", name="r", run_at=at, replace=True).status == "replaced"
+        again = wh.ingest_run(RUN, "tiny", name="r", run_at=at, replace=True)
+        assert (again.status, again.warnings) == ("unchanged", ())
+        (stored,) = rows(wh, "select run_at from runs")
+        assert stored[0] == at.replace(tzinfo=dt.UTC)
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ({"name_from": "tagg"}, "tagg: no such place of a run's name; did you mean tag"),
+        ({"tags": {"a": None}}, "tag 'a': key and value are texts, not None"),
+        ({"run_at": 5}, "run_at: is a time of datetime, not 5"),
+        ({"name": 5}, "the name of the run is a text, not 5"),
+        ({"name": "\ud800"}, "the name of the run is no text that can be written"),
+        ({"dataset": None}, "the name of the dataset is a text, not None"),
+    ],
+)
+def test_what_cannot_be_said_of_a_run(wh: Warehouse, said: dict, told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        wh.ingest_run(RUN, **{"dataset": "tiny", "name": "r"} | said)
+    assert not wh.path.exists()
 
 
 # --------------------------------------------------------------------------- metadata

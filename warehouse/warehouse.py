@@ -164,13 +164,22 @@ class Warehouse(
     ) -> Loaded:
         """Load a run: a path, '-' for stdin, a dict, a data frame, an Arrow table or a relation.
 
-        Columns: `query_id, doc_id, score[, rank]`, or a rank and no score. Raises InputError for bad
+        Columns: `query_id, doc_id, score[, rank]`, or a rank and no score. `run_at` says when the
+        experiment was run, in UTC where it has no zone; else that is now. Raises InputError for bad
         content and ConflictError where the name is taken by other content; `replace` makes a new
-        version of the run.
-        """
-        from warehouse.ingest import RunOptions, load_run
+        version of the run, also where only what is said of it is another.
 
-        options = RunOptions(name, name_from, system, tags or {}, run_at, lower_is_better)
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> done = wh.ingest_run({"q1": {"d1": 2.5}}, "tiny", name="bm25", system="BM25")
+        >>> done.status, done.name, done.num_rows
+        ('loaded', 'bm25', 1)
+        """
+        from warehouse.ingest import load_run
+        from warehouse.ingest.runs import check_names, given
+
+        options = given(name, name_from, system, tags, run_at, lower_is_better)
+        check_names(dataset, options)
         self.init()
         with self._write() as connection:
             return load_run(
@@ -207,11 +216,11 @@ class Warehouse(
         >>> [type(done).__name__ for done in wh.ingest_runs([one, other], "tiny")]
         ['Loaded', 'InputError']
         """
-        from warehouse.ingest import RunOptions, load_staged
-        from warehouse.ingest.runs import check_names
+        from warehouse.ingest import load_staged
+        from warehouse.ingest.runs import check_names, given
         from warehouse.readers import together
 
-        options = RunOptions(None, name_from, system, tags or {}, run_at, lower_is_better)
+        options = given(None, name_from, system, tags, run_at, lower_is_better)
         check_names(dataset, options)
         self.init()
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import sqlalchemy as sa
 
 from warehouse import database, readers
-from warehouse.errors import ConflictError, UsageError, WarehouseError, counted
+from warehouse.errors import ConflictError, UsageError, WarehouseError, check_word, counted
 from warehouse.ingest import steps
 from warehouse.ingest.known import Known
 from warehouse.readers.files import default_name
@@ -63,10 +63,32 @@ def load_run(
 
 
 def check_names(dataset: str, options: RunOptions) -> None:
-    """Refuse empty names."""
+    """Refuse empty names, and what is said of a run where it cannot be stored."""
     steps.check_name("dataset", dataset)
     if options.name is not None:
         steps.check_name("run", options.name)
+    check_word("place of a run's name", options.name_from, ("stem", "tag"))
+    for key, value in options.tags.items():
+        if not (isinstance(key, str) and isinstance(value, str)):
+            raise UsageError(f"tag {key!r}: key and value are texts, not {value!r}")
+    at = options.run_at
+    if at is not None and (not isinstance(at, dt.datetime) or at != at):
+        raise UsageError(f"run_at: is a time of datetime, not {at!r}")
+
+
+def given(
+    name: str | None,
+    name_from: Literal["stem", "tag"],
+    system: str | None,
+    tags: Mapping[str, str] | None,
+    run_at: dt.datetime | None,
+    lower_is_better: bool,
+) -> RunOptions:
+    """Return what somebody says of a run: a time that is given holds, and without a zone is UTC."""
+    exact = frozenset(() if run_at is None else ("time",))
+    if isinstance(run_at, dt.datetime) and run_at.tzinfo is None:
+        run_at = run_at.replace(tzinfo=dt.UTC)
+    return RunOptions(name, name_from, system, tags or {}, run_at, lower_is_better, exact)
 
 
 def load_staged(
@@ -207,14 +229,15 @@ def _run_name(staged: readers.Staged, options: RunOptions) -> str:
 def _described_otherwise(
     current: Mapping[str, Any], tags: Mapping[str, str], options: RunOptions
 ) -> str:
-    """Name what is given now and stored otherwise: system, tags or time; empty when nothing is."""
+    """Name what is given now and stored otherwise: system, time, tags; empty when nothing is."""
     exact = options.exact
-    if (options.system is not None or "system" in exact) and options.system != current["system"]:
-        return "system"
-    if "time" in exact and options.run_at != current["run_at"]:
-        return "time"
-    said = options.tags or "tags" in exact
-    return "set of tags" if said and dict(options.tags) != tags else ""
+    differs = {
+        "system": (options.system is not None or "system" in exact)
+        and options.system != current["system"],
+        "time": "time" in exact and options.run_at != current["run_at"],
+        "set of tags": (options.tags or "tags" in exact) and dict(options.tags) != tags,
+    }
+    return " and ".join(name for name, is_other in differs.items() if is_other)
 
 
 def _query_warnings(dataset: str, judged: int, unjudged_queries: int, silent: int) -> list[str]:

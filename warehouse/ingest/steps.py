@@ -48,10 +48,18 @@ class Content:
         return Content(num_rows, num_queries, f"{num_rows}-{int(total):032x}{suffix}")
 
 
-def check_name(what: str, name: str) -> None:
-    """Refuse an empty name."""
+def check_name(what: str, name: object) -> None:
+    """Refuse a name that is empty or no text."""
+    if not isinstance(name, str):
+        raise UsageError(f"the name of the {what} is a text, not {name!r}")
     if not name.strip():
         raise UsageError(f"the name of the {what} is empty")
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise UsageError(
+            f"the name of the {what} is no text that can be written: {name!r}"
+        ) from None
 
 
 def content(con: duckdb.DuckDBPyConnection, columns: str, suffix: str = "") -> Content:

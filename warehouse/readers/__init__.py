@@ -46,10 +46,10 @@ def stage(
     """Read a source into the temporary table `staged` of the connection, replacing the one before.
 
     `source` is a path (plain, .gz, .bz2, .xz or .zst), `-` for standard input, a file that is open, a
-    dict of dicts, a pandas or polars data frame, an Arrow table, a DuckDB relation or a `Query`. `format` is
-    guessed unless given: trec, csv, tsv, jsonl, parquet, ranx. `columns` maps our column names to those
-    of a table. `normalise` is an SQL expression over the columns of the table below; its value becomes
-    the document id. `hashed` says whether the bytes of a file are hashed.
+    dict of dicts, a pandas or polars data frame, an Arrow table, a DuckDB relation or a `Query`.
+    `format` is guessed unless given: trec, csv, tsv, jsonl, parquet, ranx. `columns` maps our column
+    names to those of a table. `normalise` is an SQL expression over the columns of the table below; its
+    value becomes the document id. `hashed` says whether the bytes of a file are hashed.
 
     The table, in the order of the source, is by kind (all ids are varchar):
 
