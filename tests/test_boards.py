@@ -267,3 +267,26 @@ def test_a_query_that_does_not_count_is_not_undefined(wh: Warehouse) -> None:
     wh.evaluate(metrics="AUC")
     assert wh.board("tiny", protocol="trec_eval_9").notes == ()
     assert wh.board("tiny").notes == ("AUC: mean over 1 of 2 queries (undefined for the others)",)
+
+
+@pytest.mark.core
+def test_numbers_that_make_no_sense_are_refused(wh: Warehouse) -> None:
+    qrels, run = {"q": {"a": 1}}, {"q": {"a": 1.0}}
+    wh.ingest_qrels(qrels, "tiny")
+    wh.ingest_run(run, "tiny", name="one")
+    wh.evaluate(metrics="RR")
+    for call, told in (
+        (lambda: Warehouse.score(qrels, run, "RR", depth=-1), "depth is at least 1, not -1"),
+        (lambda: Warehouse.score(qrels, run, "RR", threads=0), "threads is at least 1, not 0"),
+        (lambda: Warehouse(wh.path, threads=0), "threads is at least 1, not 0"),
+        (lambda: wh.leaderboard("tiny", top=-1), "top is at least 1, not -1"),
+        (lambda: wh.leaderboard("tiny", top=1.5), "top is a whole number, not 1.5"),
+        (lambda: wh.leaderboard("tiny", by="sistem"), "did you mean system"),
+        (lambda: wh.queries("one", "tiny", worst=0), "worst is at least 1, not 0"),
+        (lambda: wh.explain("one", "RR", "q", "tiny", top=-1), "top is at least 0, not -1"),
+        (lambda: wh.verify(sample=-1), "sample is at least 1, not -1"),
+        (lambda: wh.stream("select 1", write=print, limit=-1), "limit is at least 1, not -1"),
+        (lambda: wh.stream_parquet("select 1", "x", limit=0), "limit is at least 1, not 0"),
+    ):
+        with pytest.raises(UsageError, match=told):
+            call()

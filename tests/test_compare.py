@@ -269,6 +269,7 @@ def test_what_is_missing_or_wrong(four: Warehouse) -> None:
         ("leave as_of and qrels out", (["old"], "tiny"), {"judged_only": True, "qrels": 1}),
         ("alpha lies between", (["old"], "tiny"), {"alpha": 5.0}),
         ("resamples are 100 to", (["old"], "tiny"), {"resamples": 1}),
+        ("resamples is a whole number", (["old"], "tiny"), {"resamples": 1e4}),
     ]:
         with pytest.raises(UsageError, match=words):
             four.compare(*arguments, **options)

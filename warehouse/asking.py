@@ -10,6 +10,7 @@ import duckdb
 
 from warehouse import database
 from warehouse.analyze import adhoc, apart, board, views
+from warehouse.errors import check_at_least
 from warehouse.opened import File
 from warehouse.report import formats, replacing, replica
 from warehouse.templates import render
@@ -71,6 +72,7 @@ class Asking(File):
         4
         Answer(rows=2, truncated=True)
         """
+        check_at_least(1, limit=limit)
         work = apart.Work(
             self._existing(), sql, params or {}, formats.check(format), places, limit,
             resources=self.resources, lock_timeout=self.lock_timeout,
@@ -97,6 +99,7 @@ class Asking(File):
         >>> wh.stream_parquet("select unnest([3, 4, 5]) as i", folder / "i.parquet").rows
         3
         """
+        check_at_least(1, limit=limit)
         with replacing.written(Path(path)) as part:
             work = apart.Work(
                 self._existing(), sql, params or {}, limit=limit, output=part,

@@ -10,7 +10,7 @@ import duckdb
 
 from warehouse import protocols
 from warehouse.analyze import across, board, past
-from warehouse.errors import UsageError
+from warehouse.errors import UsageError, check_at_least
 from warehouse.metrics import Metrics
 from warehouse.opened import File, Texts, texts
 from warehouse.project import request
@@ -84,6 +84,8 @@ class Boarding(File):
         qrels: int | None = None,
     ) -> board.Board:
         """Return what `leaderboard` does with notes on it: how its values came to be, what is not in."""
+        check_at_least(1, top=top)
+        across.check_by(by)
         wanted = past.state(as_of, qrels)
         with (
             self._read() as con,
@@ -138,6 +140,7 @@ class Boarding(File):
         which has been evaluated: `part, query_id` and one per metric, the N worst of each part.
         `as_of` and `qrels` are those of `leaderboard`.
         """
+        check_at_least(1, worst=worst)
         with (
             self._read() as con,
             past.put(con, [dataset], past.state(as_of, qrels)) as ((name,), _),

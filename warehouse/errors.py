@@ -96,6 +96,20 @@ def check_word(what: str, given: str, known: Iterable[str]) -> str:
     return given
 
 
+def check_at_least(least: int, **numbers: object) -> None:
+    """Refuse numbers that are given and are not whole, or less than what is allowed.
+
+    >>> check_at_least(1, top=5, depth=None)
+    """
+    for what, number in numbers.items():
+        if number is None:
+            continue
+        if not hasattr(number, "__index__"):
+            raise UsageError(f"{what} is a whole number, not {number!r}")
+        if number.__index__() < least:
+            raise UsageError(f"{what} is at least {least}, not {number}")
+
+
 def listing(names: Iterable[str], limit: int = 12) -> str:
     """Return the names as one line, cut at `limit` with the count of the rest.
 

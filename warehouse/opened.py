@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 import duckdb
 
 from warehouse import database
-from warehouse.errors import UsageError
+from warehouse.errors import UsageError, check_at_least
 from warehouse.settings import DATABASE_VARIABLE, database_path
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ class File:
         temp_directory: str | None = None,
         lock_timeout: float = database.LOCK_TIMEOUT,
     ) -> None:
+        check_at_least(1, threads=threads)
         self.path = database_path(path)
         self._is_named = bool(path or os.environ.get(DATABASE_VARIABLE))
         self.resources = database.Resources(memory_limit, threads, temp_directory)

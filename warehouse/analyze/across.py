@@ -47,6 +47,12 @@ def named_datasets(con: duckdb.DuckDBPyConnection, names: Sequence[str]) -> list
     return list(found)
 
 
+def check_by(by: str) -> None:
+    """Refuse to match runs by anything else than BY."""
+    if by not in BY:
+        raise UsageError(f"{by}: runs are matched by {' or '.join(BY)}{nearest(by, BY)}")
+
+
 def leaderboard(
     con: duckdb.DuckDBPyConnection,
     datasets: Sequence[str],
@@ -64,8 +70,6 @@ def leaderboard(
     Columns: `place, run, system` (by="system": `place, system`), one per metric with the mean over
     the datasets, followed by one per dataset where `each` asks for it, `answered, judged`.
     """
-    if by not in BY:
-        raise UsageError(f"{by}: runs are matched by {' or '.join(BY)}{nearest(by, BY)}")
     found = _chosen(con, datasets, metrics, protocol)
     if sort is not None and any(sort not in there for there in found.values()):
         more = _chosen(con, datasets, [sort], protocol)

@@ -13,7 +13,7 @@ import duckdb
 
 from warehouse.analyze import board, listed, resampling, significance
 from warehouse.analyze.resampling import Chance, Resampling
-from warehouse.errors import UsageError, check_word, listing
+from warehouse.errors import UsageError, check_at_least, check_word, listing
 from warehouse.protocols import Protocol
 from warehouse.templates import render
 
@@ -44,6 +44,7 @@ class How:
         check_word("interval", self.interval, INTERVALS)
         if not 0 < self.alpha < 1:
             raise UsageError(f"alpha lies between 0 and 1, not {self.alpha}")
+        check_at_least(1, resamples=self.resamples)
         if not 100 <= self.resamples <= 1_000_000:
             raise UsageError(f"resamples are 100 to 1,000,000, not {self.resamples:,}")
         if self.test == "tukey" and self.corrected_by != "none":

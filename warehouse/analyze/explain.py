@@ -16,7 +16,7 @@ import duckdb
 
 from warehouse import protocols
 from warehouse.analyze import board
-from warehouse.errors import UsageError, listing, nearest
+from warehouse.errors import UsageError, check_at_least, listing, nearest
 from warehouse.evaluate import engine, grounds
 from warehouse.evaluate.plan import Plan, plan, ranked_sql
 from warehouse.metrics import Metric
@@ -69,6 +69,7 @@ def explain(
     top: int | None = None,
 ) -> Explanation:
     """Explain a current run's value for a query, document by document down to rank `top`."""
+    check_at_least(0, top=top)
     names = board.names(con, [dataset], [metric], protocol)
     if len(names) != 1:
         raise UsageError(f"{metric}: stands for several metrics; name one")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import duckdb
 
 from warehouse.analyze import board
-from warehouse.errors import UsageError, listing, nearest
+from warehouse.errors import UsageError, check_at_least, listing, nearest
 from warehouse.evaluate.plan import ranked_sql
 from warehouse.evaluate.stored import scope_predictions
 from warehouse.protocols import Protocol
@@ -58,8 +58,7 @@ def put(
     The lists are in the protocol's order and end at `depth` or at its own. `listed` has `run_id,
     query_id, item, rank`, and an item is a number for a document of a query.
     """
-    if depth is not None and depth < 1:
-        raise UsageError(f"depth is at least 1, not {depth}")
+    check_at_least(1, depth=depth)
     scope_predictions(con, [run.run_id for run in runs])
     cuts = [cut for cut in (depth, protocol.depth) if cut is not None]
     ranked = ranked_sql(whole_lists(protocol), min(cuts) if cuts else None)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import duckdb
 
 from warehouse.analyze import board, listed
-from warehouse.errors import UsageError
+from warehouse.errors import UsageError, check_at_least
 from warehouse.evaluate import grounds
 from warehouse.evaluate.plan import ranked_sql, relations_sql
 from warehouse.evaluate.stored import scope_predictions
@@ -47,9 +47,7 @@ def holes(
     At most `top` documents, or so many of each query. Raises UsageError for wrong names and numbers, and
     where there are no qrels.
     """
-    for what, number in (("depth", depth), ("top", top)):
-        if number is not None and number < 1:
-            raise UsageError(f"{what} is at least 1, not {number}")
+    check_at_least(1, depth=depth, top=top)
     if per_query and top is None:
         raise UsageError("per query: top says how many of each query; give it too")
     if protocol.judged_only:

@@ -12,7 +12,7 @@ import duckdb
 from warehouse import database, protocols, readers
 from warehouse import metrics as notation
 from warehouse.analyze.board import RESULT, keep
-from warehouse.errors import UsageError
+from warehouse.errors import UsageError, check_at_least
 from warehouse.evaluate import files
 from warehouse.evaluate.plan import plan
 from warehouse.evaluate.zscores import standardise
@@ -107,6 +107,7 @@ def score(
     └─────────┴────────┘
     <BLANKLINE>
     """
+    check_at_least(1, depth=depth, threads=threads)
     rules = protocols.get(protocol)
     rules = replace(
         rules,

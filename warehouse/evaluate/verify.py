@@ -15,7 +15,7 @@ import duckdb
 
 from warehouse import curves, database, protocols, templates
 from warehouse.analyze.board import keep, known_metric
-from warehouse.errors import UsageError
+from warehouse.errors import UsageError, check_at_least
 from warehouse.evaluate import grounds, stored
 from warehouse.evaluate.plan import plan
 from warehouse.evaluate.stored import Candidate
@@ -98,6 +98,7 @@ def verify(
         for reason, number in others.items():
             skipped[reason] += number
     fitting.sort(key=lambda one: one.evaluation_id)
+    check_at_least(1, sample=sample)
     if sample is not None and sample < len(fitting):
         fitting = random.Random(seed).sample(fitting, sample)
     con.execute(render("statements/shadow", file=database.ALIAS))
