@@ -10,12 +10,15 @@ import math
 import shutil
 from pathlib import Path
 
+import duckdb
 import pytest
 from projects import BEST, Folder, command
 from syncs import BETTER, QRELS, RUN, Project
 
+from warehouse.analyze import regressions
 from warehouse.analyze.significance import two_sided
 from warehouse.errors import DefinitionError, UsageError
+from warehouse.syncing import Event
 from warehouse.warehouse import Warehouse
 
 stats = pytest.importorskip("scipy.stats")
@@ -355,6 +358,50 @@ def test_a_gate_that_fires_makes_the_exit_code_1(synced: Project) -> None:
     ]
     # nothing was computed: no gate runs
     assert command("sync") == (0, "", "")
+
+
+def test_a_gate_that_a_sync_was_ended_before_is_held_by_the_next(
+    synced: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gated(synced, "", "max_drop = 0.9\n")
+
+    def end(event: Event) -> None:
+        if event.status == "computed":
+            raise KeyboardInterrupt
+
+    for name, age in (("two", 1800), ("three", 900)):
+        synced.write(f"runs/bm25/{name}.run", RUN.replace("q2 Q0 c", f"q2 Q0 {name}"), age=age)
+        with pytest.raises(KeyboardInterrupt):
+            synced.warehouse.sync(on_event=end)
+    # a dry run holds nothing, and leaves it to the next
+    assert [event.status for event in synced.warehouse.sync(dry_run=True).events] == []
+    # nor is it forgotten where the telling fails
+    with pytest.raises(ZeroDivisionError):
+        synced.warehouse.sync(on_event=lambda _: 1 / 0)  # type: ignore[arg-type,return-value]
+    code, out, _ = command("sync")
+    assert code == 1
+    assert [line.partition(" (")[0] for line in out.splitlines()] == [
+        "tiny: gate RR: three 0.2500 is worse than one 0.7500",
+        "tiny: gate RR: three 0.2500 is good beside one 0.7500",
+    ]
+    assert command("sync") == (0, "", "")
+    assert synced.warehouse.query("from gate_due").fetchall() == []
+
+
+def test_a_gate_that_the_engine_fails_at_stays_due(
+    synced: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gated(synced, "")
+    with monkeypatch.context() as patched:
+        patched.setattr(regressions, "check", fails)
+        code, _, err = command("sync")
+    assert (code, "the disk is full" in err) == (1, True)
+    code, out, _ = command("sync")
+    assert (code, out) == (0, "tiny: gate RR: one is good: no run was before it\n")
+
+
+def fails(*_: object, **__: object) -> None:
+    raise duckdb.IOException("the disk is full")
 
 
 def test_json_has_the_gates(synced: Project) -> None:

@@ -60,8 +60,12 @@ class File:
         qrels: int | None = None,
         dry_run: bool = False,
         on_metric: Callable[[str], None] | None = None,
+        with_it: Callable[[duckdb.DuckDBPyConnection], object] | None = None,
     ) -> Outcome:
-        """Compute what is missing or stale of a plan, `by` slices too; write only where something is."""
+        """Compute what is missing or stale of a plan, `by` slices too; write only where something is.
+
+        What `with_it` writes is written then, too, in the same transaction.
+        """
         from warehouse.evaluate import grounds, stored
 
         with self._read() as con:
@@ -74,6 +78,8 @@ class File:
             with self._transaction() as con:
                 asked = stored.candidates(con, dataset, runs, qrels)
                 found = stored.evaluate(con, work, asked, by=by, on_metric=on_metric)
+                if with_it is not None:
+                    with_it(con)
         return found
 
     def _transaction(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -36,7 +37,8 @@ class Event:
     """One thing that a sync did, found or failed at; `text` is the line for people.
 
     `status` is loaded, replaced (a new version), unchanged (read again, the same content), due (dry: it
-    would be read or computed), waiting (still being written), computed or failed.
+    would be read or computed), waiting (still being written), computed, passed or regressed (of a gate),
+    or failed.
     """
 
     status: Status
@@ -350,10 +352,13 @@ def evaluate(work: _Sync) -> Iterator[Event]:
             asked = notation.parse(*dataset.evaluation.metrics, *gated, defaults=rules.defaults())
             if not asked:
                 continue
+            about = {"dataset": name, "protocol": protocol}
+            mark = partial(_mark, about=about) if gated else None
             try:
                 done = wh._evaluate(
-                    plan(asked, rules), name, (), by=dataset.evaluation.slices, dry_run=work.dry_run
-                )
+                    plan(asked, rules), name, (), by=dataset.evaluation.slices, dry_run=work.dry_run,
+                    with_it=mark,
+                )  # fmt: skip
             except (WarehouseError, duckdb.Error) as error:
                 failed = work.failed(error, name)
                 yield replace(failed, text=f"{name}: evaluation: {failed.text}")
@@ -372,17 +377,34 @@ def evaluate(work: _Sync) -> Iterator[Event]:
             )
 
 
+def _mark(con: duckdb.DuckDBPyConnection, about: Mapping[str, str]) -> None:
+    con.execute(
+        "insert into gate_due from (select dataset_id, $protocol from dataset where name = $dataset) "
+        "except from gate_due",
+        about,
+    ).fetchall()
+
+
 def gates(work: _Sync) -> Iterator[Event]:
-    """Hold the newest run of each dataset that something was computed for against its gates."""
+    """Hold the newest run of each dataset that something was computed for against its gates.
+
+    What is due is in the file, from when the values are there until its gates were held and that was
+    told: a sync that is ended between leaves it to the next.
+    """
     from warehouse.analyze import regressions
 
-    computed = {
-        (event.dataset, event.details["protocol"])
-        for event in work.events
-        if event.status == "computed"
-    }
+    if work.dry_run or not work.asked.gates or not work.warehouse.path.exists():
+        return
+    with work.warehouse._read() as con:
+        rows = con.execute(
+            "select dataset.name, protocol from gate_due join dataset using (dataset_id)"
+        ).fetchall()
+    due = {(str(dataset), str(protocol)) for dataset, protocol in rows}
+    if not due:
+        return
+    broken = set()
     for gate in work.asked.gates:
-        if (gate.dataset, gate.protocol) not in computed:
+        if (gate.dataset, gate.protocol) not in due:
             continue
         by = "" if gate.protocol == protocols.DEFAULT else f" by protocol {gate.protocol}"
         where = f"{gate.dataset}: gate {gate.metric}{by}"
@@ -393,6 +415,8 @@ def gates(work: _Sync) -> Iterator[Event]:
                     regressions.Limits(gate.max_drop, gate.alpha), against=gate.against,
                 )  # fmt: skip
         except (WarehouseError, duckdb.Error) as error:
+            if isinstance(error, duckdb.Error):  # not the gate's fault: it stays due
+                broken.add((gate.dataset, gate.protocol))
             failed = work.failed(error, gate.dataset)
             yield replace(failed, text=f"{where}: {failed.text}")
             continue
@@ -406,6 +430,13 @@ def gates(work: _Sync) -> Iterator[Event]:
             | {"protocol": gate.protocol},
             exit_code=0 if found.is_good else 1,
         )
+    with work.warehouse._transaction() as con:
+        for dataset, protocol in due - broken:
+            con.execute(
+                "delete from gate_due where protocol = $protocol and dataset_id = "
+                "(select dataset_id from dataset where name = $dataset)",
+                {"dataset": dataset, "protocol": protocol},
+            ).fetchall()
 
 
 # What a sync does, in this order; each step tells of what it did, and sees what was told before.
