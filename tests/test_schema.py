@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from alembic.script import ScriptDirectory
 
 from warehouse import database, schema, settings
 from warehouse.errors import UsageError
+from warehouse.templates import render
 from warehouse.warehouse import Warehouse
 
 pytestmark = [pytest.mark.core, pytest.mark.usefixtures("migrated")]
@@ -99,6 +101,18 @@ def test_the_command_schema_shows_all_of_it(wh: Warehouse, made: Path) -> None:
         else:
             assert comment
     assert shown == columns(made)
+
+
+def test_verify_looks_at_every_table(made: Path) -> None:
+    with opened(made) as con:
+        rows = con.execute("select table_name from duckdb_tables() where not internal").fetchall()
+    # those of the predictions are looked at by the view that both are in
+    tables = {name for (name,) in rows if not name.startswith("prediction_by")} - {
+        "alembic_version"
+    }
+    for check, but in (("stored_twice", set()), ("stored_orphans", {"dataset"})):
+        looked_at = set(re.findall(r"^ +from (\w+)$", render(f"checks/{check}"), re.MULTILINE))
+        assert tables - looked_at == but
 
 
 # --------------------------------------------------------------------------- migrations
