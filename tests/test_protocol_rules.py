@@ -121,9 +121,12 @@ def test_relevance_is_asked_of_judged_queries_only() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ([], ["each counts as 0", "they are left out"]),
-        (["--protocol", OF_RUN], ["each is left out", "they count, with no relevant document"]),
-        (["--protocol", OF_RUN, "-c"], ["each counts as 0", "they are left out"]),
+        ([], ["each counts as 0", "1 query of the run is not judged; it is left out"]),
+        (
+            ["--protocol", OF_RUN],
+            ["each is left out", "is not judged; it counts, with no relevant document"],
+        ),
+        (["--protocol", OF_RUN, "-c"], ["each counts as 0", "it is left out"]),
     ],
 )
 def test_what_is_said_of_them(tmp_path: Path, options: list[str], words: list[str]) -> None:

@@ -223,9 +223,11 @@ def _warnings_of(read: ScoredRun, num_judged: int, counting: str) -> Iterator[st
             f"{num_judged:,} judged queries; each {treated}"
         )
     if read.num_unjudged_queries:
-        are = "is" if read.num_unjudged_queries == 1 else "are"
-        treated = "taken as without a relevant document" if counting == "run" else "left out"
-        yield f"{counted(read.num_unjudged_queries, 'query')} of the run {are} not judged: {treated}"
+        one = read.num_unjudged_queries == 1
+        are, they, count = ("is", "it", "counts") if one else ("are", "they", "count")
+        treated = f"{count}, with no relevant document" if counting == "run" else f"{are} left out"
+        queries = counted(read.num_unjudged_queries, "query")
+        yield f"{queries} of the run {are} not judged; {they} {treated}"
 
 
 def _rel_info(kind: str, iterations: bool, qrels_format: str | None) -> tuple[bool, str | None]:
