@@ -284,3 +284,31 @@ def test_a_new_process_does_not_wait_for_threads_of_the_old_one(tmp_path: Path) 
     )
     done = subprocess.run([sys.executable, "-c", program, str(wh.path)], check=False)
     assert done.returncode == 7
+
+
+FULL = """
+import resource, signal, sys
+from warehouse.warehouse import Warehouse
+wh = Warehouse(sys.argv[1])
+wh.init()
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+limit, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (wh.path.stat().st_size, hard))
+run = {f"q{i}": {f"d{j}": j / 7 for j in range(100)} for i in range(40)}
+print(wh.ingest_run(run, "tiny", name="one").status, wh.path.with_name("w.duckdb.wal").exists())
+print(wh.query("select count(*) from prediction").fetchall())
+resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))
+print(wh.ingest_run(run, "tiny", name="two").status, wh.verify().is_good)
+print(wh.query("select count(*) from prediction").fetchall())
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="this system limits no sizes of files")
+def test_what_is_committed_is_stored_though_the_disk_is_full_then(tmp_path: Path) -> None:
+    """The log beside the file has it; that the file could not take it over is no failure of the load."""
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, str(tmp_path / "w.duckdb")],
+        check=False, capture_output=True, text=True,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == ["loaded True", "[(4000,)]", "loaded True", "[(8000,)]"]

@@ -176,6 +176,9 @@ class _Sync:
         if stopped or isinstance(error, LockedError):
             raise error
         text, file = str(error), None
+        if not isinstance(error, WarehouseError):
+            # SQLAlchemy puts its own words around those of the engine
+            text = str(getattr(error, "orig", None) or error).strip().split("\n")[0]
         if path is not None:
             file = self.shown(path)
             text = text.replace(str(path), file)

@@ -52,12 +52,14 @@ def _refuse(source: str, kind: Kind, available: Sequence[str], missing: list[str
     if missing == ["rank"] and "relevance" in available:
         raise InputError(
             f"{source}: this looks like qrels (columns {_names(available)}): "
-            "use 'warehouse ingest qrels', or say which column is the score: --column score=NAME"
+            "use 'warehouse ingest qrels', or say which column is the score: "
+            "'warehouse ingest run --column score=NAME'"
         )
     if missing == ["relevance"] and ("score" in available or "rank" in available):
         raise InputError(
             f"{source}: this looks like a run (columns {_names(available)}): "
-            "use 'warehouse ingest run', or say which column is the grade: --column relevance=NAME"
+            "use 'warehouse ingest run', or say which column is the grade: "
+            "'warehouse ingest qrels --column relevance=NAME'"
         )
     words = ["score (or rank)" if name == "rank" else name for name in missing]
     free = [name for name in available if name not in COLUMNS[kind]]
@@ -65,7 +67,8 @@ def _refuse(source: str, kind: Kind, available: Sequence[str], missing: list[str
     theirs = _guess(example, free) or (free[0] if free else "NAME")
     raise InputError(
         f"{source}: missing column{'s' if len(words) > 1 else ''} {', '.join(words)}; "
-        f"the source has: {_names(available)}. Say which is which, e.g. --column {example}={theirs}"
+        f"the source has: {_names(available)}. Rename them, or say which is which when you load it, "
+        f"e.g. --column {example}={theirs}"
     )
 
 

@@ -115,22 +115,23 @@ def _judge(con: duckdb.DuckDBPyConnection, file: LocalFile, kind: Kind) -> str:
     if kind != "run" and fields >= FIELDS["run"]:
         raise InputError(
             f"{file.source}: this looks like a run ({fields} fields, {LAYOUT['run']}): "
-            "use 'warehouse ingest run'"
+            "use 'warehouse ingest run', or give it to 'warehouse score' after the qrels"
         )
     if kind == "run" and fields == FIELDS["qrels"] and grades:
         raise InputError(
             f"{file.source}: this looks like qrels ({fields} fields, {LAYOUT['qrels']}): "
-            "use 'warehouse ingest qrels'"
+            "use 'warehouse ingest qrels', or give it to 'warehouse score' before the run"
         )
     if kind == "qrels" and fields == FIELDS["preferences"]:
         raise InputError(
             f"{file.source}: this looks like preferences ({fields} fields, {LAYOUT['preferences']}): "
-            f"say so with the format {PREFERENCES} (--format {PREFERENCES})"
+            f"say so: 'warehouse ingest qrels --format {PREFERENCES}', or "
+            f"'warehouse score --qrels-format {PREFERENCES}'"
         )
     what = "a TREC run" if kind == "run" else "TREC qrels"
     return (
         f"not {what}: most lines have {count(fields, 'field')} where {what} has {layout}. "
-        "A table needs a first line with the names of its columns: see --format and --column"
+        "A table needs a first line with the names of its columns"
     )
 
 
