@@ -94,3 +94,7 @@ def test_several_pages_and_all_wrong_names_at_once() -> None:
     assert lines[1] == "RR(reel=2): RR has no parameter 'reel'; did you mean rel?"
     assert lines[2].startswith("official: a set of metrics")
     assert lines[3].startswith("relstring: no metric")
+
+
+def test_a_long_name_of_a_peer_stands_apart() -> None:
+    assert "  label_ranking nDCG_at_k_by_decile (dcg=binary)" in pages.describe("nDCG").splitlines()

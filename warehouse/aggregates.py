@@ -28,8 +28,6 @@ WORDS = {
 AGGREGATES = tuple(WORDS)
 # A header names one that needs no weight.
 OF_HEADERS = tuple(name for name in AGGREGATES if name != WEIGHTED)
-# Weights that are counted; every other is an attribute of the queries.
-COUNTED = ("relevant",)
 
 # What adds the parameters of how queries are put together to those that a header declares.
 Together = Callable[..., tuple[Parameter, ...]]

@@ -26,13 +26,12 @@ import duckdb
 
 from warehouse.errors import LockedError, UsageError, listing
 from warehouse.quoting import ident, literal
-from warehouse.settings import SCHEMA_REVISION
+from warehouse.settings import LOCK_TIMEOUT, SCHEMA_REVISION
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
 
 STORAGE_VERSION = "v1.5.0"
-LOCK_TIMEOUT = 30.0
 ALIAS = "warehouse"
 _T = TypeVar("_T")
 

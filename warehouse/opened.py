@@ -12,7 +12,7 @@ import duckdb
 
 from warehouse import database
 from warehouse.errors import UsageError, check_at_least
-from warehouse.settings import DATABASE_VARIABLE, database_path
+from warehouse.settings import DATABASE_VARIABLE, LOCK_TIMEOUT, database_path
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
@@ -39,7 +39,7 @@ class File:
         memory_limit: str | None = None,
         threads: int | None = None,
         temp_directory: str | None = None,
-        lock_timeout: float = database.LOCK_TIMEOUT,
+        lock_timeout: float = LOCK_TIMEOUT,
     ) -> None:
         check_at_least(1, threads=threads)
         self.path = database_path(path)

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from warehouse import database
 from warehouse.errors import UsageError
-from warehouse.settings import SCHEMA_REVISION, resource_folder
+from warehouse.settings import LOCK_TIMEOUT, SCHEMA_REVISION, resource_folder
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -157,7 +157,7 @@ def next_id(connection: sa.Connection, *columns: sa.Column[Any]) -> int:
     return max(int(connection.execute(one).scalar_one()) for one in highest) + 1
 
 
-def ensure(path: Path, *, lock_timeout: float = database.LOCK_TIMEOUT) -> bool:
+def ensure(path: Path, *, lock_timeout: float = LOCK_TIMEOUT) -> bool:
     """Make the file if it is absent and bring it to this program's schema; tell whether it changed."""
     if not path.parent.is_dir():
         raise UsageError(f"{path}: there is no folder {path.parent}")

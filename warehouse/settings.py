@@ -18,6 +18,8 @@ DEFAULT_METRICS = ("nDCG@10", "AP", "RR", "P@10", "R@100", "R@1000", "Judged@10"
 
 # The newest migration; a test holds it against the folder migrations.
 SCHEMA_REVISION = "0010"
+# Seconds to wait for a file that somebody else has open.
+LOCK_TIMEOUT = 30.0
 
 
 def resource_folder(name: str) -> Path:

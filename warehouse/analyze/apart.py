@@ -31,6 +31,7 @@ from warehouse.analyze import adhoc
 from warehouse.database import Resources
 from warehouse.errors import WarehouseError
 from warehouse.report import formats
+from warehouse.settings import LOCK_TIMEOUT
 
 _HEAD = struct.Struct(">cQ")
 _OPENED, _TEXT, _DONE, _FAILED = b"o", b"t", b"d", b"f"
@@ -59,7 +60,7 @@ class Work:
     # the Parquet file to write, in place of text
     output: Path | None = None
     resources: Resources = field(default_factory=Resources)
-    lock_timeout: float = database.LOCK_TIMEOUT
+    lock_timeout: float = LOCK_TIMEOUT
 
 
 @dataclass(frozen=True)

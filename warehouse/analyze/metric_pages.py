@@ -245,6 +245,8 @@ def _kind(p: Parameter) -> str:
 def _wrapped(text: str, key: str = "", indent: int = 15) -> list[str]:
     """Return a text in lines for a terminal of 80 columns, after its key where it has one."""
     first = f"{key:<{indent}}" if key else ""
+    if first.strip() and not first.endswith(" "):
+        first += " "
     rest = " " * len(first)
     return textwrap.wrap(
         text, 80, initial_indent=first, subsequent_indent=rest,

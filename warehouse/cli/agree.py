@@ -8,6 +8,7 @@ import typer
 
 from warehouse.cli import options, output
 from warehouse.cli.examples import epilog
+from warehouse.settings import LOCK_TIMEOUT
 
 
 def agree(
@@ -66,7 +67,7 @@ def agree(
     out: options.Output = None,
     places: options.Places = 4,
     db: options.Database = None,
-    lock_timeout: options.LockTimeout = 30.0,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
     """Show how much rankings agree: runs about documents, or metrics about runs.
 

@@ -9,6 +9,7 @@ import typer
 from warehouse.cli import options, output
 from warehouse.cli.examples import epilog
 from warehouse.errors import counted
+from warehouse.settings import LOCK_TIMEOUT
 
 
 def ingest(
@@ -44,7 +45,7 @@ def ingest(
     db: options.Database = None,
     memory_limit: options.MemoryLimit = None,
     threads: options.Threads = None,
-    lock_timeout: options.LockTimeout = 30.0,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
     """Load attributes of documents or queries: CSV or TSV with a header, JSON Lines, Parquet.
 
@@ -79,7 +80,7 @@ def attributes(
     format: options.Format = "table",
     out: options.Output = None,
     db: options.Database = None,
-    lock_timeout: options.LockTimeout = 30.0,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
     """List the attributes of documents and queries with their types and counts."""
     from warehouse.warehouse import Warehouse

@@ -9,6 +9,7 @@ import typer
 from warehouse.cli import options, output
 from warehouse.cli.examples import epilog
 from warehouse.errors import UsageError
+from warehouse.settings import LOCK_TIMEOUT
 
 
 def compare(
@@ -91,7 +92,7 @@ def compare(
     out: options.Output = None,
     places: options.Places = 4,
     db: options.Database = None,
-    lock_timeout: options.LockTimeout = 30.0,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
     """Hold runs against a base over stored values, query by query.
 

@@ -9,6 +9,7 @@ import typer
 from warehouse.cli import options, output
 from warehouse.cli.examples import epilog
 from warehouse.errors import counted
+from warehouse.settings import LOCK_TIMEOUT
 
 
 def deciles(
@@ -17,7 +18,7 @@ def deciles(
     format: options.Format = "table",
     out: options.Output = None,
     db: options.Database = None,
-    lock_timeout: options.LockTimeout = 30.0,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
     """List the mappings of labels (documents) to deciles, with their origin.
 
@@ -59,7 +60,7 @@ def make(
     db: options.Database = None,
     memory_limit: options.MemoryLimit = None,
     threads: options.Threads = None,
-    lock_timeout: options.LockTimeout = 30.0,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
     """Put labels (documents) into deciles by how often they occur: 10 most frequent, 1 rarest.
 
@@ -90,7 +91,7 @@ def show(
     out: options.Output = None,
     places: options.Places = 4,
     db: options.Database = None,
-    lock_timeout: options.LockTimeout = 30.0,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
     """Show the deciles: labels, occurrences, their share, the most and the least frequent label."""
     from warehouse.warehouse import Warehouse

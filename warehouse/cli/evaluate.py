@@ -10,6 +10,7 @@ from warehouse.cli import options
 from warehouse.cli.examples import epilog
 from warehouse.cli.output import Progress, emit, say, warn
 from warehouse.errors import counted, listing
+from warehouse.settings import LOCK_TIMEOUT
 
 
 def evaluate(
@@ -38,7 +39,7 @@ def evaluate(
     db: options.Database = None,
     memory_limit: options.MemoryLimit = None,
     threads: options.Threads = None,
-    lock_timeout: options.LockTimeout = 30.0,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
     """Compute the metrics that are missing or stale, and nothing else.
 

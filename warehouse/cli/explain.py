@@ -8,6 +8,7 @@ import typer
 
 from warehouse.cli import options, output
 from warehouse.cli.examples import epilog
+from warehouse.settings import LOCK_TIMEOUT
 
 if TYPE_CHECKING:
     from warehouse.analyze.explain import Explanation
@@ -33,7 +34,7 @@ def explain(
     out: options.Output = None,
     places: options.Places = 4,
     db: options.Database = None,
-    lock_timeout: options.LockTimeout = 30.0,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
     """Explain a run's value for a query: where it came from, and what each document adds to it.
 
@@ -93,7 +94,7 @@ def show(
     format: options.Format = "table",
     out: options.Output = None,
     db: options.Database = None,
-    lock_timeout: options.LockTimeout = 30.0,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
     """Show where a run came from: source, hashes, times, tags, versions, and what is evaluated of it.
 

@@ -8,6 +8,7 @@ import typer
 
 from warehouse.cli import options, output
 from warehouse.cli.examples import epilog
+from warehouse.settings import LOCK_TIMEOUT
 
 
 def forget(
@@ -24,7 +25,7 @@ def forget(
         bool, typer.Option("--yes", help="Remove it; without this, say what would be removed.")
     ] = False,
     db: options.Database = None,
-    lock_timeout: options.LockTimeout = 30.0,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
     """Remove a run with its predictions and values. This cannot be undone.
 

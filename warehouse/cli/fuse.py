@@ -8,6 +8,7 @@ import typer
 
 from warehouse.cli import options, output
 from warehouse.cli.examples import epilog
+from warehouse.settings import LOCK_TIMEOUT
 
 
 def fuse(
@@ -83,7 +84,7 @@ def fuse(
     db: options.Database = None,
     memory_limit: options.MemoryLimit = None,
     threads: options.Threads = None,
-    lock_timeout: options.LockTimeout = 30.0,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
     """Merge runs into a new one, which is a run as any other; 'warehouse show' says what it is made of.
 

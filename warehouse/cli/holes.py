@@ -8,6 +8,7 @@ import typer
 
 from warehouse.cli import options, output
 from warehouse.cli.examples import epilog
+from warehouse.settings import LOCK_TIMEOUT
 
 if TYPE_CHECKING:
     from warehouse.analyze.unjudged import Holes
@@ -47,7 +48,7 @@ def holes(
     out: options.Output = None,
     places: options.Places = 4,
     db: options.Database = None,
-    lock_timeout: options.LockTimeout = 30.0,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
     """List the unjudged documents that most runs rank high, to be judged next.
 

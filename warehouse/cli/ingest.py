@@ -10,6 +10,7 @@ from warehouse.cli import attributes, mlflow, options
 from warehouse.cli.examples import epilog
 from warehouse.cli.output import Progress, say, say_loaded
 from warehouse.errors import UsageError, WarehouseError
+from warehouse.settings import LOCK_TIMEOUT
 
 if TYPE_CHECKING:
     from warehouse.ingest import Loaded
@@ -33,7 +34,7 @@ def qrels(
     db: options.Database = None,
     memory_limit: options.MemoryLimit = None,
     threads: options.Threads = None,
-    lock_timeout: options.LockTimeout = 30.0,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
     """Load relevance judgments: TREC qrels, CSV or TSV with a header, JSON Lines, Parquet, ranx JSON.
 
@@ -67,7 +68,7 @@ def training(
     db: options.Database = None,
     memory_limit: options.MemoryLimit = None,
     threads: options.Threads = None,
-    lock_timeout: options.LockTimeout = 30.0,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
     """Load a training set: what a system was trained on, or what users had seen before.
 
@@ -114,7 +115,7 @@ def run(
     db: options.Database = None,
     memory_limit: options.MemoryLimit = None,
     threads: options.Threads = None,
-    lock_timeout: options.LockTimeout = 30.0,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
     """Load runs: TREC runs, CSV or TSV with a header, JSON Lines, Parquet, ranx JSON.
 

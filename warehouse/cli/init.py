@@ -10,11 +10,12 @@ from warehouse import project
 from warehouse.cli import options
 from warehouse.cli.examples import epilog
 from warehouse.cli.output import say
+from warehouse.settings import LOCK_TIMEOUT
 
 STARTER = Path(__file__).parent.parent / "starter.toml"
 
 
-def init(db: options.Database = None, lock_timeout: options.LockTimeout = 30.0) -> None:
+def init(db: options.Database = None, lock_timeout: options.LockTimeout = LOCK_TIMEOUT) -> None:
     """Write a commented warehouse.toml and make the database that it names.
 
     The file is written where there is none in this folder or above it, and none with --db. The database

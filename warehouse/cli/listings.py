@@ -6,6 +6,7 @@ import typer
 
 from warehouse.cli import options, output
 from warehouse.cli.examples import epilog
+from warehouse.settings import LOCK_TIMEOUT
 
 
 def runs(
@@ -13,7 +14,7 @@ def runs(
     format: options.Format = "table",
     out: options.Output = None,
     db: options.Database = None,
-    lock_timeout: options.LockTimeout = 30.0,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
     """List the current runs with their systems, tags and sizes."""
     from warehouse.warehouse import Warehouse
@@ -28,7 +29,7 @@ def datasets(
     format: options.Format = "table",
     out: options.Output = None,
     db: options.Database = None,
-    lock_timeout: options.LockTimeout = 30.0,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
     """List the datasets with their qrels and how many runs they have."""
     from warehouse.warehouse import Warehouse

@@ -10,6 +10,7 @@ from warehouse.cli import options
 from warehouse.cli.examples import epilog
 from warehouse.cli.output import say, say_loaded
 from warehouse.errors import WarehouseError
+from warehouse.settings import LOCK_TIMEOUT
 
 if TYPE_CHECKING:
     from warehouse.ingest import Loaded
@@ -34,7 +35,7 @@ def mlflow(
     db: options.Database = None,
     memory_limit: options.MemoryLimit = None,
     threads: options.Threads = None,
-    lock_timeout: options.LockTimeout = 30.0,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
     """Load the artifacts of an MLflow experiment's finished runs.
 

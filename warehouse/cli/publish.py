@@ -10,6 +10,7 @@ import typer
 from warehouse.cli import options, output
 from warehouse.cli.examples import epilog
 from warehouse.errors import UsageError
+from warehouse.settings import LOCK_TIMEOUT
 
 
 def publish(
@@ -27,7 +28,7 @@ def publish(
     db: options.Database = None,
     memory_limit: options.MemoryLimit = None,
     threads: options.Threads = None,
-    lock_timeout: options.LockTimeout = 30.0,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
     """Write a replica for notebooks and BI tools, which may keep it open as long as they like.
 

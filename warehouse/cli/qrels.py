@@ -8,6 +8,7 @@ import typer
 
 from warehouse.cli import options, output
 from warehouse.cli.examples import epilog
+from warehouse.settings import LOCK_TIMEOUT
 
 
 def qrels(
@@ -16,7 +17,7 @@ def qrels(
     format: options.Format = "table",
     out: options.Output = None,
     db: options.Database = None,
-    lock_timeout: options.LockTimeout = 30.0,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
     """List the versions of the qrels, and how many runs have values against each."""
     if context.invoked_subcommand is not None:
@@ -45,7 +46,7 @@ def diff(
     out: options.Output = None,
     places: options.Places = 4,
     db: options.Database = None,
-    lock_timeout: options.LockTimeout = 30.0,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
     """Show what differs between two versions of the qrels, and what that does to the order of the runs.
 

@@ -11,6 +11,7 @@ import typer
 from warehouse.cli import options, output
 from warehouse.cli.examples import epilog
 from warehouse.errors import UsageError
+from warehouse.settings import LOCK_TIMEOUT
 
 SHOWN = 1000
 
@@ -59,7 +60,7 @@ def query(
         ),
     ] = None,
     threads: options.Threads = None,
-    lock_timeout: options.LockTimeout = 30.0,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
     """Ask anything in SQL. The database is open for reading only, closed to files and network.
 

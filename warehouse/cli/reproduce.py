@@ -8,6 +8,7 @@ import typer
 
 from warehouse.cli import options, output
 from warehouse.cli.examples import epilog
+from warehouse.settings import LOCK_TIMEOUT
 
 
 def reproduce(
@@ -43,7 +44,7 @@ def reproduce(
     out: options.Output = None,
     places: options.Places = 4,
     db: options.Database = None,
-    lock_timeout: options.LockTimeout = 30.0,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
     """Measure how well a run reproduces another, as repro_eval does (Breuer and others, SIGIR 2020).
 

@@ -8,6 +8,7 @@ import typer
 
 from warehouse.cli import options, output
 from warehouse.cli.examples import epilog
+from warehouse.settings import LOCK_TIMEOUT
 
 
 def schema(
@@ -17,7 +18,7 @@ def schema(
     format: options.Format = "table",
     out: options.Output = None,
     db: options.Database = None,
-    lock_timeout: options.LockTimeout = 30.0,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
     """Print every view and table with its columns and what they mean, each view with an example."""
     from warehouse.analyze import views

@@ -15,6 +15,7 @@ import typer
 from warehouse.cli import options, output
 from warehouse.cli.examples import epilog
 from warehouse.errors import UsageError
+from warehouse.settings import LOCK_TIMEOUT
 
 
 def shell(
@@ -25,7 +26,7 @@ def shell(
         ),
     ] = None,
     db: options.Database = None,
-    lock_timeout: options.LockTimeout = 30.0,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
     """Browse the database in harlequin, on a replica, so that nobody who writes has to wait.
 

@@ -10,6 +10,7 @@ import typer
 from warehouse.cli import options, output
 from warehouse.cli.examples import epilog
 from warehouse.errors import UsageError, counted
+from warehouse.settings import LOCK_TIMEOUT
 
 
 def status(
@@ -17,7 +18,7 @@ def status(
     format: options.Format = "table",
     out: options.Output = None,
     db: options.Database = None,
-    lock_timeout: options.LockTimeout = 30.0,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
     """List what is missing, stale or orphaned, and what it costs to compute it.
 
@@ -53,7 +54,7 @@ def verify(
     db: options.Database = None,
     memory_limit: options.MemoryLimit = None,
     threads: options.Threads = None,
-    lock_timeout: options.LockTimeout = 30.0,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
     """Compute stored values anew from the stored predictions, and compare them bit by bit.
 

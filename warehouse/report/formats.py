@@ -93,7 +93,7 @@ def text(
     if format in FOR_PEOPLE:
         heads = [(titles or {}).get(column, column) for column in columns]
         whole = _whole(columns, rows, counts)
-        return _for_people(heads, whole, _numbers(relation.types), format, places)
+        return table(heads, whole, _numbers(relation.types), format, places=places)
     return "".join(_PIECES[format](columns, [rows]))
 
 
@@ -112,7 +112,7 @@ def pieces(
     """
     if format in FOR_PEOPLE:
         rows = [row for chunk in chunks for row in chunk]
-        yield _for_people(columns, rows, _numbers(types), format, places)
+        yield table(columns, rows, _numbers(types), format, places=places)
     else:
         yield from _PIECES[format](columns, chunks)
 
@@ -147,18 +147,6 @@ def marked(text: str, mark: Mark) -> str:
     return f"{before}{text}{after}"
 
 
-def table(
-    heads: Sequence[str],
-    rows: Sequence[Row],
-    numeric: Sequence[bool],
-    format: str,
-    *,
-    places: int = 4,
-) -> str:
-    """Write rows as a table for people; numeric columns stand to the right."""
-    return _for_people(heads, rows, numeric, format, places)
-
-
 def write_parquet(relation: duckdb.DuckDBPyRelation, path: Path) -> None:
     """Write a relation as a Parquet file."""
     import duckdb
@@ -173,9 +161,15 @@ def _numbers(types: Sequence[object]) -> list[bool]:
     return [_NUMERIC.fullmatch(str(kind).upper()) is not None for kind in types]
 
 
-def _for_people(
-    heads: Sequence[str], rows: Sequence[Row], numeric: Sequence[bool], format: str, places: int
+def table(
+    heads: Sequence[str],
+    rows: Sequence[Row],
+    numeric: Sequence[bool],
+    format: str,
+    *,
+    places: int = 4,
 ) -> str:
+    """Write rows as a table for people; numeric columns stand to the right."""
     from tabulate import tabulate
 
     heads = list(heads)
@@ -186,7 +180,7 @@ def _for_people(
     if format in ("table", "markdown"):
         # before the widths of the columns are counted; the others escape what they are given
         cells = [[_written(cell, format) for cell in row] for row in cells]
-    table = tabulate(
+    text = tabulate(
         cells,
         headers=heads,
         tablefmt=FOR_PEOPLE[format],
@@ -196,10 +190,10 @@ def _for_people(
     if format == "latex":
         if not cells:  # the columns are not counted from the heads
             columns = "".join(side[0] for side in aligned)
-            table = table.replace("{tabular}{}", f"{{tabular}}{{{columns}}}", 1)
-        table = table.replace("↑", "$\\uparrow$").replace("↓", "$\\downarrow$")
-    table = _written(str(table), format)
-    return "\n".join(line.rstrip() for line in str(table).splitlines()) + "\n"
+            text = text.replace("{tabular}{}", f"{{tabular}}{{{columns}}}", 1)
+        text = text.replace("↑", "$\\uparrow$").replace("↓", "$\\downarrow$")
+    text = _written(text, format)
+    return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
 
 
 def _written(text: str, format: str) -> str:

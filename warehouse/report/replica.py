@@ -15,7 +15,7 @@ from warehouse.analyze import views
 from warehouse.errors import UsageError
 from warehouse.quoting import ident, literal
 from warehouse.report.replacing import made_beside, replace_file, replace_folder
-from warehouse.settings import SCHEMA_REVISION, VERSION
+from warehouse.settings import LOCK_TIMEOUT, SCHEMA_REVISION, VERSION
 from warehouse.templates import render
 
 # Clients of the last two years read it.
@@ -46,7 +46,7 @@ def publish(
     target: Path,
     *,
     storage_version: str = STORAGE_VERSION,
-    lock_timeout: float = database.LOCK_TIMEOUT,
+    lock_timeout: float = LOCK_TIMEOUT,
 ) -> Published:
     """Copy what a reading connection sees to a file of its own, which then takes the target's place."""
     if not re.fullmatch(r"v\d+\.\d+\.\d+", storage_version):
@@ -120,7 +120,7 @@ def publish_parquet(
     source: Path,
     folder: Path,
     *,
-    lock_timeout: float = database.LOCK_TIMEOUT,
+    lock_timeout: float = LOCK_TIMEOUT,
 ) -> Published:
     """Write every table and view as a Parquet file to a folder that takes the target's place."""
     if folder.exists() and not (folder.is_symlink() and (folder / MANIFEST).is_file()):
