@@ -29,7 +29,7 @@ SOME = slice(None, None, 1 if FORKS else 9)
 RUN_ALL = """
 import json, sys, time
 from pathlib import Path
-from warehouse.analyze import apart
+from warehouse.report import apart
 from warehouse.errors import WarehouseError
 from warehouse.warehouse import Warehouse
 
@@ -187,7 +187,7 @@ def test_whether_there_is_more(asked: Warehouse, tmp_path: Path, limit: int | No
 def test_a_crash_hurts_nobody(asked: Warehouse, program) -> None:
     process = program.python(
         "import os, signal, sys\n"
-        "from warehouse.analyze import apart\n"
+        "from warehouse.report import apart\n"
         "from warehouse.cli import main\n"
         "apart.serve = lambda work, send: os.kill(os.getpid(), signal.SIGSEGV)\n"
         "sys.argv = ['warehouse', 'query', 'select 1', '--db', 'w.duckdb']\n"
@@ -203,7 +203,7 @@ def test_a_crash_hurts_nobody(asked: Warehouse, program) -> None:
 def endless(program, *arguments: str) -> subprocess.Popen[str]:
     """Start a query that never ends and wait until it has the file open."""
     process = program.python(
-        "import sys\nfrom warehouse.analyze import apart\nfrom warehouse.cli import main\n"
+        "import sys\nfrom warehouse.report import apart\nfrom warehouse.cli import main\n"
         "raised, kept = apart._serve_and_leave, apart._OPENED\n"
         "get = apart.queue.Queue.get\n"
         "def heard(self, **k):\n"

@@ -9,10 +9,10 @@ from pathlib import Path
 import duckdb
 
 from warehouse import database
-from warehouse.analyze import adhoc, apart, board, views
+from warehouse.analyze import adhoc, views
 from warehouse.errors import check_at_least
 from warehouse.opened import File
-from warehouse.report import formats, replacing, replica
+from warehouse.report import apart, formats, replacing, replica
 from warehouse.templates import render
 
 
@@ -154,6 +154,6 @@ class Asking(File):
         `column`. The views for people come first.
         """
         with self._read() as con:
-            return board.keep(
+            return database.keep(
                 con, render("analyses/schema", database=database.ALIAS, examples=views.EXAMPLES)
             )

@@ -11,7 +11,7 @@ import duckdb
 from warehouse import protocols
 from warehouse.analyze import board, past
 from warehouse.errors import UsageError
-from warehouse.metrics import Metric, Metrics, parse_one
+from warehouse.metrics import Metric, Metrics, known_metric, parse_one
 from warehouse.opened import File, Texts, texts
 from warehouse.project import request
 from warehouse.protocols import Protocol
@@ -97,7 +97,7 @@ class Comparing(File):
                     con, dataset, given, names, rules, with_others=not texts(runs)
                 )
                 candidates = stored.candidates(con, dataset, chosen, qrels)
-                known = [m for m in map(board.known_metric, names) if m is not None]
+                known = [m for m in map(known_metric, names) if m is not None]
                 if judged_only:
                     _check_known(names, known)
                     what_if.put_judged_only(con, known, rules, candidates)

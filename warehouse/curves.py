@@ -142,3 +142,11 @@ def of(metric: Metric) -> Curve:
     found = metric.definition
     assert isinstance(found, Curve), f"{metric} is a metric"
     return found
+
+
+def known_curve(name: str) -> Metric | None:
+    """Return the curve of a stored name, or None where no curve has that name any more."""
+    try:
+        return parse(name)
+    except UsageError:
+        return None

@@ -14,13 +14,13 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from glob import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
 
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 STORAGE_VERSION = "v1.5.0"
 ALIAS = "warehouse"
+# The temporary table that a result is kept in, unless it has a name of its own.
+RESULT = "result"
 _T = TypeVar("_T")
 
 
@@ -346,6 +348,30 @@ def _detach(con: duckdb.DuckDBPyConnection) -> None:
 
 # Held by who has a file attached to this process's database in memory.
 _room = threading.Lock()
+
+
+def keep(
+    con: duckdb.DuckDBPyConnection,
+    sql: str,
+    params: Mapping[str, object] | None = None,
+    *,
+    name: str = RESULT,
+) -> duckdb.DuckDBPyRelation:
+    """Run a query and return its rows as a relation that outlives the file it was read from.
+
+    They are kept in a temporary table; where one connection has several, each has a name of its own.
+    """
+    con.execute(f"create or replace temp table {ident(name)} as\n{sql}", params or {})
+    return con.table(f"temp.main.{name}")
+
+
+def records(relation: duckdb.DuckDBPyRelation) -> list[dict[str, Any]]:
+    """Return the rows of a relation by the names of its columns.
+
+    >>> records(duckdb.sql("select 1 as place, 'bm25' as run"))
+    [{'place': 1, 'run': 'bm25'}]
+    """
+    return [dict(zip(relation.columns, row, strict=True)) for row in relation.fetchall()]
 
 
 def revision(con: duckdb.DuckDBPyConnection, path: Path) -> str | None:

@@ -200,3 +200,11 @@ def _matched(text: str) -> re.Match[str]:
     if match is None:
         raise UsageError(f"{text}: not in the notation Name(param=value, ...)@cutoff")
     return match
+
+
+def known_metric(name: str) -> Metric | None:
+    """Return the metric of a stored name, or None where no metric has that name any more."""
+    try:
+        return parse_one(name).metric
+    except UsageError:
+        return None

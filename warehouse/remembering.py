@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from warehouse import protocols
+from warehouse import database, protocols
 from warehouse.analyze import board, past
 from warehouse.errors import UsageError, listing, nearest
 from warehouse.metrics import Metrics
@@ -89,7 +89,7 @@ class Remembering(File):
         with self._read() as con:
             if dataset is not None:
                 board.check_dataset(con, dataset)
-            return board.keep(con, render("analyses/qrels"), {"dataset": dataset})
+            return database.keep(con, render("analyses/qrels"), {"dataset": dataset})
 
     @request()
     def qrels_diff(
@@ -177,7 +177,7 @@ class Remembering(File):
         """
         with self._read() as con:
             board.check_dataset(con, dataset)
-            found = board.keep(
+            found = database.keep(
                 con, render("analyses/run_versions"), {"dataset": dataset, "run": run}
             )
             if not found.fetchall():

@@ -1,4 +1,4 @@
-"""The class `Warehouse`: the same verbs as the commands, for scripts and notebooks."""
+"""The class `Warehouse`: the verbs of the commands, for scripts and notebooks."""
 
 from __future__ import annotations
 
@@ -328,23 +328,36 @@ class Warehouse(
     # ------------------------------------------------------------------ reading
 
     def runs(self, dataset: str | None = None) -> duckdb.DuckDBPyRelation:
-        """Return the current runs, of one dataset or of all."""
+        """Return the current runs, of one dataset or of all.
+
+        Columns: `dataset, run, version, system, tags, queries, predictions, run_at, source`; tags are one
+        text of `key=value`, times are in UTC.
+        """
         with self._read() as con:
             if dataset is not None:
                 board.check_dataset(con, dataset)
-            return board.keep(con, render("analyses/runs"), {"dataset": dataset})
+            return database.keep(con, render("analyses/runs"), {"dataset": dataset})
 
     def datasets(self) -> duckdb.DuckDBPyRelation:
-        """Return the datasets with their qrels and the number of runs."""
+        """Return the datasets with their qrels and the number of runs.
+
+        Columns: `dataset, qrels, kind, label, queries, judgments, training, runs, metrics`: the version
+        of the current qrels, what they are and hold, how many examples the training set has, and how
+        many runs and metrics there are.
+        """
         with self._read() as con:
-            return board.keep(con, render("analyses/datasets"))
+            return database.keep(con, render("analyses/datasets"))
 
     def attributes(self, dataset: str | None = None) -> duckdb.DuckDBPyRelation:
-        """Return the current attributes of documents and queries, with their types and counts."""
+        """Return the current attributes of documents and queries, with their types and counts.
+
+        Columns: `dataset, of, name, version, attribute, type, ids, present, values, different`: of so
+        many ids so many have the attribute, with so many values, so many of which differ.
+        """
         with self._read() as con:
             if dataset is not None:
                 board.check_dataset(con, dataset)
-            return board.keep(con, render("analyses/attributes"), {"dataset": dataset})
+            return database.keep(con, render("analyses/attributes"), {"dataset": dataset})
 
     def slices(
         self, dataset: str | None = None, name: str | None = None
@@ -358,11 +371,11 @@ class Warehouse(
             if dataset is not None:
                 board.check_dataset(con, dataset)
             if name is None:
-                return board.keep(con, render("analyses/slices"), {"dataset": dataset})
+                return database.keep(con, render("analyses/slices"), {"dataset": dataset})
             if dataset is None:
                 raise UsageError(f"slice {name}: say of which dataset")
             board.check_slice(con, dataset, name)
-            return board.keep(
+            return database.keep(
                 con, render("analyses/slice_parts"), {"dataset": dataset, "slice": name}
             )
 

@@ -14,10 +14,10 @@ from warehouse.analyze.board import (
     check_dataset,
     chosen,
     direction,
-    keep,
     put_together,
     undefined_notes,
 )
+from warehouse.database import keep
 from warehouse.errors import UsageError, counted, listing, nearest
 from warehouse.protocols import Protocol
 from warehouse.templates import render

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import duckdb
 
-from warehouse.analyze.board import keep
-from warehouse.database import Resources
+from warehouse.database import Resources, keep
 from warehouse.errors import UsageError, WarehouseError
 from warehouse.quoting import literal
 

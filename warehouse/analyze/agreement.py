@@ -8,6 +8,7 @@ from typing import Any
 
 import duckdb
 
+from warehouse import database
 from warehouse.analyze import board, listed
 from warehouse.errors import UsageError, check_word, counted, listing, nearest
 from warehouse.protocols import Protocol
@@ -69,8 +70,8 @@ def of_documents(
         con.execute(f"{made}\n{sql}", _ids(batch))
         made = "insert into agreement"
     asked = _ids(pairs)
-    relation = board.keep(con, render("analyses/agree_means", measures=MEASURES), asked)
-    queries = board.keep(
+    relation = database.keep(con, render("analyses/agree_means", measures=MEASURES), asked)
+    queries = database.keep(
         con, render("analyses/agree_queries", measures=MEASURES), asked, name="queries"
     )
     return Agreement(relation, _notes_of_documents(relation, over), queries)
@@ -109,7 +110,7 @@ def _ids(pairs: Sequence[tuple[listed.Run, listed.Run]]) -> dict[str, list[int]]
 
 def _notes_of_documents(relation: duckdb.DuckDBPyRelation, over: str) -> tuple[str, ...]:
     """Say what the means are over, and what is no part of them."""
-    rows = board.records(relation)
+    rows = database.records(relation)
     notes = []
     nothing = [f"{row['run']} and {row['other']}" for row in rows if not row["queries"]]
     if nothing:
@@ -159,7 +160,7 @@ def of_runs(
         raise UsageError(
             f"{names[0]}: agreement takes two metrics; {datasets[0]} has values of {listing(chosen)}"
         )
-    relation = board.keep(
+    relation = database.keep(
         con,
         render("analyses/agree_runs", by=by, against=against, p=float(p)),
         {
@@ -202,7 +203,7 @@ def _ranking(
 
 def _notes_of_runs(relation: duckdb.DuckDBPyRelation, by: str) -> tuple[str, ...]:
     """Say which runs are left out, and where there is no value."""
-    rows = board.records(relation)
+    rows = database.records(relation)
 
     def pair(row: dict[str, Any]) -> str:
         return f"{row[by]} and {row['other']}"

@@ -6,18 +6,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import Any
 
 import duckdb
 
 from warehouse import aggregates, protocols
+from warehouse.database import keep
 from warehouse.errors import UsageError, listing, nearest
-from warehouse.metrics import Asked, Metric, parse, parse_one, split
+from warehouse.metrics import Asked, known_metric, parse, split
 from warehouse.protocols import Protocol
-from warehouse.quoting import ident
 from warehouse.templates import render
-
-RESULT = "result"
 
 
 @dataclass
@@ -41,30 +38,6 @@ class Board:
     datasets: tuple[str, ...]
     over_queries: str
     notes: tuple[str, ...] = ()
-
-
-def keep(
-    con: duckdb.DuckDBPyConnection,
-    sql: str,
-    params: Mapping[str, object] | None = None,
-    *,
-    name: str = RESULT,
-) -> duckdb.DuckDBPyRelation:
-    """Run a query and return its rows as a relation that outlives the file it was read from.
-
-    They are kept in a temporary table; where one connection has several, each has a name of its own.
-    """
-    con.execute(f"create or replace temp table {ident(name)} as\n{sql}", params or {})
-    return con.table(f"temp.main.{name}")
-
-
-def records(relation: duckdb.DuckDBPyRelation) -> list[dict[str, Any]]:
-    """Return the rows of a relation by the names of its columns.
-
-    >>> records(duckdb.sql("select 1 as place, 'bm25' as run"))
-    [{'place': 1, 'run': 'bm25'}]
-    """
-    return [dict(zip(relation.columns, row, strict=True)) for row in relation.fetchall()]
 
 
 @contextmanager
@@ -164,14 +137,6 @@ def _preferences(con: duckdb.DuckDBPyConnection, dataset: str) -> str:
     if rows != [("preferences",)]:
         return ""
     return " (its qrels are preferences: only metrics of preferences can be computed)"
-
-
-def known_metric(name: str) -> Metric | None:
-    """Return the metric of a stored name, or None where no metric has that name any more."""
-    try:
-        return parse_one(name).metric
-    except UsageError:
-        return None
 
 
 def stored_rules(con: duckdb.DuckDBPyConnection, name: str) -> Protocol:

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import duckdb
 
-from warehouse.analyze import board, compare, significance
+from warehouse import database
+from warehouse.analyze import compare, significance
 from warehouse.analyze.board import Board
 from warehouse.errors import UsageError
 from warehouse.protocols import Protocol
@@ -114,7 +115,7 @@ def _wider(
     )
     numbered = "unnest($runs::varchar[]) as run, unnest($rows::integer[]) as row_on_board"
     given = {f"added_{number}": values for number, values in enumerate(columns.values())}
-    relation = board.keep(
+    relation = database.keep(
         con,
         f"select {', '.join(map(ident, wanted))} from {shown.relation.alias} "
         f"join (select {numbered}, {lists}) as added using (run) order by row_on_board",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from warehouse import database
 from warehouse.analyze import board, listed, resampling, significance
 from warehouse.analyze.resampling import Chance, Resampling
 from warehouse.errors import UsageError, check_at_least, check_word, listing
@@ -204,7 +205,7 @@ def gather(
     asked = {
         "dataset": dataset, "protocol": protocol.name, "runs": found.runs, "metrics": found.metrics,
     }  # fmt: skip
-    scores = board.keep(con, render("analyses/compared_scores"), asked, name="compared_score")
+    scores = database.keep(con, render("analyses/compared_scores"), asked, name="compared_score")
     columns = "metric_number, run_number, run_id, qrels_id, value, aggregate, direction"
     absent: dict[str, dict[str, None]] = {}
     for metric, run, run_id, qrels_id, value, aggregate, direction, is_newest in scores.project(
@@ -224,7 +225,7 @@ def gather(
             f"same formula, under protocol {protocol.name} yet: {command}"
         )
     sql = render("analyses/compared_queries", scores="temp.main.compared_score")
-    rows = board.keep(con, sql, name="compared").fetchnumpy()
+    rows = database.keep(con, sql, name="compared").fetchnumpy()
     for number, name in enumerate(found.metrics):
         mine = rows["metric_number"] == number
         if not mine.any():

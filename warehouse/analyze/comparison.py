@@ -8,7 +8,7 @@ from typing import Any
 
 import duckdb
 
-from warehouse.analyze import board
+from warehouse import database
 from warehouse.analyze.compare import Compared, Gathered, How
 from warehouse.errors import counted, listing
 from warehouse.evaluate.what_if import Values
@@ -47,7 +47,7 @@ def relation(
     """Return rows as a relation with these columns, in their order."""
     made = ", ".join(f"unnest(${column}::{kind}[]) as {column}" for column, kind in columns.items())
     given = {column: [row[column] for row in rows] for column in columns}
-    return board.keep(con, f"select {made}", given, name=name)
+    return database.keep(con, f"select {made}", given, name=name)
 
 
 def compared(

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 import duckdb
 
 from warehouse import curves
-from warehouse.analyze.board import RESULT, check_dataset, keep
+from warehouse.analyze.board import check_dataset
 from warehouse.curves import Curve
+from warehouse.database import RESULT, keep
 from warehouse.errors import UsageError, counted, listing, nearest
 from warehouse.metrics import Metric
 from warehouse.protocols import Protocol

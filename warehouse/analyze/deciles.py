@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import duckdb
 
-from warehouse.analyze.board import check_dataset, keep
+from warehouse.analyze.board import check_dataset
+from warehouse.database import keep
 from warehouse.errors import UsageError, listing, nearest
 from warehouse.templates import render
 

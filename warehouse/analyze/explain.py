@@ -14,12 +14,12 @@ from typing import Any
 
 import duckdb
 
-from warehouse import protocols
+from warehouse import database, protocols
 from warehouse.analyze import board
 from warehouse.errors import UsageError, check_at_least, listing, nearest
 from warehouse.evaluate import engine, grounds
 from warehouse.evaluate.plan import Plan, plan, ranked_sql
-from warehouse.metrics import Metric
+from warehouse.metrics import Metric, known_metric
 from warehouse.protocols import Protocol
 from warehouse.quoting import literal
 from warehouse.templates import render
@@ -76,7 +76,7 @@ def explain(
     name = names[0]
     found = _provenance(con, run, name, dataset, protocol)
     value = _value(con, found["evaluation_id"], query, name)
-    known = board.known_metric(name)
+    known = known_metric(name)
     if known is not None and top is None:
         cutoff = known.params.get("cutoff")
         top = min(cutoff, 100) if isinstance(cutoff, int) else TOP
@@ -95,7 +95,7 @@ def explain(
     _prefixes(con, found, query, protocol, kind, top, known)
     if is_known:
         engine.compute(con, work)
-    relation = board.keep(con, render("analyses/explain"), {"query_id": query, "top": top})
+    relation = database.keep(con, render("analyses/explain"), {"query_id": query, "top": top})
     return Explanation(
         relation=relation,
         run=run,

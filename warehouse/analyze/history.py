@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import duckdb
 
 from warehouse.analyze import board
-from warehouse.analyze.board import keep
+from warehouse.database import keep
 from warehouse.errors import UsageError, listing, nearest
 from warehouse.protocols import Protocol
 from warehouse.templates import render

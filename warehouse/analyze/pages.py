@@ -8,7 +8,7 @@ import duckdb
 
 from warehouse import database
 from warehouse import protocols as rules
-from warehouse.analyze.board import keep
+from warehouse.database import keep
 from warehouse.protocols import Protocol
 from warehouse.quoting import ident, literal
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import duckdb
 
+from warehouse import database
 from warehouse.analyze import board
 from warehouse.analyze.significance import two_sided
 from warehouse.errors import UsageError, listing, nearest
@@ -121,18 +122,18 @@ def check(
     The metrics are canonical names. Raises UsageError for wrong names and where a value is missing.
     """
     run = _check_runs(con, dataset, run, against)
-    rows = board.keep(
+    rows = database.keep(
         con,
         render("analyses/regressions", against=against, lost=LOST),
         {"dataset": dataset, "run": run, "metrics": list(metrics), "protocol": protocol.name},
     )
-    found = board.records(rows)
+    found = database.records(rows)
     _check_values(con, dataset, protocol, found)
     made = tuple(_judged(row, limits) for row in found)
-    relation = board.keep(
+    relation = database.keep(
         con,
         "select metric, run, against, value, their_value, difference, p, wins, ties, losses, verdict "
-        f"from {board.RESULT} join (select unnest($metrics::varchar[]) as metric, "
+        f"from {database.RESULT} join (select unnest($metrics::varchar[]) as metric, "
         "unnest($ps::double[]) as p, unnest($verdicts::varchar[]) as verdict) using (metric) "
         "order by list_position($metrics::varchar[], metric)",
         {

@@ -9,6 +9,7 @@ from typing import Any
 
 import duckdb
 
+from warehouse import database
 from warehouse.analyze import board, listed
 from warehouse.analyze.significance import two_sided
 from warehouse.errors import UsageError, counted, listing
@@ -88,15 +89,15 @@ def reproduce(
     ]
     keys = ("pairs", "sides", "datasets", "runs")
     columns = dict(zip(keys, map(list, zip(*given, strict=True)), strict=True))
-    values = board.keep(
+    values = database.keep(
         con,
         render("analyses/reproduce_values"),
         {**columns, "metrics": chosen, "protocol": protocol.name},
         name="reproduce_value",
     )
     _check_values(con, values, protocol)
-    rows = board.keep(con, render("analyses/reproduce", replicated=sides.is_replication))
-    found = board.records(rows)
+    rows = database.keep(con, render("analyses/reproduce", replicated=sides.is_replication))
+    found = database.records(rows)
     queries = None if sides.is_replication else _documents(con, sides, runs, protocol, depth, p)
     relation = _with_tests(con, found, queries is not None)
     return Reproduction(relation, queries, _notes(found, queries))
@@ -124,7 +125,7 @@ def _check_values(
     con: duckdb.DuckDBPyConnection, values: duckdb.DuckDBPyRelation, protocol: Protocol
 ) -> None:
     """Refuse values that are missing, or of two formulas within a dataset."""
-    rows = board.records(values)
+    rows = database.records(values)
     for dataset in dict.fromkeys(row["dataset"] for row in rows):
         here = [row for row in rows if row["dataset"] == dataset]
         prints: dict[str, set[str]] = {}
@@ -162,7 +163,7 @@ def _documents(
         "others": [reproduced[other].run_id for _, other in sides.pairs.values()],
     }
     sql = render("analyses/reproduce_documents", p=float(p), depth=depth)
-    return board.keep(con, sql, asked, name="queries")
+    return database.keep(con, sql, asked, name="queries")
 
 
 def _with_tests(
@@ -179,9 +180,9 @@ def _with_tests(
         if has_lists
         else "select null::varchar as pair, null::double as ktu, null::double as rbo"
     )
-    return board.keep(
+    return database.keep(
         con,
-        f"select {_COLUMNS} from {board.RESULT} join (select unnest($metrics::varchar[]) as metric, "
+        f"select {_COLUMNS} from {database.RESULT} join (select unnest($metrics::varchar[]) as metric, "
         "unnest($pairs::varchar[]) as pair, unnest($ps::double[]) as p, "
         "unnest(range(len($ps::double[]))) as place) using (metric, pair) "
         f"left join ({lists}) using (pair) order by place",

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import duckdb
 
-from warehouse.analyze import board, resampling
+from warehouse import database
+from warehouse.analyze import resampling
 from warehouse.analyze.compare import Gathered
 from warehouse.evaluate import grounds, stored
 from warehouse.evaluate.plan import ranked_sql
@@ -41,7 +42,7 @@ def side_by_side(
 ) -> SideBySide:
     """Return the queries that differ most between the two runs that were gathered, with their lists."""
     asked = {"queries": queries}
-    board.keep(
+    database.keep(
         con,
         render("analyses/most_different", compared=resampling.COMPARED),
         asked,
@@ -60,7 +61,7 @@ def side_by_side(
     grounds.put_stored(con, qrels_id, grounds.kind_of(con, qrels_id))
     stored.scope_predictions(con, ids, of_part=True)
     sql = render("analyses/side_by_side", ranked=ranked_sql(protocol), differing="differing")
-    relation = board.keep(
+    relation = database.keep(
         con, sql, {"base_id": base_id, "run_id": run_id, "depth": depth}, name="side_by_side"
     )
     return SideBySide(relation, found.metrics[0], found.runs[0], found.runs[1], dataset)

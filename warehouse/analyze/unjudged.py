@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import duckdb
 
-from warehouse.analyze import board, listed
+from warehouse import database
+from warehouse.analyze import listed
 from warehouse.errors import UsageError, check_at_least
 from warehouse.evaluate import grounds
 from warehouse.evaluate.plan import ranked_sql, relations_sql
@@ -55,9 +56,9 @@ def holes(
     runs = listed.current_runs(con, dataset, names)
     depth = depth if protocol.depth is None else min(depth, protocol.depth)
     _put(con, dataset, runs, protocol, depth)
-    found = board.keep(con, render("analyses/holes", top=top, per_query=per_query), name="holes")
+    found = database.keep(con, render("analyses/holes", top=top, per_query=per_query), name="holes")
     (rankings,) = relations_sql(protocol, "rankings").values()
-    filled = board.keep(
+    filled = database.keep(
         con, render("analyses/holes_filled", holes="holes", rankings=rankings), name="filled"
     )
     ((total,),) = con.execute(

@@ -138,7 +138,7 @@ def sideways(relation: duckdb.DuckDBPyRelation, column: str) -> duckdb.DuckDBPyR
 
 def show_board(board: Board, format: str, output: Path | None, *, places: int = 4) -> None:
     """Write a leaderboard and its notes; tables have an arrow for each metric's better direction."""
-    from warehouse.analyze.board import known_metric
+    from warehouse.metrics import known_metric
 
     found = {column: known_metric(name) for column, name in board.metrics.items()}
     known = {column: metric for column, metric in found.items() if metric is not None}

@@ -11,7 +11,7 @@ import duckdb
 
 from warehouse import database, protocols, readers
 from warehouse import metrics as notation
-from warehouse.analyze.board import RESULT, keep
+from warehouse.database import RESULT, keep
 from warehouse.errors import UsageError, check_at_least
 from warehouse.evaluate import files
 from warehouse.evaluate.plan import plan

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 import duckdb
 
 from warehouse import protocols
-from warehouse.analyze.board import keep, known_metric
+from warehouse.curves import known_curve
+from warehouse.database import keep
 from warehouse.errors import UsageError, listing
 from warehouse.evaluate import stored
 from warehouse.evaluate.plan import Plan, plan
 from warehouse.evaluate.stored import Candidate
-from warehouse.evaluate.verify import known_curve
-from warehouse.metrics import Metric
+from warehouse.metrics import Metric, known_metric
 from warehouse.protocols import Protocol
 from warehouse.templates import render
 

@@ -13,13 +13,14 @@ from dataclasses import dataclass
 
 import duckdb
 
-from warehouse import curves, database, protocols, templates
-from warehouse.analyze.board import keep, known_metric
-from warehouse.errors import UsageError, check_at_least
+from warehouse import database, protocols, templates
+from warehouse.curves import known_curve
+from warehouse.database import keep
+from warehouse.errors import check_at_least
 from warehouse.evaluate import grounds, stored
 from warehouse.evaluate.plan import plan
 from warehouse.evaluate.stored import Candidate
-from warehouse.metrics import Metric
+from warehouse.metrics import Metric, known_metric
 from warehouse.protocols import Protocol
 from warehouse.templates import render
 
@@ -141,14 +142,6 @@ def _problems(con: duckdb.DuckDBPyConnection) -> str:
 def _metric(one: _Stored) -> Metric | None:
     """Return the metric or curve of a stored name, None where nothing has that name any more."""
     return known_metric(one.metric) if one.kind == "metric" else known_curve(one.metric)
-
-
-def known_curve(name: str) -> Metric | None:
-    """Return the curve of a stored name, or None where no curve has that name any more."""
-    try:
-        return curves.parse(name)
-    except UsageError:
-        return None
 
 
 def _rules(name: str) -> Protocol | None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from warehouse.analyze.board import records
 from warehouse.analyze.compare import Compared
 from warehouse.analyze.side_by_side import SideBySide
 from warehouse.analyze.significance import level
+from warehouse.database import records
 from warehouse.report.formats import Mark, marked, table
 
 _ARROWS = {"higher": " ↑", "lower": " ↓"}

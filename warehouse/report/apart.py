@@ -41,7 +41,7 @@ _BESIDE = 2**30
 _START = (
     "import pickle, sys\n"
     "sys.path[:] = pickle.load(sys.stdin.buffer)\n"
-    "from warehouse.analyze import apart\n"
+    "from warehouse.report import apart\n"
     "apart.served_by_stdin()\n"
 )
 Send = Callable[[bytes, bytes], None]
