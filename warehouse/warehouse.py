@@ -330,7 +330,7 @@ class Warehouse(
     def runs(self, dataset: str | None = None) -> duckdb.DuckDBPyRelation:
         """Return the current runs, of one dataset or of all.
 
-        Columns: `dataset, run, version, system, tags, queries, predictions, run_at, source`; tags are one
+        Columns: `dataset, run, version, system, tags, queries, predictions, run_at, source`; tags are a
         text of `key=value`, times are in UTC.
         """
         with self._read() as con:
