@@ -65,6 +65,15 @@ def test_compression_is_known_by_content(con, tmp_path, scratch, name, suffix):
     ]
 
 
+def test_letters_are_no_compression(con, tmp_path, scratch):
+    path = tmp_path / "a.run"
+    path.write_text("BZh9 Q0 d 1 0.5 t\n")
+    assert readers.stage(con, path, "run").rows == 1
+    path.write_bytes(bz2.compress(b""))
+    with pytest.raises(InputError, match="is empty"):
+        readers.stage(con, path, "run")
+
+
 @pytest.mark.parametrize(
     ("name", "words"),
     [
@@ -78,7 +87,7 @@ def test_compression_is_known_by_content(con, tmp_path, scratch, name, suffix):
 def test_truncated(con, tmp_path, scratch, name, words):
     path = tmp_path / "a.run"
     whole = packed(name)
-    for length in (len(whole) - 1, len(whole) - 9, len(whole) // 2, 6):
+    for length in (len(whole) - 1, len(whole) - 9, len(whole) // 2, 10):
         path.write_bytes(whole[:length])
         with pytest.raises(InputError) as caught:
             readers.stage(con, path, "run")

@@ -31,14 +31,15 @@ from warehouse.errors import InputError
 BLOCK = 1 << 20
 HEAD = 1 << 16
 BOM = codecs.BOM_UTF8
-_ZSTD = b"\x28\xb5\x2f\xfd"
 # how a stream begins: what it is called, and the module that unpacks it
 _PACKED = {
-    b"\x1f\x8b": ("gzip", "gzip"),
-    b"BZh": ("bzip2", "bz2"),
-    b"\xfd7zXZ\x00": ("xz", "lzma"),
+    re.compile(rb"\x1f\x8b"): ("gzip", "gzip"),
+    # as letters alone it could be a query
+    re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"): ("bzip2", "bz2"),
+    re.compile(rb"\xfd7zXZ\x00"): ("xz", "lzma"),
+    re.compile(rb"\x28\xb5\x2f\xfd"): ("zstd", "zstandard"),
 }
-_MAGIC = (*_PACKED, _ZSTD)
+_LONGEST_MAGIC = 10
 _LZ4 = b"\x04\x22\x4d\x18"
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -216,12 +217,9 @@ def _opened(stack: contextlib.ExitStack, text: str, source: str, look: _Look) ->
         handle = stack.enter_context(path.open("rb"))
     except FileNotFoundError:
         raise InputError(f"{source}: no such file{_neighbour(path)}") from None
-    start = (
-        handle.read(max(map(len, _MAGIC)))
-        if stat.S_ISREG(os.fstat(handle.fileno()).st_mode)
-        else None
-    )
-    if start is None or start.startswith(_MAGIC):
+    is_file = stat.S_ISREG(os.fstat(handle.fileno()).st_mode)
+    start = handle.read(_LONGEST_MAGIC) if is_file else None
+    if start is None or _packed(start):
         if start is not None:
             handle.seek(0)
         return _copied(stack, handle, source, path.name, look)
@@ -276,15 +274,20 @@ def _copied(
 
 def _plain_blocks(handle: BinaryIO, source: str) -> Iterator[bytes]:
     first = handle.read(BLOCK)
-    packed = next((how for magic, how in _PACKED.items() if first.startswith(magic)), None)
-    if packed is not None:
-        yield from _unpacked(_Rejoined(first, handle), source, *packed)
-    elif first.startswith(_ZSTD):
+    word, module = _packed(first) or (None, None)
+    if word == "zstd":
         yield from _unzstd(_Rejoined(first, handle), source)
+    elif word and module:
+        yield from _unpacked(_Rejoined(first, handle), source, word, module)
     else:
         while first:
             yield first
             first = handle.read(BLOCK)
+
+
+def _packed(start: bytes) -> tuple[str, str] | None:
+    """Return how a stream is packed that begins so: the word for it, and the module that unpacks it."""
+    return next((how for magic, how in _PACKED.items() if magic.match(start)), None)
 
 
 class _Rejoined:
