@@ -314,6 +314,31 @@ def test_the_hash_of_a_content_is_the_same_in_every_version(wh: Warehouse) -> No
     ]
 
 
+def test_no_file_is_made_for_a_source_that_is_not_there(wh: Warehouse, tmp_path: Path) -> None:
+    absent = tmp_path / "absent.run"
+    for load in (
+        lambda: wh.ingest_run(absent, "tiny"),
+        lambda: wh.ingest_qrels(str(absent), "tiny"),
+        lambda: wh.ingest_training(absent, "tiny"),
+        lambda: wh.ingest_attributes(absent, "tiny", "docs"),
+    ):
+        with pytest.raises(InputError, match=r"absent\.run: no such file"):
+            load()
+    told: list[object] = []
+    done = wh.ingest_runs(
+        [absent, absent], "tiny", on_run=lambda source, error: told.append(source)
+    )
+    assert [str(error) for error in done] == [f"{absent}: no such file"] * 2
+    assert told == [absent, absent]
+    assert not wh.path.exists()
+    there = tmp_path / "there.run"
+    there.write_text(TREC)
+    assert [type(one).__name__ for one in wh.ingest_runs([absent, there], "tiny")] == [
+        "InputError",
+        "Loaded",
+    ]
+
+
 # --------------------------------------------------------------------------- metadata
 
 

@@ -77,6 +77,18 @@ class Warehouse(
 
         return schema.ensure(self.path, lock_timeout=self.lock_timeout)
 
+    def _ready_for(self, source: object) -> None:
+        """Make the file where it is not there, or bring it to this program's schema.
+
+        For a source that is not there either no file is made: its name may be as wrong as the source's.
+        """
+        from warehouse.readers.files import missing
+
+        error = None if self.path.exists() else missing(source)
+        if error is not None:
+            raise error
+        self.init()
+
     def ingest_qrels(
         self,
         source: object,
@@ -108,7 +120,7 @@ class Warehouse(
         """
         from warehouse.ingest import load_qrels
 
-        self.init()
+        self._ready_for(source)
         with self._write() as connection:
             return load_qrels(
                 connection, source, dataset,
@@ -139,7 +151,7 @@ class Warehouse(
         """
         from warehouse.ingest import load_training
 
-        self.init()
+        self._ready_for(source)
         with self._write() as connection:
             return load_training(
                 connection, source, dataset,
@@ -180,7 +192,7 @@ class Warehouse(
 
         options = given(name, name_from, system, tags, run_at, lower_is_better)
         check_names(dataset, options)
-        self.init()
+        self._ready_for(source)
         with self._write() as connection:
             return load_run(
                 connection, source, dataset, options,
@@ -219,9 +231,18 @@ class Warehouse(
         from warehouse.ingest import load_staged
         from warehouse.ingest.runs import check_names, given
         from warehouse.readers import together
+        from warehouse.readers.files import missing
 
         options = given(None, name_from, system, tags, run_at, lower_is_better)
         check_names(dataset, options)
+        each = together.listed(sources)
+        tell = on_run or (lambda source, done: None)
+        if not self.path.exists():
+            absent = [error for error in map(missing, each) if error is not None]
+            if absent and len(absent) == len(each):  # as in `_ready_for`
+                for source, error in zip(each, absent, strict=True):
+                    tell(source, error)
+                return [*absent]
         self.init()
 
         def load(group: together.Group) -> list[Loaded | WarehouseError]:
@@ -235,7 +256,6 @@ class Warehouse(
                         done += load_staged(connection, batch, dataset, of_each, replace)
             return done
 
-        each = together.listed(sources)
         every: list[Loaded | WarehouseError] = []
         for group in together.groups(each, format=format, columns=columns, normalise=normalise):
             try:
@@ -243,9 +263,8 @@ class Warehouse(
             except duckdb.TransactionException:
                 # one that cannot be read has ended the transaction of all
                 done = [one for single in group.each() for one in load(single)]
-            if on_run is not None:
-                for source, one in zip(each[len(every) :], done, strict=False):
-                    on_run(source, one)
+            for source, one in zip(each[len(every) :], done, strict=False):
+                tell(source, one)
             every += done
         return every
 
@@ -274,7 +293,7 @@ class Warehouse(
         """
         from warehouse.ingest import load_attributes
 
-        self.init()
+        self._ready_for(source)
         with self._write() as connection:
             return load_attributes(
                 connection, source, dataset, of, name=name, id=id, split=split,

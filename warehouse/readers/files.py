@@ -216,7 +216,7 @@ def _opened(stack: contextlib.ExitStack, text: str, source: str, look: _Look) ->
     try:
         handle = stack.enter_context(path.open("rb"))
     except FileNotFoundError:
-        raise InputError(f"{source}: no such file{_neighbour(path)}") from None
+        raise _absent(source, path) from None
     is_file = stat.S_ISREG(os.fstat(handle.fileno()).st_mode)
     start = handle.read(_LONGEST_MAGIC) if is_file else None
     if start is None or _packed(start):
@@ -234,6 +234,18 @@ def _opened(stack: contextlib.ExitStack, text: str, source: str, look: _Look) ->
     while block := handle.read(BLOCK):
         look.see(block)
     return look.finish(_plain_path(stack, path), source, path.name, digest)
+
+
+def missing(source: object) -> InputError | None:
+    """Return what is wrong with a source that names a file which is not there, before it is opened."""
+    if not isinstance(source, str | os.PathLike) or os.fspath(source) == "-":
+        return None
+    path = Path(os.fspath(source))
+    return None if path.exists() else _absent(str(path), path)
+
+
+def _absent(source: str, path: Path) -> InputError:
+    return InputError(f"{source}: no such file{_neighbour(path)}")
 
 
 def _neighbour(path: Path) -> str:
