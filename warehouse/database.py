@@ -119,8 +119,8 @@ class _Turns:
                 free = self._change.wait_for(lambda: self._is_free(file, me, read_only), timeout)
             finally:
                 self._waiting[file] -= not read_only
-            if not free:
                 self._change.notify_all()
+            if not free:
                 raise _still_open(path, "another thread", timeout)
             if read_only:
                 self._readers[file, me] += 1
@@ -133,7 +133,7 @@ class _Turns:
                 if read_only:
                     self._readers[file, me] -= 1
                 else:
-                    del self._writers[file]
+                    self._writers.pop(file, None)  # a new process may end a block of the old one
                 self._readers, self._waiting = +self._readers, +self._waiting
                 self._change.notify_all()
 
