@@ -188,6 +188,19 @@ def test_a_file_that_is_named_goes_first(folder: Folder, monkeypatch: pytest.Mon
 # --------------------------------------------------------------------------- config show, init
 
 
+@pytest.mark.parametrize("text", ["", "# nothing yet\n"])
+def test_a_file_that_says_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("warehouse.toml").write_text(text)
+    code, out, _ = command("config", "show", "-f", "jsonl")
+    assert code == 0
+    rows = [json.loads(line) for line in out.splitlines()]
+    assert rows
+    assert all(row["setting"] and "warehouse.toml:" not in row["origin"] for row in rows)
+
+
 def test_each_value_says_where_it_comes_from(
     folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
