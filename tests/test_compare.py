@@ -438,7 +438,7 @@ def test_a_table_for_people(four: Warehouse) -> None:
         "+0.7500", "[+0.1617,", "+1.3383]", "+1.50", "0/1/3", "0.0577", "0.0577*",
     ]  # fmt: skip
     assert "two-sided paired t-test, Holm, alpha 0.1; t-interval of 90%" in told
-    assert four.compare(["old", "new"], "tiny", "RR", alpha=0.005).how.__str__().endswith("99.5%")
+    assert str(four.compare(["old", "new"], "tiny", "RR", alpha=0.005).how).endswith("of 99.5%")
 
 
 @pytest.mark.parametrize("format", ["latex", "html", "markdown"])

@@ -141,7 +141,7 @@ class _Turns:
         if file in self._writers:
             return False
         if not read_only:
-            return not any(one == file for one, _ in +self._readers)
+            return not any(one == file for one, _ in self._readers)
         # who comes to read lets those that wait to write go first, unless they wait for it
         return not self._waiting[file] or self._readers[file, me] > 0
 

@@ -179,13 +179,6 @@ def score(
     output.show(shown, format, out, places=places, titles={"query_id": "query"}, counts=counts)
 
 
-# What ends in these is a file, though there be none: no metric ends so.
-_SUFFIXES = (
-    *(".run", ".txt", ".trec", ".res", ".csv", ".tsv", ".json", ".jsonl", ".lz4", ".parquet"),
-    *(".gz", ".bz2", ".xz", ".zst"),
-)
-
-
 def _runs(run: str, words: list[str]) -> tuple[list[str], list[str]]:
     """Tell runs from metrics: the words after a run that are files, up to the first metric, are runs.
 
@@ -202,9 +195,10 @@ def _is_run(word: str) -> bool:
     try:
         notation.request(word)
     except UsageError:
-        if glob.has_magic(word) or os.sep in word or Path(word).is_file():
-            return True
-        return Path(word).suffix.lower() in _SUFFIXES
+        from warehouse.readers.guess import ends_as_a_file
+
+        there = glob.has_magic(word) or os.sep in word or Path(word).is_file()
+        return there or ends_as_a_file(word)
     return False
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -135,11 +136,10 @@ def without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     >>> without_repetition([("d1", 1), ("d2", 2)])
     {'d1': 1, 'd2': 2}
     """
-    value: dict[str, Any] = {}
-    for key, item in pairs:
-        if key in value:
-            raise ValueError(f"the key {key!r} is there twice")
-        value[key] = item
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        (twice, _), *_ = Counter(key for key, _ in pairs).most_common(1)
+        raise ValueError(f"the key {twice!r} is there twice")
     return value
 
 

@@ -31,17 +31,18 @@ from warehouse.errors import InputError
 BLOCK = 1 << 20
 HEAD = 1 << 16
 BOM = codecs.BOM_UTF8
-# how a stream begins: what it is called, and the module that unpacks it
+# how a packed stream begins
 _PACKED = {
-    re.compile(rb"\x1f\x8b"): ("gzip", "gzip"),
-    # as letters alone it could be a query
-    re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"): ("bzip2", "bz2"),
-    re.compile(rb"\xfd7zXZ\x00"): ("xz", "lzma"),
-    re.compile(rb"\x28\xb5\x2f\xfd"): ("zstd", "zstandard"),
+    "gzip": re.compile(rb"\x1f\x8b"),
+    "bzip2": re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"),  # BZh9 alone could be a query
+    "xz": re.compile(rb"\xfd7zXZ\x00"),
+    "zstd": re.compile(rb"\x28\xb5\x2f\xfd"),
 }
 _LONGEST_MAGIC = 10
+# what of the standard library unpacks it
+_UNPACKERS = {"gzip": "gzip", "bzip2": "bz2", "xz": "lzma"}
 _LZ4 = b"\x04\x22\x4d\x18"
-_COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
+COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 # Characters that mean something to DuckDB when they are part of a path.
 _GLOB = re.compile(r"[*?\[\]{}]|://")
@@ -219,7 +220,7 @@ def _opened(stack: contextlib.ExitStack, text: str, source: str, look: _Look) ->
         raise _absent(source, path) from None
     is_file = stat.S_ISREG(os.fstat(handle.fileno()).st_mode)
     start = handle.read(_LONGEST_MAGIC) if is_file else None
-    if start is None or _packed(start):
+    if start is None or _packing(start):
         if start is not None:
             handle.seek(0)
         return _copied(stack, handle, source, path.name, look)
@@ -279,27 +280,27 @@ def _copied(
         for block in _plain_blocks(handle, source):
             look.see(block)
             out.write(block)
-    for suffix in _COMPRESSED:
+    for suffix in COMPRESSED:
         name = name.removesuffix(suffix)
     return look.finish(str(target), source, name)
 
 
 def _plain_blocks(handle: BinaryIO, source: str) -> Iterator[bytes]:
     first = handle.read(BLOCK)
-    word, module = _packed(first) or (None, None)
-    if word == "zstd":
+    packing = _packing(first)
+    if packing == "zstd":
         yield from _unzstd(_Rejoined(first, handle), source)
-    elif word and module:
-        yield from _unpacked(_Rejoined(first, handle), source, word, module)
+    elif packing is not None:
+        yield from _unpacked(_Rejoined(first, handle), source, packing)
     else:
         while first:
             yield first
             first = handle.read(BLOCK)
 
 
-def _packed(start: bytes) -> tuple[str, str] | None:
-    """Return how a stream is packed that begins so: the word for it, and the module that unpacks it."""
-    return next((how for magic, how in _PACKED.items() if magic.match(start)), None)
+def _packing(start: bytes) -> str | None:
+    """Return how a stream is packed that begins so, None where it is not."""
+    return next((packing for packing, magic in _PACKED.items() if magic.match(start)), None)
 
 
 class _Rejoined:
@@ -318,20 +319,22 @@ class _Rejoined:
         return self._rest.read(size)
 
 
-def _unpacked(stream: _Rejoined, source: str, word: str, module: str) -> Iterator[bytes]:
-    unpacker = import_module(module)
-    # those of gzip and bz2 are errors of the system, to look at; a failing disk has a number
+def _unpacked(stream: _Rejoined, source: str, packing: str) -> Iterator[bytes]:
+    unpacker = import_module(_UNPACKERS[packing])
+    # gzip and bz2 say it as errors of the system, but those of a failing disk have a number
     damages = (zlib.error, getattr(unpacker, "LZMAError", zlib.error), OSError)
     try:
         with unpacker.open(stream, "rb") as plain:
             while block := plain.read(BLOCK):
                 yield block
     except EOFError:
-        raise InputError(f"{source}: the {word} stream ends early: the file is truncated") from None
+        raise InputError(
+            f"{source}: the {packing} stream ends early: the file is truncated"
+        ) from None
     except damages as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        raise InputError(f"{source}: the {word} stream is damaged: {error}") from None
+        raise InputError(f"{source}: the {packing} stream is damaged: {error}") from None
 
 
 def _unzstd(stream: _Rejoined, source: str) -> Iterator[bytes]:
@@ -363,7 +366,7 @@ def default_name(source: str) -> str:
     'bm25'
     """
     path = PurePath(source)
-    if path.suffix.lower() in _COMPRESSED:
+    if path.suffix.lower() in COMPRESSED:
         path = path.with_suffix("")
     return path.stem
 

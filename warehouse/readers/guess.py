@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from pathlib import PurePath
 
-from warehouse.readers.files import BOM, LocalFile
+from warehouse.readers.files import BOM, COMPRESSED, LocalFile
 from warehouse.readers.staged import COLUMNS
 
 _EXTENSIONS = {
@@ -19,6 +19,8 @@ _EXTENSIONS = {
     ".parquet": "parquet",
     ".pq": "parquet",
 }
+# No metric ends as a file does, nor as those of TREC do.
+_ENDS = (*_EXTENSIONS, *COMPRESSED, ".run", ".res", ".trec", ".txt")
 # A brace alone may be the id of a query.
 _JSON = re.compile(r'\{\s*("(?:[^"\\]|\\.)*"\s*:|\}\s*$)', re.DOTALL)
 _NESTED = re.compile(r'\{\s*("(?:[^"\\]|\\.)*"\s*:\s*\{|\}\s*$)', re.DOTALL)
@@ -79,6 +81,15 @@ def looks_like_trec(line: str) -> bool:
     if len(cells) == 4:
         return _INTEGER.fullmatch(cells[3]) is not None
     return len(cells) >= 6 and _NUMBER.fullmatch(cells[4]) is not None
+
+
+def ends_as_a_file(name: str) -> bool:
+    """Whether a name ends as those of files do that are read here.
+
+    >>> ends_as_a_file("bm25.run.gz"), ends_as_a_file("P.5,10")
+    (True, False)
+    """
+    return PurePath(name).suffix.lower() in _ENDS
 
 
 def is_number(cell: str) -> bool:

@@ -100,15 +100,7 @@ def check(format: str, path: Path | None) -> None:
 
 def draw(trace: Trace, runs: Sequence[str], path: Path, format: str) -> None:
     """Write the picture of some runs' curves to a file, in one of FORMATS."""
-    write(_page(trace, runs) if format == "html" else picture(trace, runs, format), path)
-
-
-def write(content: bytes, path: Path) -> None:
-    """Write a picture to a file."""
-    try:
-        path.write_bytes(content)
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror}") from error
+    path.write_bytes(_page(trace, runs) if format == "html" else picture(trace, runs, format))
 
 
 def picture(trace: Trace, runs: Sequence[str], format: str) -> bytes:

@@ -32,14 +32,15 @@ def written(output: Path) -> Iterator[Path]:
     written to itself.
     """
     check_file(output)
-    is_file = output.is_file() if output.exists() else True
+    is_other = output.exists() and not output.is_file()
     try:
-        if not is_file or Path("/dev") in output.absolute().parents:
+        if is_other or Path("/dev") in output.absolute().parents:
             yield output
         else:
             target = output.resolve()
             part = target.with_name(f".{target.name[:50]}.{os.getpid()}.part")
             try:
+                part.touch()  # what cannot be written is found before the work
                 yield part
                 if target.exists():
                     shutil.copymode(target, part)

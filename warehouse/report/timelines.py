@@ -24,7 +24,7 @@ def draw(found: Timeline, path: Path, format: str) -> None:
     rows = found.relation.filter("value is not null").fetchall()
     if not rows:
         raise UsageError(f"{found.metric}: has no value to draw")
-    pictures.write(pictures.rendered(lambda: _figure(found, rows), format), path)
+    path.write_bytes(pictures.rendered(lambda: _figure(found, rows), format))
 
 
 def _figure(found: Timeline, rows: list[tuple[Any, ...]]) -> Figure:
