@@ -340,6 +340,13 @@ def test_a_judgment_below_0_is_none(wh: Warehouse) -> None:
         ("RR", "low"): (0.5, 0.5),
         ("RR", "high"): (0.25, 0.5),
     }
+    # nor is it there twice: of n and a, both relevant, infAP expects 1 at rank 1 and at rank 2
+    # 1/2 + 1/2 * (1 + e) / (1 + 2e), for one document above is judged, and relevant
+    wh.evaluate(metrics="infAP")
+    e = 0.00001
+    of_q = (1 + 1 / 2 + 1 / 2 * (1 + e) / (1 + 2 * e)) / 2
+    found = values(wh.compare(["low", "high"], "tiny", "infAP", test="sign", bounds=True))
+    assert found["infAP", "high"]["if_all_relevant"] == pytest.approx(of_q / 2, abs=1e-12)
 
 
 @needs_cases
