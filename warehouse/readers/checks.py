@@ -15,8 +15,10 @@ from warehouse.readers.staged import FIELDS, KEYS, RUN_NUMBER, Kind
 LIMIT = 10
 # Steps of ranked lists that are kept at most.
 STEPS = 1_000_000
-# Rows that are put in order at once in search of what is there twice: what bounds the memory.
-_PIECE = 1_000_000
+# Rows that are looked through at once for what is there twice, and pieces of so many that one statement
+# takes: what bounds the memory.
+_PIECE = 200_000
+_PIECES = 8
 # Row ids of a table made in the open transaction begin at a large number, not at 0.
 PLACE = "rowid - (select min(rowid) from staged) + 1"
 _SERVICE_COLUMNS = ("rank", "shown", "fault", "fields", "line")
@@ -89,12 +91,12 @@ def any_problem(
     )
     if rows(con, sql):
         return True
-    key = (RUN_NUMBER, *KEYS[kind]) if together else KEYS[kind]
-    pieces: Sequence[tuple[int, int] | None] = [None]
     if kind == "run":
         make_rankings(con, together=together)
-        pieces = _pieces(con) or pieces
-    return not unique and any(_is_any_twice(con, key, piece) for piece in pieces)
+    if unique:
+        return False
+    key = (RUN_NUMBER, *KEYS[kind]) if together else KEYS[kind]
+    return _is_any_twice(con, key, _pieces(con) if kind == "run" else [])
 
 
 def list_key(together: bool) -> tuple[str, ...]:
@@ -103,23 +105,24 @@ def list_key(together: bool) -> tuple[str, ...]:
 
 
 def _pieces(con: duckdb.DuckDBPyConnection) -> list[tuple[int, int]]:
-    """Cut the staged lists into pieces of about a million rows, if each stands together; else none."""
+    """Cut the staged lists into pieces of about so many rows, if each stands together; else none."""
     found = con.execute(templates.render("ingest/staged_pieces", size=_PIECE)).fetchall()
     return [(first, last) for first, last in found if first is not None]
 
 
 def _is_any_twice(
-    con: duckdb.DuckDBPyConnection, key: Sequence[str], piece: tuple[int, int] | None
+    con: duckdb.DuckDBPyConnection, key: Sequence[str], pieces: Sequence[tuple[int, int]]
 ) -> bool:
-    # The limit is enough to meet a pair among hashes that are the same by chance.
-    words = {"key": key, "piece": piece}
-    found = rows(con, templates.render("checks/pair_twice", limit=LIMIT, **words))
-    if not found:
-        return False
-    hashes = [row[0] for row in found]
-    if len(hashes) == LIMIT:
-        return True
-    return bool(rows(con, templates.render("checks/pair_twice_indeed", hashes=hashes, **words)))
+    """Whether two staged rows have the same key; rows in different pieces, if there are any, have not."""
+    if not pieces:
+        words = {"pieces": [None], "rows": row_count(con)}
+        return bool(rows(con, templates.render("checks/key_twice", key=key, **words)))
+    for start in range(0, len(pieces), _PIECES):
+        some = pieces[start : start + _PIECES]
+        words = {"pieces": some, "rows": sum(last - first + 1 for first, last in some)}
+        if rows(con, templates.render("checks/key_twice", key=key, **words)):
+            return True
+    return False
 
 
 def _contradictions(
