@@ -161,6 +161,22 @@ def test_of_more_steps_than_are_kept_nothing_is_known(
         assert hits.out_of_order(con, protocols.get("default")) == runs
 
 
+def test_steps_that_are_not_all_kept_are_too_many_to_count(
+    con: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a list begins something is met that is no step: it takes no step's place."""
+    monkeypatch.setattr(checks, "STEPS", 2)
+    monkeypatch.setattr(hits, "STEPS", 2)
+    one_tie = [
+        (0, f"q{q}", doc, 1.0 if q == 8 else s) for q in range(9) for s, doc in ((2, "a"), (1, "b"))
+    ]
+    put(con, random.Random(1), one_tie)
+    assert con.execute("from list_step").fetchall() == [(17, "tie")]
+    assert hits.out_of_order(con, protocols.get("default")) == set()
+    put(con, random.Random(1), [(0, "q1", doc, 1.0) for doc in "abcdefgh"])
+    assert hits.out_of_order(con, protocols.get("default")) == {7}
+
+
 def test_a_distance_that_rises_is_in_order(con: duckdb.DuckDBPyConnection) -> None:
     rows = [(0, "q1", "a", 1.0), (0, "q1", "b", 2.0)]
     put(con, random.Random(1), rows, lowest_first=True)

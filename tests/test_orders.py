@@ -21,6 +21,7 @@ from twins import close, counted, own, ranked, rules_of
 from warehouse import Warehouse
 from warehouse import metrics as notation
 from warehouse.protocols import Protocol
+from warehouse.readers import checks
 
 pytestmark = pytest.mark.core
 
@@ -150,6 +151,7 @@ def named(lists: Run, name: Callable[[str], str]) -> Run:
     ids=st.sampled_from(list(IDS)),
     protocol=st.sampled_from(["default", "trec_eval_9", "trec_eval_10", "rectools"]),
     lower=st.booleans(),
+    in_pieces=st.booleans(),
 )
 @settings(max_examples=25, deadline=None)
 def test_ranks_do_not_depend_on_the_order_of_the_lines(
@@ -161,6 +163,7 @@ def test_ranks_do_not_depend_on_the_order_of_the_lines(
     ids: str,
     protocol: str,
     lower: bool,
+    in_pieces: bool,
 ) -> None:
     rng = random.Random(seed)
     qrels, run = (named(each, IDS[ids]) for each in collection(rng))
@@ -170,7 +173,12 @@ def test_ranks_do_not_depend_on_the_order_of_the_lines(
     wanted = expected(qrels, nested(rows), rules_of(protocol))
     given_rows = [(query, doc, -score if lower else score) for query, doc, score in rows]
     folder = tmp_path_factory.mktemp("orders")
-    found = way(qrels, SOURCES[source](folder, given_rows), folder, protocol, lower)
+    with pytest.MonkeyPatch.context() as patch:
+        if in_pieces:  # as lists of a million rows are
+            patch.setattr(checks, "_WALK", 1)
+            patch.setattr(checks, "_PIECE", 2)
+            patch.setattr(checks, "_PIECES", 2)
+        found = way(qrels, SOURCES[source](folder, given_rows), folder, protocol, lower)
     assert wanted
     assert wanted.keys() <= found.keys()
     for key, value in wanted.items():

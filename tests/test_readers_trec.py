@@ -9,7 +9,7 @@ import pytest
 
 from warehouse import readers
 from warehouse.errors import InputError, UsageError
-from warehouse.readers import trec
+from warehouse.readers import checks, trec
 
 RUN = "q1 Q0 d1 1 2.5 bm25\nq1 Q0 d2 2 1.5 bm25\nq2 Q0 d1 1 -3 bm25\n"
 RUN_ROWS = [("q1", "d1", 2.5), ("q1", "d2", 1.5), ("q2", "d1", -3.0)]
@@ -231,6 +231,26 @@ def test_line_numbers_count_blank_lines_and_comments(con, put):
         (8, "document 'd3' is there twice for query 'q1', first on line 7"),
     )
     assert "3 problems" in str(error)
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("query", range(7))
+@pytest.mark.parametrize("scattered", [False, True], ids=["list by list", "scattered"])
+def test_a_document_twice_is_found_in_each_piece_of_a_long_run(
+    con, put, monkeypatch, query, scattered
+):
+    """Each query has the same three documents, which is nothing to refuse; one has one of them twice."""
+    monkeypatch.setattr(checks, "_PIECE", 5)
+    monkeypatch.setattr(checks, "_PIECES", 2)
+    lines = [f"q{q} Q0 d{n} {n} {9 - n} t" for q in range(7) for n in range(3)]
+    assert readers.stage(con, put("\n".join(lines)), "run").rows == 21
+    lines.insert(len(lines) if scattered else 3 * query + 3, f"q{query} Q0 d0 4 1 t")
+    ((line, reason),) = refused(con, put("\n".join(lines)), "run").problems
+    assert line == (22 if scattered else 3 * query + 4)
+    assert (
+        reason
+        == f"document 'd0' is there twice for query 'q{query}', first on line {3 * query + 1}"
+    )
 
 
 @pytest.mark.core

@@ -15,6 +15,8 @@ from warehouse.readers.staged import FIELDS, KEYS, RUN_NUMBER, Kind
 LIMIT = 10
 # Steps of ranked lists that are kept at most.
 STEPS = 1_000_000
+# Rows from which on ranked lists are walked down in pieces, side by side.
+_WALK = 1_000_000
 # Rows that are looked through at once for what is there twice, and pieces of so many that one statement
 # takes: what bounds the memory.
 _PIECE = 200_000
@@ -96,7 +98,8 @@ def any_problem(
     if unique:
         return False
     key = (RUN_NUMBER, *KEYS[kind]) if together else KEYS[kind]
-    return _is_any_twice(con, key, _pieces(con) if kind == "run" else [])
+    pieces = _pieces(con, "staged_ranking", _PIECE) if kind == "run" else []
+    return _is_any_twice(con, key, pieces)
 
 
 def list_key(together: bool) -> tuple[str, ...]:
@@ -104,16 +107,24 @@ def list_key(together: bool) -> tuple[str, ...]:
     return (RUN_NUMBER, "query_id") if together else ("query_id",)
 
 
-def _pieces(con: duckdb.DuckDBPyConnection) -> list[tuple[int, int]]:
-    """Cut the staged lists into pieces of about so many rows, if each stands together; else none."""
-    found = con.execute(templates.render("ingest/staged_pieces", size=_PIECE)).fetchall()
-    return [(first, last) for first, last in found if first is not None]
+def _pieces(
+    con: duckdb.DuckDBPyConnection,
+    lists: str,
+    size: int,
+    stretch: tuple[int, int] | None = None,
+) -> list[tuple[int, int]]:
+    """Cut ranked lists, or those of a stretch, into pieces of about so many rows, none within a list.
+
+    Where a list does not stand together all are one piece.
+    """
+    words = {"lists": lists, "size": size, "stretch": stretch}
+    return con.execute(templates.render("statements/list_pieces", **words)).fetchall()
 
 
 def _is_any_twice(
     con: duckdb.DuckDBPyConnection, key: Sequence[str], pieces: Sequence[tuple[int, int]]
 ) -> bool:
-    """Whether two staged rows have the same key; rows in different pieces, if there are any, have not."""
+    """Whether two staged rows, of one of the pieces where there are any, have the same key."""
     if not pieces:
         words = {"pieces": [None], "rows": row_count(con)}
         return bool(rows(con, templates.render("checks/key_twice", key=key, **words)))
@@ -245,13 +256,26 @@ def walk(
     ranks: bool = False,
     stretch: tuple[int, int] | None = None,
 ) -> None:
-    """Add to `list_step` what is met on one walk down a table of ranked lists, or a stretch of it.
+    """Add to `list_step` what is met on a walk down a table of ranked lists, or a stretch of it.
 
-    `lists` has the `first_position` of each. More than STEPS steps are not kept: lists that have as many
-    are not in order.
+    `lists` has the `first_position` and `last_position` of each, and whether it `is_together`. Of STEPS
+    steps and more not all are kept: lists that have as many are not in order.
     """
-    words = {"source": source, "lists": lists, "ranks": ranks, "stretch": stretch}
-    sql = templates.render("statements/list_steps", lowest_first=lowest_first, limit=STEPS, **words)
+    extent = (
+        "min(first_position), max(last_position), count(*), current_setting('threads')::integer"
+    )
+    ((first, last, num_lists, threads),) = con.execute(f"select {extent} from {lists}").fetchall()
+    if not num_lists:
+        return
+    first, last = stretch or (first, last)
+    size = max(_WALK, (last - first) // threads + 1)
+    stretches = [(first, last)]
+    if last - first >= size:
+        stretches = _pieces(con, lists, size, (first, last))
+    words = {"source": source, "lists": lists, "ranks": ranks, "stretches": stretches}
+    # where a list begins is met as well, before it is known for what it is
+    limit = STEPS + num_lists
+    sql = templates.render("statements/list_steps", lowest_first=lowest_first, limit=limit, **words)
     con.execute(sql)
 
 
