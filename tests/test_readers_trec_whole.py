@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from warehouse import readers
 from warehouse.errors import InputError
+from warehouse.readers import checks
 
 CASES = Path(__file__).resolve().parents[2] / "shared" / "cases"
 needs_cases = pytest.mark.skipif(not CASES.is_dir(), reason="the folder of shared cases is absent")
@@ -67,6 +68,19 @@ def test_ranks_that_contradict_over_scattered_lines(con, put):
     text = "q1 Q0 a 1 1 t\nq2 Q0 a 1 1 t\nq1 Q0 b 2 2 t\n"
     (warning,) = readers.stage(con, put(text), "run").warnings
     assert "in 1 of 2 queries" in warning
+
+
+def test_ranks_that_contradict_below_more_ties_than_are_kept(con, put, monkeypatch):
+    monkeypatch.setattr(checks, "STEPS", 2)
+    docs = "".join(f"q1 Q0 d{n} {n} 1 t\n" for n in range(9)) + "q2 Q0 a 1 1 t\nq2 Q0 b 2 2 t\n"
+    warnings = readers.stage(con, put(docs), "run").warnings
+    assert any("scores contradict the rank column in 1 of 2 queries" in w for w in warnings)
+
+
+@pytest.mark.parametrize("second", ["2", "2.5", "2e0", "99999999999", "first", "nan"])
+def test_whatever_stands_in_the_place_of_a_rank_is_no_error(con, put, second):
+    staged = readers.stage(con, put(f"q Q0 a 1 2 t\nq Q0 b {second} 1 t\n"), "run")
+    assert (staged.rows, staged.warnings) == (2, ())
 
 
 def test_no_warning_for_ranks_that_are_all_equal(con, put):
