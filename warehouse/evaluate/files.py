@@ -166,14 +166,14 @@ def scope_attributes(
     `query_id`. The tables' columns are the id, `attribute, position, text, number`. No two sources may
     have the same attribute of the same.
     """
-    from warehouse.readers.attributes import stage_attributes
-
     for subject, table in grounds.VIEWS.items():
         con.execute(
             f"create or replace temp table {table} ({IDS[subject]} varchar, attribute varchar, "
             "position integer, text varchar, number double)"
         )
     seen: dict[Subject, dict[str, str]] = {"document": {}, "query": {}}
+    if sources:  # mostly there are none, and what reads them takes a while to import
+        from warehouse.readers.attributes import stage_attributes
     for source in sources:
         staged = stage_attributes(con, source, None, normalise=normalise)
         known = seen[staged.subject]
