@@ -13,7 +13,7 @@ from warehouse.readers.lines import count
 from warehouse.readers.staged import FIELDS, KEYS, RUN_NUMBER, Kind
 
 LIMIT = 10
-# Steps of ranked lists that are kept at most.
+# Steps of ranked lists that are kept of each walk at most.
 STEPS = 1_000_000
 # Rows from which on ranked lists are walked down in pieces, side by side.
 _WALK = 1_000_000
