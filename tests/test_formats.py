@@ -18,7 +18,7 @@ import duckdb
 import pytest
 
 from warehouse.errors import UsageError
-from warehouse.metrics import request
+from warehouse.metrics import lines, request
 from warehouse.protocols import get
 from warehouse.report import formats, trec
 
@@ -100,6 +100,25 @@ def test_the_layout_of_trec_eval() -> None:
     # num_q is a total: trec_eval has no line of it for a query
     assert not [line for line in lines if line.startswith("num_q ") and "\tall\t" not in line]
     assert "P(rel=2)@5            \tq1\t" in text
+
+
+def test_a_query_may_be_called_all() -> None:
+    """Its lines are there, before those over all queries, which are the last."""
+    defaults = get("default").defaults()
+    asked = lines("AP", "num_q", "relstring", defaults=defaults)
+    strings = {("relstring", "all"): "1", ("relstring", "q2"): "-1"}
+    rows = [("all", "AP", 1.0), ("all", "NumQ", 1.0), ("q2", "AP", 0.5), ("q2", "NumQ", 1.0)]
+    rows += [("all", "AP", 0.75), ("all", "NumQ", 2.0)]
+    text = trec.text(rows, asked, defaults, strings=strings)
+    cells = [[cell.strip() for cell in line.split("\t")] for line in text.splitlines()]
+    assert cells == [
+        ["map", "all", "1.0000"],
+        ["relstring", "all", "'1'"],
+        ["map", "q2", "0.5000"],
+        ["relstring", "q2", "'-1'"],
+        ["map", "all", "0.7500"],
+        ["num_q", "all", "2"],
+    ]
 
 
 # --------------------------------------------------------------------------- precision

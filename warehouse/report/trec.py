@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 
 from warehouse.errors import UsageError
 from warehouse.metrics import Defaults, Line, Relstring, trec_name
 
 
 def text(
-    rows: Iterable[tuple[str, str, float | None]],
+    rows: Sequence[tuple[str, str, float | None]],
     requested: Sequence[Line],
     defaults: Defaults,
     *,
@@ -20,27 +21,27 @@ def text(
 ) -> str:
     """Write `(query_id, metric, value)` rows as trec_eval prints them, in the order asked for.
 
-    A metric that trec_eval does not have keeps its name in the notation. `strings` holds the text of
-    each relstring by its label and the query. With `zscores` the names of numbers begin with a Z.
+    The last of them, one of each metric, are those over all queries, whatever a query is called. A
+    metric that trec_eval does not have keeps its name in the notation. `strings` holds the text of each
+    relstring by its label and the query. With `zscores` the names of numbers begin with a Z.
     """
+    names = {str(one.metric) for one in requested if not isinstance(one, Relstring)}
+    of_queries = len(rows) - len(names)
     values: dict[str, dict[str, float | None]] = {}
-    for query_id, metric, value in rows:
+    for query_id, metric, value in rows[:of_queries]:
         values.setdefault(query_id, {})[metric] = value
     for _, query_id in strings or {}:
         values.setdefault(query_id, {})
-    total = values.pop("all", None)
-    listed = [*((query_id, values[query_id]) for query_id in values)]
-    if total is not None:
-        listed.append(("all", total))
+    total = {metric: value for _, metric, value in rows[of_queries:]}
     lines: list[str] = []
-    for query_id, found in listed:
+    for query_id, found in chain(values.items(), [("all", total)] if total else []):
         in_total = found is total
         if in_total and runid is not None:
             lines.append(_line("runid", "all", runid))
         for one in requested:
             if isinstance(one, Relstring):
                 string = (strings or {}).get((one.trec_name, query_id))
-                if string is not None:
+                if string is not None and not in_total:
                     lines.append(_line(one.trec_name, query_id, f"'{string}'"))
                 continue
             label, name = trec_name(one.metric, defaults)
