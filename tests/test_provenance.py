@@ -11,7 +11,7 @@ import pytest
 from projects import BEST, SUMMED, UNKNOWN, Folder, command
 
 from warehouse.errors import UsageError
-from warehouse.warehouse import Warehouse
+from warehouse.warehouse import DEFAULT_METRICS, Warehouse
 
 QRELS = {"q1": {"a": 1, "b": 0, "c": 2}, "q2": {"d": 1}}
 ONE = {"q1": {"b": 3.0, "a": 2.0, "c": 1.0}, "q2": {"x": 1.0}}
@@ -165,6 +165,73 @@ def test_slices_and_curves_stand_too(wh: Warehouse) -> None:
     ]  # fmt: skip
     wh.evaluate("tiny", metrics="AP")
     assert [row[:2] for row in standing(wh)] == [("missing", "ROC"), ("missing", "AP by first")]
+
+
+def test_what_is_listed_is_what_evaluate_computes(here: Folder, evaluated: Warehouse) -> None:
+    """Without metrics: what other runs have, what is stale; the usual ones in a new dataset."""
+    evaluated.ingest_run({"q1": {"c": 1.0}}, "tiny", name="three")
+    here.metric(BEST.replace("max(relevance)", "min(relevance)"))
+    evaluated.evaluate(runs="one", metrics="AP", protocol="top2")
+    found = evaluated.status()
+    assert found.commands == (
+        "warehouse evaluate -d tiny", "warehouse evaluate -d tiny --protocol top2",
+    )  # fmt: skip
+    due = evaluated.evaluate(dry_run=True)
+    assert (due.computed, due.stale, due.up_to_date) == (6, 2, 6)
+    _, _, told = command("status", "-d", "tiny")
+    assert told.splitlines()[-1].endswith(f": {', '.join(found.commands)}")
+    code, _, told = command("evaluate")
+    assert code == 0
+    assert told == "computed 6 values (2 of them stale) for 3 runs; 6 up to date\n"
+    assert [row[:4] for row in standing(evaluated)] == [("missing", "AP", "top2", 2)]
+    assert evaluated.evaluate("tiny", protocol="top2").computed == 2
+    assert evaluated.status().num_to_compute == 0
+    evaluated.ingest_qrels(QRELS, "other")
+    evaluated.ingest_run(ONE, "other", name="one")
+    done = evaluated.evaluate()
+    assert done.computed == len(DEFAULT_METRICS)
+    assert {detail[0] for detail in done.details} == {"other"}
+    assert evaluated.evaluate(runs="two").up_to_date == 4
+
+
+def test_slices_are_brought_up_to_date_too_but_not_curves(wh: Warehouse) -> None:
+    wh.ingest_qrels(QRELS, "tiny")
+    wh.ingest_run(ONE, "tiny", name="one")
+    wh.evaluate("tiny", metrics="AP RR")
+    wh.evaluate("tiny", metrics="AP", slices="first = query_id = 'q1'")
+    wh.curve("ROC", "tiny")
+    wh.ingest_run(TWO, "tiny", name="two")
+    assert wh.status().commands == (
+        "warehouse evaluate -d tiny", "warehouse curve ROC -d tiny",
+    )  # fmt: skip
+    # of two values of the whole and one by the slice; those of "one" are there
+    done = wh.evaluate()
+    assert (done.computed, done.up_to_date) == (3, 3)
+    assert [row[:2] for row in standing(wh)] == [("missing", "ROC")]
+    assert wh.leaderboard("tiny", slice="first").project("part, run, AP").fetchall() == [
+        ("false", "two", 1 / 2), ("false", "one", 0.0),
+        ("true", "one", (1 / 2 + 2 / 3) / 2), ("true", "two", 1 / 2),
+    ]  # fmt: skip
+    done = wh.evaluate(slices="first")
+    assert (done.computed, done.up_to_date) == (2, 6)
+
+
+def test_a_slice_that_is_no_more_what_it_was_is_left_out_and_told(wh: Warehouse) -> None:
+    wh.ingest_qrels(QRELS, "tiny")
+    wh.ingest_attributes(
+        {"q1": {"kind": "x"}, "q2": {"kind": "y"}}, "tiny", "queries", name="kinds"
+    )
+    wh.ingest_run(ONE, "tiny", name="one")
+    wh.evaluate("tiny", metrics="AP", slices="kind")
+    wh.ingest_attributes({"q1": {"sort": "x"}}, "tiny", "queries", name="kinds", replace=True)
+    wh.ingest_run(TWO, "tiny", name="two")
+    code, _, told = command("evaluate", "--db", str(wh.path))
+    assert code == 0
+    first, last = told.splitlines()
+    assert first.startswith("warning: tiny: left out kind: ")
+    assert last == "computed 1 value for 1 run; 1 up to date"
+    with pytest.raises(UsageError, match="kind"):
+        wh.evaluate("tiny", slices="kind")
 
 
 # --------------------------------------------------------------------------- show
@@ -404,7 +471,7 @@ def test_a_changed_prediction_or_hit_is_seen(evaluated: Warehouse) -> None:
     rows = found.differences.filter("metric = 'AP' and query_id = 'q1'").project(
         "run, stored, computed"
     )
-    assert rows.fetchall() == [("one", pytest.approx(7 / 12), 1.0)]
+    assert rows.fetchall() == [("one", pytest.approx((1 / 2 + 2 / 3) / 2), 1.0)]
     assert ("run", "its predictions are not those that were loaded", 1) in found.problems.fetchall()
     put(
         evaluated.path,

@@ -17,8 +17,7 @@ from warehouse.settings import DATABASE_VARIABLE, LOCK_TIMEOUT, database_path
 if TYPE_CHECKING:
     import sqlalchemy as sa
 
-    from warehouse.evaluate.plan import Plan
-    from warehouse.evaluate.stored import Outcome
+    from warehouse.evaluate.stored import Job, Outcome
 
 Texts = str | Sequence[str]
 _T = TypeVar("_T")
@@ -52,34 +51,34 @@ class File:
 
     def _evaluate(
         self,
-        work: Plan,
+        jobs: Sequence[Job],
         dataset: str | None,
         runs: Sequence[str],
         *,
-        by: Sequence[str] = (),
         qrels: int | None = None,
         dry_run: bool = False,
         on_metric: Callable[[str], None] | None = None,
         with_it: Callable[[duckdb.DuckDBPyConnection], object] | None = None,
     ) -> Outcome:
-        """Compute what is missing or stale of a plan, `by` slices too; write only where something is.
+        """Compute what is missing or stale of some jobs; write only where something is.
 
         What `with_it` writes is written then, too, in the same transaction.
         """
         from warehouse.evaluate import grounds, stored
 
         with self._read() as con:
-            found = stored.evaluate(
-                con, work, stored.candidates(con, dataset, runs, qrels), by=by, dry_run=True
-            )
+            asked = stored.candidates(con, dataset, runs, qrels)
+            possible, found = stored.look(con, jobs, asked)
         if dataset in found.unfit:
             raise UsageError(grounds.unfit(dataset, found.unfit[dataset]))
         if not dry_run and found.computed:
+            left_out = found.left_out
             with self._transaction() as con:
                 asked = stored.candidates(con, dataset, runs, qrels)
-                found = stored.evaluate(con, work, asked, by=by, on_metric=on_metric)
+                found = stored.evaluate_all(con, possible, asked, on_metric=on_metric)
                 if with_it is not None:
                     with_it(con)
+            found.left_out = left_out
         return found
 
     def _transaction(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]:

@@ -337,6 +337,8 @@ def _taken(done: Taken, file: str) -> Event:
 
 def evaluate(work: _Sync) -> Iterator[Event]:
     """Compute what is missing or stale of what the project's file asks for, for its gates too."""
+    from warehouse.evaluate.stored import Job
+
     wh = work.warehouse
     if not wh.path.exists():
         return
@@ -357,11 +359,9 @@ def evaluate(work: _Sync) -> Iterator[Event]:
                 continue
             about = {"dataset": name, "protocol": protocol}
             mark = partial(_mark, about=about) if gated else None
+            job = Job(plan(asked, rules), by=dataset.evaluation.slices)
             try:
-                done = wh._evaluate(
-                    plan(asked, rules), name, (), by=dataset.evaluation.slices, dry_run=work.dry_run,
-                    with_it=mark,
-                )  # fmt: skip
+                done = wh._evaluate([job], name, (), dry_run=work.dry_run, with_it=mark)
             except (WarehouseError, duckdb.Error) as error:
                 failed = work.failed(error, name)
                 yield replace(failed, text=f"{name}: evaluation: {failed.text}")

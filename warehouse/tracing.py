@@ -55,10 +55,12 @@ class Tracing(File):
         on_curve: Callable[[str], None] | None = None,
     ) -> Trace:
         """Return what `curve` does with its areas and with notes on it."""
+        from warehouse.evaluate.stored import Job
+
         rules = protocols.get(protocol)
         metric = curves.parse(curve, defaults=rules.defaults())
         names = list(dict.fromkeys([runs] if isinstance(runs, str) else runs))
-        done = self._evaluate(plan([metric], rules), dataset, names, on_metric=on_curve)
+        done = self._evaluate([Job(plan([metric], rules))], dataset, names, on_metric=on_curve)
         if dataset in done.without_qrels:
             raise UsageError(
                 f"{dataset}: has no qrels yet: warehouse ingest qrels FILE -d {dataset}"

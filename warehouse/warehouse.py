@@ -315,10 +315,11 @@ class Warehouse(
     ) -> Outcome:
         """Compute the metrics that are missing or stale; all of them become visible together.
 
-        It is against the current qrels of each dataset, or against a version of those of one: `qrels`.
-        `slices` are evaluated part by part beside the whole. Each is the name of an attribute or of a
-        slice that is there, or a definition, "name = expression": SQL over the attributes of the queries
-        or of the documents.
+        Without `metrics` it is those that a dataset has values of, by its slices too, as `status` lists
+        them; `DEFAULT_METRICS` where it has none yet. It is against the current qrels of each dataset,
+        or against a version of those of one: `qrels`. `slices` are evaluated part by part beside the
+        whole. Each is the name of an attribute or of a slice that is there, or a definition, "name =
+        expression": SQL over the attributes of the queries or of the documents.
 
         >>> import tempfile
         >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
@@ -329,12 +330,19 @@ class Warehouse(
         >>> wh.leaderboard("tiny", slice="first").project("part, RR").fetchall()
         [('false', 0.0), ('true', 1.0)]
         """
-        rules = protocols.get(protocol)
-        wanted = notation.parse(*(texts(metrics) or DEFAULT_METRICS), defaults=rules.defaults())
+        from warehouse.evaluate.standing import due
+        from warehouse.evaluate.stored import Job
+
+        rules, words, by = protocols.get(protocol), texts(metrics), texts(slices)
+        wanted = notation.parse(*(words or DEFAULT_METRICS), defaults=rules.defaults())
+        if words:
+            jobs = [Job(plan(wanted, rules), by=by)]
+        else:
+            with self._read() as con:
+                jobs = due(con, dataset, rules, wanted, by)
         return self._evaluate(
-            plan(wanted, rules), dataset, texts(runs),
-            by=texts(slices), qrels=qrels, dry_run=dry_run, on_metric=on_metric,
-        )  # fmt: skip
+            jobs, dataset, texts(runs), qrels=qrels, dry_run=dry_run, on_metric=on_metric
+        )
 
     @staticmethod
     @request()

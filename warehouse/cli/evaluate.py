@@ -43,6 +43,9 @@ def evaluate(
 ) -> None:
     """Compute the metrics that are missing or stale, and nothing else.
 
+    Without -m it is those that a dataset has values of, by its slices too, as 'warehouse status' lists
+    them, and where it has none yet nDCG@10, AP, RR, P@10, R@100, R@1000 and Judged@10.
+
     Everything computed by one call becomes visible together or not at all. A slice puts the queries, or
     the documents, into parts: by an attribute's values, by quantiles(x, N) (equal numbers) or mass(x, N)
     (equal sums, N highest), or by any expression. There are num_relevant and difficulty (mean AP) of
@@ -50,9 +53,9 @@ def evaluate(
     """
     from warehouse.warehouse import DEFAULT_METRICS, Warehouse
 
-    wanted = metric or list(DEFAULT_METRICS)
+    wanted = metric or []
     if show_sql:
-        emit(Warehouse.sql(wanted, protocol=protocol), None)
+        emit(Warehouse.sql(wanted or DEFAULT_METRICS, protocol=protocol), None)
         return
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     with Progress("evaluating", len(wanted)) as step:
@@ -73,6 +76,8 @@ def evaluate(
             f"{name}: left out {listing(metrics, 5)}: its qrels are preferences, and only metrics of "
             "preferences can be computed from them"
         )
+    for line in done.left_out:
+        warn(line)
     for line in done.slices:
         say(line)
     if dry_run:

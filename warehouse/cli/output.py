@@ -186,19 +186,20 @@ class Steps:
 
 
 class Progress:
-    """A counter on stderr, drawn only when it is a terminal."""
+    """A counter on stderr, drawn only when it is a terminal; a total of 0 is one that is not known."""
 
     def __init__(self, what: str, total: int) -> None:
         self.what = what
         self.total = total
         self.done = 0
-        self.active = sys.stderr.isatty() and total > 1
+        self.active = sys.stderr.isatty() and total != 1
 
     def step(self, label: str) -> None:
         """Count one more."""
         self.done += 1
         if self.active:
-            sys.stderr.write(f"\r\x1b[K{self.what} {self.done}/{self.total}  {label}")
+            of_all = f"/{self.total}" if self.total else ""
+            sys.stderr.write(f"\r\x1b[K{self.what} {self.done}{of_all}  {label}")
             sys.stderr.flush()
 
     def close(self) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from warehouse.cli import options, output
 from warehouse.cli.examples import epilog
-from warehouse.errors import UsageError, counted
+from warehouse.errors import UsageError, counted, listing
 from warehouse.settings import LOCK_TIMEOUT
 
 
@@ -35,7 +35,7 @@ def status(
         read = counted(found.num_predictions, "prediction")
         output.say(
             f"to compute: {counted(found.num_to_compute, 'value')} ({found.num_stale:,} of them "
-            f"stale), which reads {read}: warehouse evaluate -d DATASET -m METRIC"
+            f"stale), which reads {read}: {listing(found.commands, 4)}"
         )
 
 

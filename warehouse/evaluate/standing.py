@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import duckdb
@@ -14,7 +14,7 @@ from warehouse.database import keep
 from warehouse.errors import UsageError, listing
 from warehouse.evaluate import stored
 from warehouse.evaluate.plan import Plan, plan
-from warehouse.evaluate.stored import Candidate
+from warehouse.evaluate.stored import Candidate, Job
 from warehouse.metrics import Metric, known_metric
 from warehouse.protocols import Protocol
 from warehouse.templates import render
@@ -32,7 +32,7 @@ class Status:
     `relation` has the columns `dataset, state, what, protocol, number, predictions, detail`: of a
     metric (or of one by a slice) how many values, and how many predictions are read to compute them,
     because a run's hits are not made yet or the metric reads whole lists. `num_predictions` counts a
-    run's predictions once for each protocol, as `evaluate` reads them.
+    run's predictions once for each protocol, as `evaluate` reads them. `commands` compute it all.
     """
 
     relation: duckdb.DuckDBPyRelation
@@ -41,6 +41,7 @@ class Status:
     num_up_to_date: int
     num_predictions: int
     num_orphaned: int
+    commands: tuple[str, ...]
 
     @property
     def num_to_compute(self) -> int:
@@ -51,19 +52,17 @@ class Status:
 def status(con: duckdb.DuckDBPyConnection, dataset: str | None = None) -> Status:
     """Look at every metric that a dataset has values of, for all of its current runs."""
     rows: list[_Row] = []
+    commands: dict[str, None] = {}
     up_to_date = num_predictions = 0
-    groups: dict[tuple[str, str], list[_Evaluated]] = defaultdict(list)
-    sql = render("analyses/evaluated_under_protocols")
-    for name, protocol, *rest in con.execute(sql, {"dataset": dataset}).fetchall():
-        groups[name, protocol].append(tuple(rest))
-    for (name, protocol), evaluated in groups.items():
+    for (name, protocol), evaluated in _evaluated(con, dataset).items():
         if protocol not in protocols.catalogue():
             values = sum(number for *_, number in evaluated)
             rows.append(
                 (name, "orphaned", "values", protocol, values, None, "no protocol of that name")
             )
             continue
-        found, current, read = _of_protocol(con, name, protocols.get(protocol), evaluated)
+        rules = protocols.get(protocol)
+        found, current, read = _of_protocol(con, name, rules, evaluated, commands)
         rows += found
         up_to_date += current
         num_predictions += read
@@ -80,7 +79,52 @@ def status(con: duckdb.DuckDBPyConnection, dataset: str | None = None) -> Status
         num_up_to_date=up_to_date,
         num_predictions=num_predictions,
         num_orphaned=sum(row[1] == "orphaned" for row in rows),
+        commands=tuple(commands),
     )
+
+
+def due(
+    con: duckdb.DuckDBPyConnection,
+    dataset: str | None,
+    rules: Protocol,
+    usual: Iterable[Metric],
+    by: Sequence[str] = (),
+) -> list[Job]:
+    """Return what brings a dataset up to date under a protocol, or all datasets.
+
+    That is every metric that it has values of, and every slice with its metrics; with `by` the metrics
+    by these slices; the `usual` metrics where there are no values yet.
+    """
+    known: dict[str, dict[str | None, dict[str, Metric]]] = defaultdict(lambda: defaultdict(dict))
+    for (name, protocol), evaluated in _evaluated(con, dataset).items():
+        for kind, metric_name, slice, *_ in evaluated if protocol == rules.name else ():
+            metric = known_metric(metric_name)
+            if kind == "metric" and metric is not None:
+                known[name][slice][metric_name] = metric
+    jobs: list[Job] = []
+    for name, of_slice in known.items():
+        metrics = {key: one for found in of_slice.values() for key, one in found.items()}
+        jobs.append(Job(plan(metrics.values(), rules), name, by))
+        slices = [slice for slice in of_slice if slice is not None and not by]
+        jobs += [
+            Job(plan(of_slice[slice].values(), rules), name, [slice], whole=False)
+            for slice in slices
+        ]
+    rows = con.execute("select name from dataset order by name").fetchall()
+    new = [str(name) for (name,) in rows if name not in known and dataset in (None, name)]
+    work = plan(usual, rules)
+    return jobs + [Job(work, name, by) for name in new]
+
+
+def _evaluated(
+    con: duckdb.DuckDBPyConnection, dataset: str | None
+) -> dict[tuple[str, str], list[_Evaluated]]:
+    """Return what there are values of, by dataset and protocol."""
+    groups: dict[tuple[str, str], list[_Evaluated]] = defaultdict(list)
+    sql = render("analyses/evaluated_under_protocols")
+    for name, protocol, *rest in con.execute(sql, {"dataset": dataset}).fetchall():
+        groups[name, protocol].append(tuple(rest))
+    return groups
 
 
 def _of_protocol(
@@ -88,8 +132,12 @@ def _of_protocol(
     dataset: str,
     rules: Protocol,
     evaluated: Sequence[_Evaluated],
+    commands: dict[str, None],
 ) -> tuple[list[_Row], int, int]:
-    """Return the rows of a dataset and protocol, how many values are up to date, and what is read."""
+    """Return the rows of a dataset and protocol, how many values are up to date, and what is read.
+
+    The commands that compute what is missing or stale are added to `commands`.
+    """
     rows: list[_Row] = []
     known: dict[str | None, dict[str, Metric]] = defaultdict(dict)
     subjects: dict[str | None, str | None] = {}
@@ -111,18 +159,17 @@ def _of_protocol(
         work = plan(metrics.values(), rules)
         try:
             found = stored.evaluate(
-                con, work, list(asked.values()), by=[] if slice is None else [slice], dry_run=True
-            )
+                con, work, list(asked.values()),
+                by=[] if slice is None else [slice], whole=slice is None, dry_run=True,
+            )  # fmt: skip
         except UsageError as error:
             what = listing(metrics) + _by(slice)
             rows.append((dataset, "orphaned", what, rules.name, 0, None, str(error)))
             continue
-        of_slice = [detail for detail in found.details if detail[2].endswith(_by(slice))]
         pending: dict[tuple[str, str], list[str]] = defaultdict(list)
-        for _, run, metric_name, state in of_slice:
+        for _, run, metric_name, state in found.details:
             pending[metric_name, state].append(run)
-        fitting = len(metrics) - len(found.unfit.get(dataset, []))
-        up_to_date += fitting * len(asked) - len(of_slice)
+        up_to_date += found.up_to_date
         order = {name + _by(slice): place for place, name in enumerate(metrics)}
         for (name, state), runs in sorted(pending.items(), key=lambda item: order[item[0][0]]):
             metric = metrics[name.removesuffix(_by(slice))]
@@ -133,6 +180,9 @@ def _of_protocol(
             predictions = sum(asked[run].num_predictions for run in needed)
             row = (dataset, state, name, rules.name, len(runs), predictions, listing(runs, 4))
             rows.append(row)
+            verb = "evaluate" if metric.definition.kind == "metric" else f"curve {name}"
+            option = "" if rules.name == protocols.DEFAULT else f" --protocol {rules.name}"
+            commands[f"warehouse {verb} -d {dataset}{option}"] = None
     return rows, up_to_date, sum(asked[run].num_predictions for run in read)
 
 

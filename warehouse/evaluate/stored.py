@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
@@ -36,12 +36,25 @@ class Candidate:
     num_predictions: int
 
 
+@dataclass(frozen=True)
+class Job:
+    """A plan to compute for runs, or for those of one dataset: for the whole, and `by` slices.
+
+    One of parts alone, without the `whole`, is left out where its slice is no more what it was.
+    """
+
+    work: Plan
+    dataset: str | None = None
+    by: Sequence[str] = ()
+    whole: bool = True
+
+
 @dataclass
 class Outcome:
     """What an evaluation did, or, dry, would do.
 
     `unfit` has, by dataset, the metrics that its qrels hold no grounds for: they are left out. `slices`
-    has a line about each slice.
+    has a line about each slice, `left_out` one about each slice that is no more what it was.
     """
 
     computed: int = 0
@@ -52,6 +65,7 @@ class Outcome:
     without_qrels: list[str] = field(default_factory=list)
     unfit: dict[str, list[str]] = field(default_factory=dict)
     slices: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
 
     @property
     def runs(self) -> int:
@@ -97,27 +111,79 @@ def candidates(
     return found
 
 
+def look(
+    con: duckdb.DuckDBPyConnection, jobs: Iterable[Job], asked: Sequence[Candidate]
+) -> tuple[list[Job], Outcome]:
+    """Return the jobs that can be done, and what they would do."""
+    outcome = Outcome()
+    possible: list[Job] = []
+    for job in jobs:
+        try:
+            _do(con, job, asked, outcome, dry_run=True)
+        except UsageError as error:
+            if job.whole:
+                raise
+            outcome.left_out.append(f"{job.dataset}: left out {listing(job.by)}: {error}")
+        else:
+            possible.append(job)
+    return possible, outcome
+
+
+def evaluate_all(
+    con: duckdb.DuckDBPyConnection,
+    jobs: Iterable[Job],
+    asked: Sequence[Candidate],
+    *,
+    on_metric: Callable[[str], None] | None = None,
+) -> Outcome:
+    """Do some jobs, one after another, in the caller's transaction."""
+    outcome = Outcome()
+    for job in jobs:
+        _do(con, job, asked, outcome, on_metric=on_metric)
+    return outcome
+
+
+def _do(
+    con: duckdb.DuckDBPyConnection,
+    job: Job,
+    asked: Sequence[Candidate],
+    outcome: Outcome,
+    *,
+    dry_run: bool = False,
+    on_metric: Callable[[str], None] | None = None,
+) -> None:
+    members = [c for c in asked if job.dataset in (None, c.dataset)]
+    evaluate(
+        con, job.work, members,
+        by=job.by, whole=job.whole, dry_run=dry_run, on_metric=on_metric, outcome=outcome,
+    )  # fmt: skip
+
+
 def evaluate(
     con: duckdb.DuckDBPyConnection,
     work: Plan,
     asked: Sequence[Candidate],
     *,
     by: Sequence[str] = (),
+    whole: bool = True,
     dry_run: bool = False,
     on_metric: Callable[[str], None] | None = None,
+    outcome: Outcome | None = None,
 ) -> Outcome:
     """Compute a plan's metrics for some runs, and `by` the parts of some slices, where missing or stale.
 
     Everything happens in the caller's transaction, so that it becomes visible together or not at all.
+    Without the `whole` it is the parts alone. What it did is added to an `outcome` of before.
     """
-    outcome = Outcome()
+    outcome = outcome or Outcome()
     evaluation = _Evaluation(con, outcome, dt.datetime.now(dt.UTC), dry_run, on_metric)
     for dataset, group, fitting in _groups(con, work, asked, outcome):
         qrels_id = group[0].qrels_id
         if qrels_id is None:
             continue
         contents = grounds.contents(con, fitting, dataset)
-        evaluation.whole(fitting, group, qrels_id, contents)
+        if whole:
+            evaluation.whole(fitting, group, qrels_id, contents)
         for given in by:
             evaluation.parts(given, fitting, group, dataset, qrels_id, contents)
     return outcome
@@ -253,11 +319,12 @@ def _groups(
         group = list(members)
         qrels_id = group[0].qrels_id
         if qrels_id is None:
-            outcome.without_qrels.append(dataset)
+            if dataset not in outcome.without_qrels:
+                outcome.without_qrels.append(dataset)
             continue
         fitting, others = grounds.fitting(work, grounds.kind_of(con, qrels_id))
         if others:
-            outcome.unfit[dataset] = others
+            outcome.unfit.setdefault(dataset, others)
         lacking += grounds.lacking_stored(con, fitting, dataset)
         groups.append((dataset, group, fitting))
     if lacking:
