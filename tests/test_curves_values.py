@@ -14,6 +14,7 @@ from shared_cases import case, needs_cases
 
 from warehouse import curves, protocols
 from warehouse.evaluate.plan import plan
+from warehouse.evaluate.stored import Job
 from warehouse.metrics import parse_one
 from warehouse.warehouse import Warehouse
 
@@ -158,7 +159,7 @@ def random_data(request, tmp_path_factory) -> Iterator[tuple[Warehouse, Qrels, R
         wh.ingest_run(run, "random", name="run")
         for protocol in RULES:
             wanted = [curves.parse(name) for name in CURVES]
-            wh._evaluate(plan(wanted, protocols.get(protocol)), "random", [])
+            wh._evaluate([Job(plan(wanted, protocols.get(protocol)))], "random", [])
         yield wh, qrels, run
 
 

@@ -73,13 +73,18 @@ class LockedError(WarehouseError):
 def nearest(word: str, known: Iterable[str]) -> str:
     """Return `; did you mean X?` for the nearest known word, or an empty string.
 
-    >>> nearest("nDGC", ["AP", "nDCG", "ndcg"])
-    '; did you mean nDCG?'
+    Where none is near it is the only one that begins so.
+
+    >>> nearest("nDGC", ["AP", "nDCG", "ndcg"]), nearest("rr_", ["rr_v2aug_splade", "tasb"])
+    ('; did you mean nDCG?', '; did you mean rr_v2aug_splade?')
     """
     folded: dict[str, str] = {}
     for name in known:
         folded.setdefault(name.lower(), name)
     found = difflib.get_close_matches(word.lower(), list(folded), n=1, cutoff=0.6)
+    if not found:
+        begun = [name for name in folded if len(word) > 1 and name.startswith(word.lower())]
+        found = begun if len(begun) == 1 else []
     return f"; did you mean {folded[found[0]]}?" if found else ""
 
 

@@ -160,7 +160,20 @@ def _expand(text: str, defaults: Defaults, *, complete: bool = True) -> Sequence
     if name in templates.names_in("curves"):
         raise UsageError(f"{text}: a curve and no metric: warehouse curve {name}")
     known_names = [*_aliases(), *peer_names.trec_names(), *peer_names.ranx_names(), *TREC_SETS]
-    raise UsageError(f"{text}: no such metric{nearest(name, known_names)}")
+    hint = _cutoff_meant(text, defaults) or nearest(name, known_names)
+    raise UsageError(f"{text}: no such metric{hint}")
+
+
+def _cutoff_meant(text: str, defaults: Defaults) -> str:
+    """Return `; did you mean R@100?` for recall_at_100 or R100, else an empty text."""
+    match = re.fullmatch(r"(?P<name>[A-Za-z]\w*?)(?:_at)?_?(?P<cutoff>\d+)", text)
+    if match is None:
+        return ""
+    try:
+        (found,) = _expand(f"{match['name']}@{match['cutoff']}", defaults)
+    except (UsageError, ValueError):
+        return ""
+    return f"; did you mean {found.metric}?" if isinstance(found, Requested) else ""
 
 
 def read_plain(

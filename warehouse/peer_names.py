@@ -173,7 +173,11 @@ def _of_pairs(
     for word in listed.split(","):
         key, equals, value = word.partition("=")
         if not equals:
-            raise ValueError(f"write gains as in {known.name}.1=3,2=9, not {word or 'nothing'}")
+            is_cutoff = word.isdecimal() and found.parameter("cutoff") is not None
+            hint = f"; a cutoff is {found.name}@{word}" if is_cutoff else ""
+            raise ValueError(
+                f"write gains as in {known.name}.1=3,2=9, not {word or 'nothing'}{hint}"
+            )
         if key in known.named:
             given[key] = _parameter(found, known, key).read(value)
         elif key.startswith("-"):
