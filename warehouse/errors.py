@@ -88,6 +88,17 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return f"; did you mean {folded[found[0]]}?" if found else ""
 
 
+def no_such_run(run: str, dataset: str, known: Iterable[str]) -> str:
+    """Return the sentence about a run that a dataset does not have.
+
+    >>> no_such_run("x", "dl19", ["tasb", "bm25"])
+    'x: dataset dl19 has no run of that name; it has bm25, tasb'
+    """
+    names = sorted(known)
+    hint = nearest(run, names) or f"; it has {listing(names) or 'none yet'}"
+    return f"{run}: dataset {dataset} has no run of that name{hint}"
+
+
 def check_word(what: str, given: str, known: Iterable[str]) -> str:
     """Return a word if it is one of those known, else raise UsageError with the nearest.
 
@@ -96,7 +107,7 @@ def check_word(what: str, given: str, known: Iterable[str]) -> str:
     """
     words = list(known)
     if given not in words:
-        hint = nearest(given, words) or f"; known are {listing(words)}"
+        hint = nearest(given, words) or f"; known are {listing(words) or 'none yet'}"
         raise UsageError(f"{given}: no such {what}{hint}")
     return given
 

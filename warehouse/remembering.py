@@ -9,7 +9,7 @@ import duckdb
 
 from warehouse import database, protocols
 from warehouse.analyze import board, past
-from warehouse.errors import UsageError, listing, nearest
+from warehouse.errors import UsageError, no_such_run
 from warehouse.metrics import Metrics
 from warehouse.opened import File, Texts, texts
 from warehouse.project import request
@@ -183,8 +183,7 @@ class Remembering(File):
             if not found.fetchall():
                 rows = con.execute("select run from runs where dataset = $1", [dataset]).fetchall()
                 known = [str(row[0]) for row in rows]
-                hint = nearest(run, known) or f"; it has {listing(known) or 'none'}"
-                raise UsageError(f"{run}: dataset {dataset} has no run of that name{hint}")
+                raise UsageError(no_such_run(run, dataset, known))
             return found
 
     @request()

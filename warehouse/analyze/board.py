@@ -11,7 +11,7 @@ import duckdb
 
 from warehouse import aggregates, protocols
 from warehouse.database import keep
-from warehouse.errors import UsageError, listing, nearest
+from warehouse.errors import UsageError, check_word, listing, nearest
 from warehouse.metrics import Asked, known_metric, parse, split
 from warehouse.protocols import Protocol
 from warehouse.templates import render
@@ -54,9 +54,7 @@ def narrowed(con: duckdb.DuckDBPyConnection, dataset: str, protocol: Protocol) -
 def check_dataset(con: duckdb.DuckDBPyConnection, dataset: str) -> None:
     """Refuse an unknown dataset with the nearest known one."""
     known = [str(row[0]) for row in con.execute("select name from dataset").fetchall()]
-    if dataset not in known:
-        hint = nearest(dataset, known) or f"; known are {listing(known) or 'none yet'}"
-        raise UsageError(f"{dataset}: no such dataset{hint}")
+    check_word("dataset", dataset, known)
 
 
 def check_slice(con: duckdb.DuckDBPyConnection, dataset: str, slice: str) -> None:

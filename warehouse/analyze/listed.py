@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import duckdb
 
 from warehouse.analyze import board
-from warehouse.errors import UsageError, check_at_least, listing, nearest
+from warehouse.errors import UsageError, check_at_least, no_such_run
 from warehouse.evaluate.plan import ranked_sql
 from warehouse.evaluate.stored import scope_predictions
 from warehouse.protocols import Protocol
@@ -40,8 +40,7 @@ def current_runs(
         raise UsageError(f"{dataset}: it has no runs yet: warehouse ingest run FILE -d {dataset}")
     for name in names:
         if name not in found:
-            hint = nearest(name, found) or f"; it has {listing(found)}"
-            raise UsageError(f"{name}: dataset {dataset} has no run of that name{hint}")
+            raise UsageError(no_such_run(name, dataset, found))
     return [found[name] for name in dict.fromkeys(names)] if names else list(found.values())
 
 

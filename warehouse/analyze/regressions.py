@@ -12,7 +12,7 @@ import duckdb
 from warehouse import database
 from warehouse.analyze import board
 from warehouse.analyze.significance import two_sided
-from warehouse.errors import UsageError, listing, nearest
+from warehouse.errors import UsageError, listing, no_such_run
 from warehouse.protocols import Protocol
 from warehouse.templates import render
 
@@ -169,8 +169,7 @@ def _check_runs(con: duckdb.DuckDBPyConnection, dataset: str, run: str | None, a
     checked = known[0] if run is None else run
     for name in (checked, *([] if against in (BEST, LAST) else [against])):
         if name not in known:
-            hint = nearest(name, known) or f"; it has {listing(known)}"
-            raise UsageError(f"{name}: dataset {dataset} has no run of that name{hint}")
+            raise UsageError(no_such_run(name, dataset, known))
     if checked == against:
         newest = "" if run else ", the newest run"
         raise UsageError(f"{checked}{newest}: cannot be held against itself; name another run")

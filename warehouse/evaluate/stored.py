@@ -9,7 +9,7 @@ from itertools import groupby
 
 import duckdb
 
-from warehouse.errors import UsageError, listing, nearest
+from warehouse.errors import UsageError, check_word, listing, nearest
 from warehouse.evaluate import engine, grounds, hits, slices
 from warehouse.evaluate.plan import Contents, Plan, plan
 from warehouse.protocols import Protocol
@@ -87,9 +87,7 @@ def candidates(
         raise UsageError("a version of the qrels is one dataset's; name the dataset")
     if dataset is not None:
         known = [str(row[0]) for row in con.execute("select name from dataset").fetchall()]
-        if dataset not in known:
-            hint = nearest(dataset, known) or f"; known are {listing(known) or 'none'}"
-            raise UsageError(f"{dataset}: no such dataset{hint}")
+        check_word("dataset", dataset, known)
     asked = {"dataset": dataset, "qrels_version": qrels}
     found = [
         Candidate(*row) for row in con.execute(render("statements/candidates"), asked).fetchall()

@@ -11,7 +11,7 @@ import duckdb
 
 from warehouse import fusions
 from warehouse.analyze import board
-from warehouse.errors import UsageError, counted, listing, nearest
+from warehouse.errors import UsageError, counted, listing, nearest, no_such_run
 from warehouse.fusions import Method, Normalisation
 from warehouse.notation import Metric
 
@@ -68,12 +68,7 @@ def sources(con: duckdb.DuckDBPyConnection, dataset: str, names: Sequence[str]) 
         [dataset],
     ).fetchall()
     known = {str(row[1]): Source(*row) for row in rows}
-    wrong = [
-        f"{name}: dataset {dataset} has no run of that name"
-        + (nearest(name, known) or f"; it has {listing(sorted(known)) or 'none yet'}")
-        for name in names
-        if name not in known
-    ]
+    wrong = [no_such_run(name, dataset, known) for name in names if name not in known]
     if wrong:
         raise UsageError("\n".join(wrong))
     twice = [name for name in dict.fromkeys(names) if list(names).count(name) > 1]

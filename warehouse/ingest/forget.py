@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import duckdb
 
-from warehouse.errors import UsageError, listing, nearest
+from warehouse.errors import UsageError, listing, no_such_run
 from warehouse.templates import render
 
 
@@ -46,8 +46,7 @@ def forget(
     ).fetchall()
     names = {str(name) for name, *_ in rows}
     if run not in names:
-        hint = nearest(run, names) or f"; it has {listing(sorted(names)) or 'none'}"
-        raise UsageError(f"{run}: dataset {dataset} has no run of that name{hint}")
+        raise UsageError(no_such_run(run, dataset, names))
     versions = {number: (run_id, count) for name, number, run_id, count in rows if name == run}
     if version is not None and version not in versions:
         raise UsageError(f"{run}: has no version {version}; it has {listing(map(str, versions))}")
