@@ -16,7 +16,7 @@ from warehouse import project, records
 from warehouse.catalogue import Definition, undefined_value
 from warehouse.catalogue import catalogue as metrics
 from warehouse.curves import curves
-from warehouse.errors import DefinitionError, UsageError, listing, nearest
+from warehouse.errors import DefinitionError, check_word, listing, nearest
 from warehouse.lazy import Lazy
 from warehouse.metrics import Defaults, Metric
 from warehouse.parameters import Value
@@ -236,7 +236,4 @@ def _over(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any]:
 def get(name: str) -> Protocol:
     """Return a protocol, or raise with the nearest name."""
     known = catalogue()
-    if name not in known:
-        hint = nearest(name, known) or f"; known are {listing(known)}"
-        raise UsageError(f"{name}: no such protocol{hint}")
-    return known[name]
+    return known[check_word("protocol", name, known)]
