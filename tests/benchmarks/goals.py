@@ -50,7 +50,10 @@ GOALS = (
     ),
     Goal("100 runs from Parquet, scored", "many", works.AT_ONCE_PARQUET, None, PY),
     Goal("`score`, deep", "deep", works.TREC, 0.35),
-    *(Goal("`score`, deep", "deep", works.TREC, 1, peer) for peer in ("ir_measures", "ranx")),
+    *(
+        Goal("`score`, deep", "deep", works.TREC, limit, peer)
+        for peer, limit in ((C, None), (PY, None), ("ir_measures", 1), ("ranx", 1))
+    ),
     Goal("`warehouse --help`", "help", works.HELP, 0.2),
     Goal("a new metric for 1,000 stored runs", "history", works.NEW_METRIC, 1.5),
     Goal("all metrics anew for 1,000 stored runs", "history", works.ALL_METRICS, 5),
@@ -88,6 +91,16 @@ GOALS = (
             f"from Python, {kind}, deep, second call on", "objects-deep", works.called(kind), 0.025
         )
         for kind in works.KINDS
+    ),
+    *(
+        Goal(
+            "from Python, dict, deep, second call on",
+            "objects-deep",
+            works.called("dict"),
+            None,
+            peer,
+        )
+        for peer in (works.PYTREC_CALL, works.RANX_CALL)
     ),
 )
 
