@@ -204,15 +204,23 @@ def test_slices_are_brought_up_to_date_too_but_not_curves(wh: Warehouse) -> None
     assert wh.status().commands == (
         "warehouse evaluate -d tiny", "warehouse curve ROC -d tiny",
     )  # fmt: skip
+    wh.ingest_qrels(QRELS, "other")
+    wh.ingest_run(ONE, "other", name="one")
+    before = wh.query("select max(evaluation_id) from evaluation").fetchall()[0][0]
     # of two values of the whole and one by the slice; those of "one" are there
     done = wh.evaluate()
-    assert (done.computed, done.up_to_date) == (3, 3)
+    assert (done.computed, done.up_to_date) == (3 + len(DEFAULT_METRICS), 3)
+    rows = wh.query(
+        "select count(*), count(distinct evaluated_at) from evaluation "
+        f"where evaluation_id > {before}"
+    ).fetchall()
+    assert rows == [(done.computed, 1)], "no board as of a moment has a part of one call"
     assert [row[:2] for row in standing(wh)] == [("missing", "ROC")]
     assert wh.leaderboard("tiny", slice="first").project("part, run, AP").fetchall() == [
         ("false", "two", 1 / 2), ("false", "one", 0.0),
         ("true", "one", (1 / 2 + 2 / 3) / 2), ("true", "two", 1 / 2),
     ]  # fmt: skip
-    done = wh.evaluate(slices="first")
+    done = wh.evaluate("tiny", slices="first")
     assert (done.computed, done.up_to_date) == (2, 6)
 
 

@@ -72,13 +72,13 @@ class File:
         if dataset in found.unfit:
             raise UsageError(grounds.unfit(dataset, found.unfit[dataset]))
         if not dry_run and found.computed:
-            left_out = found.left_out
             with self._transaction() as con:
+                found = stored.Outcome(left_out=found.left_out)
                 asked = stored.candidates(con, dataset, runs, qrels)
-                found = stored.evaluate_all(con, possible, asked, on_metric=on_metric)
+                for job in possible:
+                    stored.evaluate(con, job, asked, on_metric=on_metric, outcome=found)
                 if with_it is not None:
                     with_it(con)
-            found.left_out = left_out
         return found
 
     def _transaction(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]:

@@ -106,14 +106,16 @@ def due(
         metrics = {key: one for found in of_slice.values() for key, one in found.items()}
         jobs.append(Job(plan(metrics.values(), rules), name, by))
         slices = [slice for slice in of_slice if slice is not None and not by]
-        jobs += [
-            Job(plan(of_slice[slice].values(), rules), name, [slice], whole=False)
-            for slice in slices
-        ]
+        jobs += [_job(plan(of_slice[slice].values(), rules), name, slice) for slice in slices]
     rows = con.execute("select name from dataset order by name").fetchall()
     new = [str(name) for (name,) in rows if name not in known and dataset in (None, name)]
     work = plan(usual, rules)
     return jobs + [Job(work, name, by) for name in new]
+
+
+def _job(work: Plan, dataset: str, slice: str | None) -> Job:
+    """Return the job of the whole, or of a slice's parts alone."""
+    return Job(work, dataset) if slice is None else Job(work, dataset, [slice], whole=False)
 
 
 def _evaluated(
@@ -159,9 +161,8 @@ def _of_protocol(
         work = plan(metrics.values(), rules)
         try:
             found = stored.evaluate(
-                con, work, list(asked.values()),
-                by=[] if slice is None else [slice], whole=slice is None, dry_run=True,
-            )  # fmt: skip
+                con, _job(work, dataset, slice), list(asked.values()), dry_run=True
+            )
         except UsageError as error:
             what = listing(metrics) + _by(slice)
             rows.append((dataset, "orphaned", what, rules.name, 0, None, str(error)))

@@ -53,8 +53,9 @@ class Job:
 class Outcome:
     """What an evaluation did, or, dry, would do.
 
-    `unfit` has, by dataset, the metrics that its qrels hold no grounds for: they are left out. `slices`
-    has a line about each slice, `left_out` one about each slice that is no more what it was.
+    All of it counts as done `at` one time, so that no board as of a moment has a part of it. `unfit`
+    has, by dataset, the metrics that its qrels hold no grounds for: they are left out. `slices` has a
+    line about each slice, `left_out` one about each slice that is no more what it was.
     """
 
     computed: int = 0
@@ -66,6 +67,7 @@ class Outcome:
     unfit: dict[str, list[str]] = field(default_factory=dict)
     slices: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
+    at: dt.datetime = field(default_factory=lambda: dt.datetime.now(dt.UTC))
 
     @property
     def runs(self) -> int:
@@ -117,7 +119,7 @@ def look(
     possible: list[Job] = []
     for job in jobs:
         try:
-            _do(con, job, asked, outcome, dry_run=True)
+            evaluate(con, job, asked, dry_run=True, outcome=outcome)
         except UsageError as error:
             if job.whole:
                 raise
@@ -127,62 +129,31 @@ def look(
     return possible, outcome
 
 
-def evaluate_all(
-    con: duckdb.DuckDBPyConnection,
-    jobs: Iterable[Job],
-    asked: Sequence[Candidate],
-    *,
-    on_metric: Callable[[str], None] | None = None,
-) -> Outcome:
-    """Do some jobs, one after another, in the caller's transaction."""
-    outcome = Outcome()
-    for job in jobs:
-        _do(con, job, asked, outcome, on_metric=on_metric)
-    return outcome
-
-
-def _do(
+def evaluate(
     con: duckdb.DuckDBPyConnection,
     job: Job,
     asked: Sequence[Candidate],
-    outcome: Outcome,
     *,
-    dry_run: bool = False,
-    on_metric: Callable[[str], None] | None = None,
-) -> None:
-    members = [c for c in asked if job.dataset in (None, c.dataset)]
-    evaluate(
-        con, job.work, members,
-        by=job.by, whole=job.whole, dry_run=dry_run, on_metric=on_metric, outcome=outcome,
-    )  # fmt: skip
-
-
-def evaluate(
-    con: duckdb.DuckDBPyConnection,
-    work: Plan,
-    asked: Sequence[Candidate],
-    *,
-    by: Sequence[str] = (),
-    whole: bool = True,
     dry_run: bool = False,
     on_metric: Callable[[str], None] | None = None,
     outcome: Outcome | None = None,
 ) -> Outcome:
-    """Compute a plan's metrics for some runs, and `by` the parts of some slices, where missing or stale.
+    """Compute a job's metrics for its runs among some, where they are missing or stale.
 
     Everything happens in the caller's transaction, so that it becomes visible together or not at all.
-    Without the `whole` it is the parts alone. What it did is added to an `outcome` of before.
+    What it did is added to an `outcome` of before.
     """
     outcome = outcome or Outcome()
-    evaluation = _Evaluation(con, outcome, dt.datetime.now(dt.UTC), dry_run, on_metric)
-    for dataset, group, fitting in _groups(con, work, asked, outcome):
+    members = [c for c in asked if job.dataset in (None, c.dataset)]
+    evaluation = _Evaluation(con, outcome, dry_run, on_metric)
+    for dataset, group, fitting in _groups(con, job.work, members, outcome):
         qrels_id = group[0].qrels_id
         if qrels_id is None:
             continue
         contents = grounds.contents(con, fitting, dataset)
-        if whole:
+        if job.whole:
             evaluation.whole(fitting, group, qrels_id, contents)
-        for given in by:
+        for given in job.by:
             evaluation.parts(given, fitting, group, dataset, qrels_id, contents)
     return outcome
 
@@ -193,7 +164,6 @@ class _Evaluation:
 
     con: duckdb.DuckDBPyConnection
     outcome: Outcome
-    now: dt.datetime
     dry_run: bool
     on_metric: Callable[[str], None] | None
 
@@ -299,7 +269,7 @@ class _Evaluation:
                 "protocol": work.protocol.name,
                 "program_version": VERSION,
                 "engine_version": duckdb.__version__,
-                "evaluated_at": self.now,
+                "evaluated_at": self.outcome.at,
             },
         )
 

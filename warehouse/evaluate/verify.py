@@ -191,6 +191,6 @@ def _compute(
         work = plan([m for m in wanted if m is not None], protocols.get(first.protocol))
         runs = list({one.run_id: one.candidate for one in members}.values())
         by = [] if first.slice is None else [first.slice]
-        stored.evaluate(con, work, runs, by=by)
+        stored.evaluate(con, stored.Job(work, by=by), runs)
         if on_group is not None:
             on_group(f"{first.dataset} {first.protocol}")

@@ -101,7 +101,7 @@ def _compute(
     for (name,) in rows:
         con.execute(f"drop view temp.main.{ident(name)}")
     con.execute(render("statements/shadow_values", file=database.ALIAS))
-    stored.evaluate(con, plan(metrics, protocol), runs)
+    stored.evaluate(con, stored.Job(plan(metrics, protocol)), runs)
 
 
 def _found(con: duckdb.DuckDBPyConnection, runs: Sequence[Candidate]) -> Values:
