@@ -165,7 +165,7 @@ def test_the_look_at_a_file_over_the_edge_of_blocks(tmp_path, monkeypatch):
         path = tmp_path / "a"
         path.write_bytes(content)
         with files.open_file(path) as file:
-            found = (file.lines, file.windows_ends, file.has_comment, file.is_utf8)
+            found = (file.lines, file.look.windows_ends, file.look.has_comment, file.look.is_utf8)
             assert found == expected, content
             assert file.sha256 == hashlib.sha256(content).hexdigest()
 

@@ -12,7 +12,7 @@ import duckdb
 
 from warehouse.errors import InputError, UsageError
 from warehouse.readers import checks, documents, preferences, tables, trec
-from warehouse.readers.files import LocalFile, looks_like_utf16, open_file
+from warehouse.readers.files import LocalFile, check_file, open_file
 from warehouse.readers.guess import guess
 from warehouse.readers.normalise import normalise as normalise_ids
 from warehouse.readers.staged import (
@@ -114,10 +114,7 @@ def _stage_file(
     name: str | None,
     mapping: dict[str, str],
 ) -> Staged:
-    if file.size == 0:
-        raise InputError(f"{file.source}: is empty: there is no line of data")
-    if looks_like_utf16(file.head):
-        raise InputError(f"{file.source}: is UTF-16 text: convert it to UTF-8")
+    check_file(file)
     format = name or guess(file, mapping.values())
     _refuse_mapping(format, mapping)
     _refuse_iterations(file.source, format, kind)

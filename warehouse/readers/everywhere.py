@@ -14,7 +14,7 @@ from warehouse import templates
 from warehouse.errors import InputError, UsageError, counted, listing, nearest
 from warehouse.quoting import ident, literal
 from warehouse.readers import checks, documents, tables, trec, wide
-from warehouse.readers.files import LocalFile, open_file
+from warehouse.readers.files import LocalFile, check_file, open_file
 from warehouse.readers.guess import first_data_line, guess, head_text, header_cells, looks_like_trec
 from warehouse.readers.lines import BadLines, blocks
 from warehouse.readers.normalise import normalise as normalise_ids
@@ -84,7 +84,7 @@ def stage_queries(con: duckdb.DuckDBPyConnection, source: Any) -> tuple[str, str
         ids = [documents.text_of(name, id) for id in source]
         return f"select unnest({literal(ids)}::varchar[]) as query_id", name
     with open_file(source) as file:
-        wide.check_file(file)
+        check_file(file)
         _read_ids(con, file, "staged_query_id")
         found = file.source
     if con.execute("select count(*) from staged_query_id").fetchall() == [(0,)]:
@@ -111,7 +111,7 @@ def _mapping(columns: Mapping[str, str] | None) -> dict[str, str]:
 def _read_file(
     con: duckdb.DuckDBPyConnection, file: LocalFile, name: str | None, mapping: Mapping[str, str]
 ) -> Staged:
-    wide.check_file(file)
+    check_file(file)
     format = name or _guessed(file, mapping)
     if mapping and format not in _NAMED:
         raise UsageError(f"columns can be named for {', '.join(_NAMED)}, not for {format}")

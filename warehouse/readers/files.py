@@ -1,8 +1,8 @@
-"""Files on disk, compressed or not, and standard input: one plain local file, looked at once.
+"""Files on disk, compressed or not, and standard input: one plain local file, looked at once at most.
 
-The look, in blocks, tells whether the quick way of reading is safe, in a fraction of the time that
-reading takes. The hash, where it is asked for, is of the same bytes; that of a long file is computed
-beside what follows the look.
+The look, in blocks, tells whether the quick way of reading text is safe, in a fraction of the time that
+reading takes; what is no text is not looked at. The hash, where it is asked for, is that of the same
+bytes; that of a long file is computed beside what follows.
 """
 
 from __future__ import annotations
@@ -49,15 +49,9 @@ _GLOB = re.compile(r"[*?\[\]{}]|://")
 
 
 @dataclass(frozen=True)
-class LocalFile:
-    """A plain file and what its bytes tell."""
+class Look:
+    """What the bytes of a text tell of how it can be read."""
 
-    path: str
-    source: str
-    name: str
-    digest: Callable[[], str | None]
-    size: int
-    head: bytes
     has_blank: bool
     has_tab: bool
     has_underscore: bool
@@ -70,14 +64,35 @@ class LocalFile:
     """The most bytes without a newline that go on from one block of 1 MB to the next."""
 
     @property
+    def is_text(self) -> bool:
+        """Whether the bytes are UTF-8 without NUL."""
+        return self.is_utf8 and not self.has_nul
+
+
+@dataclass(frozen=True)
+class LocalFile:
+    """A plain file: where it is, how it begins, and what its bytes tell when that is asked for."""
+
+    path: str
+    source: str
+    name: str
+    digest: Callable[[], str | None]
+    size: int
+    head: bytes
+    looked: Callable[[], Look]
+
+    @property
     def sha256(self) -> str | None:
         """The hash of the bytes, waited for if need be; None where nobody asked for it."""
         return self.digest()
 
-    @property
-    def is_text(self) -> bool:
-        """Whether the bytes are UTF-8 without NUL."""
-        return self.is_utf8 and not self.has_nul
+    @cached_property
+    def look(self) -> Look:
+        """What the bytes tell; a file that was not copied is read for it. Raises InputError."""
+        try:
+            return self.looked()
+        except OSError as error:
+            raise _unreadable(self.source, error) from error
 
     @cached_property
     def lines(self) -> int:
@@ -88,6 +103,10 @@ class LocalFile:
                 newlines += block.count(b"\n")
                 last = block[-1:]
         return newlines + (last != b"\n")
+
+
+def _nothing() -> None:
+    """The hash that nobody asked for."""
 
 
 class _Beside(threading.Thread):
@@ -113,13 +132,11 @@ class _Beside(threading.Thread):
         return self._found
 
 
-class _Look:
-    """Collects the facts of a file while its blocks go by."""
+class _Looking:
+    """Collects what the bytes of a file tell while its blocks go by."""
 
-    def __init__(self, hashed: bool) -> None:
-        self.hash = hashlib.sha256() if hashed else None
-        self.size = self.returns = self.window_ends = 0
-        self.head = b""
+    def __init__(self) -> None:
+        self.returns = self.window_ends = 0
         self.last = b"\n"
         self.blank = self.tab = self.nul = self.comment = self.underscore = False
         self.plain_end = False
@@ -133,11 +150,6 @@ class _Look:
             self._see(block if len(block) <= BLOCK else block[start : start + BLOCK])
 
     def _see(self, block: bytes) -> None:
-        if self.hash is not None:
-            self.hash.update(block)
-        if len(self.head) < HEAD:
-            self.head += block[: HEAD - len(self.head)]
-        self.size += len(block)
         self.blank = self.blank or b" " in block
         self.tab = self.tab or b"\t" in block
         self.nul = self.nul or b"\x00" in block
@@ -169,18 +181,9 @@ class _Look:
         except UnicodeDecodeError:
             self.utf8 = False
 
-    def finish(
-        self, path: str, source: str, name: str, digest: Callable[[], str | None] | None = None
-    ) -> LocalFile:
+    def look(self) -> Look:
         ends = self.returns == self.window_ends
-        found = None if self.hash is None else self.hash.hexdigest()
-        return LocalFile(
-            path=path,
-            source=source,
-            name=name,
-            digest=digest or (lambda: found),
-            size=self.size,
-            head=self.head,
+        return Look(
             has_blank=self.blank,
             has_tab=self.tab,
             has_return=self.returns > 0,
@@ -200,17 +203,20 @@ def open_file(given: str | os.PathLike[str], *, hashed: bool = True) -> Iterator
     source = "<stdin>" if text == "-" else str(text)
     with contextlib.ExitStack() as stack:
         try:
-            yield _opened(stack, text, source, _Look(hashed))
+            yield _opened(stack, text, source, hashed)
         except OSError as error:
             if isinstance(error, BlockingIOError | InterruptedError):
                 raise
-            reason = error.strerror or str(error)
-            raise InputError(f"{source}: cannot be read: {reason}") from error
+            raise _unreadable(source, error) from error
 
 
-def _opened(stack: contextlib.ExitStack, text: str, source: str, look: _Look) -> LocalFile:
+def _unreadable(source: str, error: OSError) -> InputError:
+    return InputError(f"{source}: cannot be read: {error.strerror or error}")
+
+
+def _opened(stack: contextlib.ExitStack, text: str, source: str, hashed: bool) -> LocalFile:
     if text == "-":
-        return _copied(stack, sys.stdin.buffer, source, "", look)
+        return _copied(stack, sys.stdin.buffer, source, "", hashed)
     path = Path(text)
     if path.is_dir():
         raise InputError(f"{source}: is a directory: name the files in it")
@@ -223,18 +229,34 @@ def _opened(stack: contextlib.ExitStack, text: str, source: str, look: _Look) ->
     if start is None or _packing(start):
         if start is not None:
             handle.seek(0)
-        return _copied(stack, handle, source, path.name, look)
+        return _copied(stack, handle, source, path.name, hashed)
     if start.startswith(_LZ4):
         raise InputError(
             f"{source}: is LZ4, which is not read: save it as JSON, or unpack it: lz4 -d"
         )
-    digest = None
-    if look.hash is not None and os.fstat(handle.fileno()).st_size > BLOCK:
-        digest, look.hash = _Beside(path.open("rb")), None
     handle.seek(0)
-    while block := handle.read(BLOCK):
-        look.see(block)
-    return look.finish(_plain_path(stack, path), source, path.name, digest)
+    first = handle.read(BLOCK)
+    size = os.fstat(handle.fileno()).st_size
+    digest: Callable[[], str | None] = _nothing
+    if hashed:
+        digest = _Beside(path.open("rb")) if size > BLOCK else hashlib.sha256(first).hexdigest
+    return LocalFile(
+        path=_plain_path(stack, path),
+        source=source,
+        name=path.name,
+        digest=digest,
+        size=size,
+        head=first[:HEAD],
+        looked=lambda: _looked_at(path),
+    )
+
+
+def _looked_at(path: Path) -> Look:
+    looking = _Looking()
+    with path.open("rb") as handle:
+        while block := handle.read(BLOCK):
+            looking.see(block)
+    return looking.look()
 
 
 def missing(source: object) -> InputError | None:
@@ -271,18 +293,31 @@ def _plain_path(stack: contextlib.ExitStack, path: Path) -> str:
 
 
 def _copied(
-    stack: contextlib.ExitStack, handle: BinaryIO, source: str, name: str, look: _Look
+    stack: contextlib.ExitStack, handle: BinaryIO, source: str, name: str, hashed: bool
 ) -> LocalFile:
-    """Copy a stream, decompressed if it is compressed, to a temporary file."""
+    """Copy a stream, decompressed if it is compressed, to a temporary file, and look at it meanwhile."""
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="warehouse-"))
     target = Path(folder) / "file"
+    looking, digest, head, size = _Looking(), hashlib.sha256(), b"", 0
     with target.open("wb") as out:
         for block in _plain_blocks(handle, source):
-            look.see(block)
+            looking.see(block)
+            if hashed:
+                digest.update(block)
+            head += block[: HEAD - len(head)]
+            size += len(block)
             out.write(block)
     for suffix in COMPRESSED:
         name = name.removesuffix(suffix)
-    return look.finish(str(target), source, name)
+    return LocalFile(
+        path=str(target),
+        source=source,
+        name=name,
+        digest=digest.hexdigest if hashed else _nothing,
+        size=size,
+        head=head,
+        looked=looking.look,
+    )
 
 
 def _plain_blocks(handle: BinaryIO, source: str) -> Iterator[bytes]:
@@ -371,6 +406,9 @@ def default_name(source: str) -> str:
     return path.stem
 
 
-def looks_like_utf16(head: bytes) -> bool:
-    """Whether the bytes open with a UTF-16 mark."""
-    return head.startswith(_UTF16)
+def check_file(file: LocalFile) -> None:
+    """Refuse a file without content and one in UTF-16."""
+    if not file.head:
+        raise InputError(f"{file.source}: is empty: there is no line of data")
+    if file.head.startswith(_UTF16):
+        raise InputError(f"{file.source}: is UTF-16 text: convert it to UTF-8")

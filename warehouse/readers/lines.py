@@ -101,7 +101,7 @@ def _text(data: bytes, first: int, bad: BadLines) -> str:
 
 def refuse_if_not_text(file: LocalFile, limit: int) -> None:
     """Raise InputError with the lines that are not UTF-8 or hold a NUL byte, if there are any."""
-    if file.is_text:
+    if file.look.is_text:
         return
     bad = BadLines(limit)
     for _ in blocks(file, bad, single_blanks=False):
@@ -118,7 +118,7 @@ def refuse_long_lines(file: LocalFile, limit: int) -> None:
 
     The file is text; a carriage return ends a line, too.
     """
-    if file.longest_gap <= LONGEST_RECORD:
+    if file.look.longest_gap <= LONGEST_RECORD:
         return
     bad = BadLines(limit)
     with Path(file.path).open(encoding="utf-8") as handle:

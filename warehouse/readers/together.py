@@ -168,15 +168,21 @@ def _opened(source: object, hashed: bool) -> tuple[object, contextlib.ExitStack]
 
 def _layout(given: object, format: str | None, mapping: Mapping[str, str]) -> _Layout | None:
     """Return what files need in common to be read together; None for what is read by itself."""
-    if not isinstance(given, LocalFile) or given.size == 0:
+    if not isinstance(given, LocalFile) or not given.head:
         return None
     found = format or guess(given, mapping.values())
-    if found == "trec" and not mapping and trec.is_regular(given):
-        return found, *trec.layout(given)
-    if found in tables.DELIMITERS and given.is_text:
+    if found == "parquet":
+        return (found,)
+    try:
+        look = given.look
+    except InputError:  # reading it by itself says so
+        return None
+    if found == "trec" and not mapping and trec.is_regular(look):
+        return found, *trec.layout(look)
+    if found in tables.DELIMITERS and look.is_text:
         header = tables.header_of(given, tables.DELIMITERS[found])
-        return found, given.has_return, given.windows_ends, tuple(header)
-    return (found,) if found == "parquet" else None
+        return found, look.has_return, look.windows_ends, tuple(header)
+    return None
 
 
 def _text_size(given: object, layout: _Layout | None) -> int:

@@ -11,7 +11,7 @@ import duckdb
 from warehouse import templates
 from warehouse.errors import InputError
 from warehouse.readers import checks, rejects
-from warehouse.readers.files import LocalFile
+from warehouse.readers.files import LocalFile, Look
 from warehouse.readers.lines import LONGEST_RECORD, BadLines, blocks, count, last_data_line
 from warehouse.readers.staged import FIELDS, LAYOUT, PREFERENCES, Kind
 
@@ -20,7 +20,7 @@ _TAIL = 1 << 16
 
 def read(con: duckdb.DuckDBPyConnection, file: LocalFile, kind: Kind) -> str | None:
     """Fill `staged` from a TREC file and return the tag on its last line. Raises InputError."""
-    if is_regular(file) and _fast(con, [file], kind):
+    if is_regular(file.look) and _fast(con, [file], kind):
         return _tag(_tail(file), kind)
     return _careful(con, file, kind)
 
@@ -37,20 +37,20 @@ def read_together(
     return [_tag(_tail(file), "run") for file in files]
 
 
-def is_regular(file: LocalFile) -> bool:
+def is_regular(look: Look) -> bool:
     """Whether the bytes let the CSV reader be tried: text with the one delimiter and no comments."""
     return (
-        file.is_text
-        and not file.has_comment
-        and file.has_blank != file.has_tab
-        and (not file.has_return or file.windows_ends)
-        and file.longest_gap < LONGEST_RECORD
+        look.is_text
+        and not look.has_comment
+        and look.has_blank != look.has_tab
+        and (not look.has_return or look.windows_ends)
+        and look.longest_gap < LONGEST_RECORD
     )
 
 
-def layout(file: LocalFile) -> tuple[bool, bool]:
+def layout(look: Look) -> tuple[bool, bool]:
     """Return what regular files have to have in common to be read together."""
-    return file.has_tab, file.has_return
+    return look.has_tab, look.has_return
 
 
 def _fast(
@@ -64,9 +64,9 @@ def _fast(
     sql = templates.render(
         "ingest/trec_fast",
         paths=[file.path for file in files],
-        delimiter="\t" if files[0].has_tab else " ",
+        delimiter="\t" if files[0].look.has_tab else " ",
         kind=kind,
-        underscores=any(file.has_underscore for file in files),
+        underscores=any(file.look.has_underscore for file in files),
         together=together,
     )
     with rejects.collected(con):

@@ -17,7 +17,7 @@ import duckdb
 from warehouse.errors import InputError, UsageError
 from warehouse.quoting import ident, literal
 from warehouse.readers import checks, documents, rejects, tables
-from warehouse.readers.files import LocalFile, looks_like_utf16, open_file
+from warehouse.readers.files import LocalFile, check_file, open_file
 from warehouse.readers.guess import guess, head_text
 from warehouse.readers.lines import refuse_if_not_text
 from warehouse.readers.staged import canonical_format
@@ -88,14 +88,6 @@ def table_format(format: str) -> str:
     if name == "trec":
         raise UsageError(f"this is read from {', '.join(FORMATS)}, not from {name}")
     return name
-
-
-def check_file(file: LocalFile) -> None:
-    """Refuse a file without content and one in UTF-16."""
-    if file.size == 0:
-        raise InputError(f"{file.source}: is empty: there is no line of data")
-    if looks_like_utf16(file.head):
-        raise InputError(f"{file.source}: is UTF-16 text: convert it to UTF-8")
 
 
 def _guessed(file: LocalFile, hints: list[str]) -> str:
