@@ -283,7 +283,7 @@ def test_a_lacking_attribute_is_asked_for(wh: Warehouse) -> None:
         wh.evaluate(metrics=[BY_LENGTH])
     assert str(caught.value) == (
         f"{BY_LENGTH} reads the attribute length of the queries, and dataset tiny has none of that "
-        "name; load it with: warehouse ingest attributes FILE --dataset tiny --of queries"
+        "name; load it with: warehouse ingest attributes FILE --of queries -d tiny"
     )
     with pytest.raises(UsageError, match=r"what was given has none of that name.*column query_id"):
         scored(QRELS, RUN, [BY_LENGTH])

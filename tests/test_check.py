@@ -260,8 +260,8 @@ def test_no_more_than_five_queries_are_told(wh: Warehouse) -> None:
     ("asked", "problem"),
     [
         ("-m AP", "tiny: no value of AP for new, old, or none by the same formula, under protocol "
-                  "default yet: warehouse evaluate -d tiny -m 'AP'"),
-        ("-m AP --protocol trec_eval_9", "warehouse evaluate -d tiny -m 'AP' --protocol trec_eval_9"),
+                  "default yet: warehouse evaluate -d tiny -m AP"),
+        ("-m AP --protocol trec_eval_9", "warehouse evaluate -d tiny -m AP --protocol trec_eval_9"),
         ("-m RRR", "RRR: no such metric; did you mean RR?"),
         ("-m RR -d tinny", "tinny: no such dataset; did you mean tiny?"),
         ("-m RR --run nwe", "nwe: dataset tiny has no run of that name; did you mean new?"),
@@ -283,7 +283,7 @@ def test_a_run_before_it_that_is_not_evaluated_is_said(fallen: Warehouse) -> Non
     """It might be the best."""
     early = dt.datetime(2025, 1, 1, tzinfo=dt.UTC)
     fallen.ingest_run(ranks(1, 1, 1, 1), "tiny", name="early", run_at=early)
-    with pytest.raises(UsageError, match=r"^tiny: no value of RR for early, .* -d tiny -m 'RR'$"):
+    with pytest.raises(UsageError, match=r"^tiny: no value of RR for early, .* -d tiny -m RR$"):
         fallen.check("tiny", "RR", max_drop=1)
     assert fallen.check("tiny", "RR", against="last", max_drop=1).is_good
 

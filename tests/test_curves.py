@@ -378,7 +378,7 @@ def test_wrong_words(arguments: list[str], message: str, demo_db: str, counts) -
 
 def test_a_dataset_without_qrels(wh: Warehouse) -> None:
     wh.ingest_run({"q": {"a": 1.0}}, "d", name="r")
-    with pytest.raises(UsageError, match="d: has no qrels yet: warehouse ingest qrels"):
+    with pytest.raises(UsageError, match="d: it has no qrels yet: warehouse ingest qrels"):
         wh.trace("ROC", "d")
 
 

@@ -190,7 +190,7 @@ def test_what_there_is_not(wh: Warehouse) -> None:
         wh.deciles("tag")
     with pytest.raises(UsageError, match=r"has no training set; .*--from qrels"):
         wh.make_deciles("tags", origin="training")
-    with pytest.raises(UsageError, match="make them with: warehouse deciles make --dataset tags"):
+    with pytest.raises(UsageError, match="make them with: warehouse deciles make -d tags"):
         wh.decile_sizes("tags")
     wh.make_deciles("tags", parts=2)
     with pytest.raises(UsageError, match="no deciles of that name; did you mean decile"):

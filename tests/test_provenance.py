@@ -194,6 +194,27 @@ def test_what_is_listed_is_what_evaluate_computes(here: Folder, evaluated: Wareh
     assert evaluated.evaluate(runs="two").up_to_date == 4
 
 
+def test_where_nothing_is_evaluated_status_lists_what_evaluate_begins_with(wh: Warehouse) -> None:
+    """And says why there is nothing to list; names with blanks are quoted as a shell takes them."""
+    wh.init()
+    db = ("--db", str(wh.path))
+    assert command("status", *db)[2] == "no runs yet: warehouse ingest run FILE -d DATASET\n"
+    wh.ingest_qrels(QRELS, "my films")
+    code, _, told = command("leaderboard", "-d", "my films", *db)
+    assert (code, told) == (
+        2, "my films: it has no runs yet: warehouse ingest run FILE -d 'my films'",
+    )  # fmt: skip
+    wh.ingest_run(ONE, "my films", name="one")
+    found = wh.status()
+    assert [row[:2] for row in standing(wh)] == [("missing", name) for name in DEFAULT_METRICS]
+    assert (found.num_runs, found.num_predictions) == (1, 4)
+    assert found.commands == ("warehouse evaluate -d 'my films'",)
+    told = command("status", *db)[2].splitlines()[-1]
+    assert told == f"to compute: 7 values, which reads 4 predictions: {found.commands[0]}"
+    assert wh.evaluate().computed == found.num_to_compute == 7
+    assert wh.status().num_up_to_date == 7
+
+
 def test_slices_are_brought_up_to_date_too_but_not_curves(wh: Warehouse) -> None:
     wh.ingest_qrels(QRELS, "tiny")
     wh.ingest_run(ONE, "tiny", name="one")

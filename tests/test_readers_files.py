@@ -19,7 +19,7 @@ import zstandard
 
 from warehouse import readers
 from warehouse.errors import InputError, UsageError
-from warehouse.readers import files, lines
+from warehouse.readers import files, lines, together
 
 RUN = b"".join(b"q%d Q0 d%d 1 %d t\n" % (n % 50, n, n * 31 % 1009) for n in range(60_000))
 SHA = hashlib.sha256(RUN).hexdigest()
@@ -168,6 +168,29 @@ def test_the_look_at_a_file_over_the_edge_of_blocks(tmp_path, monkeypatch):
             found = (file.lines, file.look.windows_ends, file.look.has_comment, file.look.is_utf8)
             assert found == expected, content
             assert file.sha256 == hashlib.sha256(content).hexdigest()
+
+
+def test_the_bytes_of_parquet_are_not_looked_at(con, tmp_path, monkeypatch):
+    """DuckDB reads them; what a text is like is asked of text alone."""
+    path = tmp_path / "a.parquet"
+    con.execute(
+        f"copy (select 'q' as query_id, 'd' as doc_id, 0.5 as score) to '{path}' (format parquet)"
+    ).fetchall()
+    monkeypatch.setattr(files, "_looked_at", lambda path: pytest.fail(f"{path} is looked at"))
+    assert readers.stage(con, path, "run").rows == 1
+
+
+def test_a_file_that_cannot_be_read_to_its_end(con, tmp_path, monkeypatch):
+    def fails(path):
+        raise OSError(5, "Input/output error")
+
+    path = tmp_path / "a.run"
+    path.write_bytes(b"q Q0 d 1 0.5 t\n")
+    monkeypatch.setattr(files, "_looked_at", fails)
+    with pytest.raises(InputError, match=r"a\.run: cannot be read: Input/output error"):
+        readers.stage(con, path, "run")
+    found = [one for group in together.groups([path, path]) for one in group.staged(con)]
+    assert [type(one) for one in found] == [together.Refused] * 2
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 64])

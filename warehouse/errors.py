@@ -7,6 +7,7 @@ prints one line and turns the class into an exit code.
 from __future__ import annotations
 
 import difflib
+import shlex
 from collections.abc import Iterable
 
 
@@ -86,6 +87,39 @@ def nearest(word: str, known: Iterable[str]) -> str:
         begun = [name for name in folded if len(word) > 1 and name.startswith(word.lower())]
         found = begun if len(begun) == 1 else []
     return f"; did you mean {folded[found[0]]}?" if found else ""
+
+
+def command(
+    words: str,
+    dataset: str,
+    *,
+    metrics: Iterable[str] = (),
+    slice: str | None = None,
+    qrels: int | None = None,
+    protocol: str = "default",
+) -> str:
+    """Return a command of this program for a dataset, as it can be given to a shell.
+
+    >>> command("evaluate", "my films", metrics=["P(rel=2)@5"], protocol="trec_eval_9")
+    "warehouse evaluate -d 'my films' -m 'P(rel=2)@5' --protocol trec_eval_9"
+    """
+    options = ["-d", dataset]
+    for metric in metrics:
+        options += ["-m", metric]
+    options += [] if slice is None else ["--slice", slice]
+    options += [] if qrels is None else ["--qrels", str(qrels)]
+    options += [] if protocol == "default" else ["--protocol", protocol]
+    return f"warehouse {words} {shlex.join(options)}"
+
+
+def without(what: str, dataset: str) -> str:
+    """Return the sentence about a dataset that has no qrels yet, or no runs.
+
+    >>> without("run", "dl19")
+    'dl19: it has no runs yet: warehouse ingest run FILE -d dl19'
+    """
+    many = what if what == "qrels" else f"{what}s"
+    return f"{dataset}: it has no {many} yet: {command(f'ingest {what} FILE', dataset)}"
 
 
 def no_such_run(run: str, dataset: str, known: Iterable[str]) -> str:

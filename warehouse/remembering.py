@@ -10,9 +10,10 @@ import duckdb
 from warehouse import database, protocols
 from warehouse.analyze import board, past
 from warehouse.errors import UsageError, no_such_run
-from warehouse.metrics import Metrics
+from warehouse.metrics import Metrics, parse
 from warehouse.opened import File, Texts, texts
 from warehouse.project import request
+from warehouse.settings import DEFAULT_METRICS
 from warehouse.templates import render
 
 if TYPE_CHECKING:
@@ -127,14 +128,16 @@ class Remembering(File):
         """Return what is missing, stale or orphaned, and what `evaluate` would cost.
 
         Missing is a value of a metric that the dataset has values of, for a current run against the
-        current qrels. Orphans among the rows are looked for where no dataset is named.
+        current qrels; where it has none yet, of `DEFAULT_METRICS`. Orphans among the rows are looked
+        for where no dataset is named.
         """
         from warehouse.evaluate.standing import status
 
+        usual = parse(*DEFAULT_METRICS, defaults=protocols.get(protocols.DEFAULT).defaults())
         with self._read() as con:
             if dataset is not None:
                 board.check_dataset(con, dataset)
-            return status(con, dataset)
+            return status(con, dataset, usual)
 
     @request()
     def verify(

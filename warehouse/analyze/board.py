@@ -11,7 +11,7 @@ import duckdb
 
 from warehouse import aggregates, protocols
 from warehouse.database import keep
-from warehouse.errors import UsageError, check_word, listing, nearest
+from warehouse.errors import UsageError, check_word, command, listing, nearest, without
 from warehouse.metrics import Asked, known_metric, parse, split
 from warehouse.protocols import Protocol
 from warehouse.templates import render
@@ -69,7 +69,7 @@ def check_slice(con: duckdb.DuckDBPyConnection, dataset: str, slice: str) -> Non
         hint = nearest(slice, known) or f"; evaluated are {listing(known) or 'none yet'}"
         raise UsageError(
             f"{slice}: dataset {dataset} has no slice of that name{hint}; make one with: "
-            f"warehouse evaluate -d {dataset} --slice {slice}"
+            f"{command('evaluate', dataset, slice=slice)}"
         )
 
 
@@ -86,28 +86,23 @@ def evaluated_metrics(
     found = _with_values(con, dataset, protocol, slice)
     if found:
         return found
-    option = "" if protocol.name == "default" else f" --protocol {protocol.name}"
-    for table, advice in (
-        ("qrels", f"it has no qrels yet: warehouse ingest qrels FILE -d {dataset}"),
-        ("run", f"it has no runs yet: warehouse ingest run FILE -d {dataset}"),
-    ):
+    for table in ("qrels", "run"):
         count = con.execute(
             f"select count(*) from {table} join dataset using (dataset_id) "
             "where dataset.name = $dataset",
             {"dataset": dataset},
         ).fetchall()[0][0]
         if not count:
-            raise UsageError(f"{dataset}: nothing is evaluated; {advice}")
-    wanted = " -m METRIC" if _preferences(con, dataset) else ""
-    by, option = _by(slice), _by(slice, " --slice ") + option
+            raise UsageError(without(table, dataset))
+    wanted = ["METRIC"] if _preferences(con, dataset) else []
     raise UsageError(
-        f"{dataset}: nothing is evaluated{by} under protocol {protocol.name} yet: "
-        f"warehouse evaluate -d {dataset}{wanted}{option}{_preferences(con, dataset)}"
+        f"{dataset}: nothing is evaluated{_by(slice)} under protocol {protocol.name} yet: "
+        f"{evaluate_command(con, dataset, wanted, protocol, slice)}"
     )
 
 
-def _by(slice: str | None, words: str = " by ") -> str:
-    return "" if slice is None else f"{words}{slice}"
+def _by(slice: str | None) -> str:
+    return "" if slice is None else f" by {slice}"
 
 
 def _with_values(
@@ -226,12 +221,8 @@ def evaluate_command(
     slice: str | None = None,
 ) -> str:
     """Return the command that computes some metrics of a dataset."""
-    option = "" if protocol.name == "default" else f" --protocol {protocol.name}"
-    options = " ".join(f"-m '{name}'" for name in metrics)
-    return (
-        f"warehouse evaluate -d {dataset} {options}{_by(slice, ' --slice ')}{option}"
-        f"{_preferences(con, dataset)}"
-    )
+    how = command("evaluate", dataset, metrics=metrics, slice=slice, protocol=protocol.name)
+    return how + _preferences(con, dataset)
 
 
 def leaderboard(

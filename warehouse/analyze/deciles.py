@@ -6,7 +6,7 @@ import duckdb
 
 from warehouse.analyze.board import check_dataset
 from warehouse.database import keep
-from warehouse.errors import UsageError, listing, nearest
+from warehouse.errors import UsageError, command, listing, nearest
 from warehouse.templates import render
 
 # As ingest writes it: the format of what was made, and the attribute that keeps the occurrences.
@@ -37,7 +37,7 @@ def sizes(con: duckdb.DuckDBPyConnection, dataset: str, name: str) -> duckdb.Duc
         )
         raise UsageError(
             f"{name}: dataset {dataset} has no deciles of that name{hint}; "
-            f"make them with: warehouse deciles make --dataset {dataset}"
+            f"make them with: {command('deciles make', dataset)}"
         )
     origin = f"{name}_frequency"
     if origin not in attributes:

@@ -15,7 +15,7 @@ import duckdb
 
 from warehouse import database
 from warehouse.analyze.across import named_datasets
-from warehouse.errors import UsageError, listing
+from warehouse.errors import UsageError, command, listing
 from warehouse.templates import render
 
 Moment = str | dt.date | dt.datetime
@@ -145,7 +145,7 @@ def _check_qrels(con: duckdb.DuckDBPyConnection, datasets: Sequence[str], qrels:
     if qrels not in known:
         raise UsageError(
             f"{datasets[0]}: has no version {qrels} of its qrels; it has "
-            f"{listing(map(str, known)) or 'none'}: warehouse qrels -d {datasets[0]}"
+            f"{listing(map(str, known)) or 'none'}: {command('qrels', datasets[0])}"
         )
 
 

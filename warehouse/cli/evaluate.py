@@ -9,7 +9,7 @@ import typer
 from warehouse.cli import options
 from warehouse.cli.examples import epilog
 from warehouse.cli.output import Progress, emit, say, warn
-from warehouse.errors import counted, listing
+from warehouse.errors import command, counted, listing
 from warehouse.settings import LOCK_TIMEOUT
 
 
@@ -70,7 +70,7 @@ def evaluate(
             on_metric=step,
         )
     for name in done.without_qrels:
-        warn(f"{name}: skipped, it has no qrels yet: warehouse ingest qrels FILE -d {name}")
+        warn(f"{name}: skipped, it has no qrels yet: {command('ingest qrels FILE', name)}")
     for name, metrics in done.unfit.items():
         warn(
             f"{name}: left out {listing(metrics, 5)}: its qrels are preferences, and only metrics of "

@@ -73,7 +73,7 @@ def leaderboard(
     and those that do not differ from it significantly: paired t-tests, Holm over all pairs shown. --ci
     and --ties need the extra "stats".
     """
-    from warehouse.errors import counted
+    from warehouse.errors import command, counted
     from warehouse.metrics import parse_one
     from warehouse.warehouse import Warehouse
 
@@ -89,17 +89,16 @@ def leaderboard(
         return
     shown = [parse_one(name).metric for name in known]
     sliced = () if slice is None else (slice,)
-    option = "" if slice is None else f" --slice {slice}"
-    option += "" if protocol == "default" else f" --protocol {protocol}"
-    option += "" if qrels is None else f" --qrels {qrels}"
     for name in board.datasets:
         due = wh.evaluate(
             name, metrics=shown, slices=sliced, protocol=protocol, qrels=qrels, dry_run=True
         )
         if due.computed:
+            how = command(
+                "evaluate", name, metrics=["METRIC"], slice=slice, qrels=qrels, protocol=protocol
+            )
             output.say(
-                f"{counted(due.computed - due.stale, 'value')} missing, {due.stale:,} stale: "
-                f"warehouse evaluate -d {name}{option} -m METRIC"
+                f"{counted(due.computed - due.stale, 'value')} missing, {due.stale:,} stale: {how}"
             )
 
 

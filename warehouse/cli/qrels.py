@@ -54,7 +54,7 @@ def diff(
     between the two boards is told for each metric that has values against both versions. Those of an
     older version are made by: warehouse evaluate -d DATASET --qrels N.
     """
-    from warehouse.errors import UsageError, counted
+    from warehouse.errors import UsageError, command, counted
     from warehouse.warehouse import Warehouse
 
     if rows and boards:
@@ -80,7 +80,7 @@ def diff(
     if not taus:
         output.say(
             f"no run has values of one metric against both versions under protocol {protocol}: "
-            f"warehouse evaluate -d {dataset} --qrels {before}"
+            f"{command('evaluate', dataset, qrels=before)}"
         )
 
 

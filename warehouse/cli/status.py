@@ -9,7 +9,7 @@ import typer
 
 from warehouse.cli import options, output
 from warehouse.cli.examples import epilog
-from warehouse.errors import UsageError, counted, listing
+from warehouse.errors import UsageError, command, counted, listing
 from warehouse.settings import LOCK_TIMEOUT
 
 
@@ -22,20 +22,25 @@ def status(
 ) -> None:
     """List what is missing, stale or orphaned, and what it costs to compute it.
 
-    Missing are values of a metric that other runs of the dataset have; stale are those of another
-    formula than today's; orphaned is what belongs to nothing any more. Predictions are read where a
-    run's hits have not been made yet, or a metric reads whole lists.
+    Missing are values of a metric that other runs of the dataset have, and where none has any those
+    that evaluate begins with; stale are those of another formula than today's; orphaned is what belongs
+    to nothing any more. Predictions are read where a run's hits have not been made yet, or a metric
+    reads whole lists.
     """
     from warehouse.warehouse import Warehouse
 
     found = Warehouse(db, lock_timeout=lock_timeout).status(dataset)
     output.show(found.relation, format, out)
-    output.say(f"{counted(found.num_up_to_date, 'value')} up to date")
+    if not found.num_runs:
+        output.say("no runs yet: " + command("ingest run FILE", dataset or "DATASET"))
+    else:
+        output.say(f"{counted(found.num_up_to_date, 'value')} up to date")
     if found.num_to_compute:
         read = counted(found.num_predictions, "prediction")
+        stale = f" ({found.num_stale:,} of them stale)" if found.num_stale else ""
         output.say(
-            f"to compute: {counted(found.num_to_compute, 'value')} ({found.num_stale:,} of them "
-            f"stale), which reads {read}: {listing(found.commands, 4)}"
+            f"to compute: {counted(found.num_to_compute, 'value')}{stale}, which reads {read}: "
+            f"{listing(found.commands, 4)}"
         )
 
 

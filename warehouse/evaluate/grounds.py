@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import duckdb
 
 from warehouse import readers
-from warehouse.errors import listing, nearest
+from warehouse.errors import command, listing, nearest
 from warehouse.evaluate.plan import Contents, Plan, plan
 from warehouse.metrics import Metric
 from warehouse.quoting import ident, literal
@@ -145,9 +145,9 @@ def lacking_stored(con: duckdb.DuckDBPyConnection, work: Plan, dataset: str) -> 
         names[subject] = [str(row[0]) for row in rows]
     where = Where(
         f"dataset {dataset}",
-        f"warehouse ingest training FILE --dataset {dataset}",
-        f"warehouse ingest attributes FILE --dataset {dataset} --of docs",
-        f"warehouse ingest attributes FILE --dataset {dataset} --of queries",
+        command("ingest training FILE", dataset),
+        command("ingest attributes FILE --of docs", dataset),
+        command("ingest attributes FILE --of queries", dataset),
     )
     return lacking(work, _current_training(con, dataset) is not None, names, where)
 

@@ -18,7 +18,7 @@ from functools import partial
 import duckdb
 
 from warehouse import expressions
-from warehouse.errors import UsageError, counted, listing, nearest
+from warehouse.errors import UsageError, command, counted, listing, nearest
 from warehouse.evaluate.plan import ranked_sql
 from warehouse.expressions import Expression
 from warehouse.protocols import Protocol
@@ -247,10 +247,10 @@ def _nothing(counts: Sequence[str], dataset: str, subject: str, protocol: Protoc
     if "mean_scores" in counts:
         return (
             f"no run of {dataset} has values of that metric under protocol {protocol.name} yet: "
-            f"warehouse evaluate -d {dataset} -m AP"
+            f"{command('evaluate', dataset, metrics=['AP'])}"
         )
     those = "queries" if subject == "query" else "documents"
-    return f"gives null for all {those}; look at the attributes: warehouse attributes -d {dataset}"
+    return f"gives null for all {those}; look at the attributes: {command('attributes', dataset)}"
 
 
 def _stored(

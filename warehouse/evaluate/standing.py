@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ import duckdb
 from warehouse import protocols
 from warehouse.curves import known_curve
 from warehouse.database import keep
-from warehouse.errors import UsageError, listing
+from warehouse.errors import UsageError, command, listing
 from warehouse.evaluate import stored
 from warehouse.evaluate.plan import Plan, plan
 from warehouse.evaluate.stored import Candidate, Job
@@ -33,6 +33,7 @@ class Status:
     metric (or of one by a slice) how many values, and how many predictions are read to compute them,
     because a run's hits are not made yet or the metric reads whole lists. `num_predictions` counts a
     run's predictions once for each protocol, as `evaluate` reads them. `commands` compute it all.
+    `num_runs` counts the runs that were looked at.
     """
 
     relation: duckdb.DuckDBPyRelation
@@ -41,6 +42,7 @@ class Status:
     num_up_to_date: int
     num_predictions: int
     num_orphaned: int
+    num_runs: int
     commands: tuple[str, ...]
 
     @property
@@ -49,12 +51,20 @@ class Status:
         return self.num_missing + self.num_stale
 
 
-def status(con: duckdb.DuckDBPyConnection, dataset: str | None = None) -> Status:
-    """Look at every metric that a dataset has values of, for all of its current runs."""
+def status(con: duckdb.DuckDBPyConnection, dataset: str | None, usual: Iterable[Metric]) -> Status:
+    """Look at every metric that a dataset has values of, for all of its current runs.
+
+    Where nothing is evaluated it is the `usual` metrics under the default protocol.
+    """
     rows: list[_Row] = []
     commands: dict[str, None] = {}
     up_to_date = num_predictions = 0
-    for (name, protocol), evaluated in _evaluated(con, dataset).items():
+    groups = _evaluated(con, dataset)
+    none_yet: list[_Evaluated] = [("metric", str(metric), None, None, 0) for metric in usual]
+    for name in _datasets(con, dataset) - {name for name, _ in groups}:
+        groups[name, protocols.DEFAULT] = none_yet
+    for name, protocol in sorted(groups):
+        evaluated = groups[name, protocol]
         if protocol not in protocols.catalogue():
             values = sum(number for *_, number in evaluated)
             rows.append(
@@ -66,7 +76,8 @@ def status(con: duckdb.DuckDBPyConnection, dataset: str | None = None) -> Status
         rows += found
         up_to_date += current
         num_predictions += read
-    rows += _without_qrels(con, dataset)
+    asked = stored.candidates(con, dataset, ())
+    rows += _without_qrels(asked)
     if dataset is None:
         rows += _orphans(con)
     counted = {
@@ -79,6 +90,7 @@ def status(con: duckdb.DuckDBPyConnection, dataset: str | None = None) -> Status
         num_up_to_date=up_to_date,
         num_predictions=num_predictions,
         num_orphaned=sum(row[1] == "orphaned" for row in rows),
+        num_runs=len(asked),
         commands=tuple(commands),
     )
 
@@ -107,10 +119,13 @@ def due(
         jobs.append(Job(plan(metrics.values(), rules), name, by))
         slices = [slice for slice in of_slice if slice is not None and not by]
         jobs += [_job(plan(of_slice[slice].values(), rules), name, slice) for slice in slices]
-    rows = con.execute("select name from dataset order by name").fetchall()
-    new = [str(name) for (name,) in rows if name not in known and dataset in (None, name)]
     work = plan(usual, rules)
-    return jobs + [Job(work, name, by) for name in new]
+    return jobs + [Job(work, name, by) for name in sorted(_datasets(con, dataset) - {*known})]
+
+
+def _datasets(con: duckdb.DuckDBPyConnection, dataset: str | None) -> set[str]:
+    rows = con.execute("select name from dataset where $1 is null or name = $1", [dataset])
+    return {str(name) for (name,) in rows.fetchall()}
 
 
 def _job(work: Plan, dataset: str, slice: str | None) -> Job:
@@ -182,8 +197,7 @@ def _of_protocol(
             row = (dataset, state, name, rules.name, len(runs), predictions, listing(runs, 4))
             rows.append(row)
             verb = "evaluate" if metric.definition.kind == "metric" else f"curve {name}"
-            option = "" if rules.name == protocols.DEFAULT else f" --protocol {rules.name}"
-            commands[f"warehouse {verb} -d {dataset}{option}"] = None
+            commands[command(verb, dataset, protocol=rules.name)] = None
     return rows, up_to_date, sum(asked[run].num_predictions for run in read)
 
 
@@ -211,11 +225,8 @@ def _to_read(
     return {c.run for c in runs if whole or (c.run_id, c.qrels_id) not in with_hits}
 
 
-def _without_qrels(con: duckdb.DuckDBPyConnection, dataset: str | None) -> list[_Row]:
-    without: dict[str, int] = defaultdict(int)
-    for candidate in stored.candidates(con, dataset, ()):
-        if candidate.qrels_id is None:
-            without[candidate.dataset] += 1
+def _without_qrels(asked: Iterable[Candidate]) -> list[_Row]:
+    without = Counter(candidate.dataset for candidate in asked if candidate.qrels_id is None)
     return [
         (name, "orphaned", "runs", None, number, None, "the dataset has no qrels")
         for name, number in without.items()

@@ -9,7 +9,7 @@ from itertools import groupby
 
 import duckdb
 
-from warehouse.errors import UsageError, check_word, listing, nearest
+from warehouse.errors import UsageError, check_word, command, listing, nearest
 from warehouse.evaluate import engine, grounds, hits, slices
 from warehouse.evaluate.plan import Contents, Plan, plan
 from warehouse.protocols import Protocol
@@ -95,8 +95,9 @@ def candidates(
         Candidate(*row) for row in con.execute(render("statements/candidates"), asked).fetchall()
     ]
     if qrels is not None and any(candidate.qrels_id is None for candidate in found):
+        name = found[0].dataset
         raise UsageError(
-            f"{dataset}: has no version {qrels} of its qrels; see: warehouse qrels -d {dataset}"
+            f"{name}: has no version {qrels} of its qrels; see: {command('qrels', name)}"
         )
     if runs:
         names = {c.run for c in found}

@@ -10,7 +10,7 @@ import duckdb
 
 from warehouse import fusions, protocols
 from warehouse import metrics as notation
-from warehouse.errors import UsageError, counted, listing
+from warehouse.errors import UsageError, command, counted, listing
 from warehouse.evaluate import engine, grounds
 from warehouse.evaluate.plan import Plan, matched_sql, plan
 from warehouse.fuse import lists
@@ -73,7 +73,7 @@ def choose(
     ).fetchall()
     if not rows:
         raise UsageError(
-            f"{dataset}: has no qrels to train on: warehouse ingest qrels FILE -d {dataset}"
+            f"{dataset}: has no qrels to train on: {command('ingest qrels FILE', dataset)}"
         )
     qrels_id, version = rows[0]
     stored = grounds.stored_qrels(qrels_id, grounds.kind_of(con, qrels_id))

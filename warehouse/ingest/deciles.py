@@ -9,7 +9,7 @@ import duckdb
 import sqlalchemy as sa
 
 from warehouse import database
-from warehouse.errors import UsageError, counted, listing, nearest
+from warehouse.errors import UsageError, command, counted, listing, nearest
 from warehouse.ingest import steps
 from warehouse.ingest.attributes import LoadedAttributes, keep
 from warehouse.readers.attributes import StagedAttributes
@@ -98,13 +98,13 @@ def _refuse_missing(
         return
     if origin == "training":
         raise UsageError(
-            f"dataset {dataset} has no training set; load it with: warehouse ingest training FILE "
-            f"--dataset {dataset}, or count in the judgments: --from qrels"
+            f"dataset {dataset} has no training set; load it with: "
+            f"{command('ingest training FILE', dataset)}, or count in the judgments: --from qrels"
         )
     if origin == "qrels":
         raise UsageError(
-            f"dataset {dataset} has no judgments to count in; load them with: warehouse ingest qrels "
-            f"FILE --dataset {dataset}"
+            f"dataset {dataset} has no judgments to count in; load them with: "
+            f"{command('ingest qrels FILE', dataset)}"
         )
     rows = con.execute(render("statements/current_attributes"), {"dataset": dataset}).fetchall()
     types = {str(name): str(kind) for subject, name, kind in rows if subject == "document"}

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import sqlalchemy as sa
 
 from warehouse import database, readers
-from warehouse.errors import ConflictError, UsageError, WarehouseError, check_word, counted
+from warehouse.errors import ConflictError, UsageError, WarehouseError, check_word, command, counted
 from warehouse.ingest import steps
 from warehouse.ingest.known import Known
 from warehouse.readers.files import default_name
@@ -243,7 +243,7 @@ def _described_otherwise(
 def _query_warnings(dataset: str, judged: int, unjudged_queries: int, silent: int) -> list[str]:
     """Tell of the queries of a run that are not judged and of the judged ones that it has not."""
     if judged == 0:
-        return [f"dataset {dataset} has no qrels yet: warehouse ingest qrels FILE -d {dataset}"]
+        return [f"dataset {dataset} has no qrels yet: {command('ingest qrels FILE', dataset)}"]
     warnings = []
     if unjudged_queries:
         are = "is" if unjudged_queries == 1 else "are"
