@@ -120,19 +120,6 @@ def trec_eval_set_f(ours: Ours, query: str) -> float:
     return 2.0 * p * r / (r + p) if p + r else 0.0
 
 
-def level_of_rndcg(ours: Ours, golden: Golden) -> None:
-    """Take trec_eval's Rndcg of queries without relevant documents at the level of -l: 0.
-
-    Its other gain-based measures leave -l alone, as ours all do.
-    """
-    lost = {q for label, q in ours.values if label == "num_rel" and not ours.values[label, q]}
-    for query in lost - {"all"}:
-        assert float(golden.get(("Rndcg", query), "0")) == 0.0
-        ours.values["Rndcg", query] = 0.0
-    found = [value for (label, q), value in ours.values.items() if label == "Rndcg" and q != "all"]
-    ours.values["Rndcg", "all"] = math.fsum(found) / ours.values["num_q", "all"]
-
-
 def check_strings(ours: Ours, golden: Golden, where: str) -> None:
     """Compare relstring, which has a text for each query."""
     theirs = {query: text for (label, query), text in golden.items() if label == "relstring"}

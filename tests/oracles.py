@@ -266,7 +266,9 @@ def ndcg_rel(docs: Docs, grades: Grades, **rules: Any) -> float:
     return ratio(max(sum(at) + missing * ratio(actual[-1], ideal[-1]), 0), len(best))
 
 
-def rndcg(docs: Docs, grades: Grades, **rules: Any) -> float:
+def rndcg(docs: Docs, grades: Grades, *, level: int, **rules: Any) -> float:
+    if not relevant(grades, level):
+        return 0.0
     gains = worth(grades, **rules)
     best = best_gains(gains)
     ideal, actual = dcg_so_far(best), dcg_so_far([gains.get(doc, 0.0) for doc in docs])

@@ -22,7 +22,6 @@ from conformance import (
     check_printed,
     check_queries,
     check_strings,
-    level_of_rndcg,
     numbers_of,
 )
 from shared_cases import CASES, EDGES, Case, Golden, aggregate, case, cases, needs_cases
@@ -125,8 +124,6 @@ def check_trec_eval(data: Case, version: str, opts: str, run: str) -> None:
     arguments = OPTIONS[opts]
     ours = ask_all(data, run, version, opts)
 
-    if "level" in arguments:
-        level_of_rndcg(ours, {k: v for k, v in (exact | printed).items() if k[0] == "Rndcg"})
     check_strings(ours, exact | printed, where)
     if arguments.get("complete") and "level" in arguments:
         # trec_eval's -c summary counts the relevant documents of rel > 0, whatever -l says; ours
@@ -181,8 +178,6 @@ def check_pytrec_eval(data: Case, run: str, opts: str) -> None:
             golden[row["measure"], "all"] = row["exact"]
     supported = numbers_of(measure for measure, _ in golden)
     ours = ask_all(data, run, "9.0.8", opts)
-    if "level" in OPTIONS[opts]:
-        level_of_rndcg(ours, golden)
     mine = {key: text for key, text in golden.items() if key[0] in supported}
     for key, text in mine.items():
         if key[0].startswith("gm_") and key[1] != "all":  # of a query it gives the logarithm

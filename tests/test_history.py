@@ -451,7 +451,7 @@ def test_an_older_version_can_be_completed(here: Folder) -> None:
     assert wh.leaderboard("tiny", qrels=1).fetchall() == [(1, "one", None, 0.25, 1 + 1, 2)]
     code, _, told = command("leaderboard", "-d", "tiny", "-m", "RR", "--qrels", "1")
     assert code == 0
-    assert "1 value missing, 0 stale: warehouse evaluate -d tiny --qrels 1 -m METRIC" in told
+    assert "1 value missing, 0 stale: warehouse evaluate -d tiny -m METRIC --qrels 1" in told
     assert wh.qrels_diff("tiny", 1, 2).taus.fetchall() == [("RR", 1, None, 0)]
     done = wh.evaluate("tiny", metrics="RR", qrels=1)
     assert [detail[1] for detail in done.details] == ["two"]

@@ -287,9 +287,9 @@ def test_the_level_is_for_binary_metrics() -> None:
     followers = {
         name
         for name, found in catalogue().items()
-        if any(p.name == "rel" and p.follows_level for p in found.parameters)
+        if any(p.follows_level for p in found.parameters)
     }
-    gains = {"nDCG", "nDCGrel", "Rndcg", "G", "DCG", "IdealDCG"}
+    gains = {"nDCG", "nDCGrel", "G", "DCG", "IdealDCG"}
     others = {"NumQ", "NumRet", "Judged", "Unjudged", "RBPresid", "Volume"}
     shown = {"CategoricalDiversity", "Coverage", "ILD", "MIUF", "Popularity", "Spread"}
     shown |= {"Share", "Surprisal", "Unseen"}

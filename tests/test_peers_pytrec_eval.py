@@ -58,10 +58,7 @@ def compare(qrels: Qrels, run: Run, level: int = 1, judged_only: bool = False) -
         "gm_bpref",
     ):  # it lists what goes into the mean, ours the query's value
         mine[measure] = {query: max(value, 1e-5) for query, value in mine[measure].items()}
-    # The two that disagree, see the tests of their names below.
-    without_relevant = {q for q, count in peers["num_rel"].items() if count == 0}
-    if level > 1 and without_relevant:
-        leave_out(["Rndcg"], {*without_relevant, ALL}, mine, peers)
+    # what disagrees, see the test of its name below
     empty = {q for q, count in peers["num_ret"].items() if count == 0}
     if judged_only and empty:
         leave_out([m for m in peers if m.startswith(INTERPOLATED)], {*empty, ALL}, mine, peers)
@@ -133,19 +130,6 @@ def test_a_query_without_a_run_is_left_out_by_pytrec_eval() -> None:
     assert theirs(qrels, run, ["map"])["map"] == {"q": 1.0, ALL: 1.0}
     assert ours(qrels, run, ["map"], "trec_eval_9")["map"] == {"q": 1.0, ALL: 1.0}
     assert ours(qrels, run, ["map"])["map"] == {"q": 1.0, "silent": 0.0, ALL: 0.5}
-
-
-def test_rndcg_without_relevant_documents_at_a_level() -> None:
-    """pytrec_eval's Rndcg is 0 where no document reaches the level, though it looks at no level else.
-
-    Ours, as ndcg of both, leaves the level alone.
-    """
-    qrels, run = {"q": {"a": 1, "b": 0}}, {"q": {"b": 3.0, "a": 2.0, "c": 1.0}}
-    found = theirs(qrels, run, ["Rndcg", "ndcg"], level=2)
-    mine = ours(qrels, run, ["Rndcg", "ndcg"], "trec_eval_9", level=2)
-    assert found["Rndcg"]["q"] == 0.0
-    assert mine["Rndcg"]["q"] == mine["Rndcg"][ALL] > 0
-    assert mine["ndcg"]["q"] == found["ndcg"]["q"] == 1 / math.log2(3)
 
 
 def test_a_list_without_judged_documents_under_judged_only() -> None:

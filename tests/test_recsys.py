@@ -164,7 +164,7 @@ def test_what_a_dataset_lacks_is_said_before_anything_is_computed(wh: Warehouse)
     said = str(caught.value).splitlines()
     assert said[0] == (
         "PSP@1 reads a training set, and dataset films has none; "
-        "load it with: warehouse ingest training FILE --dataset films"
+        "load it with: warehouse ingest training FILE -d films"
     )
     assert [line.split(" reads ")[0] for line in said] == ASKED[1:]
     wh.ingest_training(SEEN, "films")
@@ -174,7 +174,7 @@ def test_what_a_dataset_lacks_is_said_before_anything_is_computed(wh: Warehouse)
     first, second = str(caught.value).splitlines()
     assert "attribute genre of the documents, and dataset films has none of that name" in first
     assert "did you mean genres?" in first
-    assert first.endswith("warehouse ingest attributes FILE --dataset films --of docs")
+    assert first.endswith("warehouse ingest attributes FILE --of docs -d films")
     assert "attribute year" in second
     assert "it has age, genres" in second
     assert wh.query("select count(*) from query_scores").fetchall() == [(0,)]

@@ -164,6 +164,7 @@ STUBS = SCOPE | {
     "rankings": "run_id integer, query_id varchar, num_ret bigint",
     "ideal": "query_id varchar, relevance integer, ideal_rank bigint",
     "ideal_gains": "query_id varchar, relevance integer, ideal_rank bigint",
+    "highest_relevance": "query_id varchar, highest integer",
     "documents": "doc_id varchar",
     "all_documents": "doc_id varchar",
     "members": "doc_id varchar",
@@ -362,6 +363,7 @@ def test_grains_are_unique_and_metrics_give_one_row_per_query(
     # and what only some metrics or only parts of the documents read
     for name in (
         "all_documents", "all_rankings", "members", "relevant_documents", "first_ranked",
+        "highest_relevance",
     ):  # fmt: skip
         seen[name] = Plan(rule).relation_sql(relations.get(name), {"rel": 1, "cutoff": 3})[0]
     scope.execute(f"insert into scope_hit select *, rank from ({seen['matched']})")

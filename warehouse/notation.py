@@ -179,7 +179,7 @@ def settle(
     for p in found.parameters:
         if p.name in given:
             settled[p.name] = given[p.name]
-        elif p.name == "rel" and p.follows_level and defaults.level is not None:
+        elif p.follows_level and defaults.level is not None:
             settled[p.name] = defaults.level
         elif p.name in overrides:
             settled[p.name] = p.adopt(overrides[p.name])

@@ -61,7 +61,7 @@ class Parameter:
     maximum: float | None = None
     above: str | None = None
     choices: tuple[str, ...] = ()
-    follows_level: bool = True
+    follows_level: bool = False
     needs: Mapping[str, str] = field(default_factory=dict)
     replaces: tuple[str, ...] = ()
     only_for: tuple[str, str] | None = None
