@@ -23,6 +23,8 @@ _PIECE = 200_000
 _PIECES = 8
 # Row ids of a table made in the open transaction begin at a large number, not at 0.
 PLACE = "rowid - (select min(rowid) from staged) + 1"
+# What is said of a row that could not be read, where there is the column.
+UNREAD = "fault is not null"
 _SERVICE_COLUMNS = ("rank", "shown", "fault", "fields", "line")
 # The check of the value by kind; the value of the others is a grade.
 _VALUE_CHECKS: Mapping[Kind, str] = {
@@ -55,15 +57,17 @@ def problems(
     *,
     place: str,
     word: str = "score",
+    unread: str | None = UNREAD,
     unique: bool = False,
 ) -> tuple[list[Problem], int]:
     """Return the first problems of the table `staged` by place, and the count of all.
 
-    `place` is the SQL of a row's place; `word` is what a run's value is called; `unique` says that no
-    key can be there twice.
+    `place` is the SQL of a row's place; `word` is what a run's value is called; the rest is as of
+    `any_problem`.
     """
-    if not any_problem(con, kind, unique=unique):
+    if not any_problem(con, kind, unread=unread, unique=unique):
         return _contradictions(con, kind, place, word)
+    _complete(con)
     names = ["unreadable", "empty_id", "document_twice"]
     names.append(_VALUE_CHECKS.get(kind, "relevance_not_an_integer"))
     found, total = _failing(con, kind, names, place, word)
@@ -74,13 +78,13 @@ def any_problem(
     con: duckdb.DuckDBPyConnection,
     kind: Kind,
     *,
-    empty: str = "",
+    unread: str | None = UNREAD,
     together: bool = False,
     unique: bool = False,
 ) -> bool:
     """Whether the table `staged` has a problem, asked as cheaply as can be.
 
-    A table without the column of what could not be read has one instead that may not be `empty`.
+    `unread` is the SQL that holds for a row which could not be read, None where every row could.
     `together` says that it holds several runs, `unique` that no key can be there twice.
     Of runs it leaves the table `staged_ranking` behind, unless it finds a problem before.
     """
@@ -89,7 +93,7 @@ def any_problem(
         "checks/any_problem",
         value=value,
         is_real=kind in _VALUE_CHECKS,
-        empty=empty,
+        unread=unread,
     )
     if rows(con, sql):
         return True
@@ -134,6 +138,16 @@ def _is_any_twice(
         if rows(con, templates.render("checks/key_twice", key=key, **words)):
             return True
     return False
+
+
+def _complete(con: duckdb.DuckDBPyConnection) -> None:
+    """Give `staged` the columns that checks name, where a table of numbers was read without them."""
+    present = columns(con)
+    if "fault" not in present:
+        con.execute("alter table staged add column fault varchar")
+    if "shown" not in present:
+        con.execute("alter table staged add column shown varchar")
+        con.execute("update staged set shown = cast(score as varchar) where not isfinite(score)")
 
 
 def _contradictions(

@@ -82,7 +82,8 @@ def read_dict(
     columns = {"query_id": ("query_id", "text"), "doc_id": ("doc_id", "text")}
     columns["value"] = ("value", family)
     tables.fill_from(con, table, kind, columns)
-    _refuse_problems(con, source, kind, unique=True)  # as the keys of a dict are
+    # the keys of a dict are unique, and all that is in a table can be read
+    _refuse_problems(con, source, kind, unread=None, unique=True)
 
 
 def _arrow(given: Mapping[Any, Any], kind: Kind) -> Any:
@@ -174,9 +175,14 @@ def _read_parts(
 
 
 def _refuse_problems(
-    con: duckdb.DuckDBPyConnection, source: str, kind: Kind, *, unique: bool = False
+    con: duckdb.DuckDBPyConnection,
+    source: str,
+    kind: Kind,
+    *,
+    unread: str | None = checks.UNREAD,
+    unique: bool = False,
 ) -> None:
-    problems, total = checks.problems(con, kind, place=checks.PLACE, unique=unique)
+    problems, total = checks.problems(con, kind, place=checks.PLACE, unread=unread, unique=unique)
     if total:
         raise checks.refuse_staged(con, kind, source, checks.in_words_by_key(problems), total)
 

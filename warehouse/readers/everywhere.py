@@ -211,7 +211,7 @@ def _read_table(
         "value": _reading(table, mapping.get("relevance", "relevance"), ("1", "whole")),
     }
     tables.fill(con, "qrels", "staged_table", columns)
-    found, total = checks.problems(con, "qrels", place=checks.PLACE)
+    found, total = checks.problems(con, "qrels", place=checks.PLACE, unread=None)
     if total:
         raise table.refuse(found, total)
 

@@ -57,7 +57,9 @@ def read_delimited(
         fill(con, kind, relation, _by_place(found, header))
         rejected = rejects.first(con, checks.LIMIT)
     by_rank = ranked_by_rank(kind, found, header, mapping)
-    problems, total = checks.problems(con, kind, place=checks.PLACE, word=_word(by_rank))
+    problems, total = checks.problems(
+        con, kind, place=checks.PLACE, word=_word(by_rank), unread=None
+    )
     if total or rejected:
         lines = Lines(file, delimiter, (record for record, _, _ in rejected), checks.row_count(con))
         refused = [(lines.of_record(record), reason) for record, reason, _ in rejected]
@@ -114,7 +116,7 @@ def read_together(
             by_rank = _parquet_together(con, files, mapping)
         else:
             by_rank = _delimited_together(con, files, DELIMITERS[format], mapping)
-        if by_rank is not None and not checks.any_problem(con, "run", together=True):
+        if by_rank is not None and not checks.any_problem(con, "run", unread=None, together=True):
             return _ranking("run", by_rank)
     except duckdb.InterruptException:
         raise
@@ -305,7 +307,9 @@ def _read_relation(
     except duckdb.Error as error:
         raise InputError(f"{source}: cannot be read as a table: {_first_line(error)}") from error
     by_rank = ranked_by_rank(kind, found, list(types), mapping)
-    problems, total = checks.problems(con, kind, place=checks.PLACE, word=_word(by_rank))
+    problems, total = checks.problems(
+        con, kind, place=checks.PLACE, word=_word(by_rank), unread=None
+    )
     if total:
         raise checks.refuse_staged(con, kind, source, checks.in_words_by_row(problems), total)
     return _ranking(kind, by_rank)

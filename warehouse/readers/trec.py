@@ -72,8 +72,8 @@ def _fast(
     with rejects.collected(con):
         con.execute(sql).fetchall()
         fits = not rejects.any_at_all(con)
-    empty = "rank" if kind == "run" else "iteration"
-    if fits and not checks.any_problem(con, kind, empty=empty, together=together):
+    unread = "rank is null" if kind == "run" else "iteration is null"
+    if fits and not checks.any_problem(con, kind, unread=unread, together=together):
         return True
     con.execute("drop table staged")
     return False
