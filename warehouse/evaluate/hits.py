@@ -12,7 +12,7 @@ from warehouse.templates import render
 # Predictions from which on it is worth a look at how many of them are of documents that are judged,
 # the first ones that are looked at, and the share up to which they are few.
 _MANY_PREDICTIONS = 1_000_000
-_SAMPLE = 100_000
+_SAMPLE = 20_000
 _FEW_JUDGED = 0.2
 # So many judgments a query at most, on average: beyond that a list is sooner put in order than counted.
 _FEW_JUDGMENTS = 10
