@@ -63,6 +63,10 @@ _MARKUP: dict[str, dict[Mark, tuple[str, str]]] = {
 }
 _NUMERIC = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DOUBLE|FLOAT|DECIMAL.*")
 Row = Sequence[Any]
+# The types of what JSON has as it is, and of what CSV is written from as it is.
+_PLAIN = frozenset({str, int, bool, type(None)})
+_WRITTEN = _PLAIN - {bool}
+_encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def check(format: str, known: Sequence[str] = FORMATS) -> str:
@@ -198,6 +202,8 @@ def table(
 
 def _written(text: str, format: str) -> str:
     """Return a text in which marks are written as a format does."""
+    if text.isascii():  # as no mark is
+        return text
     for mark, ends in _MARKS.items():
         for sign, written in zip(ends, _MARKUP[format].get(mark, ("", "")), strict=True):
             text = text.replace(sign, written)
@@ -214,12 +220,14 @@ def _cell(value: object, places: int) -> str:
     if isinstance(value, dt.datetime):
         # one without a zone is what it says, wherever it is read
         return (value.astimezone(dt.UTC) if value.tzinfo else value).strftime("%Y-%m-%d %H:%M")
-    text = json.dumps(_plain(value), ensure_ascii=False) if isinstance(value, dict) else str(value)
+    text = _encode(_plain(value)) if isinstance(value, dict) else str(value)
     # One row is one line, whatever the value holds.
     return re.sub(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+", " ", text)
 
 
 def _plain(value: object) -> object:
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, dt.datetime | dt.date):
         return value.isoformat()
     if isinstance(value, dict):
@@ -230,9 +238,7 @@ def _plain(value: object) -> object:
         return int(value) if value == value.to_integral_value() else float(value)
     if isinstance(value, float) and not math.isfinite(value):
         return None
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    return str(value)
+    return value if isinstance(value, bool | int | float | str) else str(value)
 
 
 def _separated(
@@ -241,22 +247,29 @@ def _separated(
     for rows in chain([[columns]], chunks):
         out = io.StringIO()
         writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
-        writer.writerows([_field(_plain(value)) for value in row] for row in rows)
+        writer.writerows(map(_fields, rows))
         yield out.getvalue()
+
+
+def _fields(row: Row) -> list[object]:
+    # most values are written as they are: a call for each would take longer than all else
+    return [
+        value
+        if (kind := type(value)) in _WRITTEN or (kind is float and math.isfinite(value))
+        else _field(_plain(value))
+        for value in row
+    ]
 
 
 def _field(value: object) -> object:
     if isinstance(value, bool):
         return "true" if value else "false"
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
+    return _encode(value) if isinstance(value, dict | list) else value
 
 
 def _json_rows(columns: Sequence[str], rows: Sequence[Row]) -> list[str]:
     keys = _keys(columns)
-    return [
-        json.dumps({k: _plain(v) for k, v in zip(keys, row, strict=True)}, ensure_ascii=False)
-        for row in rows
-    ]
+    return [_encode({k: _plain(v) for k, v in zip(keys, row, strict=True)}) for row in rows]
 
 
 def _keys(columns: Sequence[str]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
+from dataclasses import dataclass
 
 from warehouse.errors import UsageError
 from warehouse.metrics import Defaults, Line, Relstring, trec_name
@@ -33,35 +33,57 @@ def text(
     for _, query_id in strings or {}:
         values.setdefault(query_id, {})
     total = {metric: value for _, metric, value in rows[of_queries:]}
+    shown = [_Shown.of(one, defaults, zscores) for one in requested]
     lines: list[str] = []
-    for query_id, found in chain(values.items(), [("all", total)] if total else []):
-        in_total = found is total
-        if in_total and runid is not None:
-            lines.append(_line("runid", "all", runid))
-        for one in requested:
-            if isinstance(one, Relstring):
-                string = (strings or {}).get((one.trec_name, query_id))
-                if string is not None and not in_total:
-                    lines.append(_line(one.trec_name, query_id, f"'{string}'"))
-                continue
-            label, name = trec_name(one.metric, defaults)
-            if name is not None and not name.per_query and not in_total:
-                continue
-            whole = name is not None and name.integer and not zscores
-            number = _number(found[str(one.metric)], whole, places)
-            line = _line(one.trec_name or label, query_id, number)
-            lines.append(f"Z{line}" if zscores else line)
+    for query_id, found in values.items():
+        for one in shown:
+            if one.metric is not None and one.per_query:
+                lines.append(one.line(query_id, found[one.metric], places))
+            elif one.metric is None and strings and (one.label, query_id) in strings:
+                lines.append(_line(one.label, query_id, f"'{strings[one.label, query_id]}'"))
+    if total and runid is not None:
+        lines.append(_line("runid", "all", runid))
+    for one in shown if total else ():
+        if one.metric is not None:
+            lines.append(one.line("all", total[one.metric], places))
     return "".join(lines)
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """What the lines of something that was asked for begin with, and how its numbers are written.
+
+    `metric` is None of a relstring, which has texts, and of queries only.
+    """
+
+    label: str
+    metric: str | None
+    before: str = ""
+    per_query: bool = True
+    whole: bool = False
+
+    @classmethod
+    def of(cls, one: Line, defaults: Defaults, zscores: bool) -> _Shown:
+        if isinstance(one, Relstring):
+            return cls(one.trec_name, None)
+        label, name = trec_name(one.metric, defaults)
+        return cls(
+            label=one.trec_name or label,
+            before="Z" if zscores else "",
+            metric=str(one.metric),
+            per_query=name is None or name.per_query,
+            whole=name is not None and name.integer and not zscores,
+        )
+
+    def line(self, query_id: str, value: float | None, places: int) -> str:
+        text = "nan"
+        if value is not None:
+            text = str(int(value)) if self.whole else f"{value:6.{places}f}"
+        return self.before + _line(self.label, query_id, text)
 
 
 def _line(label: str, query_id: str, value: str) -> str:
     return f"{label:<22}\t{query_id}\t{value}\n"
-
-
-def _number(value: float | None, whole: bool, places: int) -> str:
-    if value is None:
-        return "nan"
-    return str(int(value)) if whole else f"{value:6.{places}f}"
 
 
 def qrels_to_fill(rows: Iterable[tuple[str, str]]) -> str:
