@@ -453,6 +453,8 @@ def test_an_older_version_can_be_completed(here: Folder) -> None:
     assert code == 0
     assert "1 value missing, 0 stale: warehouse evaluate -d tiny -m METRIC --qrels 1" in told
     assert wh.qrels_diff("tiny", 1, 2).taus.fetchall() == [("RR", 1, None, 0)]
+    _, _, told = command("qrels", "diff", "1", "2", "-d", "tiny", "--protocol", "trec_eval_9")
+    assert told.endswith("warehouse evaluate -d tiny --qrels 1 --protocol trec_eval_9\n")
     done = wh.evaluate("tiny", metrics="RR", qrels=1)
     assert [detail[1] for detail in done.details] == ["two"]
     # two: c first, d second

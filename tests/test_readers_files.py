@@ -178,6 +178,9 @@ def test_the_bytes_of_parquet_are_not_looked_at(con, tmp_path, monkeypatch):
     ).fetchall()
     monkeypatch.setattr(files, "_looked_at", lambda path: pytest.fail(f"{path} is looked at"))
     assert readers.stage(con, path, "run").rows == 1
+    (group,) = together.groups([path, path])
+    (batch,) = group.staged(con)
+    assert batch.together
 
 
 def test_a_file_that_cannot_be_read_to_its_end(con, tmp_path, monkeypatch):

@@ -53,6 +53,11 @@ def test_what_is_no_slice(described: Warehouse, given: str, message: str) -> Non
     assert described.path.read_bytes() == before
 
 
+def test_the_command_for_missing_values_has_their_protocol(described: Warehouse) -> None:
+    with pytest.raises(UsageError, match=r"evaluate -d tiny -m AP --protocol trec_eval_9$"):
+        described.evaluate(metrics="P@1", slices="difficulty", protocol="trec_eval_9")
+
+
 def test_an_attribute_of_both_is_asked_back(wh: Warehouse) -> None:
     loaded(wh, *collection(9))
     wh.ingest_attributes({"q1": {"kind": "a"}}, "tiny", "queries", name="w")

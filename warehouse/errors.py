@@ -112,10 +112,10 @@ def command(
     return f"warehouse {words} {shlex.join(options)}"
 
 
-def without(what: str, dataset: str) -> str:
+def none_yet(what: str, dataset: str) -> str:
     """Return the sentence about a dataset that has no qrels yet, or no runs.
 
-    >>> without("run", "dl19")
+    >>> none_yet("run", "dl19")
     'dl19: it has no runs yet: warehouse ingest run FILE -d dl19'
     """
     many = what if what == "qrels" else f"{what}s"

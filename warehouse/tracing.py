@@ -9,7 +9,7 @@ import duckdb
 
 from warehouse import curves, protocols
 from warehouse.analyze.curves import Trace, trace
-from warehouse.errors import UsageError, without
+from warehouse.errors import UsageError, none_yet
 from warehouse.evaluate.plan import plan
 from warehouse.opened import File
 from warehouse.project import request
@@ -62,7 +62,7 @@ class Tracing(File):
         names = list(dict.fromkeys([runs] if isinstance(runs, str) else runs))
         done = self._evaluate([Job(plan([metric], rules))], dataset, names, on_metric=on_curve)
         if dataset in done.without_qrels:
-            raise UsageError(without("qrels", dataset))
+            raise UsageError(none_yet("qrels", dataset))
         with self._read() as con:
             if not names:
                 rows = con.execute(

@@ -11,7 +11,7 @@ import duckdb
 
 from warehouse import aggregates, protocols
 from warehouse.database import keep
-from warehouse.errors import UsageError, check_word, command, listing, nearest, without
+from warehouse.errors import UsageError, check_word, command, listing, nearest, none_yet
 from warehouse.metrics import Asked, known_metric, parse, split
 from warehouse.protocols import Protocol
 from warehouse.templates import render
@@ -93,7 +93,7 @@ def evaluated_metrics(
             {"dataset": dataset},
         ).fetchall()[0][0]
         if not count:
-            raise UsageError(without(table, dataset))
+            raise UsageError(none_yet(table, dataset))
     wanted = ["METRIC"] if _preferences(con, dataset) else []
     raise UsageError(
         f"{dataset}: nothing is evaluated{_by(slice)} under protocol {protocol.name} yet: "

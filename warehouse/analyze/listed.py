@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import duckdb
 
 from warehouse.analyze import board
-from warehouse.errors import UsageError, check_at_least, no_such_run, without
+from warehouse.errors import UsageError, check_at_least, no_such_run, none_yet
 from warehouse.evaluate.plan import ranked_sql
 from warehouse.evaluate.stored import scope_predictions
 from warehouse.protocols import Protocol
@@ -37,7 +37,7 @@ def current_runs(
     ).fetchall()
     found = {str(row[1]): Run(int(row[0]), str(row[1]), int(row[2])) for row in rows}
     if not found:
-        raise UsageError(without("run", dataset))
+        raise UsageError(none_yet("run", dataset))
     for name in names:
         if name not in found:
             raise UsageError(no_such_run(name, dataset, found))

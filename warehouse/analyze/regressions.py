@@ -12,7 +12,7 @@ import duckdb
 from warehouse import database
 from warehouse.analyze import board
 from warehouse.analyze.significance import two_sided
-from warehouse.errors import UsageError, listing, no_such_run, without
+from warehouse.errors import UsageError, listing, no_such_run, none_yet
 from warehouse.protocols import Protocol
 from warehouse.templates import render
 
@@ -165,7 +165,7 @@ def _check_runs(con: duckdb.DuckDBPyConnection, dataset: str, run: str | None, a
     ).fetchall()
     known = [str(row[0]) for row in rows]
     if not known:
-        raise UsageError(without("run", dataset))
+        raise UsageError(none_yet("run", dataset))
     checked = known[0] if run is None else run
     for name in (checked, *([] if against in (BEST, LAST) else [against])):
         if name not in known:

@@ -9,7 +9,7 @@ import duckdb
 
 from warehouse import database
 from warehouse.analyze import listed
-from warehouse.errors import UsageError, check_at_least, without
+from warehouse.errors import UsageError, check_at_least, none_yet
 from warehouse.evaluate import grounds
 from warehouse.evaluate.plan import ranked_sql, relations_sql
 from warehouse.evaluate.stored import scope_predictions
@@ -82,7 +82,7 @@ def _put(
         {"dataset": dataset},
     ).fetchall()
     if not rows:
-        raise UsageError(without("qrels", dataset))
+        raise UsageError(none_yet("qrels", dataset))
     ids = [run.run_id for run in runs]
     con.execute(
         "create or replace temp table scope_run as select unnest($ids::integer[]) as run_id",

@@ -80,7 +80,7 @@ def diff(
     if not taus:
         output.say(
             f"no run has values of one metric against both versions under protocol {protocol}: "
-            f"{command('evaluate', dataset, qrels=before)}"
+            f"{command('evaluate', dataset, qrels=before, protocol=protocol)}"
         )
 
 

@@ -247,7 +247,7 @@ def _nothing(counts: Sequence[str], dataset: str, subject: str, protocol: Protoc
     if "mean_scores" in counts:
         return (
             f"no run of {dataset} has values of that metric under protocol {protocol.name} yet: "
-            f"{command('evaluate', dataset, metrics=['AP'])}"
+            f"{command('evaluate', dataset, metrics=['AP'], protocol=protocol.name)}"
         )
     those = "queries" if subject == "query" else "documents"
     return f"gives null for all {those}; look at the attributes: {command('attributes', dataset)}"

@@ -63,9 +63,9 @@ _MARKUP: dict[str, dict[Mark, tuple[str, str]]] = {
 }
 _NUMERIC = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DOUBLE|FLOAT|DECIMAL.*")
 Row = Sequence[Any]
-# The types of what JSON has as it is, and of what CSV is written from as it is.
+# The types of what is the same in JSON, and of what is the same in CSV.
 _PLAIN = frozenset({str, int, bool, type(None)})
-_WRITTEN = _PLAIN - {bool}
+_IN_CSV = _PLAIN - {bool}
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
@@ -255,7 +255,7 @@ def _fields(row: Row) -> list[object]:
     # most values are written as they are: a call for each would take longer than all else
     return [
         value
-        if (kind := type(value)) in _WRITTEN or (kind is float and math.isfinite(value))
+        if (kind := type(value)) in _IN_CSV or (kind is float and math.isfinite(value))
         else _field(_plain(value))
         for value in row
     ]
