@@ -161,6 +161,13 @@ def test_json_is_json_even_for_what_it_has_no_word_for(con: duckdb.DuckDBPyConne
         assert set(row) == {"a", "b", "c"}
 
 
+def test_csv_leaves_empty_what_json_has_no_word_for(con: duckdb.DuckDBPyConnection) -> None:
+    relation = con.sql(
+        "select 'nan'::double as a, '-inf'::double as b, true as c, 0.5::double as d"
+    )
+    assert formats.text(relation, "csv") == "a,b,c,d\n,,true,0.5\n"
+
+
 def test_a_decimal_is_a_number_in_json(con: duckdb.DuckDBPyConnection) -> None:
     # in SQL 0.5 is a DECIMAL, not a DOUBLE: whoever writes it means a number
     (row,) = json.loads(formats.text(con.sql("select 0.5 as x, sum(7) as n"), "json"))
