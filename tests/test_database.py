@@ -65,6 +65,20 @@ def test_results_live_on_while_other_files_are_read_and_written(
     assert opened == [None]
 
 
+def test_a_warehouse_stays_the_file_that_it_was_made_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with a database that is open: a name without a folder means the folder of its day."""
+    (tmp_path / "later").mkdir()
+    monkeypatch.chdir(tmp_path)
+    wh = made(Path("one.duckdb"), "first")
+    assert (str(wh.path), repr(wh)) == ("one.duckdb", "Warehouse('one.duckdb')")
+    monkeypatch.chdir(tmp_path / "later")
+    wh.ingest_run({"q": {"a": 2.0}}, "d", name="second")
+    assert (wh.path, wh.runs().shape[0]) == (tmp_path / "one.duckdb", 2)
+    assert not any(Path.cwd().iterdir())
+
+
 def test_a_file_beside_another_has_a_database_of_its_own(
     files: tuple[Warehouse, Warehouse], opened: list[Resources | None]
 ) -> None:

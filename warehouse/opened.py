@@ -41,10 +41,17 @@ class File:
         lock_timeout: float = LOCK_TIMEOUT,
     ) -> None:
         check_at_least(1, threads=threads)
-        self.path = database_path(path)
+        self._path = database_path(path)
+        self._absolute = self._path.absolute()
         self._is_named = bool(path or os.environ.get(DATABASE_VARIABLE))
         self.resources = database.Resources(memory_limit, threads, temp_directory)
         self.lock_timeout = lock_timeout
+
+    @property
+    def path(self) -> Path:
+        """Return where the file is: as it was named, or absolute since the current folder is another."""
+        is_there = self._path.is_absolute() or self._path.absolute() == self._absolute
+        return self._path if is_there else self._absolute
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.path)!r})"

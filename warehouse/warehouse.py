@@ -55,7 +55,8 @@ class Warehouse(
     """A warehouse file and what can be done with it.
 
     Every verb opens the file, does its work in one transaction and lets go of it again; results are
-    DuckDB relations with `.df()`, `.pl()`, `.arrow()` and `.fetchall()` that hold no lock.
+    DuckDB relations with `.df()`, `.pl()`, `.arrow()` and `.fetchall()` that hold no lock. It stays the
+    same file when the current folder becomes another.
 
     >>> import tempfile
     >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
