@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -213,6 +214,32 @@ def test_where_nothing_is_evaluated_status_lists_what_evaluate_begins_with(wh: W
     assert told == f"to compute: 7 values, which reads 4 predictions: {found.commands[0]}"
     assert wh.evaluate().computed == found.num_to_compute == 7
     assert wh.status().num_up_to_date == 7
+
+
+def test_a_curve_alone_is_no_beginning(wh: Warehouse) -> None:
+    wh.ingest_qrels(QRELS, "tiny")
+    wh.ingest_run(ONE, "tiny", name="one")
+    wh.curve("ROC", "tiny")
+    assert [row[:2] for row in standing(wh)] == [("missing", name) for name in DEFAULT_METRICS]
+    assert wh.evaluate().computed == len(DEFAULT_METRICS)
+
+
+def test_status_says_what_preferences_cannot_give(wh: Warehouse, tmp_path: Path) -> None:
+    """And the command that it proposes, as a shell takes it, computes what they can."""
+    (tmp_path / "prefs.txt").write_text("q1 0 1 a 2\nq1 0 1 b 1\n")
+    wh.ingest_qrels(tmp_path / "prefs.txt", "my prefs", format="prefs")
+    wh.ingest_run({"q1": {"a": 2.0, "b": 1.0}}, "my prefs", name="one")
+    db = ("--db", str(wh.path))
+    assert wh.status().unfit == {"my prefs": list(DEFAULT_METRICS)}
+    proposed = "evaluate -d 'my prefs' -m prefs"
+    for verb in ("status", "evaluate"):
+        assert command(verb, *db)[2].splitlines()[0] == (
+            "warning: my prefs: left out nDCG@10, AP, RR, P@10, R@100 and 2 more: its qrels are "
+            "preferences, and only metrics of preferences can be computed from them: "
+            f"warehouse {proposed}"
+        )
+    assert command(*shlex.split(proposed), *db)[2].startswith("computed 7 values for 1 run")
+    assert (wh.status().num_up_to_date, wh.status().unfit) == (7, {})
 
 
 def test_slices_are_brought_up_to_date_too_but_not_curves(wh: Warehouse) -> None:

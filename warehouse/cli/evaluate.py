@@ -9,7 +9,7 @@ import typer
 from warehouse.cli import options
 from warehouse.cli.examples import epilog
 from warehouse.cli.output import Progress, emit, say, warn
-from warehouse.errors import command, counted, listing
+from warehouse.errors import command, counted
 from warehouse.settings import LOCK_TIMEOUT
 
 
@@ -51,6 +51,7 @@ def evaluate(
     (equal sums, N highest), or by any expression. There are num_relevant and difficulty (mean AP) of
     queries, frequency and training_frequency of documents beside the attributes.
     """
+    from warehouse.evaluate import grounds
     from warehouse.warehouse import DEFAULT_METRICS, Warehouse
 
     wanted = metric or []
@@ -72,10 +73,7 @@ def evaluate(
     for name in done.without_qrels:
         warn(f"{name}: skipped, it has no qrels yet: {command('ingest qrels FILE', name)}")
     for name, metrics in done.unfit.items():
-        warn(
-            f"{name}: left out {listing(metrics, 5)}: its qrels are preferences, and only metrics of "
-            "preferences can be computed from them"
-        )
+        warn(grounds.left_out(name, metrics))
     for line in done.left_out:
         warn(line)
     for line in done.slices:

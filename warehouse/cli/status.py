@@ -27,10 +27,13 @@ def status(
     to nothing any more. Predictions are read where a run's hits have not been made yet, or a metric
     reads whole lists.
     """
+    from warehouse.evaluate import grounds
     from warehouse.warehouse import Warehouse
 
     found = Warehouse(db, lock_timeout=lock_timeout).status(dataset)
     output.show(found.relation, format, out)
+    for name, metrics in found.unfit.items():
+        output.warn(grounds.left_out(name, metrics))
     if not found.num_runs:
         output.say("no runs yet: " + command("ingest run FILE", dataset or "DATASET"))
     else:

@@ -239,6 +239,14 @@ def fitting(work: Plan, kind: str) -> tuple[Plan, list[str]]:
     return plan(fits, work.protocol), others
 
 
+def left_out(dataset: str, metrics: list[str]) -> str:
+    """Return the sentence about metrics of judgments that a dataset of preferences goes without."""
+    return (
+        f"{dataset}: left out {listing(metrics, 5)}: its qrels are preferences, and only metrics of "
+        f"preferences can be computed from them: {command('evaluate', dataset, metrics=['prefs'])}"
+    )
+
+
 def unfit(where: str, metrics: list[str]) -> str:
     """Return the sentence that refuses metrics of judgments for qrels that are preferences."""
     return (

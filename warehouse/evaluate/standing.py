@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import duckdb
@@ -33,7 +33,8 @@ class Status:
     metric (or of one by a slice) how many values, and how many predictions are read to compute them,
     because a run's hits are not made yet or the metric reads whole lists. `num_predictions` counts a
     run's predictions once for each protocol, as `evaluate` reads them. `commands` compute it all.
-    `num_runs` counts the runs that were looked at.
+    `num_runs` counts the runs that were looked at. `unfit` has, by dataset, the metrics that its qrels
+    cannot give, because they are preferences.
     """
 
     relation: duckdb.DuckDBPyRelation
@@ -44,6 +45,7 @@ class Status:
     num_orphaned: int
     num_runs: int
     commands: tuple[str, ...]
+    unfit: Mapping[str, list[str]]
 
     @property
     def num_to_compute(self) -> int:
@@ -54,15 +56,22 @@ class Status:
 def status(con: duckdb.DuckDBPyConnection, dataset: str | None, usual: Iterable[Metric]) -> Status:
     """Look at every metric that a dataset has values of, for all of its current runs.
 
-    Where nothing is evaluated it is the `usual` metrics under the default protocol.
+    Where no metric has any it is the `usual` ones under the default protocol.
     """
     rows: list[_Row] = []
     commands: dict[str, None] = {}
+    unfit: dict[str, list[str]] = {}
     up_to_date = num_predictions = 0
     groups = _evaluated(con, dataset)
     none_yet: list[_Evaluated] = [("metric", str(metric), None, None, 0) for metric in usual]
-    for name in _datasets(con, dataset) - {name for name, _ in groups}:
-        groups[name, protocols.DEFAULT] = none_yet
+    begun = {
+        name
+        for (name, _), evaluated in groups.items()
+        for kind, *_ in evaluated
+        if kind == "metric"
+    }
+    for name in _datasets(con, dataset) - begun:
+        groups[name, protocols.DEFAULT] += none_yet
     for name, protocol in sorted(groups):
         evaluated = groups[name, protocol]
         if protocol not in protocols.catalogue():
@@ -72,7 +81,7 @@ def status(con: duckdb.DuckDBPyConnection, dataset: str | None, usual: Iterable[
             )
             continue
         rules = protocols.get(protocol)
-        found, current, read = _of_protocol(con, name, rules, evaluated, commands)
+        found, current, read = _of_protocol(con, name, rules, evaluated, commands, unfit)
         rows += found
         up_to_date += current
         num_predictions += read
@@ -92,6 +101,7 @@ def status(con: duckdb.DuckDBPyConnection, dataset: str | None, usual: Iterable[
         num_orphaned=sum(row[1] == "orphaned" for row in rows),
         num_runs=len(asked),
         commands=tuple(commands),
+        unfit=unfit,
     )
 
 
@@ -150,10 +160,12 @@ def _of_protocol(
     rules: Protocol,
     evaluated: Sequence[_Evaluated],
     commands: dict[str, None],
+    unfit: dict[str, list[str]],
 ) -> tuple[list[_Row], int, int]:
     """Return the rows of a dataset and protocol, how many values are up to date, and what is read.
 
-    The commands that compute what is missing or stale are added to `commands`.
+    The commands that compute what is missing or stale are added to `commands`, metrics that the
+    dataset's qrels cannot give to `unfit`.
     """
     rows: list[_Row] = []
     known: dict[str | None, dict[str, Metric]] = defaultdict(dict)
@@ -186,6 +198,7 @@ def _of_protocol(
         for _, run, metric_name, state in found.details:
             pending[metric_name, state].append(run)
         up_to_date += found.up_to_date
+        unfit |= found.unfit
         order = {name + _by(slice): place for place, name in enumerate(metrics)}
         for (name, state), runs in sorted(pending.items(), key=lambda item: order[item[0][0]]):
             metric = metrics[name.removesuffix(_by(slice))]
