@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 from collections.abc import Callable
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -285,6 +288,68 @@ def test_nested_values_are_refused(con, put, value: str) -> None:
 def test_nested_json_that_is_refused(con, put, text: str, told: str) -> None:
     with pytest.raises(InputError, match=told):
         stage_attributes(con, put("a.json", text), "document")
+
+
+@pytest.mark.parametrize("keys", [1, 20, 300])
+def test_attributes_that_few_have(con, put, keys: int) -> None:
+    """Many different keys are columns all the same."""
+    lines = [json.dumps({"doc_id": f"d{n}", f"k{n % keys}": "v"}) for n in range(1500)]
+    found = stage_attributes(con, put("a.jsonl", "\n".join(lines)), "document")
+    assert (found.num_subjects, found.num_values, len(found.columns)) == (1500, 1500, keys)
+
+
+def test_keys_that_differ_in_case_only_are_refused(con, put) -> None:
+    """As columns are; the number that DuckDB gives to one of them may be in a name as well."""
+    lines = '{"doc_id": "a", "Genre": "x"}\n{"doc_id": "b", "genre": "y"}\n'
+    for source in (put("a.jsonl", lines), {"a": {"Genre": "x", "genre": "y"}}):
+        with pytest.raises(InputError, match="the columns 'Genre' and 'genre' have the same name"):
+            stage_attributes(con, source, "document")
+    found = stage_attributes(con, {"a": {"genre": "x", "genre_1": "y"}}, "document")
+    assert dict(found.columns) == {"genre": "text", "genre_1": "text"}
+
+
+def test_ids_of_json_keep_their_digits(con, put) -> None:
+    ids = ["1234567890123456789012", "1234567890123456789013", "1.0"]
+    lines = "".join(f'{{"movie": {id}, "year": 1}}\n' for id in ids)
+    stage_attributes(con, put("a.jsonl", lines), "document", id="movie")
+    found = con.execute("select subject_id from staged_attribute order by all").fetchall()
+    assert found == [("1",), (ids[0],), (ids[1],)]
+
+
+def test_python_values(con) -> None:
+    numpy, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")
+    given = {
+        "a": {
+            "set": {"v", "u"},
+            "decimal": Decimal("1.50"),
+            "whole": Decimal(3),
+            "vector": numpy.array([1.0, 2.0]),
+            "day": date(2020, 1, 2),
+            "absent": pandas.NA,
+            "nan": math.nan,
+        }
+    }
+    found = stage_attributes(con, given, "document")
+    assert dict(found.columns) == {
+        "set": "list", "decimal": "number", "whole": "number", "vector": "list", "day": "date",
+    }  # fmt: skip
+    assert con.execute(
+        "select attribute, position, coalesce(number::varchar, text) from staged_attribute order by all"
+    ).fetchall() == [
+        ("day", 1, "2020-01-02"),
+        ("decimal", 1, "1.5"),
+        ("set", 1, "u"),
+        ("set", 2, "v"),
+        ("vector", 1, "1.0"),
+        ("vector", 2, "2.0"),
+        ("whole", 1, "3.0"),
+    ]
+
+
+@pytest.mark.parametrize("value", [b"x", object()])
+def test_python_values_that_have_no_text_are_refused(con, value: object) -> None:
+    with pytest.raises(InputError, match=r"<dict>: 'a': .* is neither text nor a number"):
+        stage_attributes(con, {"a": {"x": value}}, "document")
 
 
 def test_wrong_options_are_refused(con, wh: Warehouse, put) -> None:

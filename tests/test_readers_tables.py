@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from pathlib import Path
 
@@ -139,6 +140,52 @@ def test_csv_without_rows(con, put, text):
 
 
 @pytest.mark.core
+@pytest.mark.parametrize("above", ["\n", "\r\n\r\n", ",,\n", "  \n\n", "\ufeff\n"])
+def test_what_is_blank_above_a_header_is_passed_over(con, put, above):
+    end = "\r\n" if "\r" in above else "\n"
+    path = put(above + end.join(["query_id,doc_id,score", "q,a,2", "q,b,x"]), "a.csv")
+    problem = above.count("\n") + 3
+    assert refused(con, path, "run").problems == ((problem, "score 'x' is not a number"),)
+    path.write_bytes(path.read_bytes().replace(b"x", b"1"))
+    readers.stage(con, path, "run")
+    assert rows(con) == [("q", "a", 2.0), ("q", "b", 1.0)]
+
+
+@pytest.mark.core
+def test_a_header_alone_below_blank_lines_is_no_row(con, put):
+    assert "is empty" in str(refused(con, put("\n\nquery_id,doc_id\n", "a.csv"), "training"))
+    assert "is empty" in str(refused(con, put("   \n\n", "a.csv"), "training"))
+
+
+@pytest.mark.core
+@pytest.mark.parametrize(
+    ("text", "line", "end", "first"),
+    [
+        ("query_id,doc_id,score\r\nq,a,1\nq,b,2\r\n", 2, "LF", "CR LF"),
+        ("query_id,doc_id,score\nq,a,1\nq,b,2\r\n", 3, "CR LF", "LF"),
+        ('query_id,doc_id,score\nq,"a\r\n",1\nq,b\r,2\n', 4, "CR", "LF"),
+    ],
+)
+def test_lines_that_do_not_end_alike_are_refused(con, put, text, line, end, first):
+    found = refused(con, put(text, "a.csv"), "run").problems
+    assert found == (
+        (line, f"ends with {end}, and the lines above it with {first}: end all lines alike"),
+    )
+
+
+@pytest.mark.core
+def test_what_a_quoted_field_holds_is_no_end_of_a_line(con, put):
+    readers.stage(con, put('query_id,doc_id,score\r\nq,"a\nb",1\r\n', "a.csv"), "run")
+    assert rows(con) == [("q", "a\nb", 1.0)]
+
+
+@pytest.mark.core
+def test_a_row_has_one_problem(con, put):
+    path = put("query_id,doc_id,score\nq,a,1\n   \nq,b,2\n", "a.csv")
+    assert refused(con, path, "run").problems == ((3, "expected 3 fields, found 1"),)
+
+
+@pytest.mark.core
 def test_columns_are_renamed(con, put):
     path = put("user,item,rating,doc_id\n1,m1,4,z\n2,m2,3,z\n", "a.csv")
     columns = {"query_id": "user", "doc_id": "item", "relevance": "rating"}
@@ -180,6 +227,26 @@ def test_the_other_kind(con, put, parquet, name):
 def test_a_column_that_is_there_twice(con, put):
     path = put("query_id,doc_id,score,score\nq,d,1,2\n", "a.csv")
     assert "'score' is there twice" in str(refused(con, path, "run"))
+
+
+@pytest.mark.core
+def test_a_second_column_of_a_name_is_refused(con, parquet, tmp_path):
+    """DuckDB calls it score_1, as a column may be called that is no second one."""
+    pa = pytest.importorskip("pyarrow")
+    values = [["q", "q"], ["a", "b"], [1.0, 2.0], [9.0, 0.0]]
+    table = pa.table(values, names=["query_id", "doc_id", "score", "score"])
+    path = tmp_path / "a.parquet"
+    importlib.import_module("pyarrow.parquet").write_table(table, path)
+    for source in (table, path):
+        with pytest.raises(InputError, match="the column 'score' is there twice"):
+            readers.stage(con, source, "run")
+    other = table.rename_columns(["query_id", "doc_id", "score", "score_1"])
+    for source in (
+        other,
+        parquet("select 'q' as query_id, 'b' as doc_id, 2.0 as score, 1 as score_1"),
+    ):
+        readers.stage(con, source, "run")
+        assert rows(con)[-1] == ("q", "b", 2.0)
 
 
 @pytest.mark.core

@@ -71,6 +71,15 @@ class LockedError(WarehouseError):
     exit_code = 3
 
 
+def first_line(error: Exception) -> str:
+    """Return the first line of what the engine or a library says: what follows is for its own users.
+
+    >>> first_line(ValueError("no such type" + chr(10) + "LINE 1: select"))
+    'no such type'
+    """
+    return str(error).strip().split("\n")[0]
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
     """Return `; did you mean X?` for the nearest known word, or an empty string.
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import duckdb
 
 from warehouse.errors import InputError, UsageError
-from warehouse.readers import checks, documents, preferences, tables, trec
+from warehouse.readers import checks, delimited, documents, preferences, tables, trec
 from warehouse.readers.files import LocalFile, check_file, open_file
 from warehouse.readers.guess import guess
 from warehouse.readers.normalise import normalise as normalise_ids
@@ -125,8 +125,8 @@ def _stage_file(
         preferences.read(con, file)
     elif format == "trec":
         tag = trec.read(con, file, kind)
-    elif format in tables.DELIMITERS:
-        delimiter = tables.DELIMITERS[format]
+    elif format in delimited.DELIMITERS:
+        delimiter = delimited.DELIMITERS[format]
         ranked_by = tables.read_delimited(con, file, kind, delimiter, mapping)
     elif format == "jsonl":
         ranked_by = documents.read_lines(con, file, kind, mapping)

@@ -7,14 +7,17 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date, time
+from decimal import Decimal
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
+from uuid import UUID
 
 import duckdb
 
 from warehouse import templates
-from warehouse.errors import InputError
+from warehouse.errors import InputError, first_line
 from warehouse.quoting import literal
 from warehouse.readers import checks, tables
 from warehouse.readers.columns import chosen, ranked_by_rank
@@ -162,7 +165,15 @@ def _text(source: str, part: Mapping[Any, Any]) -> _Part:
     # JSON would write others too: None as null, 1.0 as 1.0, and 1 as it writes "1"
     if {type(key) for key in chain(part, *inner)} not in ({str}, {int}):
         part = _with_text_keys(source, part)
-    return "(select $content as content)", {"content": json.dumps(part, default=plain)}
+    return "(select $content as content)", {"content": as_json(source, part)}
+
+
+def as_json(source: str, value: Any) -> str:
+    """Return the JSON of a value. Raises InputError for what JSON cannot hold."""
+    try:
+        return json.dumps(value, default=plain)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{source}: {first_line(error)}") from error
 
 
 def _read_parts(
@@ -209,12 +220,21 @@ def _unfold(
 
 
 def plain(value: Any) -> Any:
-    """Turn a number of NumPy, or a mapping that is no dict, into what JSON knows."""
+    """Turn what JSON does not know into what it knows: NumPy's values, sets, decimals, dates.
+
+    A set has no order: its members come sorted. Raises TypeError for what has no text of its own.
+    """
     if isinstance(value, Mapping):
         return dict(value)
-    if hasattr(value, "item"):
-        return value.item()
-    return str(value)
+    if isinstance(value, set | frozenset):
+        return sorted(value, key=str)
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, date | time | UUID):
+        return str(value)
+    raise TypeError(f"{value!r} is neither text nor a number")
 
 
 def _with_text_keys(source: str, given: Mapping[Any, Any]) -> dict[str, Any]:

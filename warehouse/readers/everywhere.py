@@ -122,8 +122,9 @@ def _read_file(
     elif format == TEXT:
         _read_lines(con, file)
     else:
+        ids = [mapping.get("doc_id", "doc_id"), "query_id"]
         try:
-            _read_table(con, wide.load_file(con, file, format, "doc_id"), mapping)
+            _read_table(con, wide.load_file(con, file, format, "doc_id", ids=ids), mapping)
         finally:
             _clear(con, "staged_table")
     return Staged("qrels", file.source, format, 0, file.sha256, None, None, ())

@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import importlib.util
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import duckdb
 
 from warehouse import templates
-from warehouse.errors import InputError, UsageError
+from warehouse.errors import InputError, UsageError, first_line
 from warehouse.quoting import ident, literal
-from warehouse.readers import checks, rejects
+from warehouse.readers import checks, delimited, rejects
 from warehouse.readers.columns import chosen, ranked_by_rank
 from warehouse.readers.files import LocalFile
 from warehouse.readers.guess import is_number
-from warehouse.readers.lines import refuse_if_not_text, refuse_long_lines
+from warehouse.readers.lines import refuse_if_not_text
 from warehouse.readers.staged import Kind, Query
 
 Ranking = Literal["score", "rank"]
 # Our columns with their SQL and their family, as ingest/from_relation has them.
 Columns = Mapping[str, tuple[str, str]]
-DELIMITERS = {"csv": ",", "tsv": "\t"}
 _VIEW = "warehouse_reader_source"
 _WHOLE = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|BOOLEAN")
 _REAL = re.compile(r"FLOAT|DOUBLE|DECIMAL.*")
@@ -41,9 +40,7 @@ def read_delimited(
 ) -> Ranking | None:
     """Fill `staged` from a CSV or TSV file with a header line. Raises InputError."""
     refuse_if_not_text(file, checks.LIMIT)
-    header = header_of(file, delimiter)
-    if not header:
-        raise InputError(f"{file.source}: is empty: there is no line of data")
+    header, blank_lines = delimited.header_of(file, delimiter)
     if sum(map(is_number, header)) > 0 and "query_id" not in (*header, *mapping):
         names = "query_id, doc_id, " + ("rank, score" if kind == "run" else "relevance")
         marks = "commas" if delimiter == "," else "tabs"
@@ -53,7 +50,9 @@ def read_delimited(
             f"columns on top ({names}, as they come, with {marks} between)"
         )
     found = chosen(file.source, kind, header, mapping)
-    with relation_of_records(con, [file], delimiter, len(header)) as relation:
+    with delimited.relation_of_records(
+        con, [file], delimiter, len(header), blank_lines
+    ) as relation:
         fill(con, kind, relation, _by_place(found, header))
         rejected = rejects.first(con, checks.LIMIT)
     by_rank = ranked_by_rank(kind, found, header, mapping)
@@ -61,7 +60,9 @@ def read_delimited(
         con, kind, place=checks.PLACE, word=_word(by_rank), unread=None
     )
     if total or rejected:
-        lines = Lines(file, delimiter, (record for record, _, _ in rejected), checks.row_count(con))
+        lines = delimited.Lines(
+            file, delimiter, (record for record, _, _ in rejected), checks.row_count(con)
+        )
         refused = [(lines.of_record(record), reason) for record, reason, _ in rejected]
         total += rejected[0][2] if rejected else 0
         found_places = checks.in_words(problems, lines.of_row)
@@ -74,26 +75,20 @@ def _by_place(found: Mapping[str, str], header: Sequence[str]) -> Columns:
     return {ours: (f"c{header.index(theirs)}", "text") for ours, theirs in found.items()}
 
 
-@contextlib.contextmanager
-def relation_of_records(
-    con: duckdb.DuckDBPyConnection, files: Sequence[LocalFile], delimiter: str, width: int
-) -> Iterator[str]:
-    """Give the SQL of delimited files' records as text columns c0, c1 …; see `rejects.first`.
-
-    Raises InputError where a line is too long for the CSV reader.
-    """
-    for file in files:
-        refuse_long_lines(file, checks.LIMIT)
-    paths = [file.path for file in files]
-    with rejects.collected(con):
-        yield templates.render("ingest/delimited", paths=paths, delimiter=delimiter, width=width)
-
-
 def read_parquet(
     con: duckdb.DuckDBPyConnection, file: LocalFile, kind: Kind, mapping: Mapping[str, str]
 ) -> Ranking | None:
     """Fill `staged` from a Parquet file. Raises InputError."""
-    return _read_relation(con, file.source, kind, _parquet([file]), mapping)
+    relation = _parquet([file])
+    return _read_relation(
+        con, file.source, kind, relation, mapping, partial(_parquet_names, con, file)
+    )
+
+
+def _parquet_names(con: duckdb.DuckDBPyConnection, file: LocalFile) -> Iterable[str]:
+    """Return the names of a file's columns, and of what is in them."""
+    rows = con.execute("select name from parquet_schema($1)", [file.path]).fetchall()
+    return [str(name) for (name,) in rows]
 
 
 def _parquet(files: Sequence[LocalFile]) -> str:
@@ -115,7 +110,7 @@ def read_together(
         if format == "parquet":
             by_rank = _parquet_together(con, files, mapping)
         else:
-            by_rank = _delimited_together(con, files, DELIMITERS[format], mapping)
+            by_rank = _delimited_together(con, files, delimited.DELIMITERS[format], mapping)
         if by_rank is not None and not checks.any_problem(con, "run", unread=None, together=True):
             return _ranking("run", by_rank)
     except duckdb.InterruptException:
@@ -147,9 +142,9 @@ def _delimited_together(
     mapping: Mapping[str, str],
 ) -> bool | None:
     """Fill `staged` from CSV or TSV files; return whether ranks rank them."""
-    header = header_of(files[0], delimiter)
+    header, blank_lines = delimited.header_of(files[0], delimiter)
     found = chosen(files[0].source, "run", header, mapping)
-    with relation_of_records(con, files, delimiter, len(header)) as relation:
+    with delimited.relation_of_records(con, files, delimiter, len(header), blank_lines) as relation:
         fill(con, "run", relation, _by_place(found, header), together=True)
         if rejects.any_at_all(con):
             return None
@@ -176,7 +171,13 @@ def read_object(
 ) -> Ranking | None:
     """Fill `staged` from a data frame, an Arrow table or a relation. Raises InputError."""
     with relation_of(con, table) as relation:
-        return _read_relation(con, source, kind, relation, mapping)
+        return _read_relation(con, source, kind, relation, mapping, partial(_object_names, table))
+
+
+def _object_names(table: Any) -> Iterable[str]:
+    """Return the names of an object's columns."""
+    names = table.column_names if hasattr(table, "column_names") else table.columns
+    return map(str, names)
 
 
 @contextlib.contextmanager
@@ -231,7 +232,7 @@ def _readable(table: Any) -> Iterator[None]:
         raise
     except Exception as error:
         raise InputError(
-            f"{object_name(table)}: cannot be read as a table: {_first_line(error)}; give the columns "
+            f"{object_name(table)}: cannot be read as a table: {first_line(error)}; give the columns "
             "that are needed, as text and numbers"
         ) from error
 
@@ -299,13 +300,16 @@ def _read_relation(
     kind: Kind,
     relation: str,
     mapping: Mapping[str, str],
+    names: Callable[[], Iterable[str]],
 ) -> Ranking | None:
+    """Fill `staged` from a relation; `names` gives those that its columns have in the source."""
     try:
         types = _types(con, relation)
         found = chosen(source, kind, list(types), mapping)
+        _refuse_twins(source, types, found, names)
         fill(con, kind, relation, _by_type(found, types))
     except duckdb.Error as error:
-        raise InputError(f"{source}: cannot be read as a table: {_first_line(error)}") from error
+        raise InputError(f"{source}: cannot be read as a table: {first_line(error)}") from error
     by_rank = ranked_by_rank(kind, found, list(types), mapping)
     problems, total = checks.problems(
         con, kind, place=checks.PLACE, word=_word(by_rank), unread=None
@@ -313,6 +317,20 @@ def _read_relation(
     if total:
         raise checks.refuse_staged(con, kind, source, checks.in_words_by_row(problems), total)
     return _ranking(kind, by_rank)
+
+
+def _refuse_twins(
+    source: str,
+    types: Mapping[str, str],
+    found: Mapping[str, str],
+    names: Callable[[], Iterable[str]],
+) -> None:
+    """Refuse a second column of a name that is read, to which DuckDB gives a number: `score_1`."""
+    read = {theirs.lower(): theirs for theirs in found.values()}
+    numbered = {name: read.get(re.sub(r"_\d+$", "", name).lower()) for name in types}
+    twins = {name: twin for name, twin in numbered.items() if twin not in (None, name)}
+    if twins and (renamed := sorted(twins.keys() - set(names()))):
+        raise InputError(f"{source}: the column {twins[renamed[0]]!r} is there twice")
 
 
 def fill(
@@ -343,66 +361,3 @@ def _ranking(kind: Kind, by_rank: bool) -> Ranking | None:
     if kind != "run":
         return None
     return "rank" if by_rank else "score"
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().split("\n")[0]
-
-
-def header_of(file: LocalFile, delimiter: str) -> list[str]:
-    """Return the cells of the first line that is not blank."""
-    return next((record for _, record in _records(file, delimiter) if record), [])
-
-
-def _records(file: LocalFile, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Give the records of a delimited file, blank ones too, each with the line it begins on."""
-    csv.field_size_limit(1 << 30)
-    with Path(file.path).open(encoding="utf-8-sig", newline="") as handle:
-        reader = csv.reader(handle, delimiter=delimiter)
-        begins = 1
-        for record in reader:
-            yield begins, record
-            begins = reader.line_num + 1
-
-
-class Lines:
-    """Where the records and the rows of a delimited file begin.
-
-    DuckDB numbers records, blank ones too, but not lines; and rows are the records that it took. Where
-    a row is a line, that is simple; otherwise the file is gone through once more, in Python, as far as
-    the problems to be shown lie. `refused` are the first refused records: behind the last of them
-    lines may come out too small, but never small enough to be among the first problems.
-    """
-
-    def __init__(self, file: LocalFile, delimiter: str, refused: Iterable[int], rows: int) -> None:
-        self._refused = set(refused)
-        self._simple = not self._refused and rows + 1 == file.lines
-        self._records = enumerate(_records(file, delimiter), 1)
-        self._record_lines: dict[int, int] = {}
-        self._row_lines: list[int] = []
-        self._header_seen = False
-
-    def of_record(self, number: int) -> int:
-        """Return the line on which a record begins."""
-        while number not in self._record_lines and self._step():
-            pass
-        return self._record_lines.get(number, number)
-
-    def of_row(self, number: int) -> int:
-        """Return the line on which a row begins."""
-        if self._simple:
-            return number + 1
-        while number > len(self._row_lines) and self._step():
-            pass
-        return self._row_lines[number - 1] if number <= len(self._row_lines) else number + 1
-
-    def _step(self) -> bool:
-        number, (line, record) = next(self._records, (0, (0, [])))
-        if not number:
-            return False
-        if number in self._refused:
-            self._record_lines[number] = line
-        elif record and self._header_seen:
-            self._row_lines.append(line)
-        self._header_seen = self._header_seen or bool(record)
-        return True

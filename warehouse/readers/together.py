@@ -15,7 +15,7 @@ from typing import Any
 import duckdb
 
 from warehouse.errors import InputError, WarehouseError
-from warehouse.readers import checks, clear, stage, tables, trec
+from warehouse.readers import checks, clear, delimited, stage, tables, trec
 from warehouse.readers.files import LocalFile, open_file
 from warehouse.readers.guess import guess
 from warehouse.readers.staged import (
@@ -175,13 +175,13 @@ def _layout(given: object, format: str | None, mapping: Mapping[str, str]) -> _L
         return (found,)
     try:
         look = given.look
+        if found == "trec" and not mapping and trec.is_regular(look):
+            return found, *trec.layout(look)
+        if found in delimited.DELIMITERS and look.is_text:
+            header, blank_lines = delimited.header_of(given, delimited.DELIMITERS[found])
+            return found, look.has_return, look.windows_ends, blank_lines, tuple(header)
     except InputError:  # reading it by itself says so
-        return None
-    if found == "trec" and not mapping and trec.is_regular(look):
-        return found, *trec.layout(look)
-    if found in tables.DELIMITERS and look.is_text:
-        header = tables.header_of(given, tables.DELIMITERS[found])
-        return found, look.has_return, look.windows_ends, tuple(header)
+        pass
     return None
 
 

@@ -7,16 +7,17 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
-from warehouse.errors import InputError, UsageError
+from warehouse import templates
+from warehouse.errors import InputError, UsageError, first_line
 from warehouse.quoting import ident, literal
-from warehouse.readers import checks, documents, rejects, tables
+from warehouse.readers import checks, delimited, documents, rejects, tables
 from warehouse.readers.files import LocalFile, check_file, open_file
 from warehouse.readers.guess import guess, head_text
 from warehouse.readers.lines import refuse_if_not_text
@@ -28,6 +29,7 @@ _JSON_PLACE = re.compile(
 )
 
 _WRITTEN = re.compile(r"(DATE|TIME|UUID)[^\[]*\Z")
+_NUMBERED = re.compile(r".*_\d+\Z", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,8 @@ def open_table(
         if isinstance(source, str | os.PathLike):
             with open_file(source) as file:
                 check_file(file)
-                yield load_file(con, file, name or _guessed(file, [key, *hints]), key)
+                names = [key, *hints]
+                yield load_file(con, file, name or _guessed(file, names), key, ids=names)
         else:
             yield load_object(con, source, key)
     finally:
@@ -103,8 +106,18 @@ def _guessed(file: LocalFile, hints: list[str]) -> str:
     return found
 
 
-def load_file(con: duckdb.DuckDBPyConnection, file: LocalFile, format: str, key: str) -> Table:
-    """Fill `staged_table` from an open file of a known format."""
+def load_file(
+    con: duckdb.DuckDBPyConnection,
+    file: LocalFile,
+    format: str,
+    key: str,
+    *,
+    ids: Collection[str] = (),
+) -> Table:
+    """Fill `staged_table` from an open file of a known format.
+
+    Of JSON the columns of `ids` keep all their digits, as text.
+    """
     if format in ("csv", "tsv"):
         return _delimited(con, file, format)
     if format == "parquet":
@@ -113,7 +126,7 @@ def load_file(con: duckdb.DuckDBPyConnection, file: LocalFile, format: str, key:
     refuse_if_not_text(file, checks.LIMIT)
     if format == "ranx":
         return _nested(con, file, key)
-    columns = _json(con, file.source, file.path)
+    columns = _json(con, file.source, file.path, ids)
     line_of = None if head_text(file).lstrip().startswith("[") else _json_lines(file)
     return Table(file.source, format, file.sha256, columns, line_of=line_of)
 
@@ -131,16 +144,16 @@ def load_object(con: duckdb.DuckDBPyConnection, source: Any, key: str) -> Table:
 def _delimited(con: duckdb.DuckDBPyConnection, file: LocalFile, format: str) -> Table:
     refuse_if_not_text(file, checks.LIMIT)
     delimiter = "," if format == "csv" else "\t"
-    header = tables.header_of(file, delimiter)
-    if not header:
-        raise InputError(f"{file.source}: is empty: there is no line of data")
+    header, blank_lines = delimited.header_of(file, delimiter)
     _check_names(file.source, header)
     named = ", ".join(f"c{number} as {ident(name)}" for number, name in enumerate(header))
-    with tables.relation_of_records(con, [file], delimiter, len(header)) as relation:
+    with delimited.relation_of_records(
+        con, [file], delimiter, len(header), blank_lines
+    ) as relation:
         con.execute(f"create temp table staged_table as select {named} from {relation}").fetchall()
         rejected = rejects.first(con, checks.LIMIT)
     ((rows,),) = con.execute("select count(*) from staged_table").fetchall()
-    lines = tables.Lines(file, delimiter, (record for record, _, _ in rejected), int(rows))
+    lines = delimited.Lines(file, delimiter, (record for record, _, _ in rejected), int(rows))
     if rejected:
         places = [(lines.of_record(record), reason) for record, reason, _ in rejected]
         raise checks.refuse(file.source, places, rejected[0][2])
@@ -164,9 +177,8 @@ def _unreadable(source: str, error: duckdb.Error) -> InputError:
     if place:
         return checks.refuse(source, [(int(place[1]), "not JSON")], 1)
     if "expected records" in str(error):
-        return InputError(f"{source}: holds JSON that is not an object")
-    first = str(error).strip().split("\n")[0]
-    return InputError(f"{source}: cannot be read as a table: {first}")
+        return InputError(f"{source}: holds JSON that is not an object, or a key without a name")
+    return InputError(f"{source}: cannot be read as a table: {first_line(error)}")
 
 
 def _check_names(source: str, names: Sequence[str]) -> None:
@@ -181,18 +193,29 @@ def _check_names(source: str, names: Sequence[str]) -> None:
         seen[name.lower()] = name
 
 
-def _json(con: duckdb.DuckDBPyConnection, source: str, path: str) -> dict[str, str]:
+def _json(
+    con: duckdb.DuckDBPyConnection, source: str, path: str, ids: Collection[str]
+) -> dict[str, str]:
     """Read objects; what DuckDB takes for a date, a time or a UUID stays the text that it is."""
     given = f"{literal(path)}, format = 'auto', records = true, compression = 'uncompressed'"
-    sniffed = f"read_json({given}, sample_size = -1, convert_strings_to_integers = false)"
+    sniffed = (
+        f"read_json({given}, sample_size = -1, convert_strings_to_integers = false, "
+        "map_inference_threshold = -1)"
+    )
     try:
         described = con.execute(f"describe select * from {sniffed}").fetchall()
+        types = {str(row[0]): str(row[1]) for row in described}
+        if any(_NUMBERED.match(name) for name in types):  # perhaps by DuckDB, as one of two alike
+            keys = con.execute(templates.render("ingest/json_keys", path=path)).fetchall()
+            _check_names(source, [str(name) for (name,) in keys])
     except duckdb.Error as error:
         raise _unreadable(source, error) from error
-    types = {str(row[0]): str(row[1]) for row in described}
+    exact = [name for name in ids if types.get(name) == "DOUBLE"]
+    types |= dict.fromkeys(exact, "VARCHAR")
     read_as = {name: "VARCHAR" if _WRITTEN.match(kind) else kind for name, kind in types.items()}
-    columns = ", ".join(f"{literal(name)}: {literal(kind)}" for name, kind in read_as.items())
-    _fill(con, source, f"read_json({given}, columns = {{{columns}}})")
+    read_as |= dict.fromkeys(exact, "JSON")
+    sql = templates.render("ingest/json_table", given=given, columns=read_as, exact=exact)
+    _fill(con, source, f"({sql})")
     return types
 
 
@@ -235,7 +258,17 @@ def _dict(
                 if key in values:
                     raise InputError(f"{source}: {id!r}: {key!r} names the keys, not a value")
                 row = {key: documents.text_of(source, id)} | {
-                    str(name): value for name, value in values.items() if value == value
+                    str(name): value for name, value in values.items() if not _is_missing(value)
                 }
-                handle.write(json.dumps(row, default=documents.plain) + "\n")
-        return _json(con, source, str(path))
+                handle.write(documents.as_json(f"{source}: {id!r}", row) + "\n")
+        return _json(con, source, str(path), [key])
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether a value says that there is none: NaN, or pandas' NA, which is not even unequal."""
+    try:
+        return bool(value != value)
+    except TypeError:
+        return True
+    except ValueError:  # several values
+        return False
