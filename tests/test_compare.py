@@ -6,6 +6,7 @@ import csv
 import io
 import itertools
 import json
+import math
 import re
 import shutil
 import subprocess
@@ -163,7 +164,8 @@ def test_p_values_are_scipys(dl19: Warehouse, test: str) -> None:
             assert (row["low"], row["high"]) == pytest.approx(tuple(interval), rel=1e-9)
             assert row["statistic"] == pytest.approx(theirs.statistic, rel=1e-9)
         elif test == "wilcoxon":
-            theirs = stats.wilcoxon(other, one)
+            # SciPy's page says to round: else the last bits of equal differences rank them
+            theirs = stats.wilcoxon(np.round(other - one, 12))
             assert row["statistic"] == theirs.statistic
         else:
             wins, losses = int((other > one).sum()), int((other < one).sum())
@@ -172,6 +174,44 @@ def test_p_values_are_scipys(dl19: Warehouse, test: str) -> None:
         assert row["p"] == pytest.approx(theirs.pvalue, rel=1e-9)
         assert row["difference"] == pytest.approx(np.mean(other - one), rel=1e-9)
         assert row["value"] - row["base_value"] == pytest.approx(row["difference"], abs=1e-12)
+
+
+def of_tenths(wh: Warehouse, one: list[int], other: list[int]) -> None:
+    """Load two runs whose P@10 of each query are so many tenths."""
+    wh.ingest_qrels({f"q{n}": {f"r{k}": 1 for k in range(10)} for n in range(len(one))}, "tenths")
+    for name, found in (("one", one), ("other", other)):
+        run = {
+            f"q{n}": {f"{'r' if k < hits else 'x'}{k}": float(-k) for k in range(10)}
+            for n, hits in enumerate(found)
+        }
+        wh.ingest_run(run, "tenths", name=name)
+    wh.evaluate("tenths", metrics="P@10")
+
+
+def test_equal_differences_are_equal_whatever_their_last_bits(wh: Warehouse) -> None:
+    """Nine queries differ by a tenth each, four up and five down: all have the rank 5.
+
+    W is 4 * 5 = 20 of 45. Every choice of nine signs has a W of a multiple of 5, and 20 and 25 are the
+    two in the middle: no choice is nearer to it, so that p is 1. As doubles, 0.7 - 0.6 is not 0.3 - 0.2.
+    """
+    one = [6, 2, 1, 8, 4, 7, 3, 9, 5, 5]
+    other = [7, 3, 2, 9, 3, 6, 2, 8, 4, 5]
+    assert len({abs(b / 10 - a / 10) for a, b in zip(one, other, strict=True)}) > 2
+    of_tenths(wh, one, other)
+    for test, statistic in (("wilcoxon", 20.0), ("sign", 4.0), ("randomisation", None)):
+        (row,) = pairs(wh.compare(["one", "other"], "tenths", test=test))
+        assert (row["wins"], row["ties"], row["losses"]) == (4, 1, 5)
+        assert (row["statistic"], row["p"]) == (statistic, 1.0)
+
+
+@pytest.mark.parametrize("number", [3, 8, 700])
+def test_a_difference_that_is_the_same_everywhere_does_not_deviate(
+    wh: Warehouse, number: int
+) -> None:
+    of_tenths(wh, [n % 9 for n in range(number)], [n % 9 + 1 for n in range(number)])
+    (row,) = pairs(wh.compare(["one", "other"], "tenths"))
+    assert row["difference"] == row["low"] == row["high"] == pytest.approx(0.1, abs=1e-13)
+    assert (row["effect_size"], row["statistic"], row["p"]) == (math.inf, math.inf, 0.0)
 
 
 @needs_cases
@@ -235,6 +275,20 @@ def test_undefined_values_are_counted_and_left_out(wh: Warehouse) -> None:
     assert any("2 queries left out" in note for note in found.notes)
     # both differ by the same, so that t is undefined and there is nothing to correct
     assert (row["p"], row["p_adjusted"], row["is_significant"]) == (0.0, 0.0, True)
+
+
+def test_queries_of_other_runs_are_not_left_out_of_a_pair(wh: Warehouse) -> None:
+    wh.ingest_qrels({f"q{n}": {"a": 1} for n in range(6)}, "tiny")
+    answered = {"all": range(6), "one": (0, 1), "other": (0, 2)}
+    for name, queries in answered.items():
+        wh.ingest_run({f"q{n}": {"a": 1.0} for n in queries}, "tiny", name=name)
+    wh.evaluate("tiny", metrics="RR", protocol="trec_eval_9")
+    found = wh.compare(
+        ["one", "other", "all"], "tiny", "RR", all_pairs=True, protocol="trec_eval_9"
+    )
+    left = {(row["base"], row["run"]): (row["queries"], row["left_out"]) for row in pairs(found)}
+    # q1 and q2 have a value for one of the two; q3 to q5 for neither
+    assert left == {("one", "other"): (1, 2), ("one", "all"): (2, 4), ("other", "all"): (2, 4)}
 
 
 def test_nothing_differs(four: Warehouse) -> None:

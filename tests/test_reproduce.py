@@ -281,6 +281,55 @@ def test_what_is_undefined_or_missing_is_told(wh: Warehouse) -> None:
     assert "no nrmse, for not all values lie between 0 and 1" in found.notes[1]
 
 
+def test_it_is_told_over_which_queries_an_improvement_is(wh: Warehouse) -> None:
+    """The base runs answer two of six queries: effect ratio and relative improvement are of these."""
+    queries = [f"q{n}" for n in range(6)]
+    runs = {
+        "theirs": ranks(**dict.fromkeys(queries, 1)),
+        "ours": ranks(**dict.fromkeys(queries[:5], 1), q5=2),
+        "their_base": ranks(q0=2, q1=2),
+        "our_base": ranks(q0=1, q1=2),
+    }
+    wh.ingest_qrels({query: {"a": 1} for query in queries}, "tiny")
+    for name, run in runs.items():
+        wh.ingest_run(run, "tiny", name=name)
+    wh.evaluate(metrics="RR", protocol="trec_eval_9")
+    base = ("their_base", "our_base")
+    found = wh.reproduce("theirs", "ours", "tiny", base=base, metrics="RR", protocol="trec_eval_9")
+    row = rows(found)["RR", "advanced"]
+    # improved by 1/2 and 1/2, and by 0 and 1/2
+    assert row["er"] == pytest.approx(1 / 2)
+    told = "RR: er and dri are over the queries that {} both have a value of: 2 of 6 queries"
+    assert [note for note in found.notes if "er and dri" in note] == [
+        told.format("theirs and their_base"), told.format("ours and our_base"),
+    ]  # fmt: skip
+    found = wh.reproduce("theirs", "ours", "tiny", base=("theirs", "ours"), protocol="trec_eval_9")
+    assert not any("er and dri" in note for note in found.notes)
+
+
+def test_it_is_told_where_the_agreement_of_lists_is_undefined(wh: Warehouse) -> None:
+    """Of one document there is no order."""
+    short = {f"q{n}": {"a": 1.0} for n in range(1, 6)}
+    load(wh, one={"q0": {"a": 2.0, "b": 1.0}} | short, other={"q0": {"b": 2.0, "a": 1.0}} | short)
+    found = wh.reproduce("one", "other", "tiny", metrics="RR")
+    assert rows(found)["RR", "advanced"]["ktu"] == -1
+    assert found.notes == (
+        "advanced: ktu is undefined for queries whose lists share fewer than two ranks: 5 of 6 queries",
+    )
+
+
+def test_one_query_of_a_replication_adds_nothing_to_the_variance(wh: Warehouse) -> None:
+    """RR is 1/2 and five times 1 here, 1/2 there: t has 6 + 1 - 2 degrees of freedom, as SciPy's."""
+    stats = pytest.importorskip("scipy.stats")
+    load(wh, one=ranks(q0=2, q1=1, q2=1, q3=1, q4=1, q5=1))
+    wh.ingest_qrels({"z": {"a": 1}}, "there")
+    wh.ingest_run(ranks(z=2), "there", name="other")
+    wh.evaluate("there", metrics="RR")
+    found = wh.reproduce("one", "other", "tiny", replicated_in="there", metrics="RR")
+    theirs = stats.ttest_ind([0.5, 1, 1, 1, 1, 1], [0.5])
+    assert rows(found)["RR", "advanced"]["p"] == pytest.approx(theirs.pvalue, rel=1e-9)
+
+
 def test_nothing_to_divide_by_is_undefined(wh: Warehouse) -> None:
     """Without an improvement there is no effect ratio; a base of 0 has no relative improvement."""
     lost = {"q1": {"x": 1.0}, "q2": {"x": 1.0}}

@@ -39,6 +39,7 @@ def connection(
     con.executemany(
         "insert into hypothesis values (?, 0, ?, ?)", [(n, *pair) for n, pair in enumerate(pairs)]
     )
+    resampling.put_units(con)
     return con
 
 

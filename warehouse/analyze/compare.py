@@ -19,6 +19,9 @@ from warehouse.protocols import Protocol
 from warehouse.templates import render
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from warehouse.analyze.significance import Numbers
 
 INTERVALS: Mapping[str, str] = {"t": "t", "bootstrap": "bootstrap"}
@@ -95,9 +98,10 @@ class Compared:
     `pairs` has a row for each hypothesis: `metric, base, run, base_value, value, difference, low,
     high, effect_size, wins, ties, losses, queries, left_out, statistic, p, p_adjusted,
     is_significant`. `difference` is the mean over the queries that both have a value of, run less
-    base, with its interval from low to high; `effect_size` is that mean over the standard deviation of
-    the differences (Cohen's d of pairs); wins are queries where the run is better; `left_out` counts
-    queries that are undefined for one of the two, or missing.
+    base, with its interval from low to high; that of a query is rounded to a 2^44th of the metric's
+    greatest value, so that 0.7 - 0.6 and 0.3 - 0.2 are the same. `effect_size` is that mean over the
+    standard deviation of the differences (Cohen's d of pairs); wins are queries where the run is
+    better; `left_out` counts those of their queries that are undefined for one of the two, or missing.
     """
 
     values: duckdb.DuckDBPyRelation
@@ -119,7 +123,8 @@ class Gathered:
     """The values that are compared, as the tables `compared_score` and `compared` and as arrays.
 
     `queries` has, by the metric's number, an array of one row per run and one column per query; what is
-    undefined or missing is NaN.
+    undefined or missing is NaN. `listed` is likewise which queries a run is listed with. Differences are
+    whole numbers of a unit, of which `units` make 1.
     """
 
     runs: list[str]
@@ -130,6 +135,8 @@ class Gathered:
     aggregates: dict[int, str] = field(default_factory=dict)
     directions: dict[int, str] = field(default_factory=dict)
     queries: dict[int, Numbers] = field(default_factory=dict)
+    listed: dict[int, NDArray[np.bool_]] = field(default_factory=dict)
+    units: dict[int, float] = field(default_factory=dict)
 
     def better(self, metric: int) -> int:
         """Return 1 where a higher value of a metric is better, -1 for a lower one, 0 for neither."""
@@ -226,6 +233,7 @@ def gather(
         )
     sql = render("analyses/compared_queries", scores="temp.main.compared_score")
     rows = database.keep(con, sql, name="compared").fetchnumpy()
+    found.units |= resampling.put_units(con)
     for number, name in enumerate(found.metrics):
         mine = rows["metric_number"] == number
         if not mine.any():
@@ -234,6 +242,8 @@ def gather(
         values = np.full((len(found.runs), len(places)), np.nan)
         values[rows["run_number"][mine], place] = np.ma.filled(rows["value"][mine], np.nan)
         found.queries[number] = values
+        found.listed[number] = np.zeros(values.shape, dtype=bool)
+        found.listed[number][rows["run_number"][mine], place] = True
     return found
 
 
@@ -287,17 +297,19 @@ def _paired(found: Gathered, hypotheses: Sequence[Hypothesis], how: How) -> list
     for (metric, packed), members in groups.items():
         both = masks[metric, packed]
         values = found.queries[metric][:, both]
-        num_queries, left_out = int(both.sum()), int((~both).sum())
+        num_queries = int(both.sum())
         # some at a time, so that memory stays small
         size = max(1, 2_000_000 // max(1, num_queries))
         for start in range(0, len(members), size):
             some = members[start : start + size]
             ones = [hypotheses[number] for number in some]
             differences = values[[one.run for one in ones]] - values[[one.base for one in ones]]
+            differences = np.rint(differences * found.units[metric]) / found.units[metric]
             for number, row in zip(
                 some, _described(differences, found.better(metric), how), strict=True
             ):
                 one = hypotheses[number]
+                listed = found.listed[metric][one.base] | found.listed[metric][one.run]
                 rows[number] = row | {
                     "metric": found.metrics[metric],
                     "base": found.runs[one.base],
@@ -305,7 +317,7 @@ def _paired(found: Gathered, hypotheses: Sequence[Hypothesis], how: How) -> list
                     "base_value": found.scores[metric, one.base],
                     "value": found.scores[metric, one.run],
                     "queries": num_queries,
-                    "left_out": left_out,
+                    "left_out": int((listed & ~both).sum()),
                 }
     return rows
 
@@ -317,11 +329,10 @@ def _described(differences: Numbers, better: int, how: How) -> list[dict[str, An
     number = differences.shape[1]
     if number == 0:
         return [dict.fromkeys(_NUMBERS) | {"wins": 0, "ties": 0, "losses": 0} for _ in differences]
-    means = differences.mean(axis=1)
+    means, deviations = significance.moments(differences)
     above, below = (differences > 0).sum(axis=1), (differences < 0).sum(axis=1)
-    statistics = ps = deviations = half = np.full(len(differences), np.nan)
+    statistics = ps = half = np.full(len(differences), np.nan)
     if number > 1:
-        deviations = differences.std(axis=1, ddof=1)
         half = significance.half_width(deviations, np.full(len(differences), number), how.alpha)
     if number > 1 or how.test == "sign":
         formula = significance.FORMULAS.get(how.test)

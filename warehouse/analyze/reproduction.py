@@ -210,21 +210,47 @@ def _notes(
                 )
             if row["rmse"] is not None and row["nrmse"] is None:
                 notes.append(f"{pair}: no nrmse, for not all values lie between 0 and 1")
+    notes += _improvement_notes(found)
     if find_spec("scipy") is None:
         notes.append("p needs SciPy: pip install 'ranking-warehouse[stats]'")
     if queries is not None:
         of_pairs = queries.aggregate(
-            "pair, count(*) as n, count(*) filter (where original_length <> reproduced_length) as out",
+            "pair, count(*) as n, count(*) filter (where original_length <> reproduced_length) as out, "
+            "count(*) filter (where ktu is null) as undefined",
             "pair",
         ).fetchall()
-        for pair, number, uneven in of_pairs:
+        for pair, number, uneven, undefined in of_pairs:
             if uneven:
                 notes.append(
                     f"{pair}: ktu is over the ranks that both lists have; their lengths differ in "
                     f"{uneven:,} of {counted(number, 'query')}"
+                )
+            if undefined:
+                notes.append(
+                    f"{pair}: ktu is undefined for queries whose lists share fewer than two ranks: "
+                    f"{undefined:,} of {counted(number, 'query')}"
                 )
         with_lists = {row[0] for row in of_pairs}
         for pair in dict.fromkeys(row["pair"] for row in found):
             if pair not in with_lists:
                 notes.append(f"{pair}: no query that both runs answer, so no ktu and rbo")
     return tuple(notes)
+
+
+def _improvement_notes(found: Sequence[dict[str, Any]]) -> list[str]:
+    """Say where er and dri are over fewer queries than the runs answer: those of both runs of a side."""
+    notes = []
+    rows = {(row["metric"], row["pair"]): row for row in found}
+    for (metric, pair), row in rows.items():
+        base = rows.get((metric, "base"))
+        if pair == "base" or base is None:
+            continue
+        for side, prefix in (("original", ""), ("reproduced", "reproduced_")):
+            shared = row[f"{prefix}improved_queries"] or 0
+            most = max(row[f"{prefix}queries"], base[f"{prefix}queries"])
+            if shared < most:
+                notes.append(
+                    f"{metric}: er and dri are over the queries that {row[side]} and {base[side]} both "
+                    f"have a value of: {shared:,} of {counted(most, 'query')}"
+                )
+    return notes

@@ -15,9 +15,11 @@ from dataclasses import dataclass
 
 import duckdb
 
+from warehouse.database import keep
 from warehouse.templates import render
 
-COMPARED, HYPOTHESES = "temp.main.compared", "temp.main.hypothesis"
+COMPARED, UNITS = "temp.main.compared", "temp.main.compared_unit"
+HYPOTHESES = "temp.main.hypothesis"
 _DIFFERENCES, _SIGNS = "temp.main.paired_difference", "temp.main.random_sign"
 # Where at most so many queries differ, all choices of signs are tried: 2^20 are a million.
 EXACT = 20
@@ -59,6 +61,16 @@ class Resampling:
         """Tell of a step that is done."""
         if self.on_step is not None:
             self.on_step(label)
+
+
+def put_units(con: duckdb.DuckDBPyConnection) -> dict[int, float]:
+    """Make the table of each metric's unit from the values that are compared; return how many are 1.
+
+    Differences become whole numbers of it: they add up exactly, and are equal where they differ only in
+    the last bits of their decimals, as 0.7 - 0.6 and 0.3 - 0.2 do.
+    """
+    sql = render("analyses/compared_units", compared=COMPARED)
+    return dict(keep(con, sql, name="compared_unit").fetchall())
 
 
 def randomisation(
@@ -103,7 +115,7 @@ def tukey(
     sql = render(
         "analyses/tukey",
         pairs=pairs,
-        compared=COMPARED, hypotheses=HYPOTHESES, num_runs=num_runs,
+        compared=COMPARED, units=UNITS, hypotheses=HYPOTHESES, num_runs=num_runs,
         permutations=how.resamples, key=how.key("shuffles"),
     )  # fmt: skip
     rows = con.execute(sql, {"metric_number": metric_number}).fetchall()
@@ -151,7 +163,7 @@ def _put_differences(
     """Make the table of differences of some hypotheses."""
     sql = render(
         "analyses/paired_differences",
-        compared=COMPARED, hypotheses=HYPOTHESES, without_ties=without_ties,
+        compared=COMPARED, units=UNITS, hypotheses=HYPOTHESES, without_ties=without_ties,
     )  # fmt: skip
     con.execute(
         f"create or replace temp table paired_difference as\n{sql}", {"hypotheses": members}

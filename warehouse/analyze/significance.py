@@ -43,6 +43,19 @@ def needs_scipy(what: str = "comparing runs") -> None:
         raise UsageError(f"{what} needs SciPy: pip install 'ranking-warehouse[stats]'") from None
 
 
+def moments(differences: Numbers) -> tuple[Numbers, Numbers]:
+    """Return the mean and the standard deviation of each row, NaN for that of a single difference.
+
+    A row of one and the same difference does not deviate, nor does its mean from it.
+    """
+    import numpy as np
+
+    deviations = differences.std(axis=1, ddof=1) if differences.shape[1] > 1 else np.nan
+    is_constant = np.ptp(differences, axis=1) == 0
+    means = np.where(is_constant, differences[:, 0], differences.mean(axis=1))
+    return means, np.where(is_constant, 0 * deviations, deviations)
+
+
 def paired_t(differences: Numbers) -> tuple[Numbers, Numbers]:
     """Return t and the two-sided p of each row; where nothing differs both are undefined (NaN).
 
@@ -54,8 +67,9 @@ def paired_t(differences: Numbers) -> tuple[Numbers, Numbers]:
     import numpy as np
 
     number = differences.shape[1]
+    means, deviations = moments(differences)
     with np.errstate(divide="ignore", invalid="ignore"):
-        t = differences.mean(axis=1) / (differences.std(axis=1, ddof=1) / np.sqrt(number))
+        t = means / (deviations / np.sqrt(number))
     return t, _tails(t, number - 1)
 
 
