@@ -582,6 +582,24 @@ def test_the_demo_twice_and_what_it_proposes(tmp_path: Path, program) -> None:
         assert found.stdout or "computed 18 values" in found.stderr
 
 
+def test_the_demo_as_files(tmp_path: Path, program, demo_data: Path) -> None:
+    """They score as the database says, and take the place of nothing."""
+    found = program("demo", "--files", "data", cwd=tmp_path)
+    assert "data/qrels.txt and data/runs: the judgments and runs as files" in found.stderr
+    runs = sorted(path.name for path in (tmp_path / "data" / "runs").iterdir())
+    assert runs == sorted(path.name for path in demo_data.glob("*.run.gz"))
+    scored = program("score", "data/qrels.txt", "data/runs/bm25.run.gz", "nDCG@10", cwd=tmp_path)
+    assert "0.5058" in scored.stdout
+    assert program("demo", "--files", "data", cwd=tmp_path).returncode == 0
+    (tmp_path / "data" / "qrels.txt").write_text("mine")
+    (tmp_path / "demo.duckdb").unlink()
+    refused = program("demo", "--files", "data", cwd=tmp_path)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "data/qrels.txt: is there already with other content" in refused.stderr
+    assert (tmp_path / "data" / "qrels.txt").read_text() == "mine"
+    assert not (tmp_path / "demo.duckdb").exists()
+
+
 def test_the_demo_goes_where_it_is_told(tmp_path: Path, program) -> None:
     found = program("demo", "--db", "my demo.duckdb", cwd=tmp_path)
     assert found.returncode == 0

@@ -131,10 +131,9 @@ def test_only_the_small_install_is_needed(installed: Path, tmp_path: Path) -> No
 def test_metadata_and_version(installed: Path, tmp_path: Path) -> None:
     import warehouse
 
-    assert call(installed / "warehouse", "--version", cwd=tmp_path).split() == [
-        "warehouse",
-        warehouse.__version__,
-    ]
+    for program in (("warehouse",), ("python", "-m", "warehouse")):
+        printed = call(installed / program[0], *program[1:], "--version", cwd=tmp_path)
+        assert printed.split() == ["warehouse", warehouse.__version__]
     code = "from importlib.metadata import version; print(version('ranking-warehouse'))"
     assert call(installed / "python", "-c", code, cwd=tmp_path).strip() == warehouse.__version__
 

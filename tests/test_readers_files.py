@@ -48,11 +48,23 @@ def packed(name: str) -> bytes:
     kinds = {"plain": bytes, "gzip": gzip.compress, "zstd": frames}
     kinds |= {"bzip2": bz2.compress, "xz": lzma.compress}
     pack = kinds[name.partition(",")[0]]
-    return b"".join(map(pack, parts))
+    # RFC 8878: a frame to be skipped begins with one of 16 magic numbers and its size
+    skipped = b"\x5a\x2a\x4d\x18\x03\x00\x00\x00abc" if "skipped" in name else b""
+    return skipped + b"".join(map(pack, parts))
 
 
 @pytest.mark.parametrize(
-    "name", ["plain", "gzip", "gzip, two members", "zstd", "zstd, two frames", "bzip2", "xz"]
+    "name",
+    [
+        "plain",
+        "gzip",
+        "gzip, two members",
+        "zstd",
+        "zstd, two frames",
+        "zstd, one to be skipped",
+        "bzip2",
+        "xz",
+    ],
 )
 @pytest.mark.parametrize("suffix", ["", ".gz", ".bz2"])
 def test_compression_is_known_by_content(con, tmp_path, scratch, name, suffix):

@@ -3,7 +3,7 @@
 In a ```console block a line that starts with `$ ` is a command (lines that start with `> ` go on with
 it), and what follows up to the next command is what stdout must hold: a line `...` stands for any
 lines. A command without such lines may print what it likes. All blocks of the README run in one
-folder, in order, in one shell, after `qrels.txt` and `runs/` with the demo's files were put there;
+folder, empty at first, in order, in one shell;
 ```python blocks run as one program each in the same folder. Commands that make an environment are
 not run here but held against the two that are documented; CI runs them.
 
@@ -14,12 +14,10 @@ UPDATE_GOLDEN=1 pytest tests/test_readme.py -k table
 from __future__ import annotations
 
 import doctest
-import gzip
 import importlib
 import os
 import pkgutil
 import re
-import shutil
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -86,14 +84,9 @@ def matches(expected: list[str], printed: list[str]) -> bool:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory, demo_data: Path) -> Path:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder in which the README's commands run."""
-    made = tmp_path_factory.mktemp("readme")
-    (made / "runs").mkdir()
-    (made / "qrels.txt").write_bytes(gzip.decompress((demo_data / "qrels.txt.gz").read_bytes()))
-    for path in demo_data.glob("*.run.gz"):
-        shutil.copy(path, made / "runs")
-    return made
+    return tmp_path_factory.mktemp("readme")
 
 
 def test_matching_of_output() -> None:

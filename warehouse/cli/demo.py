@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import shlex
 import shutil
 import sys
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +15,7 @@ import typer
 
 from warehouse.cli import output
 from warehouse.cli.examples import epilog
+from warehouse.errors import UsageError
 
 DATA = Path(__file__).parent.parent / "demo"
 
@@ -21,15 +24,24 @@ def demo(
     db: Annotated[Path, typer.Option("--db", help="The database file to make.")] = Path(
         "demo.duckdb"
     ),
+    files: Annotated[
+        Path | None,
+        typer.Option(
+            "--files", help="Put the judgments and runs into this folder too: qrels.txt and runs/."
+        ),
+    ] = None,
 ) -> None:
     """Make a database from real judgments and runs, and show its leaderboard.
 
-    They ship with the package: TREC 2019 Deep Learning, passage task, 43 queries, nine systems.
+    They ship with the package: TREC 2019 Deep Learning, passage task, 43 queries, nine systems. With
+    `--files .` they lie here as TREC files, to be scored and loaded as your own would be.
     """
     from warehouse.warehouse import Warehouse
 
     plan = tomllib.loads((DATA / "demo.toml").read_text(encoding="utf-8"))
     dataset, metrics = plan["dataset"], plan["metrics"]
+    if files is not None:
+        _put_files(files, plan["qrels"], plan["runs"])
     wh = Warehouse(db)
     with output.Progress("loading", len(plan["runs"]) + 1) as step:
         step("qrels")
@@ -46,6 +58,28 @@ def demo(
     output.say("\nTry next:")
     for command in plan["next"]:
         output.say(f"  {_program()} {command} --db {shlex.quote(str(db))}")
+
+
+def _put_files(folder: Path, qrels: str, runs: Iterable[str]) -> None:
+    """Write the judgments and runs as files; one that is there with other content is left alone."""
+    contents = {folder / Path(qrels).stem: gzip.decompress((DATA / qrels).read_bytes())}
+    for name in runs:
+        contents[folder / "runs" / f"{name}.run.gz"] = (DATA / f"{name}.run.gz").read_bytes()
+    others = [path for path, content in contents.items() if _is_other(path, content)]
+    if others:
+        raise UsageError(
+            f"{others[0]}: is there already with other content; name another folder after --files"
+        )
+    (folder / "runs").mkdir(parents=True, exist_ok=True)
+    for path, content in contents.items():
+        path.write_bytes(content)
+    output.say(
+        f"{folder / Path(qrels).stem} and {folder / 'runs'}: the judgments and runs as files"
+    )
+
+
+def _is_other(path: Path, content: bytes) -> bool:
+    return path.exists() and not (path.is_file() and path.read_bytes() == content)
 
 
 def _program() -> str:

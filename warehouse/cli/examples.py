@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 EXAMPLES: dict[str, tuple[str, ...]] = {
-    "demo": ("warehouse demo",),
+    "demo": ("warehouse demo", "warehouse demo --files ."),
     "init": ("warehouse init", "warehouse init --db mine.duckdb"),
     "config show": ("warehouse config show", "warehouse config show -f json"),
     "ingest qrels": (
