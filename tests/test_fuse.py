@@ -127,6 +127,21 @@ def test_queries_that_only_some_runs_have(wh: Warehouse) -> None:
     assert common.notes == ("1 of 3 queries is in only some of the runs: left out",)
 
 
+def test_lists_that_the_highest_score_says_nothing_of_are_told(wh: Warehouse) -> None:
+    """Distances are below 0 when they are turned round; divided by almost nothing they outdo all."""
+    distances = {"q": {"x": 0.1, "y": 0.9}, "s": {"x": 0.0, "y": 0.5}}
+    wh.ingest_run(distances, DATASET, name="apart", lower_is_better=True)
+    told = (
+        "apart: no score above 0 in 2 of 2 lists, of which --normalise max makes huge numbers below 0: "
+        "take another, as min-max"
+    )
+    for queries in ("union", "common"):
+        made = wh.fuse(["apart", "one"], DATASET, normalise="max", name=queries, queries=queries)
+        assert made.notes[-1] == told
+    assert told not in wh.fuse(["apart", "one"], DATASET, normalise="min-max", name="other").notes
+    assert told not in wh.fuse(NAMES, DATASET, normalise="max", name="both").notes
+
+
 # ------------------------------------------------------------------------- training and tuning
 
 

@@ -27,7 +27,10 @@ NEEDS = (WEIGHTS, TRAINING, AVERAGE_PRECISION)
 NONE, USUAL = "none", "min-max"
 _OWN_KEYS: dict[str, records.Kinds] = {"needs": list, "scores": bool, "tune": dict}
 _GRID_KEYS = dict.fromkeys(("first", "last", "step"), (int, float))
-_NORMALISATION_KEYS: dict[str, records.Kinds] = {"title": str, "summary": str, "formula": str}
+_NORMALISATION_REQUIRED: dict[str, records.Kinds] = dict.fromkeys(
+    ("title", "summary", "formula"), str
+)
+_NORMALISATION_KEYS = _NORMALISATION_REQUIRED | {"positive": bool}
 # What every method has in the place of a metric's keys.
 _NO_METRIC: dict[str, Any] = {
     "reads": [],
@@ -72,13 +75,17 @@ class Method(Definition):
 
 @dataclass(frozen=True)
 class Normalisation:
-    """A way of making the scores of lists comparable, as its file defines it."""
+    """A way of making the scores of lists comparable, as its file defines it.
+
+    One that is `positive` makes nothing comparable of lists without a score above 0.
+    """
 
     name: str
     title: str
     summary: str
     formula: str
     body: str = field(repr=False)
+    positive: bool = False
 
 
 def _method(name: str, text: str, where: str) -> Method:
@@ -195,7 +202,7 @@ def normalisations() -> dict[str, Normalisation]:
         text = templates.source(f"normalisations/{name}")
         where = f"sql/normalisations/{name}{templates.SUFFIX}"
         head = templates.header(text, where)
-        records.check(head, _NORMALISATION_KEYS, where, required=_NORMALISATION_KEYS)
+        records.check(head, _NORMALISATION_KEYS, where, required=_NORMALISATION_REQUIRED)
         found[name] = Normalisation(name, body=templates.body(text), **head)
     return found
 

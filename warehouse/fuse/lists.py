@@ -51,6 +51,20 @@ def put_queries(con: duckdb.DuckDBPyConnection, recipe: Recipe, queries: Queries
     return Overlap(num_some, num_all)
 
 
+def without_positive(con: duckdb.DuckDBPyConnection, recipe: Recipe) -> list[str]:
+    """Say which runs have lists that the normalisation can make nothing of."""
+    if not recipe.normalisation.positive:
+        return []
+    names = {source.run_id: source.name for source in recipe.sources}
+    rows = con.execute(render("statements/fused_without_positive")).fetchall()
+    return [
+        f"{names[recipe.run_ids[number - 1]]}: no score above 0 in {num_without:,} of "
+        f"{counted(num_lists, 'list')}, of which --normalise {recipe.normalisation.name} makes huge "
+        "numbers below 0: take another, as min-max"
+        for number, num_without, num_lists in rows
+    ]
+
+
 def statement(recipe: Recipe, query: str | None = None) -> str:
     """Return the SQL of the merged lists, or of another query over the normalised ones in `entry`."""
     rules = replace(protocols.get(protocols.DEFAULT), queries="run")

@@ -126,7 +126,7 @@ def make(
             )
     source = Query(lists.statement(recipe), str(recipe))
     loaded = load_run(connection, source, dataset, options, replace=replace)
-    notes = [overlap.said(queries)]
+    notes = [overlap.said(queries), *lists.without_positive(con, recipe)]
     if trained is not None:
         notes += trained.said(left_out=leave_out)
     if loaded.status == "unchanged":
