@@ -296,6 +296,7 @@ def _paired(found: Gathered, hypotheses: Sequence[Hypothesis], how: How) -> list
         masks[key] = both
     for (metric, packed), members in groups.items():
         both = masks[metric, packed]
+        other = ~both
         values = found.queries[metric][:, both]
         num_queries = int(both.sum())
         # some at a time, so that memory stays small
@@ -304,7 +305,9 @@ def _paired(found: Gathered, hypotheses: Sequence[Hypothesis], how: How) -> list
             some = members[start : start + size]
             ones = [hypotheses[number] for number in some]
             differences = values[[one.run for one in ones]] - values[[one.base for one in ones]]
-            differences = np.rint(differences * found.units[metric]) / found.units[metric]
+            differences *= found.units[metric]
+            np.rint(differences, out=differences)
+            differences /= found.units[metric]
             for number, row in zip(
                 some, _described(differences, found.better(metric), how), strict=True
             ):
@@ -317,7 +320,7 @@ def _paired(found: Gathered, hypotheses: Sequence[Hypothesis], how: How) -> list
                     "base_value": found.scores[metric, one.base],
                     "value": found.scores[metric, one.run],
                     "queries": num_queries,
-                    "left_out": int((listed & ~both).sum()),
+                    "left_out": int(np.count_nonzero(listed & other)),
                 }
     return rows
 

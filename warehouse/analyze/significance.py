@@ -50,10 +50,14 @@ def moments(differences: Numbers) -> tuple[Numbers, Numbers]:
     """
     import numpy as np
 
-    deviations = differences.std(axis=1, ddof=1) if differences.shape[1] > 1 else np.nan
-    is_constant = np.ptp(differences, axis=1) == 0
-    means = np.where(is_constant, differences[:, 0], differences.mean(axis=1))
-    return means, np.where(is_constant, 0 * deviations, deviations)
+    means = differences.mean(axis=1)
+    if differences.shape[1] == 1:
+        return means, np.full(len(means), np.nan)
+    deviations = differences.std(axis=1, ddof=1)
+    for row in np.flatnonzero(deviations <= 1e-9 * np.abs(means)):
+        if np.ptp(differences[row]) == 0:
+            means[row], deviations[row] = differences[row, 0], 0.0
+    return means, deviations
 
 
 def paired_t(differences: Numbers) -> tuple[Numbers, Numbers]:
