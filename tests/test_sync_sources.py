@@ -76,26 +76,63 @@ def test_a_side_car_says_what_a_run_is(synced: Project) -> None:
         ('{"tags": {"x": []}}', "tags: 'x' has the wrong type: a list"),
         ("[]", "holds no object with the keys name, system, time, tags"),
         ('{"time": "noon"}', "time 'noon': write it as 2026-09-01"),
+        (
+            '{"time": 20260901}',
+            "'time' has the wrong type: a whole number; write a string or a date",
+        ),
+        ('{"time": null}', "'time' has the wrong type: null; write a string or a date"),
+        ('{"time": true}', "'time' has the wrong type: true or false; write a string or a date"),
+        ('{"time": ["x"]}', "'time' has the wrong type: a list; write a string or a date"),
+        ('{"name": null}', "'name' has the wrong type: null; write a string"),
+        ('{"tags": {"x": "\\ud800"}}', "holds no text that can be written: '\\ud800'"),
+        ('{"tags": ' + "[" * 100_000, "is nested too deeply"),
         ("{", "not JSON: "),
     ],
 )
 def test_a_wrong_side_car(synced: Project, text: str, words: str) -> None:
+    """It stops no other file."""
     synced.settings('dataset = "tiny"', 'dataset = "tiny"\nsidecar = true')
     synced.write("runs/bm25/one.run.json", text)
-    (event,) = [event for event in synced.sync().events if event.status == "failed"]
+    synced.write("runs/bm25/two.run", RUN)
+    done = synced.sync()
+    (event,) = [event for event in done.events if event.status == "failed"]
     assert event.text.startswith("runs/bm25/one.run.json: ")
     assert words in event.text
+    assert (event.file, done.exit_code) == ("runs/bm25/one.run", 2)
+    assert synced.runs("name") == [("two",)]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("time: 20260901", "'time' has the wrong type: a whole number; write a string or a date"),
+        ("time: !!set {x}", "'time' has the wrong type: of the kind set; write a string or a date"),
+        ("name: 2026-09-01 12:00:00", "'name' has the wrong type: a date; write a string"),
+        ("1: 2", "unknown key 1; known are name, system, time, tags"),
+        ("tags: {1: x}", "tags: key 1 is a whole number: put it in quotes"),
+        ("time: !!timestamp noon", "not YAML: "),
+        ("a: [", "not YAML: "),
+        ("tags: " + "[" * 10_000, "is nested too deeply"),
+    ],
+)
+def test_a_wrong_side_car_in_yaml(synced: Project, text: str, words: str) -> None:
+    pytest.importorskip("yaml")
+    synced.settings('dataset = "tiny"', 'dataset = "tiny"\nsidecar = true')
+    synced.write("runs/bm25/one.run.yaml", text)
+    synced.write("runs/bm25/two.run", RUN)
+    (event,) = [event for event in synced.sync().events if event.status == "failed"]
+    assert event.text.startswith("runs/bm25/one.run.yaml: ")
+    assert words in event.text
+    assert synced.runs("name") == [("two",)]
 
 
 def test_a_side_car_in_yaml(synced: Project) -> None:
     pytest.importorskip("yaml")
     synced.settings('dataset = "tiny"', 'dataset = "tiny"\nsidecar = true')
-    car = synced.write("runs/bm25/one.run.yaml", "system: B\ntime: 2026-09-01\ntags: {k1: 0.9}\n")
+    synced.write("runs/bm25/one.run.yaml", "system: B\ntime: 2026-09-01\ntags: {k1: 0.9}\n")
     synced.sync()
     when = dt.datetime(2026, 9, 1, tzinfo=dt.UTC)
     assert described(synced) == {"one": ("B", {"k1": "0.9"}, when)}
-    car.write_text("a: [")
-    assert "one.run.yaml: not YAML: " in synced.sync().events[0].text
     synced.write("runs/bm25/one.run.json", "{}")
     assert "has 2 side-cars: one.run.json, one.run.yaml" in synced.sync().events[0].text
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -17,6 +18,10 @@ _WORDS: dict[type, str] = {
     float: "a number",
     list: "a list",
     dict: "a table",
+    dt.datetime: "a date",
+    dt.date: "a date",
+    dt.time: "a time of day",
+    type(None): "null",
 }
 _PLACE = re.compile(r"(?P<what>.*?)\s*\(at (?:line (?P<line>\d+).*|end of document)\)", re.DOTALL)
 
@@ -39,21 +44,34 @@ def read(text: str, where: str, *, what: str = "not TOML", first_line: int = 1) 
 def check(
     record: Mapping[str, Any], keys: Mapping[str, Kinds], where: str, required: Iterable[str] = ()
 ) -> None:
-    """Refuse unknown keys with the nearest known one, values of a wrong type, and missing keys."""
+    """Refuse unknown keys with the nearest known one, values of a wrong type, and missing keys.
+
+    A key that is no text, which YAML has, is one of a wrong type, even where it is known.
+
+    >>> check({"a": None}, {"a": (int, float)}, "here")
+    Traceback (most recent call last):
+    warehouse.errors.DefinitionError: here: 'a' has the wrong type: null; write a number
+    """
     for key, value in record.items():
         if key not in keys:
-            hint = nearest(key, keys) or f"; known are {', '.join(keys)}"
+            hint = nearest(str(key), keys) or f"; known are {', '.join(keys)}"
             raise DefinitionError(f"{where}: unknown key {key!r}{hint}")
+        if not isinstance(key, str):
+            raise DefinitionError(f"{where}: key {key!r} is {_word(type(key))}: put it in quotes")
         wanted = keys[key]
         kinds = wanted if isinstance(wanted, tuple) else (wanted,)
         # in Python, not in TOML, true is a whole number
         fits = isinstance(value, kinds) and (not isinstance(value, bool) or bool in kinds)
         if not fits:
-            words = " or ".join(_WORDS[k] for k in kinds if k is not int or float not in kinds)
+            words = dict.fromkeys(_word(k) for k in kinds if k is not int or float not in kinds)
             raise DefinitionError(
-                f"{where}: {key!r} has the wrong type: {_WORDS.get(type(value), 'a date')}; "
-                f"write {words}"
+                f"{where}: {key!r} has the wrong type: {_word(type(value))}; "
+                f"write {' or '.join(words)}"
             )
     for key in required:
         if key not in record:
             raise DefinitionError(f"{where}: the key {key!r} is missing")
+
+
+def _word(kind: type) -> str:
+    return _WORDS.get(kind, f"of the kind {kind.__name__}")

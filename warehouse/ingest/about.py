@@ -76,10 +76,16 @@ def read_sidecar(file: Path) -> dict[str, Any]:
         records.check(found, _KEYS, str(file))
         tags = found.get("tags", {})
         records.check(tags, dict.fromkeys(tags, (str, int, float, bool)), f"{file}: tags")
+        for word in (*found.values(), *tags, *tags.values()):
+            str(word).encode()
     except OSError as error:
         raise InputError(f"{file}: cannot be read: {error.strerror}") from error
     except DefinitionError as error:
         raise InputError(str(error)) from None
+    except UnicodeEncodeError as error:
+        raise InputError(f"{file}: holds no text that can be written: {error.object!r}") from None
+    except RecursionError:
+        raise InputError(f"{file}: is nested too deeply") from None
     except ValueError as error:
         raise InputError(f"{file}: not {file.suffix[1:].upper()}: {error}") from None
     return found
@@ -94,7 +100,8 @@ def _yaml(text: str, file: Path) -> object:
         ) from None
     try:
         found: object = yaml.safe_load(text)
-    except yaml.YAMLError as error:
+    # what it raises of values that are not what their tag says
+    except (yaml.YAMLError, ArithmeticError, AttributeError, LookupError, TypeError) as error:
         raise ValueError(" ".join(str(error).split())) from None
     return found
 
