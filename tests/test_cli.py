@@ -325,7 +325,7 @@ def test_wrong_commands_and_options_name_the_nearest(
         (["ingest", "run", "one.run", "two.run", "-d", "x", "--name", "a"], "--name a: names one run"),
         (["ingest", "run", "one.run", "-d", "x", "--name-from", "header"], "is stem or tag"),
         (["ingest", "run", "one.run", "-d", "x", "--tag", "stage"], "write it as KEY=VALUE"),
-        (["ingest", "run", "one.run", "-d", "x", "--at", "yesterday"], "write a time as"),
+        (["ingest", "run", "one.run", "-d", "x", "--at", "yesterday"], "--at yesterday: write it as"),
         (["ingest", "qrels", "one.run", "-d", "x"], "use 'warehouse ingest run'"),
         (["ingest", "run", "qrels.txt", "-d", "x"], "use 'warehouse ingest qrels'"),
         (["evaluate", "--memory-limit", "lots"], "write a size such as 512MB or 4GB"),

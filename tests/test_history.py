@@ -138,7 +138,7 @@ def test_a_day_ends_at_midnight_utc() -> None:
     assert past.moment("2026-09-01 12:00+02:00") == past.moment("2026-09-01T10:00Z")
     assert past.moment(dt.datetime(2026, 9, 1, 12)) == past.moment("2026-09-01T12:00Z")
     for wrong in ("yesterday", "2026-13-01", "01.09.2026"):
-        with pytest.raises(UsageError, match=f"as of {wrong}: write a day or a time as 2026-09-01"):
+        with pytest.raises(UsageError, match=f"as of {wrong}: write it as 2026-09-01"):
             past.moment(wrong)
 
 

@@ -111,6 +111,7 @@ def test_a_wrong_side_car(synced: Project, text: str, words: str) -> None:
         ("1: 2", "unknown key 1; known are name, system, time, tags"),
         ("tags: {1: x}", "tags: key 1 is a whole number: put it in quotes"),
         ("time: !!timestamp noon", "not YAML: "),
+        ("time: 0001-01-01T00:00:00+05:00", "it lies outside the years 1 to 9999 in UTC"),
         ("a: [", "not YAML: "),
         ("tags: " + "[" * 10_000, "is nested too deeply"),
     ],

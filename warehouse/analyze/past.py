@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import duckdb
 
-from warehouse import database
+from warehouse import database, times
 from warehouse.analyze.across import named_datasets
 from warehouse.errors import UsageError, command, listing
 from warehouse.templates import render
@@ -27,23 +27,13 @@ def moment(given: Moment) -> dt.datetime:
     >>> moment("2026-09-01").isoformat(), moment("2026-09-01T12:00+02:00").isoformat()
     ('2026-09-01T23:59:59.999999+00:00', '2026-09-01T12:00:00+02:00')
     """
-    if isinstance(given, str):
-        try:
-            given = dt.date.fromisoformat(given)
-        except ValueError:
-            given = _time(str(given))
-    if not isinstance(given, dt.datetime):
-        return dt.datetime.combine(given, dt.time.max, dt.UTC)
-    return given.replace(tzinfo=dt.UTC) if given.tzinfo is None else given
-
-
-def _time(text: str) -> dt.datetime:
     try:
-        return dt.datetime.fromisoformat(text)
-    except ValueError:
-        raise UsageError(
-            f"as of {text}: write a day or a time as 2026-09-01 or 2026-09-01T12:00+02:00"
-        ) from None
+        found = times.read(given) if isinstance(given, str) else given
+        if isinstance(found, dt.datetime):
+            return times.in_utc(found)
+    except ValueError as error:
+        raise UsageError(f"as of {given}: {error}") from None
+    return dt.datetime.combine(found, dt.time.max, dt.UTC)
 
 
 @dataclass(frozen=True)

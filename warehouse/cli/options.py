@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from warehouse import times
 from warehouse.errors import UsageError
 
 Database = Annotated[
@@ -152,7 +153,11 @@ Tags = Annotated[
     typer.Option("--tag", metavar="KEY=VALUE", help="A tag of the run; may be given again."),
 ]
 RunAt = Annotated[
-    str | None, typer.Option("--at", help="When the experiment was run, as in 2026-09-01T12:00.")
+    str | None,
+    typer.Option(
+        "--at",
+        help="When the experiment was run, as in 2026-09-01T12:00+02:00; without a zone in UTC.",
+    ),
 ]
 Replace = Annotated[
     bool,
@@ -236,12 +241,9 @@ def moment(text: str | None) -> dt.datetime | None:
     if text is None:
         return None
     try:
-        found = dt.datetime.fromisoformat(text)
-    except ValueError:
-        raise UsageError(
-            f"--at {text}: write a time as 2026-09-01 or 2026-09-01T12:00+02:00"
-        ) from None
-    return found.replace(tzinfo=dt.UTC) if found.tzinfo is None else found
+        return times.begin(text)
+    except ValueError as error:
+        raise UsageError(f"--at {text}: {error}") from None
 
 
 def numbers(text: str | None, option: str) -> list[float] | None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from warehouse import records
+from warehouse import records, times
 from warehouse.declared import ABOUT, Runs, as_text
 from warehouse.errors import DefinitionError, InputError, UsageError
 from warehouse.patterns import filled, places
@@ -107,17 +107,11 @@ def _yaml(text: str, file: Path) -> object:
 
 
 def moment(given: str | dt.date, path: Path) -> dt.datetime:
-    """Read a time that stands in a path or a side-car; one without a zone is UTC."""
-    if isinstance(given, str):
-        try:
-            given = dt.datetime.fromisoformat(given)
-        except ValueError:
-            raise InputError(
-                f"{path}: time {given!r}: write it as 2026-09-01 or 2026-09-01T12:00+02:00"
-            ) from None
-    elif not isinstance(given, dt.datetime):
-        given = dt.datetime(given.year, given.month, given.day)
-    return given.replace(tzinfo=dt.UTC) if given.tzinfo is None else given
+    """Read a time that stands in a path or a side-car: of a day its begin; without a zone it is UTC."""
+    try:
+        return times.begin(given)
+    except ValueError as error:
+        raise InputError(f"{path}: time {str(given)!r}: {error}") from None
 
 
 def commit(path: Path) -> tuple[dt.datetime, str]:

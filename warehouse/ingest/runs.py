@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import sqlalchemy as sa
 
-from warehouse import database, readers
+from warehouse import database, readers, times
 from warehouse.errors import ConflictError, UsageError, WarehouseError, check_word, command, counted
 from warehouse.ingest import steps
 from warehouse.ingest.known import Known
@@ -74,6 +74,11 @@ def check_names(dataset: str, options: RunOptions) -> None:
     at = options.run_at
     if at is not None and (not isinstance(at, dt.datetime) or at != at):
         raise UsageError(f"run_at: is a time of datetime, not {at!r}")
+    if at is not None:
+        try:
+            times.in_utc(at)
+        except ValueError as error:
+            raise UsageError(f"run_at {at}: {error}") from None
 
 
 def given(

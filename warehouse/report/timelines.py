@@ -70,6 +70,11 @@ def _figure(found: Timeline, rows: list[tuple[Any, ...]]) -> Figure:
     formatter: Any = dates.ConciseDateFormatter(locator, tz=dt.UTC)  # type: ignore[no-untyped-call]
     axes.xaxis.set_major_formatter(formatter)
     axes.margins(x=0.04, y=0.12)
+    # matplotlib has no dates beyond these, as Python has none
+    ends_of_time = [dt.datetime.min, dt.datetime(9999, 12, 31, 23, 59)]
+    earliest, latest = dates.date2num(ends_of_time)  # type: ignore[no-untyped-call]
+    left, right = axes.get_xlim()
+    axes.set_xlim(max(left, earliest), min(right, latest))
     axes.set_ylabel(found.metric, parse_math=False)
     pictures.plain(axes)
     return figure

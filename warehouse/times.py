@@ -1,0 +1,90 @@
+"""Times as people write them, in options, side-cars and the names of files."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+
+_HINT = (
+    "write it as 2026-09-01 or 2026-09-01T12:00+02:00; "
+    "2026-09-01_12-00 and 20260901-120000, as in names of files, are in UTC"
+)
+_DAY = r"(?P<day>\d{4}-?\d\d-?\d\d|\d{4}-?W\d\d(?:-?\d)?)"
+_ZONE = r"(?P<zone>Z|[+-]\d\d:\d\d{more})?"
+# An hour and -05 is in ISO 8601 a time five hours west, in the name of a file five minutes past. As a
+# zone it is read after colons only, where it can be nothing else.
+_FORMS = tuple(
+    re.compile(_DAY + clock + _ZONE.replace("{more}", zone), re.ASCII)
+    for clock, zone in (
+        (
+            r"[T _-](?P<h>\d\d):(?P<m>\d\d)(?::(?P<s>\d\d)(?:[.,](?P<f>\d+))?)?",
+            r"|[+-]\d\d(?:\d\d)?",
+        ),
+        (r"[T _-](?P<h>\d\d)(?P<m>\d\d)(?:(?P<s>\d\d)(?:[.,](?P<f>\d+))?)?", r"|[+-]\d{4}|\+\d\d"),
+        (r"[T _-](?P<h>\d\d)(?P<by>[-_])(?P<m>\d\d)(?:(?P=by)(?P<s>\d\d))?", ""),
+        (r"[T ](?P<h>\d\d)", r"|\+\d\d"),
+    )
+)
+
+
+def read(text: str) -> dt.date:
+    """Return the time that is meant, in UTC where it says no zone, or the day if it is one alone.
+
+    Raises ValueError with what to do, also where a reader may mean something else by it.
+
+    >>> read("2026-09-01T12:00+02:00").isoformat(), read("2026-09-01").isoformat()
+    ('2026-09-01T12:00:00+02:00', '2026-09-01')
+    >>> read("2026-09-01_12-05").isoformat(), read("20260901-120500").isoformat()
+    ('2026-09-01T12:05:00+00:00', '2026-09-01T12:05:00+00:00')
+    """
+    try:
+        if re.fullmatch(_DAY, text, re.ASCII):
+            return dt.date.fromisoformat(text)
+        found = next(found for form in _FORMS if (found := form.fullmatch(text)))
+        said = found.groupdict()
+        hour, minute, second = (int(said.get(key) or 0) for key in "hms")
+        fraction = int(f"{said.get('f') or '':0<6}"[:6])
+        time = dt.time(hour, minute, second, fraction, tzinfo=_zone(said["zone"]))
+        moment = dt.datetime.combine(dt.date.fromisoformat(said["day"]), time)
+    except (ValueError, StopIteration):
+        raise ValueError(_HINT) from None
+    return in_utc(moment)
+
+
+def begin(given: str | dt.date) -> dt.datetime:
+    """Return a time, or the begin of a day, in UTC where it says no zone. Raises ValueError.
+
+    >>> begin("2026-09-01").isoformat()
+    '2026-09-01T00:00:00+00:00'
+    """
+    found = read(given) if isinstance(given, str) else given
+    if not isinstance(found, dt.datetime):
+        found = dt.datetime.combine(found, dt.time())
+    return in_utc(found)
+
+
+def in_utc(moment: dt.datetime) -> dt.datetime:
+    """Return a time with its zone, UTC where it has none.
+
+    Raises ValueError where UTC has no such time: nothing could be reckoned with it.
+
+    >>> in_utc(dt.datetime(2026, 9, 1)).isoformat()
+    '2026-09-01T00:00:00+00:00'
+    """
+    zoned = moment.replace(tzinfo=dt.UTC) if moment.tzinfo is None else moment
+    try:
+        zoned.astimezone(dt.UTC)
+    except OverflowError:
+        raise ValueError("it lies outside the years 1 to 9999 in UTC") from None
+    return zoned
+
+
+def _zone(text: str | None) -> dt.tzinfo:
+    if text is None or text == "Z":
+        return dt.UTC
+    digits = text[1:].replace(":", "")
+    hours, minutes = int(digits[:2]), int(digits[2:] or 0)
+    if hours > 23 or minutes > 59:
+        raise ValueError(text)
+    away = dt.timedelta(hours=hours, minutes=minutes)
+    return dt.timezone(-away if text[0] == "-" else away)
