@@ -206,6 +206,51 @@ def test_the_best_the_last_and_a_named_run(wh: Warehouse) -> None:
     assert against(against="later") == [("RR", "later", -0.25), ("P@1", "later", -0.5)]
 
 
+def test_a_run_comes_after_its_earlier_versions(wh: Warehouse) -> None:
+    """Also where only a wrong time is put right, and it lies before all others now."""
+    load(wh, one=ranks(1, 1, 1, 1))
+    for rank, day in ((2, 8), (4, 9), (3, 1)):
+        at = dt.datetime(2026, 1, day, tzinfo=dt.UTC)
+        wh.ingest_run(ranks(*[rank] * 4), "tiny", name="nightly", run_at=at, replace=True)
+        wh.evaluate(metrics="RR")
+
+    def against(**asked: object) -> tuple:
+        found = wh.check("tiny", "RR", run="nightly", max_drop=1, **asked).comparisons[0]
+        return found.against, found.value, found.their_value, found.losses
+
+    assert against() == ("one", 1 / 3, 1.0, 4)
+    assert against(against="last") == ("nightly (version 2)", 1 / 3, 1 / 4, 0)
+    wh.forget("one", "tiny")
+    assert against() == ("nightly (version 1)", 1 / 3, 1 / 2, 4)
+    code, out, told = command("check", "-m", "RR", "--db", str(wh.path), "-f", "csv")
+    assert (code, out.split(",")[12:14]) == (1, ["nightly (version 1)", str(1 / 3)])
+    assert told.splitlines()[-1] == "nightly is worse in RR (not good: any drop)"
+    wh.forget("nightly", "tiny", version=1)
+    assert against() == ("nightly (version 2)", 1 / 3, 1 / 4, 0)
+
+
+def test_versions_without_a_value_are_told(wh: Warehouse) -> None:
+    load(wh, one=ranks(1, 1, 1, 1))
+    wh.ingest_run(ranks(2, 2, 2, 2), "tiny", name="one", replace=True)
+    wh.ingest_run(ranks(3, 3, 3, 3), "tiny", name="one", replace=True)
+    wh.evaluate(metrics="RR")
+    (one,) = wh.check("tiny", "RR", max_drop=1).comparisons
+    assert (one.against, one.num_versions_left_out) == ("one (version 1)", 1)
+    asked = ("check", "-m", "RR", "--max-drop", "1", "--db", str(wh.path))
+    left_out = "of it without a value by the same formula against the current qrels"
+    assert (
+        command(*asked)[2].splitlines()[0] == f"RR: not held against 1 earlier version {left_out}"
+    )
+    # against other judgments only the newest is evaluated
+    wh.ingest_qrels(FOUR | {"q5": {"a": 1}}, "tiny", replace=True)
+    wh.evaluate(metrics="RR")
+    (one,) = wh.check("tiny", "RR").comparisons
+    assert str(one) == f"one is good: no run was before it but 2 earlier versions {left_out}"
+    assert command(*asked)[2].splitlines() == [
+        "RR: no run of tiny was before one", f"RR: not held against 2 earlier versions {left_out}",
+    ]  # fmt: skip
+
+
 def test_only_current_versions_count(wh: Warehouse) -> None:
     load(wh, one=ranks(1, 1, 1, 1), two=ranks(2, 2, 2, 2))
     early = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
@@ -360,6 +405,15 @@ def test_a_gate_that_fires_makes_the_exit_code_1(synced: Project) -> None:
     assert command("sync") == (0, "", "")
 
 
+def test_a_file_that_is_overwritten_is_held_against_what_it_was(synced: Project) -> None:
+    gated(synced, "", 'against = "last"\n')
+    assert command("sync")[0] == 0
+    synced.write("runs/bm25/one.run", RUN.replace("q2 Q0 c", "q2 Q0 x"), age=1800)
+    code, out, _ = command("sync")
+    worse = "one 0.2500 is worse than one (version 1) 0.7500 (not good: any drop)"
+    assert (code, out.splitlines()[2:]) == (1, [f"tiny: gate RR: {worse}"] * 2)
+
+
 def test_a_gate_that_a_sync_was_ended_before_is_held_by_the_next(
     synced: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -419,7 +473,8 @@ def test_json_has_the_gates(synced: Project) -> None:
     assert event["details"] == {
         "metric": "RR", "run": "two", "against": "one", "value": 0.0, "their_value": 0.75,
         "difference": -0.75, "direction": "higher", "num_pairs": 2, "wins": 0, "ties": 0, "losses": 2,
-        "num_left_out": 0, "lost_most": [["q2", 0.0, 1.0], ["q1", 0.0, 0.5]], "verdict": "regressed",
+        "num_left_out": 0, "num_versions_left_out": 0, "lost_most": [["q2", 0.0, 1.0], ["q1", 0.0, 0.5]],
+        "verdict": "regressed",
         "protocol": "default",
     }  # fmt: skip
 

@@ -27,11 +27,11 @@ class Checking(File):
     ) -> regressions.Check:
         """Hold a run, else the newest of the dataset, against another, over stored values.
 
-        `against` is "best" or "last", of the current runs that were run before it, or the name of a
-        run. It regresses where the value over all queries is worse by more than `max_drop`, or where
-        the queries' values are worse with p < `alpha` in a two-sided paired t-test (extra "stats").
-        Without either any drop is too much. Without a dataset it is the only one there is. Raises
-        UsageError for wrong names and missing values.
+        `against` is "best" or "last", of the current runs that were run before it and of its own earlier
+        versions, or the name of a run. It regresses where the value over all queries is worse by more
+        than `max_drop`, or where the queries' values are worse with p < `alpha` in a two-sided paired
+        t-test (extra "stats"). Without either any drop is too much. Without a dataset it is the only
+        one there is. Raises UsageError for wrong names and missing values.
 
         >>> import tempfile
         >>> from warehouse.warehouse import Warehouse

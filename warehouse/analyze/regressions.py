@@ -12,7 +12,7 @@ import duckdb
 from warehouse import database
 from warehouse.analyze import board
 from warehouse.analyze.significance import two_sided
-from warehouse.errors import UsageError, listing, no_such_run, none_yet
+from warehouse.errors import UsageError, counted, listing, no_such_run, none_yet
 from warehouse.protocols import Protocol
 from warehouse.templates import render
 
@@ -57,9 +57,11 @@ class Limits:
 class Comparison:
     """One metric of a run beside that of another; both None where no run was before it.
 
-    `t` and `p` are those of a two-sided paired t-test over the `num_pairs` queries that both have a
-    value of; `p` is None where no test was asked for or nothing differs. `lost_most` has the queries
-    that lost most, with both values.
+    `against` is the name of the other run; of an earlier version of this one "NAME (version 1)".
+    `num_versions_left_out` of these have no value by the same formula against the current qrels. `t`
+    and `p` are those of a two-sided paired t-test over the `num_pairs` queries that both have a value
+    of; `p` is None where no test was asked for or nothing differs. `lost_most` has the queries that
+    lost most, with both values.
     """
 
     metric: str
@@ -76,15 +78,23 @@ class Comparison:
     ties: int
     losses: int
     num_left_out: int
+    num_versions_left_out: int
     lost_most: tuple[tuple[str, float, float], ...]
     verdict: Verdict
 
     def __str__(self) -> str:
         if self.against is None:
-            return f"{self.run} is good: no run was before it"
+            but = f" but {self.versions_left_out}" if self.num_versions_left_out else ""
+            return f"{self.run} is good: no run was before it{but}"
         verdict = "is worse than" if self.verdict == "regressed" else "is good beside"
         p = "" if self.p is None else f", p = {self.p:.3g}"
         return f"{self.run} {self.value:.4f} {verdict} {self.against} {self.their_value:.4f}{p}"
+
+    @property
+    def versions_left_out(self) -> str:
+        """Name the earlier versions that it is not held against, and why."""
+        versions = counted(self.num_versions_left_out, "earlier version")
+        return f"{versions} of it without a value by the same formula against the current qrels"
 
 
 @dataclass(frozen=True)
@@ -119,7 +129,8 @@ def check(
 ) -> Check:
     """Hold a run, else the newest of the dataset, against the best or last before it, or a named one.
 
-    The metrics are canonical names. Raises UsageError for wrong names and where a value is missing.
+    Before it are the current runs of an earlier time, and the earlier versions of it. The metrics are
+    canonical names. Raises UsageError for wrong names and where a value is missing.
     """
     run = _check_runs(con, dataset, run, against)
     rows = database.keep(

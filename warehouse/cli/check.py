@@ -25,7 +25,7 @@ def check(
         typer.Option(
             "--against",
             metavar="best|last|RUN",
-            help="The best or the last of the runs before it, or a run.",
+            help="The best or the last of the runs before it and of its earlier versions, or a run.",
         ),
     ] = "best",
     dataset: Annotated[
@@ -61,10 +61,12 @@ def check(
 ) -> None:
     """Hold the newest run against the best before it; the exit code is 1 where it is worse.
 
-    Before it are the current runs of the dataset with an earlier time: that of the experiment (--at when
-    it was loaded), else that of the load. Stored values are compared, query by query; the queries that
-    lost most are told. With --max-drop and --alpha either is enough to be worse. Of several metrics all
-    have to be good. The first run is good: there is nothing to hold it against.
+    Before it are the current runs of the dataset with an earlier time: that of the experiment (--at
+    when it was loaded), else that of the load. So are the earlier versions of the run itself, those
+    that were evaluated against the same qrels; to have one out of the way: warehouse forget --version.
+    Stored values are compared, query by query; the queries that lost most are told. With --max-drop and
+    --alpha either is enough to be worse. Of several metrics all have to be good. The first run is good:
+    there is nothing to hold it against.
     """
     from warehouse.analyze.regressions import Comparison
     from warehouse.errors import counted
@@ -74,6 +76,8 @@ def check(
         """Tell what stands in no column."""
         if one.against is None:
             output.say(f"{one.metric}: no run of {found.dataset} was before {one.run}")
+        if one.num_versions_left_out:
+            output.say(f"{one.metric}: not held against {one.versions_left_out}")
         if one.num_left_out:
             output.say(
                 f"{one.metric}: {counted(one.num_left_out, 'query')} left out, undefined or missing "
