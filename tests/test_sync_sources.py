@@ -36,6 +36,29 @@ def test_path_and_file_say_what_a_run_is(synced: Project) -> None:
     assert event.text.startswith("runs/dense/today/x-3.run: time 'today': write it as 2026-09-01")
 
 
+def test_what_only_one_of_the_patterns_has_counts_for_its_files(synced: Project) -> None:
+    synced.settings(
+        'files = "runs/{system}/{name}.run*"',
+        'files = ["runs/{system}/{time}/{name}-{fold}.run", "old/*.run", "odd/x{name}y.run"]',
+    )
+    synced.write("runs/dense/2026-09-01/x-2.run", RUN)
+    plain = synced.write("old/plain.run", RUN)
+    odd = synced.write("odd/xody.run", RUN)
+    synced.sync()
+
+    def changed(file: Path) -> dt.datetime:
+        return dt.datetime.fromtimestamp(file.stat().st_mtime, dt.UTC)
+
+    found = described(synced)
+    assert found.pop("x") == ("dense", {"fold": "2"}, dt.datetime(2026, 9, 1, tzinfo=dt.UTC))
+    assert {name: (system, tags) for name, (system, tags, _) in found.items()} == {
+        "plain": (None, None), "od": (None, None),
+    }  # fmt: skip
+    for name, file in (("plain", plain), ("od", odd)):
+        assert abs(found[name][2] - changed(file)) < dt.timedelta(milliseconds=1)
+    assert synced.told() == []
+
+
 def test_the_time_of_a_run_is_its_files(synced: Project) -> None:
     synced.sync()
     file = synced.path / "runs/bm25/one.run"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -92,7 +92,11 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Runs:
-    """A source of runs; texts may hold names in braces that stand in all of its patterns."""
+    """A source of runs; texts may hold names in braces that stand in all of its patterns.
+
+    Where nothing is said, `name`, `system` and `time` are what stands in braces of that name, for the
+    files whose pattern has them.
+    """
 
     where: str
     patterns: tuple[Pattern, ...]
@@ -295,17 +299,19 @@ def _runs(given: Mapping[str, Any], where: str, datasets: Mapping[str, Dataset])
         raise DefinitionError(f"{where}: files: the list is empty")
     with _at(f"{where}: files"):
         patterns = tuple(Pattern(str(Path(text).expanduser())) for text in texts)
-        groups = set.intersection(*(set(pattern.groups) for pattern in patterns))
+        of_each = [set(pattern.groups) for pattern in patterns]
+    groups, some = set.intersection(*of_each), set.union(*of_each)
     tags = _words(given.get("tags", {}), f"{where}: tags")
-    said = {key: given.get(key, f"{{{key}}}" if key in groups else None) for key in ABOUT}
-    for key, text in [*said.items(), *((f"tags.{key}", text) for key, text in tags.items())]:
-        for name in places(text or ""):
+    texts_given = {key: given[key] for key in ABOUT if key in given}
+    texts_given |= {f"tags.{key}": text for key, text in tags.items()}
+    for key, text in texts_given.items():
+        for name in places(text):
             if name not in groups:
-                hint = nearest(name, groups) or f"; there are {listing(sorted(groups)) or 'none'}"
-                raise DefinitionError(f"{where}: {key}: no {{{name}}} in the pattern{hint}")
-    if said["dataset"] is None:
+                raise DefinitionError(f"{where}: {key}: {_nowhere(name, groups, some)}")
+    said = {key: given.get(key, f"{{{key}}}" if key in some else None) for key in ABOUT}
+    if "dataset" not in {*given, *groups}:
         raise DefinitionError(
-            f"{where}: the key 'dataset' is missing, and {{dataset}} is not in the pattern"
+            f"{where}: the key 'dataset' is missing, and {_nowhere('dataset', groups, some)}"
         )
     if not places(said["dataset"]):
         with _at(f"{where}: dataset"):
@@ -322,6 +328,14 @@ def _runs(given: Mapping[str, Any], where: str, datasets: Mapping[str, Dataset])
         where, patterns, said["dataset"], said["name"], said["system"], time, tags,
         given.get("sidecar", False), options,
     )  # fmt: skip
+
+
+def _nowhere(name: str, groups: Set[str], some: Set[str]) -> str:
+    """Say of a name in braces that it is in no pattern, or not in all of them."""
+    if name in some:
+        return f"{{{name}}} is not in all of the patterns"
+    hint = nearest(name, groups) or f"; there are {listing(sorted(groups)) or 'none'}"
+    return f"no {{{name}}} in the pattern{hint}"
 
 
 def _gate(given: Mapping[str, Any], where: str, datasets: Mapping[str, Dataset]) -> Gate:

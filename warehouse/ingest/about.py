@@ -43,11 +43,11 @@ def describe(source: Runs, path: Path, groups: Mapping[str, str], beside: Path |
     tags = {key: text for key, text in given.items() if key not in ABOUT}
     tags |= {key: filled(text, given) for key, text in source.tags.items()}
     tags |= {key: as_text(value) for key, value in said.get("tags", {}).items()}
-    name = said.get("name") or filled(source.name or "", given) or default_name(str(path))
-    system = said.get("system") or filled(source.system or "", given) or None
+    name = said.get("name") or _filled(source.name, given) or default_name(str(path))
+    system = said.get("system") or _filled(source.system, given) or None
     time = said.get("time")
     if time is None and places(source.time):
-        time = filled(source.time, given)
+        time = _filled(source.time, given)
     return About(
         filled(source.dataset, given),
         name,
@@ -55,6 +55,13 @@ def describe(source: Runs, path: Path, groups: Mapping[str, str], beside: Path |
         None if time is None else moment(time, beside or path),
         tags,
     )
+
+
+def _filled(text: str | None, groups: dict[str, str]) -> str | None:
+    """Return a text with what its braces stand for, None where a path has not all of it."""
+    if text is None or not groups.keys() >= {*places(text)}:
+        return None
+    return filled(text, groups)
 
 
 def sidecar(path: Path) -> Path | None:

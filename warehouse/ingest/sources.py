@@ -11,9 +11,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from warehouse.declared import Declared, Ground, Runs, known_dataset
+from warehouse.declared import TIMES, Declared, Ground, Runs, known_dataset
 from warehouse.errors import InputError, UsageError, WarehouseError, nearest
 from warehouse.ingest import about
+from warehouse.patterns import places
 from warehouse.readers.files import default_name
 
 RUN = "run"
@@ -149,17 +150,18 @@ def _near(path: Path) -> str:
 def _run(spec: Runs, path: Path, groups: Mapping[str, str]) -> Source:
     beside = about.sidecar(path) if spec.sidecar else None
     said = about.describe(spec, path, groups, beside)
+    unsaid = TIMES[0] if places(spec.time) else spec.time
     settings = {
         "name": said.name,
         "system": said.system,
         "tags": dict(said.tags),
-        "time": spec.time if said.time is None else said.time.isoformat(),
+        "time": unsaid if said.time is None else said.time.isoformat(),
         **spec.options,
     }
     return _looked(
         Source(
             RUN, path, said.dataset, said.name, 0, 0, 0, _json(settings), spec.options,
-            about=said, time=spec.time, beside=beside,
+            about=said, time=unsaid, beside=beside,
         )
     )  # fmt: skip
 
