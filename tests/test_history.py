@@ -341,6 +341,48 @@ def test_the_history_of_another_time_and_other_qrels(wh: Warehouse) -> None:
     ]  # fmt: skip
 
 
+def test_a_history_says_what_it_leaves_out(wh: Warehouse) -> None:
+    wh.ingest_qrels({"q": {"a": 1}}, "tiny")
+    for document in "abc":
+        wh.ingest_run({"q": {document: 1.0}}, "tiny", name="nightly", replace=True)
+        wh.evaluate(metrics="RR")
+    wh.ingest_run({"q": {"d": 1.0}}, "tiny", name="nightly", replace=True)
+    wh.ingest_run({"q": {"d": 1.0}}, "tiny", name="other", system="S")
+    wh.evaluate(metrics="RR", runs="nightly")
+    wh.ingest_qrels({"q": {"a": 1, "b": 1}}, "tiny", replace=True)
+    at = now()
+
+    def told(*more: str) -> tuple[int, list[str]]:
+        _, out, err = command("history", "-d", "tiny", "-m", "RR", "--db", str(wh.path), *more)
+        return len(out.splitlines()) - 2, err.splitlines()[1:]
+
+    replaced = "RR: 3 replaced versions left out, without a value against qrels version 2"
+    current = "left out, without a value against qrels version 2"
+    assert told() == (0, [
+        f"{replaced}: against version 1 see --qrels 1",
+        f"RR: 1 current version {current}: against version 1 see --qrels 1; "
+        "warehouse evaluate -d tiny -m RR",
+        f"RR: 1 current version {current}: warehouse evaluate -d tiny -m RR",
+    ])  # fmt: skip
+    wh.evaluate(metrics="RR", runs="nightly")
+    assert told("--run", "nightly") == (1, [f"{replaced}: against version 1 see --qrels 1"])
+    assert told("--qrels", "1") == (4, [
+        "RR: 1 current version left out, without a value against qrels version 1: "
+        "warehouse evaluate -d tiny -m RR --qrels 1",
+    ])  # fmt: skip
+    # of what was then, nothing can be computed any more
+    assert told("--as-of", at.isoformat())[1][1:] == [
+        f"RR: 1 current version {current}: against version 1 see --qrels 1",
+        f"RR: 1 current version {current}",
+    ]
+    wh.evaluate(metrics="RR")
+    assert told("--run", "other") == (1, [])
+    at = now()
+    wh.forget("other", "tiny")
+    (note,) = wh.timeline("tiny", "RR", runs="nightly", as_of=at).notes[1:]
+    assert note.startswith("other (version 1) of tiny was there, and was forgotten on ")
+
+
 def test_wrong_words_for_a_history(wh: Warehouse) -> None:
     _timed(wh)
     for options, message in (
@@ -361,7 +403,8 @@ def test_a_history_as_a_picture(here: Folder, metric: str) -> None:
     drawn = []
     for name in ("one.svg", "two.svg"):
         code, _, told = command("history", "-d", "tiny", "-m", metric, "-o", name)
-        assert (code, told) == (0, f"wrote {name}\n")
+        left_out = "1 replaced version left out, without a value against qrels version 1"
+        assert (code, told) == (0, f"wrote {name}\n{metric}: {left_out}\n")
         drawn.append((here.path / name).read_bytes())
     assert drawn[0] == drawn[1]
     assert (b">early<" in drawn[0]) == (metric != "NumRet")

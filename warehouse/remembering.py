@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -74,12 +75,13 @@ class Remembering(File):
         """Return what `history` does, with what it is of."""
         from warehouse.analyze.history import timeline
 
-        with (
-            self._read() as con,
-            past.put(con, [dataset], past.state(as_of, qrels)) as ((name,), _),
-        ):
+        wanted = past.state(as_of, qrels)
+        with self._read() as con, past.put(con, [dataset], wanted) as ((name,), gone):
             rules = board.stored_rules(con, protocol)
-            return timeline(con, name, metric, rules, system=system, runs=texts(runs))
+            found = timeline(
+                con, name, metric, rules, system=system, runs=texts(runs), wanted=wanted
+            )
+            return replace(found, notes=(*found.notes, *gone))
 
     def qrels(self, dataset: str | None = None) -> duckdb.DuckDBPyRelation:
         """Return the versions of the qrels, of one dataset or of all.

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import duckdb
 
 from warehouse.analyze import board
+from warehouse.analyze.past import NOW, State
 from warehouse.database import keep
-from warehouse.errors import UsageError, listing, nearest
+from warehouse.errors import UsageError, command, counted, listing, nearest
 from warehouse.protocols import Protocol
 from warehouse.templates import render
 
@@ -19,6 +20,7 @@ class Timeline:
     """The values of a metric over time.
 
     `relation` has the columns `run_at, run, version, system, value, best_so_far, is_record, gain`.
+    `notes` are sentences on what is left out, and how to get it.
     """
 
     relation: duckdb.DuckDBPyRelation
@@ -27,6 +29,7 @@ class Timeline:
     protocol: str
     direction: str
     qrels_version: int
+    notes: tuple[str, ...] = ()
 
 
 def timeline(
@@ -37,8 +40,12 @@ def timeline(
     *,
     system: str | None = None,
     runs: Sequence[str] = (),
+    wanted: State = NOW,
 ) -> Timeline:
-    """Return every version of the runs that has a value against the current qrels, oldest first."""
+    """Return every version of the runs that has a value against the current qrels, oldest first.
+
+    What is read from `con` is `wanted`: the notes say what to do where that can be completed.
+    """
     names = board.names(con, [dataset], [metric], protocol)
     if len(names) != 1:
         raise UsageError(f"{metric}: stands for several metrics; name one")
@@ -60,12 +67,27 @@ def timeline(
         {"dataset": dataset},
     ).fetchall()
     direction = str(rows[-1][2])
-    relation = keep(
-        con,
-        render("analyses/history", direction=direction),
-        asked | {"system": system, "runs": list(runs)},
-    )
-    return Timeline(relation, names[0], dataset, protocol.name, direction, qrels_version)
+    chosen = {**asked, "system": system, "runs": list(runs)}
+    relation = keep(con, render("analyses/history", direction=direction), chosen)
+    evaluate = None
+    if wanted.as_of is None:
+        evaluate = command(
+            "evaluate", dataset, metrics=names, qrels=wanted.qrels, protocol=protocol.name
+        )
+    left_out = con.execute(render("analyses/history_left_out"), chosen).fetchall()
+    notes = tuple(_left_out(*row, against=qrels_version, evaluate=evaluate) for row in left_out)
+    return Timeline(relation, names[0], dataset, protocol.name, direction, qrels_version, notes)
+
+
+def _left_out(
+    is_current: bool, last: int | None, number: int, *, against: int, evaluate: str | None
+) -> str:
+    """Return the sentence on versions of runs that have their `last` value against other qrels."""
+    which = "current version" if is_current else "replaced version"
+    ways = [] if last is None else [f"against version {last} see --qrels {last}"]
+    ways += [evaluate] if is_current and evaluate is not None else []
+    told = f"{counted(number, which)} left out, without a value against qrels version {against}"
+    return f"{told}: {'; '.join(ways)}" if ways else told
 
 
 def _check(what: str, asked: Sequence[str], known: Sequence[str]) -> None:

@@ -59,6 +59,9 @@ class State:
         return "; ".join(words)
 
 
+NOW = State()
+
+
 def state(as_of: Moment | None, qrels: int | None) -> State:
     """Return what is to be read, as it is given."""
     return State(None if as_of is None else moment(as_of), qrels)

@@ -42,7 +42,9 @@ def history(
     """Show the runs over time: each value, the best so far, and the steps that broke the record.
 
     The time is that of the experiment (--at when it was loaded), else that of the load. Every version
-    of a run is there. A picture needs the extra "plot".
+    of a run is there that was evaluated against these qrels. How many were not goes to stderr: after new
+    judgments only the current versions are evaluated, and --qrels has the others. A picture needs the
+    extra "plot".
     """
     from warehouse.metrics import parse_one
     from warehouse.report import pictures, timelines
@@ -59,6 +61,8 @@ def history(
     if format in timelines.FORMATS and out is not None:
         with output.written(out) as path:
             timelines.draw(found, path, format)
+        for note in found.notes:
+            output.say(f"{found.metric}: {note}")
         return
     titles = {
         "run_at": "time",
@@ -73,6 +77,8 @@ def history(
         f"{found.metric}: {known_direction}; protocol {found.protocol}, "
         f"qrels version {found.qrels_version}"
     )
+    for note in found.notes:
+        output.say(f"{found.metric}: {note}")
 
 
 def register(app: typer.Typer) -> None:
