@@ -63,6 +63,7 @@ def test_the_artifacts_of_finished_runs(store: str) -> None:
     options = ("--experiment", "ranking", "-d", "tiny", "--db", "w.duckdb")
     code, out, err = command("ingest", "mlflow", store, *options)
     assert (code, out) == (0, "")
+    assert "Downloading" not in err
     assert sum(": loaded (" in line for line in err.splitlines()) == 4
     found = rows(Warehouse("w.duckdb"))
     names = [row[0] for row in found]
@@ -95,6 +96,7 @@ def test_problems(store: str) -> None:
     wh = Warehouse("w.duckdb")
     with pytest.raises(UsageError, match="no experiment 'rankin'; did you mean ranking"):
         wh.ingest_mlflow(store, "rankin", "tiny")
+    assert not wh.path.exists()
     code, _, err = command(
         "ingest", "mlflow", store, "-e", "ranking", "-d", "tiny", "--format", "csv"
     )
@@ -104,6 +106,30 @@ def test_problems(store: str) -> None:
         "ingest", "mlflow", store, "-e", "ranking", "-d", "tiny", "--artifacts", "*.x"
     )
     assert (code, err) == (0, "ranking: no artifact of a finished run matches *.x\n")
+
+
+@pytest.mark.parametrize(
+    ("uri", "told"),
+    [
+        ("sqlite:///nope.db", "nope.db: no such file; did you mean note.db?"),
+        ("sqlite:////nowhere/nope.db", "/nowhere/nope.db: no such file"),
+        ("sqlite:///empty", "empty: is no MLflow store: it has no table of experiments"),
+        ("sqlite:///note.db", "note.db: cannot be read as an MLflow store: file is not a database"),
+        ("nodir", "nodir: no such file"),
+        ("file:nodir", "nodir: no such file"),
+        ("file:///nowhere/nodir", "/nowhere/nodir: no such file"),
+        (".", ".: is no MLflow store: no folder in it has a meta.yaml"),
+    ],
+)
+def test_a_store_that_is_not_there_is_not_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, uri: str, told: str
+) -> None:
+    pytest.importorskip("mlflow", reason="mlflow-skinny is not installed")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").touch()
+    (tmp_path / "note.db").write_text("a text")
+    assert command("ingest", "mlflow", uri, "-e", "x", "-d", "y") == (2, "", told)
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["empty", "note.db"]
 
 
 def test_without_mlflow_it_says_what_to_install(

@@ -36,12 +36,14 @@ class Importing(File):
         Returns each artifact's place with what became of it, of which `on_run` is told as it is done;
         each is a transaction of its own, and one that fails stops no other. Parameters and tags become
         tags, the start time `run_at`.
-        Raises UsageError for an unknown experiment, or where mlflow-skinny is not installed.
+        Raises UsageError for an unknown experiment, or where mlflow-skinny is not installed, and
+        InputError where the store is a file or folder that is not there.
         """
         from warehouse import schema
         from warehouse.ingest.mlflow_runs import ARTIFACTS, Store, load_artifact
 
         store = Store(uri)
+        store.experiment(experiment)  # before a file is made here
         schema.ensure(self.path, lock_timeout=self.lock_timeout)
         every: list[tuple[str, Loaded | WarehouseError]] = []
         for artifact in store.artifacts(experiment, artifacts or ARTIFACTS):

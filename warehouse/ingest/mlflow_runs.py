@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import os
+import sqlite3
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import sqlalchemy as sa
 
@@ -17,12 +19,16 @@ from warehouse.errors import InputError, UsageError, listing, nearest
 from warehouse.ingest.runs import RunOptions, load_run
 from warehouse.ingest.steps import Loaded
 from warehouse.patterns import Pattern
-from warehouse.readers.files import default_name
+from warehouse.readers.files import default_name, missing
 
 ARTIFACTS = "**/*.run*"
 _PAGE = 1000
-# Newer releases read a store of plain files only when they are told to.
-_ALLOW = "MLFLOW_ALLOW_FILE_STORE"
+# Newer releases read a store of plain files only when they are told to. Bars of progress are drawn in
+# files too.
+_SETTINGS = {
+    "MLFLOW_ALLOW_FILE_STORE": "true",
+    "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
+}
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,7 @@ class Store:
             raise UsageError(
                 "reading an MLflow store needs mlflow-skinny: pip install 'ranking-warehouse[mlflow]'"
             ) from None
+        _check_local(uri)
         self.uri = uri
         self._error: type[Exception] = MlflowException
         with self._asked():
@@ -55,15 +62,25 @@ class Store:
 
     @contextlib.contextmanager
     def _asked(self) -> Iterator[None]:
-        given = os.environ.get(_ALLOW)
-        os.environ[_ALLOW] = given or "true"
+        unsaid = {key: value for key, value in _SETTINGS.items() if not os.environ.get(key)}
+        os.environ.update(unsaid)
         try:
             yield
         except self._error as error:
             raise InputError(f"{self.uri}: {str(error).splitlines()[0]}") from None
         finally:
-            if given is None:
-                os.environ.pop(_ALLOW, None)
+            for key in unsaid:
+                os.environ.pop(key, None)
+
+    def experiment(self, name: str) -> str:
+        """Return the number of an experiment. Raises UsageError where there is none of that name."""
+        with self._asked():
+            found = self._client.get_experiment_by_name(name)
+            if found is None:
+                names = [other.name for other in self._client.search_experiments()]
+                hint = nearest(name, names) or f"; known are {listing(names) or 'none'}"
+                raise UsageError(f"{self.uri}: no experiment {name!r}{hint}")
+        return str(found.experiment_id)
 
     def artifacts(self, experiment: str, pattern: str = ARTIFACTS) -> Iterator[Artifact]:
         """Give the files of an experiment's finished runs that match a pattern, oldest run first.
@@ -73,7 +90,7 @@ class Store:
         """
         wanted = Pattern(pattern)
         taken: set[str] = set()
-        for run in self._runs(experiment):
+        for run in self._runs(self.experiment(experiment)):
             number = run.info.run_id
             name = run.info.run_name or number
             name = f"{name}-{number[:8]}" if name in taken else name
@@ -99,18 +116,12 @@ class Store:
                 self._client.download_artifacts(artifact.run_id, artifact.path, str(folder))
             )
 
-    def _runs(self, experiment: str) -> Iterator[Any]:
-        with self._asked():
-            found = self._client.get_experiment_by_name(experiment)
-            if found is None:
-                names = [other.name for other in self._client.search_experiments()]
-                hint = nearest(experiment, names) or f"; known are {listing(names) or 'none'}"
-                raise UsageError(f"{self.uri}: no experiment {experiment!r}{hint}")
+    def _runs(self, experiment_id: str) -> Iterator[Any]:
         token = None
         while True:
             with self._asked():
                 page = self._client.search_runs(
-                    [found.experiment_id],
+                    [experiment_id],
                     max_results=_PAGE,
                     order_by=["attributes.start_time ASC"],
                     page_token=token,
@@ -127,6 +138,38 @@ class Store:
         for entry in entries:
             found += self._files(run_id, entry.path) if entry.is_dir else [entry.path]
         return sorted(found)
+
+
+def _check_local(uri: str) -> None:
+    """Refuse a store on this machine that is not there: MLflow would make it, and find nothing in it."""
+    address = urlsplit(uri)
+    if address.scheme.startswith("sqlite"):
+        # sqlite:///here.db, sqlite:////tmp/there.db; without a file it is one in memory
+        path = Path(unquote(address.path[1:]))
+        if address.path[1:] and not address.path.startswith("/file:"):
+            _check_sqlite(path)
+    elif address.scheme == "file" or (not address.scheme and uri != "databricks"):
+        path = Path(unquote(address.path) if address.scheme else uri)
+        error = missing(path)
+        if error is not None:
+            raise error
+        if not any(path.glob("*/meta.yaml")):
+            raise InputError(f"{path}: is no MLflow store: no folder in it has a meta.yaml")
+
+
+def _check_sqlite(path: Path) -> None:
+    error = missing(path)
+    if error is not None:
+        raise error
+    try:
+        with contextlib.closing(
+            sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
+        ) as con:
+            found = con.execute("select 1 from sqlite_master where name = 'experiments'").fetchall()
+    except sqlite3.DatabaseError as error:
+        raise InputError(f"{path}: cannot be read as an MLflow store: {error}") from None
+    if not found:
+        raise InputError(f"{path}: is no MLflow store: it has no table of experiments")
 
 
 def load_artifact(
