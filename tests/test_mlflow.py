@@ -86,10 +86,94 @@ def test_the_artifacts_of_finished_runs(store: str) -> None:
         f"{name}: unchanged " for name in names
     ]
     assert rows(Warehouse("w.duckdb")) == found
-    code, _, err = command("ingest", "mlflow", store, *options, "--artifacts", "runs/test.*")
-    assert code == 0
-    # the only one that matches has the run's own name
-    assert [line.split(":")[0] for line in err.splitlines() if "loaded (" in line] == ["two"]
+    # the only one that matches has the run's own name, unless it is there already
+    only = ("--artifacts", "runs/test.*")
+    code, _, err = command("ingest", "mlflow", store, *options, *only)
+    assert (code, err.split("(")[0]) == (0, "two/test: unchanged ")
+    assert [line.split("(")[0] for line in told(store, *only, dataset="new")] == ["two: loaded "]
+
+
+def told(store: str, *more: str, dataset: str = "tiny") -> list[str]:
+    _, _, err = command(
+        "ingest", "mlflow", store, "-e", "ranking", "-d", dataset, "--db", "w.duckdb", *more
+    )
+    return [line for line in err.splitlines() if not line.startswith("warning")]
+
+
+def log(store: str, run: Any, **files: str) -> None:
+    """Keep files of folders as artifacts of a run."""
+    from mlflow.tracking import MlflowClient
+
+    for folder, text in files.items():
+        Path("out.run").write_text(text)
+        MlflowClient(tracking_uri=store).log_artifact(run, "out.run", f"art/{folder}")
+
+
+@pytest.fixture
+def client(store: str, monkeypatch: pytest.MonkeyPatch) -> Any:
+    from mlflow.tracking import MlflowClient
+
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    return MlflowClient(tracking_uri=store)
+
+
+def test_stems_that_are_alike_are_told_apart_by_their_paths(store: str, client: Any) -> None:
+    experiment = client.get_experiment_by_name("ranking").experiment_id
+    twin = client.create_run(experiment, 6000, {}, "twin").info.run_id
+    log(store, twin, dev=RUN, test=BETTER)
+    client.set_terminated(twin)
+    ways = ("twin/art/dev/out", "twin/art/test/out")
+    assert {line.split(" (")[0] for line in told(store)} >= {f"{name}: loaded" for name in ways}
+    for more in ((), ("--replace",)):
+        again = {line.split(" (")[0] for line in told(store, *more)}
+        assert again >= {f"{name}: unchanged" for name in ways}
+
+
+def test_a_run_keeps_its_name_when_its_namesake_is_gone(store: str, client: Any) -> None:
+    first = told(store)
+    names = [line.split(":")[0] for line in first]
+    wh = Warehouse("w.duckdb")
+    older, newer = (
+        row[0] for row in wh.query(
+            "select tags['mlflow_run_id'] from runs where starts_with(run, 'bm25') order by run_id"
+        ).fetchall()
+    )  # fmt: skip
+    client.delete_run(older)
+    assert told(store) == [line.replace("loaded", "unchanged") for line in first[1:]]
+    # its content may be another, under that name
+    Path("dev.run").write_text(RUN)
+    client.log_artifact(newer, "dev.run", "runs")
+    (problem,) = [line for line in told(store) if "another run" in line]
+    assert f"dataset tiny has another run named {names[1]} already" in problem
+    assert problem.endswith(
+        "load this one as its new version with --replace (the old one stays readable)"
+    )
+    # MLflow gives the older one back: each is itself
+    client.restore_run(older)
+    assert [line.split(" (")[0] for line in told(store, "--replace")][:2] == [
+        "bm25: unchanged", f"{names[1]}: replaced, version 2",
+    ]  # fmt: skip
+
+
+def test_a_namesake_that_is_new_is_another_run(store: str, client: Any) -> None:
+    """Where it began before the one that has the name, and where that one is gone."""
+    command("ingest", "mlflow", store, "-e", "ranking", "-d", "tiny", "--db", "w.duckdb")
+    experiment = client.get_experiment_by_name("ranking").experiment_id
+    early = client.create_run(experiment, 1, {}, "bm25").info.run_id
+    log(store, early, any="q1 Q0 z 1 1 t\n")
+    client.set_terminated(early)
+    assert told(store, "--replace")[0].startswith(f"bm25-{early[:8]}: loaded")
+    both = Warehouse("w.duckdb").query(
+        "select tags['mlflow_run_id'] from runs where run in ('bm25', 'two/dev')"
+    )
+    for row in both.fetchall():
+        client.delete_run(row[0])
+    late = client.create_run(experiment, 9000, {}, "two/dev").info.run_id
+    log(store, late, any="q1 Q0 y 1 1 t\n")
+    client.set_terminated(late)
+    (problem,) = [line for line in told(store) if "another run" in line]
+    assert "load this one under another name by renaming its run in MLflow, or as" in problem
+    assert any(line.startswith("two/dev: replaced") for line in told(store, "--replace"))
 
 
 def test_problems(store: str) -> None:

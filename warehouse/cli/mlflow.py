@@ -39,8 +39,9 @@ def mlflow(
 ) -> None:
     """Load the artifacts of an MLflow experiment's finished runs.
 
-    A run has the name of the MLflow run, its parameters and tags as tags, and its start as its time.
-    Needs mlflow-skinny: pip install 'ranking-warehouse[mlflow]'.
+    A run has the name of the MLflow run, its parameters and tags as tags, and its start as its time. Of
+    several artifacts each has its stem in its name, or its path where stems are alike. What was loaded
+    before keeps its name. Needs mlflow-skinny: pip install 'ranking-warehouse[mlflow]'.
     """
     from warehouse.warehouse import Warehouse
 

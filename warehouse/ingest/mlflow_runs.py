@@ -6,15 +6,16 @@ import contextlib
 import datetime as dt
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+import duckdb
 import sqlalchemy as sa
 
-from warehouse import schema
+from warehouse import database, schema
 from warehouse.errors import InputError, UsageError, listing, nearest
 from warehouse.ingest.runs import RunOptions, load_run
 from warehouse.ingest.steps import Loaded
@@ -23,6 +24,8 @@ from warehouse.readers.files import default_name, missing
 
 ARTIFACTS = "**/*.run*"
 _PAGE = 1000
+# The tag that says which MLflow run a run is of.
+_TAG = "mlflow_run_id"
 # Newer releases read a store of plain files only when they are told to. Bars of progress are drawn in
 # files too.
 _SETTINGS = {
@@ -33,12 +36,18 @@ _SETTINGS = {
 
 @dataclass(frozen=True)
 class Artifact:
-    """A file of a finished MLflow run, with what is known of that run."""
+    """A file of a finished MLflow run, with what is known of that run.
+
+    `apart` is its name where a run of the dataset that is another of its `siblings`, the MLflow runs of
+    the experiment, has its `name` already.
+    """
 
     run_id: str
     path: str
     source: str
     name: str
+    apart: str
+    siblings: frozenset[str]
     tags: Mapping[str, str]
     run_at: dt.datetime
 
@@ -85,27 +94,33 @@ class Store:
     def artifacts(self, experiment: str, pattern: str = ARTIFACTS) -> Iterator[Artifact]:
         """Give the files of an experiment's finished runs that match a pattern, oldest run first.
 
-        The name is that of the MLflow run, with the file's stem where several match. Of runs of one name
-        the oldest keeps it, and the others have the beginning of their number in it.
+        The name is that of the MLflow run, with the file's stem where several match, or its path where
+        stems are alike. Of runs of one name the oldest keeps it, and the others have the beginning of
+        their number in it.
         """
         wanted = Pattern(pattern)
         taken: set[str] = set()
-        for run in self._runs(self.experiment(experiment)):
+        runs = list(self._runs(self.experiment(experiment)))
+        siblings = frozenset(run.info.run_id for run in runs)
+        for run in runs:
             number = run.info.run_id
             name = run.info.run_name or number
-            name = f"{name}-{number[:8]}" if name in taken else name
+            apart = f"{name}-{number[:8]}"
+            name = apart if name in taken else name
             taken.add(name)
             if run.info.status != "FINISHED":
                 continue
             paths = [p for p in self._files(number) if wanted.groups_of(p) is not None]
             tags = {k: v for k, v in run.data.tags.items() if not k.startswith("mlflow.")}
-            for path in paths:
+            for path, ending in zip(paths, _endings(paths), strict=True):
                 yield Artifact(
                     run_id=number,
                     path=path,
                     source=f"mlflow: {experiment}/{number}/{path}",
-                    name=name if len(paths) == 1 else f"{name}/{default_name(path)}",
-                    tags=tags | dict(run.data.params) | {"mlflow_run_id": number},
+                    name=name + ending,
+                    apart=apart + ending,
+                    siblings=siblings,
+                    tags=tags | dict(run.data.params) | {_TAG: number},
                     run_at=dt.datetime.fromtimestamp(run.info.start_time / 1000, dt.UTC),
                 )
 
@@ -138,6 +153,20 @@ class Store:
         for entry in entries:
             found += self._files(run_id, entry.path) if entry.is_dir else [entry.path]
         return sorted(found)
+
+
+def _endings(paths: Sequence[str]) -> list[str]:
+    """Return what tells the artifacts of an MLflow run apart: stems, else paths, else these as they are.
+
+    >>> _endings(["art/dev/out.run", "art/test/out.run"]), _endings(["out.run"])
+    (['/art/dev/out', '/art/test/out'], [''])
+    """
+    if len(paths) == 1:
+        return [""]
+    stems = [default_name(path) for path in paths]
+    bare = [str(PurePosixPath(path).with_name(default_name(path))) for path in paths]
+    unique = next(names for names in (stems, bare, paths) if len(set(names)) == len(paths))
+    return [f"/{name}" for name in unique]
 
 
 def _check_local(uri: str) -> None:
@@ -182,11 +211,15 @@ def load_artifact(
     replace: bool = False,
     **reading: Any,
 ) -> Loaded:
-    """Load an artifact as a run; a parameter or tag `system` names the system where none is given."""
+    """Load an artifact as a run; a parameter or tag `system` names the system where none is given.
+
+    One that is there already keeps its name, whatever MLflow has lost since that was called alike.
+    """
     tags = dict(artifact.tags)
     said = tags.pop("system", None)
+    name, rename = _name(database.raw(connection), artifact, dataset)
     options = RunOptions(
-        name=artifact.name, system=system or said, tags=tags, run_at=artifact.run_at
+        name=name, system=system or said, tags=tags, run_at=artifact.run_at, rename=rename
     )
     done = load_run(connection, str(file), dataset, options, replace=replace, **reading)
     if done.status != "unchanged":
@@ -195,3 +228,30 @@ def load_artifact(
             schema.run.update().where(schema.run.c.run_id == done.id).values(source=artifact.source)
         )
     return done
+
+
+def _name(
+    con: duckdb.DuckDBPyConnection, artifact: Artifact, dataset: str
+) -> tuple[str, str | None]:
+    """Return the name that an artifact has in a dataset, or is to have, and how to give it another."""
+    found = con.execute(
+        "select runs.run, run_tag.value, runs.source from runs left join run_tag "
+        "on run_tag.run_id = runs.run_id and run_tag.key = $tag "
+        "where dataset = $dataset and (runs.run = $name or run_tag.value = $run_id) "
+        "order by runs.run_id",
+        {
+            "tag": _TAG,
+            "dataset": dataset,
+            "name": artifact.name,
+            "run_id": artifact.run_id,
+        },
+    ).fetchall()
+    place = f"/{artifact.run_id}/{artifact.path}"
+    for name, run_id, source in found:
+        # the experiment may have another name since
+        if run_id == artifact.run_id and source.endswith(place):
+            return str(name), None
+    is_taken = any(
+        name == artifact.name and run_id in artifact.siblings for name, run_id, _ in found
+    )
+    return artifact.apart if is_taken else artifact.name, "by renaming its run in MLflow"

@@ -26,7 +26,8 @@ class RunOptions:
 
     A run that is there already with the same content has other `system` or `tags` only where they are
     given and differ. `exact` names those of system, tags and time that hold as they stand here, so that
-    what is not given is not so.
+    what is not given is not so. `rename` is how to give it another name, None for one
+    that keeps it.
     """
 
     name: str | None = None
@@ -36,6 +37,7 @@ class RunOptions:
     run_at: dt.datetime | None = None
     lower_is_better: bool = False
     exact: frozenset[str] = frozenset()
+    rename: str | None = "with --name"
 
 
 def load_run(
@@ -184,10 +186,11 @@ def _describe(
                 "run", "unchanged", dataset, staged, current, content, warnings, name
             )
     elif current is not None and not replace:
+        other = "" if options.rename is None else f"under another name {options.rename}, or "
         raise ConflictError(
             f"{staged.source}: dataset {dataset} has another run named {name} already "
-            f"(version {current['version']}, from {current['source']}); load this one under another "
-            "name with --name, or as its new version with --replace (the old one stays readable)"
+            f"(version {current['version']}, from {current['source']}); load this one {other}as its new "
+            "version with --replace (the old one stays readable)"
         )
     warnings += [
         f"the predictions are the same as those of run {other}"
