@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
+import io
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from queue import Empty, Queue
+from types import SimpleNamespace
 
 import pytest
 from projects import command
 from syncs import BETTER, RUN, SETTINGS, Project
+
+from warehouse.cli import sync, watch
+from warehouse.syncing import Synced
 
 CODE = """
 import sys
 sys.argv = ["warehouse", "watch", "--debounce", "0.1"]
 from warehouse.cli import main
 main()
+"""
+
+INTO_LOG = """
+import os
+out = os.open("runs/bm25/watch.log", os.O_WRONLY | os.O_APPEND)
+os.dup2(out, 1)
+os.dup2(out, 2)
 """
 
 
@@ -46,6 +60,106 @@ def test_without_watchfiles_it_says_what_to_install(
     code, _, err = command("watch")
     assert code == 2
     assert "pip install 'ranking-warehouse[watch]'" in err
+
+
+class Clock:
+    """A time that goes on where something is waited for."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def syncs(synced: Project, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[float]]:
+    """Return a way to watch changes, one every quarter of a second: when are the syncs?"""
+
+    def found(*changed: str | None, debounce: str = "1") -> list[float]:
+        clock, times = Clock(), []
+
+        def watching(*_: object, **__: object) -> Iterator[set[tuple[int, str]]]:
+            for name in (None, *changed):
+                yield set() if name is None else {(2, str(synced.path / name))}
+                clock.now += 0.25
+            raise KeyboardInterrupt
+
+        def sync(*_: object, **__: object) -> Synced:
+            times.append(clock.now - 100)
+            return Synced(())
+
+        monkeypatch.setattr(watch, "time", clock)
+        monkeypatch.setattr(watch, "run", sync)
+        monkeypatch.setitem(sys.modules, "watchfiles", SimpleNamespace(watch=watching))
+        with contextlib.suppress(KeyboardInterrupt):
+            command("watch", "--debounce", debounce)
+        return times
+
+    return found
+
+
+def test_only_what_is_asked_for_leads_to_a_sync(
+    synced: Project, syncs: Callable[..., list[float]]
+) -> None:
+    synced.settings('dataset = "tiny"', 'dataset = "tiny"\nsidecar = true')
+    synced.write("runs/bm25/watch.log", "x")
+    quiet = [None] * 8
+    for name in (
+        "runs/bm25/one.run", "runs/bm25/gone.run", "runs/bm25/one.run.yaml", "runs/new", "qrels.txt",
+        "warehouse.toml",
+    ):  # fmt: skip
+        (synced.path / "runs/new").mkdir(exist_ok=True)
+        assert syncs(name, *quiet) == [0, 1.25], name
+    for name in ("runs/bm25/watch.log", "runs/one.run", "w.duckdb", "w.duckdb.wal", "other.toml"):
+        assert syncs(name, *quiet) == [0], name
+
+
+def test_changes_are_gathered_for_so_long(syncs: Callable[..., list[float]]) -> None:
+    """However fast they come, and also where they are seen while a sync is at work."""
+    file = "runs/bm25/one.run"
+    assert syncs(*[file] * 16) == [0, 1.25, 2.5, 3.75]
+    assert syncs(*[file] * 16, debounce="2") == [0, 2.25]
+    # other changes hold nothing up; without any it looks every minute
+    assert syncs(file, *["other"] * 8) == [0, 1.25]
+    assert syncs(*[None] * 480) == [0, 60, 120]
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("watchfiles") is None, reason="watchfiles is not installed"
+)
+def test_what_it_tells_is_no_change(synced: Project, program) -> None:
+    """Its output goes to a file in the watched folder, even one that counts as a run."""
+    synced.settings("{name}.run*", "{name}.*")
+    log = synced.write("runs/bm25/watch.log", "")
+    process = program.python(INTO_LOG + CODE, cwd=synced.path)
+
+    def wait(text: str) -> None:
+        end = time.monotonic() + 30
+        while text not in log.read_text():
+            assert process.poll() is None
+            assert time.monotonic() < end
+            time.sleep(0.05)
+
+    try:
+        wait("tiny: computed 1 value for 1 run\n")
+        synced.write("new", BETTER).rename(synced.path / "runs/bm25/two.run")
+        wait("tiny: run two loaded")
+        wait("warehouse: runs/bm25/watch.log: 6 problems\n")
+        time.sleep(2)
+        assert log.read_text().count("warehouse: runs/bm25/watch.log: ") == 1
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=30)
+
+
+def test_a_problem_that_stays_is_told_once(synced: Project) -> None:
+    told: set[str] = set()
+    for text, number in (("q1\n", 1), ("q1\n", 0), ("q1 x\n", 1), (RUN, 0), ("q1 x\n", 1)):
+        synced.write("runs/bm25/bad.run", text)
+        with contextlib.redirect_stderr(io.StringIO()) as err:
+            sync.run(synced.warehouse, quiet=True, told=told)
+        assert err.getvalue().count("warehouse: ") == number
 
 
 @pytest.mark.skipif(

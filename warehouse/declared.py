@@ -21,6 +21,8 @@ GroundKind = Literal["qrels", "training", "docs", "queries"]
 ABOUT = ("dataset", "name", "system", "time")
 TIMES = ("file", "git", "now")
 SETTLE = "2s"
+# The endings of the files beside runs that say what they are.
+SIDECARS = (".json", ".yaml", ".yml")
 BEST, LAST = "best", "last"
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)")
@@ -143,6 +145,19 @@ class Declared:
         }
         # of what is not there yet, the folder that is
         return sorted({next(p for p in (path, *path.parents) if p.exists()) for path in paths})
+
+    def concerns(self, path: Path) -> bool:
+        """Tell whether a file is one that is asked for, or a side-car of one."""
+        grounds = [ground for dataset in self.datasets.values() for ground in dataset.grounds]
+        if any(path in (ground.file, ground.queries) for ground in grounds):
+            return True
+        of_cars = path.with_suffix("") if path.suffix in SIDECARS else path
+        return any(
+            pattern.matches(str(file), self.folder)
+            for source in self.runs
+            for file in {path, of_cars if source.sidecar else path}
+            for pattern in source.patterns
+        )
 
 
 @project.per_project

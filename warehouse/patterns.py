@@ -64,6 +64,11 @@ class Pattern:
         found = self._expression.fullmatch(os.path.normpath(path))
         return None if found is None else found.groupdict()
 
+    def matches(self, path: str, root: Path) -> bool:
+        """Tell whether a path of a file below a folder matches, or one from the root of all."""
+        absolute = os.path.isabs(self.text)  # noqa: PTH117
+        return self.groups_of(path if absolute else os.path.relpath(path, root)) is not None
+
     def files(self, root: Path) -> Iterator[tuple[Path, dict[str, str]]]:
         """Give the files below a folder that match, in the order of their paths."""
         wild = os.path.normpath(_PIECE.sub(lambda m: "*" if m["group"] else m[0], self.text))

@@ -74,8 +74,15 @@ def run(
     dry_run: bool = False,
     quiet: bool = False,
     unsaid: Container[Status] = ("unchanged",),
+    told: set[str] | None = None,
 ) -> Synced:
-    """Sync and print each thing that is done, on stdout unless `quiet`; problems go to stderr."""
+    """Sync and print each thing that is done, on stdout unless `quiet`; problems go to stderr.
+
+    `told` has the problems and remarks that were told the last time, which are not told again; it
+    becomes those of this time.
+    """
+    before = frozenset(told or ())
+    found: set[str] = set()
     progress: Progress | None = None
 
     def on_file(label: str, total: int) -> None:
@@ -88,7 +95,9 @@ def run(
         if progress is not None:
             progress.close()
         if event.status == "failed":
-            say(f"warehouse: {event.text}")
+            found.add(event.text)
+            if event.text not in before:
+                say(f"warehouse: {event.text}")
         elif event.status not in unsaid and not quiet:
             emit(event.text + "\n", None)
         for text in event.warnings:
@@ -100,7 +109,12 @@ def run(
         if progress is not None:
             progress.close()
     for text in done.remarks:
-        warn(text)
+        found.add(text)
+        if text not in before:
+            warn(text)
+    if told is not None:
+        told.clear()
+        told |= found
     return done
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,10 +18,13 @@ from warehouse.cli.sync import LOCK_TIMEOUT, opened, run
 from warehouse.errors import UsageError, WarehouseError, listing
 
 if TYPE_CHECKING:
+    from warehouse.declared import Declared
     from warehouse.syncing import Status
 
 # Without a change it is looked all the same: not every file system tells of changes.
 _AT_LEAST_EVERY = 60.0
+# Seconds until files that were being written are looked at again.
+_LOOKED_EVERY = 1.0
 _UNSAID: tuple[Status, ...] = ("unchanged", "waiting")
 
 
@@ -35,8 +40,9 @@ def watch(
 ) -> None:
     """Sync now, and again whenever files change that warehouse.toml names; Ctrl-C ends it.
 
-    What 'warehouse sync' says of files, problems and the lock holds here too, but no problem ends it.
-    Needs watchfiles: pip install 'ranking-warehouse[watch]'.
+    What 'warehouse sync' says of files, problems and the lock holds here too, but no problem ends it,
+    and one that stays the same is told once. Every minute it looks without a change too. Needs
+    watchfiles: pip install 'ranking-warehouse[watch]'.
     """
     try:
         import watchfiles
@@ -46,6 +52,8 @@ def watch(
             "'warehouse sync' from time to time"
         ) from None
 
+    told: set[str] = set()
+
     def sync() -> bool:
         """Sync; tell whether files were left for the next time."""
         try:
@@ -53,52 +61,91 @@ def watch(
                 wh = opened(
                     db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout
                 )
-                return any(event.status == "waiting" for event in run(wh, unsaid=_UNSAID).events)
+                done = run(wh, unsaid=_UNSAID, told=told)
         except WarehouseError as error:
-            say(f"warehouse: {error}")
+            if str(error) not in told:
+                say(f"warehouse: {error}")
+            told.clear()
+            told.add(str(error))
             return False
+        return any(event.status == "waiting" for event in done.events)
 
     with project.using(config):
-        database = str(opened(db).path.absolute())
-        paths = _watched()
-    say(f"watching {listing(map(project.shown, sorted(paths)), 4)}; Ctrl-C ends it")
+        database = opened(db).path.absolute()
+        watched = _watched()
+    say(f"watching {listing(map(project.shown, sorted(watched.paths)), 4)}; Ctrl-C ends it")
+    tick = int(min(debounce, _LOOKED_EVERY) * 1000)
+    due = 0.0
     while True:
-        waiting, due = False, 0.0
+        changed: float | None = None
         # the watching goes on while a sync is at work
         for changes in watchfiles.watch(
-            *paths,
-            watch_filter=lambda _, path: not path.startswith(database),
-            debounce=int(debounce * 1000),
-            rust_timeout=1000,
+            *watched.paths,
+            watch_filter=None,
+            debounce=tick,
+            rust_timeout=tick,
             yield_on_timeout=True,
         ):
-            if changes or waiting or time.monotonic() >= due:
+            now = time.monotonic()
+            if changed is None and any(watched.matters(path, database) for _, path in changes):
+                changed = now
+            if now >= due or (changed is not None and now >= changed + debounce):
+                changed = None
                 waiting = sync()
-                due = time.monotonic() + _AT_LEAST_EVERY
+                due = time.monotonic() + (_LOOKED_EVERY if waiting else _AT_LEAST_EVERY)
+            before = watched
             with project.using(config):
-                now = _watched(paths)
-            if now != paths:
-                paths = now
+                watched = _watched(before)
+            if watched.paths != before.paths:
+                due = time.monotonic() + debounce
                 break
 
 
-def _watched(before: dict[Path, int] | None = None) -> dict[Path, int]:
-    """Return what is watched, each with the number by which a file that was replaced is told.
+@dataclass(frozen=True)
+class _Watched:
+    """What is watched, each path with the number by which a file that was replaced is told.
 
-    `before` is what stays while the project's file is wrong.
+    `asked` and `file`, the project's file, say of what a change matters.
     """
+
+    paths: dict[Path, int]
+    asked: Declared
+    file: Path | None
+
+    def matters(self, name: str, database: Path) -> bool:
+        """Tell whether a change of this path may lead to something.
+
+        What the command writes itself does not, be it the database or what it tells. Of a folder that is
+        moved here its files are not told.
+        """
+        path = Path(os.path.normpath(name))
+        if name.startswith(str(database)) or _is_told_to(path):
+            return False
+        return path == self.file or path.is_dir() or self.asked.concerns(path)
+
+
+def _is_told_to(path: Path) -> bool:
+    """Whether it is the file that the command's stdout or stderr goes to."""
+    try:
+        there = path.stat()
+        return any(os.path.samestat(there, os.fstat(number)) for number in (1, 2))
+    except OSError:
+        return False
+
+
+def _watched(before: _Watched | None = None) -> _Watched:
+    """Return what is watched; `before` is what stays while the project's file is wrong."""
     from warehouse.declared import declared
 
     try:
-        paths = declared().watched
+        asked = declared()
     except WarehouseError:
         if before is None:
             raise
         return before
     file = project.current().file
-    return {
-        path: path.stat().st_ino for path in (*paths, *([file] if file else ())) if path.exists()
-    }
+    paths = (*asked.watched, *([file] if file else ()))
+    return _Watched({path: path.stat().st_ino for path in paths if path.exists()}, asked, file)
 
 
 def register(app: typer.Typer) -> None:

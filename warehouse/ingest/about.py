@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from warehouse import records, times
-from warehouse.declared import ABOUT, Runs, as_text
+from warehouse.declared import ABOUT, SIDECARS, Runs, as_text
 from warehouse.errors import DefinitionError, InputError, UsageError
 from warehouse.patterns import filled, places
 from warehouse.readers.files import default_name
 
-SIDECARS = (".json", ".yaml", ".yml")
 _KEYS: dict[str, records.Kinds] = {
     "name": str,
     "system": str,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from warehouse.declared import TIMES, Declared, Ground, Runs, known_dataset
+from warehouse.declared import SIDECARS, TIMES, Declared, Ground, Runs, known_dataset
 from warehouse.errors import InputError, UsageError, WarehouseError, nearest
 from warehouse.ingest import about
 from warehouse.patterns import places
@@ -101,7 +101,7 @@ def find(asked: Declared) -> Found:
             patterns = ", ".join(pattern.text for pattern in spec.patterns)
             found.unmatched.append(f"{spec.where}: no file matches {patterns} yet")
         for path, groups in files:
-            if spec.sidecar and path.suffix in about.SIDECARS and path.with_suffix("") in names:
+            if spec.sidecar and path.suffix in SIDECARS and path.with_suffix("") in names:
                 continue
             try:
                 source = _run(spec, path, groups)
