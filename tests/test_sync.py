@@ -402,3 +402,55 @@ def test_the_database_of_another_file_is_not_passed_over(
     Path("plain.toml").write_text("")
     Path("warehouse.toml").unlink()
     Warehouse().sync("plain.toml")
+
+
+# --------------------------------------------------------------------------- what was forgotten
+
+
+def test_what_was_forgotten_stays_away_however_new_its_file_is(synced: Project) -> None:
+    synced.write("runs/bm25/two.run", BETTER)
+    synced.sync()
+    synced.warehouse.forget("one", "tiny", reason="trained on the test set")
+    synced.warehouse.forget("two", "tiny")
+    assert synced.told() == []
+    told = [
+        "tiny: run one was forgotten (trained on the test set): runs/bm25/one.run is not loaded again; "
+        "to load it: warehouse ingest run runs/bm25/one.run -d tiny",
+        "tiny: run two was forgotten: runs/bm25/two.run is not loaded again; to load it: "
+        "warehouse ingest run runs/bm25/two.run -d tiny",
+    ]
+    # both at once, and each by itself; once per reading
+    for number, files in ((2, ("one", "two")), (1, ("one",))):
+        for file in files:
+            synced.write(f"runs/bm25/{file}.run", RUN if file == "one" else BETTER, age=10 + number)
+        code, out, err = command("sync")
+        assert (code, out.splitlines(), err) == (0, told[:number], "")
+        assert command("sync") == (0, "", "")
+        assert synced.runs() == []
+    assert command("verify", "--all")[0] == 0
+    # the command does what it says, and the file counts again
+    assert command(*told[0].partition("warehouse ")[2].split())[0] == 0
+    synced.write("runs/bm25/one.run", RUN, age=5)
+    assert synced.told()[0] == ("replaced", "runs/bm25/one.run")
+    assert synced.runs() == [("one", 2, None), ("one", 3, "bm25")]
+    # other content is another matter
+    synced.write("runs/bm25/two.run", BETTER.replace("q2 Q0 c", "q2 Q0 x"), age=5)
+    assert synced.told()[0] == ("loaded", "runs/bm25/two.run")
+    assert synced.runs()[-1] == ("two", 2, "bm25")
+
+
+def test_one_version_that_was_forgotten_stays_away(synced: Project) -> None:
+    synced.sync()
+    synced.write("runs/bm25/one.run", BETTER, age=60)
+    synced.sync()
+    synced.warehouse.forget("one", "tiny", version=2)
+    synced.write("runs/bm25/one.run", BETTER, age=50)
+    (event,) = synced.sync().events
+    assert (event.status, event.details["version"], event.exit_code) == ("forgotten", 2, 0)
+    assert event.text.endswith("warehouse ingest run runs/bm25/one.run --replace -d tiny")
+    assert synced.runs() == [("one", 1, "bm25")]
+    synced.write("runs/bm25/one.run", RUN, age=40)
+    assert synced.told() == [("unchanged", "runs/bm25/one.run")]
+    # under another name it is another run
+    synced.write("runs/bm25/new.run", BETTER)
+    assert synced.told()[0] == ("loaded", "runs/bm25/new.run")

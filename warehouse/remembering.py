@@ -236,8 +236,8 @@ class Remembering(File):
         """Remove a run, all its versions or one: its predictions, hits and values.
 
         What the catalogue says of it stays, with `reason`, in the table forgotten_run. The newest
-        version that is left is the current one; the same content may be loaded again. Raises UsageError
-        where there is no such run or version.
+        version that is left is the current one. `ingest_run` may load the same content again; `sync`
+        does not. Raises UsageError where there is no such run or version.
 
         >>> import tempfile
         >>> from warehouse.warehouse import Warehouse

@@ -8,14 +8,15 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
 import duckdb
 
+from warehouse import events, project, protocols
 from warehouse import metrics as notation
-from warehouse import project, protocols
 from warehouse.errors import LockedError, UsageError, WarehouseError, counted
 from warehouse.evaluate.plan import plan
+from warehouse.events import Event, Synced
 from warehouse.opened import File
 from warehouse.settings import database_path
 
@@ -25,56 +26,6 @@ if TYPE_CHECKING:
     from warehouse.ingest.taking import Taken
     from warehouse.readers.files import LocalFile
     from warehouse.readers.together import Group
-
-Status = Literal[
-    "loaded", "replaced", "unchanged", "due", "waiting", "computed", "passed", "regressed", "failed"
-]
-_UNITS = {"run": "prediction", "qrels": "judgment", "training": "example"}
-
-
-@dataclass(frozen=True)
-class Event:
-    """One thing that a sync did, found or failed at; `text` is the line for people.
-
-    `status` is loaded, replaced (a new version), unchanged (read again, the same content), due (dry: it
-    would be read or computed), waiting (still being written), computed, passed or regressed (of a gate),
-    or failed.
-    """
-
-    status: Status
-    text: str
-    dataset: str | None = None
-    file: str | None = None
-    warnings: tuple[str, ...] = ()
-    details: Mapping[str, Any] = field(default_factory=dict)
-    exit_code: int = 0
-
-
-@dataclass(frozen=True)
-class Synced:
-    """What a sync did, in order, and remarks on the project's file."""
-
-    events: tuple[Event, ...]
-    remarks: tuple[str, ...] = ()
-
-    @property
-    def changed(self) -> bool:
-        """Whether anything was loaded or computed."""
-        return any(event.status in ("loaded", "replaced", "computed") for event in self.events)
-
-    @property
-    def exit_code(self) -> int:
-        """Return 0 when all is good, else the worst of the failures' exit codes."""
-        return max((event.exit_code for event in self.events), default=0)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON has it."""
-        return {
-            "changed": self.changed,
-            "exit_code": self.exit_code,
-            "events": [asdict(event) for event in self.events],
-            "remarks": list(self.remarks),
-        }
 
 
 class Syncing(File):
@@ -228,7 +179,7 @@ def _take(work: _Sync, every: Sequence[Source], due: Sequence[Source]) -> Iterat
         return
     ready, waiting = sources.settled(ready, work.asked.settle)
     for source in waiting:
-        yield _waiting(work, source)
+        yield events.waiting(source.dataset, work.shown(source.path))
     for alike in _alike(ready):
         yield from _take_alike(work, alike, len(ready))
 
@@ -264,7 +215,7 @@ def _take_alike(work: _Sync, alike: Sequence[Source], total: int) -> Iterator[Ev
         done = _take_group(work, group, members) if len(members) > 1 else []
         if done:
             for source, taken in zip(members, done, strict=True):
-                yield _taken(taken, work.shown(source.path))
+                yield events.taken(taken, work.shown(source.path))
             continue
         for source, opened in zip(members, group.sources, strict=True):
             file = opened if isinstance(opened, LocalFile) else None
@@ -295,44 +246,16 @@ def _take_one(work: _Sync, source: Source, opened: LocalFile | None = None) -> I
         with work.warehouse._write() as connection:
             done = taking.take(connection, source, opened)
     except taking.StillWrittenError:
-        yield _waiting(work, source)
+        yield events.waiting(source.dataset, work.shown(source.path))
     except (WarehouseError, duckdb.Error, sa.exc.SQLAlchemyError, OSError) as error:
         failed = work.failed(error, source.dataset, source.path)
         now = source.look()
         if now is not None:
-            yield failed if now == source else _waiting(work, source)
+            file = work.shown(source.path)
+            yield failed if now == source else events.waiting(source.dataset, file)
     else:
         if done is not None:
-            yield _taken(done, work.shown(source.path))
-
-
-def _waiting(work: _Sync, source: Source) -> Event:
-    file = work.shown(source.path)
-    text = f"{source.dataset}: {file} is still being written, left for the next time"
-    return Event("waiting", text, source.dataset, file)
-
-
-def _taken(done: Taken, file: str) -> Event:
-    from warehouse.ingest import Loaded
-
-    if isinstance(done, Loaded):
-        what = {"run": f"run {done.name}", "training": "training set"}.get(done.kind, done.kind)
-        size = f"{counted(done.num_rows, _UNITS[done.kind])}, {counted(done.num_queries, 'query')}"
-        about = {"kind": done.kind, "name": done.name, "version": done.version}
-        warnings = done.warnings
-    else:
-        what, size = f"attributes {done.name} of {done.of}", counted(done.num_values, "value")
-        about = {"kind": "attributes", "name": done.name, "version": done.version}
-        warnings = ()
-    version = f" as version {done.version}" if done.status == "replaced" else ""
-    return Event(
-        done.status,
-        f"{done.dataset}: {what} {done.status}{version} from {file} ({size})",
-        done.dataset,
-        file,
-        warnings,
-        about,
-    )
+            yield events.taken(done, work.shown(source.path))
 
 
 def evaluate(work: _Sync) -> Iterator[Event]:

@@ -30,8 +30,9 @@ def forget(
     """Remove a run with its predictions and values. This cannot be undone.
 
     What it was, when it was removed and why stays in the table forgotten_run. Where one version is
-    removed, the newest that is left takes its place. Boards as of past days lose the values too. The
-    same content may be loaded again.
+    removed, the newest that is left takes its place. Boards as of past days lose the values too. Of a
+    file with the same content 'warehouse sync' says so and leaves it away, however new it is; 'warehouse
+    ingest run' loads it again.
     """
     from warehouse.errors import UsageError, counted
     from warehouse.warehouse import Warehouse

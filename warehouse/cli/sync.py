@@ -16,7 +16,7 @@ from warehouse.cli.output import Progress, emit, say, warn
 from warehouse.errors import UsageError
 
 if TYPE_CHECKING:
-    from warehouse.syncing import Event, Status, Synced
+    from warehouse.events import Event, Status, Synced
     from warehouse.warehouse import Warehouse
 
 LOCK_TIMEOUT = 600.0

@@ -19,7 +19,7 @@ from warehouse.errors import UsageError, WarehouseError, listing
 
 if TYPE_CHECKING:
     from warehouse.declared import Declared
-    from warehouse.syncing import Status
+    from warehouse.events import Status
 
 # Without a change it is looked all the same: not every file system tells of changes.
 _AT_LEAST_EVERY = 60.0

@@ -16,12 +16,14 @@ from warehouse import schema
 class Known:
     """The runs that have some names, or some contents, with those that are being added to them.
 
-    `current` has the newest version of a run by its name.
+    `current` has the newest version of a run by its name, `forgotten` the versions that were forgotten
+    by name and hash of their content.
     """
 
     connection: sa.Connection
     dataset_id: int
     current: dict[str, dict[str, Any]]
+    forgotten: dict[tuple[str, str], dict[str, Any]]
     _last: dict[str, int]
     _names: dict[str, list[str]]
     _next_id: int
@@ -44,12 +46,13 @@ class Known:
         current = {row.name: dict(row._mapping) for row in rows}
         last = {name: int(row["version"]) for name, row in current.items()}
         gone = connection.execute(
-            sa.select(forgotten.c.name, sa.func.max(forgotten.c.version))
+            sa.select(forgotten)
             .where(forgotten.c.dataset_id == dataset_id, forgotten.c.name.in_(wanted))
-            .group_by(forgotten.c.name)
+            .order_by(forgotten.c.forgotten_at, forgotten.c.version)
         ).fetchall()
-        for name, version in gone:
-            last[name] = max(int(version), last.get(name, 0))
+        for row in gone:
+            last[row.name] = max(int(row.version), last.get(row.name, 0))
+        tombs = {(row.name, row.content_hash): dict(row._mapping) for row in gone}
         alike: dict[str, list[str]] = defaultdict(list)
         found = connection.execute(
             sa.select(run.c.content_hash, run.c.name)
@@ -59,7 +62,7 @@ class Known:
         for content_hash, name in found.fetchall():
             alike[content_hash].append(name)
         next_id = schema.next_id(connection, run.c.run_id, forgotten.c.run_id)
-        return cls(connection, dataset_id, current, last, alike, next_id)
+        return cls(connection, dataset_id, current, tombs, last, alike, next_id)
 
     def alike(self, content_hash: str, name: str) -> list[str]:
         """Return the other names of runs that have a content, the oldest first."""

@@ -27,7 +27,7 @@ class RunOptions:
     A run that is there already with the same content has other `system` or `tags` only where they are
     given and differ. `exact` names those of system, tags and time that hold as they stand here, so that
     what is not given is not so. `rename` is how to give it another name, None for one
-    that keeps it.
+    that keeps it. With `leave_forgotten` the content of a run that was forgotten is not loaded again.
     """
 
     name: str | None = None
@@ -38,6 +38,7 @@ class RunOptions:
     lower_is_better: bool = False
     exact: frozenset[str] = frozenset()
     rename: str | None = "with --name"
+    leave_forgotten: bool = False
 
 
 def load_run(
@@ -145,7 +146,7 @@ def load_staged(
         except WarehouseError as error:
             done.append(error)
             continue
-        if loaded.status != "unchanged":
+        if loaded.status in ("loaded", "replaced"):
             stored[is_numbered][-1] = loaded.id
             warnings = (*loaded.warnings, *_query_warnings(dataset, *queries))
             loaded = dataclasses.replace(loaded, warnings=warnings)
@@ -185,6 +186,11 @@ def _describe(
             return steps.outcome(
                 "run", "unchanged", dataset, staged, current, content, warnings, name
             )
+    elif options.leave_forgotten and (name, content.content_hash) in known.forgotten:
+        gone = known.forgotten[name, content.content_hash]
+        found = steps.outcome("run", "forgotten", dataset, staged, gone, content, (), name)
+        left = 0 if current is None else current["run_id"]
+        return dataclasses.replace(found, id=left, reason=gone["reason"])
     elif current is not None and not replace:
         other = "" if options.rename is None else f"under another name {options.rename}, or "
         raise ConflictError(

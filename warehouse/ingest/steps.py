@@ -14,13 +14,17 @@ from warehouse import readers, schema
 from warehouse.errors import UsageError
 from warehouse.settings import VERSION
 
-Status = Literal["loaded", "unchanged", "replaced"]
+Status = Literal["loaded", "unchanged", "replaced", "forgotten"]
 What = Literal["run", "qrels", "training"]
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """What became of one source; `id` is the number of the run, of the qrels or of the training set."""
+    """What became of one source; `id` is the number of the run, of the qrels or of the training set.
+
+    A run that is `forgotten` was not loaded, for its content is that of one that was forgotten for a
+    `reason`, if one was given; `id` is that of the version that is left, 0 where none is.
+    """
 
     kind: What
     status: Status
@@ -32,6 +36,7 @@ class Loaded:
     warnings: tuple[str, ...] = ()
     id: int = 0
     source_sha256: str | None = None
+    reason: str | None = None
 
 
 @dataclass(frozen=True)

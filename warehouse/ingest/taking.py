@@ -138,12 +138,13 @@ def _about(source: Source) -> RunOptions:
         run_at = source.run_at
     return RunOptions(
         name=said.name, system=said.system, tags=tags, run_at=run_at, exact=frozenset(exact),
-        lower_is_better=source.options.get("lower_is_better", False),
+        lower_is_better=source.options.get("lower_is_better", False), leave_forgotten=True,
     )  # fmt: skip
 
 
 def _remember(connection: sa.Connection, source: Source, done: Taken) -> None:
     table = schema.source_file
+    is_stored = isinstance(done, Loaded) and source.kind == RUN and done.status != "forgotten"
     dataset_id = steps.dataset_id(connection, source.dataset)
     connection.execute(
         table.delete().where(
@@ -162,7 +163,7 @@ def _remember(connection: sa.Connection, source: Source, done: Taken) -> None:
             mtime_ns=source.mtime_ns,
             settings=source.settings,
             source_sha256=done.source_sha256,
-            run_id=done.id if isinstance(done, Loaded) and source.kind == RUN else None,
+            run_id=done.id if isinstance(done, Loaded) and is_stored else None,
             taken_at=dt.datetime.now(dt.UTC),
             program_version=VERSION,
         )

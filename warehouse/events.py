@@ -1,0 +1,122 @@
+"""What a sync tells of: each thing that it did, found or failed at."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from warehouse.errors import command, counted
+
+if TYPE_CHECKING:
+    from warehouse.ingest import Loaded
+    from warehouse.ingest.taking import Taken
+
+_UNITS = {"run": "prediction", "qrels": "judgment", "training": "example"}
+
+Status = Literal[
+    "loaded",
+    "replaced",
+    "unchanged",
+    "forgotten",
+    "due",
+    "waiting",
+    "computed",
+    "passed",
+    "regressed",
+    "failed",
+]
+
+
+@dataclass(frozen=True)
+class Event:
+    """One thing that a sync did, found or failed at; `text` is the line for people.
+
+    `status` is loaded, replaced (a new version), unchanged (read again, the same content), forgotten
+    (its content is that of a run that was forgotten: not loaded), due (dry: it would be read or
+    computed), waiting (still being written), computed, passed or regressed (of a gate), or failed.
+    """
+
+    status: Status
+    text: str
+    dataset: str | None = None
+    file: str | None = None
+    warnings: tuple[str, ...] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
+    exit_code: int = 0
+
+
+@dataclass(frozen=True)
+class Synced:
+    """What a sync did, in order, and remarks on the project's file."""
+
+    events: tuple[Event, ...]
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything was loaded or computed."""
+        return any(event.status in ("loaded", "replaced", "computed") for event in self.events)
+
+    @property
+    def exit_code(self) -> int:
+        """Return 0 when all is good, else the worst of the failures' exit codes."""
+        return max((event.exit_code for event in self.events), default=0)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return {
+            "changed": self.changed,
+            "exit_code": self.exit_code,
+            "events": [asdict(event) for event in self.events],
+            "remarks": list(self.remarks),
+        }
+
+
+def waiting(dataset: str, file: str) -> Event:
+    """Tell of a file that is not read yet."""
+    text = f"{dataset}: {file} is still being written, left for the next time"
+    return Event("waiting", text, dataset, file)
+
+
+def taken(done: Taken, file: str) -> Event:
+    """Tell what became of a file that was read."""
+    from warehouse.ingest import Loaded
+
+    if isinstance(done, Loaded):
+        what = {"run": f"run {done.name}", "training": "training set"}.get(done.kind, done.kind)
+        size = f"{counted(done.num_rows, _UNITS[done.kind])}, {counted(done.num_queries, 'query')}"
+        about = {"kind": done.kind, "name": done.name, "version": done.version}
+        warnings = done.warnings
+        if done.status == "forgotten":
+            return _left_away(done, file, about)
+    else:
+        what, size = f"attributes {done.name} of {done.of}", counted(done.num_values, "value")
+        about = {"kind": "attributes", "name": done.name, "version": done.version}
+        warnings = ()
+    version = f" as version {done.version}" if done.status == "replaced" else ""
+    return Event(
+        done.status,
+        f"{done.dataset}: {what} {done.status}{version} from {file} ({size})",
+        done.dataset,
+        file,
+        warnings,
+        about,
+    )
+
+
+def _left_away(done: Loaded, file: str, about: Mapping[str, Any]) -> Event:
+    """Tell of a run that was forgotten, and how to have it all the same."""
+    from warehouse.readers.files import default_name
+
+    words = ["ingest", "run", file]
+    words += [] if default_name(file) == done.name else ["--name", done.name]
+    words += ["--replace"] if done.id else []
+    load = command(shlex.join(words), done.dataset)
+    why = "" if done.reason is None else f" ({done.reason})"
+    text = (
+        f"{done.dataset}: run {done.name} was forgotten{why}: {file} is not loaded again; to load it: "
+        f"{load}"
+    )
+    return Event("forgotten", text, done.dataset, file, details={**about, "reason": done.reason})
