@@ -319,23 +319,38 @@ def test_the_names_may_come_from_the_tags(write: Write, tmp_path: Path) -> None:
     assert [one.name for one in done] == ["one", "two"]  # type: ignore[union-attr]
 
 
-def test_one_name_twice_is_as_if_one_came_after_the_other(write: Write, tmp_path: Path) -> None:
+@pytest.mark.parametrize("replace", [False, True])
+def test_one_name_twice_is_refused(write: Write, tmp_path: Path, replace: bool) -> None:
+    """Which of them were the run, their order would say; the same file again is the same."""
     rows = listed(1)
     paths = [write("a/x.run", rows), write("b/x.run", rows), write("c/x.run", listed(2))]
-    paths.append(write("d/y.run", rows))
+    # a table is read by itself
+    paths += [write("d/y.run", rows), write("e/x.csv", listed(3)), paths[0]]
     done = {}
     for way in ("at once", "one by one"):
         wh = Warehouse(tmp_path / f"{way}.duckdb")
         wh.ingest_run(write("x.run", listed(9)), "d")
         wh.forget("x", "d", reason="a test")
         if way == "at once":
-            loaded = wh.ingest_runs(paths, "d", tags={"a": "b"}, replace=True)
+            loaded = wh.ingest_runs(paths, "d", tags={"a": "b"}, replace=replace)
         else:
-            loaded = [wh.ingest_run(path, "d", tags={"a": "b"}, replace=True) for path in paths]
+            each = (paths[0], paths[3])
+            loaded = [wh.ingest_run(path, "d", tags={"a": "b"}, replace=replace) for path in each]
         done[way] = loaded, stored(wh)
-    assert done["at once"] == done["one by one"]
     loaded = done["at once"][0]
-    assert [(one.status, one.version) for one in loaded] == [  # type: ignore[union-attr]
-        ("loaded", 2), ("unchanged", 2), ("replaced", 3), ("loaded", 1),
-    ]  # fmt: skip
+    assert [loaded[0], loaded[3]] == done["one by one"][0]
+    assert done["at once"][1] == done["one by one"][1]
+    assert (loaded[5].status, loaded[5].version) == ("unchanged", 2)  # type: ignore[union-attr]
     assert "same as those of run x" in loaded[3].warnings[0]  # type: ignore[union-attr]
+    for number in (1, 2, 4):
+        assert isinstance(loaded[number], ConflictError)
+        assert str(loaded[number]).startswith(
+            f"{paths[number]}: would be run x, as {paths[0]} is: load one of them by itself"
+        )
+
+
+def test_one_tag_twice_is_refused(write: Write, tmp_path: Path) -> None:
+    paths = [write(f"{name}.run", listed(1)) for name in ("x", "y")]
+    paths[1].write_text(paths[1].read_text().replace(" y.run\n", " x.run\n"))
+    done = Warehouse(tmp_path / "w.duckdb").ingest_runs(paths, "d", name_from="tag", replace=True)
+    assert [type(one).__name__ for one in done] == ["Loaded", "ConflictError"]

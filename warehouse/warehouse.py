@@ -219,8 +219,9 @@ class Warehouse(
         """Load many runs, as many in one transaction as are read at once; faster than one by one.
 
         It returns, for each source in its order, what became of it: of one that cannot be taken the
-        error, which undoes no other. `on_run` is told of each as it is done. One path or table by
-        itself is the only source. The rest is as of `ingest_run`.
+        error, which undoes no other; so of one that would be the same run as another before it.
+        `on_run` is told of each as it is done. One path or table by itself is the only source. The rest
+        is as of `ingest_run`.
 
         >>> import tempfile
         >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
@@ -254,10 +255,11 @@ class Warehouse(
                         done.append(batch.error)
                     else:
                         of_each = [options] * len(batch.runs)
-                        done += load_staged(connection, batch, dataset, of_each, replace)
+                        done += load_staged(connection, batch, dataset, of_each, replace, named)
             return done
 
         every: list[Loaded | WarehouseError] = []
+        named: dict[str, str] = {}
         for group in together.groups(each, format=format, columns=columns, normalise=normalise):
             try:
                 done = load(group)

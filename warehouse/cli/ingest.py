@@ -119,8 +119,9 @@ def run(
 ) -> None:
     """Load runs: TREC runs, CSV or TSV with a header, JSON Lines, Parquet, ranx JSON.
 
-    A file that fails is reported, undoes no other, and makes the exit code 2. The same content again is
-    "unchanged". Many files are read at once.
+    A file that fails is reported, undoes no other, and makes the exit code 2. So does one that would be
+    the same run as another of the call. The same content again is "unchanged". Many files are read at
+    once.
     """
     from warehouse.warehouse import Warehouse
 

@@ -105,11 +105,14 @@ def load_staged(
     dataset: str,
     options: Sequence[RunOptions],
     replace: bool,
+    named: dict[str, str] | None = None,
 ) -> list[steps.Loaded | WarehouseError]:
     """Load the runs that are staged; return what became of each, or why it cannot be taken.
 
-    `options` are those of each run.
+    `options` are those of each run. `named` has the names that other sources of one call have, and gets
+    those of these: of two that would be one run the later is refused.
     """
+    named = {} if named is None else named
     con = database.raw(connection)
     names: list[str] = []
     nameless: list[steps.Loaded | WarehouseError] = []
@@ -142,6 +145,7 @@ def load_staged(
         for ids in stored.values():
             ids.append(None)
         try:
+            _check_namesake(name, staged.source, named)
             loaded = _describe(known, staged, name, content, dataset, said, replace)
         except WarehouseError as error:
             done.append(error)
@@ -158,6 +162,15 @@ def load_staged(
             con.execute(sql, {"run_ids": ids})
             con.execute(render("ingest/rankings", **run_number), {"run_ids": ids})
     return done
+
+
+def _check_namesake(name: str, source: str, named: dict[str, str]) -> None:
+    other = named.setdefault(name, source)
+    if other != source:
+        raise ConflictError(
+            f"{source}: would be run {name}, as {other} is: load one of them by itself, under another "
+            "name with --name"
+        )
 
 
 def _describe(
