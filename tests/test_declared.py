@@ -121,6 +121,9 @@ def test_what_is_declared(folder: Folder) -> None:
         ('metric = "ndcg_cut_10"', "", "gates 1: the key 'metric' is missing"),
         ("max_drop = 0.01", "max_drp = 1", "gates 1: unknown key 'max_drp'; did you mean max_drop?"),
         ("max_drop = 0.01", "max_drop = -1", "gates 1: max_drop is 0 or more, not -1"),
+        ("max_drop = 0.01", "max_drop = nan", "gates 1: max_drop is 0 or more, not nan"),
+        ("max_drop = 0.01", "max_drop = inf", "gates 1: max_drop is 0 or more, not inf"),
+        ("max_drop = 0.01", "alpha = nan", "gates 1: alpha lies between 0 and 1, not nan"),
         ("max_drop = 0.01", "alpha = 1", "gates 1: alpha lies between 0 and 1, not 1"),
     ],
 )  # fmt: skip

@@ -461,7 +461,7 @@ def test_what_differs_between_versions(wh: Warehouse) -> None:
         ("changed", 1, 1, 1),
     ]
     assert wh.qrels_diff("tiny", 1, 1).rows.fetchall() == []
-    with pytest.raises(UsageError, match="has no version 3 of its qrels; it has 1, 2"):
+    with pytest.raises(UsageError, match=r"it has 1, 2: warehouse qrels -d tiny$"):
         wh.qrels_diff("tiny", 1, 3)
 
 
@@ -514,9 +514,12 @@ def test_an_older_version_can_be_completed(here: Folder) -> None:
     ]
     with pytest.raises(UsageError, match="has no version 3 of its qrels"):
         wh.evaluate("tiny", metrics="RR", qrels=3)
-    with pytest.raises(UsageError, match="one dataset's; name the dataset"):
+    only = "one dataset's; name the dataset: warehouse evaluate -d tiny --qrels 1$"
+    with pytest.raises(UsageError, match=only):
         wh.evaluate(metrics="RR", qrels=1)
     wh.ingest_qrels(QRELS, "other")
+    with pytest.raises(UsageError, match=r"name the dataset; known are other, tiny$"):
+        wh.evaluate(metrics="RR", qrels=1)
     with pytest.raises(UsageError, match="one dataset's; name one dataset"):
         wh.leaderboard("*", qrels=1)
 

@@ -134,7 +134,7 @@ def qrels_diff(
         if version not in known:
             raise UsageError(
                 f"{dataset}: has no version {version} of its qrels; it has "
-                f"{listing(map(str, known)) or 'none'}"
+                f"{listing(map(str, known)) or 'none'}: {command('qrels', dataset)}"
             )
     versions = {"dataset": dataset, "before": before, "after": after}
     differing = keep(con, render("analyses/qrels_diff"), versions, name="differing")

@@ -85,10 +85,15 @@ def candidates(
 
     They go with the current qrels of their datasets, or with a version of those of one.
     """
+    known = [
+        str(row[0]) for row in con.execute("select name from dataset order by name").fetchall()
+    ]
     if qrels is not None and dataset is None:
-        raise UsageError("a version of the qrels is one dataset's; name the dataset")
+        hint = f"; known are {listing(known) or 'none yet'}"
+        if len(known) == 1:
+            hint = f": {command('evaluate', known[0], qrels=qrels)}"
+        raise UsageError(f"a version of the qrels is one dataset's; name the dataset{hint}")
     if dataset is not None:
-        known = [str(row[0]) for row in con.execute("select name from dataset").fetchall()]
         check_word("dataset", dataset, known)
     asked = {"dataset": dataset, "qrels_version": qrels}
     found = [
