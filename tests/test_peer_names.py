@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from math import log2
 
 import pytest
 
 from warehouse import protocols
-from warehouse.catalogue import catalogue
+from warehouse.analyze.metric_pages import _elsewhere
+from warehouse.catalogue import Definition, catalogue
 from warehouse.errors import UsageError
 from warehouse.metrics import (
     TREC_SETS,
     Defaults,
     Relstring,
+    definition,
     lines,
     parse,
+    parse_one,
+    peers,
     request,
     trec_name,
+    wants_cutoff,
 )
 from warehouse.warehouse import Warehouse
 
@@ -323,6 +329,117 @@ IR_MEASURES = {
 def test_the_registry_of_ir_measures(text: str, metric: str) -> None:
     assert read(text) == [metric]
     assert read(text.replace(" ", "")) == [metric]
+
+
+# --------------------------------------------------------------------------- one name, two meanings
+
+
+def meanings() -> dict[str, dict[tuple[str, str], str]]:
+    """Return what every name means, by the name in small letters, the peer and the name as it is.
+
+    ranx's have a cutoff where the metric needs one: `recall` and `recall@k` are two names.
+    """
+    known: dict[str, dict[tuple[str, str], str]] = {}
+
+    def add(name: str, peer: str, found: Definition, fixed: Mapping[str, object]) -> None:
+        told = ", ".join(f"{key}={value}" for key, value in fixed.items())
+        meaning = found.name + (f"({told})" if told else "")
+        known.setdefault(name.lower(), {})[peer, name] = meaning
+
+    for found in catalogue().values():
+        add(found.name, "", found, {})
+        for alias in found.names:
+            if alias.peer != "ranx":
+                add(alias.name, alias.peer, found, alias.fixed)
+        for ranx in found.ranx_names:
+            at = "@k" if wants_cutoff(found) else f".{ranx.fraction}" if ranx.fraction else ""
+            add(ranx.name + at, "ranx", found, ranx.given)
+        for trec in found.trec_names:
+            add(trec.name, "trec_eval", found, trec.given)
+    return known
+
+
+# Each name with several meanings, and what it means where no protocol says whose names come first.
+AMBIGUOUS = {
+    "accuracy": {"Accuracy": "AUC"},
+    "novelty": {"Novelty": "Unseen", "novelty": "MIUF"},
+    "precision": {"Precision": "P", "precision": "SetP"},
+    "recall": {"Recall": "R", "recall": "R"},
+    "rbp": {"RBP": "RBP", "rbp": "RBP"},
+}
+
+
+def test_a_name_with_two_meanings_is_known() -> None:
+    """A new name that another peer has for something else, also in other letters, is decided here."""
+    found = {name for name, each in meanings().items() if len(set(each.values())) > 1}
+    assert found == set(AMBIGUOUS)
+    for spelled in AMBIGUOUS.values():
+        assert {name: definition(name).name for name in spelled} == spelled
+
+
+@pytest.mark.parametrize(
+    ("text", "protocol", "metric"),
+    [
+        # trec_eval's is a list of cutoffs, ranx's one number
+        ("recall", "default", "R@5 R@10 R@15 R@20 R@30 R@100 R@200 R@500 R@1000"),
+        ("recall", "trec_eval_9", "R@5 R@10 R@15 R@20 R@30 R@100 R@200 R@500 R@1000"),
+        ("recall", "ranx", "SetR"),
+        ("recall@7", "ranx", "R@7"),
+        ("recall-l2", "default", "SetR(rel=2)"),
+        ("recall_5", "ranx", "R@5"),  # trec_eval's, whatever comes first
+        # ir_measures' is the area under a curve, RecTools' a share of decisions
+        ("Accuracy@2", "default", "AUC(ties=input)@2"),
+        ("Accuracy@2", "ir_measures", "AUC(ties=input)@2"),
+        ("Accuracy@2", "rectools", "Correct@2"),
+        ("accuracy@2", "rectools", "Correct@2"),
+        ("Accuracy(catalogue=9)@2", "rectools", "Correct(catalogue=9)@2"),
+        # RePlay's is what a query had not seen, recommenders' how rare it is
+        ("Novelty@2", "default", "Unseen@2"),
+        ("novelty@2", "default", "MIUF(population=examples, cold=zero, aggregate=pooled)@2"),
+        # trec_eval's and ranx's are in small letters, and say what they are by what follows
+        ("RBP", "default", "RBP"),
+        ("rbp", "default", "RBP(p=0.9, gain=normalised)"),
+        ("rbp.9", "default", "RBP(p=0.9, gain=grade)"),
+        # a notation that only another peer has
+        ("k@recall(0.5)", "rectools", "KAtRecall@0.5"),
+        ("P.5,10", "rectools", "P@5 P@10"),
+        # a metric's own name is its own everywhere
+        ("bpref", "ranx", "bpref(negatives=nonrelevant)"),
+    ],
+)
+def test_whose_name_comes_first(text: str, protocol: str, metric: str) -> None:
+    assert " ".join(read(text, defaults=protocols.get(protocol).defaults())) == metric
+
+
+def test_a_protocol_has_the_names_of_a_peer() -> None:
+    for found in protocols.catalogue().values():
+        assert found.names is None or found.names in peers(), found.name
+
+
+def test_letters_that_leave_it_open_are_refused() -> None:
+    with pytest.raises(UsageError, match=r"Novelty \(Unseen\) and novelty \(MIUF\) are different"):
+        parse("NOVELTY@2")
+
+
+@pytest.mark.parametrize("name", list(catalogue()))
+def test_every_name_of_a_peer_is_read_as_its_page_says(name: str) -> None:
+    """Without a protocol, or with each of those that put the peer's names first."""
+    found = catalogue()[name]
+    listed = _elsewhere(found)
+    for alias in (*found.names, *found.ranx_names):
+        peer = getattr(alias, "peer", "ranx")
+        cutoff = peer == "ranx" and wants_cutoff(found)
+        text = alias.name + ("@10" if cutoff else "@9" if getattr(alias, "fraction", None) else "")
+        first = [p for p in protocols.catalogue().values() if p.names == peer]
+        for protocol in first:
+            read_as = parse_one(text, defaults=protocol.defaults(), settle=False)
+            assert read_as.metric.name == name, (text, protocol.name)
+        told = next(one for one in listed[peer] if re.match(rf"{re.escape(alias.name)}\b", one))
+        if definition(text) is found:
+            assert "protocol" not in told
+        else:
+            assert first
+            assert all(f"protocol {protocol.name}" in told for protocol in first)
 
 
 @pytest.mark.parametrize("name", list(catalogue()))

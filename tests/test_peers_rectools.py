@@ -81,3 +81,24 @@ def test_precision_of_a_short_list_divides_by_k() -> None:
     theirs = golden()["Precision(k=10, r_precision=True)"]
     same({"RelP@10": values["RelP@10"]}, {"RelP@10": theirs})
     assert any(abs(values["Rprec"][user] - theirs[user]) > 0.1 for user in theirs)
+
+
+def test_its_own_names() -> None:
+    """Under its protocol they mean what they mean to RecTools, whatever other peers have them for.
+
+    Its catalogue is every item that is liked, recommended or seen before. Nobody judged the users who
+    like nothing, but their recommendations cover the catalogue too.
+    """
+    liked = [line.split() for line in QRELS.read_text(encoding="utf-8").splitlines()]
+    shown = [line.split() for line in RUN.read_text(encoding="utf-8").splitlines()]
+    seen = (line.split() for line in (GOLDEN / "rectools.train").read_text().splitlines())
+    size = len({row[2] for row in (*liked, *shown)} | {item for _, item in seen})
+    qrels = {row[0]: {"nothing": 0} for row in shown}
+    for user, _, item, grade in liked:
+        qrels.setdefault(user, {})[item] = int(grade)
+    names = {f"Accuracy(k={k})": f"Accuracy(catalogue={size})@{k}" for k in CUTOFFS}
+    found = ours(qrels, RUN, names.values(), "rectools")
+    same({name: found[called] for name, called in names.items()}, {n: golden()[n] for n in names})
+    for k in CUTOFFS:
+        counted = ours(qrels, RUN, [f"CatalogCoverage@{k}"], "rectools")[f"CatalogCoverage@{k}"]
+        assert counted[ALL] == golden()[f"CatalogCoverage(k={k})"]["all"]

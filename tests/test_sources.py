@@ -22,7 +22,6 @@ from twins import JUDGED_FIRST, OF_RUN, Ranked, close, own
 from twins import compare as compare_twins
 
 from warehouse import protocols
-from warehouse.catalogue import catalogue
 from warehouse.errors import UsageError
 from warehouse.evaluate.plan import plan
 from warehouse.metrics import Metric, parse
@@ -502,15 +501,6 @@ def test_wrong_names(text: str, words: list[str]) -> None:
         parse(text)
     for word in words:
         assert word in str(caught.value)
-
-
-def test_no_name_is_given_to_two_metrics() -> None:
-    """ranx has one name for two metrics where one takes a cutoff; nobody else may."""
-    taken: dict[str, str] = {name.lower(): name for name in catalogue()}
-    for found in catalogue().values():
-        for alias in found.names:
-            if alias.peer != "ranx":
-                assert taken.setdefault(alias.name.lower(), found.name) == found.name, alias
 
 
 @pytest.mark.parametrize("name", list(protocols.catalogue()))

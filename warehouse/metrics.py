@@ -14,14 +14,14 @@ from warehouse.catalogue import Alias, Definition, catalogue
 from warehouse.errors import UsageError, nearest
 from warehouse.lazy import Lazy
 from warehouse.notation import Defaults, Metric, Requested, arguments, settle
-from warehouse.peer_names import TREC_SETS, Relstring, trec_name
+from warehouse.peer_names import TREC_SETS, Relstring, trec_name, wants_cutoff
 from warehouse.project import per_project
 from warehouse.project import request as one_look
 
 __all__ = [
     "TREC_SETS", "Asked", "Defaults", "Line", "Metric", "Metrics", "Relstring", "Requested",
     "definition", "lines",
-    "parse", "parse_one", "read_plain", "request", "split", "trec_name",
+    "parse", "parse_one", "peers", "read_plain", "request", "split", "trec_name", "wants_cutoff",
 ]  # fmt: skip
 
 _NOTATION = re.compile(r"^(?P<name>[^\s@()]+?)(?:\((?P<params>[^()]*)\))?(?:@(?P<at>[^\s@()]+?))?$")
@@ -46,17 +46,40 @@ def _own_names() -> Mapping[str, tuple[Definition, Alias]]:
 
 
 @per_project
-def _aliases() -> dict[str, tuple[Definition, Alias]]:
-    """Return every plain name by which a metric is known: its own and those of the peers.
+def _plain_names() -> dict[str, dict[str, tuple[Definition, Alias]]]:
+    """Return the plain names of each peer, ir_measures' first: the notation is theirs.
 
-    ranx's names are not among them: they have a notation of their own.
+    Those of ranx and trec_eval are not among them: they have notations of their own.
     """
-    known = {name: (found, Alias("", name)) for name, found in catalogue().items()}
+    known: dict[str, dict[str, tuple[Definition, Alias]]] = {"ir_measures": {}}
     for found in catalogue().values():
         for alias in found.names:
             if alias.peer != "ranx":
-                known.setdefault(alias.name, (found, alias))
+                known.setdefault(alias.peer, {})[alias.name] = (found, alias)
     return known
+
+
+@per_project
+def _aliases() -> dict[str, tuple[Definition, Alias]]:
+    """Return every plain name by which a metric is known: its own and those of the peers.
+
+    One that several peers have for different metrics is that of the first of them.
+    """
+    known = dict(_own_names())
+    for names in _plain_names().values():
+        for name, meant in names.items():
+            known.setdefault(name, meant)
+    return known
+
+
+def _aliases_under(peer: str | None) -> Mapping[str, tuple[Definition, Alias]]:
+    """Return every plain name, where one peer's come first."""
+    return {**_aliases(), **_plain_names().get(peer or "", {})}
+
+
+def peers() -> list[str]:
+    """Return the peers that have names for metrics."""
+    return sorted({*_plain_names(), "ranx", "trec_eval"})
 
 
 def parse(*asked: Asked, defaults: Defaults | None = None) -> list[Metric]:
@@ -141,7 +164,11 @@ def _expand(text: str, defaults: Defaults, *, complete: bool = True) -> Sequence
 
     # a metric's own name is looked for first: it needs none of the other metrics' files
     match = _NOTATION.match(text)
-    names = _own_names() if match is not None and match["name"] in catalogue() else _aliases()
+    is_own = match is not None and match["name"] in catalogue()
+    first = None if is_own else _of_notation(defaults.names, text, defaults, complete=complete)
+    if first:
+        return first
+    names = _own_names() if is_own else _aliases_under(defaults.names)
     known = read_plain(text, names, defaults, complete=complete)
     if known is not None:
         return [Requested(known)]
@@ -153,15 +180,47 @@ def _expand(text: str, defaults: Defaults, *, complete: bool = True) -> Sequence
     if named:
         return named
     name = _matched(text)["name"]
-    folded = {known.lower(): known for known in _aliases()}
-    if name.lower() in folded:
-        right = folded[name.lower()] + text[len(name) :]
-        return _expand(right, defaults, complete=complete)
+    right = _respelled(name, defaults.names)
+    if right is not None:
+        return _expand(right + text[len(name) :], defaults, complete=complete)
     if name in templates.names_in("curves"):
         raise UsageError(f"{text}: a curve and no metric: warehouse curve {name}")
     known_names = [*_aliases(), *peer_names.trec_names(), *peer_names.ranx_names(), *TREC_SETS]
     hint = _cutoff_meant(text, defaults) or nearest(name, known_names)
     raise UsageError(f"{text}: no such metric{hint}")
+
+
+def _of_notation(
+    peer: str | None, text: str, defaults: Defaults, *, complete: bool
+) -> Sequence[Requested] | None:
+    """Read a name as that of a peer with a notation of its own; None when it is none, or none such."""
+    if peer == "trec_eval":
+        return peer_names.trec(text, defaults)
+    if peer == "ranx":
+        return peer_names.ranx_with_decimals(text, defaults) or peer_names.ranx(
+            text, defaults, complete=complete
+        )
+    return None
+
+
+def _respelled(name: str, peer: str | None) -> str | None:
+    """Return the name that differs from one in small and capital letters alone; None where none does.
+
+    A metric's own name comes first, then that of the given peer. Raises UsageError where names that
+    are left mean different metrics.
+    """
+    for names in (_own_names(), _plain_names().get(peer or "", {}), _aliases()):
+        spelled = [known for known in names if known.lower() == name.lower()]
+        meant = {
+            known: (found.name, frozenset(alias.fixed.items()))
+            for known, (found, alias) in ((known, names[known]) for known in spelled)
+        }
+        if len(set(meant.values())) > 1:
+            told = " and ".join(f"{known} ({meant[known][0]})" for known in spelled)
+            raise UsageError(f"{name}: {told} are different metrics; write one of these names")
+        if spelled:
+            return spelled[0]
+    return None
 
 
 def _cutoff_meant(text: str, defaults: Defaults) -> str:

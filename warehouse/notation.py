@@ -78,11 +78,15 @@ class Metric:
 
 @dataclass(frozen=True)
 class Defaults:
-    """What a protocol or an option puts in place of the headers' defaults."""
+    """What a protocol or an option puts in place of the headers' defaults.
+
+    `names` is the peer whose names come first.
+    """
 
     level: int | None = None
     params: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
     lacks: frozenset[str] = frozenset()
+    names: str | None = None
 
 
 @dataclass(frozen=True)

@@ -236,7 +236,7 @@ def ranx(text: str, defaults: Defaults, *, complete: bool = True) -> list[Reques
     candidates = ranx_names().get(name, [])
     for found, known in candidates:
         if known.fraction is None and (
-            bool(at_sign) == _wants_cutoff(found) or len(candidates) == 1
+            bool(at_sign) == wants_cutoff(found) or len(candidates) == 1
         ):
             _, given = arguments(
                 text, found, f"rel={level['level']}" if level else None, at or None
@@ -268,6 +268,7 @@ def ranx_with_decimals(text: str, defaults: Defaults) -> list[Requested] | None:
     return None
 
 
-def _wants_cutoff(found: Definition) -> bool:
+def wants_cutoff(found: Definition) -> bool:
+    """Return whether a metric has no value without a cutoff."""
     cutoff = found.parameter("cutoff")
     return cutoff is not None and cutoff.required

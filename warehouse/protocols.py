@@ -18,7 +18,7 @@ from warehouse.catalogue import catalogue as metrics
 from warehouse.curves import curves
 from warehouse.errors import DefinitionError, check_word, listing, nearest
 from warehouse.lazy import Lazy
-from warehouse.metrics import Defaults, Metric
+from warehouse.metrics import Defaults, Metric, peers
 from warehouse.parameters import Value
 from warehouse.templates import names_in
 
@@ -49,6 +49,7 @@ class Protocol:
     judged_only_first: bool = False
     relevant_only: bool = False
     lacks: Sequence[str] = ()
+    names: str | None = None
     params: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
     undefined: Mapping[str, float | str] = field(default_factory=dict)
 
@@ -59,7 +60,9 @@ class Protocol:
 
     def defaults(self, level: int | None = None) -> Defaults:
         """Return what this protocol puts in place of the metrics' own defaults."""
-        return Defaults(level=level, params=self.params, lacks=frozenset(self.lacks))
+        return Defaults(
+            level=level, params=self.params, lacks=frozenset(self.lacks), names=self.names
+        )
 
     def undefined_of(self, metric: Metric) -> float | None:
         """Return what a query without a value counts as; None leaves it out of the mean."""
@@ -92,6 +95,7 @@ _KEYS: dict[str, records.Kinds] = {
     "judged_only_first": bool,
     "relevant_only": bool,
     "lacks": list,
+    "names": str,
     "params": dict,
     "undefined": dict,
 }
@@ -171,8 +175,16 @@ def catalogue() -> Mapping[str, Protocol]:
     every = {**_built_in(), **own}
     found = Lazy(every, lambda name: _protocol(name, _whole(name, every), _where(name)))
     for name in own:
-        found[name]  # what is wrong with a project's own is said at once
+        # what is wrong with a project's own is said at once
+        check_peer(found[name].names, _where(name))
     return found
+
+
+def check_peer(name: str | None, where: str) -> None:
+    """Refuse a protocol whose names are those of a peer that has none."""
+    if name is not None and name not in peers():
+        hint = nearest(name, peers()) or f"; those are {listing(peers())}"
+        raise DefinitionError(f"{where}: names: no peer {name!r} has names for metrics{hint}")
 
 
 def is_own(name: str) -> bool:

@@ -112,19 +112,28 @@ def elsewhere(found: Definition) -> str:
 
 
 def _elsewhere(found: Definition, *, fixed: bool = False) -> dict[str, list[str]]:
-    """Return the names that each peer has for a metric, on request with what they fix."""
+    """Return the names that each peer has for a metric, on request with what they fix.
 
-    def given(values: Mapping[str, Value]) -> str:
-        shown = ", ".join(f"{key}={value}" for key, value in values.items())
-        return f" ({shown})" if fixed and shown else ""
+    One that means another metric where no protocol says whose names come first tells the protocol.
+    """
+
+    def given(values: Mapping[str, Value], peer: str = "", text: str = "") -> str:
+        shown = [f"{key}={value}" for key, value in values.items()] if fixed else []
+        if text and found.kind == "metric" and notation.definition(text) is not found:
+            named = [p.name for p in rules.catalogue().values() if p.names == peer]
+            shown += [f"protocol {name}" for name in named]
+        return f" ({', '.join(shown)})" if shown else ""
 
     names: dict[str, dict[str, None]] = {}
     for alias in found.names:
         if alias.peer != "ranx":
-            names.setdefault(alias.peer, {})[alias.name + given(alias.fixed)] = None
+            told = alias.name + given(alias.fixed, alias.peer, alias.name)
+            names.setdefault(alias.peer, {})[told] = None
     for ranx in found.ranx_names:
         decimals = f".{_symbol(ranx.fraction)}" if ranx.fraction else ""
-        names.setdefault("ranx", {})[ranx.name + decimals + given(ranx.given)] = None
+        name = ranx.name + ("@k" if notation.wants_cutoff(found) else "")
+        text = "" if decimals else name.replace("@k", "@10")
+        names.setdefault("ranx", {})[name + decimals + given(ranx.given, "ranx", text)] = None
     for trec in found.trec_names:
         listed = ""
         if trec.numbers:

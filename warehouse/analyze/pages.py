@@ -59,6 +59,7 @@ _RULES = (
     "judged_only_first",
     "relevant_only",
     "lacks",
+    "names",
 )
 
 
@@ -74,6 +75,7 @@ def _said(protocol: Protocol) -> dict[str, str]:
         "judged_only_first": str(protocol.judged_only_first).lower(),
         "relevant_only": str(protocol.relevant_only).lower(),
         "lacks": ", ".join(protocol.lacks),
+        "names": protocol.names or "",
     }
     for metric, params in protocol.params.items():
         said[metric] = ", ".join(f"{key}={value}" for key, value in params.items())
