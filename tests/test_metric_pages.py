@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from warehouse import project
 from warehouse.analyze import metric_pages as pages
-from warehouse.catalogue import catalogue
+from warehouse.catalogue import Definition, catalogue
 from warehouse.errors import UsageError
+from warehouse.metrics import parse_one
 from warehouse.report import formats
+from warehouse.warehouse import Warehouse
 
 
 def listed(name: str) -> dict[str, str]:
@@ -80,8 +85,79 @@ def test_a_page_says_what_names_and_bounds_mean() -> None:
     assert "@cutoff: integer; required; at least 1" in page
     assert "no_relevant: number; default 0.0; at least 0; at most 1" in page
     assert "norm: one of k, retrieved; default k" in page
-    assert "gets null: no part of the mean" in pages.describe("AUC")
-    assert "gets 1\n" in pages.describe("Cover", protocol="roerei")
+    assert "counts as null: no part of the mean" in pages.describe("AUC")
+    assert "counts as 1\n" in pages.describe("Cover", protocol="roerei")
+
+
+# One query as usual, and those that metrics may have no value for.
+QRELS = {
+    "usual": {"a": 1, "b": 0, "c": 2},
+    "nothing relevant": {"a": 0},
+    "silent": {"a": 1, "b": 0},
+    "silent, nothing relevant": {"b": 0},
+    "nothing but relevant": {"a": 1, "c": 1},
+}
+RUN = {
+    "usual": {"b": 3.0, "a": 2.0, "x": 1.0},
+    "nothing relevant": {"a": 2.0, "b": 1.0},
+    "nothing but relevant": {"a": 1.0},
+}
+TRAINING = {"usual": {"b": 1}, "another": {"a": 1, "x": 1}}
+GENRES = {doc: {"genre": ["war", doc]} for doc in "abcx"}
+
+
+def text_of(found: Definition) -> str:
+    """Return a metric with what it needs."""
+    example = {"attribute": "genre", "number": "0.5", "integer": "3"}
+    given = [f"{p.name}={example[p.type]}" for p in found.parameters if p.required]
+    return f"{found.name}({', '.join(given)})"
+
+
+@pytest.fixture(scope="module")
+def without_a_value(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, float | None]]:
+    """Return what the queries that a metric has no value for count as, by the metric.
+
+    Those are the ones that count as something else under a protocol that says so.
+    """
+    config = tmp_path_factory.mktemp("project") / "warehouse.toml"
+    said = [f"{name} = -7" for name in catalogue()]
+    head = '[protocols.told]\nextends = "default"\nsummary = "-7 in place of no value."\n'
+    config.write_text("\n".join([head, "[protocols.told.undefined]", *said]), encoding="utf-8")
+    names = [text_of(found) for found in catalogue().values()]
+
+    def values(protocol: str) -> dict[tuple[str, str], float | None]:
+        scores = Warehouse.score(
+            QRELS, RUN, names, protocol=protocol, training=TRAINING, attributes=[GENRES]
+        )
+        rows = scores.relation.fetchall()
+        return {(parse_one(metric).metric.name, query): value for query, metric, value in rows}
+
+    with project.using(config):
+        usual, told = values("default"), values("told")
+    found: dict[str, dict[str, float | None]] = {name: {} for name in catalogue()}
+    for (name, query), value in told.items():
+        if value == -7 and query in QRELS:
+            found[name][query] = usual[name, query]
+    return found
+
+
+@pytest.mark.parametrize("name", list(catalogue()))
+def test_a_page_says_what_a_query_without_a_value_counts_as(
+    name: str, without_a_value: dict[str, dict[str, float | None]]
+) -> None:
+    said = re.search(r"a query without a value counts as (null|[\d.]+)", pages.describe(name))
+    assert said is not None
+    counts = None if said[1] == "null" else float(said[1])
+    assert without_a_value[name] == dict.fromkeys(without_a_value[name], counts)
+
+
+def test_which_queries_have_no_value(without_a_value: dict[str, dict[str, float | None]]) -> None:
+    """Metrics that ask for no relevance have one for a query that nothing is relevant for."""
+    for name in ("NumRet", "Judged", "Volume", "Utility", "Coverage"):
+        assert "nothing relevant" not in without_a_value[name]
+    for name in ("AP", "R", "nDCG"):
+        assert "nothing relevant" in without_a_value[name]
+    assert set(without_a_value["MIUF"]) == {"silent", "silent, nothing relevant"}
 
 
 def test_several_pages_and_all_wrong_names_at_once() -> None:

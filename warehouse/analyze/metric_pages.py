@@ -200,7 +200,7 @@ def _facts(metric: Metric, protocol: rules.Protocol) -> dict[str, str]:
         "better": f"{better[metric.direction]} {metric.arrow}".strip(),
         "range": f"{low} to {high}",
         "over queries": WORDS[metric.aggregate] + (f" by {metric.weight}" if metric.weight else ""),
-        "undefined": f"a query without relevant documents gets {counts}",
+        "undefined": f"a query without a value counts as {counts}",
         "reference": found.reference,
     }
     if found.is_own:
