@@ -6,11 +6,12 @@ import re
 
 import pytest
 
-from warehouse import project
+from warehouse import project, protocols
 from warehouse.analyze import metric_pages as pages
 from warehouse.catalogue import Definition, catalogue
 from warehouse.errors import UsageError
-from warehouse.metrics import parse_one
+from warehouse.evaluate.plan import plan
+from warehouse.metrics import parse, parse_one
 from warehouse.report import formats
 from warehouse.warehouse import Warehouse
 
@@ -149,6 +150,30 @@ def test_a_page_says_what_a_query_without_a_value_counts_as(
     assert said is not None
     counts = None if said[1] == "null" else float(said[1])
     assert without_a_value[name] == dict.fromkeys(without_a_value[name], counts)
+
+
+def script_or_refusal(text: str) -> str:
+    """Return the SQL of a metric, or why it is refused."""
+    try:
+        found = parse(text)
+    except UsageError as error:
+        return str(error)
+    return plan(found, protocols.get("default")).script(found[0])
+
+
+@pytest.mark.parametrize(
+    "name", [n for n, found in catalogue().items() if found.parameter("cutoff")]
+)
+def test_no_list_is_as_long_as_a_cutoff_without_bounds(name: str) -> None:
+    """A list of k terms is made in memory, however short the rankings are: such a k has a bound."""
+    found = catalogue()[name]
+    needed = text_of(found).partition("(")[2].rstrip(")").replace("cutoff=3", "cutoff=1000000000")
+    needed = needed if found.parameter("cutoff").required else f"{needed}, cutoff=1000000000"
+    choices = [f", {p.name}={c}" for p in found.parameters for c in p.choices if c != "weighted"]
+    for choice in ["", *choices]:
+        told = script_or_refusal(f"{name}({(needed + choice).strip(', ')})")
+        assert "cutoff is at most" in told or "from" in told
+        assert not re.search(r"range\([^()]*1000000000", told)
 
 
 def test_which_queries_have_no_value(without_a_value: dict[str, dict[str, float | None]]) -> None:

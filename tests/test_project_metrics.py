@@ -191,6 +191,8 @@ def test_what_editors_leave_behind_is_no_metric(here: Folder) -> None:
         ("default = 1", 'default = "1"', "parameter rel: default: write 1, not '1'"),
         ("default = 1", "default = 0", "rel is at least 1, not 0"),
         ("required = true", "required = true, default = 3", "is required and has a default"),
+        ("required = true", "at_most = { k = 9 }", "at_most: 'k' needs nothing"),
+        ("required = true", 'at_most = { k = "9" }', "cutoff: at_most: 'item 1' has the wrong"),
         ("required = true", 'above = "rell"', "above: no parameter 'rell'; did you mean rel?"),
         ("required = true", 'required = "yes"', "'required' has the wrong type: a string"),
         ("required", "requird", "parameter cutoff: unknown key 'requird'; did you mean required?"),

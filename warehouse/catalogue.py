@@ -217,7 +217,9 @@ def _check_tables(head: Mapping[str, Any], where: str) -> None:
         records.check(spec, keys.PARAM_KEYS, f"{where}: parameter {key}")
         for listed in ("choices", "replaces"):
             _check_list(spec.get(listed, []), str, f"{where}: parameter {key}: {listed}")
-        _check_list(list(spec.get("needs", {}).values()), str, f"{where}: parameter {key}: needs")
+        for mapped, kinds in (("needs", str), ("at_most", (int, float))):
+            values = list(spec.get(mapped, {}).values())
+            _check_list(values, kinds, f"{where}: parameter {key}: {mapped}")
     for peer, known in (("trec_eval", keys.TREC_KEYS), ("ranx", keys.RANX_KEYS)):
         for key, spec in head.get(peer, {}).items():
             records.check({key: spec}, {key: dict}, f"{where}: {peer}")
@@ -309,6 +311,7 @@ def _parameter(name: str, spec: Mapping[str, Any], where: str) -> Parameter:
         choices=tuple(spec.get("choices", ())),
         follows_level=spec.get("follows_level", name == "rel"),
         needs=spec.get("needs", {}),
+        at_most=spec.get("at_most", {}),
         replaces=tuple(spec.get("replaces", ())),
     )
     try:

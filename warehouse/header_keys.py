@@ -38,6 +38,7 @@ PARAM_KEYS: dict[str, Kinds] = {
     "summary": str,
     "follows_level": bool,
     "needs": dict,
+    "at_most": dict,
     "replaces": list,
 }
 TREC_KEYS: dict[str, Kinds] = {

@@ -87,6 +87,11 @@ def _check_parameter(p: Parameter, names: list[str], where: str) -> None:
         if value not in p.choices:
             raise DefinitionError(f"{where}: needs: no choice {value!r}{nearest(value, p.choices)}")
         _known(needed, names, f"{where}: needs")
+    for value in p.at_most:
+        if value not in p.needs:
+            raise DefinitionError(
+                f"{where}: at_most: {value!r} needs nothing{nearest(value, p.needs)}"
+            )
     for name in p.replaces:
         _known(name, names, f"{where}: replaces")
     if p.default is None:

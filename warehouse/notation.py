@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from warehouse.aggregates import AGGREGATE, POOLED, WEIGHT, WEIGHTED
 from warehouse.catalogue import ARROWS, Definition, catalogue
 from warehouse.errors import UsageError, listing, nearest
-from warehouse.parameters import Parameter, Value, split, unquoted
+from warehouse.parameters import Parameter, Value, bound, split, unquoted
 
 
 @dataclass(frozen=True)
@@ -232,6 +232,11 @@ def _check_company(
         if needed == WEIGHT:
             example = f"{found.name}({p.name}={value}, {needed}=relevant)"
         raise UsageError(f"{text}: {p.name}={value} needs a {needed}, as in {example}")
+    highest, beside = p.at_most.get(str(value)), settled.get(needed or "")
+    if highest is not None and isinstance(beside, int | float) and beside > highest:
+        raise UsageError(
+            f"{text}: with {p.name}={value} the {needed} is at most {bound(highest)}, not {beside}"
+        )
     if p.only_for is not None and value is not None:
         other, wanted = p.only_for
         if settled[other] != wanted:

@@ -48,7 +48,8 @@ class Parameter:
     """A parameter of a metric, as its header declares it.
 
     `above` names another parameter, whose value must be smaller; `replaces` names those that have no
-    say when this one is given; `only_for` is another parameter and the value for which alone this one is
+    say when this one is given; `at_most` is by choice how high the parameter may be that it needs;
+    `only_for` is another parameter and the value for which alone this one is
     given. `inherited` is one that every metric has, or every one that reads the same relation.
     """
 
@@ -63,6 +64,7 @@ class Parameter:
     choices: tuple[str, ...] = ()
     follows_level: bool = False
     needs: Mapping[str, str] = field(default_factory=dict)
+    at_most: Mapping[str, float] = field(default_factory=dict)
     replaces: tuple[str, ...] = ()
     only_for: tuple[str, str] | None = None
     inherited: bool = False
@@ -168,10 +170,19 @@ class Parameter:
         else:
             value = float(value)
         if self.minimum is not None and value < self.minimum:
-            raise ValueError(f"{what} is at least {self.minimum:g}, not {text}")
+            raise ValueError(f"{what} is at least {bound(self.minimum)}, not {text}")
         if self.maximum is not None and value > self.maximum:
-            raise ValueError(f"{what} is at most {self.maximum:g}, not {text}")
+            raise ValueError(f"{what} is at most {bound(self.maximum)}, not {text}")
         return value
+
+
+def bound(number: float) -> str:
+    """Return a bound as people read it.
+
+    >>> bound(1000000), bound(0.5)
+    ('1,000,000', '0.5')
+    """
+    return f"{number:,.15g}"
 
 
 def unquoted(text: str) -> str:

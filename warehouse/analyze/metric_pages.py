@@ -17,7 +17,7 @@ from warehouse.catalogue import ARROWS, Definition, catalogue
 from warehouse.errors import UsageError
 from warehouse.evaluate.plan import plan
 from warehouse.metrics import Metric
-from warehouse.parameters import Parameter, Value
+from warehouse.parameters import Parameter, Value, bound
 from warehouse.quoting import literal
 
 
@@ -242,12 +242,14 @@ def _kind(p: Parameter) -> str:
     else:
         parts.append("may be left out" if p.default is None else f"default {p.default}")
     if p.minimum is not None:
-        parts.append(f"at least {p.minimum:g}")
+        parts.append(f"at least {bound(p.minimum)}")
     if p.maximum is not None:
-        parts.append(f"at most {p.maximum:g}")
+        parts.append(f"at most {bound(p.maximum)}")
     if p.above is not None:
         parts.append(f"above {p.above}")
-    parts += [f"{value} needs a {other}" for value, other in p.needs.items()]
+    for value, other in p.needs.items():
+        highest = f" of {bound(p.at_most[value])} at most" if value in p.at_most else ""
+        parts.append(f"{value} needs a {other}{highest}")
     return "; ".join(parts)
 
 
