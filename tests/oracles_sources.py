@@ -28,7 +28,8 @@ METRICS = [
     "KAtRecall(never=half,labels=7)@1", "KAtRecall(never=half,empty=null)@0.9",
     "KAtRecall(empty=null)@0", "mean_k_for_recall(rel=2)@0.5", "PAtRecall@0", "PAtRecall@0.1",
     "PAtRecall@0.5", "PAtRecall@0.7", "PAtRecall@1", "PAtRecall(rel=2)@1", "PAtRecall(never=zero)@0.6",
-    "E", "E(beta=2.0)", "E(beta=0.0)", "E@3", "E(rel=2)@2", "F@3", "F@20", "F(beta=0.5)@2",
+    "E", "E(beta=2.0)", "E(beta=0.0)", "E@3", "E(rel=2)@2", "E(norm=k)@20",
+    "E(norm=k,beta=2.0)@3", "F@3", "F@20", "F(beta=0.5)@2",
     "F(norm=retrieved)@20", "F(rel=2)@4", "LAG", "LAG@3", "LAG(rel=2)", "LAG(aggregate=pooled)",
     "LAG(rel=2,aggregate=pooled)@5", "P@4", "P(norm=retrieved)@4", "P(norm=retrieved)@20", "ooprecision",
     "P(no_relevant=0.5)@3", "P(norm=retrieved,no_relevant=1,rel=2)@5",
@@ -152,10 +153,13 @@ def e(
     rel: int,
     beta: float,
     cutoff: int | None,
+    norm: str,
     aggregate: str = "mean",
 ) -> float | None:
     """Count the members of the two sets and of what they do not share."""
-    seen = set(docs[:cutoff])
+    seen: set[object] = set(docs[:cutoff])
+    if norm == "k" and cutoff is not None:
+        seen |= set(range(cutoff - len(seen)))  # nothing stands there
     right = {doc for doc, grade in grades.items() if grade >= rel}
     differ = len(seen - right) + beta**2 * len(right - seen)
     return share(differ, len(seen) + beta**2 * len(right))

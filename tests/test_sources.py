@@ -93,7 +93,19 @@ def test_a_wrong_twin_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_identities(data: tuple[Qrels, Run]) -> None:
     qrels, run = data
     levels = [k / 10 for k in range(11)]
-    names = ["Cover", "MaxRank", "AvgRank", "AUC", "LAG", "E", "E(beta=2.0)", "E@3", "Volume"]
+    names = [
+        "Cover",
+        "MaxRank",
+        "AvgRank",
+        "AUC",
+        "LAG",
+        "E",
+        "E(beta=2.0)",
+        "E@3",
+        "Volume",
+        "F@3",
+    ]
+    names += ["E(norm=k)@3"]
     names += ["SetR", "SetF", "SetF(beta=2.0)", "F(norm=retrieved)@3", "R@3", "Cover@3", "Rprec"]
     names += ["NumRet", "NumRel", "NumRelRet", "KAtRecall(never=retrieved)@1", "nDCG(dcg=binary)@3"]
     names += ["RelP@3", "P@3", "P(norm=retrieved)@3"]
@@ -111,6 +123,7 @@ def test_identities(data: tuple[Qrels, Run]) -> None:
         assert close(of("E"), 1 - of("SetF"))
         assert close(of("E(beta=2.0)"), 1 - of("SetF(beta=2.0)"))
         assert close(of("E@3"), 1 - of("F(norm=retrieved)@3"))
+        assert close(of("E(norm=k)@3"), 1 - of("F@3"))
         assert of("Volume") == retrieved
         if found and missed:  # the lags of a query add up to the pairs in the wrong order
             assert close(of("LAG") * found, found * missed * (1 - of("AUC")))
