@@ -162,16 +162,36 @@ def test_all_rows_as_one_list(seed: int) -> None:
         assert math.isclose(values[f"{name}(aggregate=pooled)"][ALL], micro, rel_tol=1e-12)
 
 
-@pytest.mark.parametrize("k", [1, 3, 5])
-def test_top_k_accuracy(k: int) -> None:
-    """One label of a row is right; of equal scores the last column comes first in both."""
+@pytest.mark.parametrize("k", [None, 1, 3, 5])
+def test_top_k_accuracy(k: int | None) -> None:
+    """One label of a row is right; of equal scores the last column comes first in both.
+
+    Without k each has its default.
+    """
     _, scores = matrix(330)
     rng = random.Random(k)
+    name, given = (
+        ("top_k_accuracy_score", {}) if k is None else (f"top_k_accuracy_score@{k}", {"k": k})
+    )
     right = [rng.randrange(len(LABELS)) for _ in scores]
     grades = [[int(n == label) for n in range(len(LABELS))] for label in right]
-    values = ours(*as_lists((grades, scores)), [f"top_k_accuracy_score@{k}"], "sklearn")
-    wanted = metrics.top_k_accuracy_score(right, scores, k=k, labels=range(len(LABELS)))
-    assert math.isclose(values[f"top_k_accuracy_score@{k}"][ALL], wanted, rel_tol=1e-12)
+    values = ours(*as_lists((grades, scores)), [name], "sklearn")
+    wanted = metrics.top_k_accuracy_score(right, scores, **given, labels=range(len(LABELS)))
+    assert math.isclose(values[name][ALL], wanted, rel_tol=1e-12)
+
+
+def test_rows_are_averaged_and_not_labels() -> None:
+    """Of a matrix average_precision_score is by default a mean over labels; ours is that over rows."""
+    grades, scores = data = matrix(340)
+    relevant = [[int(grade >= 1) for grade in row] for row in grades]
+    name = "average_precision_score"
+    found = ours(*as_lists(data), [name], "sklearn")[name][ALL]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        of_rows = metrics.average_precision_score(relevant, scores, average="samples")
+    assert found is not None
+    assert math.isclose(found, of_rows, rel_tol=1e-12)
+    assert abs(found - metrics.average_precision_score(relevant, scores)) > 0.001
 
 
 # --------------------------------------------------------------------------- known disagreements

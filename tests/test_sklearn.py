@@ -192,7 +192,9 @@ def test_averaged_ties_are_the_mean_of_all_orders() -> None:
         ("average_precision_score", "AP(ties=threshold)"),
         ("average_precision_score(aggregate=pooled)", "AP(ties=threshold, aggregate=pooled)"),
         ("roc_auc_score", "AUC(ties=half)"),
-        ("top_k_accuracy_score@2", "Success@2"),
+        ("top_k_accuracy_score", "Success@2"),  # its own default
+        ("top_k_accuracy_score(rel=2)", "Success(rel=2)@2"),
+        ("top_k_accuracy_score@5", "Success@5"),
         ("Accuracy@10", "AUC(ties=input)@10"),
         ("nR_as_coded@2", "RelP(norm=queries)@2"),
     ],

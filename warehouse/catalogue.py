@@ -61,11 +61,15 @@ class RanxName:
 
 @dataclass(frozen=True)
 class Alias:
-    """A name that a peer has for a metric, with the parameters that it fixes."""
+    """A name that a peer has for a metric, with the parameters that it fixes.
+
+    `usual` holds the values of parameters that it takes and that are left out.
+    """
 
     peer: str
     name: str
     fixed: Mapping[str, Value] = field(default_factory=dict)
+    usual: Mapping[str, Value] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -286,11 +290,19 @@ def undefined_value(given: float | str, where: str) -> float | None:
 def _alias(
     peer: str, given: str | Mapping[str, Any], parameters: tuple[Parameter, ...], where: str
 ) -> Alias:
-    """Read a peer's name: a string, or a table of `name` and the parameters that the name fixes."""
+    """Read a peer's name: a string, or a table of `name` and the parameters that the name fixes.
+
+    The table `usual` in it has defaults of the peer's own.
+    """
     if isinstance(given, str):
         return Alias(peer, given)
-    fixed = {key: value for key, value in given.items() if key != "name"}
-    return Alias(peer, given["name"], _values(fixed, parameters, f"{where}: name {given['name']}"))
+    where = f"{where}: name {given['name']}"
+    fixed = {key: value for key, value in given.items() if key not in ("name", "usual")}
+    usual = given.get("usual", {})
+    records.check({"usual": usual}, {"usual": dict}, where)
+    return Alias(
+        peer, given["name"], _values(fixed, parameters, where), _values(usual, parameters, where)
+    )
 
 
 def _parameter(name: str, spec: Mapping[str, Any], where: str) -> Parameter:

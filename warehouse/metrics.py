@@ -264,7 +264,7 @@ def read_plain(
         return None
     definition, alias = names[name]
     found, given = arguments(text, definition, params, at, alias.fixed)
-    return settle(text, found, given, defaults, complete=complete)
+    return settle(text, found, {**alias.usual, **given}, defaults, complete=complete)
 
 
 def _matched(text: str) -> re.Match[str]:

@@ -117,8 +117,15 @@ def _elsewhere(found: Definition, *, fixed: bool = False) -> dict[str, list[str]
     One that means another metric where no protocol says whose names come first tells the protocol.
     """
 
-    def given(values: Mapping[str, Value], peer: str = "", text: str = "") -> str:
+    def given(
+        values: Mapping[str, Value],
+        peer: str = "",
+        text: str = "",
+        usual: Mapping[str, Value] | None = None,
+    ) -> str:
         shown = [f"{key}={value}" for key, value in values.items()] if fixed else []
+        if fixed and usual:
+            shown += [f"by default {key}={value}" for key, value in usual.items()]
         if text and found.kind == "metric" and notation.definition(text) is not found:
             named = [p.name for p in rules.catalogue().values() if p.names == peer]
             shown += [f"protocol {name}" for name in named]
@@ -127,7 +134,7 @@ def _elsewhere(found: Definition, *, fixed: bool = False) -> dict[str, list[str]
     names: dict[str, dict[str, None]] = {}
     for alias in found.names:
         if alias.peer != "ranx":
-            told = alias.name + given(alias.fixed, alias.peer, alias.name)
+            told = alias.name + given(alias.fixed, alias.peer, alias.name, alias.usual)
             names.setdefault(alias.peer, {})[told] = None
     for ranx in found.ranx_names:
         decimals = f".{_symbol(ranx.fraction)}" if ranx.fraction else ""
