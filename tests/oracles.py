@@ -169,9 +169,10 @@ def set_f(
     rel: int,
     beta: float,
     x: float | None,
+    squared: bool,
     aggregate: str = "mean",
 ) -> float:
-    weight = beta**2 if x is None else x
+    weight = x if x is not None else beta**2 if squared else beta
     precision, recall = set_p(docs, grades, rel=rel), set_r(docs, grades, rel=rel)
     return ratio((1 + weight) * precision * recall, weight * precision + recall)
 

@@ -44,7 +44,7 @@ def test_names_elsewhere_come_from_every_header() -> None:
 def test_what_may_be_left_out_stands_in_brackets() -> None:
     assert listed("nDCG")["metric"] == "nDCG[@k]"
     assert listed("P")["metric"] == "P@k"
-    assert listed("SetF")["parameters"] == "rel=1, beta=1.0, [x], aggregate=mean"
+    assert listed("SetF")["parameters"] == "rel=1, beta=1.0, squared=True, [x], aggregate=mean"
     assert listed("BPM")["parameters"] == "T=1.0, min_rel=0, max_rel"
     assert listed("AUC")["undefined"] == "null"
     assert listed("NumQ")["undefined"] == "1"

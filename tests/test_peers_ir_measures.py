@@ -272,16 +272,21 @@ def test_accuracy_leaves_queries_out_alone_and_counts_them_as_0_in_company() -> 
         assert mine(names, qrels, run)["Accuracy"] == {"p": 1.0, "q": None, ALL: 1.0}
 
 
-def test_beta_of_setf_is_the_square_of_beta() -> None:
+@pytest.mark.parametrize("beta", [0.5, 1.0, 2.0])
+def test_beta_of_setf_is_the_square_of_beta(beta: float) -> None:
     """SetF(beta=2) of ir_measures is trec_eval's set_F_2.0, whose 2 is the square of beta.
 
-    With P = 1 and R = 1/2: 3 * 1/2 / (1/2 + 2) = 0.6 there, F2 = 5 * 1/2 / (1/2 + 4) = 5/9 here.
+    With P = 1 and R = 1/2: 3 * 1/2 / (1/2 + 2) = 0.6 there and under its protocol, and by default
+    F2 = 5 * 1/2 / (1/2 + 4) = 5/9.
     """
     qrels, run = {"q": {"a": 1, "b": 1}}, {"q": {"a": 1.0}}
-    assert math.isclose(theirs(["SetF(beta=2.0)"], qrels, run)["SetF(beta=2.0)"]["q"], 0.6)
-    here = ours(qrels, run, ["SetF(beta=2.0)", "SetF(x=2.0)"], "ir_measures")
-    assert math.isclose(here["SetF(beta=2.0)"]["q"], 5 / 9)
-    assert math.isclose(here["SetF(x=2.0)"]["q"], 0.6)
+    name = f"SetF(beta={beta})"
+    there = theirs([name], qrels, run)[name]["q"]
+    here = ours(qrels, run, [name, f"SetF(x={beta})"], "ir_measures")
+    assert math.isclose(here[name]["q"], there)
+    assert math.isclose(here[f"SetF(x={beta})"]["q"], there)
+    squared = (1 + beta**2) / 2 / (1 / 2 + beta**2)
+    assert math.isclose(ours(qrels, run, [name])[name]["q"], squared)
 
 
 def test_recall_levels_of_iprec_have_two_decimals() -> None:
