@@ -14,7 +14,7 @@ from oracles_recsys import OF_RELEVANCE, TWINS, World
 from test_metric_properties import DOCS, Qrels, Run, collection
 from twins import JUDGED_FIRST, OF_RUN, OF_RUN_RELEVANT, Ranked
 
-from warehouse.errors import UsageError
+from warehouse.errors import UsageError, WarehouseError
 from warehouse.metrics import Metric, parse
 from warehouse.warehouse import Warehouse
 
@@ -206,6 +206,20 @@ def test_counts_from_an_attribute_need_no_training_set() -> None:
     counts = {"up": {"seen": 3}, "jaws": {"seen": 5}}
     name = "PSP(frequency=seen, instances=20)@1"
     assert Warehouse.score(QRELS, RUN, name, attributes=[counts]).means() == {name: 1.0}
+
+
+@pytest.mark.parametrize("name", ["PSP", "PSR", "PSnDCG"])
+def test_what_is_worth_infinitely_much_is_refused(name: str) -> None:
+    """1 / 0^A: up is not in training. Where nothing of that kind is relevant B may be 0."""
+    seen = {"bob": {"jaws": 1}, "eve": {"jaws": 1, "alien": 1}}
+    metric = f"{name}(B=0)@2"
+    with pytest.raises(
+        WarehouseError, match="not in training is worth infinitely much where B is 0"
+    ):
+        Warehouse.score(QRELS, RUN, metric, training=seen)
+    judged = {"ann": {"up": 0, "jaws": 1}}
+    found = Warehouse.score(judged, {"ann": {"jaws": 1.0}}, metric, training=seen).means()
+    assert list(found.values()) == [1.0]
 
 
 def test_only_what_reads_it_is_stale(wh: Warehouse) -> None:
