@@ -96,12 +96,14 @@ class Program:
             check=False,
         )
 
-    def shell(self, line: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    def shell(
+        self, line: str, cwd: Path, env: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
         """Run a line of bash in which `warehouse` is this program; a failing pipe part fails it."""
         return subprocess.run(
             ["bash", "-o", "pipefail", "-c", line],
             cwd=cwd,
-            env=self.environment,
+            env=self.environment | dict(env or {}),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import io
 import os
 import sys
 from typing import NoReturn
@@ -45,14 +46,22 @@ def main() -> None:
 
 
 def _open_streams() -> None:
-    """Let those of the three standard streams that are closed lead nowhere.
+    """Let those of the three standard streams that are closed lead nowhere, and let all take any text.
 
-    A database that is opened would else get the number of one of them, and what is printed.
+    A database that is opened would else get the number of one of them, and what is printed. What comes
+    in is UTF-8, as in a file; what a terminal cannot show is replaced.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             nowhere = os.open(os.devnull, os.O_RDWR)
             setattr(sys, name, os.fdopen(nowhere, mode, encoding="utf-8"))
+    for stream, encoding, errors in (
+        (sys.stdin, "utf-8", "surrogateescape"),
+        (sys.stdout, None, "replace"),
+        (sys.stderr, None, "backslashreplace"),
+    ):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding=encoding or stream.encoding, errors=errors)
 
 
 def run() -> None:

@@ -118,7 +118,7 @@ def compare(
         if not lists.relation.limit(1).fetchall():
             output.say(f"{lists.metric}: no query differs between {lists.base} and {lists.run}")
         if format in formats.FOR_PEOPLE:
-            output.emit(comparisons.side_by_side(lists, format, places=places), out)
+            output.emit(comparisons.side_by_side(lists, format, places=places), out, format)
         else:
             output.show(lists.relation, format, out)
         return
@@ -133,7 +133,8 @@ def compare(
     if format in formats.FOR_PEOPLE:
         tables = {"values": comparisons.values, "pairs": comparisons.pairs}
         parts = [tables[name] for name in tables if only in (None, name)]
-        output.emit("\n".join(part(found, format, places=places) for part in parts), out)
+        text = "\n".join(part(found, format, places=places) for part in parts)
+        output.emit(text, out, format)
     else:
         output.show(found.values if only == "values" else found.pairs, format, out)
     if format == "table" and only != "pairs":

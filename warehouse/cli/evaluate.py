@@ -56,7 +56,7 @@ def evaluate(
 
     wanted = metric or []
     if show_sql:
-        emit(Warehouse.sql(wanted or DEFAULT_METRICS, protocol=protocol), None)
+        emit(Warehouse.sql(wanted or DEFAULT_METRICS, protocol=protocol), None, "sql")
         return
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     with Progress("evaluating", len(wanted)) as step:
@@ -79,7 +79,7 @@ def evaluate(
     for line in done.slices:
         say(line)
     if dry_run:
-        emit("".join("\t".join(row) + "\n" for row in done.details), None)
+        emit("".join("\t".join(row) + "\n" for row in done.details), None, "tsv")
     stale = f" ({done.stale} of them stale)" if done.stale else ""
     verb = "would compute" if dry_run else "computed"
     if done.computed:

@@ -71,7 +71,7 @@ def holes(
     )
     if format == "trec":
         rows = found.relation.project("query_id, doc_id").fetchall()
-        output.emit(trec.qrels_to_fill(rows), out)
+        output.emit(trec.qrels_to_fill(rows), out, format)
     else:
         shown = found.filled if by_run else found.relation
         output.show(shown, format, out, places=places)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -45,16 +46,21 @@ def chosen(format: str | None, output: Path | None, more: Sequence[str] = ()) ->
     return format
 
 
-def emit(text: str, output: Path | None) -> None:
-    """Write a result to stdout or to a file."""
-    with pieces(output) as write:
+def emit(text: str, output: Path | None, format: str = "table") -> None:
+    """Write a result to stdout or to a file; a page of text is a table here."""
+    with pieces(output, format) as write:
         write(text)
 
 
 @contextmanager
-def pieces(output: Path | None) -> Iterator[Callable[[str], object]]:
-    """Give a function that writes to stdout, or to a file that appears when the block ends well."""
+def pieces(output: Path | None, format: str) -> Iterator[Callable[[str], object]]:
+    """Give a function that writes to stdout, or to a file that appears when the block ends well.
+
+    What is no table is the same there as in a file: UTF-8, whatever the terminal's encoding.
+    """
     if output is None:
+        if format != "table" and isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
         yield _to_stdout
         return
     with written(output) as path, path.open("w", encoding="utf-8", newline="") as file:
@@ -112,7 +118,7 @@ def show(
     text = formats.text(
         relation, formats.check(format), places=places, titles=titles, counts=counts
     )
-    emit(text, output)
+    emit(text, output, format)
 
 
 def sideways(relation: duckdb.DuckDBPyRelation, column: str) -> duckdb.DuckDBPyRelation:

@@ -96,7 +96,7 @@ def query(
         answer = wh.stream_parquet(text, target, params, limit=limit, timeout=seconds)
         output.say(f"wrote {target}")
     else:
-        with output.pieces(out) as write:
+        with output.pieces(out, format) as write:
             answer = wh.stream(
                 text,
                 params,

@@ -168,7 +168,7 @@ def score(
             runid=runid, places=places, strings=scores.strings,
             zscores=zscores is not None,
         )  # fmt: skip
-        output.emit(text, out)
+        output.emit(text, out, format)
         return
     if per_query:
         shown = scores.relation

@@ -46,7 +46,7 @@ def sync(
         wh = opened(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
         done = run(wh, dry_run=dry_run, quiet=as_json)
     if as_json:
-        emit(json.dumps(done.as_dict(), ensure_ascii=False, indent=2) + "\n", None)
+        emit(json.dumps(done.as_dict(), ensure_ascii=False, indent=2) + "\n", None, "json")
     if done.exit_code:
         raise typer.Exit(done.exit_code)
 
