@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
+from projects import command
 
+from warehouse.errors import UsageError
 from warehouse.warehouse import Warehouse
 
 pytestmark = pytest.mark.core
@@ -71,3 +74,105 @@ def test_narration_has_no_encoding_to_fail_in(program, folder: Path) -> None:
     assert found.returncode == 2
     assert "\\u732b" in found.stderr
     assert "Traceback" not in found.stderr
+
+
+# --------------------------------------------------------------------------- names that are not UTF-8
+
+
+@pytest.fixture
+def latin(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder, current, with files whose names are Latin-1; skip where there are none."""
+    monkeypatch.chdir(folder)
+    for name in ("one.run", "qrels.txt"):
+        try:
+            Path(os.fsdecode(b"\xe9" + name.encode())).write_bytes((folder / name).read_bytes())
+        except OSError:
+            pytest.skip("this system's file names are UTF-8")
+    return folder
+
+
+def test_a_file_whose_name_is_not_utf8_is_refused_alone(latin: Path) -> None:
+    for words in (
+        ("score", "qrels.txt", "\udce9one.run", "RR"),
+        ("score", "\udce9qrels.txt", "one.run", "RR"),
+        ("ingest", "qrels", "\udce9qrels.txt", "-d", "other"),
+    ):
+        code, out, told = command(*words)
+        assert (code, out) == (2, "")
+        assert "its name is not UTF-8, and could not be stored: rename it" in told
+    code, _, told = command("ingest", "run", "\udce9one.run", "one.run", "-d", "tiny")
+    assert code == 2
+    assert "1 of 2 files loaded" in told
+    assert "one" in [row[1] for row in Warehouse("warehouse.duckdb").runs().fetchall()]
+    Path("warehouse.toml").write_text(
+        '[datasets.d]\nqrels = "qrels.txt"\n[[runs]]\nfiles = "{name}.run"\ndataset = "d"\n'
+    )
+    done = Warehouse("synced.duckdb").sync()
+    assert [event.text for event in done.events if event.status == "failed"] == [
+        "\udce9one.run: its name is not UTF-8, and could not be stored: rename it"
+    ]
+    assert [row[1] for row in Warehouse("synced.duckdb").runs().fetchall()] == ["one"]
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        (("init", "--db", "\udcff.duckdb"), "is not UTF-8: give the database"),
+        (("publish", "\udcff.duckdb"), "is not UTF-8: give it another name"),
+        (("publish", "--parquet", "\udcff"), "is not UTF-8: give it another name"),
+        (("runs", "-o", "\udcff.parquet"), "is not UTF-8: give Parquet another name"),
+        (("query", "select 1", "-o", "\udcff.parquet"), "is not UTF-8: give Parquet another name"),
+        (("query", "select '\udcff'"), "is neither UTF-8 text nor the name of a file"),
+        (("query", "select $x", "-p", "x=\udcff"), "x=\udcff: is neither UTF-8 text nor the name"),
+        (("query", "-f", "latin.sql"), "latin.sql: is not UTF-8: save it as UTF-8"),
+        (
+            ("ingest", "run", "one.run", "-d", "tiny", "--tag", "k=\udcff"),
+            "k=\udcff: is neither UTF-8 text nor the name",
+        ),
+    ],
+)
+def test_what_is_not_utf8_is_refused_in_a_sentence(
+    latin: Path, words: tuple[str, ...], wanted: str
+) -> None:
+    Path("latin.sql").write_bytes(b"select '\xe9'")
+    code, out, told = command(*words)
+    assert (code, out) == (2, "")
+    assert wanted in told
+
+
+def test_text_files_have_any_name(latin: Path) -> None:
+    name = "\udce9.csv"
+    assert command("runs", "-o", name)[0] == 0
+    assert Path(name).read_text(encoding="utf-8") == command("runs", "-f", "csv")[1]
+
+
+def test_the_library_refuses_them_too(latin: Path) -> None:
+    wh = Warehouse("warehouse.duckdb")
+    for call in (
+        lambda: Warehouse("\udcff.duckdb"),
+        lambda: wh.query("select '\udcff'"),
+        lambda: wh.stream("select '\udcff'", write=print),
+        lambda: wh.stream_parquet("select 1", "\udcff.parquet"),
+        lambda: wh.ingest_run({"q1": {"a": 1.0}}, "tiny", name="x", tags={"k": "\udcff"}),
+    ):
+        with pytest.raises(UsageError, match=r"not UTF-8|no text that can be written"):
+            call()
+
+
+def test_a_current_folder_whose_name_is_not_utf8(
+    latin: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is in it is read and written by its name there; only a result in Parquet is not."""
+    inside = Path("\udce9folder")
+    inside.mkdir()
+    for name in ("one.run", "qrels.txt"):
+        (inside / name).write_bytes(Path(name).read_bytes())
+    monkeypatch.chdir(inside)
+    assert (
+        command("score", "qrels.txt", "one.run", "RR", "-f", "csv")[1] == "metric,value\nRR,1.0\n"
+    )
+    assert command("ingest", "run", "one.run", "-d", "tiny", "--db", "x.duckdb")[0] == 0
+    assert "one" in command("runs", "-f", "csv", "--db", "x.duckdb")[1]
+    assert command("publish", "replica.duckdb", "--db", "x.duckdb")[0] == 0
+    assert command("publish", "--parquet", "replica", "--db", "x.duckdb")[0] == 0
+    assert command("runs", "-o", "x.parquet", "--db", "x.duckdb")[0] == 2

@@ -155,6 +155,19 @@ def check_word(what: str, given: str, known: Iterable[str]) -> str:
     return given
 
 
+def is_utf8(text: str) -> bool:
+    """Whether a text can be written as UTF-8, as the name of a file in another encoding cannot.
+
+    >>> is_utf8("é"), is_utf8("\\udce9")
+    (True, False)
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def check_at_least(least: int, **numbers: object) -> None:
     """Refuse numbers that are given and are not whole, or less than what is allowed.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from warehouse.errors import UsageError, is_utf8
+
 
 def ident(name: str) -> str:
     """Quote an identifier.
@@ -14,6 +16,8 @@ def ident(name: str) -> str:
 
 def literal(value: object) -> str:
     """Write a Python value as a SQL literal; a float stays a double (0.7 alone would be a DECIMAL).
+
+    Raises UsageError for a text that is not UTF-8.
 
     >>> literal("it's"), literal(0.7), literal(3), literal(None), literal(True)
     ("'it''s'", '0.7e0', '3', 'null', 'true')
@@ -31,4 +35,7 @@ def literal(value: object) -> str:
         return text if "e" in text else text + "e0"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(literal(item) for item in value) + "]"
-    return "'" + str(value).replace("'", "''") + "'"
+    text = str(value)
+    if not is_utf8(text):
+        raise UsageError(f"{text}: is not UTF-8; SQL has no room for it: give it another name")
+    return "'" + text.replace("'", "''") + "'"

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from warehouse import project
-from warehouse.errors import UsageError
+from warehouse.errors import UsageError, is_utf8
 
 VERSION = "0.1.0"
 
@@ -44,6 +44,10 @@ def database_path(given: str | os.PathLike[str] | None = None) -> Path:
     """
     named = given or os.environ.get(DATABASE_VARIABLE)
     path = Path(named or project.current().database or DEFAULT_DATABASE)
+    if not is_utf8(str(path)):
+        raise UsageError(
+            f"{path}: is not UTF-8: give the database, and the folders above it, another name"
+        )
     if str(path).startswith(":"):
         raise UsageError(
             f"{path}: a warehouse is a file; to compute without storing, use 'warehouse score'"

@@ -13,7 +13,7 @@ from pathlib import Path
 import duckdb
 
 from warehouse.database import Resources, keep
-from warehouse.errors import UsageError, WarehouseError
+from warehouse.errors import UsageError, WarehouseError, is_utf8
 from warehouse.quoting import literal
 
 TIMEOUT = 60.0
@@ -62,6 +62,8 @@ def close(con: duckdb.DuckDBPyConnection, output: Path | None = None) -> None:
 
 def statement(con: duckdb.DuckDBPyConnection, sql: str) -> str:
     """Return the text of the one statement that returns rows, or refuse."""
+    if not is_utf8(sql):
+        raise UsageError("the SQL is not UTF-8: save it as UTF-8")
     with in_words():
         found = con.extract_statements(sql)
     if [_kind(part) for part in found] == ["SELECT"]:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from warehouse.errors import UsageError, counted, listing
+from warehouse.errors import UsageError, counted, is_utf8, listing
 from warehouse.quoting import ident, literal
 from warehouse.report import formats, replacing
 
@@ -84,6 +84,8 @@ def parquet_file(output: Path | None) -> Path:
     """Return the file to write Parquet to, which has to be given."""
     if output is None:
         raise UsageError("-f parquet needs a file: -o FILE")
+    if not is_utf8(str(output.absolute())):
+        raise UsageError(f"{output}: is not UTF-8: give Parquet another name, or another folder")
     return output
 
 

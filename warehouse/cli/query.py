@@ -84,6 +84,8 @@ def query(
             text = file.read_text(encoding="utf-8")
         except OSError as error:
             raise UsageError(f"{file}: cannot be read: {error.strerror}") from error
+        except UnicodeDecodeError:
+            raise UsageError(f"{file}: is not UTF-8: save it as UTF-8") from None
     else:
         text = sys.stdin.read() if sql == "-" else str(sql)
     if limit is None and format in formats.FOR_PEOPLE:

@@ -16,6 +16,8 @@ from typing import Any, get_args, get_origin
 
 from typer.core import TyperCommand, TyperGroup
 
+from warehouse.errors import UsageError, is_utf8
+
 _DIGITS = re.compile("[0-9]{1,15}")
 
 
@@ -41,13 +43,15 @@ class _Taken:
 def taken(value: Any, kind: Any, declared: Any) -> Any:
     """Return a value that is plainly of a type, or one of its lists, as what was declared allows.
 
-    Raise _NotPlainError where that takes a closer look.
+    Raise _NotPlainError where that takes a closer look, and UsageError for a text in no known encoding.
     """
     if get_origin(kind) is list:
         (kind,) = get_args(kind)
         return [taken(one, kind, declared) for one in value or ()]
     if declared.parser is not None:
         raise _NotPlainError
+    if isinstance(value, str) and kind is str and not is_utf8(value) and not os.path.lexists(value):
+        raise UsageError(f"{value}: is neither UTF-8 text nor the name of a file that is there")
     if value is None or (kind in (bool, int, float, str, Path) and isinstance(value, kind)):
         return value  # not given, a text, or what stands in the command's own signature
     if kind is Path and _is_plain_path(value, declared):

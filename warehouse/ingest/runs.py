@@ -11,7 +11,15 @@ from typing import Any, Literal
 import sqlalchemy as sa
 
 from warehouse import database, readers, times
-from warehouse.errors import ConflictError, UsageError, WarehouseError, check_word, command, counted
+from warehouse.errors import (
+    ConflictError,
+    UsageError,
+    WarehouseError,
+    check_word,
+    command,
+    counted,
+    is_utf8,
+)
 from warehouse.ingest import steps
 from warehouse.ingest.known import Known
 from warehouse.readers.files import default_name
@@ -74,6 +82,8 @@ def check_names(dataset: str, options: RunOptions) -> None:
     for key, value in options.tags.items():
         if not (isinstance(key, str) and isinstance(value, str)):
             raise UsageError(f"tag {key!r}: key and value are texts, not {value!r}")
+        if not is_utf8(key + value):
+            raise UsageError(f"tag {key!r}: is no text that can be written: {value!r}")
     at = options.run_at
     if at is not None and (not isinstance(at, dt.datetime) or at != at):
         raise UsageError(f"run_at: is a time of datetime, not {at!r}")

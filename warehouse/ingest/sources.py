@@ -15,7 +15,7 @@ from warehouse.declared import SIDECARS, TIMES, Declared, Ground, Runs, known_da
 from warehouse.errors import InputError, UsageError, WarehouseError, nearest
 from warehouse.ingest import about
 from warehouse.patterns import places
-from warehouse.readers.files import default_name
+from warehouse.readers.files import check_name, default_name
 
 RUN = "run"
 Key = tuple[str, str, str]
@@ -182,6 +182,7 @@ def _ground(dataset: str, ground: Ground) -> Source:
 
 
 def _looked(source: Source) -> Source:
+    check_name(str(source.path))
     now = source.path.stat()
     changed = now.st_mtime_ns
     if source.beside is not None and source.beside.exists():

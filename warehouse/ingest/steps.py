@@ -11,7 +11,7 @@ import duckdb
 import sqlalchemy as sa
 
 from warehouse import readers, schema
-from warehouse.errors import UsageError
+from warehouse.errors import UsageError, is_utf8
 from warehouse.settings import VERSION
 
 Status = Literal["loaded", "unchanged", "replaced", "forgotten"]
@@ -59,12 +59,8 @@ def check_name(what: str, name: object) -> None:
         raise UsageError(f"the name of the {what} is a text, not {name!r}")
     if not name.strip():
         raise UsageError(f"the name of the {what} is empty")
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        raise UsageError(
-            f"the name of the {what} is no text that can be written: {name!r}"
-        ) from None
+    if not is_utf8(name):
+        raise UsageError(f"the name of the {what} is no text that can be written: {name!r}")
 
 
 def content(con: duckdb.DuckDBPyConnection, columns: str, suffix: str = "") -> Content:

@@ -26,7 +26,7 @@ from importlib import import_module
 from pathlib import Path, PurePath
 from typing import BinaryIO
 
-from warehouse.errors import InputError
+from warehouse.errors import InputError, is_utf8
 
 BLOCK = 1 << 20
 HEAD = 1 << 16
@@ -217,6 +217,7 @@ def _unreadable(source: str, error: OSError) -> InputError:
 def _opened(stack: contextlib.ExitStack, text: str, source: str, hashed: bool) -> LocalFile:
     if text == "-":
         return _copied(stack, sys.stdin.buffer, source, "", hashed)
+    check_name(text)
     path = Path(text)
     if path.is_dir():
         raise InputError(f"{source}: is a directory: name the files in it")
@@ -259,6 +260,12 @@ def _looked_at(path: Path) -> Look:
     return looking.look()
 
 
+def check_name(path: str) -> None:
+    """Refuse a file whose name could not be stored as its source."""
+    if not is_utf8(path):
+        raise InputError(f"{path}: its name is not UTF-8, and could not be stored: rename it")
+
+
 def missing(source: object) -> InputError | None:
     """Return what is wrong with a source that names a file which is not there, before it is opened."""
     if not isinstance(source, str | os.PathLike) or os.fspath(source) == "-":
@@ -282,9 +289,9 @@ def _neighbour(path: Path) -> str:
 
 
 def _plain_path(stack: contextlib.ExitStack, path: Path) -> str:
-    """Return the path; behind a link if DuckDB would read its name as a pattern."""
+    """Return the path; behind a link if DuckDB would read it as a pattern, or not at all."""
     absolute = str(path.absolute())
-    if not _GLOB.search(absolute):
+    if is_utf8(absolute) and not _GLOB.search(absolute):
         return absolute
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="warehouse-"))
     link = Path(folder) / "file"

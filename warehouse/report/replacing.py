@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from warehouse.errors import LockedError, UsageError
+from warehouse.errors import LockedError, UsageError, is_utf8
 
 
 def check_file(output: Path) -> None:
@@ -59,6 +59,8 @@ def made_beside(target: Path, lock_timeout: float) -> Iterator[Path]:
     """
     if not target.name:
         raise UsageError(f"{target}: cannot be replaced; give it a name in this folder")
+    if not is_utf8(str(target)):
+        raise UsageError(f"{target}: is not UTF-8: give it another name")
     if not target.parent.is_dir():
         raise UsageError(f"{target}: there is no folder {target.parent}")
     part = target.with_name(f".{target.name}.part")

@@ -108,11 +108,16 @@ def _mark(con: duckdb.DuckDBPyConnection, source: Path) -> None:
     con.execute(
         f"create table {table} as select $1::varchar as source, now() as published_at, "
         "$2::varchar as schema_revision, $3::varchar as program_version",
-        [str(source.absolute()), SCHEMA_REVISION, VERSION],
+        [_stored(source), SCHEMA_REVISION, VERSION],
     )
     for column, comment in _COMMENTS.items():
         what = f"column {table}.{column}" if column else f"table {table}"
         con.execute(f"comment on {what} is {literal(comment)}")
+
+
+def _stored(source: Path) -> str:
+    """Return the path of the warehouse as UTF-8, which the name of a folder above it need not be."""
+    return str(source.absolute()).encode(errors="backslashreplace").decode()
 
 
 def publish_parquet(
@@ -135,7 +140,7 @@ def publish_parquet(
             ).fetchall()[0][0]
             about |= {"rows": rows, "file": f"{name}.parquet"}
         manifest = {
-            "source": str(source.absolute()),
+            "source": _stored(source),
             "published_at": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
             "schema_revision": SCHEMA_REVISION,
             "program_version": VERSION,
