@@ -11,20 +11,24 @@ import json
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import duckdb
 import pytest
 from hostile_sql import ENDLESS, HARMLESS, HUGE, REFUSED
+from projects import command
 
 from warehouse import database
-from warehouse.errors import WarehouseError
+from warehouse.errors import UsageError, WarehouseError
 from warehouse.warehouse import Warehouse
 
 # DuckDB 1.5 starts a thread when it is imported, so that a new interpreter takes the place of a fork:
 # each statement takes a second. A few of them are enough there.
 FORKS = sys.platform == "linux" and not duckdb.__version__.startswith("1.")
 SOME = slice(None, None, 1 if FORKS else 9)
+
+DB = ("--db", "w.duckdb")
 
 RUN_ALL = """
 import json, sys, time
@@ -140,6 +144,36 @@ def test_in_this_process_the_time_is_limited(asked: Warehouse) -> None:
         with pytest.raises(WarehouseError, match=r"took longer than 0\.3 s and was stopped"):
             asked.query(sql, timeout=0.3)
     assert asked.query("select $timeout as t", {"timeout": 5}, timeout=5).fetchall() == [(5,)]
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("long", [float("inf"), 1e10])
+def test_no_time_is_too_long_to_wait_for(asked: Warehouse, tmp_path: Path, long: float) -> None:
+    assert asked.query("select 1", timeout=long).fetchall() == [(1,)]
+    assert asked.stream("select 1", write=len, timeout=long).rows == 1
+    assert asked.stream_parquet("select 1", tmp_path / "one.parquet", timeout=long).rows == 1
+    code, out, told = command("query", "select 1 as i", "--timeout", f"{long}", "-f", "csv", *DB)
+    assert (code, out) == (0, "i\n1\n"), told
+    # this thread of the process waits for another of it
+    with ThreadPoolExecutor() as pool, asked._read():
+        waits = Warehouse(asked.path, lock_timeout=long)
+        waiting = pool.submit(waits.ingest_qrels, {"q1": {"a": 1}}, "other")
+        with pytest.raises(TimeoutError):
+            waiting.result(timeout=0.2)
+    assert waiting.result(timeout=30).status == "loaded"
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("wrong", [float("nan"), -1, "5"])
+def test_a_time_that_is_none_is_refused(asked: Warehouse, wrong: float) -> None:
+    wanted = "timeout is a number of seconds, 0 or more, not"
+    for call in (
+        lambda: asked.query("select 1", timeout=wrong),
+        lambda: asked.stream("select 1", write=len, timeout=wrong),
+        lambda: Warehouse(asked.path, lock_timeout=wrong),
+    ):
+        with pytest.raises(UsageError, match=wanted):
+            call()
 
 
 @pytest.mark.core

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import shlex
+import threading
 from collections.abc import Iterable
 
 
@@ -180,6 +181,17 @@ def check_at_least(least: int, **numbers: object) -> None:
             raise UsageError(f"{what} is a whole number, not {number!r}")
         if number.__index__() < least:
             raise UsageError(f"{what} is at least {least}, not {number}")
+
+
+def seconds(what: str, given: float) -> float:
+    """Return how long to wait, at most as long as a thread can: for hundreds of years.
+
+    >>> seconds("timeout", 60.0), seconds("timeout", float("inf")) == threading.TIMEOUT_MAX
+    (60.0, True)
+    """
+    if not (hasattr(given, "__float__") and given >= 0):
+        raise UsageError(f"{what} is a number of seconds, 0 or more, not {given!r}")
+    return min(given, threading.TIMEOUT_MAX)
 
 
 def listing(names: Iterable[str], limit: int = 12) -> str:

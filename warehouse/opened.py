@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 import duckdb
 
 from warehouse import database
-from warehouse.errors import UsageError, check_at_least
+from warehouse.errors import UsageError, check_at_least, seconds
 from warehouse.settings import DATABASE_VARIABLE, LOCK_TIMEOUT, database_path
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class File:
         self._absolute = self._path.absolute()
         self._is_named = bool(path or os.environ.get(DATABASE_VARIABLE))
         self.resources = database.Resources(memory_limit, threads, temp_directory)
-        self.lock_timeout = lock_timeout
+        self.lock_timeout = seconds("lock_timeout", lock_timeout)
 
     @property
     def path(self) -> Path:

@@ -13,7 +13,7 @@ from pathlib import Path
 import duckdb
 
 from warehouse.database import Resources, keep
-from warehouse.errors import UsageError, WarehouseError, is_utf8
+from warehouse.errors import UsageError, WarehouseError, is_utf8, seconds
 from warehouse.quoting import literal
 
 TIMEOUT = 60.0
@@ -140,7 +140,7 @@ def _stopped(con: duckdb.DuckDBPyConnection, timeout: float | None) -> Iterator[
     if timeout is None:
         yield
         return
-    timer = threading.Timer(timeout, con.interrupt)
+    timer = threading.Timer(seconds("timeout", timeout), con.interrupt)
     timer.daemon = True
     timer.start()
     try:

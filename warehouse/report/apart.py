@@ -29,7 +29,7 @@ import duckdb
 from warehouse import database, errors
 from warehouse.analyze import adhoc
 from warehouse.database import Resources
-from warehouse.errors import WarehouseError
+from warehouse.errors import WarehouseError, seconds
 from warehouse.report import formats
 from warehouse.settings import LOCK_TIMEOUT
 
@@ -76,8 +76,8 @@ def run(work: Work, write: Callable[[str], object], timeout: float | None) -> An
 
     `timeout` limits the seconds for which the other process is waited for, once it has the file open.
     """
+    left = None if timeout is None else seconds("timeout", timeout)
     with _process(work) as frames:
-        left = timeout
         limited = False
         while True:
             since = time.monotonic()
