@@ -21,6 +21,7 @@ from warehouse.errors import UsageError
 from warehouse.metrics import lines, request
 from warehouse.protocols import get
 from warehouse.report import formats, trec
+from warehouse.warehouse import Warehouse
 
 GOLDEN = Path(__file__).parent / "golden_output"
 EXTENSIONS = {
@@ -161,11 +162,73 @@ def test_json_is_json_even_for_what_it_has_no_word_for(con: duckdb.DuckDBPyConne
         assert set(row) == {"a", "b", "c"}
 
 
-def test_csv_leaves_empty_what_json_has_no_word_for(con: duckdb.DuckDBPyConnection) -> None:
+def test_csv_leaves_empty_what_is_no_number(con: duckdb.DuckDBPyConnection) -> None:
     relation = con.sql(
-        "select 'nan'::double as a, '-inf'::double as b, true as c, 0.5::double as d"
+        "select 'nan'::double as a, '-inf'::double as b, true as c, 0.5::double as d, "
+        "'inf'::float as e"
     )
-    assert formats.text(relation, "csv") == "a,b,c,d\n,,true,0.5\n"
+    assert formats.text(relation, "csv") == "a,b,c,d,e\n,-inf,true,0.5,inf\n"
+
+
+# Expressions with what they are in CSV: texts in JSON, and what is the same there.
+TEXTS = {
+    "date '-infinity'": "-infinity",
+    "timestamp 'infinity'": "infinity",
+    "timestamptz '-infinity'": "-infinity",
+    "date '9999-12-31'": "9999-12-31",
+    "timestamp '9999-12-31 23:59:59.999999'": "9999-12-31T23:59:59.999999",
+    "interval '1 month 2 days'": "1 month 2 days",
+    "timestamp_ns '2026-09-01 00:00:00.123456789'": "2026-09-01 00:00:00.123456789",
+    "'\\x00a'::blob": "\\x00a",
+    "union_value(a := interval '1 month')": "1 month",
+    "row(1, interval '1 month')": "(1, 1 month)",
+}
+VALUES = {
+    "12345678901234567890.123456789::decimal(38,9)": "12345678901234567890.123456789",
+    "2::decimal(9,2)": "2.00",
+    "0.0000000001::decimal(20,10)": "0.0000000001",
+    "1267650600228229401496703205376::hugeint": "1267650600228229401496703205376",
+    "[interval '1 month', null]": '["1 month", null]',
+    "[[1.10, 2.25]]": "[[1.10, 2.25]]",
+    "{'a b': interval '1 month', 'c': 'inf'::double}": '{"a b": "1 month", "c": null}',
+    "map {date 'infinity': 1.5}": '{"infinity": 1.5}',
+    "[interval '1 month']::interval[1]": '["1 month"]',
+}
+
+
+@pytest.mark.parametrize("expression", [*TEXTS, *VALUES])
+def test_a_value_stays_what_it_is(con: duckdb.DuckDBPyConnection, expression: str) -> None:
+    relation = con.sql(f"select {expression} as x, {expression} as x, 1 as i")
+    wanted = TEXTS.get(expression) or VALUES[expression]
+    for format, delimiter in (("csv", ","), ("tsv", "\t")):
+        text = io.StringIO(formats.text(relation, format), newline="")
+        rows = list(csv.reader(text, delimiter=delimiter))
+        assert rows == [["x", "x", "i"], [wanted, wanted, "1"]]
+    in_json = json.dumps(wanted) if expression in TEXTS else wanted
+    line = f'{{"x": {in_json}, "x_1": {in_json}, "i": 1}}'
+    assert formats.text(relation, "jsonl") == f"{line}\n"
+    assert formats.text(relation, "json") == f"[\n  {line}\n]\n"
+
+
+def test_it_does_in_the_answer_to_anybodys_question(tmp_path: Path) -> None:
+    wh = Warehouse(tmp_path / "w.duckdb")
+    wh.init()
+    known = {**TEXTS, **VALUES}
+    asked = [f"{expression} as x" for expression in known]
+    pieces: list[str] = []
+    sql = f"select {', '.join(asked)} from range(3) where range = $i"
+    wh.stream(sql, {"i": 1}, write=pieces.append)
+    rows = list(csv.reader(io.StringIO("".join(pieces), newline="")))
+    assert rows == [["x"] * len(known), list(known.values())]
+
+
+def test_people_see_such_values_too(con: duckdb.DuckDBPyConnection) -> None:
+    relation = con.sql(
+        "select interval '1 month' as m, timestamp 'infinity' as t, date '-infinity' as d"
+    )
+    assert formats.text(relation, "table").splitlines()[2].split() == [
+        "1", "month", "infinity", "-infinity",
+    ]  # fmt: skip
 
 
 def test_a_decimal_is_a_number_in_json(con: duckdb.DuckDBPyConnection) -> None:

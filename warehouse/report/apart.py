@@ -30,7 +30,7 @@ from warehouse import database, errors
 from warehouse.analyze import adhoc
 from warehouse.database import Resources
 from warehouse.errors import WarehouseError, seconds
-from warehouse.report import formats
+from warehouse.report import exact, formats
 from warehouse.settings import LOCK_TIMEOUT
 
 _HEAD = struct.Struct(">cQ")
@@ -286,6 +286,10 @@ def serve(work: Work, send: Send) -> Answer:
         with adhoc.in_words():
             con.execute(text, work.params)
         columns, types = zip(*((d[0], d[1]) for d in con.description or ()), strict=True)
+        exactly = exact.select_list(columns, types)
+        if exactly is not None:
+            with adhoc.in_words():
+                con.execute(f"select {exactly} from (\n{text}\n)", work.params)
         chunks = _Chunks(con, work.limit)
         for piece in formats.pieces(columns, types, chunks, work.format, places=work.places):
             send(_TEXT, piece.encode())

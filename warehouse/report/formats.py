@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from warehouse.errors import UsageError, check_word
+from warehouse.report import exact
 
 if TYPE_CHECKING:
     import duckdb
@@ -63,9 +64,8 @@ _MARKUP: dict[str, dict[Mark, tuple[str, str]]] = {
 }
 _NUMERIC = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DOUBLE|FLOAT|DECIMAL.*")
 Row = Sequence[Any]
-# The types of what is the same in JSON, and of what is the same in CSV.
-_PLAIN = frozenset({str, int, bool, type(None)})
-_IN_CSV = _PLAIN - {bool}
+# The types of what is the same in CSV.
+_IN_CSV = frozenset({str, int, type(None)})
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
@@ -93,7 +93,8 @@ def text(
     bm25,0.5
     """
     columns = list(relation.columns)
-    rows = relation.fetchall()
+    exactly = exact.select_list(columns, relation.types)
+    rows = (relation if exactly is None else relation.project(exactly)).fetchall()
     if format in FOR_PEOPLE:
         heads = [(titles or {}).get(column, column) for column in columns]
         whole = _whole(columns, rows, counts)
@@ -217,28 +218,37 @@ def _cell(value: object, places: int) -> str:
         return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.{places}f}"
-    if isinstance(value, dt.datetime):
+    if isinstance(value, dt.datetime) and not exact.is_infinite(value):
         # one without a zone is what it says, wherever it is read
         return (value.astimezone(dt.UTC) if value.tzinfo else value).strftime("%Y-%m-%d %H:%M")
-    text = _encode(_plain(value)) if isinstance(value, dict) else str(value)
+    text = _json_text(value) if isinstance(value, dict) else _text(value)
     # One row is one line, whatever the value holds.
     return re.sub(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+", " ", text)
 
 
-def _plain(value: object) -> object:
-    if type(value) in _PLAIN:
-        return value
-    if isinstance(value, dt.datetime | dt.date):
-        return value.isoformat()
+def _text(value: object) -> str:
+    if isinstance(value, dt.date):  # as a datetime is, too
+        return exact.moment(value)
+    return f"{value:f}" if isinstance(value, decimal.Decimal) else str(value)
+
+
+def _json_text(value: object) -> str:
+    """Return a value as JSON, with all digits of a number; what is no number there is null."""
+    kind = type(value)
+    if kind is str:
+        return _encode(value)
+    if kind is float:
+        return repr(value) if math.isfinite(value) else "null"  # type: ignore[arg-type]
+    if value is None:
+        return "null"
+    if kind is bool:
+        return "true" if value else "false"
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
+        items = (f"{_encode(_text(key))}: {_json_text(item)}" for key, item in value.items())
+        return f"{{{', '.join(items)}}}"
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, decimal.Decimal):
-        return int(value) if value == value.to_integral_value() else float(value)
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value if isinstance(value, bool | int | float | str) else str(value)
+        return f"[{', '.join(map(_json_text, value))}]"
+    return _text(value) if isinstance(value, int | decimal.Decimal) else _encode(_text(value))
 
 
 def _separated(
@@ -256,20 +266,23 @@ def _fields(row: Row) -> list[object]:
     return [
         value
         if (kind := type(value)) in _IN_CSV or (kind is float and math.isfinite(value))
-        else _field(_plain(value))
+        else _field(value)
         for value in row
     ]
 
 
-def _field(value: object) -> object:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return _encode(value) if isinstance(value, dict | list) else value
+def _field(value: object) -> str:
+    if isinstance(value, bool | dict | list | tuple):
+        return _json_text(value)
+    return "" if value != value else _text(value)
 
 
 def _json_rows(columns: Sequence[str], rows: Sequence[Row]) -> list[str]:
-    keys = _keys(columns)
-    return [_encode({k: _plain(v) for k, v in zip(keys, row, strict=True)}) for row in rows]
+    keys = [_encode(key) + ": " for key in _keys(columns)]
+    return [
+        f"{{{', '.join([k + _json_text(v) for k, v in zip(keys, row, strict=True)])}}}"
+        for row in rows
+    ]
 
 
 def _keys(columns: Sequence[str]) -> list[str]:
@@ -284,8 +297,8 @@ def _keys(columns: Sequence[str]) -> list[str]:
 def _json(columns: Sequence[str], chunks: Iterable[Sequence[Row]]) -> Iterator[str]:
     before = "[\n"
     for rows in chunks:
-        for line in _json_rows(columns, rows):
-            yield f"{before}  {line}"
+        if rows:
+            yield before + ",\n".join(f"  {line}" for line in _json_rows(columns, rows))
             before = ",\n"
     yield "[]\n" if before == "[\n" else "\n]\n"
 
