@@ -12,6 +12,8 @@ from typing import NoReturn
 from warehouse.errors import WarehouseError
 
 INTERRUPTED = 130
+# The reader of a pipe is gone: what a shell says of a program that SIGPIPE ended, such as cat.
+NOT_READ = 141
 _HELP = {"-h", "--help"}
 # Objects that are made before the first look for garbage: importing makes many, and hardly any is.
 _BEFORE_GARBAGE = 100_000
@@ -33,8 +35,8 @@ def main() -> None:
         try:
             if stream is not None and not stream.closed:
                 stream.flush()
-        except OSError:
-            sys.exit(code or 1)
+        except OSError as error:
+            code = code or _told(error)
     if not isinstance(code, int):
         sys.exit(str(code))
     if "warehouse.database" in sys.modules:
@@ -74,17 +76,14 @@ def run() -> None:
     except KeyboardInterrupt:
         _interrupted()
     except SystemExit as leaving:
-        # Typer has turned the interrupt into an exit of its own.
+        # Typer has turned the interrupt, or the error of a closed pipe, into an exit of its own.
         if leaving.code == INTERRUPTED:
             _interrupted()
+        if isinstance(leaving.__context__, BrokenPipeError):
+            sys.exit(NOT_READ)
         raise
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(0)
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        print(f"warehouse: {where}{error.strerror or error}", file=sys.stderr)
-        sys.exit(1)
+        sys.exit(_told(error))
     except Exception as error:
         # An interrupt that falls into a statement comes back as DuckDB's own error.
         if "Query interrupted" in str(error) or "INTERRUPT" in str(error):
@@ -105,6 +104,15 @@ def _call() -> None:
         database.open_early()
     with request():
         application(*sys.argv[1:2])(prog_name="warehouse")
+
+
+def _told(error: OSError) -> int:
+    """Tell what the system refused, but for a reader that has seen enough; return the exit code."""
+    if isinstance(error, BrokenPipeError):
+        return NOT_READ
+    where = f"{error.filename}: " if error.filename else ""
+    print(f"warehouse: {where}{error.strerror or error}", file=sys.stderr)
+    return 1
 
 
 def _interrupted() -> NoReturn:
