@@ -515,7 +515,7 @@ def test_marks_in_each_format(four: Warehouse, format: str, tmp_path: Path) -> N
     wanted = {
         "latex": (r"\textbf{1.0000}\textsuperscript{a}", r"\underline{0.8750}", r"a\_b \& "),
         "html": ("<b>1.0000</b><sup>a</sup>", "<u>0.8750</u>", "a_b &amp; &lt;c&gt;"),
-        "markdown": ("**1.0000**<sup>a</sup>", "<u>0.8750</u>", "a_b & <c>"),
+        "markdown": ("**1.0000**<sup>a</sup>", "<u>0.8750</u>", "a_b &amp; &lt;c&gt;"),
     }[format]
     for words in wanted:
         assert words in text

@@ -344,6 +344,50 @@ def test_a_time_without_a_zone_is_what_it_says(
         time.tzset()
 
 
+MARKUP = [
+    "<script>alert(1)</script>",
+    "a&lt;b &#60; c",
+    "*a* **b**",
+    "_a_ __b__ a_b_c _c",
+    "`code`",
+    "~~gone~~",
+    "[text](https://example.org)",
+    "![text][image]",
+    r"back\slash \* \| \\ end\\",
+    "a|b",
+]
+
+
+@pytest.mark.parametrize("text", MARKUP)
+def test_markup_in_a_cell_of_markdown_is_text(text: str) -> None:
+    """Read again by a reader of GitHub's Markdown it is the text that it was."""
+    markdown = pytest.importorskip("markdown_it")
+    written = formats.table([text], [[text]], [False], "markdown")
+    read = markdown.MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(written)
+    cells = [token.children for token in read if token.type == "inline"]
+    assert len(cells) == 2
+    for cell in cells:
+        assert {token.type for token in cell} <= {"text", "text_special"}
+        assert "".join(token.content for token in cell) == text
+
+
+def test_no_html_gets_into_markdown() -> None:
+    for text in MARKUP:
+        written = formats.table([text], [[text]], [False], "markdown")
+        assert "<" not in written.replace("<sup>", "")
+    assert "&lt;script&gt;" in formats.table(["x"], [["<script>"]], [False], "markdown")
+    assert "<script>" not in formats.table(["<script>"], [["<script>"]], [False], "html")
+
+
+@pytest.mark.parametrize("format", ["table", "markdown", "latex", "html"])
+def test_control_characters_are_shown(format: str) -> None:
+    text = formats.table(["tab\there"], [["red \x1b[31m\t\x00 \u202e"]], [False], format)
+    assert not set(text) & set("\x1b\t\x00\u202e")
+    if format == "table":
+        assert text.splitlines()[0] == r"tab\there"
+        assert text.splitlines()[2] == r"red \x1b[31m\t\x00 \u202e"
+
+
 def test_a_bar_in_markdown(con: duckdb.DuckDBPyConnection) -> None:
     lines = formats.text(con.sql("""select 'x|y' as "a|b", 1 as c"""), "markdown").splitlines()
     assert lines[0].split() == ["|", "a\\|b", "|", "c", "|"]

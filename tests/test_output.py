@@ -43,6 +43,9 @@ def wh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
         ("board.html", "<table>"),
         ("board.txt", "  #  run"),
         ("board", "  #  run"),
+        ("board.ndjson", '{"place": 1, '),
+        ("board.htm", "<table>"),
+        ("board.2026", "  #  run"),
     ],
 )
 def test_the_name_of_the_file_says_the_format(wh: Warehouse, name: str, begins: str) -> None:
@@ -51,6 +54,27 @@ def test_the_name_of_the_file_says_the_format(wh: Warehouse, name: str, begins: 
     assert Path(name).read_text().startswith(begins)
     assert command("leaderboard", "-d", "tiny", "-f", "csv", "-o", name)[0] == 0
     assert Path(name).read_text().startswith("place,run,")
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("board.csv.gz", "no result is written compressed: leave that end of the name out"),
+        ("board.ZIP", "no result is written compressed"),
+        ("board.xlsx", "no spreadsheet is written; programs for them read"),
+        ("board.sqlite", "no result is written as a database: take .parquet"),
+        ("board.pdf", "no picture is drawn of this: take .html or .tex"),
+        ("board.feather", "no result is written so: take .csv, .json or .parquet"),
+    ],
+)
+@pytest.mark.parametrize("words", [("runs",), ("runs", "-f", "csv"), ("query", ROWS)])
+def test_a_name_that_promises_another_content_is_refused(
+    wh: Warehouse, name: str, wanted: str, words: tuple[str, ...]
+) -> None:
+    code, _, told = command(*words, "-o", name)
+    assert code == 2
+    assert f"{name}: {wanted}" in told
+    assert not Path(name).exists()
 
 
 def test_every_way_to_write_takes_the_format_from_the_name(wh: Warehouse) -> None:

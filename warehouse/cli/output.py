@@ -20,6 +20,32 @@ if TYPE_CHECKING:
     from warehouse.ingest import Loaded
 
 
+# What the end of a name promises that no result is, and what to do.
+_UNWRITTEN = {
+    **dict.fromkeys(
+        ("gz", "bz2", "xz", "zst", "lz4", "zip", "7z", "tar", "tgz"),
+        "no result is written compressed: leave that end of the name out, and compress the file",
+    ),
+    **dict.fromkeys(
+        ("xlsx", "xls", "ods", "numbers"),
+        "no spreadsheet is written; programs for them read a file whose name ends in .csv",
+    ),
+    **dict.fromkeys(
+        ("duckdb", "ddb", "db", "sqlite", "sqlite3"),
+        "no result is written as a database: take .parquet; warehouse publish copies the whole",
+    ),
+    **dict.fromkeys(
+        ("svg", "png", "pdf"),
+        "no picture is drawn of this: take .html or .tex; warehouse curve and history draw",
+    ),
+    **dict.fromkeys(
+        ("arrow", "feather", "orc", "avro", "xml", "yaml", "yml", "pkl", "npy", "npz"),
+        "no result is written so: take .csv, .json or .parquet",
+    ),
+}
+_ALSO_CALLED = {"md": "markdown", "tex": "latex", "htm": "html", "ndjson": "jsonl"}
+
+
 def say(text: str) -> None:
     """Tell the person something on stderr."""
     print(text, file=sys.stderr)
@@ -37,9 +63,11 @@ def chosen(format: str | None, output: Path | None, more: Sequence[str] = ()) ->
     ('markdown', 'csv', 'table')
     """
     known = (*formats.FORMATS, *more)
+    suffix = "" if output is None else output.suffix.removeprefix(".").lower()
+    if suffix in _UNWRITTEN and suffix not in known:
+        raise UsageError(f"{output}: {_UNWRITTEN[suffix]}")
     if format is None:
-        suffix = "" if output is None else output.suffix.removeprefix(".").lower()
-        format = {"md": "markdown", "tex": "latex"}.get(suffix, suffix)
+        format = _ALSO_CALLED.get(suffix, suffix)
         format = format if format in known else "table"
     if formats.check(format, known) == "parquet":
         parquet_file(output)

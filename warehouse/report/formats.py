@@ -14,6 +14,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from html import escape
 from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -62,6 +63,12 @@ _MARKUP: dict[str, dict[Mark, tuple[str, str]]] = {
         "raised": ("<sup>", "</sup>"),
     },
 }
+_BREAKS = re.compile(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+")
+# What moves a terminal's cursor, or turns the direction of what follows.
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+# What is markup in a cell. An underscore is where a word begins with it and one ends with one later; a
+# backslash is before a sign.
+_MARKDOWN = re.compile(r"[|`*~]|(?<![^\W_])_(?=.*_(?![^\W_]))|(?<=\])[(\[]|\\(?=[!-/:-@\[-`{-~])")
 _NUMERIC = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DOUBLE|FLOAT|DECIMAL.*")
 Row = Sequence[Any]
 # The types of what is the same in CSV.
@@ -177,11 +184,11 @@ def table(
     """Write rows as a table for people; numeric columns stand to the right."""
     from tabulate import tabulate
 
-    heads = list(heads)
+    heads = [_one_line(head) for head in heads]
     cells = [[_cell(value, places) for value in row] for row in rows]
     aligned = ["right" if number else "left" for number in numeric]
     if format == "markdown":
-        heads, *cells = ([cell.replace("|", "\\|") for cell in row] for row in [heads, *cells])
+        heads, *cells = ([_in_markdown(cell) for cell in row] for row in [heads, *cells])
     if format in ("table", "markdown"):
         # before the widths of the columns are counted; the others escape what they are given
         cells = [[_written(cell, format) for cell in row] for row in cells]
@@ -222,8 +229,23 @@ def _cell(value: object, places: int) -> str:
         # one without a zone is what it says, wherever it is read
         return (value.astimezone(dt.UTC) if value.tzinfo else value).strftime("%Y-%m-%d %H:%M")
     text = _json_text(value) if isinstance(value, dict) else _text(value)
-    # One row is one line, whatever the value holds.
-    return re.sub(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+", " ", text)
+    return _one_line(text)
+
+
+def _one_line(text: str) -> str:
+    """Return a text as one line, whatever it holds, with its control characters escaped."""
+    if text.isprintable():
+        return text
+    return _CONTROLS.sub(lambda found: repr(found[0])[1:-1], _BREAKS.sub(" ", text))
+
+
+def _in_markdown(text: str) -> str:
+    r"""Return a text in which nothing is markup, of Markdown or of HTML.
+
+    >>> print(_in_markdown("<b>a_b_c *x* _y_</b>"))
+    &lt;b&gt;a_b_c \*x\* \_y_&lt;/b&gt;
+    """
+    return escape(_MARKDOWN.sub(r"\\\g<0>", text), quote=False)
 
 
 def _text(value: object) -> str:
