@@ -547,7 +547,7 @@ def test_a_disk_that_is_full_is_told_of(tmp_path: Path, program) -> None:
     for command in ("runs", "runs -f csv", "--help", "query 'select 1' -f json"):
         Warehouse(tmp_path / "warehouse.duckdb").init()
         found = program.shell(f"warehouse {command} > /dev/full", tmp_path)
-        assert found.returncode == 1
+        assert found.returncode == 2
         assert found.stderr.startswith("warehouse: No space left on device\n")
 
 

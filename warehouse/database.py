@@ -26,6 +26,7 @@ import duckdb
 
 from warehouse.errors import LockedError, UsageError, listing
 from warehouse.quoting import ident, literal
+from warehouse.refusals import in_words, not_opened
 from warehouse.settings import LOCK_TIMEOUT, SCHEMA_REVISION
 
 if TYPE_CHECKING:
@@ -216,7 +217,8 @@ def create(path: Path) -> None:
     """
     part = path.with_name(f".{path.name}.{random.getrandbits(64):x}.part")
     try:
-        _create(part)
+        with in_words(path):
+            _create(part)
         os.link(part, path)  # a rename would replace what another process has made meanwhile
     except OSError:
         # it is there already, and whoever made it may have cleared our part away; or links are unknown
@@ -319,10 +321,11 @@ def _attached(
             )
         except Exception as error:
             con.close()
-            raise _unreadable(path, error) from error
+            raise not_opened(error, path) from error
         try:
-            con.execute(f"use {ident(ALIAS)}")
-            yield con
+            with in_words(path):
+                con.execute(f"use {ident(ALIAS)}")
+                yield con
         except BaseException:
             with suppress(duckdb.Error):  # it says less than what was raised before
                 _detach(con)
@@ -419,22 +422,3 @@ def newer_schema(path: Path, revision: str) -> UsageError:
         f"{path}: was written by a newer version of this program (schema {revision}, this one knows "
         f"up to {SCHEMA_REVISION}); upgrade it: pip install --upgrade ranking-warehouse"
     )
-
-
-def _unreadable(path: Path, error: Exception) -> Exception:
-    """Turn DuckDB's refusal of a file that is no DuckDB database into words; pass on the rest."""
-    text = str(error)
-    if (
-        "same database file with a different configuration" in text
-        or "file handle conflict" in text
-    ):
-        return LockedError(f"{path}: this process has the file open: close that connection first")
-    if path.is_dir():
-        return UsageError(f"{path}: is a directory; name a file in it")
-    if "not a valid DuckDB database file" in text:
-        return UsageError(f"{path}: not a DuckDB database")
-    if "version number" in text and "can only read" in text:
-        return UsageError(
-            f"{path}: written by a newer DuckDB than {duckdb.__version__}: upgrade it"
-        )
-    return error

@@ -9,7 +9,7 @@ import os
 import sys
 from typing import NoReturn
 
-from warehouse.errors import WarehouseError
+from warehouse.errors import UsageError, WarehouseError
 
 INTERRUPTED = 130
 # The reader of a pipe is gone: what a shell says of a program that SIGPIPE ended, such as cat.
@@ -90,7 +90,7 @@ def run() -> None:
             _interrupted()
         if type(error).__module__.split(".")[0] not in ("duckdb", "_duckdb", "sqlalchemy"):
             raise
-        print(f"warehouse: {_in_words(error)}", file=sys.stderr)
+        print(f"warehouse: {error}", file=sys.stderr)
         sys.exit(1)
 
 
@@ -112,16 +112,9 @@ def _told(error: OSError) -> int:
         return NOT_READ
     where = f"{error.filename}: " if error.filename else ""
     print(f"warehouse: {where}{error.strerror or error}", file=sys.stderr)
-    return 1
+    return UsageError.exit_code
 
 
 def _interrupted() -> NoReturn:
     print("warehouse: interrupted; nothing of the last step was stored", file=sys.stderr)
     sys.exit(INTERRUPTED)
-
-
-def _in_words(error: Exception) -> str:
-    text = str(error).strip()
-    if "Out of Memory" in text or "OutOfMemory" in type(error).__name__:
-        return f"out of memory: give more with --memory-limit, or fewer --threads\n{text}"
-    return text

@@ -20,6 +20,7 @@ from warehouse.project import request
 from warehouse.quoting import ident
 from warehouse.readers.files import default_name
 from warehouse.readers.zscores import read as read_zscores
+from warehouse.refusals import in_words
 from warehouse.templates import render
 
 _TOTALS = "totals"
@@ -61,6 +62,7 @@ class Scores:
 
 
 @request()
+@in_words()
 def score(
     qrels: object,
     run: object,

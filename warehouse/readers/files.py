@@ -271,7 +271,10 @@ def missing(source: object) -> InputError | None:
     if not isinstance(source, str | os.PathLike) or os.fspath(source) == "-":
         return None
     path = Path(os.fspath(source))
-    return None if path.exists() else _absent(str(path), path)
+    try:
+        return None if path.exists() else _absent(str(path), path)
+    except OSError as error:
+        return _unreadable(str(path), error)
 
 
 def _absent(source: str, path: Path) -> InputError:

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from warehouse.errors import LockedError, UsageError, is_utf8
+from warehouse.refusals import in_words
 
 
 def check_file(output: Path) -> None:
@@ -31,9 +32,9 @@ def written(output: Path) -> Iterator[Path]:
     A link stays a link, and a file keeps its mode. What is no file, such as a device or a pipe, is
     written to itself.
     """
-    check_file(output)
-    is_other = output.exists() and not output.is_file()
     try:
+        check_file(output)
+        is_other = output.exists() and not output.is_file()
         if is_other or Path("/dev") in output.absolute().parents:
             yield output
         else:
@@ -67,7 +68,10 @@ def made_beside(target: Path, lock_timeout: float) -> Iterator[Path]:
     with _alone_in(target.parent, lock_timeout):
         _remove(part)
         try:
-            yield part
+            with in_words(target):
+                yield part
+        except OSError as error:
+            raise UsageError(f"{target}: cannot be written: {error.strerror}") from error
         finally:
             _remove(part)
 

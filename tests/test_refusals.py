@@ -1,0 +1,104 @@
+"""What the engine and the system refuse: a sentence and exit code 2, and never their own errors."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from warehouse import database
+from warehouse.errors import UsageError, WarehouseError
+from warehouse.warehouse import Warehouse
+
+pytestmark = pytest.mark.core
+RUN = {f"q{query}": {str(doc): 1 / (doc + 1) for doc in range(100)} for query in range(2000)}
+RIGHTS = "-dac_override,-dac_read_search"
+
+
+@pytest.fixture
+def bound() -> str:
+    """Return what to put before a command for the rights of folders to hold for it, even if root's."""
+    if not hasattr(os, "geteuid"):
+        pytest.skip("this system has other rights")
+    if os.geteuid() != 0:
+        return ""
+    if shutil.which("setpriv") is None:
+        pytest.skip("there is no setpriv: to root no folder is closed")
+    return f"setpriv --inh-caps={RIGHTS} --bounding-set={RIGHTS}"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a folder with one that can be read only, with a warehouse in it, and a closed one."""
+    wh = Warehouse(tmp_path / "readonly" / "w.duckdb")
+    wh.path.parent.mkdir()
+    wh.ingest_qrels({"q1": {"a": 1, "b": 0}}, "tiny")
+    for name in ("one", "two"):
+        wh.ingest_run({"q1": {"a": 1.0}}, "tiny", name=name)
+    (tmp_path / "closed").mkdir()
+    for name in ("more.run", "closed/more.run"):
+        (tmp_path / name).write_text("q1 Q0 a 1 1 t\n")
+    (tmp_path / "readonly").chmod(0o555)
+    (tmp_path / "closed").chmod(0)
+    return tmp_path
+
+
+def test_a_folder_that_cannot_be_written(bound: str, folder: Path, program) -> None:
+    for words, path in {
+        "ingest run more.run -d tiny": "readonly/w.duckdb",
+        "fuse one two -d tiny --name both": "readonly/w.duckdb",
+        "forget one -d tiny --yes": "readonly/w.duckdb",
+        "publish readonly/replica.duckdb": "readonly/replica.duckdb",
+        "publish --parquet readonly/replica": "readonly/replica",
+        "runs -o readonly/x.csv": "readonly/x.csv",
+        "init --db readonly/new.duckdb": "readonly/new.duckdb",
+    }.items():
+        db = "" if "--db" in words else "--db readonly/w.duckdb"
+        found = program.shell(f"{bound} warehouse {words} {db}", folder)
+        assert (found.returncode, found.stdout) == (2, ""), words
+        assert f"warehouse: {path}: cannot be written: Permission denied" in found.stderr
+        assert "sqlalche" not in found.stderr
+
+
+def test_a_folder_that_cannot_be_read(bound: str, folder: Path, program) -> None:
+    for words in ("ingest run 'closed/*.run' -d tiny", "runs -o closed/x.csv"):
+        found = program.shell(f"{bound} warehouse {words} --db readonly/w.duckdb", folder)
+        assert found.returncode == 2
+        assert "Permission denied" in found.stderr
+    both = "ingest run closed/more.run more.run -d tiny --db new.duckdb"
+    found = program.shell(f"{bound} warehouse {both}", folder)
+    assert found.returncode == 2
+    assert "closed/more.run: cannot be read: Permission denied" in found.stderr
+    assert "1 of 2 files loaded" in found.stderr
+
+
+def test_too_little_memory_is_an_error_of_the_library(tmp_path: Path) -> None:
+    Warehouse(tmp_path / "w.duckdb").init()
+    wh = Warehouse(tmp_path / "w.duckdb", memory_limit="1KB")
+    for call in (
+        lambda: Warehouse.score({"q1": {"1": 1}}, RUN, "AP", memory_limit="1KB"),
+        lambda: wh.ingest_run(RUN, "tiny", name="one"),
+        wh.runs,
+    ):
+        with pytest.raises(WarehouseError, match="out of memory: give more with --memory-limit"):
+            call()
+
+
+@pytest.mark.parametrize("reason", ["Permission denied", "Read-only file system"])
+def test_a_commit_that_is_refused(tmp_path: Path, reason: str) -> None:
+    """As where the rights have changed since the file was opened."""
+    path = tmp_path / "w.duckdb"
+    Warehouse(path).init()
+    refused = duckdb.TransactionException(
+        f'TransactionContext Error: Failed to commit: Cannot open file "{path}.wal": {reason}'
+    )
+    with (
+        pytest.raises(UsageError, match=rf"w\.duckdb: cannot be written: {reason}; the right to"),
+        database.transaction(path),
+    ):
+        raise refused
+    with pytest.raises(duckdb.TransactionException, match="conflict"), database.transaction(path):
+        raise duckdb.TransactionException("a conflict")
