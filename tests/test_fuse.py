@@ -51,6 +51,15 @@ def content(wh: Warehouse, run: str) -> list[Any]:
 # ------------------------------------------------------------------------- the new run
 
 
+def test_one_name_is_one_run_and_not_its_letters(wh: Warehouse) -> None:
+    for letter in "xy":
+        wh.ingest_run({"q": {letter: 1.0}}, DATASET, name=letter)
+    with pytest.raises(UsageError, match=r"^xy: dataset"):
+        wh.fuse("xy", DATASET, name="both")
+    with pytest.raises(UsageError, match=r"^x: merging takes two runs or more"):
+        wh.fuse("x", DATASET, name="both")
+
+
 def test_the_new_run_is_a_run_as_any_other(wh: Warehouse) -> None:
     made = wh.fuse(NAMES, DATASET, "sum", normalise="none", name="both", tags={"stage": "late"})
     assert (made.loaded.status, made.loaded.num_rows, made.loaded.num_queries) == ("loaded", 7, 3)

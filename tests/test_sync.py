@@ -14,7 +14,7 @@ import pytest
 from projects import command
 from syncs import BETTER, QRELS, RUN, Project
 
-from warehouse.errors import InputError, UsageError
+from warehouse.errors import InputError, UsageError, WarehouseError
 from warehouse.ingest import sources, taking
 from warehouse.readers.together import Group
 from warehouse.warehouse import Warehouse
@@ -381,6 +381,16 @@ def test_json_says_all(synced: Project) -> None:
     assert values["details"] == {"protocol": "default", "values": 1, "stale": 0, "runs": 1}
     found = json.loads(command("sync", "--json")[1])
     assert found == {"changed": False, "exit_code": 0, "events": [], "remarks": []}
+
+
+def test_without_a_project_there_is_nothing_to_sync(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for config in (None, "absent.toml"):
+        with pytest.raises(WarehouseError, match=r"no warehouse\.toml in this folder|absent\.toml"):
+            Warehouse("x.duckdb").sync(config)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_database_of_another_file_is_not_passed_over(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from warehouse import protocols
 from warehouse.errors import UsageError
-from warehouse.opened import File
+from warehouse.opened import File, Texts, texts
 from warehouse.project import request
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ class Fusing(File):
     @request()
     def fuse(
         self,
-        runs: Sequence[str],
+        runs: Texts,
         dataset: str,
         method: str = "rrf",
         *,
@@ -68,11 +68,12 @@ class Fusing(File):
         from warehouse.ingest import RunOptions
 
         which = reading.check_queries(queries)
-        if name in runs:
+        sources = texts(runs)
+        if name in sources:
             raise UsageError(f"{name}: a run cannot take the place of one that it is made of")
         schema.ensure(self._existing(), lock_timeout=self.lock_timeout)
         prepared = self._complete(
-            runs, dataset, method, normalise, weights, train_queries, train_share, tune, protocol
+            sources, dataset, method, normalise, weights, train_queries, train_share, tune, protocol
         )
         options = RunOptions(name=name, system=system, tags=dict(tags or {}), run_at=run_at)
         with self._write() as connection:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from warehouse import records
-from warehouse.errors import DefinitionError, nearest
+from warehouse.errors import DefinitionError, UsageError, nearest
 
 FILE = "warehouse.toml"
 PYPROJECT = "pyproject.toml"
@@ -151,6 +151,17 @@ def current() -> Project:
     if not seen:
         seen.append(_look())
     return seen[0]
+
+
+def required() -> Project:
+    """Return the project of the current folder. Raises UsageError where there is no file."""
+    found = current()
+    if found.file is None:
+        raise UsageError(
+            f"no {FILE} in this folder or above it: make one with 'warehouse init', or name one "
+            "with --config"
+        )
+    return found
 
 
 def per_project(make: Callable[[], _T]) -> Callable[[], _T]:

@@ -46,8 +46,8 @@ class Syncing(File):
         cause may lie outside it. A file is read again only when its size, its time or what is said of it
         has changed. Where `config` has a database of its own, this has to be it, or to have been named.
         `on_event` is told of each event as it happens, `on_file` of each file to come and
-        how many there are. Raises DefinitionError for a wrong project file and LockedError when the lock
-        is not free in time.
+        how many there are. Raises UsageError where there is no project file, DefinitionError for a wrong
+        one, and LockedError when the lock is not free in time.
 
         >>> import tempfile
         >>> from warehouse.warehouse import Warehouse
@@ -68,6 +68,7 @@ class Syncing(File):
         with project.using(config):
             if config is not None:
                 self._check_project(config)
+            project.required()
             work = _Sync(self, declared(), dry_run, on_file or (lambda label, total: None))
             for step in STEPS:
                 for event in step(work):

@@ -55,12 +55,7 @@ def opened(db: Path | None, **resources: object) -> Warehouse:
     """Return the warehouse of the project, which has to say where its database is."""
     from warehouse.warehouse import Warehouse
 
-    here = project.current()
-    if here.file is None:
-        raise UsageError(
-            f"no {project.FILE} in this folder or above it: make one with 'warehouse init', or name one "
-            "with --config"
-        )
+    here = project.required()
     if db is None and here.database is None:
         raise UsageError(
             f"{here.where}: the key 'database' is missing, as in database = \"warehouse.duckdb\""
