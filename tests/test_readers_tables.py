@@ -164,6 +164,9 @@ def test_a_header_alone_below_blank_lines_is_no_row(con, put):
         ("query_id,doc_id,score\r\nq,a,1\nq,b,2\r\n", 2, "LF", "CR LF"),
         ("query_id,doc_id,score\nq,a,1\nq,b,2\r\n", 3, "CR LF", "LF"),
         ('query_id,doc_id,score\nq,"a\r\n",1\nq,b\r,2\n', 4, "CR", "LF"),
+        # below a blank line the reader took the first letter of an id for the end of the line above
+        ("\r\nquery_id,doc_id,score\rq1,a,1\r", 2, "CR", "CR LF"),
+        ("\nquery_id,doc_id,score\r\nq1,a,1\n", 2, "CR LF", "LF"),
     ],
 )
 def test_lines_that_do_not_end_alike_are_refused(con, put, text, line, end, first):

@@ -21,8 +21,6 @@ RIGHTS = "-dac_override,-dac_read_search"
 @pytest.fixture
 def bound() -> str:
     """Return what to put before a command for the rights of folders to hold for it, even if root's."""
-    if not hasattr(os, "geteuid"):
-        pytest.skip("this system has other rights")
     if os.geteuid() != 0:
         return ""
     if shutil.which("setpriv") is None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from warehouse.errors import LockedError, UsageError, WarehouseError
+from warehouse.errors import LockedError, UsageError, WarehouseError, first_line
 
 _DENIED = re.compile(r"Cannot open file .*(Permission denied|Read-only file system)", re.DOTALL)
 
@@ -38,7 +38,7 @@ def worded(error: Exception, path: Path | None = None) -> Exception:
         # the first line alone: the others propose settings that are not to be had
         return WarehouseError(
             "out of memory: give more with --memory-limit, or fewer --threads\n"
-            + text.split("\n")[0]
+            + first_line(refusal)
         )
     denied = _DENIED.search(text)
     if denied and path is not None and not isinstance(error, WarehouseError):

@@ -14,7 +14,7 @@ import duckdb
 
 from warehouse import events, project, protocols
 from warehouse import metrics as notation
-from warehouse.errors import LockedError, UsageError, WarehouseError, counted
+from warehouse.errors import LockedError, UsageError, WarehouseError, counted, first_line
 from warehouse.evaluate.plan import plan
 from warehouse.events import Event, Synced
 from warehouse.opened import File
@@ -130,7 +130,7 @@ class _Sync:
         text, file = str(error), None
         if not isinstance(error, WarehouseError):
             # SQLAlchemy puts its own words around those of the engine
-            text = str(getattr(error, "orig", None) or error).strip().split("\n")[0]
+            text = first_line(getattr(error, "orig", None) or error)
         if path is not None:
             file = self.shown(path)
             text = text.replace(str(path), file)

@@ -13,7 +13,7 @@ from pathlib import Path
 import duckdb
 
 from warehouse.database import Resources, keep
-from warehouse.errors import UsageError, WarehouseError, is_utf8, seconds
+from warehouse.errors import UsageError, WarehouseError, first_line, is_utf8, seconds
 from warehouse.quoting import literal
 
 TIMEOUT = 60.0
@@ -156,7 +156,7 @@ def in_words(timeout: float | None = None, lines_above: int = 0) -> Iterator[Non
         yield
     except duckdb.OutOfMemoryException as error:
         # the first line alone: the others propose settings that are closed
-        raise out_of_memory(str(error).strip().splitlines()[0]) from error
+        raise out_of_memory(first_line(error)) from error
     except duckdb.InterruptException as error:
         if timeout is None:
             raise

@@ -16,7 +16,7 @@ import duckdb
 import sqlalchemy as sa
 
 from warehouse import database, schema
-from warehouse.errors import InputError, UsageError, listing, nearest
+from warehouse.errors import InputError, UsageError, first_line, listing, nearest
 from warehouse.ingest.runs import RunOptions, load_run
 from warehouse.ingest.steps import Loaded
 from warehouse.patterns import Pattern
@@ -76,7 +76,7 @@ class Store:
         try:
             yield
         except self._error as error:
-            raise InputError(f"{self.uri}: {str(error).splitlines()[0]}") from None
+            raise InputError(f"{self.uri}: {first_line(error)}") from None
         finally:
             for key in unsaid:
                 os.environ.pop(key, None)

@@ -34,6 +34,7 @@ def relation_of_records(
     """
     for file in files:
         refuse_long_lines(file, checks.LIMIT)
+        _refuse_other_ends(file)
     layout = {"delimiter": delimiter, "width": width, "blank_lines": blank_lines}
     with rejects.collected(con):
         try:
@@ -41,18 +42,20 @@ def relation_of_records(
                 "ingest/delimited", paths=[file.path for file in files], **layout
             )
         except duckdb.InvalidInputException as error:
-            raise _unreadable_records(files[0], error) from error
+            told = first_line(error)
+            raise InputError(f"{files[0].source}: cannot be read as a table: {told}") from error
 
 
-def _unreadable_records(file: LocalFile, error: duckdb.Error) -> InputError:
-    """Return what is wrong with a file that the CSV reader gave up on."""
+def _refuse_other_ends(file: LocalFile) -> None:
+    """Refuse lines that do not end as those above them: the CSV reader goes by the first."""
+    if not file.look.has_return or file.look.windows_ends:
+        return
     first = None
     for line, end in _ends(file):
         first = first or end
         if end != first:
             reason = f"ends with {end}, and the lines above it with {first}: end all lines alike"
-            return InputError(f"{file.source}: 1 problem", problems=[(line, reason)])
-    return InputError(f"{file.source}: cannot be read as a table: {first_line(error)}")
+            raise InputError(f"{file.source}: 1 problem", problems=[(line, reason)])
 
 
 def header_of(file: LocalFile, delimiter: str) -> tuple[list[str], int]:
