@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 from warehouse import Warehouse, protocols, templates
-from warehouse.evaluate import hits, stored
+from warehouse.evaluate import hits, stored_hits
 from warehouse.evaluate.plan import matched_sql, ranked_sql
 from warehouse.readers import checks
 
@@ -271,7 +271,7 @@ def test_stored_runs_are_ranked_by_place_where_they_stand_in_order(
         return in_any_order(con, protocol)
 
     monkeypatch.setattr(hits, "in_any_order", spy)
-    monkeypatch.setattr(stored, "BATCH_PREDICTIONS", batch)
+    monkeypatch.setattr(stored_hits, "BATCH_PREDICTIONS", batch)
     wh = Warehouse(tmp_path / "w.duckdb")
     for dataset in ("d", "another"):
         wh.ingest_qrels({"q1": {"8": 1, "a": 1}, "q2": {"10": 1, "a": 1}}, dataset)

@@ -14,7 +14,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from warehouse import database
+from warehouse import database, locks
 from warehouse.database import Resources
 from warehouse.errors import LockedError, UsageError
 from warehouse.warehouse import Warehouse
@@ -262,7 +262,7 @@ def test_a_writer_does_not_wait_for_readers_that_come_later(tmp_path: Path) -> N
     threads[0].start()
     held.wait(30)
     threads[1].start()
-    while not +database._turns._waiting:  # without those that count 0
+    while not +locks.turns._waiting:  # without those that count 0
         time.sleep(0.01)
     threads.append(threading.Thread(target=late))
     threads[2].start()
@@ -286,13 +286,13 @@ def test_a_new_process_does_not_wait_for_threads_of_the_old_one(tmp_path: Path) 
     wh = made(tmp_path / "w.duckdb", "first")
     program = (
         "import os, sys, threading\n"
-        "from warehouse import database\n"
-        "turn = database._turns.taken(sys.argv[1], 1, read_only=False)\n"
+        "from warehouse import locks\n"
+        "turn = locks.turns.taken(sys.argv[1], 1, read_only=False)\n"
         "holder = threading.Thread(target=turn.__enter__)\n"
         "holder.start(); holder.join()\n"
         "child = os.fork()\n"
         "if not child:\n"
-        "    with database._turns.taken(sys.argv[1], 1, read_only=False):\n"
+        "    with locks.turns.taken(sys.argv[1], 1, read_only=False):\n"
         "        os._exit(7)\n"
         "sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
     )

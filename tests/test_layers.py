@@ -1,4 +1,4 @@
-"""The contract of the layers names every module: what it does not name, it does not look at."""
+"""How the package is cut: the contract of the layers names every module, and none is a long read."""
 
 from __future__ import annotations
 
@@ -20,3 +20,8 @@ def test_every_module_has_a_floor() -> None:
     named = {name for layer in contract["layers"] for name in layer.split(" : ")}
     inside = (*ROOT.glob("*.py"), *(path.parent for path in ROOT.glob("*/__init__.py")))
     assert {f"warehouse.{path.stem}" for path in inside} - {"warehouse.__init__"} == named
+
+
+def test_no_module_is_longer_than_400_lines() -> None:
+    lines = {str(path): len(path.read_text("utf-8").splitlines()) for path in ROOT.rglob("*.py")}
+    assert {path: count for path, count in lines.items() if count > 400} == {}

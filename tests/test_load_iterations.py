@@ -16,7 +16,7 @@ from shared_cases import CASES, needs_cases
 from warehouse import database, protocols, readers
 from warehouse import metrics as notation
 from warehouse.errors import ConflictError, InputError, UsageError
-from warehouse.evaluate import files, grounds, stored
+from warehouse.evaluate import candidates, files, grounds, stored_hits
 from warehouse.evaluate.plan import plan
 from warehouse.ingest import steps
 from warehouse.warehouse import Warehouse
@@ -365,8 +365,8 @@ def test_every_document_of_the_preferences_has_its_rank(wh: Warehouse, put) -> N
         con = database.raw(connection)
         con.execute("create temp table scope_run as select 1 as run_id")
         grounds.put_stored(con, 1, "preferences")
-        stored._put_rankings(con, rules, 1)
-        assert stored._make_hits(con, rules, 1, stored.candidates(con, "choices", [])) == 1
+        stored_hits.put_rankings(con, rules, 1)
+        assert stored_hits.make(con, rules, 1, candidates.find(con, "choices", [])) == 1
     found = rows(wh, "select query_id, doc_id, relevance, rank from hit order by query_id, rank")
     assert found == [("q1", "c", 1, 2), ("q1", "a", 1, 3), ("q1", "d", 1, 5), ("q2", "e", 0, 1)]
 

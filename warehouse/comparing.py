@@ -19,7 +19,7 @@ from warehouse.protocols import Protocol
 if TYPE_CHECKING:
     from warehouse.analyze.compare import Compared
     from warehouse.analyze.side_by_side import SideBySide
-    from warehouse.evaluate.stored import Candidate
+    from warehouse.evaluate.candidates import Candidate
     from warehouse.evaluate.what_if import Values
 
 
@@ -80,7 +80,7 @@ class Comparing(File):
         """
         from warehouse.analyze import compare as comparing
         from warehouse.analyze import comparison, regressions, significance
-        from warehouse.evaluate import stored, what_if
+        from warehouse.evaluate import candidates, what_if
 
         how = comparing.How(test, correction, alpha, interval, resamples, seed)
         significance.needs_scipy()
@@ -96,21 +96,21 @@ class Comparing(File):
                 chosen = comparing.current_runs(
                     con, dataset, given, names, rules, with_others=not texts(runs)
                 )
-                candidates = stored.candidates(con, dataset, chosen, qrels)
+                asked = candidates.find(con, dataset, chosen, qrels)
                 known = [m for m in map(known_metric, names) if m is not None]
                 if judged_only:
                     _check_known(names, known)
-                    what_if.put_judged_only(con, known, rules, candidates)
+                    what_if.put_judged_only(con, known, rules, asked)
                 found = comparing.gather(con, dataset, chosen, names, rules)
                 pairs = comparing.pairs_of(chosen, texts(bases) or chosen[:1], all_pairs=all_pairs)
                 rows = comparing.compare(con, found, pairs, how, on_step)
                 shares: Values = {}
                 if judged and as_of is None:
-                    shares = _judged(con, known, rules, candidates)
+                    shares = _judged(con, known, rules, asked)
                 supposed: Values = {}
                 if bounds:
                     _check_known(names, known)
-                    supposed = what_if.all_relevant(con, known, rules, candidates)
+                    supposed = what_if.all_relevant(con, known, rules, asked)
                 made = comparison.compared(
                     con, found, rows, dataset, rules, how, shares, supposed, judged_only=judged_only
                 )

@@ -12,19 +12,18 @@ import re
 import shutil
 import tempfile
 import threading
-import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from glob import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from warehouse.errors import LockedError, UsageError, listing
+from warehouse.errors import UsageError, listing
+from warehouse.locks import turns, wait_for_lock
 from warehouse.quoting import ident, literal
 from warehouse.refusals import in_words, not_opened
 from warehouse.settings import LOCK_TIMEOUT, SCHEMA_REVISION
@@ -36,7 +35,6 @@ STORAGE_VERSION = "v1.5.0"
 ALIAS = "warehouse"
 # The temporary table that a result is kept in, unless it has a name of its own.
 RESULT = "result"
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -65,91 +63,6 @@ class Resources:
             con.execute(f"set threads = {int(self.threads)}")
         if self.temp_directory is not None:
             con.execute(f"set temp_directory = {literal(self.temp_directory)}")
-
-
-def wait_for_lock(open_it: Callable[[], _T], path: Path, timeout: float) -> _T:
-    """Call `open_it` until the file's lock is free, with growing pauses, `timeout` seconds at most."""
-    deadline = time.monotonic() + timeout
-    pause = 0.02
-    while True:
-        try:
-            return open_it()
-        except Exception as error:
-            if "Could not set lock" not in str(error):
-                raise
-            if time.monotonic() >= deadline:
-                raise _still_open(path, "another process", timeout) from None
-        time.sleep(pause * (0.5 + random.random()))
-        pause = min(pause * 1.6, 1.0)
-
-
-def _still_open(path: Path, who: str, timeout: float) -> LockedError:
-    return LockedError(
-        f"{path}: {who} has the database open (waited {timeout:g} s); "
-        "close it, or wait longer with --lock-timeout"
-    )
-
-
-class _Turns:
-    """Which threads of this process have which file open: one that writes, or any that read.
-
-    DuckDB lets other processes wait for its lock, but refuses a thread of the same process at once.
-    """
-
-    def __init__(self) -> None:
-        self.begin_anew()
-
-    def begin_anew(self) -> None:
-        """Forget all threads: in a new process those of the old one have stayed behind."""
-        self._change = threading.Condition()
-        self._readers: Counter[tuple[str, int]] = Counter()
-        self._writers: dict[str, int] = {}
-        self._waiting: Counter[str] = Counter()
-
-    @contextmanager
-    def taken(self, path: Path, timeout: float, *, read_only: bool) -> Iterator[None]:
-        """Wait for this thread's turn, which lasts until the block ends. Raises LockedError."""
-        file, me = os.path.realpath(path), threading.get_ident()
-        with self._change:
-            if self._writers.get(file) == me or (self._readers[file, me] and not read_only):
-                raise LockedError(
-                    f"{path}: this thread is at work on it: a callback cannot use the warehouse"
-                )
-            self._waiting[file] += not read_only
-            try:
-                free = self._change.wait_for(lambda: self._is_free(file, me, read_only), timeout)
-            finally:
-                self._waiting[file] -= not read_only
-                self._change.notify_all()
-            if not free:
-                raise _still_open(path, "another thread", timeout)
-            if read_only:
-                self._readers[file, me] += 1
-            else:
-                self._writers[file] = me
-        try:
-            yield
-        finally:
-            with self._change:
-                if read_only:
-                    self._readers[file, me] -= 1
-                else:
-                    self._writers.pop(file, None)  # a new process may end a block of the old one
-                self._readers, self._waiting = +self._readers, +self._waiting
-                self._change.notify_all()
-
-    def _is_free(self, file: str, me: int, read_only: bool) -> bool:
-        if file in self._writers:
-            return False
-        if not read_only:
-            return not any(one == file for one, _ in self._readers)
-        # who comes to read lets those that wait to write go first, unless they wait for it
-        return not self._waiting[file] or self._readers[file, me] > 0
-
-
-_turns = _Turns()
-if hasattr(os, "register_at_fork"):  # not on Windows
-    os.register_at_fork(after_in_child=_turns.begin_anew)
 
 
 def memory(resources: Resources | None = None) -> duckdb.DuckDBPyConnection:
@@ -306,7 +219,7 @@ def _attached(
     for, it is one by itself.
     """
     with ExitStack() as stack:
-        stack.enter_context(_turns.taken(path, lock_timeout, read_only=read_only))
+        stack.enter_context(turns.taken(path, lock_timeout, read_only=read_only))
         is_shared = resources == Resources() and _room.acquire(blocking=False)
         if is_shared:
             stack.callback(_room.release)

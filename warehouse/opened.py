@@ -71,17 +71,17 @@ class File:
 
         What `with_it` writes is written then, too, in the same transaction.
         """
-        from warehouse.evaluate import grounds, stored
+        from warehouse.evaluate import candidates, grounds, stored
 
         with self._read() as con:
-            asked = stored.candidates(con, dataset, runs, qrels)
+            asked = candidates.find(con, dataset, runs, qrels)
             possible, found = stored.look(con, jobs, asked)
         if dataset in found.unfit:
             raise UsageError(grounds.unfit(dataset, found.unfit[dataset]))
         if not dry_run and found.computed:
             with self._transaction() as con:
                 found = stored.Outcome(left_out=found.left_out)
-                asked = stored.candidates(con, dataset, runs, qrels)
+                asked = candidates.find(con, dataset, runs, qrels)
                 for job in possible:
                     stored.evaluate(con, job, asked, on_metric=on_metric, outcome=found)
                 if with_it is not None:

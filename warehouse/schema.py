@@ -13,6 +13,7 @@ import sqlalchemy as sa
 
 from warehouse import database
 from warehouse.errors import UsageError
+from warehouse.locks import wait_for_lock
 from warehouse.settings import LOCK_TIMEOUT, SCHEMA_REVISION, resource_folder
 
 if TYPE_CHECKING:
@@ -164,7 +165,7 @@ def ensure(path: Path, *, lock_timeout: float = LOCK_TIMEOUT) -> bool:
     if path.is_dir():
         raise UsageError(f"{path}: is a directory; name a file in it")
     if not path.exists():
-        database.wait_for_lock(lambda: database.create(path), path, lock_timeout)
+        wait_for_lock(lambda: database.create(path), path, lock_timeout)
     # to look takes a fraction of opening it for writing
     with database.read(path, lock_timeout=lock_timeout) as con:
         found = database.revision(con, path)

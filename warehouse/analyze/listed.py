@@ -10,7 +10,7 @@ import duckdb
 from warehouse.analyze import board
 from warehouse.errors import UsageError, check_at_least, no_such_run, none_yet
 from warehouse.evaluate.plan import ranked_sql
-from warehouse.evaluate.stored import scope_predictions
+from warehouse.evaluate.stored_hits import scope_predictions
 from warehouse.protocols import Protocol
 from warehouse.templates import render
 

@@ -9,7 +9,7 @@ import duckdb
 from warehouse import database
 from warehouse.analyze import resampling
 from warehouse.analyze.compare import Gathered
-from warehouse.evaluate import grounds, stored
+from warehouse.evaluate import grounds, stored_hits
 from warehouse.evaluate.plan import ranked_sql
 from warehouse.protocols import Protocol
 from warehouse.templates import render
@@ -59,7 +59,7 @@ def side_by_side(
     )
     con.execute("create or replace temp table scope_part as select query_id from differing")
     grounds.put_stored(con, qrels_id, grounds.kind_of(con, qrels_id))
-    stored.scope_predictions(con, ids, of_part=True)
+    stored_hits.scope_predictions(con, ids, of_part=True)
     sql = render("analyses/side_by_side", ranked=ranked_sql(protocol), differing="differing")
     relation = database.keep(
         con, sql, {"base_id": base_id, "run_id": run_id, "depth": depth}, name="side_by_side"

@@ -12,7 +12,7 @@ from warehouse.analyze import listed
 from warehouse.errors import UsageError, check_at_least, none_yet
 from warehouse.evaluate import grounds
 from warehouse.evaluate.plan import ranked_sql, relations_sql
-from warehouse.evaluate.stored import scope_predictions
+from warehouse.evaluate.stored_hits import scope_predictions
 from warehouse.protocols import Protocol
 from warehouse.templates import render
 

@@ -12,9 +12,10 @@ from warehouse import protocols
 from warehouse.curves import known_curve
 from warehouse.database import keep
 from warehouse.errors import UsageError, command, listing
-from warehouse.evaluate import stored
+from warehouse.evaluate import candidates, stored
+from warehouse.evaluate.candidates import Candidate
 from warehouse.evaluate.plan import Plan, plan
-from warehouse.evaluate.stored import Candidate, Job
+from warehouse.evaluate.stored import Job
 from warehouse.metrics import Metric, known_metric
 from warehouse.protocols import Protocol
 from warehouse.templates import render
@@ -85,7 +86,7 @@ def status(con: duckdb.DuckDBPyConnection, dataset: str | None, usual: Iterable[
         rows += found
         up_to_date += current
         num_predictions += read
-    asked = stored.candidates(con, dataset, ())
+    asked = candidates.find(con, dataset, ())
     rows += _without_qrels(asked)
     if dataset is None:
         rows += _orphans(con)
@@ -179,7 +180,7 @@ def _of_protocol(
             known[slice][str(metric)] = metric
             subjects[slice] = subject
     up_to_date = 0
-    asked = {c.run: c for c in stored.candidates(con, dataset, ())}
+    asked = {c.run: c for c in candidates.find(con, dataset, ())}
     if all(c.qrels_id is None for c in asked.values()):
         return rows, 0, 0
     with_hits = _with_hits(con, rules)

@@ -3,37 +3,23 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
 import duckdb
 
-from warehouse.errors import UsageError, check_word, command, listing, nearest
-from warehouse.evaluate import engine, grounds, hits, slices
+from warehouse.errors import UsageError, listing
+from warehouse.evaluate import engine, grounds, slices, stored_hits
+from warehouse.evaluate.candidates import Candidate, in_batches
 from warehouse.evaluate.plan import Contents, Plan, plan
-from warehouse.protocols import Protocol
-from warehouse.readers.checks import make_steps, walk
 from warehouse.settings import VERSION
 from warehouse.templates import render
 
-# Predictions that are ranked in one statement; more runs go in batches, so that memory is bounded.
-BATCH_PREDICTIONS = 4_000_000
 # Predictions whose ranked lists are kept at one time, for the metrics that read them whole.
 BATCH_LISTED = 5_000_000
 # The number of a slice that is not stored yet.
 _NEW = 0
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A current run and the qrels of its dataset: the current ones, or those that are asked for."""
-
-    dataset: str
-    qrels_id: int | None
-    run: str
-    run_id: int
-    num_predictions: int
 
 
 @dataclass(frozen=True)
@@ -73,48 +59,6 @@ class Outcome:
     def runs(self) -> int:
         """How many runs something was computed for."""
         return len({(dataset, run) for dataset, run, *_ in self.details})
-
-
-def candidates(
-    con: duckdb.DuckDBPyConnection,
-    dataset: str | None,
-    runs: Sequence[str],
-    qrels: int | None = None,
-) -> list[Candidate]:
-    """Return the runs that are asked for; wrong names are refused with the nearest right one.
-
-    They go with the current qrels of their datasets, or with a version of those of one.
-    """
-    known = [
-        str(row[0]) for row in con.execute("select name from dataset order by name").fetchall()
-    ]
-    if qrels is not None and dataset is None:
-        hint = f"; known are {listing(known) or 'none yet'}"
-        if len(known) == 1:
-            hint = f": {command('evaluate', known[0], qrels=qrels)}"
-        raise UsageError(f"a version of the qrels is one dataset's; name the dataset{hint}")
-    if dataset is not None:
-        check_word("dataset", dataset, known)
-    asked = {"dataset": dataset, "qrels_version": qrels}
-    found = [
-        Candidate(*row) for row in con.execute(render("statements/candidates"), asked).fetchall()
-    ]
-    if qrels is not None and any(candidate.qrels_id is None for candidate in found):
-        name = found[0].dataset
-        raise UsageError(
-            f"{name}: has no version {qrels} of its qrels; see: {command('qrels', name)}"
-        )
-    if runs:
-        names = {c.run for c in found}
-        wrong = [
-            f"{run}: no such run{nearest(run, names) or '; see: warehouse runs'}"
-            for run in runs
-            if run not in names
-        ]
-        if wrong:
-            raise UsageError("\n".join(wrong))
-        found = [c for c in found if c.run in set(runs)]
-    return found
 
 
 def look(
@@ -182,14 +126,14 @@ class _Evaluation:
     ) -> None:
         """Compute what is pending for the whole of a dataset."""
         listed = "predictions" in work.needs
-        for batch in _batches(group, BATCH_LISTED) if listed else [group]:
+        for batch in in_batches(group, BATCH_LISTED) if listed else [group]:
             if not self._pending(work, batch, qrels_id, contents):
                 continue
             self._scope(work, qrels_id)
-            made = _make_hits(self.con, work.protocol, qrels_id, batch)
+            made = stored_hits.make(self.con, work.protocol, qrels_id, batch)
             self.outcome.new_hit_sets += made
             if listed:
-                scope_predictions(self.con, _pending_runs(self.con))
+                stored_hits.scope_predictions(self.con, _pending_runs(self.con))
             self._record(work, qrels_id)
             engine.compute(self.con, work, on_metric=self.on_metric)
 
@@ -213,7 +157,7 @@ class _Evaluation:
             self.outcome.slices.append(slices.told(found))
         # the members stay what they are now, although batches of runs add documents of their own
         slices.put_members(con, found)
-        batches = _batches(group, BATCH_LISTED) if found.of_documents else [group]
+        batches = in_batches(group, BATCH_LISTED) if found.of_documents else [group]
         number = found.slice_id or _NEW
         for batch in batches:
             if not self._pending(work, batch, qrels_id, contents, number, f" by {found.name}"):
@@ -223,7 +167,7 @@ class _Evaluation:
             self._scope(work, qrels_id)
             runs = _pending_runs(con)
             if found.of_documents or "predictions" in work.needs:
-                scope_predictions(con, runs)
+                stored_hits.scope_predictions(con, runs)
             slices.add_others(con, found, protocol)
             if found.of_documents:
                 slices.put_document_hits(con, protocol)
@@ -239,9 +183,9 @@ class _Evaluation:
                 if found.of_documents:
                     slices.put_document_part(con, part)
                 else:
-                    _put_rankings(con, protocol, qrels_id, of_part=True)
+                    stored_hits.put_rankings(con, protocol, qrels_id, of_part=True)
                     if "predictions" in work.needs:
-                        scope_predictions(con, runs, of_part=True)
+                        stored_hits.scope_predictions(con, runs, of_part=True)
                 engine.compute(con, work, part=part, ready=ready, on_metric=self.on_metric)
 
     def _pending(
@@ -263,7 +207,7 @@ class _Evaluation:
         con = self.con
         con.execute("create or replace temp table scope_run as select distinct run_id from pending")
         grounds.put_stored(con, qrels_id, grounds.kind_of(con, qrels_id))
-        _put_rankings(con, work.protocol, qrels_id)
+        stored_hits.put_rankings(con, work.protocol, qrels_id)
 
     def _record(self, work: Plan, qrels_id: int, *, slice_id: int | None = None) -> None:
         """Write what is pending into the catalogue of evaluations."""
@@ -359,113 +303,6 @@ def _count(
     outcome.up_to_date += len(group) * metrics - len(rows)
 
 
-def _put_rankings(
-    con: duckdb.DuckDBPyConnection, protocol: Protocol, qrels_id: int, *, of_part: bool = False
-) -> None:
-    """Put the stored hits and rankings of the runs in `scope_run` in scope, or those of a part."""
-    con.execute(render("statements/scope_ranking", of_part=of_part))
-    con.execute(
-        render(
-            "statements/scope_hit", qrels_id=qrels_id, ordering=protocol.ordering, of_part=of_part
-        )
-    )
-
-
-def _make_hits(
-    con: duckdb.DuckDBPyConnection, protocol: Protocol, qrels_id: int, runs: Sequence[Candidate]
-) -> int:
-    """Make the hits that are missing for the runs in scope; return for how many runs."""
-    key = {"qrels_id": qrels_id, "ordering": protocol.ordering}
-    rows = con.execute(
-        "select run_id from scope_run anti join "
-        "(select run_id from hit_set where qrels_id = $qrels_id and ordering = $ordering) "
-        "using (run_id)",
-        key,
-    ).fetchall()
-    ids = {row[0] for row in rows}
-    missing = [run for run in runs if run.run_id in ids]
-    for table, lower_is_better, some in _stored_alike(con, missing):
-        for batch in _batches(some, BATCH_PREDICTIONS):
-            for matched in _matched(con, protocol, batch, table, lower_is_better):
-                con.execute(render("statements/hits", matched=matched), key)
-                con.execute(render("statements/hit_sets"), key)
-    return len(missing)
-
-
-def _stored_alike(
-    con: duckdb.DuckDBPyConnection, runs: Sequence[Candidate]
-) -> Iterator[tuple[str, bool, list[Candidate]]]:
-    """Give runs by the table that they are in, and by whether their lowest scores are the best."""
-    if not runs:
-        return
-    bounds = _put_batch(con, [run.run_id for run in runs])
-    rows = con.execute(render("statements/stored_in", **bounds)).fetchall()
-    stored = {run_id: (table, lower_is_better) for run_id, table, lower_is_better in rows}
-    for table, lower_is_better in sorted(set(stored.values())):
-        alike = [run for run in runs if stored[run.run_id] == (table, lower_is_better)]
-        yield table, lower_is_better, alike
-
-
-def _matched(
-    con: duckdb.DuckDBPyConnection,
-    protocol: Protocol,
-    batch: Sequence[Candidate],
-    table: str,
-    lower_is_better: bool,
-) -> Iterator[str]:
-    """Put predictions of one table in scope; give the query that makes their hits the soonest.
-
-    Where some runs are in order and others are not, these are two, each of its own runs.
-    """
-    bounds = _put_batch(con, [run.run_id for run in batch])
-    words = {"table": table, "lower_is_better": lower_is_better, **bounds}
-    con.execute(render("statements/stored_lists", **words))
-    make_steps(con)
-    for stretch in con.execute(render("statements/stored_stretches")).fetchall():
-        walk(con, table, "list_place", lowest_first=lower_is_better, stretch=stretch)
-    others = hits.out_of_order(con, protocol)
-    ordered = [run for run in batch if run.run_id not in others]
-    if ordered:
-        _put_batch(con, [run.run_id for run in ordered])
-        rows = sum(run.num_predictions for run in ordered)
-        numbered = table == "prediction_by_number"
-        yield hits.by_place(con, protocol, rows, numbered=numbered)
-    if others:
-        scope_predictions(con, sorted(others))
-        yield hits.in_any_order(con, protocol)
-
-
 def _pending_runs(con: duckdb.DuckDBPyConnection) -> list[int]:
     rows = con.execute("select run_id from scope_run order by run_id").fetchall()
     return [int(row[0]) for row in rows]
-
-
-def scope_predictions(
-    con: duckdb.DuckDBPyConnection, run_ids: Sequence[int], *, of_part: bool = False
-) -> None:
-    """Put the stored predictions of some runs in scope, or those for a part of the queries."""
-    bounds = _put_batch(con, run_ids)
-    con.execute(render("statements/scope_prediction", of_part=of_part, **bounds))
-
-
-def _put_batch(con: duckdb.DuckDBPyConnection, run_ids: Sequence[int]) -> dict[str, int]:
-    """Make the table of the runs of a batch; return the first and the last of them."""
-    con.execute(
-        "create or replace temp table batch as select unnest($ids::integer[]) as run_id",
-        {"ids": list(run_ids)},
-    )
-    return {"first": min(run_ids), "last": max(run_ids)}
-
-
-def _batches(runs: Sequence[Candidate], size: int) -> Iterator[list[Candidate]]:
-    """Cut a list of runs into pieces of at most so many predictions; one run is never cut."""
-    batch: list[Candidate] = []
-    filled = 0
-    for run in runs:
-        if batch and filled + run.num_predictions > size:
-            yield batch
-            batch, filled = [], 0
-        batch.append(run)
-        filled += run.num_predictions
-    if batch:
-        yield batch

@@ -18,8 +18,8 @@ from warehouse.curves import known_curve
 from warehouse.database import keep
 from warehouse.errors import check_at_least
 from warehouse.evaluate import grounds, stored
+from warehouse.evaluate.candidates import Candidate
 from warehouse.evaluate.plan import plan
-from warehouse.evaluate.stored import Candidate
 from warehouse.metrics import Metric, known_metric
 from warehouse.protocols import Protocol
 from warehouse.templates import render

@@ -13,9 +13,9 @@ import duckdb
 
 from warehouse import database
 from warehouse.errors import UsageError
-from warehouse.evaluate import grounds, stored
+from warehouse.evaluate import grounds, stored, stored_hits
+from warehouse.evaluate.candidates import Candidate
 from warehouse.evaluate.plan import plan, ranked_sql
-from warehouse.evaluate.stored import Candidate
 from warehouse.metrics import Metric
 from warehouse.protocols import Protocol
 from warehouse.quoting import ident
@@ -73,7 +73,7 @@ def all_relevant(
             )
         for cutoff, those in by_cutoff.items():
             grounds.put_stored(con, run.qrels_id, "judgments")
-            stored.scope_predictions(con, [run.run_id])
+            stored_hits.scope_predictions(con, [run.run_id])
             con.execute(
                 render(
                     "statements/all_relevant",

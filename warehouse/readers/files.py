@@ -18,55 +18,21 @@ import stat
 import sys
 import tempfile
 import threading
-import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path, PurePath
 from typing import BinaryIO
 
 from warehouse.errors import InputError, is_utf8
+from warehouse.readers.looks import BLOCK, Look, Looking
+from warehouse.readers.packed import LONGEST_MAGIC, LZ4, packing_of, plain_blocks
 
-BLOCK = 1 << 20
 HEAD = 1 << 16
-BOM = codecs.BOM_UTF8
-# how a packed stream begins
-_PACKED = {
-    "gzip": re.compile(rb"\x1f\x8b"),
-    "bzip2": re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"),  # BZh9 alone could be a query
-    "xz": re.compile(rb"\xfd7zXZ\x00"),
-    "zstd": re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"),  # or a frame to be skipped
-}
-_LONGEST_MAGIC = 10
-# what of the standard library unpacks it
-_UNPACKERS = {"gzip": "gzip", "bzip2": "bz2", "xz": "lzma"}
-_LZ4 = b"\x04\x22\x4d\x18"
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 # Characters that mean something to DuckDB when they are part of a path.
 _GLOB = re.compile(r"[*?\[\]{}]|://")
-
-
-@dataclass(frozen=True)
-class Look:
-    """What the bytes of a text tell of how it can be read."""
-
-    has_blank: bool
-    has_tab: bool
-    has_underscore: bool
-    has_return: bool
-    has_nul: bool
-    has_comment: bool
-    is_utf8: bool
-    windows_ends: bool
-    longest_gap: int
-    """The most bytes without a newline that go on from one block of 1 MB to the next."""
-
-    @property
-    def is_text(self) -> bool:
-        """Whether the bytes are UTF-8 without NUL."""
-        return self.is_utf8 and not self.has_nul
 
 
 @dataclass(frozen=True)
@@ -132,70 +98,6 @@ class _Beside(threading.Thread):
         return self._found
 
 
-class _Looking:
-    """Collects what the bytes of a file tell while its blocks go by."""
-
-    def __init__(self) -> None:
-        self.returns = self.window_ends = 0
-        self.last = b"\n"
-        self.blank = self.tab = self.nul = self.comment = self.underscore = False
-        self.plain_end = False
-        self.utf8 = True
-        self.gap = self.longest_gap = 0
-        self._decoder = codecs.getincrementaldecoder("utf-8")()
-        self._clean = True
-
-    def see(self, block: bytes) -> None:
-        for start in range(0, len(block), BLOCK):
-            self._see(block if len(block) <= BLOCK else block[start : start + BLOCK])
-
-    def _see(self, block: bytes) -> None:
-        self.blank = self.blank or b" " in block
-        self.tab = self.tab or b"\t" in block
-        self.nul = self.nul or b"\x00" in block
-        self.underscore = self.underscore or b"_" in block
-        if not self.comment and b"#" in block:
-            starts = self.last == b"\n" and block.startswith((b"#", BOM + b"#"))
-            self.comment = starts or b"\n#" in block
-        if b"\r" in block or self.last == b"\r":
-            ends = block.count(b"\r\n") + (self.last == b"\r" and block.startswith(b"\n"))
-            self.returns += block.count(b"\r")
-            self.window_ends += ends
-            self.plain_end = self.plain_end or block.count(b"\n") > ends
-        else:
-            self.plain_end = self.plain_end or b"\n" in block
-        self._decode(block)
-        self.last = block[-1:]
-        newline = block.find(b"\n")
-        self.gap += len(block) if newline < 0 else newline
-        self.longest_gap = max(self.longest_gap, self.gap)
-        if newline >= 0:
-            self.gap = len(block) - block.rfind(b"\n") - 1
-
-    def _decode(self, block: bytes) -> None:
-        if not self.utf8 or (self._clean and block.isascii()):
-            return
-        try:
-            self._decoder.decode(block)
-            self._clean = self._decoder.getstate()[0] == b""
-        except UnicodeDecodeError:
-            self.utf8 = False
-
-    def look(self) -> Look:
-        ends = self.returns == self.window_ends
-        return Look(
-            has_blank=self.blank,
-            has_tab=self.tab,
-            has_return=self.returns > 0,
-            has_underscore=self.underscore,
-            has_nul=self.nul,
-            has_comment=self.comment,
-            is_utf8=self.utf8 and self._clean,
-            windows_ends=ends and self.window_ends > 0 and not self.plain_end,
-            longest_gap=self.longest_gap,
-        )
-
-
 @contextlib.contextmanager
 def open_file(given: str | os.PathLike[str], *, hashed: bool = True) -> Iterator[LocalFile]:
     """Give the plain file behind a path or `-`; copies are removed after. Raises InputError."""
@@ -226,12 +128,12 @@ def _opened(stack: contextlib.ExitStack, text: str, source: str, hashed: bool) -
     except FileNotFoundError:
         raise _absent(source, path) from None
     is_file = stat.S_ISREG(os.fstat(handle.fileno()).st_mode)
-    start = handle.read(_LONGEST_MAGIC) if is_file else None
-    if start is None or _packing(start):
+    start = handle.read(LONGEST_MAGIC) if is_file else None
+    if start is None or packing_of(start):
         if start is not None:
             handle.seek(0)
         return _copied(stack, handle, source, path.name, hashed)
-    if start.startswith(_LZ4):
+    if start.startswith(LZ4):
         raise InputError(
             f"{source}: is LZ4, which is not read: save it as JSON, or unpack it: lz4 -d"
         )
@@ -253,7 +155,7 @@ def _opened(stack: contextlib.ExitStack, text: str, source: str, hashed: bool) -
 
 
 def _looked_at(path: Path) -> Look:
-    looking = _Looking()
+    looking = Looking()
     with path.open("rb") as handle:
         while block := handle.read(BLOCK):
             looking.see(block)
@@ -308,9 +210,9 @@ def _copied(
     """Copy a stream, decompressed if it is compressed, to a temporary file, and look at it meanwhile."""
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="warehouse-"))
     target = Path(folder) / "file"
-    looking, digest, head, size = _Looking(), hashlib.sha256(), b"", 0
+    looking, digest, head, size = Looking(), hashlib.sha256(), b"", 0
     with target.open("wb") as out:
-        for block in _plain_blocks(handle, source):
+        for block in plain_blocks(handle, source):
             looking.see(block)
             if hashed:
                 digest.update(block)
@@ -328,80 +230,6 @@ def _copied(
         head=head,
         looked=looking.look,
     )
-
-
-def _plain_blocks(handle: BinaryIO, source: str) -> Iterator[bytes]:
-    first = handle.read(BLOCK)
-    packing = _packing(first)
-    if packing == "zstd":
-        yield from _unzstd(_Rejoined(first, handle), source)
-    elif packing is not None:
-        yield from _unpacked(_Rejoined(first, handle), source, packing)
-    else:
-        while first:
-            yield first
-            first = handle.read(BLOCK)
-
-
-def _packing(start: bytes) -> str | None:
-    """Return how a stream is packed that begins so, None where it is not."""
-    return next((packing for packing, magic in _PACKED.items() if magic.match(start)), None)
-
-
-class _Rejoined:
-    """A stream whose first block has been read already."""
-
-    def __init__(self, first: bytes, rest: BinaryIO) -> None:
-        self._first = first
-        self._rest = rest
-
-    def read(self, size: int = -1) -> bytes:
-        if self._first:
-            taken, self._first = (
-                (self._first, b"") if size < 0 else (self._first[:size], self._first[size:])
-            )
-            return taken
-        return self._rest.read(size)
-
-
-def _unpacked(stream: _Rejoined, source: str, packing: str) -> Iterator[bytes]:
-    unpacker = import_module(_UNPACKERS[packing])
-    # gzip and bz2 say it as errors of the system, but those of a failing disk have a number
-    damages = (zlib.error, getattr(unpacker, "LZMAError", zlib.error), OSError)
-    try:
-        with unpacker.open(stream, "rb") as plain:
-            while block := plain.read(BLOCK):
-                yield block
-    except EOFError:
-        raise InputError(
-            f"{source}: the {packing} stream ends early: the file is truncated"
-        ) from None
-    except damages as error:
-        if isinstance(error, OSError) and error.errno is not None:
-            raise
-        raise InputError(f"{source}: the {packing} stream is damaged: {error}") from None
-
-
-def _unzstd(stream: _Rejoined, source: str) -> Iterator[bytes]:
-    import zstandard
-
-    # The stream reader of zstandard ends a truncated stream without a word; this one knows.
-    unzip = zstandard.ZstdDecompressor(max_window_size=2**31).decompressobj()
-    ended = False
-    try:
-        while block := stream.read(BLOCK):
-            while block:
-                if ended:
-                    unzip = zstandard.ZstdDecompressor(max_window_size=2**31).decompressobj()
-                plain = unzip.decompress(block)
-                ended = unzip.eof
-                block = unzip.unused_data if ended else b""
-                if plain:
-                    yield plain
-    except zstandard.ZstdError as error:
-        raise InputError(f"{source}: the zstd stream is damaged: {error}") from None
-    if not ended:
-        raise InputError(f"{source}: the zstd stream ends early: the file is truncated")
 
 
 def default_name(source: str) -> str:

@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterable
 from pathlib import PurePath
 
-from warehouse.readers.files import BOM, COMPRESSED, LocalFile
+from warehouse.readers.files import COMPRESSED, LocalFile
+from warehouse.readers.looks import BOM
 from warehouse.readers.staged import COLUMNS
 
 _EXTENSIONS = {

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from warehouse.errors import InputError
-from warehouse.readers.files import BOM, LocalFile
+from warehouse.readers.files import LocalFile
+from warehouse.readers.looks import BOM
 
 BLOCK = 1 << 22
 LONGEST_LINE = 1 << 26

@@ -11,8 +11,9 @@ import duckdb
 from warehouse import templates
 from warehouse.errors import InputError
 from warehouse.readers import checks, rejects
-from warehouse.readers.files import LocalFile, Look
+from warehouse.readers.files import LocalFile
 from warehouse.readers.lines import LONGEST_RECORD, BadLines, blocks, count, last_data_line
+from warehouse.readers.looks import Look
 from warehouse.readers.staged import FIELDS, LAYOUT, PREFERENCES, Kind
 
 _TAIL = 1 << 16

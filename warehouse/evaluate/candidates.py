@@ -1,0 +1,78 @@
+"""The stored runs that an evaluation is asked for, with the qrels that they go with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import duckdb
+
+from warehouse.errors import UsageError, check_word, command, listing, nearest
+from warehouse.templates import render
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A current run and the qrels of its dataset: the current ones, or those that are asked for."""
+
+    dataset: str
+    qrels_id: int | None
+    run: str
+    run_id: int
+    num_predictions: int
+
+
+def find(
+    con: duckdb.DuckDBPyConnection,
+    dataset: str | None,
+    runs: Sequence[str],
+    qrels: int | None = None,
+) -> list[Candidate]:
+    """Return the runs that are asked for; wrong names are refused with the nearest right one.
+
+    They go with the current qrels of their datasets, or with a version of those of one.
+    """
+    known = [
+        str(row[0]) for row in con.execute("select name from dataset order by name").fetchall()
+    ]
+    if qrels is not None and dataset is None:
+        hint = f"; known are {listing(known) or 'none yet'}"
+        if len(known) == 1:
+            hint = f": {command('evaluate', known[0], qrels=qrels)}"
+        raise UsageError(f"a version of the qrels is one dataset's; name the dataset{hint}")
+    if dataset is not None:
+        check_word("dataset", dataset, known)
+    asked = {"dataset": dataset, "qrels_version": qrels}
+    found = [
+        Candidate(*row) for row in con.execute(render("statements/candidates"), asked).fetchall()
+    ]
+    if qrels is not None and any(candidate.qrels_id is None for candidate in found):
+        name = found[0].dataset
+        raise UsageError(
+            f"{name}: has no version {qrels} of its qrels; see: {command('qrels', name)}"
+        )
+    if runs:
+        names = {c.run for c in found}
+        wrong = [
+            f"{run}: no such run{nearest(run, names) or '; see: warehouse runs'}"
+            for run in runs
+            if run not in names
+        ]
+        if wrong:
+            raise UsageError("\n".join(wrong))
+        found = [c for c in found if c.run in set(runs)]
+    return found
+
+
+def in_batches(runs: Sequence[Candidate], size: int) -> Iterator[list[Candidate]]:
+    """Cut a list of runs into pieces of at most so many predictions; one run is never cut."""
+    batch: list[Candidate] = []
+    filled = 0
+    for run in runs:
+        if batch and filled + run.num_predictions > size:
+            yield batch
+            batch, filled = [], 0
+        batch.append(run)
+        filled += run.num_predictions
+    if batch:
+        yield batch

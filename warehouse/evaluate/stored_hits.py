@@ -1,0 +1,109 @@
+"""The hits, lists and predictions of stored runs: made where they are missing, and put in scope."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import duckdb
+
+from warehouse.evaluate import hits
+from warehouse.evaluate.candidates import Candidate, in_batches
+from warehouse.protocols import Protocol
+from warehouse.readers.checks import make_steps, walk
+from warehouse.templates import render
+
+# Predictions that are ranked in one statement; more runs go in batches, so that memory is bounded.
+BATCH_PREDICTIONS = 4_000_000
+
+
+def put_rankings(
+    con: duckdb.DuckDBPyConnection, protocol: Protocol, qrels_id: int, *, of_part: bool = False
+) -> None:
+    """Put the stored hits and rankings of the runs in `scope_run` in scope, or those of a part."""
+    con.execute(render("statements/scope_ranking", of_part=of_part))
+    con.execute(
+        render(
+            "statements/scope_hit", qrels_id=qrels_id, ordering=protocol.ordering, of_part=of_part
+        )
+    )
+
+
+def make(
+    con: duckdb.DuckDBPyConnection, protocol: Protocol, qrels_id: int, runs: Sequence[Candidate]
+) -> int:
+    """Make the hits that are missing for the runs in scope; return for how many runs."""
+    key = {"qrels_id": qrels_id, "ordering": protocol.ordering}
+    rows = con.execute(
+        "select run_id from scope_run anti join "
+        "(select run_id from hit_set where qrels_id = $qrels_id and ordering = $ordering) "
+        "using (run_id)",
+        key,
+    ).fetchall()
+    ids = {row[0] for row in rows}
+    missing = [run for run in runs if run.run_id in ids]
+    for table, lower_is_better, some in _stored_alike(con, missing):
+        for batch in in_batches(some, BATCH_PREDICTIONS):
+            for matched in _matched(con, protocol, batch, table, lower_is_better):
+                con.execute(render("statements/hits", matched=matched), key)
+                con.execute(render("statements/hit_sets"), key)
+    return len(missing)
+
+
+def _stored_alike(
+    con: duckdb.DuckDBPyConnection, runs: Sequence[Candidate]
+) -> Iterator[tuple[str, bool, list[Candidate]]]:
+    """Give runs by the table that they are in, and by whether their lowest scores are the best."""
+    if not runs:
+        return
+    bounds = _put_batch(con, [run.run_id for run in runs])
+    rows = con.execute(render("statements/stored_in", **bounds)).fetchall()
+    stored = {run_id: (table, lower_is_better) for run_id, table, lower_is_better in rows}
+    for table, lower_is_better in sorted(set(stored.values())):
+        alike = [run for run in runs if stored[run.run_id] == (table, lower_is_better)]
+        yield table, lower_is_better, alike
+
+
+def _matched(
+    con: duckdb.DuckDBPyConnection,
+    protocol: Protocol,
+    batch: Sequence[Candidate],
+    table: str,
+    lower_is_better: bool,
+) -> Iterator[str]:
+    """Put predictions of one table in scope; give the query that makes their hits the soonest.
+
+    Where some runs are in order and others are not, these are two, each of its own runs.
+    """
+    bounds = _put_batch(con, [run.run_id for run in batch])
+    words = {"table": table, "lower_is_better": lower_is_better, **bounds}
+    con.execute(render("statements/stored_lists", **words))
+    make_steps(con)
+    for stretch in con.execute(render("statements/stored_stretches")).fetchall():
+        walk(con, table, "list_place", lowest_first=lower_is_better, stretch=stretch)
+    others = hits.out_of_order(con, protocol)
+    ordered = [run for run in batch if run.run_id not in others]
+    if ordered:
+        _put_batch(con, [run.run_id for run in ordered])
+        rows = sum(run.num_predictions for run in ordered)
+        numbered = table == "prediction_by_number"
+        yield hits.by_place(con, protocol, rows, numbered=numbered)
+    if others:
+        scope_predictions(con, sorted(others))
+        yield hits.in_any_order(con, protocol)
+
+
+def scope_predictions(
+    con: duckdb.DuckDBPyConnection, run_ids: Sequence[int], *, of_part: bool = False
+) -> None:
+    """Put the stored predictions of some runs in scope, or those for a part of the queries."""
+    bounds = _put_batch(con, run_ids)
+    con.execute(render("statements/scope_prediction", of_part=of_part, **bounds))
+
+
+def _put_batch(con: duckdb.DuckDBPyConnection, run_ids: Sequence[int]) -> dict[str, int]:
+    """Make the table of the runs of a batch; return the first and the last of them."""
+    con.execute(
+        "create or replace temp table batch as select unnest($ids::integer[]) as run_id",
+        {"ids": list(run_ids)},
+    )
+    return {"first": min(run_ids), "last": max(run_ids)}

@@ -1,0 +1,99 @@
+"""Streams that are packed by gzip, bzip2, xz or zstd: what they hold, block by block."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterator
+from importlib import import_module
+from typing import BinaryIO
+
+from warehouse.errors import InputError
+from warehouse.readers.looks import BLOCK
+
+# how a packed stream begins
+_PACKED = {
+    "gzip": re.compile(rb"\x1f\x8b"),
+    "bzip2": re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"),  # BZh9 alone could be a query
+    "xz": re.compile(rb"\xfd7zXZ\x00"),
+    "zstd": re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"),  # or a frame to be skipped
+}
+LONGEST_MAGIC = 10
+LZ4 = b"\x04\x22\x4d\x18"
+# what of the standard library unpacks it
+_UNPACKERS = {"gzip": "gzip", "bzip2": "bz2", "xz": "lzma"}
+
+
+def plain_blocks(handle: BinaryIO, source: str) -> Iterator[bytes]:
+    """Give what a stream holds, unpacked where it is packed. Raises InputError where it is damaged."""
+    first = handle.read(BLOCK)
+    packing = packing_of(first)
+    if packing == "zstd":
+        yield from _unzstd(_Rejoined(first, handle), source)
+    elif packing is not None:
+        yield from _unpacked(_Rejoined(first, handle), source, packing)
+    else:
+        while first:
+            yield first
+            first = handle.read(BLOCK)
+
+
+def packing_of(start: bytes) -> str | None:
+    """Return how a stream is packed that begins so, None where it is not."""
+    return next((packing for packing, magic in _PACKED.items() if magic.match(start)), None)
+
+
+class _Rejoined:
+    """A stream whose first block has been read already."""
+
+    def __init__(self, first: bytes, rest: BinaryIO) -> None:
+        self._first = first
+        self._rest = rest
+
+    def read(self, size: int = -1) -> bytes:
+        if self._first:
+            taken, self._first = (
+                (self._first, b"") if size < 0 else (self._first[:size], self._first[size:])
+            )
+            return taken
+        return self._rest.read(size)
+
+
+def _unpacked(stream: _Rejoined, source: str, packing: str) -> Iterator[bytes]:
+    unpacker = import_module(_UNPACKERS[packing])
+    # gzip and bz2 say it as errors of the system, but those of a failing disk have a number
+    damages = (zlib.error, getattr(unpacker, "LZMAError", zlib.error), OSError)
+    try:
+        with unpacker.open(stream, "rb") as plain:
+            while block := plain.read(BLOCK):
+                yield block
+    except EOFError:
+        raise InputError(
+            f"{source}: the {packing} stream ends early: the file is truncated"
+        ) from None
+    except damages as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise InputError(f"{source}: the {packing} stream is damaged: {error}") from None
+
+
+def _unzstd(stream: _Rejoined, source: str) -> Iterator[bytes]:
+    import zstandard
+
+    # The stream reader of zstandard ends a truncated stream without a word; this one knows.
+    unzip = zstandard.ZstdDecompressor(max_window_size=2**31).decompressobj()
+    ended = False
+    try:
+        while block := stream.read(BLOCK):
+            while block:
+                if ended:
+                    unzip = zstandard.ZstdDecompressor(max_window_size=2**31).decompressobj()
+                plain = unzip.decompress(block)
+                ended = unzip.eof
+                block = unzip.unused_data if ended else b""
+                if plain:
+                    yield plain
+    except zstandard.ZstdError as error:
+        raise InputError(f"{source}: the zstd stream is damaged: {error}") from None
+    if not ended:
+        raise InputError(f"{source}: the zstd stream ends early: the file is truncated")
