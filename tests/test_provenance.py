@@ -577,6 +577,30 @@ def test_rows_that_cannot_be_are_found(evaluated: Warehouse) -> None:
         assert any(of == relation and problem in told for of, told, _ in found), (relation, found)
 
 
+@pytest.mark.parametrize("size", [1, 3, 4, 1_000])
+def test_long_tables_are_looked_through_in_stretches(
+    evaluated: Warehouse, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    """Run 1 has 4 predictions and 3 hits, an evaluation 2 queries: all there three times, or twice."""
+    monkeypatch.setattr("warehouse.evaluate.verify._STRETCH", size)
+    for table, rows, times in (
+        ("prediction_by_text", "run_id = 1", 2),
+        ("hit", "run_id = 1", 2),
+        ("query_score", "evaluation_id = (select max(evaluation_id) from query_score)", 1),
+    ):
+        again = f"create table again as from {table} where {rows}"
+        put(evaluated.path, again, *[f"insert into {table} from again"] * times, "drop table again")
+    steps: list[str] = []
+    found = evaluated.verify(sample=1, on_group=steps.append).problems.fetchall()
+    assert [(of, number) for of, problem, number in found if problem.endswith("than once")] == [
+        ("hit", 6),
+        ("prediction", 8),
+        ("query_score", 2),
+    ]
+    looked = [step for step in steps if step.startswith("what is there twice")]
+    assert (len(looked) > 3) == (size < 1_000)
+
+
 def test_what_nothing_computes_any_more_is_left_out(here: Folder, evaluated: Warehouse) -> None:
     evaluated.evaluate(metrics="AP", protocol="top2")
     here.metric(BEST.replace("max(relevance)", "min(relevance)"))

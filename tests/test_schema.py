@@ -16,6 +16,7 @@ from alembic.script import ScriptDirectory
 
 from warehouse import database, schema, settings
 from warehouse.errors import UsageError
+from warehouse.evaluate import verify
 from warehouse.templates import render
 from warehouse.warehouse import Warehouse
 
@@ -110,7 +111,7 @@ def test_verify_looks_at_every_table(made: Path) -> None:
     tables = {name for (name,) in rows if not name.startswith("prediction_by")} - {
         "alembic_version"
     }
-    for check, but in (("stored_twice", set()), ("stored_orphans", {"dataset"})):
+    for check, but in (("stored_twice", tables & set(verify.LONG)), ("stored_orphans", {"dataset"})):
         looked_at = set(re.findall(r"^ +from (\w+)$", render(f"checks/{check}"), re.MULTILINE))
         assert tables - looked_at == but
 

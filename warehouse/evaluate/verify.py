@@ -27,6 +27,10 @@ from warehouse.templates import render
 GONE = "of a metric or protocol that is gone"
 STALE = "stale or superseded"
 OTHERWISE = "of a slice that has other members now"
+# The long tables with the number that their rows stand in order of, and how many rows are looked through
+# at one time: memory is bounded.
+LONG = {"prediction": "run_id", "hit": "run_id", "query_score": "evaluation_id"}
+_STRETCH = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,7 @@ def verify(
     """Compute stored evaluations anew, all of them or a sample, and look for rows that cannot be."""
     rows = con.execute(render("analyses/evaluations"), {"dataset": dataset}).fetchall()
     every = [_Stored(*row) for row in rows]
-    problems = _problems(con)
+    problems = _problems(con, on_group)
     skipped: dict[str, int] = defaultdict(int)
     fitting: list[_Stored] = []
     for group in _by(every, lambda one: one.group).values():
@@ -131,12 +135,23 @@ def _by(items: Iterable[_Stored], key: Callable[[_Stored], object]) -> dict[obje
     return groups
 
 
-def _problems(con: duckdb.DuckDBPyConnection) -> str:
+def _problems(con: duckdb.DuckDBPyConnection, on_step: Callable[[str], None] | None) -> str:
     """Keep what the checks of stored rows find; return the table's name."""
     checks = [name for name in templates.names_in("checks") if name.startswith("stored_")]
     sql = "\nunion all\n".join(f"(\n{render(f'checks/{name}')}\n)" for name in checks)
     keep(con, sql, name="problems")
-    return "temp.main.problems"
+    found = "temp.main.problems"
+    for relation, number in LONG.items():
+        words = {"relation": relation, "number": number}
+        stretches = con.execute(render("statements/stretches", size=_STRETCH, **words)).fetchall()
+        for first, last in stretches:
+            check = render("checks/long_twice", first=first, last=last, **words)
+            con.execute(f"insert into {found}\n{check}")
+            if on_step is not None:
+                on_step(f"what is there twice: {relation}")
+    sums = f"select relation, problem, sum(num_rows)::bigint as num_rows from {found} group by all"
+    keep(con, f"{sums} order by relation, problem", name="summed")
+    return "temp.main.summed"
 
 
 def _metric(one: _Stored) -> Metric | None:
