@@ -14,7 +14,7 @@ from oracles_recsys import OF_RELEVANCE, TWINS, World
 from test_metric_properties import DOCS, Qrels, Run, collection
 from twins import JUDGED_FIRST, OF_RUN, OF_RUN_RELEVANT, Ranked
 
-from warehouse.errors import UsageError, WarehouseError
+from warehouse.errors import UsageError
 from warehouse.metrics import Metric, parse
 from warehouse.warehouse import Warehouse
 
@@ -213,13 +213,38 @@ def test_what_is_worth_infinitely_much_is_refused(name: str) -> None:
     """1 / 0^A: up is not in training. Where nothing of that kind is relevant B may be 0."""
     seen = {"bob": {"jaws": 1}, "eve": {"jaws": 1, "alien": 1}}
     metric = f"{name}(B=0)@2"
-    with pytest.raises(
-        WarehouseError, match="not in training is worth infinitely much where B is 0"
-    ):
+    told = r"^document up: is relevant, and its worth with A=0.55 and B=0.0 is no finite number: it is "
+    with pytest.raises(UsageError, match=told + "not in training"):
         Warehouse.score(QRELS, RUN, metric, training=seen)
     judged = {"ann": {"up": 0, "jaws": 1}}
     found = Warehouse.score(judged, {"ann": {"jaws": 1.0}}, metric, training=seen).means()
     assert list(found.values()) == [1.0]
+
+
+def test_a_frequency_below_0_is_refused_where_it_makes_no_number() -> None:
+    """(-5 + 1.5)^0.55 is no real number."""
+    counts = {"up": {"seen": -5}, "jaws": {"seen": 5}}
+    with pytest.raises(UsageError, match=r"document up: .* its frequency is below 0"):
+        Warehouse.score(QRELS, RUN, "PSP(frequency=seen, instances=20)@1", attributes=[counts])
+
+
+@pytest.mark.parametrize("given", ["A=11", "B=1e7"])
+def test_what_no_double_holds_is_refused(given: str) -> None:
+    """(B + 1)^A of two numbers that are great enough is infinite, and the share of two such ones NaN."""
+    with pytest.raises(UsageError, match="is at most"):
+        parse(f"PSP({given})@1")
+
+
+def test_what_data_make_impossible_is_bad_input(tmp_path: Path, program) -> None:
+    """Not SQL that fails: exit code 2, and of what is stored nothing changes."""
+    wh = Warehouse(tmp_path / "films.duckdb")
+    wh.ingest_training({"bob": {"jaws": 1}}, "films")
+    wh.ingest_qrels(QRELS, "films")
+    wh.ingest_run(RUN, "films", name="one")
+    done = program.shell("warehouse evaluate -m 'AP PSP(B=0)@2' --db films.duckdb", tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("warehouse: document up: is relevant, and its worth with A=0.55")
+    assert wh.query("from evaluation").fetchall() == []
 
 
 def test_only_what_reads_it_is_stale(wh: Warehouse) -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from warehouse.errors import LockedError, UsageError, WarehouseError, first_line
 
+# What a template says by its macro `refuse`.
+_REFUSED = re.compile(r"Invalid Input Error: refused: (.*)", re.DOTALL)
 _DENIED = re.compile(r"Cannot open file .*(Permission denied|Read-only file system)", re.DOTALL)
 
 
@@ -40,6 +42,9 @@ def worded(error: Exception, path: Path | None = None) -> Exception:
             "out of memory: give more with --memory-limit, or fewer --threads\n"
             + first_line(refusal)
         )
+    refused = _REFUSED.match(text)
+    if refused and not isinstance(error, WarehouseError):
+        return UsageError(refused[1])
     denied = _DENIED.search(text)
     if denied and path is not None and not isinstance(error, WarehouseError):
         return UsageError(

@@ -14,6 +14,7 @@ import duckdb
 from warehouse.errors import WarehouseError
 from warehouse.metrics import Metric
 from warehouse.quoting import ident
+from warehouse.refusals import worded
 from warehouse.templates import render
 
 COLUMNS = ("run_id", "query_id", "value")
@@ -25,10 +26,15 @@ _OF_THE_SQL = (duckdb.ProgrammingError, duckdb.DataError, duckdb.NotSupportedErr
 
 @contextmanager
 def blamed(metric: Metric) -> Iterator[None]:
-    """Turn DuckDB's refusal of a metric's SQL into an error that names the metric and its file."""
+    """Turn DuckDB's refusal of a metric's SQL into an error that names the metric and its file.
+
+    What the SQL itself refuses is passed on: the input is to blame for it.
+    """
     try:
         yield
     except _OF_THE_SQL as error:
+        if isinstance(worded(error), WarehouseError):
+            raise
         text = _EXCERPT.sub(r"\n  in: \1", str(error).strip())
         raise WarehouseError(
             f"{metric}: the SQL of {metric.definition.where} fails: {text}\n"
