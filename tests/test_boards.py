@@ -277,6 +277,9 @@ def test_numbers_that_make_no_sense_are_refused(wh: Warehouse) -> None:
     wh.evaluate(metrics="RR")
     for call, told in (
         (lambda: Warehouse.score(qrels, run, "RR", depth=-1), "depth is at least 1, not -1"),
+        (lambda: Warehouse.score(qrels, run, "RR", level=0), "level is at least 1, not 0"),
+        (lambda: Warehouse.score(qrels, run, "RR", level="2"), "level is a whole number, not '2'"),
+        (lambda: Warehouse.score(qrels, run, []), "metrics: name one at least"),
         (lambda: Warehouse.score(qrels, run, "RR", threads=0), "threads is at least 1, not 0"),
         (lambda: Warehouse(wh.path, threads=0), "threads is at least 1, not 0"),
         (lambda: wh.leaderboard("tiny", top=-1), "top is at least 1, not -1"),

@@ -183,9 +183,21 @@ def test_commas_that_part(text: str, parts: list[str]) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("nDGC@10", ["no such metric", "did you mean nDCG?"]),
+        ("nDGC@10", ["no such metric", "did you mean nDCG@10?"]),
         ("ndcg_cuts", ["did you mean ndcg_cut?"]),
-        ("Sucess@5", ["did you mean Success?"]),
+        ("Sucess@5", ["did you mean Success@5?"]),
+        ("RPB(p=0.9)", ["did you mean RBP(p=0.9)?"]),
+        ("bprf@10", ["did you mean bpref?"]),
+        ("ndcg_cut_ten", ["a number is missing, as in ndcg_cut_5"]),
+        ("P_ten", ["a number is missing, as in P_5"]),
+        ("iprec_at_recall_x", ["a number is missing, as in iprec_at_recall_0.00"]),
+        ("P_avgjgg", ["did you mean P_avgjg?"]),
+        ("AP,nDCG@10", ["are 2 metrics; put blanks between them, not commas"]),
+        ("P(rel=2)@5,P@5,AP", ["are 3 metrics; put blanks between them"]),
+        ("AP,APP", ["no such metric"]),
+        ("map_cut@5", ["no such metric; did you mean map_cut?"]),
+        ("P@5,10", ["cutoff is a number, not 5,10"]),
+        ("", ["an empty text names no metric"]),
         ("xyzzy", ["no such metric"]),
         ("ndcg10", ["did you mean nDCG@10?"]),
         ("recall_at_100", ["did you mean R@100?"]),
@@ -200,6 +212,8 @@ def test_commas_that_part(text: str, parts: list[str]) -> None:
         ("P@0", ["cutoff is at least 1, not 0"]),
         ("P@-1", ["at least 1"]),
         ("P@2.5", ["whole number, not 2.5"]),
+        ("MCC@1e15", ["cutoff is too great a number: 1e15; at most 100,000,000,000,000"]),
+        ("Utility(collection=9223372036854775807)", ["collection is too great a number"]),
         ("P@ten", ["a number, not ten"]),
         ("P@True", ["a number, not True"]),
         ("P@nan", ["a number, not nan"]),
@@ -259,6 +273,12 @@ def test_what_is_refused(text: str, words: list[str]) -> None:
     message = str(caught.value)
     for word in words:
         assert word in message
+
+
+@pytest.mark.parametrize("given", [5, None, ["AP"]])
+def test_what_is_no_text_names_no_metric(given: object) -> None:
+    with pytest.raises(UsageError, match="a metric is named by a text, as in 'nDCG@10', not "):
+        parse(given)  # type: ignore[arg-type]
 
 
 def test_all_wrong_names_are_reported_at_once() -> None:

@@ -89,6 +89,12 @@ def nearest(word: str, known: Iterable[str]) -> str:
     >>> nearest("nDGC", ["AP", "nDCG", "ndcg"]), nearest("rr_", ["rr_v2aug_splade", "tasb"])
     ('; did you mean nDCG?', '; did you mean rr_v2aug_splade?')
     """
+    found = nearest_name(word, known)
+    return "" if found is None else f"; did you mean {found}?"
+
+
+def nearest_name(word: str, known: Iterable[str]) -> str | None:
+    """Return the known word that `nearest` proposes, or None."""
     folded: dict[str, str] = {}
     for name in known:
         folded.setdefault(name.lower(), name)
@@ -96,7 +102,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
     if not found:
         begun = [name for name in folded if len(word) > 1 and name.startswith(word.lower())]
         found = begun if len(begun) == 1 else []
-    return f"; did you mean {folded[found[0]]}?" if found else ""
+    return folded[found[0]] if found else None
 
 
 def command(

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from warehouse import peer_names, templates
+from warehouse import parameters, peer_names, templates
 from warehouse.catalogue import Alias, Definition, catalogue
-from warehouse.errors import UsageError, nearest
+from warehouse.errors import UsageError, nearest_name
 from warehouse.lazy import Lazy
 from warehouse.notation import Defaults, Metric, Requested, arguments, settle
 from warehouse.peer_names import TREC_SETS, Relstring, trec_name, wants_cutoff
@@ -116,7 +116,7 @@ def lines(*asked: Asked, defaults: Defaults | None = None) -> list[Line]:
         try:
             found |= dict.fromkeys(_expand(text, defaults or Defaults()))
         except UsageError as error:
-            problems.append(str(error))
+            problems.append(_several(text, defaults or Defaults()) or str(error))
     if problems:
         raise UsageError("\n".join(problems))
     return _own_length(list(found))
@@ -150,6 +150,10 @@ def split(asked: Iterable[Asked]) -> list[Asked]:
     for one in asked:
         if isinstance(one, Metric):
             words.append(one)
+        elif not isinstance(one, str):
+            raise UsageError(f"a metric is named by a text, as in 'nDCG@10', not {one!r}")
+        elif not one.strip():
+            raise UsageError("an empty text names no metric; write one as in nDCG@10")
         else:
             words += re.findall(r"(?:\([^()]*\)|[^\s()])+|[()]", one)
     return words
@@ -185,8 +189,7 @@ def _expand(text: str, defaults: Defaults, *, complete: bool = True) -> Sequence
         return _expand(right + text[len(name) :], defaults, complete=complete)
     if name in templates.names_in("curves"):
         raise UsageError(f"{text}: a curve and no metric: warehouse curve {name}")
-    known_names = [*_aliases(), *peer_names.trec_names(), *peer_names.ranx_names(), *TREC_SETS]
-    hint = _cutoff_meant(text, defaults) or nearest(name, known_names)
+    hint = _cutoff_meant(text, defaults) or _name_meant(text, name, defaults)
     raise UsageError(f"{text}: no such metric{hint}")
 
 
@@ -233,6 +236,34 @@ def _cutoff_meant(text: str, defaults: Defaults) -> str:
     except (UsageError, ValueError):
         return ""
     return f"; did you mean {found.metric}?" if isinstance(found, Requested) else ""
+
+
+def _several(text: str, defaults: Defaults) -> str | None:
+    """Return the sentence about metrics with commas between them, or None where that is not so."""
+    try:
+        parts = parameters.split(text)
+        for part in parts:
+            _expand(part, defaults)
+    except (UsageError, ValueError):
+        return None
+    return f"{text}: are {len(parts)} metrics; put blanks between them, not commas"
+
+
+def _name_meant(text: str, name: str, defaults: Defaults) -> str:
+    """Return `; did you mean nDCG@10?` for nDGC@10: the nearest name, with what follows it if it may."""
+    known = [*_aliases(), *peer_names.trec_names(), *peer_names.ranx_names(), *TREC_SETS]
+    near = nearest_name(name, known)
+    example = peer_names.example(name)
+    if example is not None and not (near or "").startswith(name[: name.rindex("_") + 1]):
+        return f"; a number is missing, as in {example}"
+    if near is None:
+        return ""
+    whole = near + text[len(name) :]
+    try:
+        right = whole if whole != text and _expand(whole, defaults) else near
+    except UsageError:
+        right = near
+    return f"; did you mean {right}?"
 
 
 def read_plain(

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 TYPES = ("integer", "number", "choice", "boolean", "gains", "levels", "attribute")
 # What the name of an attribute cannot have in the notation.
 _NOT_IN_A_NAME = re.compile(r"[(),'\"\\]")
+# More than there are documents, and less than what SQL's whole numbers overflow at.
+_LARGEST = 10**14
 _OPENING = {"(": ")", "[": "]", "{": "}"}
 
 
@@ -167,6 +169,8 @@ class Parameter:
             if value != int(value):
                 raise ValueError(f"{what} is a whole number, not {text}")
             value = int(value)
+            if abs(value) > _LARGEST:
+                raise ValueError(f"{what} is too great a number: {text}; at most {bound(_LARGEST)}")
         else:
             value = float(value)
         if self.minimum is not None and value < self.minimum:

@@ -106,6 +106,15 @@ def trec(text: str, defaults: Defaults) -> list[Requested] | None:
     return None
 
 
+def example(text: str) -> str | None:
+    """Return how trec_eval writes what a text begins as, where a number follows: ndcg_cut_5, or None."""
+    found = trec_names().get(text.rpartition("_")[0])
+    if found is None or not found[1].values:
+        return None
+    known = found[1]
+    return f"{known.name}_{known.format.format(known.values[0])}"
+
+
 def _trec(
     text: str, found: Definition, known: TrecName, listed: str | None, defaults: Defaults
 ) -> list[Requested]:

@@ -109,7 +109,7 @@ def score(
     └─────────┴────────┘
     <BLANKLINE>
     """
-    check_at_least(1, depth=depth, threads=threads)
+    check_at_least(1, level=level, depth=depth, threads=threads)
     rules = protocols.get(protocol)
     rules = replace(
         rules,
@@ -120,6 +120,8 @@ def score(
     defaults = rules.defaults(level)
     asked = [metrics] if isinstance(metrics, str) else metrics
     lines = notation.lines(*asked, defaults=defaults)
+    if not lines:
+        raise UsageError("metrics: name one at least, as in nDCG@10")
     requested = [line for line in lines if isinstance(line, notation.Requested)]
     work = plan((r.metric for r in requested), rules)
     reference = None if zscores is None else read_zscores(zscores)
