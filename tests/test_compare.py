@@ -10,6 +10,7 @@ import math
 import re
 import shutil
 import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -554,6 +555,14 @@ def test_formats_for_programs(four: Warehouse) -> None:
     assert [(one["run"], one["letter"], one["place"]) for one in found] == [
         ("old", "a", 1), ("new", "b", 2),
     ]  # fmt: skip
+
+
+def test_side_by_side_names_the_extra_too(four: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without it there is no NumPy either."""
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    with pytest.raises(UsageError, match=r"needs SciPy: pip install 'ranking-warehouse\[stats\]'"):
+        four.side_by_side("old", "new", "tiny", "RR")
 
 
 def test_the_command_side_by_side(four: Warehouse) -> None:

@@ -272,6 +272,14 @@ def test_slices_are_brought_up_to_date_too_but_not_curves(wh: Warehouse) -> None
     assert (done.computed, done.up_to_date) == (2, 6)
 
 
+def test_a_curve_that_is_proposed_is_quoted_as_a_shell_takes_it(wh: Warehouse) -> None:
+    wh.ingest_qrels(QRELS, "tiny")
+    wh.ingest_run(ONE, "tiny", name="one")
+    wh.curve("ROC(rel=2)", "tiny")
+    wh.ingest_run(TWO, "tiny", name="two")
+    assert "warehouse curve 'ROC(rel=2)' -d tiny" in wh.status().commands
+
+
 def test_a_slice_that_is_no_more_what_it_was_is_left_out_and_told(wh: Warehouse) -> None:
     wh.ingest_qrels(QRELS, "tiny")
     wh.ingest_attributes(

@@ -113,6 +113,9 @@ def test_only_what_is_asked_for_leads_to_a_sync(
         assert syncs(name, *quiet) == [0, 1.25], name
     for name in ("runs/bm25/watch.log", "runs/one.run", "w.duckdb", "w.duckdb.wal", "other.toml"):
         assert syncs(name, *quiet) == [0], name
+    # what only begins as the database is called is no part of it
+    synced.settings('"w.duckdb"', '"run"')
+    assert syncs("runs/bm25/one.run", *quiet) == [0, 1.25]
 
 
 def test_changes_are_gathered_for_so_long(syncs: Callable[..., list[float]]) -> None:

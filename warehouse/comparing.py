@@ -136,10 +136,14 @@ class Comparing(File):
         depth: int = 10,
         protocol: str = protocols.DEFAULT,
     ) -> SideBySide:
-        """Return the queries in which two runs differ most, with both lists down to `depth`."""
-        from warehouse.analyze import compare as comparing
-        from warehouse.analyze import regressions, side_by_side
+        """Return the queries in which two runs differ most, with both lists down to `depth`.
 
+        Needs the extra "stats", as `compare` does.
+        """
+        from warehouse.analyze import compare as comparing
+        from warehouse.analyze import regressions, side_by_side, significance
+
+        significance.needs_scipy()
         with self._read() as con:
             name = regressions.dataset_of(con, dataset)
             rules, names = self._names(con, name, [metric], protocol)

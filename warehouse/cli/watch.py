@@ -119,7 +119,7 @@ class _Watched:
         moved here its files are not told.
         """
         path = Path(os.path.normpath(name))
-        if name.startswith(str(database)) or _is_told_to(path):
+        if path == database or name.startswith(f"{database}.") or _is_told_to(path):
             return False
         return path == self.file or path.is_dir() or self.asked.concerns(path)
 

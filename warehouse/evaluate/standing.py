@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -210,7 +211,7 @@ def _of_protocol(
             predictions = sum(asked[run].num_predictions for run in needed)
             row = (dataset, state, name, rules.name, len(runs), predictions, listing(runs, 4))
             rows.append(row)
-            verb = "evaluate" if metric.definition.kind == "metric" else f"curve {name}"
+            verb = "evaluate" if metric.definition.kind == "metric" else shlex.join(["curve", name])
             commands[command(verb, dataset, protocol=rules.name)] = None
     return rows, up_to_date, sum(asked[run].num_predictions for run in read)
 
