@@ -311,6 +311,8 @@ def test_no_more_than_five_queries_are_told(wh: Warehouse) -> None:
         ("-m RR -d tinny", "tinny: no such dataset; did you mean tiny?"),
         ("-m RR --run nwe", "nwe: dataset tiny has no run of that name; did you mean new?"),
         ("-m RR --against odl", "odl: dataset tiny has no run of that name; did you mean old?"),
+        ("-m RR --against bset", "bset: dataset tiny has no run of that name; did you mean best?"),
+        ("-m RR --against xyz", "xyz: dataset tiny has no run of that name; it has new, old"),
         ("-m RR --against new", "new, the newest run: cannot be held against itself"),
         ("-m RR --max-drop -1", "max-drop is 0 or more, not -1.0"),
         ("-m RR --alpha 1", "alpha lies between 0 and 1, not 1.0"),

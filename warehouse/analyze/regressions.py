@@ -12,7 +12,7 @@ import duckdb
 from warehouse import database
 from warehouse.analyze import board
 from warehouse.analyze.significance import two_sided
-from warehouse.errors import UsageError, counted, listing, no_such_run, none_yet
+from warehouse.errors import UsageError, counted, listing, nearest, no_such_run, none_yet
 from warehouse.protocols import Protocol
 from warehouse.templates import render
 
@@ -178,9 +178,10 @@ def _check_runs(con: duckdb.DuckDBPyConnection, dataset: str, run: str | None, a
     if not known:
         raise UsageError(none_yet("run", dataset))
     checked = known[0] if run is None else run
-    for name in (checked, *([] if against in (BEST, LAST) else [against])):
-        if name not in known:
-            raise UsageError(no_such_run(name, dataset, known))
+    for name, words in ((checked, known), (against, [BEST, LAST, *known])):
+        if name not in words:
+            proposed = words if nearest(name, words) else known
+            raise UsageError(no_such_run(name, dataset, proposed))
     if checked == against:
         newest = "" if run else ", the newest run"
         raise UsageError(f"{checked}{newest}: cannot be held against itself; name another run")
