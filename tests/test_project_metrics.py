@@ -163,6 +163,14 @@ def test_what_editors_leave_behind_is_no_metric(here: Folder) -> None:
     assert score("Best@2") == {"Best@2": 0.5}
 
 
+@pytest.mark.parametrize("ending", ["sql", "j2"])
+def test_a_file_with_another_ending_is_told_of(here: Folder, ending: str) -> None:
+    here.write(f"formulas/Worst.{ending}", BEST)
+    told = rf"Worst@2: no such metric; formulas/Worst.{ending}: a metric's file ends in \.sql\.j2"
+    with pytest.raises(UsageError, match=told):
+        score("Worst@2")
+
+
 # --------------------------------------------------------------------------- what is wrong with it
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from warehouse import parameters, peer_names, templates
+from warehouse import parameters, peer_names, project, templates
 from warehouse.catalogue import Alias, Definition, catalogue
 from warehouse.errors import UsageError, nearest_name
 from warehouse.lazy import Lazy
@@ -189,7 +189,7 @@ def _expand(text: str, defaults: Defaults, *, complete: bool = True) -> Sequence
         return _expand(right + text[len(name) :], defaults, complete=complete)
     if name in templates.names_in("curves"):
         raise UsageError(f"{text}: a curve and no metric: warehouse curve {name}")
-    hint = _cutoff_meant(text, defaults) or _name_meant(text, name, defaults)
+    hint = _cutoff_meant(text, defaults) or _file_meant(name) or _name_meant(text, name, defaults)
     raise UsageError(f"{text}: no such metric{hint}")
 
 
@@ -236,6 +236,17 @@ def _cutoff_meant(text: str, defaults: Defaults) -> str:
     except (UsageError, ValueError):
         return ""
     return f"; did you mean {found.metric}?" if isinstance(found, Requested) else ""
+
+
+def _file_meant(name: str) -> str:
+    """Tell of a file of that name in the project's folder that is taken for no metric."""
+    folder = project.current().metrics
+    if folder is None or not folder.is_dir():
+        return ""
+    for path in sorted(folder.iterdir()):
+        if path.name in (f"{name}.sql", f"{name}.j2"):
+            return f"; {project.shown(path)}: a metric's file ends in {templates.SUFFIX}"
+    return ""
 
 
 def _several(text: str, defaults: Defaults) -> str | None:
