@@ -404,12 +404,23 @@ def test_the_parts_add_up_to_the_stored_value(
         assert rows[-1][0] == found.num_retrieved == 100
         assert rows[-1][4] == found.value, metric
         parts = [row[5] for row in rows]
-        if None not in parts:
-            assert sum(parts) == pytest.approx(found.value, abs=1e-12), metric
-        else:
-            # undefined until there is a pair: the parts begin after it
-            first = next(place for place, row in enumerate(rows) if row[4] is not None)
-            assert None not in parts[first + 1 :]
+        # undefined until there is a pair: the parts begin with it
+        first = next(place for place, row in enumerate(rows) if row[4] is not None)
+        assert parts[:first] == [None] * first
+        assert sum(parts[first:]) == pytest.approx(found.value, abs=1e-12), metric
+
+
+def test_the_first_value_after_none_is_a_part(wh: Warehouse) -> None:
+    """LAG of two non-relevant documents, then a relevant one: undefined, undefined, 2."""
+    wh.ingest_qrels({"q": {"a": 1}}, "tiny")
+    wh.ingest_run({"q": {"b": 3.0, "c": 2.0, "a": 1.0}}, "tiny", name="one")
+    wh.evaluate(metrics="LAG")
+    found = wh.explain("one", "LAG", "q", "tiny")
+    assert found.relation.project("value_so_far, part").fetchall() == [
+        (None, None), (None, None), (2.0, 2.0),
+    ]  # fmt: skip
+    # the same where it stands in what is not shown
+    assert wh.explain("one", "LAG", "q", "tiny", top=1).relation.fetchall()[-1][4:] == (2.0, 2.0)
 
 
 def test_a_list_that_is_not_there_and_a_value_of_its_own(wh: Warehouse) -> None:

@@ -1,9 +1,9 @@
 """Where one query's value came from: its source, and what each document of the list adds to it.
 
 A document's part is the step that the value makes at its rank: the value of the list cut after it, less
-that of the list cut before it. The engine computes these values with the metric's own template, for all
-cuts at once. So the parts add up to the value, whatever the metric; where the metric is a sum over the
-documents that were found, as AP and nDCG are, they are its terms.
+that of the list cut before it, or 0 where that has none. The engine computes these values with the
+metric's own template, for all cuts at once. So the parts add up to the value, whatever the metric; where
+the metric is a sum over the documents that were found, as AP and nDCG are, they are its terms.
 """
 
 from __future__ import annotations

@@ -39,9 +39,9 @@ def explain(
     """Explain a run's value for a query: where it came from, and what each document adds to it.
 
     "so far" is the value of the list cut after the document, as the metric's own SQL gives it, and
-    "part" the step from the cut before. The parts add up to the value; of a sum over the documents, as
-    AP and nDCG are, they are its terms. A document without a relevance is not judged. The last line,
-    without a document, stands for all that is not shown.
+    "part" the step from the cut before, or from 0 where that has no value. The parts add up to the
+    value; of a sum over the documents, as AP and nDCG are, they are its terms. A document without a
+    relevance is not judged. The last line, without a document, stands for all that is not shown.
     """  # fmt: skip
     from warehouse.warehouse import Warehouse
 
