@@ -70,6 +70,15 @@ def test_a_replica_is_the_same(small: Warehouse) -> None:
     )
 
 
+def test_a_replica_of_a_replica(small: Warehouse) -> None:
+    small.publish("replica.duckdb")
+    Warehouse("replica.duckdb").publish("second.duckdb")
+    assert content("second.duckdb", but="publication") == content("w.duckdb")
+    with duckdb.connect("second.duckdb", read_only=True) as con:
+        mark = con.execute("select source from publication").fetchall()
+    assert mark == [(str(Path("replica.duckdb").absolute()),)]
+
+
 def test_again_and_for_older_clients(small: Warehouse) -> None:
     if duckdb.__version__.startswith("1."):
         # it passes over the compression that the older format has not; DuckDB 2 refuses to

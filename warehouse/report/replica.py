@@ -106,7 +106,8 @@ def _check(source: Path, target: Path, lock_timeout: float) -> None:
 def _mark(con: duckdb.DuckDBPyConnection, source: Path) -> None:
     table = f"replica.main.{_MARK}"
     con.execute(
-        f"create table {table} as select $1::varchar as source, now() as published_at, "
+        # the warehouse may be a replica itself
+        f"create or replace table {table} as select $1::varchar as source, now() as published_at, "
         "$2::varchar as schema_revision, $3::varchar as program_version",
         [_stored(source), SCHEMA_REVISION, VERSION],
     )
