@@ -437,6 +437,9 @@ def test_the_command(demo: Warehouse) -> None:
     assert row.startswith("tasb,bm25,")
     code, out, _ = command("agree", "-d", "dl19", "--against", "bm25", "--by-query", *db)
     assert (code, len(out.splitlines())) == (0, 1 + 8 * 43)
+    # a metric is named as everywhere
+    arguments = ("agree", "-d", "dl19", "--of", "runs", "--against")
+    assert command(*arguments, "ndcg_cut_10", *db) == command(*arguments, "nDCG@10", *db)
     code, out, _ = command("agree", "-d", "dl19", "--of", "runs", "--against", "nDCG@10", *db)
     assert [line.split(",")[1] for line in out.splitlines()[1:]] == ["nDCG@10"] * 5
     code, _, told = command("agree", "-d", "dl19", "--of", "runs", "--by-query", *db)

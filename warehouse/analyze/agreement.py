@@ -153,6 +153,8 @@ def of_runs(
     for dataset in datasets if runs else ():
         listed.current_runs(con, dataset, runs)
     names = chosen if by == "metric" else list(datasets)
+    if by == "metric" and against is not None and against not in names:
+        against = ", ".join(board.names(con, datasets, [against], protocol))
     if against is not None and against not in names:
         hint = nearest(against, names) or f"; there are {listing(names)}"
         raise UsageError(f"{against}: nothing of that name is compared{hint}")
