@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 import xml.etree.ElementTree as ET
 from itertools import pairwise
 from pathlib import Path
@@ -87,18 +90,36 @@ def test_a_page_needs_nothing_else(tmp_path: Path, demo_db: str) -> None:
 
 
 def test_hostile_names_are_text(wh: Warehouse, tmp_path: Path) -> None:
-    name, dataset = "<b>$x_1$&\"'é" + "x" * 60, r"<d>$\foo$"
+    name, dataset = "<b>$x_1$\n&\"'é" + "x" * 60, r"<d>$\foo$ C:\data"
     wh.ingest_qrels({"q": {"a": 1, "b": 0}}, dataset)
     wh.ingest_run({"q": {"a": 2.0, "b": 1.0}}, dataset, name=name)
     for format in pictures.FORMATS:
         path = tmp_path / f"curve.{format}"
         pictures.draw(wh.trace("ROC", dataset), [name], path, format)
     said = " ".join(texts(ET.parse(tmp_path / "curve.svg").getroot()))
-    assert name[:15] in said
+    assert name[:15].replace("\n", " ") in said  # in one line
     assert dataset in said
     page = (tmp_path / "curve.html").read_text()
     assert "<b>" not in page
     assert "<d>" not in page
+
+
+def test_signs_that_the_font_has_not(wh: Warehouse, tmp_path: Path) -> None:
+    """A picture of pixels lacks them, and the command says so; in SVG the text is there."""
+    wh.ingest_qrels({"q": {"a": 1, "b": 0}}, "tiny")
+    wh.ingest_run({"q": {"a": 2.0, "b": 1.0}}, "tiny", name="漢")
+    for format in ("png", "svg"):
+        arguments = ["-d", "tiny", "-o", str(tmp_path / f"curve.{format}"), "--db", str(wh.path)]
+        told = subprocess.run(
+            [sys.executable, "-m", "warehouse", "curve", "ROC", *arguments],
+            capture_output=True, encoding="utf-8", check=True, env=os.environ | {"PYTHONUTF8": "1"},
+        ).stderr  # fmt: skip
+        warned = [line for line in told.splitlines() if "Glyph" in line]
+        assert len(warned) == (format == "png"), told
+        assert all(line.startswith("warning: Glyph 28450 ") for line in warned)
+        assert "pictures.py" not in told
+    said = " ".join(texts(ET.parse(tmp_path / "curve.svg").getroot()))
+    assert "漢  AUC 1.000" in said
 
 
 def test_more_runs_than_a_picture_has_room_for(demo_db, tmp_path, monkeypatch) -> None:

@@ -265,6 +265,32 @@ def test_latex_escapes_backslash_tilde_and_caret(con: duckdb.DuckDBPyConnection)
     assert "e^f" not in body
 
 
+@pytest.mark.parametrize(
+    ("cell", "written"),
+    [
+        # after \\midrule and the break of a row, [ and * begin their own arguments
+        ("[x]", "{}[x]"),
+        ("*x*", "{}*x*"),
+        # en and em dash, closing and opening quotes, ¡ and ¿
+        ("a--b---c", "a-{}-b-{}-{}-c"),
+        ("''``,,?`!`", "'{}'`{}`,{},?{}`!{}`"),
+        # an em dash in LaTeX's first encoding
+        ("a|b", r"a\textbar{}b"),
+    ],
+)
+def test_latex_keeps_each_sign(cell: str, written: str) -> None:
+    text = formats.table([cell, "x"], [[cell, "y"]], [False, False], "latex")
+    rows = [line.split("&")[0].strip() for line in text.splitlines() if "&" in line]
+    assert rows == [written, written]
+
+
+@pytest.mark.parametrize("format", ["table", "markdown", "latex", "html"])
+def test_a_sign_of_private_use_in_a_name(format: str) -> None:
+    """Fonts of symbols have their signs there."""
+    name = "a\ue000b\ue007"
+    assert name in formats.table(["x"], [[name]], [False], format)
+
+
 def test_latex_has_rules_and_one_line_per_row(con: duckdb.DuckDBPyConnection) -> None:
     text = formats.text(con.sql(BOARD), "latex")
     assert text.startswith("\\begin{tabular}")
@@ -355,6 +381,7 @@ MARKUP = [
     "![text][image]",
     r"back\slash \* \| \\ end\\",
     "a|b",
+    "$x^2$ and $$y$$",
 ]
 
 
@@ -375,6 +402,8 @@ def test_no_html_gets_into_markdown() -> None:
     for text in MARKUP:
         written = formats.table([text], [[text]], [False], "markdown")
         assert "<" not in written.replace("<sup>", "")
+    # GitHub and Jupyter typeset what stands between two dollar signs
+    assert r"\$x^2\$" in formats.table(["x"], [["$x^2$"]], [False], "markdown")
     assert "&lt;script&gt;" in formats.table(["x"], [["<script>"]], [False], "markdown")
     assert "<script>" not in formats.table(["<script>"], [["<script>"]], [False], "html")
 

@@ -7,7 +7,8 @@ import gc
 import io
 import os
 import sys
-from typing import NoReturn
+import warnings
+from typing import Any, NoReturn
 
 from warehouse.errors import UsageError, WarehouseError
 
@@ -26,6 +27,7 @@ def main() -> None:
     """
     _open_streams()
     gc.set_threshold(_BEFORE_GARBAGE)
+    warnings.showwarning = _warned
     code: int | str = 0
     try:
         run()
@@ -113,6 +115,11 @@ def _told(error: OSError) -> int:
     where = f"{error.filename}: " if error.filename else ""
     print(f"warehouse: {where}{error.strerror or error}", file=sys.stderr)
     return UsageError.exit_code
+
+
+def _warned(message: Warning | str, *_: Any, **__: Any) -> None:
+    """Tell of what another package warns of, without the line of code that it was called from."""
+    print(f"warning: {message}", file=sys.stderr)
 
 
 def _interrupted() -> NoReturn:

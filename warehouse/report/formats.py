@@ -32,13 +32,14 @@ FOR_PEOPLE = {
     "latex": "latex_booktabs",
     "html": "html",
 }
-# What stands for emphasis in a cell until the table is written: what escapes texts leaves it alone.
+# What stands for emphasis in a cell until the table is written: what escapes texts leaves it alone, and
+# no name has it, for Unicode keeps these for use inside of programs.
 Mark = Literal["best", "second", "other", "raised"]
 _MARKS: dict[Mark, tuple[str, str]] = {
-    "best": ("\ue000", "\ue001"),
-    "second": ("\ue002", "\ue003"),
-    "other": ("\ue004", "\ue005"),
-    "raised": ("\ue006", "\ue007"),
+    "best": ("\ufdd0", "\ufdd1"),
+    "second": ("\ufdd2", "\ufdd3"),
+    "other": ("\ufdd4", "\ufdd5"),
+    "raised": ("\ufdd6", "\ufdd7"),
 }
 _MARKUP: dict[str, dict[Mark, tuple[str, str]]] = {
     "table": {
@@ -68,7 +69,17 @@ _BREAKS = re.compile(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+")
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 # What is markup in a cell. An underscore is where a word begins with it and one ends with one later; a
 # backslash is before a sign.
-_MARKDOWN = re.compile(r"[|`*~]|(?<![^\W_])_(?=.*_(?![^\W_]))|(?<=\])[(\[]|\\(?=[!-/:-@\[-`{-~])")
+_MARKDOWN = re.compile(r"[|`*~$]|(?<![^\W_])_(?=.*_(?![^\W_]))|(?<=\])[(\[]|\\(?=[!-/:-@\[-`{-~])")
+# Where LaTeX takes a row's first sign for a part of the rule or break above it, or two signs for one.
+_LATEX = re.compile(r"^(?=[\[*])|(?<=-)(?=-)|(?<=')(?=')|(?<=[`?!])(?=`)|(?<=,)(?=,)")
+# An empty group there; a mark, for braces would be escaped.
+_NOTHING = "\ufdd8"
+_LATEX_SIGNS = {
+    "↑": r"$\uparrow$",
+    "↓": r"$\downarrow$",
+    "|": r"\textbar{}",
+    _NOTHING: "{}",
+}
 _NUMERIC = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DOUBLE|FLOAT|DECIMAL.*")
 Row = Sequence[Any]
 # The types of what is the same in CSV.
@@ -184,11 +195,13 @@ def table(
     """Write rows as a table for people; numeric columns stand to the right."""
     from tabulate import tabulate
 
-    heads = [_one_line(head) for head in heads]
+    heads = [one_line(head) for head in heads]
     cells = [[_cell(value, places) for value in row] for row in rows]
     aligned = ["right" if number else "left" for number in numeric]
     if format == "markdown":
         heads, *cells = ([_in_markdown(cell) for cell in row] for row in [heads, *cells])
+    if format == "latex":
+        heads, *cells = ([_LATEX.sub(_NOTHING, cell) for cell in row] for row in [heads, *cells])
     if format in ("table", "markdown"):
         # before the widths of the columns are counted; the others escape what they are given
         cells = [[_written(cell, format) for cell in row] for row in cells]
@@ -203,7 +216,8 @@ def table(
         if not cells:  # the columns are not counted from the heads
             columns = "".join(side[0] for side in aligned)
             text = text.replace("{tabular}{}", f"{{tabular}}{{{columns}}}", 1)
-        text = text.replace("↑", "$\\uparrow$").replace("↓", "$\\downarrow$")
+        for sign, written in _LATEX_SIGNS.items():
+            text = text.replace(sign, written)
     text = _written(text, format)
     return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
 
@@ -229,10 +243,10 @@ def _cell(value: object, places: int) -> str:
         # one without a zone is what it says, wherever it is read
         return (value.astimezone(dt.UTC) if value.tzinfo else value).strftime("%Y-%m-%d %H:%M")
     text = _json_text(value) if isinstance(value, dict) else _text(value)
-    return _one_line(text)
+    return one_line(text)
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
     """Return a text as one line, whatever it holds, with its control characters escaped."""
     if text.isprintable():
         return text

@@ -9,8 +9,8 @@ from __future__ import annotations
 import html
 import importlib.util
 import io
-import re
 import textwrap
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from warehouse.analyze.curves import Trace
 from warehouse.errors import UsageError, counted
+from warehouse.report.formats import one_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -78,11 +79,12 @@ def lines(trace: Trace, runs: Sequence[str]) -> list[Line]:
 
 
 def shortened(name: str, most: int = 32) -> str:
-    """Return a name that is not too long for a picture, cut in its middle.
+    """Return a name as one line that is not too long for a picture, cut in its middle.
 
     >>> shortened("a" * 20 + "b" * 20, 11)
     'aaaaa…bbbbb'
     """
+    name = one_line(name)
     half = (most - 1) // 2
     return name if len(name) <= most else f"{name[:half]}…{name[-half:]}"
 
@@ -114,7 +116,9 @@ def rendered(make: Callable[[], Figure], format: str) -> bytes:
     import matplotlib as mpl
 
     out = io.BytesIO()
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(_STYLE), warnings.catch_warnings():
+        if format == "svg":  # its text is text, drawn in the fonts of who looks at it
+            warnings.filterwarnings("ignore", "Glyph .* missing")
         make().savefig(out, format=format, dpi=200, metadata=_METADATA[format])
     return out.getvalue()
 
@@ -300,7 +304,7 @@ def _page(trace: Trace, runs: Sequence[str]) -> bytes:
     svg = picture(trace, runs, "svg").decode("utf-8")
     svg = svg[svg.index("<svg") :]
     title = html.escape(f"{trace.metric} of {trace.dataset}")
-    svg = re.sub(r"<svg ", f'<svg role="img" aria-label="{title}" ', svg, count=1)
+    svg = svg.replace("<svg ", f'<svg role="img" aria-label="{title}" ', 1)
     columns = [trace.relation.columns.index(name) for name in trace.relation.columns]
     names = {"x": trace.curve.x.name, "y": trace.curve.y.name}
     heads = "".join(
