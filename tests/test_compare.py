@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import datetime as dt
 import io
 import itertools
 import json
@@ -576,6 +577,36 @@ def test_the_command_side_by_side(four: Warehouse) -> None:
     assert [(row["rank"], row["base_document"], row["document"]) for row in rows] == [
         ("1", "a", "x1"), ("2", "", "a"),
     ]  # fmt: skip
+
+
+def test_side_by_side_as_it_was(four: Warehouse) -> None:
+    """The judgments and the run of then: RR of q1 was 1 and 1/2, and is 0 and 1."""
+    then = dt.datetime.now(dt.UTC)
+    four.ingest_qrels({**FOUR, "q1": {"x1": 1}}, "tiny", replace=True)
+    four.ingest_run(ranks(2, 1, 1, 1), "tiny", name="new", replace=True)
+    four.evaluate(metrics="RR")
+    arguments = ["compare", "old", "new", "-d", "tiny", "-m", "RR", "--db", str(four.path)]
+    arguments += ["--queries", "1"]
+    assert command(*arguments)[1].startswith("q1  RR 0.0000 -> 1.0000 (+1.0000)")
+    was = command(*arguments, "--as-of", then.isoformat())
+    assert was[1].startswith("q1  RR 1.0000 -> 0.5000 (-0.5000)")
+    (first, *_) = four.side_by_side("old", "new", "tiny", "RR", as_of=then).relation.fetchall()
+    assert first[5:] == (1, "a", 1, "x1", None)
+    # its new version has no value against the first judgments yet
+    code, _, told = command(*arguments, "--qrels", "1")
+    assert (code, "no value of RR for new" in told) == (2, True)
+    four.evaluate("tiny", metrics="RR", qrels=1)
+    assert command(*arguments, "--qrels", "1")[1].startswith("q1  RR 1.0000 -> 0.5000 (-0.5000)")
+
+
+@pytest.mark.parametrize(
+    "unfit", [["--base", "old"], ["--all-pairs"], ["--judged-only"], ["--bounds"], ["--store"]]
+)
+def test_what_does_not_go_with_lists(four: Warehouse, unfit: list[str]) -> None:
+    arguments = ["compare", "old", "new", "-d", "tiny", "-m", "RR", "--db", str(four.path)]
+    code, out, told = command(*arguments, "--queries", "1", *unfit)
+    assert (code, out) == (2, "")
+    assert f"leave {unfit[0]} out" in told
 
 
 def test_marks_survive_what_a_format_escapes() -> None:

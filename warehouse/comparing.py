@@ -135,10 +135,12 @@ class Comparing(File):
         queries: int = 5,
         depth: int = 10,
         protocol: str = protocols.DEFAULT,
+        as_of: past.Moment | None = None,
+        qrels: int | None = None,
     ) -> SideBySide:
         """Return the queries in which two runs differ most, with both lists down to `depth`.
 
-        Needs the extra "stats", as `compare` does.
+        `as_of` and `qrels` are those of `leaderboard`. Needs the extra "stats", as `compare` does.
         """
         from warehouse.analyze import compare as comparing
         from warehouse.analyze import regressions, side_by_side, significance
@@ -146,14 +148,18 @@ class Comparing(File):
         significance.needs_scipy()
         with self._read() as con:
             name = regressions.dataset_of(con, dataset)
-            rules, names = self._names(con, name, [metric], protocol)
-            if len(names) != 1:
-                raise UsageError(f"{metric}: stands for several metrics; name one")
-            chosen = comparing.current_runs(con, name, [base, run], names, rules)
-            if base == run:
-                raise UsageError(f"{run}: cannot be held against itself; name another run")
-            found = comparing.gather(con, name, chosen, names, rules)
-            return side_by_side.side_by_side(con, found, name, rules, queries=queries, depth=depth)
+            with past.put(con, [name], past.state(as_of, qrels)) as (_, gone):
+                rules, names = self._names(con, name, [metric], protocol)
+                if len(names) != 1:
+                    raise UsageError(f"{metric}: stands for several metrics; name one")
+                chosen = comparing.current_runs(con, name, [base, run], names, rules)
+                if base == run:
+                    raise UsageError(f"{run}: cannot be held against itself; name another run")
+                found = comparing.gather(con, name, chosen, names, rules)
+                lists = side_by_side.side_by_side(
+                    con, found, name, rules, queries=queries, depth=depth
+                )
+        return replace(lists, notes=gone)
 
     def _names(
         self, con: duckdb.DuckDBPyConnection, dataset: str, metrics: Metrics, protocol: str

@@ -29,6 +29,7 @@ class SideBySide:
     base: str
     run: str
     dataset: str
+    notes: tuple[str, ...] = ()
 
 
 def side_by_side(

@@ -111,9 +111,16 @@ def compare(
         named = run or []
         if len(named) != 2 or len(metric or []) != 1:
             raise UsageError("--queries: name two runs and one metric")
+        others = {
+            "--base": base, "--all-pairs": all_pairs, "--judged-only": judged_only,
+            "--bounds": bounds, "--only": only, "--store": store,
+        }  # fmt: skip
+        unfit = [name for name, value in others.items() if value]
+        if unfit:
+            raise UsageError(f"--queries: shows stored lists; leave {' and '.join(unfit)} out")
         lists = wh.side_by_side(
             named[0], named[1], dataset, (metric or [""])[0],
-            queries=queries, depth=depth, protocol=protocol,
+            queries=queries, depth=depth, protocol=protocol, as_of=as_of, qrels=qrels,
         )  # fmt: skip
         if not lists.relation.limit(1).fetchall():
             output.say(f"{lists.metric}: no query differs between {lists.base} and {lists.run}")
@@ -121,6 +128,8 @@ def compare(
             output.emit(comparisons.side_by_side(lists, format, places=places), out, format)
         else:
             output.show(lists.relation, format, out)
+        for note in lists.notes:
+            output.say(note)
         return
     with output.Steps() as step:
         found = wh.compare(
