@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import sys
 from pathlib import Path
 
 import duckdb
@@ -100,3 +102,77 @@ def test_a_commit_that_is_refused(tmp_path: Path, reason: str) -> None:
         raise refused
     with pytest.raises(duckdb.TransactionException, match="conflict"), database.transaction(path):
         raise duckdb.TransactionException("a conflict")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="this system limits no sizes of files")
+def test_a_full_disk(tmp_path: Path, program) -> None:
+    """No file may grow, not even one to try whether there is a temporary folder."""
+    wh = Warehouse(tmp_path / "w.duckdb")
+    wh.ingest_qrels({"q1": {"a": 1, "b": 0}}, "tiny")
+    for name in ("one", "two"):
+        wh.ingest_run({"q1": {"a": 1.0}}, "tiny", name=name)
+    (tmp_path / "more.run").write_text("q1 Q0 a 1 1 t\n")
+    before = wh.path.read_bytes()
+    for words, path in {
+        "ingest run more.run -d tiny": "w.duckdb.wal",
+        "evaluate -m AP": "w.duckdb.wal",
+        "fuse one two -d tiny --name both": "w.duckdb.wal",
+        "forget one -d tiny --yes": "w.duckdb.wal",
+        "publish replica.duckdb": "replica.duckdb",
+        "publish --parquet replica": "replica",
+        "init --db new.duckdb": "new.duckdb",
+    }.items():
+        db = "" if "--db" in words else "--db w.duckdb"
+        found = program.shell(f"ulimit -f 0; warehouse {words} {db}", tmp_path)
+        assert (found.returncode, found.stdout) == (2, ""), words
+        told = rf"warehouse: ([^\n]*/)?{re.escape(path)}: cannot be written: File too large\n"
+        assert re.fullmatch(told, found.stderr), found.stderr
+    found = program.shell("ulimit -f 0; warehouse runs -f csv --db w.duckdb", tmp_path)
+    assert (found.returncode, found.stderr, found.stdout.count("\n")) == (0, "", 3)
+    assert wh.path.read_bytes() == before
+    assert wh.runs().project("run").fetchall() == [("one",), ("two",)]
+
+
+def test_a_damaged_database(tmp_path: Path) -> None:
+    """A byte that is another, in the catalogue or in the rows, and a file that ends too soon."""
+    whole = Warehouse(tmp_path / "whole.duckdb")
+    whole.ingest_qrels({f"q{query}": {"1": 1} for query in range(2000)}, "tiny")
+    whole.ingest_run(RUN, "tiny", name="one")
+    content = whole.path.read_bytes()
+    replica = tmp_path / "replica.duckdb"
+    told = re.escape(f"{tmp_path / 'w.duckdb'}: is damaged or cut short: put a copy")
+    found = []
+    for place in range(12_300, len(content), 100_000):
+        wh = Warehouse(tmp_path / "w.duckdb")
+        wh.path.write_bytes(content[:place] + bytes([content[place] ^ 255]) + content[place + 1 :])
+        try:
+            wh.publish(replica)
+        except UsageError as error:
+            found.append((bool(re.match(told, str(error))), replica.exists()))
+        replica.unlink(missing_ok=True)
+    assert len(found) >= 5
+    assert set(found) == {(True, False)}
+    for length in (13, 5000, len(content) - 1):
+        wh.path.write_bytes(content[:length])
+        with pytest.raises(UsageError, match=told):
+            wh.runs()
+
+
+def test_a_log_that_does_not_belong_to_the_database(tmp_path: Path) -> None:
+    """As where a process was killed, and only the database was removed or put back."""
+    wh = Warehouse(tmp_path / "w.duckdb")
+    database.create(wh.path)
+    with duckdb.connect(str(wh.path)) as con:
+        con.execute("pragma disable_checkpoint_on_shutdown")
+        con.execute("create table other as select 1 as one")
+    log = wh.path.with_name("w.duckdb.wal")
+    assert log.exists()
+    wh.path.unlink()
+    database.create(wh.path)
+    for call in (wh.init, wh.runs, lambda: wh.ingest_run(RUN, "tiny", name="one")):
+        with pytest.raises(
+            UsageError, match=r"w\.duckdb\.wal: this log beside .* or of another file"
+        ):
+            call()
+    log.unlink()
+    assert wh.init()

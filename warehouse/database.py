@@ -71,13 +71,17 @@ def memory(resources: Resources | None = None) -> duckdb.DuckDBPyConnection:
     given = resources or Resources()
     if given.temp_directory is None:
         # DuckDB would otherwise spill into a folder in the current directory.
-        given = replace(given, temp_directory=str(_spill_folder()))
+        given = replace(given, temp_directory=str(_spill_folder() or ""))
     given.apply(con)
     return con
 
 
-def _spill_folder() -> Path:
-    return Path(tempfile.gettempdir()) / f"warehouse-spill-{os.getpid()}"
+def _spill_folder() -> Path | None:
+    """Return where to put aside what memory has no room for, None where nothing can be written."""
+    try:
+        return Path(tempfile.gettempdir()) / f"warehouse-spill-{os.getpid()}"
+    except FileNotFoundError:  # the disk is full, or can only be read
+        return None
 
 
 def scratch(resources: Resources) -> duckdb.DuckDBPyConnection:
@@ -114,12 +118,15 @@ def close() -> None:
         if _opened.cache_info().currsize:
             _opened(os.getpid()).close()
             _opened.cache_clear()
-    shutil.rmtree(_spill_folder(), ignore_errors=True)
+    folder = _spill_folder()
+    if folder is not None:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def leave() -> None:
     """End with the process: memory goes with it, sooner than piece by piece, but not what is on disk."""
-    if _spill_folder().exists():
+    folder = _spill_folder()
+    if folder is not None and folder.exists():
         close()
 
 
@@ -130,7 +137,7 @@ def create(path: Path) -> None:
     """
     part = path.with_name(f".{path.name}.{random.getrandbits(64):x}.part")
     try:
-        with in_words(path):
+        with in_words(path, made=True):
             _create(part)
         os.link(part, path)  # a rename would replace what another process has made meanwhile
     except OSError:

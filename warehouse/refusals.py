@@ -12,21 +12,32 @@ from warehouse.errors import LockedError, UsageError, WarehouseError, first_line
 # What a template says by its macro `refuse`.
 _REFUSED = re.compile(r"Invalid Input Error: refused: (.*)", re.DOTALL)
 _DENIED = re.compile(r"Cannot open file .*(Permission denied|Read-only file system)", re.DOTALL)
+_FULL = re.compile(
+    r'Could not (?:write|truncate|fsync) (?:to )?file \\?"(?P<file>.+?)\\?".*'
+    r"(?P<why>No space left on device|Disk quota exceeded|File too large|Input/output error)",
+    re.DOTALL,
+)
+_DAMAGED = "Corrupt database file"
+_CUT = "Could not read enough bytes"
+_LOG = "Failure while replaying WAL file"
 
 
 @contextmanager
-def in_words(path: Path | None = None) -> Iterator[None]:
-    """Raise what the engine refuses inside the block in words; `path` is the file that is open."""
+def in_words(path: Path | None = None, *, made: bool = False) -> Iterator[None]:
+    """Raise what the engine refuses inside the block in words; `path` is the file that is open.
+
+    Where that is being `made`, what is damaged is another: the one it is made of.
+    """
     try:
         yield
     except Exception as error:
-        clear = worded(error, path)
+        clear = worded(error, path, made=made)
         if clear is error:
             raise
         raise clear from error
 
 
-def worded(error: Exception, path: Path | None = None) -> Exception:
+def worded(error: Exception, path: Path | None = None, *, made: bool = False) -> Exception:
     """Return the engine's refusal in words for people, any other error as it is.
 
     >>> error = worded(ValueError('Cannot open file "a.db.wal": Permission denied'), Path("a.db"))
@@ -42,16 +53,29 @@ def worded(error: Exception, path: Path | None = None) -> Exception:
             "out of memory: give more with --memory-limit, or fewer --threads\n"
             + first_line(refusal)
         )
+    if isinstance(error, WarehouseError):
+        return error
     refused = _REFUSED.match(text)
-    if refused and not isinstance(error, WarehouseError):
+    if refused:
         return UsageError(refused[1])
+    full = _FULL.search(text)
+    if full:
+        return UsageError(f"{path if made else full['file']}: cannot be written: {full['why']}")
     denied = _DENIED.search(text)
-    if denied and path is not None and not isinstance(error, WarehouseError):
+    if denied and path is not None:
         return UsageError(
             f"{path}: cannot be written: {denied[1]}; the right to write is needed there, and in its "
             "folder, where DuckDB keeps a log beside it"
         )
+    if path is not None and not made and _is_damaged(path, text):
+        return UsageError(
+            f"{path}: is damaged or cut short: put a copy of it in its place\n{first_line(refusal)}"
+        )
     return error
+
+
+def _is_damaged(path: Path, text: str) -> bool:
+    return _DAMAGED in text or f'{_CUT} from file "{path.absolute()}"' in text
 
 
 def not_opened(error: Exception, path: Path) -> Exception:
@@ -73,4 +97,14 @@ def not_opened(error: Exception, path: Path) -> Exception:
             f"{path}: written by a newer DuckDB than {duckdb.__version__}: upgrade it"
         )
     denied = _DENIED.search(text)
-    return UsageError(f"{path}: cannot be opened: {denied[1]}") if denied else worded(error)
+    if denied:
+        return UsageError(f"{path}: cannot be opened: {denied[1]}")
+    if _LOG in text:
+        return UsageError(
+            f"{path}.wal: this log beside the database, with what was written last, is damaged or of "
+            f"another file: put copies of both in their place, or move it away\n{first_line(error)}"
+        )
+    clear = worded(error, path)
+    if clear is error and isinstance(error, duckdb.IOException):
+        return UsageError(f"{path}: cannot be opened: {first_line(error)}")
+    return clear

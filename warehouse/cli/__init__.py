@@ -92,7 +92,8 @@ def run() -> None:
             _interrupted()
         if type(error).__module__.split(".")[0] not in ("duckdb", "_duckdb", "sqlalchemy"):
             raise
-        print(f"warehouse: {error}", file=sys.stderr)
+        # SQLAlchemy puts its own words around those of the engine
+        print(f"warehouse: {getattr(error, 'orig', None) or error}", file=sys.stderr)
         sys.exit(1)
 
 

@@ -68,7 +68,7 @@ def made_beside(target: Path, lock_timeout: float) -> Iterator[Path]:
     with _alone_in(target.parent, lock_timeout):
         _remove(part)
         try:
-            with in_words(target):
+            with in_words(target, made=True):
                 yield part
         except OSError as error:
             raise UsageError(f"{target}: cannot be written: {error.strerror}") from error
