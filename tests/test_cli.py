@@ -937,6 +937,38 @@ def test_a_closed_stream_leads_nowhere(closed: str) -> None:
     assert found.stderr == ("" if "2>" in closed else "e\n")
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="this system ends processes otherwise")
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_what_ends_it_leaves_no_temporary_files(tmp_path: Path, program, name: str) -> None:
+    """A service that is stopped would else leave copies of what it reads, as large as these are."""
+    wh = Warehouse(tmp_path / "w.duckdb")
+    wh.ingest_qrels({"q1": {"a": 1}}, "tiny")
+    before = wh.path.read_bytes()
+    aside = tmp_path / "aside"
+    aside.mkdir()
+    process = program.python(
+        "import tempfile\n"
+        f"tempfile.tempdir = {str(aside)!r}\n"
+        "from warehouse.cli import main\n"
+        "main()\n",
+        *["ingest", "run", "-", "-d", "tiny", "--name", "one", "--db", "w.duckdb"],
+        cwd=tmp_path,
+    )
+    process.stdin.write("q1 Q0 a 1 1 t\n")
+    process.stdin.flush()
+    deadline = time.monotonic() + 30
+    while not list(aside.iterdir()) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert list(aside.iterdir()) != []  # it copies stdin, whose end has not come
+    process.send_signal(getattr(signal, name))
+    out, err = process.communicate(timeout=60)
+    number = getattr(signal, name)
+    assert process.returncode == (130 if name == "SIGINT" else -number)
+    assert (out, err) == ("", "warehouse: interrupted; nothing of the last step was stored\n")
+    assert list(aside.iterdir()) == []
+    assert wh.path.read_bytes() == before
+
+
 def test_what_was_put_aside_goes_with_the_database(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

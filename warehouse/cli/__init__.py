@@ -6,8 +6,11 @@ import atexit
 import gc
 import io
 import os
+import signal
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
 from warehouse.errors import UsageError, WarehouseError
@@ -16,6 +19,8 @@ INTERRUPTED = 130
 # The reader of a pipe is gone: what a shell says of a program that SIGPIPE ended, such as cat.
 NOT_READ = 141
 _HELP = {"-h", "--help"}
+# What ends a program beside Ctrl-C: a service is stopped, its time is up, its terminal is closed.
+_ENDINGS = ("SIGTERM", "SIGHUP")
 # Objects that are made before the first look for garbage: importing makes many, and hardly any is.
 _BEFORE_GARBAGE = 100_000
 
@@ -29,10 +34,11 @@ def main() -> None:
     gc.set_threshold(_BEFORE_GARBAGE)
     warnings.showwarning = _warned
     code: int | str = 0
-    try:
-        run()
-    except SystemExit as leaving:
-        code = leaving.code or 0
+    with _interrupting() as ended_by:
+        try:
+            run()
+        except SystemExit as leaving:
+            code = leaving.code or 0
     for stream in (sys.stdout, sys.stderr):
         try:
             if stream is not None and not stream.closed:
@@ -46,7 +52,34 @@ def main() -> None:
 
         database.leave()
     atexit._run_exitfuncs()
+    for number in ended_by:  # who sent it is to see that
+        os.kill(os.getpid(), number)
     os._exit(code)
+
+
+@contextmanager
+def _interrupting() -> Iterator[list[int]]:
+    """Let what ends the program interrupt it first, as Ctrl-C does; give a list of what did.
+
+    Nothing would else take away what it has put on disk for the time of its work. What is ignored, as
+    under nohup, stays ignored; a second signal ends the program at once.
+    """
+    ended_by: list[int] = []
+
+    def interrupt(number: int, frame: object) -> NoReturn:
+        signal.signal(number, signal.SIG_DFL)
+        ended_by.append(number)
+        raise KeyboardInterrupt
+
+    numbers = [getattr(signal, name) for name in _ENDINGS if hasattr(signal, name)]
+    ours = [number for number in numbers if signal.getsignal(number) == signal.SIG_DFL]
+    for number in ours:
+        signal.signal(number, interrupt)
+    try:
+        yield ended_by
+    finally:
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _open_streams() -> None:
@@ -124,5 +157,6 @@ def _warned(message: Warning | str, *_: Any, **__: Any) -> None:
 
 
 def _interrupted() -> NoReturn:
-    print("warehouse: interrupted; nothing of the last step was stored", file=sys.stderr)
+    with suppress(OSError):  # the terminal is closed
+        print("warehouse: interrupted; nothing of the last step was stored", file=sys.stderr)
     sys.exit(INTERRUPTED)
