@@ -99,6 +99,8 @@ def test_what_is_declared(folder: Folder) -> None:
         ('[datasets.other]\nqrels = "other.txt"\ntraining = "seen.txt"', "[datasets]\nother = 3",
          "datasets.other: write a table: [datasets.other]"),
         ('file = "ratings.csv"', 'fil = "x"', "films.qrels: unknown key 'fil'; did you mean file?"),
+        ("[datasets.other]", '[datasets." "]', "datasets. : the name of the dataset is empty"),
+        ('qrels = "other.txt"', 'qrels = " "', "datasets.other.qrels: 'file' is blank"),
         ('file = "ratings.csv"', "", "datasets.films.qrels: the key 'file' is missing"),
         ("{ query_id =", "{ query =", "films.qrels: qrels have no column 'query'; did you mean"),
         ("iterations = false", 'format = "trek"', "unknown format 'trek'; did you mean trec?"),

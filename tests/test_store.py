@@ -291,6 +291,7 @@ def test_warns_when_what_is_said_of_a_run_is_not_stored(wh: Warehouse) -> None:
     [
         ({"name_from": "tagg"}, "tagg: no such place of a run's name; did you mean tag"),
         ({"tags": {"a": None}}, "tag 'a': key and value are texts, not None"),
+        ({"tags": {" ": "a"}}, "tag ' ': the key is empty"),
         ({"run_at": 5}, "run_at: is a time of datetime, not 5"),
         ({"name": 5}, "the name of the run is a text, not 5"),
         ({"name": "\ud800"}, "the name of the run is no text that can be written"),

@@ -128,6 +128,24 @@ def test_a_wrong_side_car(synced: Project, text: str, words: str) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
+        ('{"name": " "}', "runs/bm25/one.run: the name of the run is empty"),
+        ('{"tags": {"": "x"}}', "runs/bm25/one.run: tag '': the key is empty"),
+    ],
+)
+@pytest.mark.parametrize("others", [0, 2])
+def test_an_empty_name(synced: Project, text: str, words: str, others: int) -> None:
+    """Also where the run is read at once with others."""
+    synced.settings('dataset = "tiny"', 'dataset = "tiny"\nsidecar = true')
+    synced.write("runs/bm25/one.run.json", text)
+    for number in range(others):
+        synced.write(f"runs/bm25/{number}.run", RUN)
+    assert [e.text for e in synced.sync().events if e.status == "failed"] == [words]
+    assert synced.runs("name") == [(str(number),) for number in range(others)]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
         ("time: 20260901", "'time' has the wrong type: a whole number; write a string or a date"),
         ("time: !!set {x}", "'time' has the wrong type: of the kind set; write a string or a date"),
         ("name: 2026-09-01 12:00:00", "'name' has the wrong type: a date; write a string"),

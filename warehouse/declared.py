@@ -266,6 +266,8 @@ def _evaluation(given: Mapping[str, Any], where: str, usual: Evaluation) -> Eval
 def _dataset(
     name: str, given: object, where: str, usual: Evaluation, here: project.Project
 ) -> Dataset:
+    if not name.strip():
+        raise DefinitionError(f"{where}: the name of the dataset is empty")
     if not isinstance(given, dict):
         raise DefinitionError(f"{where}: write a table: [datasets.{name}]")
     records.check(given, _DATASET_KEYS, where)
@@ -297,6 +299,9 @@ def _ground(key: str, given: Mapping[str, Any], where: str, here: project.Projec
         options["is_global"] = True
     elif "queries" in given:
         raise DefinitionError(f"{where}: 'queries' goes with global = true")
+    for name in ("file", "queries"):
+        if not given.get(name, name).strip():
+            raise DefinitionError(f"{where}: {name!r} is blank")
     queries = here.path(given["queries"]) if "queries" in given else None
     return Ground(kind, here.path(given["file"]), options, queries)
 

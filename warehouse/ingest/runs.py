@@ -82,6 +82,8 @@ def check_names(dataset: str, options: RunOptions) -> None:
     for key, value in options.tags.items():
         if not (isinstance(key, str) and isinstance(value, str)):
             raise UsageError(f"tag {key!r}: key and value are texts, not {value!r}")
+        if not key.strip():
+            raise UsageError(f"tag {key!r}: the key is empty")
         if not is_utf8(key + value):
             raise UsageError(f"tag {key!r}: is no text that can be written: {value!r}")
     at = options.run_at

@@ -16,7 +16,7 @@ from warehouse.errors import WarehouseError
 from warehouse.ingest import about, steps
 from warehouse.ingest.attributes import LoadedAttributes, load_attributes
 from warehouse.ingest.grounds import load_qrels, load_training
-from warehouse.ingest.runs import RunOptions, load_run, load_staged
+from warehouse.ingest.runs import RunOptions, check_names, load_run, load_staged
 from warehouse.ingest.sources import RUN, Key, Source
 from warehouse.ingest.steps import Loaded
 from warehouse.readers.files import LocalFile
@@ -91,13 +91,15 @@ def take_together(
     if any(source.look() != source for source in sources):
         return []
     said = [_about(source) for source in sources]
+    for one in said:
+        check_names(sources[0].dataset, one)
     loaded = load_staged(connection, batch, sources[0].dataset, said, replace=True)
     done: list[Taken] = []
-    for source, one in zip(sources, loaded, strict=True):
-        if isinstance(one, WarehouseError):
-            raise one
-        _remember(connection, source, one)
-        done.append(one)
+    for source, outcome in zip(sources, loaded, strict=True):
+        if isinstance(outcome, WarehouseError):
+            raise outcome
+        _remember(connection, source, outcome)
+        done.append(outcome)
     return done
 
 
