@@ -164,6 +164,30 @@ def test_a_replica_that_somebody_reads(small: Warehouse, program) -> None:
     assert len(content("replica.duckdb")["run"]) == 2
 
 
+def test_what_somebody_wrote_to_a_replica_is_no_part_of_the_next(small: Warehouse) -> None:
+    """The log of a program that was ended while it wrote belongs to no other file."""
+    small.publish("replica.duckdb")
+    with duckdb.connect("replica.duckdb") as con:
+        con.execute("pragma disable_checkpoint_on_shutdown")
+        con.execute("create table notes as select 1 as one")
+    assert Path("replica.duckdb.wal").exists()
+    for _ in range(2):
+        small.publish("replica.duckdb")
+        assert not Path("replica.duckdb.wal").exists()
+        assert content("replica.duckdb", but="publication") == content("w.duckdb")
+
+
+def test_a_link_to_a_replica_stays_a_link(small: Warehouse) -> None:
+    Path("far").mkdir()
+    Path("replica.duckdb").symlink_to("far/away.duckdb")
+    for name in ("two", "three"):
+        assert small.publish("replica.duckdb").path == Path("replica.duckdb")
+        assert Path("replica.duckdb").is_symlink()
+        assert content("far/away.duckdb", but="publication") == content("w.duckdb")
+        small.ingest_run({"q1": {"a": 1.0}}, "tiny", name=name)
+    assert sorted(path.name for path in Path("far").iterdir()) == ["away.duckdb"]
+
+
 def test_who_writes_is_waited_for(small: Warehouse, program) -> None:
     small.publish("replica.duckdb")
     before = Path("replica.duckdb").read_bytes()

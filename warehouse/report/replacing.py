@@ -79,6 +79,7 @@ def made_beside(target: Path, lock_timeout: float) -> Iterator[Path]:
 def replace_file(part: Path, target: Path) -> None:
     """Put a finished file in the target's place, so that it survives a loss of power."""
     _to_disk(part)
+    _log(target).unlink(missing_ok=True)  # of what somebody wrote to the one before
     part.replace(target)
     _to_disk(target.parent)
 
@@ -144,4 +145,9 @@ def _remove(path: Path) -> None:
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     path.unlink(missing_ok=True)
-    path.with_name(path.name + ".wal").unlink(missing_ok=True)
+    _log(path).unlink(missing_ok=True)
+
+
+def _log(path: Path) -> Path:
+    """Return where DuckDB keeps the log of a file."""
+    return path.with_name(path.name + ".wal")

@@ -48,13 +48,17 @@ def publish(
     storage_version: str = STORAGE_VERSION,
     lock_timeout: float = LOCK_TIMEOUT,
 ) -> Published:
-    """Copy what a reading connection sees to a file of its own, which then takes the target's place."""
+    """Copy what a reading connection sees to a file of its own, which then takes the target's place.
+
+    A link stays a link.
+    """
     if not re.fullmatch(r"v\d+\.\d+\.\d+", storage_version):
         raise UsageError(
             f"{storage_version}: write a storage version as {STORAGE_VERSION}: the oldest DuckDB "
             "that has to read the replica"
         )
-    with made_beside(target, lock_timeout) as part:
+    place = target.resolve() if target.is_symlink() else target
+    with made_beside(place, lock_timeout) as part:
         _check(source, target, lock_timeout)
         try:
             con.execute(
@@ -72,7 +76,7 @@ def publish(
             ).fetchall()[0][0]
         finally:
             con.execute("detach replica")
-        replace_file(part, target)
+        replace_file(part, place)
     return Published(target, int(count), target.stat().st_size)
 
 
