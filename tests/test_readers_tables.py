@@ -11,6 +11,7 @@ import pytest
 
 from warehouse import readers
 from warehouse.errors import InputError, UsageError
+from warehouse.readers import documents
 
 CASES = Path(__file__).resolve().parents[2] / "shared" / "cases"
 needs_cases = pytest.mark.skipif(not CASES.is_dir(), reason="the folder of shared cases is absent")
@@ -399,6 +400,14 @@ def test_ranx_problems(con, put):
 @pytest.mark.parametrize("text", ["{", '{"q": {"a": 1}', "[1]", "3", '"x"'])
 def test_not_ranx(con, put, text):
     assert "not a JSON object" in str(refused(con, put(text, "a.json"), "run", format="ranx"))
+
+
+@pytest.mark.parametrize("large", [1, 1 << 25])
+def test_ranx_with_a_byte_order_mark(con, put, monkeypatch, large):
+    """As of every other text: Python's json too reads it with the encoding utf-8-sig."""
+    monkeypatch.setattr(documents, "_LARGE", large)
+    readers.stage(con, put('\ufeff{"q": {"a": 1.5}}', "a.json"), "run")
+    assert rows(con) == [("q", "a", 1.5)]
 
 
 def test_a_query_named_twice_in_ranx_is_one_query(con, put):

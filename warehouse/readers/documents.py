@@ -33,6 +33,8 @@ _HEAD_LINES = 100
 _LARGE = 1 << 25
 _DOCUMENTS = 200_000
 _CHARACTERS = 1 << 22
+# The byte order mark, which DuckDB's reader of whole texts leaves where it stands.
+_MARK = 0xFEFF
 
 _Part = tuple[str, dict[str, str]]
 
@@ -68,7 +70,9 @@ def read_nested_file(con: duckdb.DuckDBPyConnection, file: LocalFile, kind: Kind
     refuse_if_not_text(file, checks.LIMIT)
     given = _loaded(file) if file.size > _LARGE else None
     if given is None:
-        _read_parts(con, file.source, kind, [(f"read_text({literal(file.path)})", {})])
+        whole = f"read_text({literal(file.path)})"
+        text = f"(select ltrim(content, chr({_MARK})) as content from {whole})"
+        _read_parts(con, file.source, kind, [(text, {})])
     else:
         _read_parts(con, file.source, kind, _texts(file.source, given))
 
