@@ -93,6 +93,10 @@ def test_qrels(con, put):
         RUN.removesuffix("\n"),
         RUN.replace("q1", " q1", 1),
         RUN.replace("Q0 d1", "Q0 \td1", 1),
+        # white space to C, and so to trec_eval
+        RUN.replace("Q0 d1", "Q0\vd1", 1),
+        RUN.replace("q1", "\vq1", 1),
+        RUN.replace("\n", "\f\n"),
         RUN.replace("1 2.5", "one 2.5"),
         RUN.replace("2.5", "+2.50E0"),
     ],

@@ -18,7 +18,8 @@ BLOCK = 1 << 22
 LONGEST_LINE = 1 << 26
 # The most that DuckDB's CSV reader takes in one line; what is beyond its buffers it drops silently.
 LONGEST_RECORD = 1 << 21
-_BLANKS = bytes.maketrans(b"\t\r", b"  ")
+# What C takes for white space, and so trec_eval, but for the newline.
+_BLANKS = bytes.maketrans(b"\t\r\v\f", b"    ")
 _NOT_TEXT = re.compile("[\x00\udc80-\udcff]")
 
 
@@ -48,8 +49,8 @@ class BadLines:
 def blocks(file: LocalFile, bad: BadLines, *, single_blanks: bool) -> Iterator[Block]:
     """Give the file's lines in blocks; a line that is no text is emptied and told to `bad`.
 
-    With `single_blanks`, tabs and carriage returns count as blanks, runs of blanks become one, and
-    blanks at either end of a line go.
+    With `single_blanks`, tabs, feeds and carriage returns count as blanks, runs of blanks become one,
+    and blanks at either end of a line go.
     """
     first = 1
     with Path(file.path).open("rb") as handle:

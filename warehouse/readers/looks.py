@@ -17,6 +17,7 @@ class Look:
     has_tab: bool
     has_underscore: bool
     has_return: bool
+    has_feed: bool
     has_nul: bool
     has_comment: bool
     is_utf8: bool
@@ -36,7 +37,7 @@ class Looking:
     def __init__(self) -> None:
         self.returns = self.window_ends = 0
         self.last = b"\n"
-        self.blank = self.tab = self.nul = self.comment = self.underscore = False
+        self.blank = self.tab = self.feed = self.nul = self.comment = self.underscore = False
         self.plain_end = False
         self.utf8 = True
         self.gap = self.longest_gap = 0
@@ -51,6 +52,7 @@ class Looking:
     def _see(self, block: bytes) -> None:
         self.blank = self.blank or b" " in block
         self.tab = self.tab or b"\t" in block
+        self.feed = self.feed or b"\v" in block or b"\f" in block
         self.nul = self.nul or b"\x00" in block
         self.underscore = self.underscore or b"_" in block
         if not self.comment and b"#" in block:
@@ -87,6 +89,7 @@ class Looking:
             has_blank=self.blank,
             has_tab=self.tab,
             has_return=self.returns > 0,
+            has_feed=self.feed,
             has_underscore=self.underscore,
             has_nul=self.nul,
             has_comment=self.comment,

@@ -43,6 +43,7 @@ def is_regular(look: Look) -> bool:
     return (
         look.is_text
         and not look.has_comment
+        and not look.has_feed
         and look.has_blank != look.has_tab
         and (not look.has_return or look.windows_ends)
         and look.longest_gap < LONGEST_RECORD
