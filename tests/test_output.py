@@ -12,6 +12,7 @@ import duckdb
 import pytest
 from projects import command
 
+from warehouse import cli
 from warehouse.report import formats
 from warehouse.warehouse import Warehouse
 
@@ -189,6 +190,26 @@ def test_what_cannot_be_written_is_refused_before_anything_is_stored(
     assert (code, out) == (2, "")
     assert wanted in told
     assert wh.path.read_bytes() == before
+
+
+def test_nothing_that_is_read_moves_the_cursor(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An id that clears the screen, a score with a byte that is not seen, and a name of a run."""
+    monkeypatch.chdir(tmp_path)
+    Path("qrels").write_text("q 0 a 1\n")
+    Path("run").write_text("q Q0 \x1b[2J 1 2 t\nq Q0 \x1b[2J 1 2 t\nq Q0 a 1 1\x1a5 t\n")
+    monkeypatch.setattr("sys.argv", ["warehouse", "score", "qrels", "run"])
+    with pytest.raises(SystemExit):
+        cli.run()
+    assert capsys.readouterr().err.splitlines()[1:] == [
+        r"  line 2: document '\x1b[2J' is there twice for query 'q', first on line 1",
+        r"  line 3: score '1\x1a5' is not a number",
+    ]
+    Path("run").write_text("q Q0 a 1 2 t\n")
+    words = ("-d", "d", "--db", "x.duckdb", "--name", "\x1b[2J\u202e")
+    told = command("ingest", "run", "run", *words)[2]
+    assert told.startswith(r"\x1b[2J\u202e: loaded (1 prediction, 1 query)")
 
 
 def test_columns_of_one_name() -> None:

@@ -7,9 +7,13 @@ prints one line and turns the class into an exit code.
 from __future__ import annotations
 
 import difflib
+import re
 import shlex
 import threading
 from collections.abc import Iterable
+
+# What moves a terminal's cursor, or turns the direction of what follows.
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 class WarehouseError(Exception):
@@ -160,6 +164,16 @@ def check_word(what: str, given: str, known: Iterable[str]) -> str:
         hint = nearest(given, words) or f"; known are {listing(words) or 'none yet'}"
         raise UsageError(f"{given}: no such {what}{hint}")
     return given
+
+
+def visible(text: str, *, lines: bool = False) -> str:
+    """Return a text with its control characters escaped, where `lines` is set but for newlines and tabs.
+
+    >>> visible("a\\x1b[2J\\n"), visible("a\\x1b[2J\\n", lines=True)
+    ('a\\\\x1b[2J\\\\n', 'a\\\\x1b[2J\\n')
+    """
+    keep = "\n\t" if lines else ""
+    return _CONTROLS.sub(lambda found: found[0] if found[0] in keep else repr(found[0])[1:-1], text)
 
 
 def is_utf8(text: str) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
-from warehouse.errors import UsageError, WarehouseError
+from warehouse.errors import UsageError, WarehouseError, visible
 
 INTERRUPTED = 130
 # The reader of a pipe is gone: what a shell says of a program that SIGPIPE ended, such as cat.
@@ -106,7 +106,7 @@ def run() -> None:
     try:
         _call()
     except WarehouseError as error:
-        print(f"warehouse: {error}", file=sys.stderr)
+        _say(error)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         _interrupted()
@@ -126,7 +126,7 @@ def run() -> None:
         if type(error).__module__.split(".")[0] not in ("duckdb", "_duckdb", "sqlalchemy"):
             raise
         # SQLAlchemy puts its own words around those of the engine
-        print(f"warehouse: {getattr(error, 'orig', None) or error}", file=sys.stderr)
+        _say(getattr(error, "orig", None) or error)
         sys.exit(1)
 
 
@@ -147,16 +147,21 @@ def _told(error: OSError) -> int:
     if isinstance(error, BrokenPipeError):
         return NOT_READ
     where = f"{error.filename}: " if error.filename else ""
-    print(f"warehouse: {where}{error.strerror or error}", file=sys.stderr)
+    _say(f"{where}{error.strerror or error}")
     return UsageError.exit_code
+
+
+def _say(problem: object) -> None:
+    """Say what went wrong, where nothing that was read moves the cursor."""
+    print(f"warehouse: {visible(str(problem), lines=True)}", file=sys.stderr)
 
 
 def _warned(message: Warning | str, *_: Any, **__: Any) -> None:
     """Tell of what another package warns of, without the line of code that it was called from."""
-    print(f"warning: {message}", file=sys.stderr)
+    print(f"warning: {visible(str(message), lines=True)}", file=sys.stderr)
 
 
 def _interrupted() -> NoReturn:
     with suppress(OSError):  # the terminal is closed
-        print("warehouse: interrupted; nothing of the last step was stored", file=sys.stderr)
+        _say("interrupted; nothing of the last step was stored")
     sys.exit(INTERRUPTED)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from warehouse.errors import UsageError, counted, is_utf8, listing
+from warehouse.errors import UsageError, counted, is_utf8, listing, visible
 from warehouse.quoting import ident, literal
 from warehouse.report import formats, replacing
 
@@ -47,8 +47,8 @@ _ALSO_CALLED = {"md": "markdown", "tex": "latex", "htm": "html", "ndjson": "json
 
 
 def say(text: str) -> None:
-    """Tell the person something on stderr."""
-    print(text, file=sys.stderr)
+    """Tell the person something on stderr, where no name or value moves the cursor."""
+    print(visible(text, lines=True), file=sys.stderr)
 
 
 def warn(text: str) -> None:
@@ -209,7 +209,7 @@ class Steps:
         """Count one more."""
         self.done += 1
         if self.active:
-            sys.stderr.write(f"\r\x1b[K{label}: {self.done}")
+            sys.stderr.write(f"\r\x1b[K{visible(label)}: {self.done}")
             sys.stderr.flush()
 
     def __enter__(self) -> Callable[[str], None]:
@@ -235,7 +235,7 @@ class Progress:
         self.done += 1
         if self.active:
             of_all = f"/{self.total}" if self.total else ""
-            sys.stderr.write(f"\r\x1b[K{self.what} {self.done}{of_all}  {label}")
+            sys.stderr.write(f"\r\x1b[K{self.what} {self.done}{of_all}  {visible(label)}")
             sys.stderr.flush()
 
     def close(self) -> None:

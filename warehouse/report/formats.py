@@ -19,7 +19,7 @@ from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from warehouse.errors import UsageError, check_word
+from warehouse.errors import UsageError, check_word, visible
 from warehouse.report import exact
 
 if TYPE_CHECKING:
@@ -65,8 +65,6 @@ _MARKUP: dict[str, dict[Mark, tuple[str, str]]] = {
     },
 }
 _BREAKS = re.compile(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+")
-# What moves a terminal's cursor, or turns the direction of what follows.
-_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 # What is markup in a cell. An underscore is where a word begins with it and one ends with one later; a
 # backslash is before a sign.
 _MARKDOWN = re.compile(r"[|`*~$]|(?<![^\W_])_(?=.*_(?![^\W_]))|(?<=\])[(\[]|\\(?=[!-/:-@\[-`{-~])")
@@ -250,7 +248,7 @@ def one_line(text: str) -> str:
     """Return a text as one line, whatever it holds, with its control characters escaped."""
     if text.isprintable():
         return text
-    return _CONTROLS.sub(lambda found: repr(found[0])[1:-1], _BREAKS.sub(" ", text))
+    return visible(_BREAKS.sub(" ", text))
 
 
 def _in_markdown(text: str) -> str:
