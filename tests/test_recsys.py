@@ -247,6 +247,21 @@ def test_what_data_make_impossible_is_bad_input(tmp_path: Path, program) -> None
     assert wh.query("from evaluation").fetchall() == []
 
 
+def test_a_catalogue_may_be_as_great_as_any_number() -> None:
+    """jaws is popular, the first of N places, and shown first: max(1 - 1, 0) / N."""
+    judged, run = {"ann": {"jaws": 1}}, {"ann": {"jaws": 1.0}}
+    metric = f"Serendipity(catalogue={2**31 - 1})@1"
+    assert Warehouse.score(judged, run, metric, training=SEEN).means() == {metric: 0.0}
+
+
+@pytest.mark.parametrize("given", ["", ", cold=zero", ", aggregate=pooled"])
+def test_of_no_example_nothing_has_a_share(given: str) -> None:
+    """-log2(1 / 0): a training set in which nothing is relevant has no examples."""
+    metric = f"MIUF(population=examples{given})@2"
+    found = Warehouse.score(QRELS, RUN, metric, training={"bob": {"jaws": 0}})
+    assert {value for _, _, value in found.relation.fetchall()} == {None}
+
+
 def test_only_what_reads_it_is_stale(wh: Warehouse) -> None:
     wh.ingest_training(SEEN, "films")
     wh.ingest_attributes(FILMS, "films", "docs", name="facts")
