@@ -111,7 +111,10 @@ def test_verify_looks_at_every_table(made: Path) -> None:
     tables = {name for (name,) in rows if not name.startswith("prediction_by")} - {
         "alembic_version"
     }
-    for check, but in (("stored_twice", tables & set(verify.LONG)), ("stored_orphans", {"dataset"})):
+    for check, but in (
+        ("stored_twice", tables & set(verify.LONG)),
+        ("stored_orphans", {"dataset"}),
+    ):
         looked_at = set(re.findall(r"^ +from (\w+)$", render(f"checks/{check}"), re.MULTILINE))
         assert tables - looked_at == but
 
