@@ -82,6 +82,8 @@ def test_a_folder_that_is_gone_has_no_project(
         ("metrics =", "metrcs =", "unknown key 'metrcs'; did you mean metrics?"),
         ("metrics =", "folder =", "unknown key 'folder'; known are database, metrics, protocols"),
         ('"formulas"', "3", "'metrics' has the wrong type: a whole number; write a string"),
+        ('"formulas"', '["AP"]', "'metrics' is the folder of your own ones here; which are computed"),
+        ("metrics =", "qrels =", "unknown key 'qrels'; it stands in [datasets.NAME]"),
         ('"formulas"', '" "', "'metrics' is blank"),
         ('"formulas"', "formulas", "line 2: not TOML: Invalid value"),
         ("depth = 2", "depth = 2\n[protocols", "line 8: not TOML: "),

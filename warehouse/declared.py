@@ -270,7 +270,8 @@ def _dataset(
         raise DefinitionError(f"{where}: the name of the dataset is empty")
     if not isinstance(given, dict):
         raise DefinitionError(f"{where}: write a table: [datasets.{name}]")
-    records.check(given, _DATASET_KEYS, where)
+    tables = {key: f'[[{key}]] with dataset = "{name}"' for key in ("runs", "gates")}
+    records.check(given, _DATASET_KEYS, where, elsewhere=tables)
     grounds: list[Ground] = []
     for key in ("qrels", "training"):
         if key in given:

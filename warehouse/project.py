@@ -37,6 +37,14 @@ _KEYS: dict[str, records.Kinds] = {
     "settle": (str, int, float),
 }
 _PATHS = ("database", "metrics")
+# In which tables keys stand that are looked for at the top.
+_ELSEWHERE = {
+    "qrels": "[datasets.NAME]",
+    "training": "[datasets.NAME]",
+    "attributes": "[[datasets.NAME.attributes]]",
+    "files": "[[runs]]",
+    "slices": "[evaluate]",
+}
 _T = TypeVar("_T")
 
 
@@ -241,7 +249,12 @@ def _record(file: Path, stamp: tuple[str, int, int, int]) -> dict[str, Any]:
             raise DefinitionError(f"{shown(file)}: has no table [{'.'.join(TABLE)}]")
     else:
         record = records.read(read_text(file), where)
-    records.check(record, _KEYS, where)
+    if isinstance(record.get("metrics"), list):
+        raise DefinitionError(
+            f"{where}: 'metrics' is the folder of your own ones here; which are computed stands in "
+            "[evaluate]"
+        )
+    records.check(record, _KEYS, where, elsewhere=_ELSEWHERE)
     for key in _PATHS:
         if not record.get(key, key).strip():
             raise DefinitionError(f"{where}: {key!r} is blank")

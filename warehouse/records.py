@@ -42,11 +42,16 @@ def read(text: str, where: str, *, what: str = "not TOML", first_line: int = 1) 
 
 
 def check(
-    record: Mapping[str, Any], keys: Mapping[str, Kinds], where: str, required: Iterable[str] = ()
+    record: Mapping[str, Any],
+    keys: Mapping[str, Kinds],
+    where: str,
+    required: Iterable[str] = (),
+    elsewhere: Mapping[str, str] | None = None,
 ) -> None:
     """Refuse unknown keys with the nearest known one, values of a wrong type, and missing keys.
 
-    A key that is no text, which YAML has, is one of a wrong type, even where it is known.
+    A key that is no text, which YAML has, is one of a wrong type, even where it is known. `elsewhere`
+    says in which tables keys stand that are looked for here.
 
     >>> check({"a": None}, {"a": (int, float)}, "here")
     Traceback (most recent call last):
@@ -54,7 +59,9 @@ def check(
     """
     for key, value in record.items():
         if key not in keys:
-            hint = nearest(str(key), keys) or f"; known are {', '.join(keys)}"
+            place = (elsewhere or {}).get(key)
+            hint = f"; it stands in {place}" if place else nearest(str(key), keys)
+            hint = hint or f"; known are {', '.join(keys)}"
             raise DefinitionError(f"{where}: unknown key {key!r}{hint}")
         if not isinstance(key, str):
             raise DefinitionError(f"{where}: key {key!r} is {_word(type(key))}: put it in quotes")
@@ -64,9 +71,12 @@ def check(
         fits = isinstance(value, kinds) and (not isinstance(value, bool) or bool in kinds)
         if not fits:
             words = dict.fromkeys(_word(k) for k in kinds if k is not int or float not in kinds)
+            hint = (
+                ": its head stands in [[ ]]" if kinds == (list,) and isinstance(value, dict) else ""
+            )
             raise DefinitionError(
                 f"{where}: {key!r} has the wrong type: {_word(type(value))}; "
-                f"write {' or '.join(words)}"
+                f"write {' or '.join(words)}{hint}"
             )
     for key in required:
         if key not in record:
