@@ -284,6 +284,17 @@ def test_latex_keeps_each_sign(cell: str, written: str) -> None:
     assert rows == [written, written]
 
 
+def test_a_list_in_a_table_is_written_as_elsewhere(con: duckdb.DuckDBPyConnection) -> None:
+    """As in CSV and JSON, and as a list within a record: nothing of Python's."""
+    lists = con.sql(
+        "select [date '2026-01-01'] as l, [1.50::decimal(4, 2), null] as d, [true, null] as t, "
+        "['a'] as s"
+    )
+    assert formats.text(lists, "table").splitlines()[2].split("  ") == [
+        '["2026-01-01"]', "[1.50, null]", "[true, null]", '["a"]',
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("format", ["table", "markdown", "latex", "html"])
 def test_a_sign_of_private_use_in_a_name(format: str) -> None:
     """Fonts of symbols have their signs there."""

@@ -240,7 +240,7 @@ def _cell(value: object, places: int) -> str:
     if isinstance(value, dt.datetime) and not exact.is_infinite(value):
         # one without a zone is what it says, wherever it is read
         return (value.astimezone(dt.UTC) if value.tzinfo else value).strftime("%Y-%m-%d %H:%M")
-    text = _json_text(value) if isinstance(value, dict) else _text(value)
+    text = _json_text(value) if isinstance(value, dict | list | tuple) else _text(value)
     return one_line(text)
 
 
