@@ -87,6 +87,25 @@ def test_too_little_memory_is_an_error_of_the_library(tmp_path: Path) -> None:
             call()
 
 
+@pytest.mark.parametrize("limit", ["2MB", "4MB", "6MB"])
+def test_a_file_is_not_blamed_for_too_little_memory(tmp_path: Path, limit: str) -> None:
+    """Wherever it ends: while the columns are looked at, or while the rows are read."""
+    file = tmp_path / "one.parquet"
+    duckdb.sql(
+        "select 'q' || i // 1000 as query_id, 'd' || i as doc_id, i::double as score "
+        "from range(1_000_000) as t(i)"
+    ).write_parquet(str(file))
+    wh = Warehouse(tmp_path / "w.duckdb")
+    wh.init()
+    small = Warehouse(wh.path, memory_limit=limit, threads=2)
+    for call in (
+        lambda: small.ingest_run(file, "tiny"),
+        lambda: small.ingest_attributes(file, "tiny", "docs", id="doc_id"),
+    ):
+        with pytest.raises(WarehouseError, match="^out of memory: give more with --memory-limit"):
+            call()
+
+
 @pytest.mark.parametrize("reason", ["Permission denied", "Read-only file system"])
 def test_a_commit_that_is_refused(tmp_path: Path, reason: str) -> None:
     """As where the rights have changed since the file was opened."""

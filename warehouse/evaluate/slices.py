@@ -23,6 +23,7 @@ from warehouse.evaluate.plan import ranked_sql
 from warehouse.expressions import Expression
 from warehouse.protocols import Protocol
 from warehouse.quoting import ident, literal
+from warehouse.refusals import in_words
 from warehouse.settings import VERSION
 from warehouse.templates import render
 
@@ -95,7 +96,8 @@ def resolve(con: duckdb.DuckDBPyConnection, dataset: str, given: str, protocol: 
     rows = partial(render, "slices/rows", expression=text, alias=alias, rest=REST)
     family = _family(con, text, alias)
     try:
-        con.execute(rows(table="slice_row", family=family))
+        with in_words():
+            con.execute(rows(table="slice_row", family=family))
     except duckdb.Error as error:
         raise UsageError(f"slice {given}: {expressions.words(error)}") from error
     ((content, num_parts, all_in_rest),) = con.execute(

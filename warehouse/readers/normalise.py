@@ -9,6 +9,7 @@ import duckdb
 from warehouse import expressions, templates
 from warehouse.errors import InputError, UsageError, counted
 from warehouse.readers import checks
+from warehouse.refusals import in_words
 
 _ONE = "write one expression over the columns of a row, as in lower(trim(doc_id))"
 
@@ -37,7 +38,8 @@ def normalise(
     rows = checks.row_count(con)
     sql = templates.render("ingest/normalised", expression=expression, id=id)
     try:
-        con.execute(sql).fetchall()
+        with in_words():
+            con.execute(sql).fetchall()
     except duckdb.Error as error:
         raise InputError(
             f"{source}: --normalise {expression}: {expressions.words(error)}"

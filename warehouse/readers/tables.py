@@ -22,6 +22,7 @@ from warehouse.readers.files import LocalFile
 from warehouse.readers.guess import is_number
 from warehouse.readers.lines import refuse_if_not_text
 from warehouse.readers.staged import Kind, Query
+from warehouse.refusals import in_words
 
 Ranking = Literal["score", "rank"]
 # Our columns with their SQL and their family, as ingest/from_relation has them.
@@ -304,10 +305,11 @@ def _read_relation(
 ) -> Ranking | None:
     """Fill `staged` from a relation; `names` gives those that its columns have in the source."""
     try:
-        types = _types(con, relation)
-        found = chosen(source, kind, list(types), mapping)
-        _refuse_twins(source, types, found, names)
-        fill(con, kind, relation, _by_type(found, types))
+        with in_words():
+            types = _types(con, relation)
+            found = chosen(source, kind, list(types), mapping)
+            _refuse_twins(source, types, found, names)
+            fill(con, kind, relation, _by_type(found, types))
     except duckdb.Error as error:
         raise InputError(f"{source}: cannot be read as a table: {first_line(error)}") from error
     by_rank = ranked_by_rank(kind, found, list(types), mapping)

@@ -22,6 +22,7 @@ from warehouse.readers.files import LocalFile, check_file, open_file
 from warehouse.readers.guess import guess, head_text
 from warehouse.readers.lines import refuse_if_not_text
 from warehouse.readers.staged import canonical_format
+from warehouse.refusals import in_words
 
 FORMATS = ("csv", "tsv", "jsonl", "parquet")
 _JSON_PLACE = re.compile(
@@ -163,10 +164,11 @@ def _delimited(con: duckdb.DuckDBPyConnection, file: LocalFile, format: str) -> 
 
 def _fill(con: duckdb.DuckDBPyConnection, source: str, relation: str) -> dict[str, str]:
     try:
-        described = con.execute(f"describe select * from {relation}").fetchall()
-        columns = {str(row[0]): str(row[1]) for row in described}
-        _check_names(source, list(columns))
-        con.execute(f"create temp table staged_table as select * from {relation}").fetchall()
+        with in_words():
+            described = con.execute(f"describe select * from {relation}").fetchall()
+            columns = {str(row[0]): str(row[1]) for row in described}
+            _check_names(source, list(columns))
+            con.execute(f"create temp table staged_table as select * from {relation}").fetchall()
     except duckdb.Error as error:
         raise _unreadable(source, error) from error
     return columns
@@ -203,11 +205,12 @@ def _json(
         "map_inference_threshold = -1)"
     )
     try:
-        described = con.execute(f"describe select * from {sniffed}").fetchall()
-        types = {str(row[0]): str(row[1]) for row in described}
-        if any(_NUMBERED.match(name) for name in types):  # perhaps by DuckDB, as one of two alike
-            keys = con.execute(templates.render("ingest/json_keys", path=path)).fetchall()
-            _check_names(source, [str(name) for (name,) in keys])
+        with in_words():
+            described = con.execute(f"describe select * from {sniffed}").fetchall()
+            types = {str(row[0]): str(row[1]) for row in described}
+            if any(_NUMBERED.match(name) for name in types):  # perhaps by DuckDB, of two alike
+                keys = con.execute(templates.render("ingest/json_keys", path=path)).fetchall()
+                _check_names(source, [str(name) for (name,) in keys])
     except duckdb.Error as error:
         raise _unreadable(source, error) from error
     exact = [name for name in ids if types.get(name) == "DOUBLE"]
