@@ -69,7 +69,7 @@ def take(
     done = _load(connection, source, opened)
     if source.look() != source:
         raise StillWrittenError
-    _remember(connection, source, done)
+    _remember(connection, [(source, done)])
     return done
 
 
@@ -95,11 +95,11 @@ def take_together(
         check_names(sources[0].dataset, one)
     loaded = load_staged(connection, batch, sources[0].dataset, said, replace=True)
     done: list[Taken] = []
-    for source, outcome in zip(sources, loaded, strict=True):
+    for outcome in loaded:
         if isinstance(outcome, WarehouseError):
             raise outcome
-        _remember(connection, source, outcome)
         done.append(outcome)
+    _remember(connection, list(zip(sources, done, strict=True)))
     return done
 
 
@@ -144,29 +144,42 @@ def _about(source: Source) -> RunOptions:
     )  # fmt: skip
 
 
-def _remember(connection: sa.Connection, source: Source, done: Taken) -> None:
+def _remember(connection: sa.Connection, taken: Sequence[tuple[Source, Taken]]) -> None:
+    """Keep how files of one dataset and kind were taken in, in place of what is known of them."""
     table = schema.source_file
-    is_stored = isinstance(done, Loaded) and source.kind == RUN and done.status != "forgotten"
-    dataset_id = steps.dataset_id(connection, source.dataset)
+    first, _ = taken[0]
+    dataset_id = steps.dataset_id(connection, first.dataset)
     connection.execute(
         table.delete().where(
             table.c.dataset_id == dataset_id,
-            table.c.kind == source.kind,
-            table.c.path == str(source.path),
+            table.c.kind == first.kind,
+            table.c.path.in_([str(source.path) for source, _ in taken]),
         )
     )
+    now = dt.datetime.now(dt.UTC)
     connection.execute(
-        table.insert().values(
-            dataset_id=dataset_id,
-            kind=source.kind,
-            path=str(source.path),
-            name=source.name,
-            size=source.size,
-            mtime_ns=source.mtime_ns,
-            settings=source.settings,
-            source_sha256=done.source_sha256,
-            run_id=done.id if isinstance(done, Loaded) and is_stored else None,
-            taken_at=dt.datetime.now(dt.UTC),
-            program_version=VERSION,
-        )
+        table.insert(),
+        [
+            {
+                "dataset_id": dataset_id,
+                "kind": source.kind,
+                "path": str(source.path),
+                "name": source.name,
+                "size": source.size,
+                "mtime_ns": source.mtime_ns,
+                "settings": source.settings,
+                "source_sha256": done.source_sha256,
+                "run_id": _run_id(source, done),
+                "taken_at": now,
+                "program_version": VERSION,
+            }
+            for source, done in taken
+        ],
     )
+
+
+def _run_id(source: Source, done: Taken) -> int | None:
+    """Return the run that a file became, None where it is of another kind, or its run is forgotten."""
+    if source.kind != RUN or not isinstance(done, Loaded) or done.status == "forgotten":
+        return None
+    return done.id
