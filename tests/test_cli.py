@@ -297,7 +297,7 @@ def test_wrong_commands_and_options_name_the_nearest(
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["evaluate", "-m", "nDGC@10"], "nDGC@10: no such metric; did you mean nDCG?"),
+        (["evaluate", "-m", "nDGC@10"], "nDGC@10: no such metric; did you mean nDCG@10?"),
         (["evaluate", "-m", "P"], "P: needs a cutoff, as in P@10"),
         (["score", "qrels.txt", "one.run", "AP(rell=2)"], "has no parameter 'rell'"),
         (["score", "qrels.txt", "one.run", "./onee.run", "RR"], "./onee.run: no such file; did you"),
