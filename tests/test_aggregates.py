@@ -287,6 +287,8 @@ def test_a_lacking_attribute_is_asked_for(wh: Warehouse) -> None:
     )
     with pytest.raises(UsageError, match=r"what was given has none of that name.*column query_id"):
         scored(QRELS, RUN, [BY_LENGTH])
+    with pytest.raises(UsageError, match=r"of that name; did you mean relevant\?"):
+        scored(QRELS, RUN, ["RR(aggregate=weighted, weight=relevent)"])
 
 
 def test_other_weights_make_values_stale(wh: Warehouse) -> None:

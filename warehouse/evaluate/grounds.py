@@ -36,6 +36,8 @@ PREFERENCES = "preferences"
 # The attributes in scope, by what they describe.
 VIEWS: Mapping[Subject, str] = {"document": "scope_attribute", "query": "scope_query_attribute"}
 _NEEDS: Mapping[Subject, str] = {"document": "attributes", "query": "query_attributes"}
+# What stands in the place of an attribute: see relations/weights.
+_NO_ATTRIBUTES = {"queries": ("relevant",)}
 _KINDS = {"qrels": "judgments", "iterations": "iterations", "preferences": PREFERENCES}
 
 
@@ -204,9 +206,10 @@ def _without(
 ) -> list[str]:
     """Return a sentence for each attribute that a metric reads and that is not there."""
     known = f"; it has {listing(there)}" if there else ""
+    words = [*there, *_NO_ATTRIBUTES.get(of, ())]
     return [
         f"{metric} reads the attribute {name} of the {of}, and {where} has none "
-        f"of that name{nearest(name, there) or known}; load it with: {load}"
+        f"of that name{nearest(name, words) or known}; load it with: {load}"
         for name in read
         if name not in there
     ]
