@@ -247,6 +247,20 @@ def test_missing_queries() -> None:
     assert ask(data.qrels, run, "default").values["num_q", "all"] == 4
 
 
+def test_what_missing_queries_count_as() -> None:
+    """An empty ranking; trec_eval 9's -c prints yaap 0.3466 (ln 2 / 2), utility 0, num_rel 3 at -l 2.
+
+    q1 has a, relevant, and x: ln((1 + 1) / (1 + 1 - 1)), and 1 - 1. q2 has nothing of two that are
+    relevant: ln(1 / 3), and -2.
+    """
+    qrels, run = {"q1": {"a": 1, "b": 0}, "q2": {"c": 1, "d": 1}}, {"q1": {"a": 2.0, "x": 1.0}}
+    names = "yaap utility.1,-1,-1,0 NumRel(rel=1)"
+    found = Warehouse.score(qrels, run, names, protocol="trec_eval_c").means()
+    assert list(found.values()) == pytest.approx([(math.log(2) + math.log(1 / 3)) / 2, -1, 3])
+    found = Warehouse.score(qrels, run, "num_rel", protocol="trec_eval_c", level=2).means()
+    assert found == {"NumRel(rel=2)": 0}
+
+
 def test_answers() -> None:
     """`answers.txt`: num_q/num_ret/map/recip_rank/ndcg_cut_10 of every edge case, tool by tool."""
     asked = {
