@@ -599,6 +599,18 @@ def test_side_by_side_as_it_was(four: Warehouse) -> None:
     assert command(*arguments, "--qrels", "1")[1].startswith("q1  RR 1.0000 -> 0.5000 (-0.5000)")
 
 
+def test_lists_of_no_query_and_no_rank(four: Warehouse) -> None:
+    for number in ("queries", "depth"):
+        with pytest.raises(UsageError, match=f"{number} is at least 1, not 0"):
+            four.side_by_side("old", "new", "tiny", "RR", **{number: 0})
+
+
+def test_a_board_is_sorted_by_one_metric(four: Warehouse) -> None:
+    for several in ("RR MaxRank", "P_1,2", "official"):
+        with pytest.raises(UsageError, match=f"{several}: stands for several metrics; name one"):
+            four.leaderboard("tiny", sort=several)
+
+
 @pytest.mark.parametrize(
     "unfit", [["--base", "old"], ["--all-pairs"], ["--judged-only"], ["--bounds"], ["--store"]]
 )

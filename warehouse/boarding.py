@@ -97,7 +97,7 @@ class Boarding(File):
             if len(datasets) == 1:
                 stack.enter_context(board.narrowed(con, datasets[0], rules))
             names = board.names(con, datasets, texts(metrics), rules)
-            order = None if sort is None else board.names(con, datasets, [sort], rules)[0]
+            order = None if sort is None else board.one_name(con, datasets, sort, rules)
             if (ci or ties) and (len(datasets) > 1 or slice is not None):
                 raise UsageError("ci and ties: are of one dataset, and not of a slice")
             if len(datasets) == 1:

@@ -10,7 +10,7 @@ import duckdb
 
 from warehouse import protocols
 from warehouse.analyze import board, past
-from warehouse.errors import UsageError
+from warehouse.errors import UsageError, check_at_least
 from warehouse.metrics import Metric, Metrics, known_metric, parse_one
 from warehouse.opened import File, Texts, texts
 from warehouse.project import request
@@ -146,6 +146,7 @@ class Comparing(File):
         from warehouse.analyze import regressions, side_by_side, significance
 
         significance.needs_scipy()
+        check_at_least(1, queries=queries, depth=depth)
         with self._read() as con:
             name = regressions.dataset_of(con, dataset)
             with past.put(con, [name], past.state(as_of, qrels)) as (_, gone):

@@ -184,6 +184,16 @@ def names(
     return list(found)
 
 
+def one_name(
+    con: duckdb.DuckDBPyConnection, datasets: Sequence[str], asked: Asked, protocol: Protocol
+) -> str:
+    """Return the canonical name of what stands for one metric."""
+    found = names(con, datasets, [asked], protocol)
+    if len(found) != 1:
+        raise UsageError(f"{asked}: stands for several metrics; name one")
+    return found[0]
+
+
 def chosen(
     con: duckdb.DuckDBPyConnection,
     dataset: str,

@@ -70,10 +70,7 @@ def explain(
 ) -> Explanation:
     """Explain a current run's value for a query, document by document down to rank `top`."""
     check_at_least(0, top=top)
-    names = board.names(con, [dataset], [metric], protocol)
-    if len(names) != 1:
-        raise UsageError(f"{metric}: stands for several metrics; name one")
-    name = names[0]
+    name = board.one_name(con, [dataset], metric, protocol)
     found = _provenance(con, run, name, dataset, protocol)
     value = _value(con, found["evaluation_id"], query, name)
     known = known_metric(name)

@@ -46,17 +46,15 @@ def timeline(
 
     What is read from `con` is `wanted`: the notes say what to do where that can be completed.
     """
-    names = board.names(con, [dataset], [metric], protocol)
-    if len(names) != 1:
-        raise UsageError(f"{metric}: stands for several metrics; name one")
-    asked = {"dataset": dataset, "metric": names[0], "protocol": protocol.name}
+    name = board.one_name(con, [dataset], metric, protocol)
+    asked = {"dataset": dataset, "metric": name, "protocol": protocol.name}
     rows = con.execute(
         "select run, system, direction from run_scores where dataset = $dataset "
         "and metric = $metric and protocol = $protocol order by evaluation_id",
         asked,
     ).fetchall()
     if not rows:
-        board.choose(con, dataset, names, protocol)
+        board.choose(con, dataset, [name], protocol)
     _check("run", runs, [str(row[0]) for row in rows])
     _check(
         "system", [] if system is None else [system], [str(s) for _, s, _ in rows if s is not None]
@@ -72,11 +70,11 @@ def timeline(
     evaluate = None
     if wanted.as_of is None:
         evaluate = command(
-            "evaluate", dataset, metrics=names, qrels=wanted.qrels, protocol=protocol.name
+            "evaluate", dataset, metrics=[name], qrels=wanted.qrels, protocol=protocol.name
         )
     left_out = con.execute(render("analyses/history_left_out"), chosen).fetchall()
     notes = tuple(_left_out(*row, against=qrels_version, evaluate=evaluate) for row in left_out)
-    return Timeline(relation, names[0], dataset, protocol.name, direction, qrels_version, notes)
+    return Timeline(relation, name, dataset, protocol.name, direction, qrels_version, notes)
 
 
 def _left_out(

@@ -47,6 +47,10 @@ class Sides:
     reproduced: str
     base: tuple[str, str] | None = None
 
+    def __post_init__(self) -> None:
+        if self.base and (isinstance(self.base, str) or len(self.base) != 2):
+            raise UsageError("base is two runs: that of the original, that of the reproduction")
+
     @property
     def is_replication(self) -> bool:
         """Whether the queries are those of another dataset."""
