@@ -274,6 +274,8 @@ def test_latex_escapes_backslash_tilde_and_caret(con: duckdb.DuckDBPyConnection)
         # en and em dash, closing and opening quotes, ¡ and ¿
         ("a--b---c", "a-{}-b-{}-{}-c"),
         ("''``,,?`!`", "'{}'`{}`,{},?{}`!{}`"),
+        # what metrics and protocols have, and LaTeX's UTF-8 has not
+        ("≠ \u03b1", r"$\neq$ $\alpha$"),
         # an em dash in LaTeX's first encoding
         ("a|b", r"a\textbar{}b"),
     ],

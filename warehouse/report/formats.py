@@ -75,6 +75,8 @@ _NOTHING = "\ufdd8"
 _LATEX_SIGNS = {
     "↑": r"$\uparrow$",
     "↓": r"$\downarrow$",
+    "≠": r"$\neq$",
+    "\u03b1": r"$\alpha$",
     "|": r"\textbar{}",
     _NOTHING: "{}",
 }
