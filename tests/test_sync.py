@@ -464,3 +464,19 @@ def test_one_version_that_was_forgotten_stays_away(synced: Project) -> None:
     # under another name it is another run
     synced.write("runs/bm25/new.run", BETTER)
     assert synced.told()[0] == ("loaded", "runs/bm25/new.run")
+
+
+def test_what_was_loaded_again_is_forgotten_no_more(synced: Project) -> None:
+    """Its file may hold other content for a while, and its own again."""
+    synced.sync()
+    synced.warehouse.forget("one", "tiny")
+    synced.warehouse.ingest_run("runs/bm25/one.run", "tiny")
+    for age, content in ((60, BETTER), (50, RUN)):
+        synced.write("runs/bm25/one.run", content, age=age)
+        assert synced.told()[0] == ("replaced", "runs/bm25/one.run")
+    assert [version for _, version, _ in synced.runs()] == [2, 3, 4]
+    # forgotten once more it stays away
+    synced.warehouse.forget("one", "tiny", version=4)
+    synced.warehouse.forget("one", "tiny", version=2)
+    synced.write("runs/bm25/one.run", RUN, age=40)
+    assert synced.told() == [("forgotten", "runs/bm25/one.run")]

@@ -52,7 +52,13 @@ class Known:
         ).fetchall()
         for row in gone:
             last[row.name] = max(int(row.version), last.get(row.name, 0))
-        tombs = {(row.name, row.content_hash): dict(row._mapping) for row in gone}
+        there = {(row.name, row.content_hash): int(row.version) for row in rows}
+        tombs = {
+            (row.name, row.content_hash): dict(row._mapping)
+            for row in gone
+            # what somebody has loaded again after it is not forgotten any more
+            if there.get((row.name, row.content_hash), 0) < row.version
+        }
         alike: dict[str, list[str]] = defaultdict(list)
         found = connection.execute(
             sa.select(run.c.content_hash, run.c.name)
