@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import re
 import shutil
@@ -13,6 +14,7 @@ import pytest
 
 from warehouse import database
 from warehouse.errors import UsageError, WarehouseError
+from warehouse.refusals import worded
 from warehouse.warehouse import Warehouse
 
 pytestmark = pytest.mark.core
@@ -150,6 +152,27 @@ def test_a_full_disk(tmp_path: Path, program) -> None:
     assert (found.returncode, found.stderr, found.stdout.count("\n")) == (0, "", 3)
     assert wh.path.read_bytes() == before
     assert wh.runs().project("run").fetchall() == [("one",), ("two",)]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="this system limits no sizes of files")
+def test_no_room_for_what_is_put_aside(tmp_path: Path, program) -> None:
+    """A compressed file is not blamed for a full temporary folder, and that is named."""
+    lines = "".join(f"q1 Q0 {doc} 1 {doc} t\n" for doc in range(10_000))
+    (tmp_path / "one.run.gz").write_bytes(gzip.compress(lines.encode()))
+    (tmp_path / "qrels.txt").write_text("q1 0 1 1\n")
+    (tmp_path / "aside").mkdir()
+    line = "ulimit -f 64; TMPDIR=aside warehouse score qrels.txt one.run.gz AP"
+    found = program.shell(line, tmp_path)
+    assert (found.returncode, found.stdout) == (2, "")
+    assert found.stderr == (
+        "warehouse: one.run.gz: there is no room for a plain copy of it in "
+        f"{tmp_path / 'aside'}: File too large; the variable TMPDIR names another folder\n"
+    )
+    assert list((tmp_path / "aside").iterdir()) == []
+    full = duckdb.OutOfMemoryException("Out of Memory Error: failed to offload data block\nHint")
+    told = str(worded(full))
+    assert "or a temporary folder with more room (the variable TMPDIR)\nOut of Memory" in told
+    assert "TMPDIR" not in str(worded(duckdb.OutOfMemoryException("Out of Memory Error: block")))
 
 
 def test_a_damaged_database(tmp_path: Path) -> None:

@@ -49,8 +49,10 @@ def worded(error: Exception, path: Path | None = None, *, made: bool = False) ->
     text = str(refusal).strip()
     if type(refusal).__name__ == "OutOfMemoryException":
         # the first line alone: the others propose settings that are not to be had
+        aside = "failed to offload" in text
+        also = ", or a temporary folder with more room (the variable TMPDIR)" if aside else ""
         return WarehouseError(
-            "out of memory: give more with --memory-limit, or fewer --threads\n"
+            f"out of memory: give more with --memory-limit, or fewer --threads{also}\n"
             + first_line(refusal)
         )
     if isinstance(error, WarehouseError):

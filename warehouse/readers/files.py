@@ -10,6 +10,7 @@ from __future__ import annotations
 import codecs
 import contextlib
 import difflib
+import errno
 import hashlib
 import io
 import os
@@ -29,6 +30,8 @@ from warehouse.readers.looks import BLOCK, Look, Looking
 from warehouse.readers.packed import LONGEST_MAGIC, LZ4, packing_of, plain_blocks
 
 HEAD = 1 << 16
+# What is said of a file that is written, never of one that is read.
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 # Characters that mean something to DuckDB when they are part of a path.
@@ -113,6 +116,11 @@ def open_file(given: str | os.PathLike[str], *, hashed: bool = True) -> Iterator
 
 
 def _unreadable(source: str, error: OSError) -> InputError:
+    if error.errno in _NO_ROOM:
+        return InputError(
+            f"{source}: there is no room for a plain copy of it in {tempfile.gettempdir()}: "
+            f"{error.strerror}; the variable TMPDIR names another folder"
+        )
     return InputError(f"{source}: cannot be read: {error.strerror or error}")
 
 
