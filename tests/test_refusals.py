@@ -200,6 +200,28 @@ def test_a_damaged_database(tmp_path: Path) -> None:
             wh.runs()
 
 
+def test_a_good_log_is_not_blamed_for_too_little_memory(tmp_path: Path) -> None:
+    """It has what was written last, and is read as soon as there is room."""
+    wh = Warehouse(tmp_path / "w.duckdb")
+    wh.init()
+    with duckdb.connect(str(wh.path)) as con:
+        con.execute("pragma disable_checkpoint_on_shutdown")
+        con.execute("set wal_autocheckpoint = '1GB'")
+        con.execute(
+            "insert into run_tag select i, i || repeat('x', 400), '' from range(50_000) as t(i)"
+        )
+    told = []
+    for limit in ("1MB", "2MB", "3MB"):
+        small = Warehouse(wh.path, memory_limit=limit)
+        for call in (small.runs, lambda small=small: small.ingest_run(RUN, "tiny", name="one")):
+            try:
+                call()
+            except WarehouseError as error:
+                told.append(str(error).split(":")[0])
+    assert set(told) == {"out of memory"}
+    assert wh.query("select count(*) from run_tag").fetchall() == [(50_000,)]
+
+
 def test_a_log_that_does_not_belong_to_the_database(tmp_path: Path) -> None:
     """As where a process was killed, and only the database was removed or put back."""
     wh = Warehouse(tmp_path / "w.duckdb")

@@ -17,9 +17,11 @@ _FULL = re.compile(
     r"(?P<why>No space left on device|Disk quota exceeded|File too large|Input/output error)",
     re.DOTALL,
 )
+# How a commit that lacks memory ends, which is an error of the transaction.
+_MEMORY = re.compile(r"(failed to pin|could not allocate) block of size")
 _DAMAGED = "Corrupt database file"
 _CUT = "Could not read enough bytes"
-_LOG = "Failure while replaying WAL file"
+_LOG = re.compile(r"replaying WAL file .*(Corrupt WAL file|does not match|This WAL was created)")
 
 
 @contextmanager
@@ -47,7 +49,7 @@ def worded(error: Exception, path: Path | None = None, *, made: bool = False) ->
     # SQLAlchemy puts its own words around those of the engine
     refusal = getattr(error, "orig", None) or error
     text = str(refusal).strip()
-    if type(refusal).__name__ == "OutOfMemoryException":
+    if type(refusal).__name__ == "OutOfMemoryException" or _MEMORY.search(text):
         # the first line alone: the others propose settings that are not to be had
         aside = "failed to offload" in text
         also = ", or a temporary folder with more room (the variable TMPDIR)" if aside else ""
@@ -101,7 +103,7 @@ def not_opened(error: Exception, path: Path) -> Exception:
     denied = _DENIED.search(text)
     if denied:
         return UsageError(f"{path}: cannot be opened: {denied[1]}")
-    if _LOG in text:
+    if _LOG.search(text):
         return UsageError(
             f"{path}.wal: this log beside the database, with what was written last, is damaged or of "
             f"another file: put copies of both in their place, or move it away\n{first_line(error)}"
