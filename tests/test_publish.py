@@ -11,6 +11,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from projects import command
 from test_schema import storage_version
 
 from warehouse.errors import LockedError, UsageError
@@ -77,6 +78,33 @@ def test_a_replica_of_a_replica(small: Warehouse) -> None:
     with duckdb.connect("second.duckdb", read_only=True) as con:
         mark = con.execute("select source from publication").fetchall()
     assert mark == [(str(Path("replica.duckdb").absolute()),)]
+
+
+def test_nothing_is_written_into_a_replica(small: Warehouse) -> None:
+    """The next one would take it away; one that is put back is made a warehouse by itself."""
+    small.publish("replica.duckdb")
+    before = Path("replica.duckdb").read_bytes()
+    for words in (
+        ["ingest", "run", "more.run", "-d", "tiny"],
+        ["evaluate", "-m", "P@1"],
+        ["forget", "one", "-d", "tiny", "--yes"],
+    ):
+        Path("more.run").write_text("q Q0 a 1 1 t\n")
+        code, out, told = command(*words, "--db", "replica.duckdb")
+        assert (code, out) == (2, "")
+        assert f"replica.duckdb: is a replica of {small.path.absolute()}, and what" in told
+        assert told.rstrip().endswith("warehouse init --own --db replica.duckdb")
+    assert Path("replica.duckdb").read_bytes() == before
+    code, _, told = command("init", "--own", "--db", "replica.duckdb")
+    assert (code, told) == (0, "replica.duckdb: is a warehouse of its own now\n")
+    assert (
+        command("init", "--own", "--db", "replica.duckdb")[2] == "replica.duckdb: is up to date\n"
+    )
+    assert content("replica.duckdb") == content("w.duckdb")
+    assert Warehouse("replica.duckdb").evaluate(metrics="P@1").computed == 1
+    with pytest.raises(UsageError, match="is no replica that could be replaced"):
+        small.publish("replica.duckdb")
+    assert command("init", "--own", "--db", "new.duckdb")[2] == "new.duckdb: made\n"
 
 
 def test_again_and_for_older_clients(small: Warehouse) -> None:

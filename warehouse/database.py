@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import random
 import re
+import shlex
 import shutil
 import tempfile
 import threading
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 STORAGE_VERSION = "v1.5.0"
 ALIAS = "warehouse"
+# The table that a replica has beside those of its warehouse, with one row: which that is.
+PUBLICATION = "publication"
 # The temporary table that a result is kept in, unless it has a name of its own.
 RESULT = "result"
 
@@ -166,6 +169,7 @@ def transaction(
     To load that takes longer than to compute a metric for a hundred runs.
     """
     with _attached(path, resources or Resources(), lock_timeout) as con:
+        _refuse_replica(con, path)
         con.begin()
         try:
             yield con
@@ -180,12 +184,16 @@ def transaction(
 def write(
     path: Path, *, resources: Resources | None = None, lock_timeout: float = LOCK_TIMEOUT
 ) -> Iterator[sa.Connection]:
-    """Open the file for one transaction: committed when the block ends, rolled back on any error."""
+    """Open the file for one transaction: committed when the block ends, rolled back on any error.
+
+    A replica is refused: the next one takes its place, with all that was written into it.
+    """
     import duckdb_sqlalchemy
     import sqlalchemy as sa
     from sqlalchemy.pool import StaticPool
 
     with _attached(path, resources or Resources(), lock_timeout) as con:
+        _refuse_replica(con, path)
         engine = sa.create_engine(
             "duckdb://",
             creator=lambda: duckdb_sqlalchemy.ConnectionWrapper(con),
@@ -323,6 +331,34 @@ def revision(con: duckdb.DuckDBPyConnection, path: Path) -> str | None:
             "take a file of its own"
         )
     return None
+
+
+def replica_of(con: duckdb.DuckDBPyConnection) -> str | None:
+    """Return the warehouse that the attached file is a replica of, None where it is none."""
+    try:
+        rows = con.execute(f"select source from {ident(ALIAS)}.{ident(PUBLICATION)}").fetchall()
+    except (duckdb.CatalogException, duckdb.BinderException):  # no such table, or another program's
+        return None
+    return str(rows[0][0]) if rows else None
+
+
+def _refuse_replica(con: duckdb.DuckDBPyConnection, path: Path) -> None:
+    source = replica_of(con)
+    if source is not None:
+        raise UsageError(
+            f"{path}: is a replica of {source}, and what is written into it goes when the next one is "
+            "published: write there, or make this one a warehouse of its own: "
+            f"warehouse init --own --db {shlex.quote(str(path))}"
+        )
+
+
+def disown(path: Path, *, lock_timeout: float = LOCK_TIMEOUT) -> bool:
+    """Make a replica a warehouse of its own, which none replaces; tell whether it was a replica."""
+    with _attached(path, Resources(), lock_timeout) as con:
+        was_replica = replica_of(con) is not None
+        if was_replica:
+            con.execute(f"drop table {ident(PUBLICATION)}")
+    return was_replica
 
 
 def check_schema(con: duckdb.DuckDBPyConnection, path: Path) -> None:

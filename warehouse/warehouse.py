@@ -72,11 +72,19 @@ class Warehouse(
 
     # ------------------------------------------------------------------ writing
 
-    def init(self) -> bool:
-        """Make the file, or bring it to this program's schema; tell whether anything changed."""
+    def init(self, *, own: bool = False) -> bool:
+        """Make the file, or bring it to this program's schema; tell whether anything changed.
+
+        Where the file is a replica, as one that was put back, it becomes a warehouse of its `own`.
+        """
         from warehouse import schema
 
-        return schema.ensure(self.path, lock_timeout=self.lock_timeout)
+        was_replica = (
+            own
+            and self.path.exists()
+            and database.disown(self.path, lock_timeout=self.lock_timeout)
+        )
+        return schema.ensure(self.path, lock_timeout=self.lock_timeout) or was_replica
 
     def _ready_for(self, source: object) -> None:
         """Make the file where it is not there, or bring it to this program's schema.

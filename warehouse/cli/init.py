@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -15,7 +16,14 @@ from warehouse.settings import LOCK_TIMEOUT
 STARTER = Path(__file__).parent.parent / "starter.toml"
 
 
-def init(db: options.Database = None, lock_timeout: options.LockTimeout = LOCK_TIMEOUT) -> None:
+def init(
+    own: Annotated[
+        bool,
+        typer.Option("--own", help="Make a replica that was put back a warehouse of its own."),
+    ] = False,
+    db: options.Database = None,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+) -> None:
     """Write a commented warehouse.toml and make the database that it names.
 
     The file is written where there is none in this folder or above it, and none with --db. The database
@@ -31,8 +39,9 @@ def init(db: options.Database = None, lock_timeout: options.LockTimeout = LOCK_T
     with project.using(None):
         wh = Warehouse(db, lock_timeout=lock_timeout)
     existed = wh.path.exists()
-    changed = wh.init()
-    state = "is up to date" if not changed else "brought up to date" if existed else "made"
+    changed = wh.init(own=own)
+    news = "is a warehouse of its own now" if own else "brought up to date"
+    state = "is up to date" if not changed else news if existed else "made"
     say(f"{project.shown(wh.path)}: {state}")
 
 

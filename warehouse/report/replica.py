@@ -21,7 +21,6 @@ from warehouse.templates import render
 # Clients of the last two years read it.
 STORAGE_VERSION = "v1.4.0"
 MANIFEST = "manifest.json"
-_MARK = "publication"
 _COMMENTS = {
     "": "One row: what this replica was made of. It is replaced, never written to.",
     "source": "Path of the warehouse.",
@@ -99,16 +98,13 @@ def _check(source: Path, target: Path, lock_timeout: float) -> None:
     if target.samefile(source):
         raise UsageError(f"{target}: is the warehouse itself; give the replica a name of its own")
     with database.read(target, lock_timeout=lock_timeout) as con:
-        found = con.execute(
-            "select 1 from duckdb_tables() where database_name = $1 and table_name = $2",
-            [database.ALIAS, _MARK],
-        ).fetchall()
-    if not found:
+        is_replica = database.replica_of(con) is not None
+    if not is_replica:
         raise UsageError(f"{target}: is no replica that could be replaced; take another name")
 
 
 def _mark(con: duckdb.DuckDBPyConnection, source: Path) -> None:
-    table = f"replica.main.{_MARK}"
+    table = f"replica.main.{database.PUBLICATION}"
     con.execute(
         # the warehouse may be a replica itself
         f"create or replace table {table} as select $1::varchar as source, now() as published_at, "
