@@ -171,6 +171,11 @@ def test_trained_on_some_queries_which_are_left_out_on_request(wh: Warehouse) ->
         (2, False), (2, True),
     ]  # fmt: skip
     assert "they are left out" in left.notes[-1]
+    shown = wh.show("left", DATASET).project("fusion").fetchall()[0][0]
+    assert "; trained on 2 queries of qrels v1, left out" in shown
+    wh.fuse(NAMES, DATASET, "posfuse", name="one query", train_queries=["q"])
+    shown = wh.show("one query", DATASET).project("fusion").fetchall()[0][0]
+    assert "; trained on 1 query of qrels v1" in shown
 
 
 def test_a_share_is_the_same_queries_each_time(wh: Warehouse) -> None:

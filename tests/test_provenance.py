@@ -537,6 +537,9 @@ def test_a_changed_bit_is_seen(evaluated: Warehouse) -> None:
     assert code == 1
     assert len(out.splitlines()) == 7
     assert told.endswith("6 numbers not as computed anew\n")
+    for option in ("--sample", "--seed"):
+        code, _, told = command("verify", "--all", option, "3")
+        assert (code, f"{option}: goes with a sample" in told) == (2, True)
 
 
 def test_a_changed_prediction_or_hit_is_seen(evaluated: Warehouse) -> None:

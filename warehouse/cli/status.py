@@ -12,6 +12,9 @@ from warehouse.cli.examples import epilog
 from warehouse.errors import UsageError, command, counted, listing
 from warehouse.settings import LOCK_TIMEOUT
 
+# How many evaluations `verify` computes anew, unless it is told.
+_SAMPLE = 100
+
 
 def status(
     dataset: options.AnyDataset = None,
@@ -51,8 +54,11 @@ def verify(
     dataset: options.AnyDataset = None,
     every: Annotated[bool, typer.Option("--all", help="Every stored value, not a sample.")] = False,
     sample: Annotated[
-        int, typer.Option("--sample", min=1, help="How many evaluations to compute anew.")
-    ] = 100,
+        int | None,
+        typer.Option(
+            "--sample", min=1, show_default="100", help="How many evaluations to compute anew."
+        ),
+    ] = None,
     seed: Annotated[
         int | None,
         typer.Option("--seed", show_default="a new one", help="The sample of this number."),
@@ -71,12 +77,15 @@ def verify(
     """
     from warehouse.warehouse import Warehouse
 
-    if every and seed is not None:
-        raise UsageError("--seed: goes with a sample; with --all there is none")
+    for option, given in (("--sample", sample), ("--seed", seed)):
+        if every and given is not None:
+            raise UsageError(f"{option}: goes with a sample; with --all there is none")
     chosen = random.SystemRandom().randrange(1_000_000) if seed is None else seed
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     with output.Progress("verifying", 0) as step:
-        found = wh.verify(dataset, sample=None if every else sample, seed=chosen, on_group=step)
+        found = wh.verify(
+            dataset, sample=None if every else sample or _SAMPLE, seed=chosen, on_group=step
+        )
     output.show(found.differences, format, out, places=17)
     for relation, problem, number in found.problems.fetchall():
         output.say(f"{relation}: {problem} ({counted(number, 'row')})")
