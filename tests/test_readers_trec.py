@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tarfile
+import zipfile
 from pathlib import Path
 
 import duckdb
@@ -320,6 +322,28 @@ def test_not_text(con, put, content):
         assert error.problems == ((2, "holds a NUL byte"),)
     else:
         assert "UTF-16" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("runs.zip", "is a zip archive, as .xlsx and .npz are too, which is not read: unpack it"),
+        ("runs.tar", "is a tar archive, which is not read: unpack it: tar -xf"),
+        ("runs.tar.gz", "is a tar archive, which is not read: unpack it: tar -xf"),
+    ],
+)
+def test_an_archive_is_named(con, tmp_path, name, told):
+    inside = tmp_path / "one.run"
+    inside.write_text(RUN)
+    path = tmp_path / name
+    if name.endswith("zip"):
+        with zipfile.ZipFile(path, "w") as packed:
+            packed.write(inside)
+    else:
+        with tarfile.open(path, "w:gz" if name.endswith("gz") else "w") as packed:
+            packed.add(inside, "one.run")
+    for kind in ("run", "qrels"):
+        assert f"{path}: {told}" in str(refused(con, path, kind))
 
 
 def test_lines_that_are_no_text_are_counted_with_the_others(con, put):

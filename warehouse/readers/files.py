@@ -27,13 +27,20 @@ from typing import BinaryIO
 
 from warehouse.errors import InputError, is_utf8
 from warehouse.readers.looks import BLOCK, Look, Looking
-from warehouse.readers.packed import LONGEST_MAGIC, LZ4, packing_of, plain_blocks
+from warehouse.readers.packed import LONGEST_MAGIC, packing_of, plain_blocks
 
 HEAD = 1 << 16
 # What is said of a file that is written, never of one that is read.
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+# How archives begin that are not read, and what to do with them.
+_ARCHIVES = {
+    b"\x04\x22\x4d\x18": "LZ4, which is not read: save it as JSON, or unpack it: lz4 -d",
+    b"PK\x03\x04": "a zip archive, as .xlsx and .npz are too, which is not read: unpack it: unzip",
+    b"7z\xbc\xaf\x27\x1c": "a 7z archive, which is not read: unpack it: 7z x",
+}
+_TAR, _TAR_AT = b"ustar", 257
 # Characters that mean something to DuckDB when they are part of a path.
 _GLOB = re.compile(r"[*?\[\]{}]|://")
 
@@ -141,10 +148,6 @@ def _opened(stack: contextlib.ExitStack, text: str, source: str, hashed: bool) -
         if start is not None:
             handle.seek(0)
         return _copied(stack, handle, source, path.name, hashed)
-    if start.startswith(LZ4):
-        raise InputError(
-            f"{source}: is LZ4, which is not read: save it as JSON, or unpack it: lz4 -d"
-        )
     handle.seek(0)
     first = handle.read(BLOCK)
     size = os.fstat(handle.fileno()).st_size
@@ -253,8 +256,13 @@ def default_name(source: str) -> str:
 
 
 def check_file(file: LocalFile) -> None:
-    """Refuse a file without content and one in UTF-16."""
+    """Refuse a file without content, an archive of files, and text in UTF-16."""
     if not file.head:
         raise InputError(f"{file.source}: is empty: there is no line of data")
     if file.head.startswith(_UTF16):
         raise InputError(f"{file.source}: is UTF-16 text: convert it to UTF-8")
+    for start, what in _ARCHIVES.items():
+        if file.head.startswith(start):
+            raise InputError(f"{file.source}: is {what}")
+    if file.head.startswith(_TAR, _TAR_AT):
+        raise InputError(f"{file.source}: is a tar archive, which is not read: unpack it: tar -xf")

@@ -19,7 +19,6 @@ _PACKED = {
     "zstd": re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"),  # or a frame to be skipped
 }
 LONGEST_MAGIC = 10
-LZ4 = b"\x04\x22\x4d\x18"
 # what of the standard library unpacks it
 _UNPACKERS = {"gzip": "gzip", "bzip2": "bz2", "xz": "lzma"}
 
