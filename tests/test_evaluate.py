@@ -472,6 +472,15 @@ def test_totals_are_summed_in_the_order_of_the_queries(tmp_path: Path) -> None:
 
 # --------------------------------------------------------------------------- many lines, little memory
 
+
+def test_what_is_below_the_cutoff_takes_no_memory() -> None:
+    """ERR@2 of 20,000 judged documents is that of the first two: 1 / 16, and (1 - 1 / 16) / 16 / 2."""
+    judged = {f"d{n:05}": 1 for n in range(20_000)}
+    run = {doc: float(-n) for n, doc in enumerate(judged)}
+    found = Warehouse.score({"q": judged}, {"q": run}, "ERR@2", memory_limit="300MB")
+    assert found.means() == {"ERR@2": 1 / 16 + (1 - 1 / 16) / 16 / 2}
+
+
 IN_LITTLE_MEMORY = """
 import json, pathlib, re, resource, sys, time
 from warehouse.warehouse import Warehouse
