@@ -85,16 +85,16 @@ def _nothing() -> None:
     """The hash that nobody asked for."""
 
 
-class _Beside(threading.Thread):
+class _Beside:
     """Hashes an open file while other work goes on; called, it gives the hash."""
 
     def __init__(self, handle: io.BufferedReader) -> None:
-        super().__init__(daemon=True)
         self._handle = handle
         self._found: str | Exception = ""
-        self.start()
+        self._thread = threading.Thread(target=self._hash, daemon=True)
+        self._thread.start()
 
-    def run(self) -> None:
+    def _hash(self) -> None:
         try:
             with self._handle:
                 self._found = hashlib.file_digest(self._handle, "sha256").hexdigest()
@@ -102,7 +102,7 @@ class _Beside(threading.Thread):
             self._found = error
 
     def __call__(self) -> str:
-        self.join()
+        self._thread.join()
         if isinstance(self._found, Exception):
             raise self._found
         return self._found
