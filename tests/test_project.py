@@ -214,6 +214,9 @@ def test_values_of_a_metric_that_is_gone_are_shown(here: Folder, loaded: Warehou
     here.metric(low)
     loaded.evaluate(metrics="Best@2 RR")
     before = loaded.leaderboard("tiny").fetchall()
+    # the arrow is that of the order, which is of the stored direction until the values are made anew
+    here.metric(BEST)
+    assert "Best@2 ↓" in command("leaderboard", "-d", "tiny")[1]
     (here.path / "formulas/Best.sql.j2").unlink()
     # lower is better, as was stored
     assert [row[1] for row in before] == ["one", "two"]
@@ -229,6 +232,7 @@ def test_values_of_a_metric_that_is_gone_are_shown(here: Folder, loaded: Warehou
             *(["mean over queries"] if words[0] == "leaderboard" else []),
             gone,
         ]
+        assert ("Best@2 ↓" in out) == (words[0] == "leaderboard")
     with pytest.raises(UsageError, match=r"Best@\d: no such metric"):
         loaded.leaderboard("tiny", metrics=["Best@3"])
     with pytest.raises(UsageError, match=r"Best@\d: no such metric"):

@@ -13,7 +13,7 @@ from warehouse.analyze.board import (
     Valued,
     check_dataset,
     chosen,
-    direction,
+    directions,
     put_together,
     undefined_notes,
 )
@@ -81,6 +81,7 @@ def leaderboard(
     notes = [_how(weighed, weights)]
     notes += _left_out(con, datasets, shown, by, scope)
     parts = [(f"{m} {d}", m, d) for m in shown for d in datasets] if each else []
+    better = directions(con, datasets, shown, protocol)
     sql = render(
         "analyses/leaderboard_across",
         datasets=list(datasets),
@@ -88,14 +89,14 @@ def leaderboard(
         by=by,
         each=parts,
         sort=first,
-        lower_is_better=direction(con, datasets, first, protocol) == "lower",
+        lower_is_better=better[first] == "lower",
         top=top,
     )
     relation = keep(con, sql, scope | {"weights": [float(weighed[d]) for d in datasets]})
     notes += undefined_notes(con, relation, found, shown, protocol, by=by)
     columns = {m: m for m in shown} | {column: metric for column, metric, _ in parts}
     over_queries = put_together(found.values(), shown)
-    return Board(relation, columns, tuple(datasets), over_queries, tuple(notes))
+    return Board(relation, columns, better, tuple(datasets), over_queries, tuple(notes))
 
 
 def check_weights(weights: Weights, datasets: Sequence[str]) -> None:

@@ -29,12 +29,14 @@ class Valued:
 class Board:
     """A leaderboard, with what there is to say about it.
 
-    `metrics` names the metric of each column that holds values; `over_queries` says how the values
-    of the queries were put together, and `notes` are other sentences for people.
+    `metrics` names the metric of each column that holds values, `directions` says by metric which
+    direction was better when it was computed last; `over_queries` says how the values of the queries
+    were put together, and `notes` are other sentences for people.
     """
 
     relation: duckdb.DuckDBPyRelation
     metrics: Mapping[str, str]
+    directions: Mapping[str, str]
     datasets: tuple[str, ...]
     over_queries: str
     notes: tuple[str, ...] = ()
@@ -254,18 +256,20 @@ def leaderboard(
         found |= chosen(con, dataset, [sort], protocol, slice)
     shown = list(found)
     by = shown[0] if sort is None else sort
+    better = directions(con, [dataset], shown, protocol)
     sql = render(
         "analyses/leaderboard",
         metrics=shown,
         slice=slice,
         sort=by,
-        lower_is_better=direction(con, [dataset], by, protocol) == "lower",
+        lower_is_better=better[by] == "lower",
         top=top,
     )
     relation = keep(con, sql, {"dataset": dataset, "protocol": protocol.name})
     notes = undefined_notes(con, relation, {dataset: found}, shown, protocol, slice=slice)
     over_queries = put_together([found], shown)
-    return Board(relation, {name: name for name in shown}, (dataset,), over_queries, notes)
+    columns = {name: name for name in shown}
+    return Board(relation, columns, better, (dataset,), over_queries, notes)
 
 
 def put_together(found: Iterable[Mapping[str, Valued]], metrics: Sequence[str]) -> str:
@@ -323,16 +327,27 @@ def undefined_notes(
     return tuple(notes)
 
 
+def directions(
+    con: duckdb.DuckDBPyConnection,
+    datasets: Sequence[str],
+    metrics: Sequence[str],
+    protocol: Protocol,
+) -> dict[str, str]:
+    """Return which direction of each metric is better, as it was when it was computed last."""
+    rows = con.execute(
+        "select metric, arg_max(direction, evaluation_id) from run_scores "
+        "where is_current and list_contains($datasets, dataset) "
+        "and protocol = $protocol and list_contains($metrics, metric) group by metric",
+        {"datasets": list(datasets), "protocol": protocol.name, "metrics": list(metrics)},
+    ).fetchall()
+    return {str(metric): str(direction) for metric, direction in rows}
+
+
 def direction(
     con: duckdb.DuckDBPyConnection, datasets: Sequence[str], metric: str, protocol: Protocol
 ) -> str:
-    """Return which direction of a metric is better, as it was when it was computed last."""
-    rows = con.execute(
-        "select direction from run_scores where is_current and list_contains($datasets, dataset) "
-        "and protocol = $protocol and metric = $metric order by evaluation_id desc limit 1",
-        {"datasets": list(datasets), "protocol": protocol.name, "metric": metric},
-    ).fetchall()
-    return str(rows[0][0])
+    """Return which direction of one metric is better, as `directions` has it."""
+    return directions(con, datasets, [metric], protocol)[metric]
 
 
 def queries(
@@ -359,24 +374,15 @@ def queries(
     if run not in known:
         hint = nearest(run, known) or f"; evaluated are {listing(known)}"
         raise UsageError(f"{run}: no evaluated run of that name in {dataset}{hint}")
+    lower_is_better = direction(con, [dataset], shown[0], protocol) == "lower"
+    order = {"metrics": shown, "lower_is_better": lower_is_better, "worst": worst}
     if slice is not None:
-        sql = render(
-            "analyses/slice_queries",
-            metrics=shown,
-            lower_is_better=direction(con, [dataset], shown[0], protocol) == "lower",
-            worst=worst,
-        )
+        sql = render("analyses/slice_queries", **order)
         asked = {"dataset": dataset, "run": run, "protocol": protocol.name, "slice": slice}
         return keep(con, sql, asked)
-    sql = render(
-        "analyses/queries",
-        metrics=shown,
-        lower_is_better=direction(con, [dataset], shown[0], protocol) == "lower",
-        worst=worst,
-    )
     return keep(
         con,
-        sql,
+        render("analyses/queries", **order),
         {
             "dataset": dataset,
             "run": run,

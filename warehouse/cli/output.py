@@ -174,14 +174,17 @@ def sideways(relation: duckdb.DuckDBPyRelation, column: str) -> duckdb.DuckDBPyR
 
 def show_board(board: Board, format: str, output: Path | None, *, places: int = 4) -> None:
     """Write a leaderboard and its notes; tables have an arrow for each metric's better direction."""
+    from warehouse.catalogue import ARROWS
     from warehouse.metrics import known_metric
 
-    found = {column: known_metric(name) for column, name in board.metrics.items()}
-    known = {column: metric for column, metric in found.items() if metric is not None}
-    titles = {column: f"{column} {m.arrow}".strip() for column, m in known.items()}
-    titles |= {"place": "#"}
-    # a mean of counts over datasets is no count
-    counts = {c for c, m in known.items() if m.is_count and len(board.datasets) == 1}
+    titles = {"place": "#"}
+    counts: set[str] = set()
+    for column, name in board.metrics.items():
+        titles[column] = f"{column} {ARROWS.get(board.directions[name], '')}".strip()
+        metric = known_metric(name)
+        # a mean of counts over datasets is no count
+        if metric is not None and metric.is_count and len(board.datasets) == 1:
+            counts.add(column)
     show(board.relation, format, output, places=places, titles=titles, counts=counts)
     for note in (board.over_queries, *board.notes):
         say(note)
