@@ -449,6 +449,9 @@ def test_a_stale_value_and_one_of_a_metric_that_is_gone(here: Folder, evaluated:
     assert gone.relation.fetchall() == [
         (1, "b", 3.0, 0, None, None), (2, "a", 2.0, 1, None, None), (3, "c", 1.0, 2, None, None),
     ]  # fmt: skip
+    code, _, told = command("explain", "one", "Best@2", "q1", "-d", "tiny")
+    last = "not defined any more, the values are those stored: Best@2"
+    assert (code, told.splitlines()[-1]) == (0, last)
 
 
 def test_what_an_explanation_tells(here: Folder, evaluated: Warehouse) -> None:

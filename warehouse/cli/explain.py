@@ -73,14 +73,15 @@ def _say(found: Explanation, places: int) -> None:
         f"computed {_time(found.evaluated_at)} under protocol {found.protocol} by warehouse "
         f"{found.program_version} with DuckDB {found.engine_version}; fingerprint {found.fingerprint}"
     )
-    if found.recomputed is None and not found.is_stale:
+    if not output.say_forgotten([found.metric], found.protocol):
         return
-    if output.say_forgotten([found.metric], found.protocol) and found.is_stale:
+    if found.is_stale:
         output.say("the value is stale: the parts are those of today's formula")
     elif found.recomputed != found.value:
+        alone = "no value" if found.recomputed is None else found.recomputed
         output.say(
-            f"the list of this query alone gives {found.recomputed}: the value depends on other "
-            "queries, or is not what the predictions give; see: warehouse verify"
+            f"the list of this query alone gives {alone}: the value depends on other queries, or is not "
+            "what the predictions give; see: warehouse verify"
         )
 
 
