@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from warehouse.catalogue import Definition, RanxName, TrecName
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+# How trec_eval writes a parameter's value in a name: as it is, or with so many decimals.
+_FORMAT = re.compile(r"\{(:\.\d{1,2}f)?\}")
 # Words of the notation that stand for no metric: trec_eval's sets, and its line that is no number.
 RESERVED = ("official", "set", "all_trec", "qrels_jg", "prefs", "all_prefs", "relstring")
 
@@ -55,6 +57,8 @@ def _check_trec_name(trec: TrecName, found: Definition, names: list[str], where:
         for name in getattr(trec, listed):
             _known(name, names, f"{where}: {listed}")
     _check_values(trec, found, names, where)
+    if not _FORMAT.fullmatch(trec.format):
+        raise DefinitionError(f"{where}: format is {{}} or as {{:.2f}}, not {trec.format!r}")
     if trec.numbers and trec.param is not None:
         raise DefinitionError(f"{where}: lists numbers or a param; it is one or the other")
     listed_param = None if trec.param is None else found.parameter(trec.param)
