@@ -239,6 +239,7 @@ def test_a_file_with_another_ending_is_told_of(here: Folder, ending: str) -> Non
          "names: 'ranx' has the wrong type: a table; write a string"),
         ("undefined = 0", 'undefined = 0\ntrec_eval.best.format = "{a}"',
          "trec_eval.best: format is {} or as {:.2f}, not '{a}'"),
+        ("undefined = 0", "undefined = nan", "undefined is a finite number or 'null'"),
         ("undefined = 0", 'undefined = 0\ntrec_eval.best.numbers = ["cut"]',
          "trec_eval.best: numbers: no parameter 'cut'; did you mean cutoff?"),
         ("undefined = 0", 'undefined = 0\ntrec_eval.best = { numbers = ["rel"], param = "cutoff" }',

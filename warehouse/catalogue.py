@@ -5,6 +5,7 @@ A metric is one file; its name is the file's name and nothing else lists it. A p
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -284,8 +285,8 @@ def undefined_value(given: float | str, where: str) -> float | None:
     """Read what a query gets that has no value: a number, or 'null' for None."""
     if given == "null":
         return None
-    if isinstance(given, str):
-        raise DefinitionError(f"{where}: undefined is a number or 'null'")
+    if isinstance(given, str) or not math.isfinite(given):
+        raise DefinitionError(f"{where}: undefined is a finite number or 'null'")
     return float(given)
 
 
