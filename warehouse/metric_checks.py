@@ -86,6 +86,8 @@ def _check_parameter(p: Parameter, names: list[str], where: str) -> None:
         raise DefinitionError(f"{where}: is required and has a default; it is one or the other")
     if p.type == "choice" and not p.choices:
         raise DefinitionError(f"{where}: a choice needs choices")
+    if p.choices and p.type != "choice":
+        raise DefinitionError(f"{where}: choices are of the type choice, not of {p.type}")
     _known(p.above, names, f"{where}: above")
     for value, needed in p.needs.items():
         if value not in p.choices:
