@@ -242,6 +242,7 @@ def test_a_file_with_another_ending_is_told_of(here: Folder, ending: str) -> Non
         ("undefined = 0", "undefined = nan", "undefined is a finite number or 'null'"),
         ("required = true", 'choices = ["1", "5"]',
          "parameter cutoff: choices are of the type choice, not of integer"),
+        ("*/", "", "the header has no end: */; a template opens with /* TOML */"),
         ("undefined = 0", 'undefined = 0\ntrec_eval.best.numbers = ["cut"]',
          "trec_eval.best: numbers: no parameter 'cut'; did you mean cutoff?"),
         ("undefined = 0", 'undefined = 0\ntrec_eval.best = { numbers = ["rel"], param = "cutoff" }',

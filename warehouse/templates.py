@@ -121,7 +121,8 @@ def header(text: str, where: str) -> dict[str, Any]:
     """Read the TOML header in the leading block comment of a template's text."""
     match = _HEADER.match(text)
     if match is None:
-        raise DefinitionError(f"{where}: no header; a template opens with /* TOML */")
+        lacks = "the header has no end: */" if text.lstrip().startswith("/*") else "no header"
+        raise DefinitionError(f"{where}: {lacks}; a template opens with /* TOML */")
     first_line = text.count("\n", 0, match.start(1)) + 1
     return records.read(match[1], where, what="the header is not TOML", first_line=first_line)
 
