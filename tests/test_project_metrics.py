@@ -311,6 +311,7 @@ def test_other_ways_to_be_no_metric(here: Folder) -> None:
         ("max(relevance)", "max('nan'::double)", "a value that is no finite number for query q1"),
         ("max(relevance)", "{{ cutoff + 'a' }}", "the template formulas/Best.sql.j2 fails: "),
         ("max(relevance)", "{{ cutoff.__class__ }}", "unsafe"),
+        ("max(relevance)", "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "recursion depth"),
         ("max(relevance)", "{{ hits._plan }}", "unsafe"),
         ("as value", "as worth", "exactly run_id, query_id, value"),
         ("as value", "as value, 1 as more", "columns run_id, query_id, value, more; it must"),

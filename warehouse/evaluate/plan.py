@@ -19,7 +19,8 @@ from warehouse.relations import Relation
 
 # What an expression of a template may raise.
 _TEMPLATE_ERRORS = (
-    jinja2.TemplateError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError,
+    jinja2.TemplateError, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError,
+    ValueError,
 )  # fmt: skip
 
 
