@@ -103,6 +103,8 @@ def test_a_folder_that_is_gone_has_no_project(
         ("depth = 2", "params.IAP.levels = 3", "params.IAP: levels is written as in levels=[0.25,0.5]"),
         ("depth = 2", "params.P = 3", "params.P: write a table, as in { rel = 2 }"),
         ("depth = 2", "params.Bst.rel = 2", "params: no such metric 'Bst'; did you mean Best?"),
+        ("depth = 2", "params.P.cutoff = {}", "params.P: cutoff is of the type integer, not a table"),
+        ("depth = 2", "params.AP.aggregate = []", "aggregate is of the type choice, not a list"),
         ("depth = 2", 'undefined.AP = "nul"', "undefined.AP: undefined is a finite number or 'null'"),
         ("depth = 2", "undefined.AP = true", "undefined: 'AP' has the wrong type"),
         ('"default"', '"defalt"', "extends 'defalt', which is no protocol; did you mean default?"),

@@ -109,14 +109,22 @@ class Parameter:
     def adopt(self, value: Value | list[float] | Mapping[str, float]) -> Value:
         """Take a value as TOML has it: a list for levels, a table of gains by grade.
 
+        Raises ValueError for these where the parameter is of another type.
+
         >>> Parameter("gains", "gains", "").adopt({"2": 9, "1": 3})
         ((1, 3.0), (2, 9.0))
         """
         if isinstance(value, Mapping):
+            self._check_type("gains", "a table")
             return self.gains((str(grade), repr(gain)) for grade, gain in value.items())
         if isinstance(value, list):
+            self._check_type("levels", "a list")
             return self.levels(map(repr, value))
         return value
+
+    def _check_type(self, wanted: str, given: str) -> None:
+        if self.type != wanted:
+            raise ValueError(f"{self.name} is of the type {self.type}, not {given}")
 
     def take(self, value: Value | list[float] | Mapping[str, float]) -> Value:
         """Take a value as TOML has it and read it as the notation's, or raise ValueError in words.
