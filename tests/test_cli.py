@@ -331,6 +331,10 @@ def test_wrong_commands_and_options_name_the_nearest(
         (["evaluate", "--memory-limit", "lots"], "write a size such as 512MB or 4GB"),
         (["query"], "give the SQL"),
         (["query", "select $a", "-p", "a"], "--param a: write it as KEY=VALUE"),
+        (["query", "select $run", "-p", "rn=1"], "rn: the SQL has no $rn; did you mean run?"),
+        (["query", "select 1", "-p", "a=1"], "a: the SQL has no $a; it asks for nothing"),
+        (["query", "select $a", "-p", "A=1", "-p", "b=1"], "the SQL has no $b; it asks for a"),
+        (["query", "select $a"], "a: the SQL has $a, which is not given: -p a=VALUE"),
         (["leaderboard", "-d", "tiny", "-f", "parquet"], "needs a file: -o FILE"),
         (["leaderboard", "-d", "tiny", "-o", "no/such/file"], "no/such/file: there is no folder"),
         (["leaderboard", "-d", "tiny", "--protocol", "trec_eval_9"], "tiny --protocol trec_eval_9"),
@@ -463,7 +467,6 @@ def test_wrong_sql_is_exit_code_1(run: Callable[..., Result], small: Warehouse) 
         ("select nope from run", "nope"),
         ("from rnu", "rnu"),
         ("select 1/0 + 'a'::int", "Could not convert"),
-        ("select $a", "a"),
     ):
         found = run("query", sql)
         assert (found.code, found.out) == (1, ""), sql

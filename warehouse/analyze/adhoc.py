@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +13,15 @@ from pathlib import Path
 import duckdb
 
 from warehouse.database import Resources, keep
-from warehouse.errors import UsageError, WarehouseError, first_line, is_utf8, seconds
+from warehouse.errors import (
+    UsageError,
+    WarehouseError,
+    first_line,
+    is_utf8,
+    listing,
+    nearest,
+    seconds,
+)
 from warehouse.quoting import literal
 
 TIMEOUT = 60.0
@@ -60,24 +68,37 @@ def close(con: duckdb.DuckDBPyConnection, output: Path | None = None) -> None:
         con.execute(setting)
 
 
-def statement(con: duckdb.DuckDBPyConnection, sql: str) -> str:
-    """Return the text of the one statement that returns rows, or refuse."""
+def statement(con: duckdb.DuckDBPyConnection, sql: str, params: Mapping[str, object]) -> str:
+    """Return the text of the one statement that returns rows, or refuse it, or what is bound to it."""
     if not is_utf8(sql):
         raise UsageError("the SQL is not UTF-8: save it as UTF-8")
     with in_words():
         found = con.extract_statements(sql)
-    if [_kind(part) for part in found] == ["SELECT"]:
-        return found[0].query.strip().rstrip(";")
     # A pivot whose columns are those of the data: DuckDB 1.5 takes it apart, and leaves out the text.
     whole = [_kind(part) for part in found] == ["MULTI"]
     apart = [(_kind(part), part.query) for part in found] == [("CREATE", ""), ("SELECT", "")]
     word = _FIRST_WORD.match(sql)
-    if (whole or apart) and word and word[1].lower() in _PIVOTS:
-        return sql.strip().rstrip(";")
-    raise UsageError(
-        "give one statement that returns rows (select, from, with, pivot, describe, summarize); "
-        "the database is open for reading only"
-    )
+    is_pivot = (whole or apart) and word is not None and word[1].lower() in _PIVOTS
+    if not is_pivot and [_kind(part) for part in found] != ["SELECT"]:
+        raise UsageError(
+            "give one statement that returns rows (select, from, with, pivot, describe, summarize); "
+            "the database is open for reading only"
+        )
+    _check_bound({name for part in found for name in part.named_parameters}, params)
+    return (sql if is_pivot else found[0].query).strip().rstrip(";")
+
+
+def _check_bound(asked: Set[str], params: Mapping[str, object]) -> None:
+    """Refuse values for what a statement does not ask for, and none for what it does ask for."""
+    known = {name.lower() for name in asked}
+    for name in params:
+        if name.lower() not in known:
+            hint = nearest(name, asked) or f"; it asks for {listing(sorted(asked)) or 'nothing'}"
+            raise UsageError(f"{name}: the SQL has no ${name}{hint}")
+    given = {name.lower() for name in params}
+    for name in sorted(asked):
+        if name.lower() not in given:
+            raise UsageError(f"{name}: the SQL has ${name}, which is not given: -p {name}=VALUE")
 
 
 def _kind(found: duckdb.Statement) -> str:
@@ -95,7 +116,7 @@ def query(
 ) -> duckdb.DuckDBPyRelation:
     """Run one statement on a reading connection, within `timeout` seconds, and return its rows."""
     close(con)
-    text = statement(con, sql)
+    text = statement(con, sql, params)
     with in_words(timeout, lines_above=1), _stopped(con, timeout):
         try:
             return keep(con, text, params)

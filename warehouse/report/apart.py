@@ -278,7 +278,7 @@ def serve(work: Work, send: Send) -> Answer:
         database.check_schema(con, work.path)
         send(_OPENED, b"")
         adhoc.close(con, work.output)
-        text = adhoc.statement(con, work.sql)
+        text = adhoc.statement(con, work.sql, work.params)
         _limit_memory(con)
         if work.output is not None:
             rows = adhoc.write_parquet(con, text, work.params, work.output, work.limit)
