@@ -10,7 +10,7 @@ import duckdb
 
 from warehouse import database
 from warehouse.analyze import adhoc, views
-from warehouse.errors import check_at_least
+from warehouse.errors import UsageError, check_at_least
 from warehouse.opened import File
 from warehouse.report import apart, formats, replacing, replica
 from warehouse.templates import render
@@ -73,8 +73,10 @@ class Asking(File):
         Answer(rows=2, truncated=True)
         """
         check_at_least(1, limit=limit)
+        if formats.check(format) == "parquet":
+            raise UsageError("parquet is no text; take stream_parquet")
         work = apart.Work(
-            self._existing(), sql, params or {}, formats.check(format), places, limit,
+            self._existing(), sql, params or {}, format, places, limit,
             resources=self.resources, lock_timeout=self.lock_timeout,
         )  # fmt: skip
         return apart.run(work, write, timeout)
