@@ -43,7 +43,12 @@ def described(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
         ("x = [words]", "gives a list or a record"),
         ("x = cast(color as integer)", "Could not convert string 'red'"),
         ("x = nullif(words, words)", "gives null for all queries"),
-        ("difficulty", "no run of tiny has values of that metric under protocol default yet"),
+        ("difficulty", "no run of tiny has values of AP under protocol default yet"),
+        (
+            "x = mean_score('P@7') > 0.5",
+            r"values of P@7 under .* yet: warehouse evaluate -d tiny -m P@7",
+        ),
+        ("x = coalesce(mean_score('nDGC@5'), 0)", r"no such metric; did you mean nDCG@5\?"),
     ],
 )
 def test_what_is_no_slice(described: Warehouse, given: str, message: str) -> None:

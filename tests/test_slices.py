@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from warehouse.errors import UsageError
 from warehouse.warehouse import Warehouse
 
 pytestmark = pytest.mark.core
@@ -259,6 +260,8 @@ def test_what_is_counted_of_queries_and_documents(wh: Warehouse) -> None:
             "training_frequency",
         ],
     )
+    with pytest.raises(UsageError, match=r"stored as AP: write mean_score\('AP'\)$"):
+        wh.evaluate(metrics="P@1", slices="p = mean_score('map')")
     rows = wh.query("select name, subject_id, part from slice join slice_member using (slice_id)")
     found: dict[str, dict[str, str]] = {}
     for name, subject, part in rows.fetchall():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,12 +25,13 @@ _PREFIX = re.compile(r"\A\w+ Error: ")
 class Expression:
     """An expression that was read: the columns it names, as written, with their table or without.
 
-    `functions` are the names of what it calls; `has_window` tells whether other rows have a say in it.
+    `functions` are the names of what it calls, each with the texts that it is called with, as they
+    stand; `has_window` tells whether other rows have a say in it.
     """
 
     text: str
     columns: tuple[tuple[str, ...], ...]
-    functions: frozenset[str]
+    functions: Mapping[str, frozenset[str]]
     has_window: bool
 
 
@@ -58,13 +59,14 @@ def read(
     if len(chosen) != 1:
         raise UsageError(f"{given}: is more than one expression; {hint}")
     columns: dict[tuple[str, ...], None] = {}
-    functions: set[str] = set()
+    functions: dict[str, frozenset[str]] = {}
     has_window = False
     for part in _parts(chosen[0]):
         kind = str(part.get("class"))
         reason = _REFUSED_CLASSES.get(kind)
         if kind == "FUNCTION":
-            functions.add(str(part["function_name"]).lower())
+            name = str(part["function_name"]).lower()
+            functions[name] = functions.get(name, frozenset()) | _texts(part)
             reason = _function_refused(con, str(part["function_name"]))
         if kind == "WINDOW" and windows:
             has_window, reason = True, None
@@ -72,7 +74,7 @@ def read(
             columns[tuple(map(str, part["column_names"]))] = None
         if reason:
             raise UsageError(f"{given}: {reason}; {hint}")
-    return Expression(text, tuple(columns), frozenset(functions), has_window)
+    return Expression(text, tuple(columns), functions, has_window)
 
 
 def bind(
@@ -120,6 +122,17 @@ def _parts(value: Any) -> Iterator[dict[str, Any]]:
     for inner in value.values() if isinstance(value, dict) else value:
         if isinstance(inner, dict | list):
             yield from _parts(inner)
+
+
+def _texts(call: Mapping[str, Any]) -> frozenset[str]:
+    """Return the texts that a function is called with, as DuckDB 2 or 1.5 has them in its tree."""
+    given = call.get("children") or [one["expression"] for one in call.get("arguments", ())]
+    literals = [one["literal"] for one in given if one.get("literal")]
+    values = [one["value"] for one in given if one.get("value")]
+    return frozenset(
+        [str(one["text"]) for one in literals if one["kind"] == "STRING"]
+        + [str(one["value"]) for one in values if one["type"]["id"] == "VARCHAR"]
+    )
 
 
 def _function_refused(con: duckdb.DuckDBPyConnection, name: str) -> str:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -20,6 +19,16 @@ import duckdb
 from warehouse import expressions
 from warehouse.errors import UsageError, command, counted, listing, nearest
 from warehouse.evaluate.plan import ranked_sql
+from warehouse.evaluate.slice_columns import (
+    ALIASES,
+    IDS,
+    PLURALS,
+    attributes_of,
+    check_scores,
+    columns_read,
+    counted_columns,
+    subject_of,
+)
 from warehouse.expressions import Expression
 from warehouse.protocols import Protocol
 from warehouse.quoting import ident, literal
@@ -35,14 +44,6 @@ _HINT = (
     "write a name, or one expression over attributes, as in "
     "length = case when words < 5 then 'short' else 'long' end or size = quantiles(words, 4)"
 )
-_IDS = {"query": "query_id", "document": "doc_id"}
-_ALIASES = {"query": "queries", "document": "docs"}
-# What is counted of each subject, beside its attributes, and what it is read from.
-_COUNTS: dict[str, dict[str, tuple[str, ...]]] = {
-    "query": {"num_relevant": (), "difficulty": ("mean_scores",)},
-    "document": {"frequency": (), "training_frequency": ()},
-}
-_OF_SCORES = "mean_score"
 _OF_ALL_ROWS = frozenset({"quantiles", "mass"})
 
 
@@ -64,7 +65,7 @@ class Slice:
     @property
     def id(self) -> str:
         """The column that holds the ids of its subjects."""
-        return _IDS[self.subject]
+        return IDS[self.subject]
 
     @property
     def of_documents(self) -> bool:
@@ -79,16 +80,17 @@ def resolve(con: duckdb.DuckDBPyConnection, dataset: str, given: str, protocol: 
     """
     name, text = _name_and_text(con, dataset, given)
     expression = _read(con, given, text)
-    attributes = _attributes(con, dataset)
-    subject = _subject(dataset, given, expression, attributes)
-    named, counts = _values(expression, subject, attributes[subject])
+    attributes = attributes_of(con, dataset)
+    subject = subject_of(dataset, given, expression, attributes)
+    named, counts = columns_read(expression, subject, attributes[subject])
+    check_scores(con, given, expression, counts, dataset, protocol)
     subjects = partial(
         render, "slices/subjects",
-        dataset=dataset, subject=subject, id=_IDS[subject], protocol=protocol.name,
+        dataset=dataset, subject=subject, id=IDS[subject], protocol=protocol.name,
         attributes=named, counts=counts,
     )  # fmt: skip
     con.execute(subjects(known=True))
-    alias = _ALIASES[subject]
+    alias = ALIASES[subject]
     expressions.bind(
         con, f"slice {given}", text, _HINT,
         table=f"slice_subject as {alias}", column=f"{alias}.subject_id",
@@ -104,12 +106,15 @@ def resolve(con: duckdb.DuckDBPyConnection, dataset: str, given: str, protocol: 
         render("slices/contents", rest=REST)
     ).fetchall()
     if all_in_rest:
-        raise UsageError(f"slice {given}: {_nothing(counts, dataset, subject, protocol)}")
+        raise UsageError(
+            f"slice {given}: gives null for all {PLURALS[subject]}; look at the attributes: "
+            f"{command('attributes', dataset)}"
+        )
     _check_number(given, num_parts)
     found = _stored(con, dataset, name)
     same = found is not None and found[2:] == (subject, text, content)
     with_others = subject == "document" and not expression.has_window
-    with_others = with_others and not expression.functions & _OF_ALL_ROWS
+    with_others = with_others and not expression.functions.keys() & _OF_ALL_ROWS
     return Slice(
         dataset, name, subject, text, content, num_parts,
         slice_id=found[0] if found and same else None,
@@ -142,8 +147,8 @@ def _name_and_text(con: duckdb.DuckDBPyConnection, dataset: str, given: str) -> 
     stored = {str(known): str(definition) for known, definition in rows}
     if name in stored:
         return name, stored[name]
-    known = _attributes(con, dataset)
-    columns = {column for one in known.values() for column in one} | _counts()
+    known = attributes_of(con, dataset)
+    columns = {column for one in known.values() for column in one} | counted_columns()
     if name not in columns:
         hint = nearest(name, [*stored, *columns])
         told = f"; it has {listing(sorted([*stored, *columns]))}"
@@ -154,87 +159,9 @@ def _name_and_text(con: duckdb.DuckDBPyConnection, dataset: str, given: str) -> 
     return name, ident(name)
 
 
-def _counts() -> set[str]:
-    return {column for one in _COUNTS.values() for column in one}
-
-
 def _read(con: duckdb.DuckDBPyConnection, given: str, text: str) -> Expression:
     con.execute(render("slices/functions"))
     return expressions.read(con, f"slice {given}", text, _HINT, windows=True)
-
-
-def _attributes(con: duckdb.DuckDBPyConnection, dataset: str) -> dict[str, dict[str, str]]:
-    """Return the attributes of a dataset's queries and documents with their types."""
-    found: dict[str, dict[str, str]] = {"query": {}, "document": {}}
-    for subject, attribute, kind in con.execute(
-        render("statements/current_attributes"), {"dataset": dataset}
-    ).fetchall():
-        found[str(subject)][str(attribute)] = str(kind)
-    return found
-
-
-def _subject(
-    dataset: str,
-    given: str,
-    expression: Expression,
-    attributes: Mapping[str, Mapping[str, str]],
-) -> str:
-    """Return what an expression is about: the one that has all of its columns."""
-    known = {subject: {_IDS[subject], *_COUNTS[subject], *attributes[subject]} for subject in _IDS}
-    folded = {subject: {name.lower() for name in names} for subject, names in known.items()}
-    fitting = [
-        subject
-        for subject in _IDS
-        if all(_fits(column, _ALIASES[subject], folded[subject]) for column in expression.columns)
-        and not (subject == "document" and _OF_SCORES in expression.functions)
-    ]
-    if len(fitting) == 1:
-        return fitting[0]
-    if fitting:
-        what = "names no column" if not expression.columns else "fits queries and documents"
-        raise UsageError(
-            f"slice {given}: {what}; say which are meant by writing a column with its table, as in "
-            "queries.query_id or docs.doc_id"
-        )
-    every = sorted(set().union(*known.values()))
-    lacking = [
-        column[-1]
-        for column in expression.columns
-        if not any(_fits(column, _ALIASES[s], folded[s]) for s in _IDS)
-    ]
-    if not lacking:
-        raise UsageError(
-            f"slice {given}: mixes columns of queries and of documents; a slice is of one of them"
-        )
-    hints = [f"no column {name!r}{nearest(name, every)}" for name in lacking]
-    raise UsageError(
-        f"slice {given}: {'; '.join(hints)}; dataset {dataset} has of queries "
-        f"{listing(sorted(known['query']))}, of documents {listing(sorted(known['document']))}"
-    )
-
-
-def _fits(column: Sequence[str], alias: str, known: set[str]) -> bool:
-    """Tell whether a column, written with its table or without, is one of these."""
-    table, name = column[:-1], column[-1]
-    if table and table[0].lower() != alias:
-        # a record's field is written like that too
-        return len(column) > 1 and column[0].lower() in known
-    return name.lower() in known and len(table) <= 1
-
-
-def _values(
-    expression: Expression, subject: str, attributes: Mapping[str, str]
-) -> tuple[dict[str, str], list[str]]:
-    """Return what the subjects' rows have to hold: the attributes and the counts that are named."""
-    named = {part.lower() for column in expression.columns for part in column}
-    used = {name: kind for name, kind in attributes.items() if name.lower() in named}
-    counts: list[str] = []
-    for name, read in _COUNTS[subject].items():
-        if name in named and name not in {one.lower() for one in used}:
-            counts += [one for one in (*read, name) if one not in counts]
-    if _OF_SCORES in expression.functions and "mean_scores" not in counts:
-        counts.append("mean_scores")
-    return used, counts
 
 
 def _family(con: duckdb.DuckDBPyConnection, text: str, alias: str) -> str:
@@ -242,17 +169,6 @@ def _family(con: duckdb.DuckDBPyConnection, text: str, alias: str) -> str:
         f"describe select ({text}\n) as part from slice_subject as {alias}"
     ).fetchall()
     return "real" if str(described[0][1]) in ("DOUBLE", "FLOAT") else "other"
-
-
-def _nothing(counts: Sequence[str], dataset: str, subject: str, protocol: Protocol) -> str:
-    """Say why an expression is null everywhere."""
-    if "mean_scores" in counts:
-        return (
-            f"no run of {dataset} has values of that metric under protocol {protocol.name} yet: "
-            f"{command('evaluate', dataset, metrics=['AP'], protocol=protocol.name)}"
-        )
-    those = "queries" if subject == "query" else "documents"
-    return f"gives null for all {those}; look at the attributes: {command('attributes', dataset)}"
 
 
 def _stored(
@@ -371,6 +287,6 @@ def take_over(con: duckdb.DuckDBPyConnection, qrels_id: int, protocol: Protocol)
 
 def told(found: Slice) -> str:
     """Say what a slice is, in a line."""
-    what = _ALIASES[found.subject].replace("docs", "documents")
     version = f", version {found.version}" if found.version > 1 else ""
-    return f"slice {found.name}{version}: {counted(found.num_parts, 'part')} of the {what}"
+    what = f"{counted(found.num_parts, 'part')} of the {PLURALS[found.subject]}"
+    return f"slice {found.name}{version}: {what}"

@@ -1,0 +1,134 @@
+"""What a slice is read from: attributes and counts of queries or documents, and mean scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import duckdb
+
+from warehouse.errors import UsageError, command, listing, nearest
+from warehouse.expressions import Expression
+from warehouse.metrics import parse_one
+from warehouse.protocols import Protocol
+from warehouse.templates import render
+
+IDS = {"query": "query_id", "document": "doc_id"}
+ALIASES = {"query": "queries", "document": "docs"}
+PLURALS = {"query": "queries", "document": "documents"}
+# What is counted of each subject, beside its attributes, and what it is read from.
+_COUNTS: dict[str, dict[str, tuple[str, ...]]] = {
+    "query": {"num_relevant": (), "difficulty": ("mean_scores",)},
+    "document": {"frequency": (), "training_frequency": ()},
+}
+_OF_SCORES = "mean_score"
+
+
+def attributes_of(con: duckdb.DuckDBPyConnection, dataset: str) -> dict[str, dict[str, str]]:
+    """Return the attributes of a dataset's queries and documents with their types."""
+    found: dict[str, dict[str, str]] = {"query": {}, "document": {}}
+    for subject, attribute, kind in con.execute(
+        render("statements/current_attributes"), {"dataset": dataset}
+    ).fetchall():
+        found[str(subject)][str(attribute)] = str(kind)
+    return found
+
+
+def counted_columns() -> set[str]:
+    """Return the names of all that is counted, of queries and of documents."""
+    return {column for one in _COUNTS.values() for column in one}
+
+
+def subject_of(
+    dataset: str,
+    given: str,
+    expression: Expression,
+    attributes: Mapping[str, Mapping[str, str]],
+) -> str:
+    """Return what an expression is about: the one that has all of its columns."""
+    known = {subject: {IDS[subject], *_COUNTS[subject], *attributes[subject]} for subject in IDS}
+    folded = {subject: {name.lower() for name in names} for subject, names in known.items()}
+    fitting = [
+        subject
+        for subject in IDS
+        if all(_fits(column, ALIASES[subject], folded[subject]) for column in expression.columns)
+        and not (subject == "document" and _OF_SCORES in expression.functions)
+    ]
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        what = "names no column" if not expression.columns else "fits queries and documents"
+        raise UsageError(
+            f"slice {given}: {what}; say which are meant by writing a column with its table, as in "
+            "queries.query_id or docs.doc_id"
+        )
+    every = sorted(set().union(*known.values()))
+    lacking = [
+        column[-1]
+        for column in expression.columns
+        if not any(_fits(column, ALIASES[s], folded[s]) for s in IDS)
+    ]
+    if not lacking:
+        raise UsageError(
+            f"slice {given}: mixes columns of queries and of documents; a slice is of one of them"
+        )
+    hints = [f"no column {name!r}{nearest(name, every)}" for name in lacking]
+    raise UsageError(
+        f"slice {given}: {'; '.join(hints)}; dataset {dataset} has of queries "
+        f"{listing(sorted(known['query']))}, of documents {listing(sorted(known['document']))}"
+    )
+
+
+def _fits(column: Sequence[str], alias: str, known: set[str]) -> bool:
+    """Tell whether a column, written with its table or without, is one of these."""
+    table, name = column[:-1], column[-1]
+    if table and table[0].lower() != alias:
+        # a record's field is written like that too
+        return len(column) > 1 and column[0].lower() in known
+    return name.lower() in known and len(table) <= 1
+
+
+def columns_read(
+    expression: Expression, subject: str, attributes: Mapping[str, str]
+) -> tuple[dict[str, str], list[str]]:
+    """Return what the subjects' rows have to hold: the attributes and the counts that are named."""
+    named = {part.lower() for column in expression.columns for part in column}
+    used = {name: kind for name, kind in attributes.items() if name.lower() in named}
+    counts: list[str] = []
+    for name, read in _COUNTS[subject].items():
+        if name in named and name not in {one.lower() for one in used}:
+            counts += [one for one in (*read, name) if one not in counts]
+    if _OF_SCORES in expression.functions and "mean_scores" not in counts:
+        counts.append("mean_scores")
+    return used, counts
+
+
+def check_scores(
+    con: duckdb.DuckDBPyConnection,
+    given: str,
+    expression: Expression,
+    counts: Sequence[str],
+    dataset: str,
+    protocol: Protocol,
+) -> None:
+    """Refuse metrics that the slice is read from and that no run has values of."""
+    named = expression.functions.get(_OF_SCORES, frozenset())
+    named |= {"AP"} if "difficulty" in counts else frozenset()
+    if not named:
+        return
+    rows = con.execute(
+        "select distinct metric from run_scores where is_current and dataset = $1 and protocol = $2",
+        [dataset, protocol.name],
+    ).fetchall()
+    stored = {str(row[0]) for row in rows}
+    for name in sorted(named - stored):
+        try:
+            metric = str(parse_one(name, defaults=protocol.defaults()).metric)
+        except UsageError as error:
+            raise UsageError(f"slice {given}: {error}") from None
+        how = command("evaluate", dataset, metrics=[metric], protocol=protocol.name)
+        why = (
+            f"no run of {dataset} has values of {metric} under protocol {protocol.name} yet: {how}"
+        )
+        if metric in stored:
+            why = f"values of {name} are stored as {metric}: write {_OF_SCORES}('{metric}')"
+        raise UsageError(f"slice {given}: {why}")
