@@ -26,6 +26,8 @@ def described(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     [
         ("colour", "no slice or attribute of that name; did you mean color?"),
         ("color = colour", "no column 'colour'; did you mean color?"),
+        ("x = docs.words", r"no column 'docs.words'; did you mean queries.words\?"),
+        ("x = queries.wrods", r"no column .queries.wrods.; did you mean words\?"),
         (
             "x = nothing_like_it",
             "has of queries difficulty, num_relevant, query_id, words, of documents",

@@ -61,9 +61,8 @@ def subject_of(
             f"slice {given}: {what}; say which are meant by writing a column with its table, as in "
             "queries.query_id or docs.doc_id"
         )
-    every = sorted(set().union(*known.values()))
     lacking = [
-        column[-1]
+        column
         for column in expression.columns
         if not any(_fits(column, ALIASES[s], folded[s]) for s in IDS)
     ]
@@ -71,11 +70,21 @@ def subject_of(
         raise UsageError(
             f"slice {given}: mixes columns of queries and of documents; a slice is of one of them"
         )
-    hints = [f"no column {name!r}{nearest(name, every)}" for name in lacking]
+    hints = [
+        f"no column {'.'.join(column)!r}{_nearest_column(column[-1], known)}" for column in lacking
+    ]
     raise UsageError(
         f"slice {given}: {'; '.join(hints)}; dataset {dataset} has of queries "
         f"{listing(sorted(known['query']))}, of documents {listing(sorted(known['document']))}"
     )
+
+
+def _nearest_column(name: str, known: Mapping[str, set[str]]) -> str:
+    """Return the proposal of the nearest column; one of that very name has its table."""
+    for subject, names in known.items():
+        if name in names:
+            return f"; did you mean {ALIASES[subject]}.{name}?"
+    return nearest(name, sorted(set().union(*known.values())))
 
 
 def _fits(column: Sequence[str], alias: str, known: set[str]) -> bool:
