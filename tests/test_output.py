@@ -64,6 +64,7 @@ def test_the_name_of_the_file_says_the_format(wh: Warehouse, name: str, begins: 
         ("board.ZIP", "no result is written compressed"),
         ("board.xlsx", "no spreadsheet is written; programs for them read"),
         ("board.sqlite", "no result is written as a database: take .parquet"),
+        ("board.JPG", "no picture is written so: warehouse curve and history draw .svg"),
         ("board.pdf", "no picture is drawn of this: take .html or .tex"),
         ("board.feather", "no result is written so: take .csv, .json or .parquet"),
     ],

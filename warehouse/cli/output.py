@@ -39,6 +39,10 @@ _UNWRITTEN = {
         "no picture is drawn of this: take .html or .tex; warehouse curve and history draw",
     ),
     **dict.fromkeys(
+        ("jpg", "jpeg", "gif", "webp", "eps", "tif", "tiff", "bmp"),
+        "no picture is written so: warehouse curve and history draw .svg, .png and .pdf",
+    ),
+    **dict.fromkeys(
         ("arrow", "feather", "orc", "avro", "xml", "yaml", "yml", "pkl", "npy", "npz"),
         "no result is written so: take .csv, .json or .parquet",
     ),
