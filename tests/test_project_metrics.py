@@ -345,6 +345,20 @@ def test_sql_that_fails_is_named(
     assert counts(loaded.path) == before
 
 
+def test_tables_of_the_file_are_no_relations(here: Folder, loaded: Warehouse) -> None:
+    """Their rows are of all datasets and versions; a step of the SQL may have the name of one."""
+    here.metric(
+        BEST.replace("from {{ hits }}", "from {{ hits }} semi join judgments using (doc_id)")
+    )
+    told = r"Best@2: the SQL of formulas/Best.sql.j2 reads judgments, which holds all datasets"
+    with pytest.raises(WarehouseError, match=told):
+        loaded.evaluate(metrics="Best@2")
+    step = "with judgments as (from {{ hits }}) select run_id, query_id,"
+    named = BEST.replace("from {{ hits }}", "from judgments")
+    here.metric(named.replace("select run_id, query_id,", step))
+    assert loaded.evaluate(metrics="Best@2").computed == 2
+
+
 POOLED = (
     BEST.replace('"mean"', '"pooled"').rstrip()
     + "\nunion all select run_id, null, max(relevance) from {{ hits }} group by run_id\n"

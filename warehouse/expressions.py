@@ -48,11 +48,11 @@ def read(
     """
     if not text.strip():
         raise UsageError(f"{given}: is empty; {hint}")
-    parsed = _parsed(con, f"select ({text}\n) from given")
-    if parsed["error"]:
-        raise UsageError(f"{given}: {_one_line(str(parsed['error_message']))}; {hint}")
-    statements = parsed["statements"]
-    plain = _parsed(con, "select (null) from given")["statements"][0]
+    tree = parsed(con, f"select ({text}\n) from given")
+    if tree["error"]:
+        raise UsageError(f"{given}: {_one_line(str(tree['error_message']))}; {hint}")
+    statements = tree["statements"]
+    plain = parsed(con, "select (null) from given")["statements"][0]
     if len(statements) != 1 or _rest(statements[0]) != _rest(plain):
         raise UsageError(f"{given}: is more than one expression; {hint}")
     chosen = statements[0]["node"].get("select_list", [])
@@ -61,7 +61,7 @@ def read(
     columns: dict[tuple[str, ...], None] = {}
     functions: dict[str, frozenset[str]] = {}
     has_window = False
-    for part in _parts(chosen[0]):
+    for part in nodes(chosen[0]):
         kind = str(part.get("class"))
         reason = _REFUSED_CLASSES.get(kind)
         if kind == "FUNCTION":
@@ -101,7 +101,8 @@ def words(error: Exception) -> str:
     return _one_line(_PREFIX.sub("", str(error)).split("\n\nLINE ")[0])
 
 
-def _parsed(con: duckdb.DuckDBPyConnection, sql: str) -> dict[str, Any]:
+def parsed(con: duckdb.DuckDBPyConnection, sql: str) -> dict[str, Any]:
+    """Return the tree of a statement, as DuckDB's parser has it, or with the key `error` set."""
     ((text,),) = con.execute("select json_serialize_sql($sql)", {"sql": sql}).fetchall()
     found: dict[str, Any] = json.loads(text)
     return found
@@ -115,13 +116,13 @@ def _rest(value: Any) -> Any:
     return [_rest(inner) for inner in value] if isinstance(value, list) else value
 
 
-def _parts(value: Any) -> Iterator[dict[str, Any]]:
-    """Give every node of a parsed expression."""
+def nodes(value: Any) -> Iterator[dict[str, Any]]:
+    """Give every node of what was parsed."""
     if isinstance(value, dict):
         yield value
     for inner in value.values() if isinstance(value, dict) else value:
         if isinstance(inner, dict | list):
-            yield from _parts(inner)
+            yield from nodes(inner)
 
 
 def _texts(call: Mapping[str, Any]) -> frozenset[str]:

@@ -172,7 +172,8 @@ def _rows(con: duckdb.DuckDBPyConnection, work: Plan, alike: Sequence[Metric], t
     query = work.queries[metric]
     with own.blamed(metric):
         if metric.definition.is_own:
-            return own.checked(con, metric, query, rankings=work.rankings(metric), table=table)
+            rankings = work.rankings(metric)
+            return own.checked(con, metric, query, made=work.tables, rankings=rankings, table=table)
         if len(alike) == 1 and metric.aggregate != "pooled":
             return query
         con.execute(f"create or replace temp table {ident(table)} as\n{query}")

@@ -6,12 +6,13 @@ The package's metrics are held against the same by its tests.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 
 import duckdb
 
 from warehouse.errors import WarehouseError
+from warehouse.expressions import nodes, parsed
 from warehouse.metrics import Metric
 from warehouse.quoting import ident
 from warehouse.refusals import worded
@@ -43,13 +44,21 @@ def blamed(metric: Metric) -> Iterator[None]:
 
 
 def checked(
-    con: duckdb.DuckDBPyConnection, metric: Metric, query: str, *, rankings: str, table: str
+    con: duckdb.DuckDBPyConnection,
+    metric: Metric,
+    query: str,
+    *,
+    made: Container[str],
+    rankings: str,
+    table: str,
 ) -> str:
     """Compute a metric into a scratch table, refuse it unless it is as it must be, return its query.
 
-    It must have a row for each query in the table of the rankings.
+    It must have a row for each query in the table of the rankings, and read no table but those that
+    are `made` for it.
     """
     where = f"{metric}: the SQL of {metric.definition.where}"
+    _check_tables(con, where, query, made)
     described = con.execute(f"describe from (\n{query}\n)").fetchall()
     types = {str(row[0]): str(row[1]) for row in described}
     if sorted(types) != sorted(COLUMNS):
@@ -72,3 +81,25 @@ def checked(
         )
     # a text among the keys of other metrics would make texts of them all
     return f"select * replace (query_id::query_key as query_id) from {ident(table)}"
+
+
+def _check_tables(
+    con: duckdb.DuckDBPyConnection, where: str, query: str, made: Container[str]
+) -> None:
+    """Refuse tables of the file: they have all datasets and versions, and make no value stale."""
+    tree = list(nodes(parsed(con, query)))
+    steps = {
+        step["key"].lower() for node in tree for step in (node.get("cte_map") or {}).get("map", ())
+    }
+    read = {str(node["table_name"]) for node in tree if node.get("type") == "BASE_TABLE"}
+    rows = con.execute(
+        "select table_name from duckdb_tables() where not temporary "
+        "union all select view_name from duckdb_views() where not temporary and not internal"
+    ).fetchall()
+    stored = {str(row[0]) for row in rows}
+    for name in sorted(read):
+        if name.lower() in stored and name.lower() not in steps and name.lower() not in made:
+            raise WarehouseError(
+                f"{where} reads {name}, which holds all datasets and versions; "
+                "it must read relations, as in from {{ hits }}"
+            )
