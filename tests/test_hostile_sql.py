@@ -191,6 +191,9 @@ def test_a_new_interpreter_where_a_fork_is_not_safe(asked: Warehouse) -> None:
         asked.stream(ENDLESS[0], write=pieces.append, timeout=1)
     with pytest.raises(WarehouseError, match=r"Did you mean .runs.\?\n\nLINE 1: from rnu\n +\^"):
         asked.stream("from rnu", write=pieces.append)
+    # nothing is proposed that is closed too
+    with pytest.raises(WarehouseError, match=r"it exists in the spatial extension\.$"):
+        asked.stream("select st_point(1, 2)", write=pieces.append)
     python_variable = 42
     with pytest.raises(WarehouseError, match="python_variable"):
         asked.stream("from python_variable", write=pieces.append)

@@ -185,7 +185,8 @@ def in_words(timeout: float | None = None, lines_above: int = 0) -> Iterator[Non
             raise
         raise too_long(timeout) from error
     except duckdb.Error as error:
-        text = str(error).strip()
+        # what follows proposes to install an extension, which is closed too
+        text = str(error).partition("\n\nPlease try installing")[0].strip()
         raise WarehouseError(_LINE.sub(lambda m: _lifted(m, lines_above), text)) from error
 
 
