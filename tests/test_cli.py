@@ -281,6 +281,8 @@ def test_the_version() -> None:
         (["quer"], "'query'"),
         (["leaderbord", "-d", "tiny"], "'leaderboard'"),
         (["ingest", "qrel", "x"], "'qrels'"),
+        (["metrics", "nDCG"], "nDCG: no such command; did you mean warehouse metrics show nDCG?"),
+        (["metrics", "shw", "nDCG"], "'show'"),
         (["evaluate", "--metrc", "AP"], "--metric"),
         (["leaderboard", "--datset", "tiny"], "--dataset"),
         (["leaderboard"], "--dataset"),

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from warehouse.cli.values import Command, Group
+from warehouse.cli.values import Command, Group, Listing
 from warehouse.settings import VERSION
 
 # In the order of the help, where groups of commands come last.
@@ -83,6 +83,7 @@ def _take_plainly(app: typer.Typer) -> None:
         command.cls = Command
     for group in app.registered_groups:
         if group.typer_instance is not None:
+            group.typer_instance.info.cls = Listing
             _take_plainly(group.typer_instance)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
@@ -93,3 +94,19 @@ class Command(_Plain, TyperCommand):
 
 class Group(_Plain, TyperGroup):
     """A group of commands that takes plain values as they stand."""
+
+
+class Listing(Group):
+    """A group that lists things, some of which its command `show` may show."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that is named; a thing in its place is told how it is shown."""
+        name = args[0]
+        shows = self.commands.get("show")
+        takes_names = shows is not None and any(
+            param.param_type_name == "argument" for param in shows.params
+        )
+        if takes_names and not get_close_matches(name, self.commands):
+            path = ctx.command_path
+            raise UsageError(f"{name}: no such command; did you mean {path} show {name}?")
+        return super().resolve_command(ctx, args)
