@@ -111,6 +111,30 @@ def test_a_file_that_is_gone_leaves_its_run(synced: Project) -> None:
     assert synced.told() == [("unchanged", "runs/bm25/one.run.txt")]
 
 
+def test_a_file_that_is_asked_for_again_counts_again(synced: Project) -> None:
+    synced.write("other/bm25/one.run", BETTER)
+    synced.write("fewer.txt", "q1 0 a 1\n")
+    changes = (('"qrels.txt"', '"fewer.txt"'), ('"runs/', '"other/'))
+    synced.sync()
+    for old, new in changes:
+        synced.settings(old, new)
+    assert synced.told() == [
+        ("replaced", "fewer.txt"), ("replaced", "other/bm25/one.run"), ("computed", None),
+    ]  # fmt: skip
+    for old, new in changes:
+        synced.settings(new, old)
+    assert synced.told() == [
+        ("replaced", "qrels.txt"), ("replaced", "runs/bm25/one.run"), ("computed", None),
+    ]  # fmt: skip
+    assert synced.warehouse.leaderboard("tiny").fetchall()[0][3] == 0.75
+    # a copy with the same content takes no file's place
+    synced.write("other/bm25/one.run", RUN)
+    synced.settings(*changes[1])
+    assert synced.told() == [("unchanged", "other/bm25/one.run")]
+    synced.settings(*changes[1][::-1])
+    assert synced.told() == []
+
+
 def test_a_file_that_goes_while_a_sync_runs_is_no_error(
     synced: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -176,6 +176,32 @@ def _remember(connection: sa.Connection, taken: Sequence[tuple[Source, Taken]]) 
             for source, done in taken
         ],
     )
+    _drop_outdated(connection, dataset_id, first.kind, now)
+
+
+def _drop_outdated(connection: sa.Connection, dataset_id: int, kind: str, now: dt.datetime) -> None:
+    """Forget files elsewhere whose content, or what is said of it, gave way to what was taken in now.
+
+    One that is asked for again is then read again, though it has not changed.
+    """
+    table, new = schema.source_file, schema.source_file.alias()
+    connection.execute(
+        table.delete().where(
+            table.c.dataset_id == dataset_id,
+            table.c.kind == kind,
+            table.c.taken_at != now,
+            sa.exists().where(
+                new.c.dataset_id == dataset_id,
+                new.c.kind == kind,
+                new.c.taken_at == now,
+                new.c.name == table.c.name,
+                sa.or_(
+                    new.c.source_sha256.is_distinct_from(table.c.source_sha256),
+                    new.c.settings != table.c.settings,
+                ),
+            ),
+        )
+    )
 
 
 def _run_id(source: Source, done: Taken) -> int | None:
