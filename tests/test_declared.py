@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tomllib
 from pathlib import Path
 
@@ -335,3 +336,24 @@ def test_files_of_a_pattern(tmp_path: Path) -> None:
     assert list(Pattern(f"{tmp_path}/runs/b/{{n}}.run").files(Path("elsewhere"))) == [
         (tmp_path / "runs/b/1.run", {"n": "1"})
     ]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "closed"),
+    [
+        ("*.run", "."),
+        ("{s}/{n}.run", ". runs"),
+        ("runs/**/x/*.run", "runs runs/a runs/a/x"),
+        ("./runs/**", "runs runs/a runs/a/x"),
+        # what is named need not be listed
+        ("runs/a/{n}.run", "runs/a"),
+        ("other/{n}.run", ""),
+    ],
+)
+def test_folders_that_may_not_be_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pattern: str, closed: str
+) -> None:
+    (tmp_path / "runs/a/x").mkdir(parents=True)
+    monkeypatch.setattr(os, "access", lambda path, mode: not mode & os.R_OK)
+    found = list(Pattern(pattern).closed(tmp_path))
+    assert found == [tmp_path / name for name in closed.split()]

@@ -309,6 +309,21 @@ def test_qrels_and_folders_that_are_not_there(synced: Project) -> None:
     ]
 
 
+def test_a_folder_that_may_not_be_looked_into_is_a_problem(
+    synced: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced.write("runs/closed/two.run", BETTER)
+    access, closed = os.access, "closed"
+    monkeypatch.setattr(os, "access", lambda p, mode: Path(p).name != closed and access(p, mode))
+    found = synced.sync()
+    assert [(event.status, event.text) for event in found.events if event.exit_code] == [
+        ("failed", "runs/closed: may not be looked into")
+    ]
+    assert ("loaded", "runs/bm25/one.run") in [(e.status, e.file) for e in found.events]
+    closed = "runs"
+    assert command("sync") == (2, "", "warehouse: runs: may not be looked into\n")
+
+
 def test_patterns_that_nothing_matches_are_told_while_there_is_no_run(synced: Project) -> None:
     (synced.path / "runs/bm25/one.run").rename(synced.path / "one")
     words = "warning: warehouse.toml: runs 1: no file matches runs/{system}/{name}.run* yet\n"

@@ -71,12 +71,29 @@ class Pattern:
 
     def files(self, root: Path) -> Iterator[tuple[Path, dict[str, str]]]:
         """Give the files below a folder that match, in the order of their paths."""
-        wild = os.path.normpath(_PIECE.sub(lambda m: "*" if m["group"] else m[0], self.text))
-        for name in sorted(glob.glob(wild, root_dir=root, recursive=True)):
+        for name in sorted(glob.glob(self._wild, root_dir=root, recursive=True)):
             groups = self.groups_of(name)
             path = Path(os.path.normpath(root / name))
-            if groups is not None and path.is_file():
+            # unlike Path.is_file, this passes over folders that may not be looked into
+            if groups is not None and os.path.isfile(path):  # noqa: PTH113
                 yield path, groups
+
+    def closed(self, root: Path) -> Iterator[Path]:
+        """Give the folders on the way to what may match that may not be looked into."""
+        parts = self._wild.split("/")
+        wanted: dict[str, int] = {}
+        for number, part in enumerate(parts):
+            above = "/".join(parts[: number + (part == "**")])
+            for name in glob.glob(f"{above}/", root_dir=root, recursive=True) if above else [""]:
+                mode = os.R_OK | os.X_OK if glob.has_magic(part) else os.X_OK
+                wanted[name] = wanted.get(name, 0) | mode
+        for name in sorted(wanted):
+            if not os.access(root / name, wanted[name]):
+                yield Path(os.path.normpath(root / name))
+
+    @property
+    def _wild(self) -> str:
+        return os.path.normpath(_PIECE.sub(lambda m: "*" if m["group"] else m[0], self.text))
 
 
 def _segment(part: str, seen: set[str]) -> str:

@@ -94,10 +94,10 @@ def find(asked: Declared) -> Found:
                 found.problems.append(_unreadable(Path(error.filename), error))
     taken: set[Key] = set()
     for spec in asked.runs:
-        remarks = len(found.remarks)
+        told = len(found.remarks) + len(found.problems)
         files = list(_files(spec, asked.folder, found))
         names = {path for path, _ in files}
-        if not files and len(found.remarks) == remarks:
+        if not files and len(found.remarks) + len(found.problems) == told:
             patterns = ", ".join(pattern.text for pattern in spec.patterns)
             found.unmatched.append(f"{spec.where}: no file matches {patterns} yet")
         for path, groups in files:
@@ -125,8 +125,13 @@ def find(asked: Declared) -> Found:
 def _files(spec: Runs, folder: Path, found: Found) -> Iterator[tuple[Path, dict[str, str]]]:
     seen: set[Path] = set()
     for pattern in spec.patterns:
+        closed = list(pattern.closed(folder))
+        for path in closed:
+            if path not in seen:
+                seen.add(path)
+                found.problems.append((path, InputError(f"{path}: may not be looked into")))
         base = folder / pattern.folder
-        if not base.is_dir():
+        if not closed and not base.is_dir():
             found.remarks.append(f"{spec.where}: no folder {base}{_near(base)}")
         for path, groups in pattern.files(folder):
             if path not in seen:
