@@ -61,6 +61,11 @@ def test_what_is_said_for_the_database_goes_before_the_file(
     assert database_path("given.duckdb") == Path("given.duckdb")
     monkeypatch.setenv("WAREHOUSE_DB", "named.duckdb")
     assert database_path() == Path("named.duckdb")
+    monkeypatch.setenv("WAREHOUSE_DB", " ")
+    with pytest.raises(
+        UsageError, match="the name of the database is blank: see --db and WAREHOUSE"
+    ):
+        database_path()
 
 
 def test_a_folder_that_is_gone_has_no_project(

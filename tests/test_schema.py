@@ -318,6 +318,9 @@ def test_no_file_and_no_folder(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(UsageError, match="there is no folder"):
         Warehouse(tmp_path / "no" / "such.duckdb").init()
+    (tmp_path / "link.duckdb").symlink_to("no/such.duckdb")
+    with pytest.raises(UsageError, match=f"link.duckdb: there is no folder {tmp_path}/no$"):
+        schema.ensure(tmp_path / "link.duckdb")
 
 
 # --------------------------------------------------------------------------- storage

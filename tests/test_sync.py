@@ -14,7 +14,7 @@ import pytest
 from projects import command
 from syncs import BETTER, QRELS, RUN, Project
 
-from warehouse.errors import InputError, UsageError, WarehouseError
+from warehouse.errors import DatabaseError, InputError, UsageError, WarehouseError
 from warehouse.ingest import sources, taking
 from warehouse.readers.together import Group
 from warehouse.warehouse import Warehouse
@@ -355,6 +355,16 @@ def test_an_evaluation_that_fails_stops_no_other(synced: Project) -> None:
     assert code == 2
     assert out.splitlines()[-1] == "more: computed 1 value for 1 run"
     assert err.startswith("warehouse: tiny: evaluation: slice genre: ")
+
+
+def test_a_database_that_cannot_be_used_is_no_fault_of_the_files(synced: Project) -> None:
+    synced.sync()
+    synced.warehouse.publish("replica.duckdb")
+    (synced.path / "replica.duckdb").replace(synced.path / "w.duckdb")
+    synced.write("runs/bm25/two.run", BETTER)
+    synced.write("runs/bm25/three.run", RUN, age=9)
+    with pytest.raises(DatabaseError, match=r"^\S*w.duckdb: is a replica of "):
+        synced.sync()
 
 
 def test_the_lock_is_waited_for_and_then_given_up(synced: Project) -> None:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from warehouse.errors import UsageError, listing
+from warehouse.errors import DatabaseError, UsageError, listing
 from warehouse.locks import turns, wait_for_lock
 from warehouse.quoting import ident, literal
 from warehouse.refusals import in_words, not_opened
@@ -345,7 +345,7 @@ def replica_of(con: duckdb.DuckDBPyConnection) -> str | None:
 def _refuse_replica(con: duckdb.DuckDBPyConnection, path: Path) -> None:
     source = replica_of(con)
     if source is not None:
-        raise UsageError(
+        raise DatabaseError(
             f"{path}: is a replica of {source}, and what is written into it goes when the next one is "
             "published: write there, or make this one a warehouse of its own: "
             f"warehouse init --own --db {shlex.quote(str(path))}"

@@ -70,6 +70,10 @@ class ConflictError(WarehouseError):
     exit_code = 2
 
 
+class DatabaseError(UsageError):
+    """A database file that cannot be opened, or not be written, whatever it is asked. Exit code 2."""
+
+
 class LockedError(WarehouseError):
     """The database file is held by another process. Exit code 3."""
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from warehouse.errors import InputError, LockedError, WarehouseError
+from warehouse.errors import DatabaseError, InputError, LockedError, WarehouseError
 from warehouse.opened import File
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Importing(File):
                             connection, artifact, file, dataset, system=system, replace=replace,
                             format=format, columns=columns, normalise=normalise,
                         )  # fmt: skip
-            except LockedError:
+            except (DatabaseError, LockedError):
                 raise
             except WarehouseError as error:
                 # of the copy, nobody needs to know

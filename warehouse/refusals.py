@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from warehouse.errors import LockedError, UsageError, WarehouseError, first_line
+from warehouse.errors import DatabaseError, LockedError, UsageError, WarehouseError, first_line
 
 # What a template says by its macro `refuse`.
 _REFUSED = re.compile(r"Invalid Input Error: refused: (.*)", re.DOTALL)
@@ -67,12 +67,12 @@ def worded(error: Exception, path: Path | None = None, *, made: bool = False) ->
         return UsageError(f"{path if made else full['file']}: cannot be written: {full['why']}")
     denied = _DENIED.search(text)
     if denied and path is not None:
-        return UsageError(
+        return DatabaseError(
             f"{path}: cannot be written: {denied[1]}; the right to write is needed there, and in its "
             "folder, where DuckDB keeps a log beside it"
         )
     if path is not None and not made and _is_damaged(path, text):
-        return UsageError(
+        return DatabaseError(
             f"{path}: is damaged or cut short: put a copy of it in its place\n{first_line(refusal)}"
         )
     return error
@@ -93,22 +93,22 @@ def not_opened(error: Exception, path: Path) -> Exception:
     ):
         return LockedError(f"{path}: this process has the file open: close that connection first")
     if path.is_dir():
-        return UsageError(f"{path}: is a directory; name a file in it")
+        return DatabaseError(f"{path}: is a directory; name a file in it")
     if "not a valid DuckDB database file" in text:
-        return UsageError(f"{path}: not a DuckDB database")
+        return DatabaseError(f"{path}: not a DuckDB database")
     if "version number" in text and "can only read" in text:
-        return UsageError(
+        return DatabaseError(
             f"{path}: written by a newer DuckDB than {duckdb.__version__}: upgrade it"
         )
     denied = _DENIED.search(text)
     if denied:
-        return UsageError(f"{path}: cannot be opened: {denied[1]}")
+        return DatabaseError(f"{path}: cannot be opened: {denied[1]}")
     if _LOG.search(text):
-        return UsageError(
+        return DatabaseError(
             f"{path}.wal: this log beside the database, with what was written last, is damaged or of "
             f"another file: put copies of both in their place, or move it away\n{first_line(error)}"
         )
     clear = worded(error, path)
     if clear is error and isinstance(error, duckdb.IOException):
-        return UsageError(f"{path}: cannot be opened: {first_line(error)}")
+        return DatabaseError(f"{path}: cannot be opened: {first_line(error)}")
     return clear

@@ -160,8 +160,9 @@ def next_id(connection: sa.Connection, *columns: sa.Column[Any]) -> int:
 
 def ensure(path: Path, *, lock_timeout: float = LOCK_TIMEOUT) -> bool:
     """Make the file if it is absent and bring it to this program's schema; tell whether it changed."""
-    if not path.parent.is_dir():
-        raise UsageError(f"{path}: there is no folder {path.parent}")
+    folder = (path.resolve() if path.is_symlink() else path).parent
+    if not folder.is_dir():
+        raise UsageError(f"{path}: there is no folder {folder}")
     if path.is_dir():
         raise UsageError(f"{path}: is a directory; name a file in it")
     if not path.exists():

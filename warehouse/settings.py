@@ -43,6 +43,8 @@ def database_path(given: str | os.PathLike[str] | None = None) -> Path:
     `warehouse.duckdb` in the current folder.
     """
     named = given or os.environ.get(DATABASE_VARIABLE)
+    if named and not str(named).strip():
+        raise UsageError(f"the name of the database is blank: see --db and {DATABASE_VARIABLE}")
     path = Path(named or project.current().database or DEFAULT_DATABASE)
     if not is_utf8(str(path)):
         raise UsageError(

@@ -14,7 +14,14 @@ import duckdb
 
 from warehouse import events, project, protocols
 from warehouse import metrics as notation
-from warehouse.errors import LockedError, UsageError, WarehouseError, counted, first_line
+from warehouse.errors import (
+    DatabaseError,
+    LockedError,
+    UsageError,
+    WarehouseError,
+    counted,
+    first_line,
+)
 from warehouse.evaluate.plan import plan
 from warehouse.events import Event, Synced
 from warehouse.opened import File
@@ -47,7 +54,8 @@ class Syncing(File):
         has changed. Where `config` has a database of its own, this has to be it, or to have been named.
         `on_event` is told of each event as it happens, `on_file` of each file to come and
         how many there are. Raises UsageError where there is no project file, DefinitionError for a wrong
-        one, and LockedError when the lock is not free in time.
+        one, DatabaseError where the database cannot be used, and LockedError when its lock is
+        not free in time.
 
         >>> import tempfile
         >>> from warehouse.warehouse import Warehouse
@@ -125,7 +133,7 @@ class _Sync:
     ) -> Event:
         """Return what is told of an error that stops nothing else. What stops all is raised again."""
         stopped = "Query interrupted" in str(error) or "INTERRUPT" in str(error)
-        if stopped or isinstance(error, LockedError):
+        if stopped or isinstance(error, (DatabaseError, LockedError)):
             raise error
         text, file = str(error), None
         if not isinstance(error, WarehouseError):
