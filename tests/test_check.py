@@ -8,6 +8,8 @@ import itertools
 import json
 import math
 import shutil
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 import duckdb
@@ -17,6 +19,7 @@ from syncs import BETTER, QRELS, RUN, Project
 
 from warehouse.analyze import regressions
 from warehouse.analyze.significance import two_sided
+from warehouse.cli import sync
 from warehouse.errors import DefinitionError, UsageError
 from warehouse.syncing import Event
 from warehouse.warehouse import Warehouse
@@ -507,6 +510,18 @@ def test_a_gate_against_a_run_that_is_not_there_is_a_problem_of_its_own(synced: 
     assert err == (
         "warehouse: tiny: gate RR: onne: dataset tiny has no run of that name; did you mean one?\n"
     )
+    # it stays due, and who watches is told once
+    told: set[str] = set()
+    for lines in (2, 0):
+        with redirect_stdout(StringIO()) as text, redirect_stderr(text):
+            assert sync.run(synced.warehouse, told=told).exit_code == 2
+        assert text.getvalue().count("\n") == lines
+    synced.settings("onne", "one")
+    one = "tiny: gate RR: one is good: "
+    assert command("sync") == (
+        0, f"{one}it is what others are held against\n{one}no run was before it\n", "",
+    )  # fmt: skip
+    assert command("sync") == (0, "", "")
 
 
 def test_new_judgments_run_the_gates_again(synced: Project) -> None:

@@ -324,7 +324,7 @@ def gates(work: _Sync) -> Iterator[Event]:
     """Hold the newest run of each dataset that something was computed for against its gates.
 
     What is due is in the file, from when the values are there until its gates were held and that was
-    told: a sync that is ended between leaves it to the next.
+    told: a sync that is ended between, or a gate that cannot be held, leaves it to the next.
     """
     from warehouse.analyze import regressions
 
@@ -337,7 +337,7 @@ def gates(work: _Sync) -> Iterator[Event]:
     due = {(str(dataset), str(protocol)) for dataset, protocol in rows}
     if not due:
         return
-    broken = set()
+    unheld = set()
     for gate in work.asked.gates:
         if (gate.dataset, gate.protocol) not in due:
             continue
@@ -349,9 +349,18 @@ def gates(work: _Sync) -> Iterator[Event]:
                     con, gate.dataset, [gate.metric], protocols.get(gate.protocol),
                     regressions.Limits(gate.max_drop, gate.alpha), against=gate.against,
                 )  # fmt: skip
+        except regressions.AgainstItselfError:
+            text = f"{where}: {gate.against} is good: it is what others are held against"
+            first = {
+                "metric": gate.metric,
+                "run": gate.against,
+                "against": None,
+                "verdict": "first",
+            }
+            yield Event("passed", text, gate.dataset, details=first | {"protocol": gate.protocol})
+            continue
         except (WarehouseError, duckdb.Error) as error:
-            if isinstance(error, duckdb.Error):  # not the gate's fault: it stays due
-                broken.add((gate.dataset, gate.protocol))
+            unheld.add((gate.dataset, gate.protocol))
             failed = work.failed(error, gate.dataset)
             yield replace(failed, text=f"{where}: {failed.text}")
             continue
@@ -366,7 +375,7 @@ def gates(work: _Sync) -> Iterator[Event]:
             exit_code=0 if found.is_good else 1,
         )
     with work.warehouse._transaction() as con:
-        for dataset, protocol in due - broken:
+        for dataset, protocol in due - unheld:
             con.execute(
                 "delete from gate_due where protocol = $protocol and dataset_id = "
                 "(select dataset_id from dataset where name = $dataset)",

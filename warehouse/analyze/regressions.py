@@ -24,6 +24,10 @@ _DIGITS = 12
 Verdict = Literal["good", "regressed", "first"]
 
 
+class AgainstItselfError(UsageError):
+    """The run to check is the one that it is to be held against."""
+
+
 @dataclass(frozen=True)
 class Limits:
     """What is still good: a drop of at most `max_drop`, and one that is not significant at `alpha`.
@@ -184,7 +188,9 @@ def _check_runs(con: duckdb.DuckDBPyConnection, dataset: str, run: str | None, a
             raise UsageError(no_such_run(name, dataset, proposed))
     if checked == against:
         newest = "" if run else ", the newest run"
-        raise UsageError(f"{checked}{newest}: cannot be held against itself; name another run")
+        raise AgainstItselfError(
+            f"{checked}{newest}: cannot be held against itself; name another run"
+        )
     return checked
 
 

@@ -73,8 +73,8 @@ def run(
 ) -> Synced:
     """Sync and print each thing that is done, on stdout unless `quiet`; problems go to stderr.
 
-    `told` has the problems and remarks that were told the last time, which are not told again; it
-    becomes those of this time.
+    `told` has the problems, verdicts of gates and remarks that were told the last time, which are not
+    told again; it becomes those of this time.
     """
     before = frozenset(told or ())
     found: set[str] = set()
@@ -89,10 +89,12 @@ def run(
     def on_event(event: Event) -> None:
         if progress is not None:
             progress.close()
-        if event.status == "failed":
+        if event.status in ("failed", "passed", "regressed"):
             found.add(event.text)
-            if event.text not in before:
-                say(f"warehouse: {event.text}")
+        if event.text in before:
+            return
+        if event.status == "failed":
+            say(f"warehouse: {event.text}")
         elif event.status not in unsaid and not quiet:
             emit(event.text + "\n", None)
         for text in event.warnings:
