@@ -263,6 +263,18 @@ def test_warns_of_the_same_predictions_under_another_name(wh: Warehouse) -> None
     assert second.warnings == ("the predictions are the same as those of run first",)
 
 
+def test_warns_of_a_run_of_a_time_to_come(wh: Warehouse) -> None:
+    """A day ahead may be that of another place; of what comes later every other run would be older."""
+    wh.ingest_qrels(QRELS, "tiny")
+    now = dt.datetime.now(dt.UTC)
+    soon, far = now + dt.timedelta(hours=23), dt.datetime(2999, 1, 1)
+    assert wh.ingest_run(RUN, "tiny", name="soon", run_at=soon).warnings == ()
+    told, _ = wh.ingest_run(RUN, "other", name="far", run_at=far).warnings
+    assert told == (
+        "its time, 2999-01-01 00:00 UTC, is still to come: until then it is the newest run"
+    )
+
+
 def test_warns_when_what_is_said_of_a_run_is_not_stored(wh: Warehouse) -> None:
     wh.ingest_qrels(QRELS, "tiny")
     wh.ingest_run(RUN, "tiny", name="r", system="one", tags={"k": "1"})

@@ -27,6 +27,9 @@ from warehouse.readers.staged import RUN_NUMBER
 from warehouse.readers.together import Batch
 from warehouse.templates import render
 
+# By so much the clocks and days of two places may differ.
+_AHEAD = dt.timedelta(days=1)
+
 
 @dataclass(frozen=True)
 class RunOptions:
@@ -227,13 +230,20 @@ def _describe(
         f"the predictions are the same as those of run {other}"
         for other in known.alike(content.content_hash, name)[:1]
     ]
+    now = dt.datetime.now(dt.UTC)
+    run_at = options.run_at or now
+    if run_at > now + _AHEAD:
+        warnings.append(
+            f"its time, {run_at.astimezone(dt.UTC):%Y-%m-%d %H:%M} UTC, is still to come: until then it "
+            "is the newest run"
+        )
     row = {
         "trec_tag": staged.tag,
         "ranked_by": staged.ranked_by,
         "lower_is_better": _is_turned(staged, options),
         "num_predictions": content.num_rows,
         "system": options.system,
-        "run_at": options.run_at or dt.datetime.now(dt.UTC),
+        "run_at": run_at,
         **steps.common(staged, content),
     }
     row = known.add(name, row, options.tags)
