@@ -7,6 +7,8 @@ import random
 import signal
 import threading
 import time
+from contextlib import redirect_stderr
+from io import StringIO
 from pathlib import Path
 
 import duckdb
@@ -14,6 +16,7 @@ import pytest
 from projects import command
 from test_schema import storage_version
 
+from warehouse.cli import publish
 from warehouse.errors import LockedError, UsageError
 from warehouse.warehouse import Warehouse
 
@@ -172,6 +175,14 @@ def test_only_a_replica_is_replaced(small: Warehouse) -> None:
     assert {path: path.read_bytes() for path in before} == before
     assert (Path("folder") / "mine.txt").read_text() == "mine"
     assert not Path("new.duckdb").exists()
+    for words in (["-"], ["--parquet", "-"]):
+        told = "-: a replica is not written to stdout; name a file, or --parquet DIR"
+        assert command("publish", *words, "--db", "w.duckdb") == (2, "", told)
+    assert not Path("-").exists()
+    # what was written before the other failed is told
+    with redirect_stderr(StringIO()) as text, pytest.raises(UsageError, match="is no replica"):
+        publish.publish(Path("one"), Path("one"), db=Path("w.duckdb"))
+    assert text.getvalue().startswith("one: published, ")
     assert leftovers() == []
 
 

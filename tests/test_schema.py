@@ -259,11 +259,14 @@ def test_a_file_of_a_newer_program_is_refused(wh: Warehouse, counts: Counts) -> 
     assert counts(wh.path) == before
 
 
-def test_a_file_of_an_older_program_says_what_to_do(wh: Warehouse) -> None:
+def test_a_file_of_an_older_program_says_what_to_do(tmp_path: Path) -> None:
+    wh = Warehouse(tmp_path / "an older.duckdb")
     wh.init()
     with duckdb.connect(str(wh.path)) as con:
         con.execute("update alembic_version set version_num = '0000'")
-    with pytest.raises(UsageError, match="has an older schema; run: warehouse init --db"):
+    with pytest.raises(
+        UsageError, match=f"has an older schema; run: warehouse init --db '{wh.path}'$"
+    ):
         wh.runs()
 
 

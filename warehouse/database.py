@@ -364,12 +364,11 @@ def disown(path: Path, *, lock_timeout: float = LOCK_TIMEOUT) -> bool:
 def check_schema(con: duckdb.DuckDBPyConnection, path: Path) -> None:
     """Refuse to read a database whose schema is not this program's, saying what to do."""
     found = revision(con, path)
-    if found is None:
-        raise UsageError(f"{path}: not a warehouse yet; run: warehouse init --db {path}")
-    if found > SCHEMA_REVISION:
+    if found is not None and found > SCHEMA_REVISION:
         raise newer_schema(path, found)
-    if found < SCHEMA_REVISION:
-        raise UsageError(f"{path}: has an older schema; run: warehouse init --db {path}")
+    if found != SCHEMA_REVISION:
+        what = "not a warehouse yet" if found is None else "has an older schema"
+        raise UsageError(f"{path}: {what}; run: warehouse init --db {shlex.quote(str(path))}")
 
 
 def newer_schema(path: Path, revision: str) -> UsageError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +11,9 @@ from warehouse.cli import options, output
 from warehouse.cli.examples import epilog
 from warehouse.errors import UsageError
 from warehouse.settings import LOCK_TIMEOUT
+
+if TYPE_CHECKING:
+    from warehouse.report.replica import Published
 
 
 def publish(
@@ -39,16 +42,20 @@ def publish(
 
     if path is None and parquet is None:
         raise UsageError("say where: warehouse publish FILE, or --parquet DIR")
+    for given in (path, parquet):
+        if given == Path("-"):
+            raise UsageError("-: a replica is not written to stdout; name a file, or --parquet DIR")
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
-    done = []
     if path is not None:
-        done.append(wh.publish(path, storage_version=storage_version))
+        _tell(wh.publish(path, storage_version=storage_version))
     if parquet is not None:
-        done.append(wh.publish_parquet(parquet))
-    for made in done:
-        output.say(
-            f"{made.path}: published, {made.relations} tables and views, {made.size / 1e6:,.1f} MB"
-        )
+        _tell(wh.publish_parquet(parquet))
+
+
+def _tell(made: Published) -> None:
+    output.say(
+        f"{made.path}: published, {made.relations} tables and views, {made.size / 1e6:,.1f} MB"
+    )
 
 
 def register(app: typer.Typer) -> None:
