@@ -132,7 +132,9 @@ def test_the_queries_as_they_were(wh: Warehouse) -> None:
 
 
 def test_a_day_ends_at_midnight_utc() -> None:
-    assert past.moment("2026-09-01").isoformat() == "2026-09-01T23:59:59.999999+00:00"
+    for day in ("2026-09-06", "2026-W36-7", "2026W36"):
+        assert past.moment(day).isoformat() == "2026-09-06T23:59:59.999999+00:00"
+    assert past.moment("9999-W52").isoformat() == "9999-12-31T23:59:59.999999+00:00"
     assert past.moment(dt.date(2026, 9, 1)) == past.moment("2026-09-01")
     assert past.moment("2026-09-01T12:00").isoformat() == "2026-09-01T12:00:00+00:00"
     assert past.moment("2026-09-01 12:00+02:00") == past.moment("2026-09-01T10:00Z")

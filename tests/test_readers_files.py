@@ -146,6 +146,11 @@ def test_missing_file(con, tmp_path):
         readers.stage(con, tmp_path / "bm52.run", "run")
     with pytest.raises(InputError, match="no such file"):
         readers.stage(con, tmp_path / "no" / "folder" / "a.run", "run")
+    for url in ("s3://bucket/a.run", Path("https://example.org/a.run")):
+        with pytest.raises(
+            InputError, match=r"^(s3|https)://[^:]*a\.run: is a URL, and only files"
+        ):
+            readers.stage(con, url, "run")
 
 
 def test_directory(con, tmp_path):

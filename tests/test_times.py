@@ -43,6 +43,7 @@ _HALF = _FIVE.replace(second=30)
         ("20260105-140530", _HALF),
         ("20260105_1405", _FIVE),
         ("20260105", _FIVE.replace(hour=0, minute=0)),
+        ("2026-W02", _FIVE.replace(hour=0, minute=0)),
     ],
 )
 def test_what_a_time_means(text: str, moment: dt.datetime) -> None:
@@ -55,7 +56,7 @@ def test_what_a_time_means(text: str, moment: dt.datetime) -> None:
         # the 14th of a day, or 14 o'clock
         "2026-01-05_14", "2026-01-05-14", "2026-01-05_14-05_30", "2026-01-05x14:05",
         "2026-01-05T14:05+25:00", "2026-01-05T14:05+02:00:30", "2026-01-05T24:00", "2026-02-30",
-        "2026-01-05T14:05:61", "2026-01-05T", "20260105140530", "noon", "",
+        "2026-01-05T14:05:61", "2026-01-05T", "20260105140530", "2026-W02T14:05", "noon", "",
     ],
 )  # fmt: skip
 def test_what_is_no_time(text: str) -> None:

@@ -9,7 +9,8 @@ _HINT = (
     "write it as 2026-09-01 or 2026-09-01T12:00+02:00; "
     "2026-09-01_12-00 and 20260901-120000, as in names of files, are in UTC"
 )
-_DAY = r"(?P<day>\d{4}-?\d\d-?\d\d|\d{4}-?W\d\d(?:-?\d)?)"
+_DAY = r"(?P<day>\d{4}-?\d\d-?\d\d|\d{4}-?W\d\d-?\d)"
+_WEEK = r"\d{4}-?W\d\d"
 _ZONE = r"(?P<zone>Z|[+-]\d\d:\d\d{more})?"
 # An hour and -05 is in ISO 8601 a time five hours west, in the name of a file five minutes past. As a
 # zone it is read after colons only, where it can be nothing else.
@@ -30,6 +31,8 @@ _FORMS = tuple(
 def read(text: str) -> dt.date:
     """Return the time that is meant, in UTC where it says no zone, or the day if it is one alone.
 
+    Of a week alone it is the first day.
+
     Raises ValueError with what to do, also where a reader may mean something else by it.
 
     >>> read("2026-09-01T12:00+02:00").isoformat(), read("2026-09-01").isoformat()
@@ -38,7 +41,7 @@ def read(text: str) -> dt.date:
     ('2026-09-01T12:05:00+00:00', '2026-09-01T12:05:00+00:00')
     """
     try:
-        if re.fullmatch(_DAY, text, re.ASCII):
+        if re.fullmatch(f"{_DAY}|{_WEEK}", text, re.ASCII):
             return dt.date.fromisoformat(text)
         found = next(found for form in _FORMS if (found := form.fullmatch(text)))
         said = found.groupdict()
@@ -61,6 +64,20 @@ def begin(given: str | dt.date) -> dt.datetime:
     if not isinstance(found, dt.datetime):
         found = dt.datetime.combine(found, dt.time())
     return in_utc(found)
+
+
+def end(given: str | dt.date) -> dt.datetime:
+    """Return a time, or the end of a day or week, in UTC where it says no zone. Raises ValueError.
+
+    >>> end("2026-09-01").isoformat(), end("2026-W36").isoformat()
+    ('2026-09-01T23:59:59.999999+00:00', '2026-09-06T23:59:59.999999+00:00')
+    """
+    found = read(given) if isinstance(given, str) else given
+    if isinstance(found, dt.datetime):
+        return in_utc(found)
+    is_week = isinstance(given, str) and re.fullmatch(_WEEK, given, re.ASCII)
+    last = min(dt.date.max.toordinal(), found.toordinal() + (6 if is_week else 0))
+    return dt.datetime.combine(dt.date.fromordinal(last), dt.time.max, dt.UTC)
 
 
 def in_utc(moment: dt.datetime) -> dt.datetime:

@@ -22,18 +22,15 @@ Moment = str | dt.date | dt.datetime
 
 
 def moment(given: Moment) -> dt.datetime:
-    """Return the moment that is meant: of a date, the end of that day in UTC; without a zone, UTC.
+    """Return the moment that is meant: of a date, or a week, its end in UTC; without a zone, UTC.
 
     >>> moment("2026-09-01").isoformat(), moment("2026-09-01T12:00+02:00").isoformat()
     ('2026-09-01T23:59:59.999999+00:00', '2026-09-01T12:00:00+02:00')
     """
     try:
-        found = times.read(given) if isinstance(given, str) else given
-        if isinstance(found, dt.datetime):
-            return times.in_utc(found)
+        return times.end(given)
     except ValueError as error:
         raise UsageError(f"as of {given}: {error}") from None
-    return dt.datetime.combine(found, dt.time.max, dt.UTC)
 
 
 @dataclass(frozen=True)

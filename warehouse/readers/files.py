@@ -43,6 +43,8 @@ _ARCHIVES = {
 _TAR, _TAR_AT = b"ustar", 257
 # Characters that mean something to DuckDB when they are part of a path.
 _GLOB = re.compile(r"[*?\[\]{}]|://")
+# Of a path, as it may have become, two slashes are one.
+_URL = re.compile("([a-z][a-z0-9+.-]+):/+")
 
 
 @dataclass(frozen=True)
@@ -191,6 +193,10 @@ def missing(source: object) -> InputError | None:
 
 
 def _absent(source: str, path: Path) -> InputError:
+    url = _URL.match(source)
+    if url:
+        name = f"{url[1]}://{source[url.end() :]}"
+        return InputError(f"{name}: is a URL, and only files are read: fetch it, or pipe it to -")
     return InputError(f"{source}: no such file{_neighbour(path)}")
 
 
