@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import gzip
 import json
 import os
 import subprocess
@@ -89,6 +90,13 @@ def test_a_side_car_says_what_a_run_is(synced: Project) -> None:
     synced.write("runs/bm25/one.run.json", '{"name": "first", "time": "2026-09-02"}')
     assert synced.told() == [("replaced", "runs/bm25/one.run"), ("computed", None)]
     assert described(synced)["first"][0] == "bm25"
+    # a run that is compressed afterwards keeps its side-car
+    synced.write("runs/bm25/one.run.gz", gzip.compress(RUN.encode()))
+    (synced.path / "runs/bm25/one.run").unlink()
+    assert synced.told() == [("unchanged", "runs/bm25/one.run.gz")]
+    synced.write("runs/bm25/one.run.gz.json", "{}")
+    (failed,) = synced.sync().events
+    assert failed.text.endswith("one.run.gz: has 2 side-cars: one.run.gz.json, one.run.json")
 
 
 @pytest.mark.parametrize(

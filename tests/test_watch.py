@@ -103,11 +103,14 @@ def test_only_what_is_asked_for_leads_to_a_sync(
     synced: Project, syncs: Callable[..., list[float]]
 ) -> None:
     synced.settings('dataset = "tiny"', 'dataset = "tiny"\nsidecar = true')
+    synced.settings(
+        '"runs/{system}/{name}.run*"', '["runs/{system}/{name}.run*", "gz/{name}.run.gz"]'
+    )
     synced.write("runs/bm25/watch.log", "x")
     quiet = [None] * 8
     for name in (
-        "runs/bm25/one.run", "runs/bm25/gone.run", "runs/bm25/one.run.yaml", "runs/new", "qrels.txt",
-        "warehouse.toml",
+        "runs/bm25/one.run", "runs/bm25/gone.run", "runs/bm25/one.run.yaml", "gz/a.run.json", "runs/new",
+        "qrels.txt", "warehouse.toml",
     ):  # fmt: skip
         (synced.path / "runs/new").mkdir(exist_ok=True)
         assert syncs(name, *quiet) == [0, 1.25], name

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from warehouse import metrics as notation
 from warehouse import project, protocols, records
 from warehouse.errors import DefinitionError, UsageError, listing, nearest
-from warehouse.patterns import Pattern, places
+from warehouse.patterns import Pattern, places, runs_beside
 from warehouse.readers.staged import canonical_format, checked_mapping, qrels_kind
 from warehouse.settings import DEFAULT_METRICS
 
@@ -21,8 +21,6 @@ GroundKind = Literal["qrels", "training", "docs", "queries"]
 ABOUT = ("dataset", "name", "system", "time")
 TIMES = ("file", "git", "now")
 SETTLE = "2s"
-# The endings of the files beside runs that say what they are.
-SIDECARS = (".json", ".yaml", ".yml")
 BEST, LAST = "best", "last"
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)")
@@ -151,11 +149,10 @@ class Declared:
         grounds = [ground for dataset in self.datasets.values() for ground in dataset.grounds]
         if any(path in (ground.file, ground.queries) for ground in grounds):
             return True
-        of_cars = path.with_suffix("") if path.suffix in SIDECARS else path
         return any(
             pattern.matches(str(file), self.folder)
             for source in self.runs
-            for file in {path, of_cars if source.sidecar else path}
+            for file in (path, *(runs_beside(path) if source.sidecar else ()))
             for pattern in source.patterns
         )
 

@@ -1,4 +1,4 @@
-"""Patterns of paths: globs in which a name in braces keeps a part of the path."""
+"""Patterns of paths: globs in which a name in braces keeps a part of the path; side-cars beside them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from functools import cached_property
 from pathlib import Path
 
 from warehouse.errors import UsageError
+from warehouse.readers.files import COMPRESSED
 
 _PIECE = re.compile(
     r"\{(?P<group>[A-Za-z_]\w*)\}|(?P<any>\*+)|(?P<one>\?)|\[(?P<no>!?)(?P<among>[^\]/]+)\]"
 )
 _PLACE = re.compile(r"\{(\w+)\}")
+# The endings of the files beside runs that say what they are.
+SIDECARS = (".json", ".yaml", ".yml")
 
 
 @dataclass(frozen=True)
@@ -132,3 +135,20 @@ def filled(text: str, groups: dict[str, str]) -> str:
     'bm25-a'
     """
     return _PLACE.sub(lambda found: groups[found[1]], text)
+
+
+def sidecars(run: Path) -> list[Path]:
+    """Return where the side-car of a run may be; that of a compressed one may be named as if it was not.
+
+    >>> [path.name for path in sidecars(Path("bm25.run.gz")) if path.suffix == ".json"]
+    ['bm25.run.gz.json', 'bm25.run.json']
+    """
+    names = [run.name, *([run.stem] if run.suffix in COMPRESSED else [])]
+    return [run.with_name(name + end) for name in names for end in SIDECARS]
+
+
+def runs_beside(path: Path) -> list[Path]:
+    """Return the runs that a file is the side-car of, if it is one."""
+    if path.suffix not in SIDECARS:
+        return []
+    return [path.with_name(path.stem + end) for end in ("", *COMPRESSED)]

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from warehouse import records, times
-from warehouse.declared import ABOUT, SIDECARS, Runs, as_text
+from warehouse.declared import ABOUT, Runs, as_text
 from warehouse.errors import DefinitionError, InputError, UsageError
-from warehouse.patterns import filled, places
+from warehouse.patterns import filled, places, sidecars
 from warehouse.readers.files import default_name
 
 _KEYS: dict[str, records.Kinds] = {
@@ -65,8 +65,7 @@ def _filled(text: str | None, groups: dict[str, str]) -> str | None:
 
 def sidecar(path: Path) -> Path | None:
     """Return the file beside a run that says what it is, if there is one: bm25.run.json, .yaml."""
-    found = [path.with_name(path.name + end) for end in SIDECARS]
-    there = [file for file in found if file.is_file()]
+    there = [file for file in sidecars(path) if file.is_file()]
     if len(there) > 1:
         raise InputError(f"{path}: has {len(there)} side-cars: {there[0].name}, {there[1].name}")
     return there[0] if there else None

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from warehouse.declared import SIDECARS, TIMES, Declared, Ground, Runs, known_dataset
+from warehouse.declared import TIMES, Declared, Ground, Runs, known_dataset
 from warehouse.errors import InputError, UsageError, WarehouseError, nearest
 from warehouse.ingest import about
-from warehouse.patterns import places
+from warehouse.patterns import places, runs_beside
 from warehouse.readers.files import check_name, default_name
 
 RUN = "run"
@@ -101,7 +101,7 @@ def find(asked: Declared) -> Found:
             patterns = ", ".join(pattern.text for pattern in spec.patterns)
             found.unmatched.append(f"{spec.where}: no file matches {patterns} yet")
         for path, groups in files:
-            if spec.sidecar and path.suffix in SIDECARS and path.with_suffix("") in names:
+            if spec.sidecar and not names.isdisjoint(runs_beside(path)):
                 continue
             try:
                 source = _run(spec, path, groups)
