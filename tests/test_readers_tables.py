@@ -204,6 +204,9 @@ def test_columns_that_are_missing(con, put):
     assert "missing columns query_id, doc_id, relevance" in message
     assert "userId, movieId, rating" in message
     assert "--column query_id=" in message
+    # what is named already is no column of the others
+    message = str(refused(con, path, "qrels", columns={"query_id": "userId"}))
+    assert message.endswith("e.g. --column doc_id=movieId")
     message = str(refused(con, path, "qrels", columns={"query_id": "userid"}))
     assert "there is no column 'userid'" in message
     assert "did you mean userId?" in message

@@ -35,7 +35,7 @@ def chosen(
     needed += ["iteration"] if kind == "iterations" else []
     missing = [ours for ours in needed if ours not in found]
     if missing:
-        _refuse(source, kind, available, missing)
+        _refuse(source, kind, available, missing, found)
     if value in found:
         found["value"] = found.pop(value)
     return found
@@ -48,7 +48,13 @@ def ranked_by_rank(
     return kind == "run" and mapping.get("score", "score") not in available and "value" in found
 
 
-def _refuse(source: str, kind: Kind, available: Sequence[str], missing: list[str]) -> NoReturn:
+def _refuse(
+    source: str,
+    kind: Kind,
+    available: Sequence[str],
+    missing: list[str],
+    found: Mapping[str, str],
+) -> NoReturn:
     if missing == ["rank"] and "relevance" in available:
         raise InputError(
             f"{source}: this looks like qrels (columns {_names(available)}): "
@@ -62,7 +68,7 @@ def _refuse(source: str, kind: Kind, available: Sequence[str], missing: list[str
             "'warehouse ingest qrels --column relevance=NAME'"
         )
     words = ["score (or rank)" if name == "rank" else name for name in missing]
-    free = [name for name in available if name not in COLUMNS[kind]]
+    free = [name for name in available if name not in {*COLUMNS[kind], *found.values()}]
     example = "score" if missing[0] == "rank" else missing[0]
     theirs = _guess(example, free) or (free[0] if free else "NAME")
     raise InputError(
