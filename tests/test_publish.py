@@ -238,7 +238,10 @@ def test_who_writes_is_waited_for(small: Warehouse, program) -> None:
     assert writer.stdout is not None
     assert writer.stdout.readline() == "held\n"
     small.lock_timeout = 0.2
-    with pytest.raises(LockedError, match="another process has the database open"):
+    holder = (
+        rf"another process has the database open \(python[\d.]*, PID {writer.pid}; waited 0.2 s\)"
+    )
+    with pytest.raises(LockedError, match=holder):
         small.publish("replica.duckdb")
     assert Path("replica.duckdb").read_bytes() == before
     small.lock_timeout = 30.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import threading
 import time
 from collections import Counter
@@ -15,6 +16,8 @@ from typing import TypeVar
 from warehouse.errors import LockedError
 
 _T = TypeVar("_T")
+# What the engine says of who holds the lock, where it knows.
+_HOLDER = re.compile(r"is held in (?P<program>\S.*) \(PID (?P<pid>\d+)\)")
 
 
 def wait_for_lock(open_it: Callable[[], _T], path: Path, timeout: float) -> _T:
@@ -28,14 +31,18 @@ def wait_for_lock(open_it: Callable[[], _T], path: Path, timeout: float) -> _T:
             if "Could not set lock" not in str(error):
                 raise
             if time.monotonic() >= deadline:
-                raise _still_open(path, "another process", timeout) from None
+                held = _HOLDER.search(str(error))
+                holder = (
+                    "" if held is None else f"{Path(held['program']).name}, PID {held['pid']}; "
+                )
+                raise _still_open(path, "another process", timeout, holder) from None
         time.sleep(pause * (0.5 + random.random()))
         pause = min(pause * 1.6, 1.0)
 
 
-def _still_open(path: Path, who: str, timeout: float) -> LockedError:
+def _still_open(path: Path, who: str, timeout: float, holder: str = "") -> LockedError:
     return LockedError(
-        f"{path}: {who} has the database open (waited {timeout:g} s); "
+        f"{path}: {who} has the database open ({holder}waited {timeout:g} s); "
         "close it, or wait longer with --lock-timeout"
     )
 
