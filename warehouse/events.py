@@ -90,7 +90,9 @@ def taken(done: Taken, file: str) -> Event:
         about = {"kind": done.kind, "name": done.name, "version": done.version}
         warnings = done.warnings
         if done.status == "forgotten":
-            return _left_away(done, file, about)
+            text = left_away(done, file, file)
+            gone = {**about, "reason": done.reason}
+            return Event("forgotten", text, done.dataset, file, details=gone)
     else:
         what, size = f"attributes {done.name} of {done.of}", counted(done.num_values, "value")
         about = {"kind": "attributes", "name": done.name, "version": done.version}
@@ -106,8 +108,8 @@ def taken(done: Taken, file: str) -> Event:
     )
 
 
-def _left_away(done: Loaded, file: str, about: Mapping[str, Any]) -> Event:
-    """Tell of a run that was forgotten, and how to have it all the same."""
+def left_away(done: Loaded, shown: str, file: str) -> str:
+    """Tell of a run that was forgotten, and how to have it all the same, by the file that it is in."""
     from warehouse.readers.files import default_name
 
     words = ["ingest", "run", file]
@@ -115,8 +117,7 @@ def _left_away(done: Loaded, file: str, about: Mapping[str, Any]) -> Event:
     words += ["--replace"] if done.id else []
     load = command(shlex.join(words), done.dataset)
     why = "" if done.reason is None else f" ({done.reason})"
-    text = (
-        f"{done.dataset}: run {done.name} was forgotten{why}: {file} is not loaded again; to load it: "
+    return (
+        f"{done.dataset}: run {done.name} was forgotten{why}: {shown} is not loaded again; to load it: "
         f"{load}"
     )
-    return Event("forgotten", text, done.dataset, file, details={**about, "reason": done.reason})

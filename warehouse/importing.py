@@ -35,9 +35,10 @@ class Importing(File):
 
         Returns each artifact's place with what became of it, of which `on_run` is told as it is done;
         each is a transaction of its own, and one that fails stops no other. Parameters and tags become
-        tags, the start time `run_at`. An artifact that was loaded before keeps the name that it has.
-        Raises UsageError for an unknown experiment, or where mlflow-skinny is not installed, and
-        InputError where the store is a file or folder that is not there.
+        tags, the start time `run_at`. An artifact that was loaded before keeps the name that it has;
+        one whose run was forgotten is not loaded again. Raises UsageError for an unknown experiment, or
+        where mlflow-skinny is not installed, and InputError where the store is a file or folder that is
+        not there.
         """
         from warehouse import schema
         from warehouse.ingest.mlflow_runs import ARTIFACTS, Store, load_artifact

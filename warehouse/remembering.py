@@ -237,7 +237,7 @@ class Remembering(File):
 
         What the catalogue says of it stays, with `reason`, in the table forgotten_run. The newest
         version that is left is the current one. `ingest_run` may load the same content again; `sync`
-        does not. Raises UsageError where there is no such run or version.
+        and `ingest_mlflow` do not. Raises UsageError where there is no such run or version.
 
         >>> import tempfile
         >>> from warehouse.warehouse import Warehouse

@@ -31,8 +31,8 @@ def forget(
 
     What it was, when it was removed and why stays in the table forgotten_run. Where one version is
     removed, the newest that is left takes its place. Boards as of past days lose the values too. Of a
-    file with the same content 'warehouse sync' says so and leaves it away, however new it is; 'warehouse
-    ingest run' loads it again.
+    file with the same content 'warehouse sync' and 'warehouse ingest mlflow' say so and leave it away,
+    however new it is; 'warehouse ingest run' loads it again.
     """
     from warehouse.errors import UsageError, counted
     from warehouse.warehouse import Warehouse

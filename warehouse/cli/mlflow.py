@@ -41,20 +41,25 @@ def mlflow(
 
     A run has the name of the MLflow run, its parameters and tags as tags, and its start as its time. Of
     several artifacts each has its stem in its name, or its path where stems are alike. What was loaded
-    before keeps its name. Needs mlflow-skinny: pip install 'ranking-warehouse[mlflow]'.
+    before keeps its name, and what was forgotten is not loaded again. Needs mlflow-skinny: pip install
+    'ranking-warehouse[mlflow]'.
     """
+    from warehouse.events import left_away
     from warehouse.warehouse import Warehouse
 
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     codes: list[int] = []
 
-    def tell(_: str, done: Loaded | WarehouseError) -> None:
+    def tell(source: str, done: Loaded | WarehouseError) -> None:
         if isinstance(done, WarehouseError):
             say(f"warehouse: {done}")
             codes.append(done.exit_code)
+            return
+        codes.append(0)
+        if done.status == "forgotten":
+            say(left_away(done, source, "FILE"))
         else:
             say_loaded(done)
-            codes.append(0)
 
     wh.ingest_mlflow(
         uri, experiment, dataset, artifacts=artifacts, system=system, format=format,

@@ -213,16 +213,18 @@ def load_artifact(
 ) -> Loaded:
     """Load an artifact as a run; a parameter or tag `system` names the system where none is given.
 
-    One that is there already keeps its name, whatever MLflow has lost since that was called alike.
+    One that is there already keeps its name, whatever MLflow has lost since that was called alike. One
+    that was forgotten is not loaded again.
     """
     tags = dict(artifact.tags)
     said = tags.pop("system", None)
     name, rename = _name(database.raw(connection), artifact, dataset)
     options = RunOptions(
-        name=name, system=system or said, tags=tags, run_at=artifact.run_at, rename=rename
-    )
+        name=name, system=system or said, tags=tags, run_at=artifact.run_at, rename=rename,
+        leave_forgotten=True,
+    )  # fmt: skip
     done = load_run(connection, str(file), dataset, options, replace=replace, **reading)
-    if done.status != "unchanged":
+    if done.status in ("loaded", "replaced"):
         # not the copy, which goes away
         connection.execute(
             schema.run.update().where(schema.run.c.run_id == done.id).values(source=artifact.source)
