@@ -117,6 +117,8 @@ def test_what_is_declared(folder: Folder) -> None:
         ('"old/{name}_{system}.run.gz"]\ndataset = "films"', '"old/{dataset}_{name}_{system}.run"]',
          "runs 1: the key 'dataset' is missing, and {dataset} is not in all of the patterns"),
         ("runs/{system}/", "runs/{sys tem}/", "runs 1: files: runs/{sys tem}/{name}.run: braces"),
+        ("runs/{system}/", "s3://b/", "runs 1: files: s3://b/{name}.run: is a URL, and only files"),
+        ('"other.txt"', '"https://b/o.txt"', "warehouse.toml: https://b/o.txt: is a URL, and only"),
         ("old/{name}_{system}", "old/{name}", "runs 1: name: {system} is not in all of the patterns"),
         ('name = "{system}-{name}"', 'system = "{nam}"', "system: no {nam} in the pattern; did you"),
         ('name = "{system}-{name}"', 'time = "gti"', "runs 1: time is one of file, git, now"),

@@ -316,7 +316,7 @@ def _runs(given: Mapping[str, Any], where: str, datasets: Mapping[str, Dataset])
     if not texts:
         raise DefinitionError(f"{where}: files: the list is empty")
     with _at(f"{where}: files"):
-        patterns = tuple(Pattern(str(Path(text).expanduser())) for text in texts)
+        patterns = tuple(Pattern(str(project.local(text))) for text in texts)
         of_each = [set(pattern.groups) for pattern in patterns]
     groups, some = set.intersection(*of_each), set.union(*of_each)
     tags = _words(given.get("tags", {}), f"{where}: tags")

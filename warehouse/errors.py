@@ -12,6 +12,7 @@ import shlex
 import threading
 from collections.abc import Iterable
 
+_URL = re.compile("([a-z][a-z0-9+.-]+):/+(.*)", re.DOTALL)
 # What moves a terminal's cursor, or turns the direction of what follows.
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
@@ -178,6 +179,16 @@ def visible(text: str, *, lines: bool = False) -> str:
     """
     keep = "\n\t" if lines else ""
     return _CONTROLS.sub(lambda found: found[0] if found[0] in keep else repr(found[0])[1:-1], text)
+
+
+def url(text: str) -> str | None:
+    """Return the URL that a text is, also where it was made a path, or None.
+
+    >>> url("s3:/bucket/a.run"), url("C:/runs/a.run"), url("runs/a.run")
+    ('s3://bucket/a.run', None, None)
+    """
+    found = _URL.fullmatch(text)
+    return None if found is None else f"{found[1]}://{found[2]}"
 
 
 def is_utf8(text: str) -> bool:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from warehouse import records
-from warehouse.errors import DefinitionError, UsageError, nearest
+from warehouse.errors import DefinitionError, UsageError, nearest, url
 
 FILE = "warehouse.toml"
 PYPROJECT = "pyproject.toml"
@@ -76,8 +76,11 @@ class Project:
         return Path.cwd() if self.file is None else self.file.parent
 
     def path(self, text: str) -> Path:
-        """Return a path that stands in the file."""
-        return Path(os.path.normpath(self.folder / Path(text).expanduser()))
+        """Return a path that stands in the file. Raises DefinitionError for a URL."""
+        try:
+            return Path(os.path.normpath(self.folder / local(text)))
+        except UsageError as error:
+            raise DefinitionError(f"{self.where}: {error}") from None
 
     def check_folder(self) -> None:
         """Refuse a folder of metrics that is not there."""
@@ -87,6 +90,13 @@ class Project:
         there = [path.name for path in above.iterdir() if path.is_dir()] if above.is_dir() else []
         hint = nearest(self.metrics.name, there) or "; make it, or take the key out"
         raise DefinitionError(f"{self.where}: metrics: no folder {shown(self.metrics)}{hint}")
+
+
+def local(text: str) -> Path:
+    """Return a path as people write it. Raises UsageError for a URL."""
+    if url(text) is not None:
+        raise UsageError(f"{text}: is a URL, and only files are read: fetch it, and name the file")
+    return Path(text).expanduser()
 
 
 def shown(path: Path) -> str:

@@ -25,7 +25,7 @@ from functools import cached_property
 from pathlib import Path, PurePath
 from typing import BinaryIO
 
-from warehouse.errors import InputError, is_utf8
+from warehouse.errors import InputError, is_utf8, url
 from warehouse.readers.looks import BLOCK, Look, Looking
 from warehouse.readers.packed import LONGEST_MAGIC, packing_of, plain_blocks
 
@@ -43,8 +43,6 @@ _ARCHIVES = {
 _TAR, _TAR_AT = b"ustar", 257
 # Characters that mean something to DuckDB when they are part of a path.
 _GLOB = re.compile(r"[*?\[\]{}]|://")
-# Of a path, as it may have become, two slashes are one.
-_URL = re.compile("([a-z][a-z0-9+.-]+):/+")
 
 
 @dataclass(frozen=True)
@@ -193,10 +191,9 @@ def missing(source: object) -> InputError | None:
 
 
 def _absent(source: str, path: Path) -> InputError:
-    url = _URL.match(source)
-    if url:
-        name = f"{url[1]}://{source[url.end() :]}"
-        return InputError(f"{name}: is a URL, and only files are read: fetch it, or pipe it to -")
+    named = url(source)
+    if named is not None:
+        return InputError(f"{named}: is a URL, and only files are read: fetch it, or pipe it to -")
     return InputError(f"{source}: no such file{_neighbour(path)}")
 
 
