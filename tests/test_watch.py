@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import io
+import os
 import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from queue import Empty, Queue
 from types import SimpleNamespace
 
@@ -119,6 +121,30 @@ def test_only_what_is_asked_for_leads_to_a_sync(
     # what only begins as the database is called is no part of it
     synced.settings('"w.duckdb"', '"run"')
     assert syncs("runs/bm25/one.run", *quiet) == [0, 1.25]
+
+
+def test_of_what_may_not_be_looked_into_the_folder_above_is_watched(
+    synced: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    access, stat = os.access, Path.stat
+
+    def closed(path: os.PathLike[str]) -> bool:
+        return "closed" in Path(path).parts
+
+    def refused(path: Path, **options: bool) -> os.stat_result:
+        if closed(path):
+            raise PermissionError
+        return stat(path, **options)
+
+    synced.settings('"runs/', '"closed/in/')
+    synced.write("closed/in/one.run", RUN)
+    monkeypatch.setattr(os, "access", lambda path, mode: not closed(path) and access(path, mode))
+    monkeypatch.setattr(Path, "stat", refused)
+    watched = watch._watched()
+    assert sorted(watched.paths) == [
+        synced.path, synced.path / "qrels.txt", synced.path / "warehouse.toml",
+    ]  # fmt: skip
+    assert not watched.matters(str(synced.path / "closed/in/two.log"), synced.path / "w.duckdb")
 
 
 def test_changes_are_gathered_for_so_long(syncs: Callable[..., list[float]]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
@@ -141,8 +142,10 @@ class Declared:
         paths |= {
             self.folder / pattern.folder for source in self.runs for pattern in source.patterns
         }
-        # of what is not there yet, the folder that is
-        return sorted({next(p for p in (path, *path.parents) if p.exists()) for path in paths})
+        # of what is not there yet, or may not be looked into, the nearest folder that may
+        return sorted(
+            {next(p for p in (path, *path.parents) if os.access(p, os.R_OK)) for path in paths}
+        )
 
     def concerns(self, path: Path) -> bool:
         """Tell whether a file is one that is asked for, or a side-car of one."""

@@ -85,6 +85,7 @@ def watch(
             debounce=tick,
             rust_timeout=tick,
             yield_on_timeout=True,
+            ignore_permission_denied=True,  # a sync tells of that
         ):
             now = time.monotonic()
             if changed is None and any(watched.matters(path, database) for _, path in changes):
@@ -121,7 +122,9 @@ class _Watched:
         path = Path(os.path.normpath(name))
         if path == database or name.startswith(f"{database}.") or _is_told_to(path):
             return False
-        return path == self.file or path.is_dir() or self.asked.concerns(path)
+        # unlike Path.is_dir, this passes over folders that may not be looked into
+        is_folder = os.path.isdir(path)  # noqa: PTH112
+        return path == self.file or is_folder or self.asked.concerns(path)
 
 
 def _is_told_to(path: Path) -> bool:
@@ -145,7 +148,8 @@ def _watched(before: _Watched | None = None) -> _Watched:
         return before
     file = project.current().file
     paths = (*asked.watched, *([file] if file else ()))
-    return _Watched({path: path.stat().st_ino for path in paths if path.exists()}, asked, file)
+    there = [path for path in paths if os.access(path, os.R_OK)]
+    return _Watched({path: path.stat().st_ino for path in there}, asked, file)
 
 
 def register(app: typer.Typer) -> None:
