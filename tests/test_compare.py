@@ -206,6 +206,26 @@ def test_equal_differences_are_equal_whatever_their_last_bits(wh: Warehouse) -> 
         assert (row["statistic"], row["p"]) == (statistic, 1.0)
 
 
+def test_equal_values_share_a_place_whatever_their_last_bits(wh: Warehouse) -> None:
+    """Six of thirty are (0.1 + 0.2 + 0.3) / 3 and (0.3 + 0.2 + 0.1) / 3, which are two doubles."""
+    of_tenths(wh, [1, 2, 3], [3, 2, 1])
+    values = wh.compare(dataset="tenths").values.project("place, value").fetchall()
+    assert len({value for _, value in values}) == 2
+    assert [place for place, _ in values] == [1, 1]
+    board = wh.leaderboard("tenths").project("place, run")
+    assert board.fetchall() == [(1, "one"), (1, "other")]
+    wh.evaluate(metrics="R@10")
+    assert wh.agree("tenths", of="runs").relation.project("tau_b, swapped_pairs").fetchall() == [
+        (None, 0)
+    ]
+    judgments = {f"q{n}": {f"r{k}": 1 for k in range(11)} for n in range(3)}
+    wh.ingest_qrels(judgments, "tenths", replace=True)
+    wh.evaluate(metrics="P@10")
+    diff = wh.qrels_diff("tenths", 1, 2)
+    assert diff.taus.fetchall() == [("P@10", 2, None, 0)]
+    assert diff.boards.project("place_before, place_after").fetchall() == [(1, 1), (1, 1)]
+
+
 @pytest.mark.parametrize("number", [3, 8, 700])
 def test_a_difference_that_is_the_same_everywhere_does_not_deviate(
     wh: Warehouse, number: int

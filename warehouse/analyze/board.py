@@ -16,6 +16,9 @@ from warehouse.metrics import Asked, known_metric, parse, split
 from warehouse.protocols import Protocol
 from warehouse.templates import render
 
+# A value that differs by less is the same: doubles of one number may differ in their last bits.
+DIGITS = 12
+
 
 @dataclass
 class Valued:

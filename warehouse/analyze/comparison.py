@@ -9,6 +9,7 @@ from typing import Any
 import duckdb
 
 from warehouse import database
+from warehouse.analyze import board
 from warehouse.analyze.compare import Compared, Gathered, How
 from warehouse.errors import counted, listing
 from warehouse.evaluate.what_if import Values
@@ -117,7 +118,11 @@ def _places(found: Gathered) -> dict[tuple[int, int], int]:
     for metric in range(len(found.metrics)):
         better = found.better(metric)
         of_metric = {run: value for (m, run), value in found.scores.items() if m == metric}
-        known = {run: better * value for run, value in of_metric.items() if value is not None}
+        known = {
+            run: round(better * value, board.DIGITS)
+            for run, value in of_metric.items()
+            if value is not None
+        }
         if better:
             for run, goodness in known.items():
                 places[metric, run] = 1 + sum(other > goodness for other in known.values())

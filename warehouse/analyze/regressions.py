@@ -19,8 +19,6 @@ from warehouse.templates import render
 BEST, LAST = "best", "last"
 # How many of the queries that lost most are kept.
 LOST = 5
-# A value that differs by less is the same: doubles of one decimal number may differ in their last bits.
-_DIGITS = 12
 Verdict = Literal["good", "regressed", "first"]
 
 
@@ -230,7 +228,7 @@ def _judged(row: dict[str, Any], limits: Limits) -> Comparison:
     verdict: Verdict = "first"
     if row["against"] is not None:
         sign = -1 if row["direction"] == "lower" else 1
-        drop = round(-sign * row["difference"], _DIGITS)
+        drop = round(-sign * row["difference"], board.DIGITS)
         regressed = drop > limits.most
         if limits.alpha is not None:
             if row["num_pairs"] < 2:
