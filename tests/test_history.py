@@ -514,6 +514,19 @@ def test_an_older_version_can_be_completed(here: Folder) -> None:
         ("RR", "one", 0.25, 1.0, 0.75, 2, 1),
         ("RR", "two", 0.75, 0.0, -0.75, 1, 2),
     ]
+    assert not found.notes
+    with duckdb.connect(str(wh.path)) as con:  # as another formula, then, would have made them
+        con.execute(
+            "update evaluation set fingerprint = 'older' "
+            "where evaluation_id in (select min(evaluation_id) from evaluation)"
+        )
+    mixed = wh.qrels_diff("tiny", 1, 2)
+    assert mixed.boards.project("run").fetchall() == [("two",)]
+    assert mixed.notes == (
+        "left out, for against version 1 they are by an older formula: RR: "
+        "warehouse evaluate -d tiny -m RR --qrels 1",
+    )
+    assert mixed.notes[0] in command("qrels", "diff", "1", "2", "-d", "tiny")[2]
     with pytest.raises(UsageError, match="has no version 3 of its qrels"):
         wh.evaluate("tiny", metrics="RR", qrels=3)
     only = "one dataset's; name the dataset: warehouse evaluate -d tiny --qrels 1$"

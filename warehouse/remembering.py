@@ -106,8 +106,8 @@ class Remembering(File):
     ) -> QrelsDiff:
         """Return what differs between two versions of the qrels, and what it does to the boards.
 
-        The boards are those of the metrics that have values against both versions; of an older one they
-        are made by `evaluate(dataset, qrels=1)`.
+        The boards are those of the metrics that have values against both versions, by one formula; of an
+        older one they are made by `evaluate(dataset, qrels=1)`.
 
         >>> import tempfile
         >>> from warehouse.warehouse import Warehouse

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import duckdb
@@ -104,13 +104,14 @@ class QrelsDiff:
     `counts` has the columns `change, judgments, queries, documents`; `rows` has `query_id, doc_id,
     iteration, change, before, after`. `boards`, of the current runs that have values against both,
     has `metric, run, before, after, change, place_before, place_after`, and `taus` has `metric, runs,
-    tau_b, swapped_pairs`.
+    tau_b, swapped_pairs`. Values by an older formula are no part of these; `notes` names them.
     """
 
     counts: duckdb.DuckDBPyRelation
     rows: duckdb.DuckDBPyRelation
     boards: duckdb.DuckDBPyRelation
     taus: duckdb.DuckDBPyRelation
+    notes: tuple[str, ...] = ()
 
 
 def qrels_diff(
@@ -136,10 +137,16 @@ def qrels_diff(
             )
     versions = {"dataset": dataset, "before": before, "after": after}
     differing = keep(con, render("analyses/qrels_diff"), versions, name="differing")
+    values = keep(
+        con,
+        render("analyses/qrels_values"),
+        versions | {"protocol": protocol.name, "metrics": list(metrics)},
+        name="values_against",
+    )
     boards = keep(
         con,
-        render("analyses/qrels_boards"),
-        versions | {"protocol": protocol.name, "metrics": list(metrics)},
+        render("analyses/qrels_boards", values="values_against"),
+        {"before": before, "after": after},
         name="boards",
     )
     return QrelsDiff(
@@ -149,4 +156,20 @@ def qrels_diff(
         rows=differing,
         boards=boards,
         taus=keep(con, render("analyses/qrels_taus", boards="boards"), name="taus"),
+        notes=tuple(_of_older_formulas(values, dataset, protocol)),
     )
+
+
+def _of_older_formulas(
+    values: duckdb.DuckDBPyRelation, dataset: str, protocol: Protocol
+) -> Iterator[str]:
+    """Say which values against a version are by an older formula, and how to have them anew."""
+    older = values.filter("not has_newest_formula").aggregate(
+        "version, list(distinct metric order by metric) as metrics", "version"
+    )
+    for version, metrics in older.order("version").fetchall():
+        again = command("evaluate", dataset, metrics=metrics, qrels=version, protocol=protocol.name)
+        yield (
+            f"left out, for against version {version} they are by an older formula: "
+            f"{listing(metrics, 4)}: {again}"
+        )

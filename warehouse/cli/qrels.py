@@ -51,8 +51,8 @@ def diff(
     """Show what differs between two versions of the qrels, and what that does to the order of the runs.
 
     The counts of the judgments that were added, removed or changed are the result; Kendall's tau-b
-    between the two boards is told for each metric that has values against both versions. Those of an
-    older version are made by: warehouse evaluate -d DATASET --qrels N.
+    between the two boards is told for each metric that has values against both versions by one formula.
+    Those of an older version are made by: warehouse evaluate -d DATASET --qrels N.
     """
     from warehouse.errors import UsageError, command, counted
     from warehouse.warehouse import Warehouse
@@ -77,7 +77,9 @@ def diff(
             f"{name}: Kendall's tau-b {told} over {counted(runs, 'run')}, "
             f"{counted(swapped, 'pair')} in the other order"
         )
-    if not taus:
+    for note in found.notes:
+        output.say(note)
+    if not taus and not found.notes:
         output.say(
             f"no run has values of one metric against both versions under protocol {protocol}: "
             f"{command('evaluate', dataset, qrels=before, protocol=protocol)}"
