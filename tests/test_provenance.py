@@ -426,10 +426,11 @@ def test_the_first_value_after_none_is_a_part(wh: Warehouse) -> None:
 def test_a_list_that_is_not_there_and_a_value_of_its_own(wh: Warehouse) -> None:
     wh.ingest_qrels(GRADES, "tiny")
     wh.ingest_run({"q": {"a": 1.0}}, "tiny", name="one")
-    wh.evaluate(metrics="AP MaxRank")
+    wh.evaluate(metrics="AP AP(rel=2) MaxRank")
     found = wh.explain("one", "AP", "r", "tiny")
     assert (found.value, found.num_retrieved, found.relevant_missed) == (0.0, 0, ("a",))
     assert found.relation.fetchall() == []
+    assert wh.explain("one", "AP(rel=2)", "r", "tiny").relevant_missed == ()  # a has the grade 1
     # MaxRank of an empty list is not 0: that is a row of its own, and the parts add up
     rows = wh.explain("one", "MaxRank", "q", "tiny").relation.fetchall()
     assert rows[0][:4] == (0, None, None, None)

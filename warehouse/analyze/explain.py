@@ -102,7 +102,7 @@ def explain(
         value=value,
         protocol=protocol.name,
         is_stale=stale,
-        relevant_missed=_missed(con),
+        relevant_missed=_missed(con, 1 if known is None else known.params.get("rel", 1)),
         **_computed(con),
         **{key: found[key] for key in found if not key.endswith("_id")},
     )
@@ -174,10 +174,12 @@ def _prefixes(
     )
 
 
-def _missed(con: duckdb.DuckDBPyConnection) -> tuple[str, ...]:
+def _missed(con: duckdb.DuckDBPyConnection, rel: object) -> tuple[str, ...]:
+    """Return what is relevant to the metric and not in the list, the highest grades first."""
     rows = con.execute(
         "select doc_id from scope_judgment anti join listed using (doc_id) "
-        "where scope_judgment.relevance >= 1 order by scope_judgment.relevance desc, doc_id"
+        "where scope_judgment.relevance >= $rel order by scope_judgment.relevance desc, doc_id",
+        {"rel": rel},
     ).fetchall()
     return tuple(str(row[0]) for row in rows)
 
