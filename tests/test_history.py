@@ -324,6 +324,20 @@ def test_the_best_so_far_and_the_records(wh: Warehouse) -> None:
     assert {row[-3:] for row in wh.history("tiny", "NumRet").fetchall()} == {(None, False, None)}
 
 
+def test_a_history_of_two_formulas_says_so(wh: Warehouse) -> None:
+    _timed(wh)
+    with duckdb.connect(str(wh.path)) as con:  # as another formula would have made it
+        con.execute(
+            "update evaluation set fingerprint = 'older' where metric = 'RR' "
+            "and run_id = (select run_id from run where name = 'early')"
+        )
+    said = "1 version has its value by an older formula than the others"
+    assert said in command("history", "-d", "tiny", "-m", "RR", "--db", str(wh.path))[2]
+    # of one version, or of another metric, all is of one formula
+    for asked in (("-m", "RR", "-r", "early"), ("-m", "MaxRank")):
+        assert said not in command("history", "-d", "tiny", *asked, "--db", str(wh.path))[2]
+
+
 def test_the_history_of_another_time_and_other_qrels(wh: Warehouse) -> None:
     _timed(wh)
     at = now()

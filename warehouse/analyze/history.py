@@ -74,6 +74,10 @@ def timeline(
         )
     left_out = con.execute(render("analyses/history_left_out"), chosen).fetchall()
     notes = tuple(_left_out(*row, against=qrels_version, evaluate=evaluate) for row in left_out)
+    ((older,),) = con.execute(render("analyses/history_formulas"), chosen).fetchall()
+    if older:
+        have = "has its value" if older == 1 else "have their values"
+        notes += (f"{counted(older, 'version')} {have} by an older formula than the others",)
     return Timeline(relation, name, dataset, protocol.name, direction, qrels_version, notes)
 
 
