@@ -632,13 +632,23 @@ def test_a_board_is_sorted_by_one_metric(four: Warehouse) -> None:
 
 
 @pytest.mark.parametrize(
-    "unfit", [["--base", "old"], ["--all-pairs"], ["--judged-only"], ["--bounds"], ["--store"]]
-)
+    "unfit",
+    [
+        ["--base", "old"], ["--all-pairs"], ["--judged-only"], ["--bounds"], ["--store"],
+        ["--test", "sign"], ["--correction", "bh"], ["--alpha", "0.1"],
+    ],
+)  # fmt: skip
 def test_what_does_not_go_with_lists(four: Warehouse, unfit: list[str]) -> None:
     arguments = ["compare", "old", "new", "-d", "tiny", "-m", "RR", "--db", str(four.path)]
     code, out, told = command(*arguments, "--queries", "1", *unfit)
     assert (code, out) == (2, "")
     assert f"leave {unfit[0]} out" in told
+
+
+def test_values_have_the_depth_of_their_metric(four: Warehouse) -> None:
+    arguments = ["compare", "old", "new", "-d", "tiny", "-m", "RR", "--db", str(four.path)]
+    code, out, told = command(*arguments, "--depth", "3")
+    assert (code, out, "how far down --queries shows lists" in told) == (2, "", True)
 
 
 def test_marks_survive_what_a_format_escapes() -> None:

@@ -11,6 +11,9 @@ from warehouse.cli.examples import epilog
 from warehouse.errors import UsageError
 from warehouse.settings import LOCK_TIMEOUT
 
+# So far down lists are shown.
+_DEPTH = 10
+
 
 def compare(
     run: Annotated[
@@ -72,7 +75,10 @@ def compare(
             "--queries", min=1, help="Of two runs: the N queries that differ most, list by list."
         ),
     ] = None,
-    depth: Annotated[int, typer.Option("--depth", min=1, help="With --queries: so far down.")] = 10,
+    depth: Annotated[
+        int | None,
+        typer.Option("--depth", min=1, show_default="10", help="With --queries: so far down."),
+    ] = None,
     only: Annotated[
         Literal["values", "pairs"] | None,
         typer.Option(
@@ -113,14 +119,16 @@ def compare(
             raise UsageError("--queries: name two runs and one metric")
         others = {
             "--base": base, "--all-pairs": all_pairs, "--judged-only": judged_only,
-            "--bounds": bounds, "--only": only, "--store": store,
+            "--bounds": bounds, "--only": only, "--store": store, "--test": test != "t",
+            "--correction": correction, "--alpha": alpha != 0.05, "--interval": interval != "t",
+            "--resamples": resamples != 10_000, "--seed": seed,
         }  # fmt: skip
         unfit = [name for name, value in others.items() if value]
         if unfit:
             raise UsageError(f"--queries: shows stored lists; leave {' and '.join(unfit)} out")
         lists = wh.side_by_side(
             named[0], named[1], dataset, (metric or [""])[0],
-            queries=queries, depth=depth, protocol=protocol, as_of=as_of, qrels=qrels,
+            queries=queries, depth=depth or _DEPTH, protocol=protocol, as_of=as_of, qrels=qrels,
         )  # fmt: skip
         if not lists.relation.limit(1).fetchall():
             output.say(f"{lists.metric}: no query differs between {lists.base} and {lists.run}")
@@ -131,6 +139,10 @@ def compare(
         for note in lists.notes:
             output.say(note)
         return
+    if depth is not None:
+        raise UsageError(
+            "--depth: how far down --queries shows lists; values are as deep as their metric, nDCG@10"
+        )
     with output.Steps() as step:
         found = wh.compare(
             run or (), dataset, metric or (), bases=base or (), all_pairs=all_pairs, test=test,
