@@ -281,7 +281,7 @@ def test_an_undefined_metric_has_no_best(wh: Warehouse) -> None:
         ({"tune": "PSP@5", "train_share": 1}, "PSP@5 reads a training set, and dataset d has none"),
         ({"train_share": 1}, "rrf: is not trained; give training queries to a method that is, or"),
         ({"method": "mapfuse", "train_queries": ["nn"]}, "1 training query, of which d judges none"),
-        ({"method": "mapfuse", "train_share": 0.01}, "no training query, of which d judges none (it"),
+        ({"method": "mapfuse", "train_share": 0.01}, "a share of 0.01 of"),
         ({"method": "mapfuse", "train_share": 1.5}, "the share of the queries to train on is above 0"),
         ({"method": "mapfuse", "train_share": 1, "leave_out_training": True}, "every query of the runs"),
         ({"leave_out_training": True}, "there are no training queries to leave out"),

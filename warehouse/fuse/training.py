@@ -94,9 +94,14 @@ def choose(
         asked = list(dict.fromkeys(queries or ()))
     chosen = sorted(set(asked) & set(judged), key=lambda query: query.encode())
     if not chosen:
+        number = counted(len(judged), "query")
+        if share is not None:
+            raise UsageError(
+                f"a share of {share:g} of {number} that {dataset} judges is none: nothing to train on"
+            )
         given = counted(len(asked), "training query") if asked else "no training query"
         raise UsageError(
-            f"{given}, of which {dataset} judges none (it judges {counted(len(judged), 'query')}, as "
+            f"{given}, of which {dataset} judges none (it judges {number}, as "
             f"{listing(sorted(judged), 3)}): nothing to train on"
         )
     return Training(dataset, qrels_id, version, tuple(chosen), len(asked) - len(chosen))
