@@ -306,6 +306,8 @@ def test_wrong_commands_and_options_name_the_nearest(
         (["score", "qrels.txt", "one.run", "onee.run", "RR"], "onee.run: no such file; did you mean"),
         (["score", "one.run", "qrels.txt", "RR"], "or give it to 'warehouse score' after the qrels"),
         (["score", "qrels.txt", "one.run", "*.nope", "RR"], "*.nope: no file matches"),
+        (["score", "-nq", "qrels.txt", "one.run"], "-n: no such option; the values over all queries"),
+        (["score", "-N", "9", "qrels.txt", "one.run"], "as in 'Utility(collection=1000)'"),
         (["score", "qrels.txt", "one.run", "two.run", "-f", "trec"], "trec_eval's layout is of one run"),
         (["leaderboard", "-d", "tinny"], "tinny: no such dataset; did you mean tiny?"),
         (["evaluate", "-d", "tinny"], "tinny: no such dataset; did you mean tiny?"),
@@ -422,7 +424,7 @@ def test_several_runs_get_a_line_each(run: Callable[..., Result], here: Path) ->
     shutil.copy("one.run", "[ot]ne.run")  # so is a file whose name could be a pattern
     assert run("score", "qrels.txt", "[ot]ne.run", "RR", "-f", "csv").out.startswith("metric,value")
     Path("[ot]ne.run").unlink()
-    globbed = run("score", "qrels.txt", "*.run", "RR")
+    globbed = run("score", "-m", "recip_rank", "qrels.txt", "*.run")  # as trec_eval has it
     assert run("score", "qrels.txt", "one.run", "two.run", "RR").out == globbed.out
     with_path = run("score", "qrels.txt", "one.run", "./RR", "RR", "-f", "csv")
     assert with_path.out == f"run,RR\none,{one}\nRR,{two}\n"

@@ -31,6 +31,7 @@ def score(
             show_default="official",
         ),
     ] = None,
+    metric: options.Metrics = None,
     per_query: Annotated[
         bool, typer.Option("--per-query", "-q", help="Give each query's values too.")
     ] = False,
@@ -110,8 +111,8 @@ def score(
 
     The qrels are judgments, with --iterations one per iteration, or preferences (--qrels-format prefs).
     Metrics are named as in ir_measures (nDCG@10, P(rel=2)@5), ranx (ndcg@10, map@100-l2) or trec_eval
-    (ndcg_cut_10, P.5,10). -l, -c, -J, -M and -Z mean what they mean to trec_eval; -f trec prints its
-    layout. Several runs are scored at once, and get a line each.
+    (ndcg_cut_10, P.5,10), after the files or with -m. -l, -c, -J, -M and -Z mean what they mean to
+    trec_eval; -f trec prints its layout. Several runs are scored at once, and get a line each.
     """
     from warehouse import metrics as notation
     from warehouse import protocols
@@ -128,7 +129,7 @@ def score(
         raise UsageError("-f trec: trec_eval's layout is of one run; take another format")
     if rel_info is not None:
         iterations, qrels_format = _rel_info(rel_info, iterations, qrels_format)
-    wanted = words or ["official"]
+    wanted = [*words, *(metric or ())] or ["official"]
     if format != "trec":
         notation.request(*wanted)  # refuses relstring, which only that layout has room for
     scores = scoring.score(

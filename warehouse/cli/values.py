@@ -17,6 +17,7 @@ from typing import Any, get_args, get_origin
 
 from typer.core import TyperCommand, TyperGroup
 
+from warehouse.cli import habits
 from warehouse.errors import UsageError, is_utf8
 
 _DIGITS = re.compile("[0-9]{1,15}")
@@ -89,7 +90,18 @@ class _Plain:
 
 
 class Command(_Plain, TyperCommand):
-    """A command that takes plain values as they stand."""
+    """A command that takes plain values as they stand, and knows habits from other programs."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments, as typer does; say what to write for an option of another program."""
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as refused:  # typer's own class has no public name
+            option = getattr(refused, "option_name", None) or ""
+            way = habits.instead(self.name, option)
+            if way is None:
+                raise
+            raise UsageError(f"{option}: no such option; {way}") from None
 
 
 class Group(_Plain, TyperGroup):
