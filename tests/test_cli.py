@@ -314,6 +314,7 @@ def test_wrong_commands_and_options_name_the_nearest(
         (["runs", "-d", "tinny"], "tinny: no such dataset; did you mean tiny?"),
         (["queries", "onne", "-d", "tiny"], "did you mean one?"),
         (["evaluate", "-r", "onne"], "onne: no such run; did you mean one?"),
+        (["evaluate", "--protocol", "trec_eval"], "did you mean trec_eval_10, trec_eval_10_prefs, trec"),
         (["evaluate", "--protocol", "trec_eval_8"], "trec_eval_8: no such protocol; did you mean"),
         (["leaderboard", "-d", "tiny", "-f", "latx"], "latx: no such output format; did"),
         (["score", "qrels.txt", "one.run", "-f", "trek"], "trek: no such output format; did you mean"),

@@ -17,6 +17,10 @@ _URL = re.compile("([a-z][a-z0-9+.-]+):/+(.*)", re.DOTALL)
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
+# So many names that begin alike are proposed together.
+_FEW = 6
+
+
 class WarehouseError(Exception):
     """Base of every error that this package raises on purpose. Exit code 1."""
 
@@ -93,12 +97,18 @@ def first_line(error: Exception) -> str:
 def nearest(word: str, known: Iterable[str]) -> str:
     """Return `; did you mean X?` for the nearest known word, or an empty string.
 
-    Where none is near it is the only one that begins so.
+    Where none is near it is the only one that begins so, and of several that do there is no nearest.
 
     >>> nearest("nDGC", ["AP", "nDCG", "ndcg"]), nearest("rr_", ["rr_v2aug_splade", "tasb"])
     ('; did you mean nDCG?', '; did you mean rr_v2aug_splade?')
+    >>> nearest("trec_eval", ["ranx", "trec_eval_9", "trec_eval_10", "trec_eval_c"])
+    '; did you mean trec_eval_10, trec_eval_9 or trec_eval_c?'
     """
-    found = nearest_name(word, known)
+    names = list(dict.fromkeys(known))
+    begun = sorted(name for name in names if name.startswith(word))
+    if len(word) > 1 and 1 < len(begun) <= _FEW:
+        return f"; did you mean {', '.join(begun[:-1])} or {begun[-1]}?"
+    found = nearest_name(word, names)
     return "" if found is None else f"; did you mean {found}?"
 
 
