@@ -281,6 +281,16 @@ def test_what_is_undefined_or_missing_is_told(wh: Warehouse) -> None:
     assert "no nrmse, for not all values lie between 0 and 1" in found.notes[1]
 
 
+def test_an_error_is_a_share_only_of_values_between_0_and_1(wh: Warehouse) -> None:
+    """YAAP of one relevant document is ln 2 where it comes first, and -ln 2 where it is missing."""
+    wh.ingest_qrels({"q1": {"a": 1}}, "tiny")
+    wh.ingest_run({"q1": {"a": 1.0}}, "tiny", name="theirs")
+    wh.ingest_run({"q1": {"b": 1.0}}, "tiny", name="ours")
+    wh.evaluate(metrics="YAAP")
+    (row,) = rows(wh.reproduce("theirs", "ours", "tiny")).values()
+    assert (row["rmse"], row["nrmse"]) == (pytest.approx(2 * math.log(2)), None)
+
+
 def test_it_is_told_over_which_queries_an_improvement_is(wh: Warehouse) -> None:
     """The base runs answer two of six queries: effect ratio and relative improvement are of these."""
     queries = [f"q{n}" for n in range(6)]
