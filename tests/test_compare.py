@@ -297,6 +297,12 @@ def test_undefined_values_are_counted_and_left_out(wh: Warehouse) -> None:
     assert any("2 queries left out" in note for note in found.notes)
     # both differ by the same, so that t is undefined and there is nothing to correct
     assert (row["p"], row["p_adjusted"], row["is_significant"]) == (0.0, 0.0, True)
+    told = wh.compare(["one", "two"], "tiny", "LAG", test="tukey", resamples=100).notes
+    assert "LAG: the test is over the queries that all runs have values of, 2 of 4" in told
+    wh.ingest_run({"q3": {"x": 1.0}}, "tiny", name="none")
+    wh.evaluate(metrics="LAG")
+    told = wh.compare([], "tiny", "LAG", all_pairs=True, test="tukey", resamples=100).notes
+    assert "p is undefined for 3 of 3: no query has values of all runs" in told
 
 
 def test_queries_of_other_runs_are_not_left_out_of_a_pair(wh: Warehouse) -> None:

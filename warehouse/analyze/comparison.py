@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from string import ascii_lowercase
 from typing import Any
 
@@ -129,6 +129,17 @@ def _places(found: Gathered) -> dict[tuple[int, int], int]:
     return places
 
 
+def _in_whole(found: Gathered) -> Iterator[str]:
+    """Say where Tukey's test is over fewer queries than a pair: over those that no run lacks."""
+    for number, name in enumerate(found.metrics):
+        lacks = (found.queries[number] != found.queries[number]).any(axis=0)  # NaN is not itself
+        if lacks.any():
+            yield (
+                f"{name}: the test is over the queries that all runs have values of, "
+                f"{int((~lacks).sum()):,} of {len(lacks):,}"
+            )
+
+
 def _notes(
     found: Gathered, rows: Sequence[Mapping[str, Any]], how: How, *, judged_only: bool
 ) -> list[str]:
@@ -149,10 +160,15 @@ def _notes(
         notes.append(f"{of} exact: every choice of signs was tried")
     undefined = len(rows) - tested
     if undefined:
-        notes.append(
-            f"p is undefined for {undefined} of {len(rows)}: no query differs, or fewer than two "
-            "queries have values of both; they are no part of the correction"
+        why = (
+            "no query differs, or fewer than two queries have values of both; they are no part of the "
+            "correction"
         )
+        if how.test == "tukey":
+            why = "no query has values of all runs"
+        notes.append(f"p is undefined for {undefined} of {len(rows)}: {why}")
+    if how.test == "tukey":
+        notes += _in_whole(found)
     for row in rows:
         if row["left_out"]:
             notes.append(
