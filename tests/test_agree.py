@@ -373,14 +373,21 @@ def test_datasets_are_compared_by_the_runs_that_both_have(demo: Warehouse) -> No
         first = rows[0][3]
         demo.ingest_run({rows[0][2]: {first if d == "a" else d: -float(n)
                                       for n, d in enumerate(docs)}}, "other", name=run)  # fmt: skip
-    demo.evaluate("other", metrics="nDCG@10")
+    demo.evaluate("other", metrics="nDCG@10 Judged@10")
     found = demo.agree(["dl19", "other"], of="runs", metrics="nDCG@10")
     ((*row,),) = found.relation.project(
         "metric, dataset, other, tau_b, runs, swapped_pairs, left_out"
     ).fetchall()
     # tasb is better than bm25 in dl19, and worse in other; eight runs are in one of them only
     assert row == ["nDCG@10", "dl19", "other", -1.0, 2, 1, 8]
-    assert found.notes == ("left out, for they have only one of the values: dl19 and other 8 runs",)
+    left_out = "left out, for they have only one of the values:"
+    assert found.notes == (f"{left_out} nDCG@10 in dl19 and other 8 runs",)
+    # one of two documents is judged in either list of other
+    assert demo.agree(["dl19", "other"], of="runs", metrics="nDCG@10 Judged@10").notes == (
+        f"{left_out} Judged@10 in dl19 and other 8 runs, nDCG@10 in dl19 and other 8 runs",
+        "undefined, for there are fewer than two runs or all have one value: "
+        "Judged@10 in dl19 and other",
+    )
 
 
 @pytest.mark.parametrize(

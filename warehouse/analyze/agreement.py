@@ -208,7 +208,8 @@ def _notes_of_runs(relation: duckdb.DuckDBPyRelation, by: str) -> tuple[str, ...
     rows = database.records(relation)
 
     def pair(row: dict[str, Any]) -> str:
-        return f"{row[by]} and {row['other']}"
+        of_metric = "" if by == "metric" else f"{row['metric']} in "
+        return f"{of_metric}{row[by]} and {row['other']}"
 
     notes = []
     out = {pair(row): counted(row["left_out"], "run") for row in rows if row["left_out"]}
