@@ -33,7 +33,7 @@ def text(
     for _, query_id in strings or {}:
         values.setdefault(query_id, {})
     total = {metric: value for _, metric, value in rows[of_queries:]}
-    shown = [_Shown.of(one, defaults, zscores) for one in requested]
+    shown = list(dict.fromkeys(_Shown.of(one, defaults, zscores) for one in requested))
     lines: list[str] = []
     for query_id, found in values.items():
         for one in shown:
