@@ -315,6 +315,10 @@ def test_queries_of_other_runs_are_not_left_out_of_a_pair(wh: Warehouse) -> None
         ["one", "other", "all"], "tiny", "RR", all_pairs=True, protocol="trec_eval_9"
     )
     left = {(row["base"], row["run"]): (row["queries"], row["left_out"]) for row in pairs(found)}
+    assert not any("empty lists" in note for note in found.notes)
+    wh.evaluate("tiny", metrics="RR")
+    told = wh.compare(["one", "all"], "tiny", "RR").notes
+    assert "judged queries that a run has no document for count, as empty lists: one 4 of 6" in told
     # q1 and q2 have a value for one of the two; q3 to q5 for neither
     assert left == {("one", "other"): (1, 2), ("one", "all"): (2, 4), ("other", "all"): (2, 4)}
 

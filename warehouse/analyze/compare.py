@@ -124,7 +124,8 @@ class Gathered:
 
     `queries` has, by the metric's number, an array of one row per run and one column per query; what is
     undefined or missing is NaN. `listed` is likewise which queries a run is listed with. Differences are
-    whole numbers of a unit, of which `units` make 1.
+    whole numbers of a unit, of which `units` make 1. `silent` says by run how many of how many judged
+    queries it has no document for, where these count all the same.
     """
 
     runs: list[str]
@@ -137,6 +138,7 @@ class Gathered:
     queries: dict[int, Numbers] = field(default_factory=dict)
     listed: dict[int, NDArray[np.bool_]] = field(default_factory=dict)
     units: dict[int, float] = field(default_factory=dict)
+    silent: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def better(self, metric: int) -> int:
         """Return 1 where a higher value of a metric is better, -1 for a lower one, 0 for neither."""
@@ -213,17 +215,17 @@ def gather(
         "dataset": dataset, "protocol": protocol.name, "runs": found.runs, "metrics": found.metrics,
     }  # fmt: skip
     scores = database.keep(con, render("analyses/compared_scores"), asked, name="compared_score")
-    columns = "metric_number, run_number, run_id, qrels_id, value, aggregate, direction"
     absent: dict[str, dict[str, None]] = {}
-    for metric, run, run_id, qrels_id, value, aggregate, direction, is_newest in scores.project(
-        f"{columns}, has_newest_formula"
-    ).fetchall():
-        if run_id is None or not is_newest:
-            absent.setdefault(found.metrics[metric], {})[found.runs[run]] = None
+    for row in database.records(scores):
+        metric, run = row["metric_number"], found.runs[row["run_number"]]
+        if row["run_id"] is None or not row["has_newest_formula"]:
+            absent.setdefault(found.metrics[metric], {})[run] = None
             continue
-        found.run_ids[found.runs[run]], found.qrels_id = run_id, qrels_id
-        found.scores[metric, run] = value
-        found.aggregates[metric], found.directions[metric] = aggregate, direction
+        found.run_ids[run], found.qrels_id = row["run_id"], row["qrels_id"]
+        found.scores[metric, row["run_number"]] = row["value"]
+        found.aggregates[metric], found.directions[metric] = row["aggregate"], row["direction"]
+        if row["num_silent"] and protocol.queries == "judged":
+            found.silent[run] = row["num_silent"], row["num_judged"]
     if absent:
         missing = dict.fromkeys(run for runs in absent.values() for run in runs)
         command = board.evaluate_command(con, dataset, list(absent), protocol)

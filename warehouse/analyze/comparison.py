@@ -169,6 +169,11 @@ def _notes(
         notes.append(f"p is undefined for {undefined} of {len(rows)}: {why}")
     if how.test == "tukey":
         notes += _in_whole(found)
+    if found.silent:
+        told = [f"{run} {silent:,} of {judged:,}" for run, (silent, judged) in found.silent.items()]
+        notes.append(
+            f"judged queries that a run has no document for count, as empty lists: {listing(told, 4)}"
+        )
     for row in rows:
         if row["left_out"]:
             notes.append(
