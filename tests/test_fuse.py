@@ -244,6 +244,12 @@ def test_of_equal_trials_the_first_in_the_grid_is_taken(wh: Warehouse) -> None:
     assert made.trials is not None
     assert [row[1] for row in made.trials.fetchall()] == [f"rrf(k={k})" for k in range(10, 101, 10)]
     assert made.method == "rrf(k=10)"
+    # 0.2 both, in two orders of adding: the first double is the smaller one
+    values = ((0.3 + 0.2 + 0.1) / 3, (0.1 + 0.2 + 0.3) / 3)
+    assert values[0] < values[1]
+    runs = [Source(n, f"run {n}", 1, "") for n in range(2)]
+    tried = tuple(tuning.grid(recipe(runs, "wsum", None, None, tuned=True)))[:2]
+    assert tuning.Trials("P@10", tried, values, lower_is_better=False).order == [0, 1]
 
 
 def test_an_undefined_metric_has_no_best(wh: Warehouse) -> None:

@@ -9,6 +9,7 @@ from itertools import product
 import duckdb
 
 from warehouse import fusions
+from warehouse.analyze import board
 from warehouse.analyze.pages import relation
 from warehouse.errors import UsageError
 from warehouse.evaluate.plan import Plan
@@ -40,7 +41,7 @@ class Trials:
 
         def key(number: int) -> tuple[bool, float]:
             value = self.values[number]
-            return (True, 0.0) if value is None else (False, sign * value)
+            return (True, 0.0) if value is None else (False, sign * round(value, board.DIGITS))
 
         return sorted(range(len(self.recipes)), key=key)
 
