@@ -300,9 +300,16 @@ def test_undefined_values_are_counted_and_left_out(wh: Warehouse) -> None:
     told = wh.compare(["one", "two"], "tiny", "LAG", test="tukey", resamples=100).notes
     assert "LAG: the test is over the queries that all runs have values of, 2 of 4" in told
     wh.ingest_run({"q3": {"x": 1.0}}, "tiny", name="none")
+    wh.evaluate(metrics="LAG AUC")
+    told = wh.compare([], "tiny", "LAG AUC", all_pairs=True, test="tukey", resamples=100).notes
+    assert "p is undefined for 6 of 6: no query has values of all runs" in told
+    assert not any("pairs have queries left out" in note for note in told)
+    # five runs are ten pairs, and none of them has a value of q3
+    for name in ("few", "fewer"):
+        wh.ingest_run({"q1": {"a": 1.0}}, "tiny", name=name)
     wh.evaluate(metrics="LAG")
-    told = wh.compare([], "tiny", "LAG", all_pairs=True, test="tukey", resamples=100).notes
-    assert "p is undefined for 3 of 3: no query has values of all runs" in told
+    told = wh.compare([], "tiny", "LAG", all_pairs=True).notes
+    assert "10 pairs have queries left out: see left_out (-f csv)" in told
 
 
 def test_queries_of_other_runs_are_not_left_out_of_a_pair(wh: Warehouse) -> None:

@@ -15,6 +15,8 @@ from warehouse.errors import counted, listing
 from warehouse.evaluate.what_if import Values
 from warehouse.protocols import Protocol
 
+# So many pairs are told of one by one.
+_TOLD = 6
 # A column and its type, in order.
 PAIRS: Mapping[str, str] = {
     "metric": "varchar", "base": "varchar", "run": "varchar", "base_value": "double",
@@ -174,16 +176,15 @@ def _notes(
         notes.append(
             f"judged queries that a run has no document for count, as empty lists: {listing(told, 4)}"
         )
-    for row in rows:
-        if row["left_out"]:
-            notes.append(
-                f"{row['metric']}, {row['base']} and {row['run']}: "
-                f"{counted(row['left_out'], 'query')} left out, undefined or missing for one of them"
-            )
-    if len(notes) > 8:
-        shortened = sum("left out" in note for note in notes)
-        notes = [note for note in notes if "left out" not in note]
-        notes.append(f"{shortened} pairs have queries left out: see left_out (-f csv)")
+    left_out = [
+        f"{row['metric']}, {row['base']} and {row['run']}: "
+        f"{counted(row['left_out'], 'query')} left out, undefined or missing for one of them"
+        for row in rows
+        if row["left_out"]
+    ]
+    if len(left_out) > _TOLD:
+        left_out = [f"{len(left_out)} pairs have queries left out: see left_out (-f csv)"]
+    notes += left_out
     others = [found.metrics[n] for n, aggregate in found.aggregates.items() if aggregate != "mean"]
     if others:
         notes.append(
