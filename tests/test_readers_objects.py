@@ -304,3 +304,20 @@ def test_ids_of_a_dict_and_of_a_frame_are_the_same() -> None:
     for run in (frame, lists):
         assert Warehouse.score({"1": {"2": 1}}, run, "RR").means() == {"RR": 0.5}
         assert Warehouse.score({1: {2: 1}}, run, "RR").means() == {"RR": 0.5}
+
+
+def test_one_object_of_another_type_among_thousands(con: duckdb.DuckDBPyConnection) -> None:
+    """DuckDB types a column of Python objects by every second of these, and cast the others to that."""
+    pd = pytest.importorskip("pandas")
+    plain = pd.DataFrame({"query_id": "q", "doc_id": range(2001), "score": 1})
+    for column, value in (("score", 1.25), ("doc_id", "x"), ("doc_id", 0.5), ("doc_id", 2**40)):
+        frame = plain.astype({column: object})
+        frame.loc[1001, column] = value
+        readers.stage(con, frame, "run")
+        expected = ("q", str(value), 1.0) if column == "doc_id" else ("q", "1001", value)
+        assert rows(con)[1001] == expected
+    assert con.execute("select current_setting('pandas_analyze_sample')").fetchall() == [(1000,)]
+    grades = plain.rename(columns={"score": "relevance"}).astype({"relevance": object})
+    grades.loc[1001, "relevance"] = 0.75
+    with pytest.raises(InputError, match=r"row 1,002: relevance '0.75' is not an integer"):
+        readers.stage(con, grades, "qrels")

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import duckdb
 
 from warehouse.errors import InputError, UsageError
-from warehouse.readers import checks, delimited, documents, preferences, tables, trec
+from warehouse.readers import checks, delimited, documents, objects, preferences, tables, trec
 from warehouse.readers.files import LocalFile, check_file, open_file
 from warehouse.readers.guess import guess
 from warehouse.readers.normalise import normalise as normalise_ids
@@ -149,7 +149,7 @@ def _stage_object(
         _refuse_iterations(name, format, kind)
         documents.read_dict(con, source, name, kind)
     else:
-        name, format = tables.object_name(source), "table"
+        name, format = objects.object_name(source), "table"
         ranked_by = tables.read_object(con, source, name, kind, mapping)
     return _finished(con, kind, name, format, None, ranked_by, None)
 

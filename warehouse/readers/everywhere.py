@@ -13,7 +13,7 @@ import duckdb
 from warehouse import templates
 from warehouse.errors import InputError, UsageError, counted, listing, nearest
 from warehouse.quoting import ident, literal
-from warehouse.readers import checks, documents, tables, trec, wide
+from warehouse.readers import checks, documents, objects, tables, trec, wide
 from warehouse.readers.files import LocalFile, check_file, open_file
 from warehouse.readers.guess import first_data_line, guess, head_text, header_cells, looks_like_trec
 from warehouse.readers.lines import BadLines, blocks
@@ -139,7 +139,7 @@ def _read_object(con: duckdb.DuckDBPyConnection, source: Any, mapping: Mapping[s
         ids = sorted(source, key=str) if isinstance(source, set | frozenset) else source
         documents.read_dict(con, {_EVERY: dict.fromkeys(ids, 1)}, name, "qrels")
     else:
-        name, format = tables.object_name(source), "table"
+        name, format = objects.object_name(source), "table"
         try:
             _read_table(con, wide.load_object(con, source, "doc_id"), mapping)
         finally:

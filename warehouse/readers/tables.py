@@ -1,33 +1,28 @@
-"""Tables: CSV, TSV and Parquet files, and the data frames and relations of Python."""
+"""Tables: CSV, TSV and Parquet files, and the objects of Python that hold one."""
 
 from __future__ import annotations
 
-import contextlib
-import importlib.util
 import re
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, Literal
 
 import duckdb
 
 from warehouse import templates
-from warehouse.errors import InputError, UsageError, first_line
+from warehouse.errors import InputError, first_line
 from warehouse.quoting import ident, literal
-from warehouse.readers import checks, delimited, rejects
+from warehouse.readers import checks, delimited, objects, rejects
 from warehouse.readers.columns import chosen, ranked_by_rank
 from warehouse.readers.files import LocalFile
 from warehouse.readers.guess import is_number
 from warehouse.readers.lines import refuse_if_not_text
-from warehouse.readers.staged import Kind, Query
+from warehouse.readers.staged import Kind
 from warehouse.refusals import in_words
 
 Ranking = Literal["score", "rank"]
 # Our columns with their SQL and their family, as ingest/from_relation has them.
 Columns = Mapping[str, tuple[str, str]]
-_VIEW = "warehouse_reader_source"
 _WHOLE = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|BOOLEAN")
 _REAL = re.compile(r"FLOAT|DOUBLE|DECIMAL.*")
 
@@ -126,7 +121,7 @@ def _parquet_together(
     con: duckdb.DuckDBPyConnection, files: Sequence[LocalFile], mapping: Mapping[str, str]
 ) -> bool | None:
     """Fill `staged` from Parquet files that have the same columns; return whether ranks rank them."""
-    types, *others = (_types(con, _parquet([file])) for file in files)
+    types, *others = (objects.types_of(con, _parquet([file])) for file in files)
     if any(list(of.items()) != list(types.items()) for of in others):
         return None
     if "file_index" in map(str.lower, types):  # it hides which file a row is of
@@ -152,12 +147,6 @@ def _delimited_together(
     return ranked_by_rank("run", found, header, mapping)
 
 
-def _types(con: duckdb.DuckDBPyConnection, relation: str) -> dict[str, str]:
-    """Return the columns of a relation with their types."""
-    described = con.execute(f"describe select * from {relation}").fetchall()
-    return {str(row[0]): str(row[1]) for row in described}
-
-
 def _by_type(found: Mapping[str, str], types: Mapping[str, str]) -> Columns:
     """Return the columns of a relation, which are read as their types say."""
     return {ours: (ident(theirs), family(types[theirs])) for ours, theirs in found.items()}
@@ -171,128 +160,16 @@ def read_object(
     mapping: Mapping[str, str],
 ) -> Ranking | None:
     """Fill `staged` from a data frame, an Arrow table or a relation. Raises InputError."""
-    with relation_of(con, table) as relation:
-        return _read_relation(con, source, kind, relation, mapping, partial(_object_names, table))
-
-
-def _object_names(table: Any) -> Iterable[str]:
-    """Return the names of an object's columns."""
-    names = table.column_names if hasattr(table, "column_names") else table.columns
-    return map(str, names)
-
-
-@contextlib.contextmanager
-def relation_of(con: duckdb.DuckDBPyConnection, table: Any) -> Iterator[str]:
-    """Give the SQL of a relation that holds the object's rows in their order."""
-    if isinstance(table, Query):
-        yield f"({table.sql})"
-        return
-    library = type(table).__module__.split(".")[0]
-    if library in ("pandas", "pyarrow"):
-        with _readable(table):
-            con.register(_VIEW, _scannable(table))
-        try:
-            yield _VIEW
-        finally:
-            with contextlib.suppress(duckdb.Error):
-                con.unregister(_VIEW)
-        return
-    if library == "polars":
-        with _readable(table):
-            table = _collected(table)
-            _refuse_objects(table)
-        if importlib.util.find_spec("pyarrow"):
-            with _readable(table):
-                arrow = table.to_arrow()
-            with relation_of(con, arrow) as relation:
-                yield relation
-            return
-    # A relation may belong to another connection, and polars needs Arrow to be scanned in place.
-    with tempfile.TemporaryDirectory(prefix="warehouse-") as folder:
-        path = str(Path(folder) / "table.parquet")
-        with _readable(table):
-            if not isinstance(table, duckdb.DuckDBPyRelation):
-                table.write_parquet(path)
-            elif not _is_closed(table):
-                table.to_parquet(path)
-        if not Path(path).exists():
-            with _readable(table):
-                arrow = table.to_arrow_table()
-            with relation_of(con, arrow) as relation:
-                yield relation
-            return
-        yield f"read_parquet({literal(path)})"
-
-
-@contextlib.contextmanager
-def _readable(table: Any) -> Iterator[None]:
-    """Turn what another library says of an object that cannot be read into one error."""
-    try:
-        yield
-    except InputError:
-        raise
-    except Exception as error:
-        raise InputError(
-            f"{object_name(table)}: cannot be read as a table: {first_line(error)}; give the columns "
-            "that are needed, as text and numbers"
-        ) from error
-
-
-def _scannable(table: Any) -> Any:
-    """Return a frame or Arrow table as DuckDB can scan it: a copy of a frame that was turned round."""
-    if not hasattr(table, "iloc"):
-        return table
-    columns = (table.iloc[:, number] for number in range(table.shape[1]))
-    plain = (one.to_numpy() for one in columns if type(one.dtype).__module__.startswith("numpy"))
-    return table.copy() if any(min(array.strides) < 0 for array in plain) else table
-
-
-def _refuse_objects(frame: Any) -> None:
-    """Refuse columns of Python objects: Arrow has their addresses for their values."""
-    for name, kind in frame.schema.items():
-        if str(kind) == "Object":
-            raise InputError(
-                f"{object_name(frame)}: column {name!r} holds Python objects: cast it to text or numbers"
-            )
-
-
-def _is_closed(relation: duckdb.DuckDBPyRelation) -> bool:
-    """Whether a relation's database may write no file, as that of an answer to ad-hoc SQL."""
-    try:
-        answer = relation.query("r", "select current_setting('enable_external_access') as is_open")
-    except duckdb.Error:
-        return False
-    return answer is not None and not answer.fetchall()[0][0]
-
-
-def _collected(frame: Any) -> Any:
-    return frame.collect() if hasattr(frame, "collect") else frame
+    with objects.relation_of(con, table) as relation:
+        return _read_relation(
+            con, source, kind, relation, mapping, partial(objects.column_names, table)
+        )
 
 
 def fill_from(con: duckdb.DuckDBPyConnection, table: Any, kind: Kind, columns: Columns) -> None:
     """Fill `staged` from a table in memory."""
-    with relation_of(con, table) as relation:
+    with objects.relation_of(con, table) as relation:
         fill(con, kind, relation, columns)
-
-
-def object_name(source: Any) -> str:
-    """Return the words for a data frame or relation; an object of another kind is refused."""
-    if isinstance(source, Query):
-        return source.name
-    library, kind = type(source).__module__.split(".")[0], type(source).__name__
-    if isinstance(source, duckdb.DuckDBPyRelation):
-        return "<DuckDB relation>"
-    if (library, kind) in (
-        ("pandas", "DataFrame"),
-        ("polars", "DataFrame"),
-        ("polars", "LazyFrame"),
-        ("pyarrow", "Table"),
-    ):
-        return f"<{library} {kind}>"
-    raise UsageError(
-        f"cannot read a {kind}: give a path, a dict of dicts, a pandas or polars data frame, "
-        "an Arrow table or a DuckDB relation"
-    )
 
 
 def _read_relation(
@@ -306,7 +183,7 @@ def _read_relation(
     """Fill `staged` from a relation; `names` gives those that its columns have in the source."""
     try:
         with in_words():
-            types = _types(con, relation)
+            types = objects.types_of(con, relation)
             found = chosen(source, kind, list(types), mapping)
             _refuse_twins(source, types, found, names)
             fill(con, kind, relation, _by_type(found, types))

@@ -17,7 +17,7 @@ import duckdb
 from warehouse import templates
 from warehouse.errors import InputError, UsageError, first_line
 from warehouse.quoting import ident, literal
-from warehouse.readers import checks, delimited, documents, rejects, tables
+from warehouse.readers import checks, delimited, documents, objects, rejects
 from warehouse.readers.files import LocalFile, check_file, open_file
 from warehouse.readers.guess import guess, head_text
 from warehouse.readers.lines import refuse_if_not_text
@@ -137,8 +137,8 @@ def load_object(con: duckdb.DuckDBPyConnection, source: Any, key: str) -> Table:
     if isinstance(source, Mapping):
         name = f"<{type(source).__name__}>"
         return Table(name, "dict", None, _dict(con, name, source, key))
-    name = tables.object_name(source)
-    with tables.relation_of(con, source) as relation:
+    name = objects.object_name(source)
+    with objects.relation_of(con, source) as relation:
         return Table(name, "table", None, _fill(con, name, relation))
 
 

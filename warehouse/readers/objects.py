@@ -1,0 +1,160 @@
+"""Objects of Python that hold a table: data frames, Arrow tables and DuckDB relations, as relations."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from warehouse.errors import InputError, UsageError, first_line
+from warehouse.quoting import literal
+from warehouse.readers.staged import Query
+
+_VIEW = "warehouse_reader_source"
+
+
+@contextlib.contextmanager
+def relation_of(con: duckdb.DuckDBPyConnection, table: Any) -> Iterator[str]:
+    """Give the SQL of a relation that holds the object's rows in their order."""
+    if isinstance(table, Query):
+        yield f"({table.sql})"
+        return
+    library = type(table).__module__.split(".")[0]
+    if library in ("pandas", "pyarrow"):
+        with _registered(con, table) as relation:
+            yield relation
+        return
+    if library == "polars":
+        with _readable(table):
+            table = _collected(table)
+            _refuse_objects(table)
+        if importlib.util.find_spec("pyarrow"):
+            with _readable(table):
+                arrow = table.to_arrow()
+            with relation_of(con, arrow) as relation:
+                yield relation
+            return
+    # A relation may belong to another connection, and polars needs Arrow to be scanned in place.
+    with tempfile.TemporaryDirectory(prefix="warehouse-") as folder:
+        path = str(Path(folder) / "table.parquet")
+        with _readable(table):
+            if not isinstance(table, duckdb.DuckDBPyRelation):
+                table.write_parquet(path)
+            elif not _is_closed(table):
+                table.to_parquet(path)
+        if not Path(path).exists():
+            with _readable(table):
+                arrow = table.to_arrow_table()
+            with relation_of(con, arrow) as relation:
+                yield relation
+            return
+        yield f"read_parquet({literal(path)})"
+
+
+@contextlib.contextmanager
+def _readable(table: Any) -> Iterator[None]:
+    """Turn what another library says of an object that cannot be read into one error."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(
+            f"{object_name(table)}: cannot be read as a table: {first_line(error)}; give the columns "
+            "that are needed, as text and numbers"
+        ) from error
+
+
+@contextlib.contextmanager
+def _registered(con: duckdb.DuckDBPyConnection, table: Any) -> Iterator[str]:
+    """Register a frame or Arrow table; DuckDB types Python objects by a sample of a thousand."""
+    with _readable(table):
+        table = _scannable(table)
+        con.register(_VIEW, table)
+    try:
+        with _readable(table):
+            if _holds_objects(con, table):
+                # an object below, of another type, would be cast to that of the sample: 1.25 to 1
+                con.execute(f"set pandas_analyze_sample = {len(table)}")
+        yield _VIEW
+    finally:
+        with contextlib.suppress(duckdb.Error):
+            con.execute("reset pandas_analyze_sample")
+            con.unregister(_VIEW)
+
+
+def _holds_objects(con: duckdb.DuckDBPyConnection, table: Any) -> bool:
+    """Whether a table is a frame with columns of Python objects that are not taken for text."""
+    kinds = [str(kind) for kind in table.dtypes] if hasattr(table, "iloc") else []
+    if "object" not in kinds:
+        return False
+    each = zip(kinds, types_of(con, _VIEW).values(), strict=True)
+    return any(kind == "object" and theirs != "VARCHAR" for kind, theirs in each)
+
+
+def _scannable(table: Any) -> Any:
+    """Return a frame or Arrow table as DuckDB can scan it: a copy of a frame that was turned round."""
+    if not hasattr(table, "iloc"):
+        return table
+    columns = (table.iloc[:, number] for number in range(table.shape[1]))
+    plain = (one.to_numpy() for one in columns if type(one.dtype).__module__.startswith("numpy"))
+    return table.copy() if any(min(array.strides) < 0 for array in plain) else table
+
+
+def _refuse_objects(frame: Any) -> None:
+    """Refuse columns of Python objects: Arrow has their addresses for their values."""
+    for name, kind in frame.schema.items():
+        if str(kind) == "Object":
+            raise InputError(
+                f"{object_name(frame)}: column {name!r} holds Python objects: cast it to text or numbers"
+            )
+
+
+def _is_closed(relation: duckdb.DuckDBPyRelation) -> bool:
+    """Whether a relation's database may write no file, as that of an answer to ad-hoc SQL."""
+    try:
+        answer = relation.query("r", "select current_setting('enable_external_access') as is_open")
+    except duckdb.Error:
+        return False
+    return answer is not None and not answer.fetchall()[0][0]
+
+
+def _collected(frame: Any) -> Any:
+    return frame.collect() if hasattr(frame, "collect") else frame
+
+
+def object_name(source: Any) -> str:
+    """Return the words for a data frame or relation; an object of another kind is refused."""
+    if isinstance(source, Query):
+        return source.name
+    library, kind = type(source).__module__.split(".")[0], type(source).__name__
+    if isinstance(source, duckdb.DuckDBPyRelation):
+        return "<DuckDB relation>"
+    if (library, kind) in (
+        ("pandas", "DataFrame"),
+        ("polars", "DataFrame"),
+        ("polars", "LazyFrame"),
+        ("pyarrow", "Table"),
+    ):
+        return f"<{library} {kind}>"
+    raise UsageError(
+        f"cannot read a {kind}: give a path, a dict of dicts, a pandas or polars data frame, "
+        "an Arrow table or a DuckDB relation"
+    )
+
+
+def column_names(table: Any) -> Iterable[str]:
+    """Return the names of an object's columns."""
+    names = table.column_names if hasattr(table, "column_names") else table.columns
+    return map(str, names)
+
+
+def types_of(con: duckdb.DuckDBPyConnection, relation: str) -> dict[str, str]:
+    """Return the columns of a relation with their types."""
+    described = con.execute(f"describe select * from {relation}").fetchall()
+    return {str(row[0]): str(row[1]) for row in described}
