@@ -276,6 +276,8 @@ def test_columns_that_nothing_can_read(wh: Warehouse) -> None:
         (objects, "<polars DataFrame>: column 'doc_id' holds Python objects: cast it"),
         (objects.lazy(), "<polars LazyFrame>: column 'doc_id'|<polars DataFrame>: column 'doc_id'"),
         (pl.LazyFrame(good).select("nothing"), "cannot be read as a table: .*nothing"),
+        (pd.DataFrame(good | {"doc_id": [["a"]]}), "'doc_id' holds lists or records: .*explode"),
+        (pl.DataFrame(good | {"query_id": [{"a": "q"}]}), "'query_id' holds lists or records"),
     ):
         with pytest.raises(InputError, match=told):
             Warehouse.score({"q": {"a": 1}}, given, "RR")

@@ -15,12 +15,12 @@ from warehouse.errors import InputError, UsageError, listing, nearest
 from warehouse.readers import checks
 from warehouse.readers.normalise import normalise as normalise_ids
 from warehouse.readers.staged import IDS, Subject, file_order
+from warehouse.readers.tables import is_nested
 from warehouse.readers.wide import Table, open_table
 
 _LIST = re.compile(r"(?P<element>.*)\[\d*\]")
 _NUMBER = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|BIGNUM|VARINT|FLOAT|DOUBLE|DECIMAL.*")
 _DATE = re.compile(r"DATE|TIMESTAMP.*")
-_NESTED = re.compile(r"(STRUCT|MAP|UNION|VARIANT|TUPLE)\b.*|.*\]", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ def _column(table: Table, name: str, separator: str | None) -> _Column:
         return _Column(name, True, False, None if not table.typed else "text", separator)
     found = _LIST.fullmatch(kind)
     element = found["element"] if found else kind
-    if _NESTED.fullmatch(element):
+    if is_nested(element):
         raise InputError(
             f"{table.source}: the column {name!r} holds records or lists of lists; "
             "an attribute is a value or a list of values: take it apart, or leave it out"
@@ -183,7 +183,7 @@ def _stage(
 ) -> None:
     """Fill `staged` with the ids as text and the attributes as they came, and check the ids."""
     kind = table.columns[id]
-    if _NESTED.fullmatch(kind):
+    if is_nested(kind):
         raise InputError(f"{table.source}: the column {id!r} holds lists or records, not ids")
     family = "json" if kind == "JSON" else "real" if re.match("FLOAT|DOUBLE|DEC", kind) else "text"
     names = [column.name for column in columns]

@@ -221,7 +221,7 @@ def _reading(table: wide.Table, name: str, otherwise: tuple[str, str]) -> tuple[
     """Return a column's SQL and how it is read; something else where the table does not have it."""
     if name not in table.columns:
         return otherwise
-    return ident(name), tables.family(table.columns[name])
+    return tables.by_type(table.source, name, table.columns[name])
 
 
 def _collapse(con: duckdb.DuckDBPyConnection, source: str) -> None:

@@ -25,6 +25,7 @@ Ranking = Literal["score", "rank"]
 Columns = Mapping[str, tuple[str, str]]
 _WHOLE = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|BOOLEAN")
 _REAL = re.compile(r"FLOAT|DOUBLE|DECIMAL.*")
+_NESTED = re.compile(r"(STRUCT|MAP|UNION|VARIANT|TUPLE)\b.*|.*\]", re.DOTALL)
 
 
 def read_delimited(
@@ -127,7 +128,7 @@ def _parquet_together(
     if "file_index" in map(str.lower, types):  # it hides which file a row is of
         return None
     found = chosen(files[0].source, "run", list(types), mapping)
-    fill(con, "run", _parquet(files), _by_type(found, types), together=True)
+    fill(con, "run", _parquet(files), _by_type(files[0].source, found, types), together=True)
     return ranked_by_rank("run", found, list(types), mapping)
 
 
@@ -147,9 +148,19 @@ def _delimited_together(
     return ranked_by_rank("run", found, header, mapping)
 
 
-def _by_type(found: Mapping[str, str], types: Mapping[str, str]) -> Columns:
+def _by_type(source: str, found: Mapping[str, str], types: Mapping[str, str]) -> Columns:
     """Return the columns of a relation, which are read as their types say."""
-    return {ours: (ident(theirs), family(types[theirs])) for ours, theirs in found.items()}
+    return {ours: by_type(source, theirs, types[theirs]) for ours, theirs in found.items()}
+
+
+def by_type(source: str, name: str, type_name: str) -> tuple[str, str]:
+    """Return a column's SQL and its family, as its DuckDB type says. Raises InputError for lists."""
+    if is_nested(type_name):
+        raise InputError(
+            f"{source}: the column {name!r} holds lists or records: give each document a row of its "
+            "own, as explode of pandas and polars does, and unnest in SQL"
+        )
+    return ident(name), family(type_name)
 
 
 def read_object(
@@ -186,7 +197,7 @@ def _read_relation(
             types = objects.types_of(con, relation)
             found = chosen(source, kind, list(types), mapping)
             _refuse_twins(source, types, found, names)
-            fill(con, kind, relation, _by_type(found, types))
+            fill(con, kind, relation, _by_type(source, found, types))
     except duckdb.Error as error:
         raise InputError(f"{source}: cannot be read as a table: {first_line(error)}") from error
     by_rank = ranked_by_rank(kind, found, list(types), mapping)
@@ -223,6 +234,15 @@ def fill(
     """Fill `staged` from the SQL of a relation, of one source or of the files of several runs."""
     source = {"relation": relation, "columns": columns, "together": together}
     con.execute(templates.render("ingest/from_relation", kind=kind, **source)).fetchall()
+
+
+def is_nested(type_name: str) -> bool:
+    """Whether the values of a DuckDB type are lists or records.
+
+    >>> is_nested("VARCHAR[]"), is_nested("STRUCT(a INTEGER)"), is_nested("DECIMAL(18,3)")
+    (True, True, False)
+    """
+    return _NESTED.fullmatch(type_name) is not None
 
 
 def family(type_name: str) -> str:
