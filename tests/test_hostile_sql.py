@@ -166,7 +166,7 @@ def test_no_time_is_too_long_to_wait_for(asked: Warehouse, tmp_path: Path, long:
 @pytest.mark.core
 @pytest.mark.parametrize("wrong", [float("nan"), -1, "5"])
 def test_a_time_that_is_none_is_refused(asked: Warehouse, wrong: float) -> None:
-    wanted = "timeout is a number of seconds, 0 or more, not"
+    wanted = "timeout is a number.*, not"
     for call in (
         lambda: asked.query("select 1", timeout=wrong),
         lambda: asked.stream("select 1", write=len, timeout=wrong),

@@ -305,9 +305,9 @@ def test_warns_when_what_is_said_of_a_run_is_not_stored(wh: Warehouse) -> None:
         ({"tags": {"a": None}}, "tag 'a': key and value are texts, not None"),
         ({"tags": {" ": "a"}}, "tag ' ': the key is empty"),
         ({"run_at": 5}, "run_at: is a time of datetime, not 5"),
-        ({"name": 5}, "the name of the run is a text, not 5"),
+        ({"name": 5}, "name is a text, not 5"),
         ({"name": "\ud800"}, "the name of the run is no text that can be written"),
-        ({"dataset": None}, "the name of the dataset is a text, not None"),
+        ({"dataset": None}, "dataset is a text, not None"),
     ],
 )
 def test_what_cannot_be_said_of_a_run(wh: Warehouse, said: dict, told: str) -> None:

@@ -31,7 +31,7 @@ _FUNCTION = re.compile(r"^(?P<name>[^\s@()]+@[a-z]+)\((?P<inside>[^()]*)\)$")
 Line = Requested | Relstring
 # A metric that is read already means what it is, whatever the protocol.
 Asked = str | Metric
-Metrics = str | Sequence[Asked]
+Metrics = str | Iterable[Asked]
 
 
 def definition(name: str) -> Definition:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 import duckdb
 
 from warehouse import database
+from warehouse.arguments import checked
 from warehouse.errors import UsageError, check_at_least, seconds
 from warehouse.settings import DATABASE_VARIABLE, LOCK_TIMEOUT, database_path
 
@@ -19,18 +21,29 @@ if TYPE_CHECKING:
 
     from warehouse.evaluate.stored import Job, Outcome
 
-Texts = str | Sequence[str]
+Texts = str | Iterable[str]
 _T = TypeVar("_T")
 
 
-def texts(given: str | Sequence[_T]) -> list[str | _T]:
+def texts(given: str | Iterable[_T]) -> list[str | _T]:
     """Return one text, or several, as a list."""
     return [given] if isinstance(given, str) else list(given)
 
 
 class File:
-    """A warehouse file; every opening lets go of it again."""
+    """A warehouse file; every opening lets go of it again.
 
+    The arguments of its verbs, the public methods of the classes made of it, are held against their
+    signatures.
+    """
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        for name, verb in [*vars(cls).items()]:
+            if inspect.isfunction(verb) and not name.startswith("_"):
+                setattr(cls, name, checked(verb))
+
+    @checked
     def __init__(
         self,
         path: str | os.PathLike[str] | None = None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 import duckdb
@@ -11,7 +11,7 @@ from warehouse import curves, protocols
 from warehouse.analyze.curves import Trace, trace
 from warehouse.errors import UsageError, none_yet
 from warehouse.evaluate.plan import plan
-from warehouse.opened import File
+from warehouse.opened import File, Texts, texts
 from warehouse.project import request
 
 
@@ -23,7 +23,7 @@ class Tracing(File):
         curve: str,
         dataset: str,
         *,
-        runs: str | Sequence[str] = (),
+        runs: Texts = (),
         query: str | None = None,
         protocol: str = protocols.DEFAULT,
     ) -> duckdb.DuckDBPyRelation:
@@ -49,7 +49,7 @@ class Tracing(File):
         curve: str,
         dataset: str,
         *,
-        runs: str | Sequence[str] = (),
+        runs: Texts = (),
         query: str | None = None,
         protocol: str = protocols.DEFAULT,
         on_curve: Callable[[str], None] | None = None,
@@ -59,7 +59,7 @@ class Tracing(File):
 
         rules = protocols.get(protocol)
         metric = curves.parse(curve, defaults=rules.defaults())
-        names = list(dict.fromkeys([runs] if isinstance(runs, str) else runs))
+        names = list(dict.fromkeys(texts(runs)))
         done = self._evaluate([Job(plan([metric], rules))], dataset, names, on_metric=on_curve)
         if dataset in done.without_qrels:
             raise UsageError(none_yet("qrels", dataset))

@@ -11,6 +11,7 @@ import duckdb
 from warehouse import database, protocols
 from warehouse import metrics as notation
 from warehouse.agreeing import Agreeing
+from warehouse.arguments import checked
 from warehouse.asking import Asking
 from warehouse.boarding import Boarding
 from warehouse.checking import Checking
@@ -356,6 +357,7 @@ class Warehouse(
         )
 
     @staticmethod
+    @checked
     @request()
     def sql(metrics: Metrics, *, protocol: str = protocols.DEFAULT) -> str:
         """Return the SQL that computes some metrics, as readable scripts."""

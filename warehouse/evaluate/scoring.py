@@ -11,6 +11,7 @@ import duckdb
 
 from warehouse import database, protocols, readers
 from warehouse import metrics as notation
+from warehouse.arguments import checked
 from warehouse.database import RESULT, keep
 from warehouse.errors import UsageError, check_at_least
 from warehouse.evaluate import files
@@ -61,6 +62,7 @@ class Scores:
         return self.totals
 
 
+@checked
 @request()
 @in_words()
 def score(

@@ -1,0 +1,164 @@
+"""What scripts pass to a verb, held against its signature: one sentence for what is of another type."""
+
+from __future__ import annotations
+
+import datetime as dt
+import inspect
+import operator
+import os
+from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+from warehouse.errors import UsageError
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+def checked(verb: Callable[_P, _T]) -> Callable[_P, _T]:
+    """Refuse arguments of another type than a verb's signature says; scalars of NumPy become Python's.
+
+    What may have any type, and what none of the readers below is for, goes through as it is.
+
+    >>> @checked
+    ... def top(name: str, number: int = 1) -> str:
+    ...     return name * number
+    >>> top("a", 2)
+    'aa'
+    >>> top(5)
+    Traceback (most recent call last):
+    ...
+    warehouse.errors.UsageError: name is a text, not 5
+    """
+    signature = inspect.signature(verb)
+    readers = {
+        name: reader
+        for name, parameter in signature.parameters.items()
+        if parameter.kind is not parameter.VAR_KEYWORD
+        and (reader := _reader(str(parameter.annotation))) is not None
+    }
+
+    @wraps(verb)
+    def call(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        bound = signature.bind(*args, **kwargs)
+        for name, value in bound.arguments.items():
+            if name in readers and value is not signature.parameters[name].default:
+                bound.arguments[name] = readers[name](name, value)
+        return verb(*bound.args, **bound.kwargs)
+
+    return call
+
+
+def _reader(annotation: str) -> Callable[[str, Any], Any] | None:
+    """Return what reads an argument that is annotated so."""
+    words = annotation.removesuffix(" | None")
+    reader = _READERS.get(words.partition("[")[0] if words not in _READERS else words)
+    if reader is None or words == annotation:
+        return reader
+    return lambda name, value: None if value is None else reader(name, value)
+
+
+def _refuse(name: str, what: str, value: object) -> UsageError:
+    shown = repr(value)
+    kind = type(value).__name__
+    return UsageError(f"{name} is {what}, not {shown if len(shown) < 80 else f'of type {kind}'}")
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise _refuse(name, "a text", value)
+    return str.__str__(value)
+
+
+def _texts(name: str, value: Any) -> Any:
+    """Return a text as it is, and several as a list; a set, which has no order, sorted."""
+    if isinstance(value, str):
+        return _text(name, value)
+    return [_text(f"each of {name}", one) for one in _several(name, value)]
+
+
+def _several(name: str, value: Any) -> list[Any]:
+    if isinstance(value, bytes | Mapping) or not isinstance(value, Iterable):
+        raise _refuse(name, "a text or a list of texts", value)
+    return sorted(value, key=str) if isinstance(value, set | frozenset) else list(value)
+
+
+def _metrics(name: str, value: Any) -> Any:
+    """Return metrics as `_texts` does; whether each is one is for the notation to say."""
+    return _text(name, value) if isinstance(value, str) else _several(name, value)
+
+
+def _whole(name: str, value: Any) -> int:
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise _refuse(name, "a whole number", value) from None
+
+
+def _number(name: str, value: Any) -> float:
+    if isinstance(value, str) or not hasattr(value, "__float__"):
+        raise _refuse(name, "a number", value)
+    return value if isinstance(value, int) else float(value)
+
+
+def _numbers(name: str, value: Any) -> list[float]:
+    if isinstance(value, str | Mapping) or not isinstance(value, Iterable):
+        raise _refuse(name, "a list of numbers", value)
+    return [_number(f"each of {name}", one) for one in value]
+
+
+def _truth(name: str, value: Any) -> bool:
+    plain = value.item() if hasattr(value, "item") else value
+    if not isinstance(plain, int) or plain not in (0, 1):
+        raise _refuse(name, "True or False", value)
+    return bool(plain)
+
+
+def _mapping(name: str, value: Any) -> Mapping[Any, Any]:
+    if not isinstance(value, Mapping):
+        raise _refuse(name, "a dict", value)
+    return value
+
+
+def _weights(name: str, value: Any) -> Any:
+    if isinstance(value, str):
+        return _text(name, value)
+    return {one: _number(f"{name} of {one}", of) for one, of in _mapping(name, value).items()}
+
+
+def _path(name: str, value: Any) -> Any:
+    if not isinstance(value, str | os.PathLike):
+        raise _refuse(name, "a path", value)
+    return value
+
+
+def _moment(name: str, value: Any) -> Any:
+    if not isinstance(value, str | dt.date):
+        raise _refuse(name, "a date, a datetime or a text", value)
+    return value
+
+
+def _function(name: str, value: Any) -> Any:
+    if not callable(value):
+        raise _refuse(name, "a function", value)
+    return value
+
+
+# By the annotation, or by what stands in it before the bracket.
+_READERS: dict[str, Callable[[str, Any], Any]] = {
+    "str": _text,
+    "Literal": _text,
+    "Texts": _texts,
+    "Metrics": _metrics,
+    "notation.Metrics": _metrics,
+    "bool": _truth,
+    "int": _whole,
+    "float": _number,
+    "Sequence[float]": _numbers,
+    "Mapping": _mapping,
+    "across.Weights": _weights,
+    "str | os.PathLike": _path,
+    "past.Moment": _moment,
+    "Callable": _function,
+}
