@@ -71,8 +71,11 @@ def test_dict_with_numpy(con, way):
         ({"q": {"a": float("inf")}}, "run", {"arrow": "score 'inf'", "json": "score 'Infinity'"}),
         ({"q": {"a": None}}, "run", "the score is missing"),
         ({"q": {"a": 1.5}}, "qrels", "relevance '1.5' is not an integer"),
+        ({"bm25": {"q": {"a": 2.5}}}, "run", "document 'q': score '{\"a\":2.5}' is not a number"),
+        ({"q": {"a": [1]}}, "qrels", "relevance '[1]' is not an integer"),
         ({"q": {"": 1}}, "qrels", "the document id is empty"),
         ({"q": 3}, "run", "not an object of documents"),
+        ({"q": {"a": 1, "b\udce9": 1}}, "run", "cannot be written as UTF-8: 'b\\udce9'"),
     ],
 )
 def test_dict_problems(con, way, given, kind, reason):
@@ -81,7 +84,7 @@ def test_dict_problems(con, way, given, kind, reason):
     with pytest.raises(InputError) as caught:
         readers.stage(con, given, kind)
     assert reason in str(caught.value)
-    assert str(caught.value).startswith("<dict>: 1 problem")
+    assert str(caught.value).startswith(("<dict>: 1 problem", "<dict>: holds what is no text"))
 
 
 @pytest.mark.parametrize("given", [{}, {"q": {}}])

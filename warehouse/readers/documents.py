@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,7 +18,7 @@ from uuid import UUID
 import duckdb
 
 from warehouse import templates
-from warehouse.errors import InputError, first_line
+from warehouse.errors import InputError, first_line, is_utf8
 from warehouse.quoting import literal
 from warehouse.readers import checks, tables
 from warehouse.readers.columns import chosen, ranked_by_rank
@@ -35,6 +36,8 @@ _DOCUMENTS = 200_000
 _CHARACTERS = 1 << 22
 # The byte order mark, which DuckDB's reader of whole texts leaves where it stands.
 _MARK = 0xFEFF
+# Half of a character, as in the name of a file in another encoding, with what stands around it.
+_HALF = re.compile(r"[^\"]{0,40}[\ud800-\udfff][^\"]{0,40}")
 
 _Part = tuple[str, dict[str, str]]
 
@@ -175,9 +178,14 @@ def _text(source: str, part: Mapping[Any, Any]) -> _Part:
 def as_json(source: str, value: Any) -> str:
     """Return the JSON of a value. Raises InputError for what JSON cannot hold."""
     try:
-        return json.dumps(value, default=plain)
+        text = json.dumps(value, default=plain, ensure_ascii=False)
     except (TypeError, ValueError) as error:
         raise InputError(f"{source}: {first_line(error)}") from error
+    if not is_utf8(text):
+        half = _HALF.search(text)
+        near = "" if half is None else f": {half[0]!r}"
+        raise InputError(f"{source}: holds what is no text, and cannot be written as UTF-8{near}")
+    return text
 
 
 def _read_parts(
