@@ -17,8 +17,7 @@ QRELS = {"q": {"a": 1}, "r": {"b": 1}}
 RUNS = {"low": {"q": {"b": 2.0, "a": 1.0}}, "high": {"q": {"a": 2.0}, "r": {"b": 1.0}}}
 # Which say themselves what they take: sources of tables, and what is of one verb only.
 OF_ANY_TYPE = {
-    "object", "object | None", "Iterable[object]", "Sequence[object]", "dt.datetime | None",
-    "tuple[str, str] | None",
+    "object", "object | None", "Iterable[object]", "dt.datetime | None", "tuple[str, str] | None",
 }  # fmt: skip
 
 

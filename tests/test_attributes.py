@@ -483,6 +483,11 @@ def test_attributes_of_files_in_scope(con, put) -> None:
 def test_score_takes_attributes() -> None:
     scores = Warehouse.score({"q": {"up": 1}}, {"q": {"up": 1.0}}, "P@1", attributes=[FILMS])
     assert scores.means() == {"P@1": 1.0}
+    # one by itself is the only one: of a dict the ids were taken for files
+    asked = "CategoricalDiversity(attribute=genre)@1"
+    films = {"up": {"genre": "family"}}
+    alone = Warehouse.score({"q": {"up": 1}}, {"q": {"up": 1.0}}, asked, attributes=films)
+    assert list(alone.means().values()) == [1.0]
     with pytest.raises(InputError, match="no column doc_id"):
         Warehouse.score(
             {"q": {"up": 1}},

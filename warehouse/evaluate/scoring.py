@@ -19,6 +19,7 @@ from warehouse.evaluate.plan import plan
 from warehouse.evaluate.zscores import standardise
 from warehouse.project import request
 from warehouse.quoting import ident
+from warehouse.readers import together
 from warehouse.readers.files import default_name
 from warehouse.readers.zscores import read as read_zscores
 from warehouse.refusals import in_words
@@ -80,7 +81,7 @@ def score(
     qrels_format: str | None = None,
     run_format: str | None = None,
     columns: Mapping[str, str] | None = None,
-    attributes: Sequence[object] = (),
+    attributes: object = (),
     normalise: str | None = None,
     is_global: bool = False,
     queries: object | None = None,
@@ -97,7 +98,8 @@ def score(
 
     `level`, `complete`, `judged_only`, `depth` and `zscores` are trec_eval's -l, -c, -J, -M and -Z;
     its -R is `iterations` (qrels_jg, qrels_prefs) and `qrels_format="prefs"`. `training` is a
-    training set. `attributes` are sources of attributes of documents, or of queries (column query_id).
+    training set. `attributes` is a source of attributes of documents, or of queries (column query_id),
+    or a list of such.
 
     >>> score({"q": {"a": 1}}, {"q": {"b": 2.0, "a": 1.0}}, "RR P@1").means()
     {'RR': 0.5, 'P@1': 0.0}
@@ -138,8 +140,8 @@ def score(
     for scored in files.score(
         con, qrels, [run] if several is None else several, work,
         qrels_format=qrels_format, run_format=run_format, columns=columns,
-        attributes=attributes, normalise=normalise, is_global=is_global, queries=queries,
-        lower_is_better=lower_is_better, iterations=iterations, training=training,
+        attributes=together.listed(attributes), normalise=normalise, is_global=is_global,
+        queries=queries, lower_is_better=lower_is_better, iterations=iterations, training=training,
     ):  # fmt: skip
         if reference is not None:
             standardise(con, work, requested, defaults, reference)
