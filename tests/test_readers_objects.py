@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from warehouse import readers
 from warehouse.errors import InputError, UsageError
-from warehouse.readers import documents
+from warehouse.readers import documents, together
 from warehouse.warehouse import Warehouse
 
 
@@ -269,6 +269,16 @@ def test_a_frame_that_was_turned_round(wh: Warehouse) -> None:
     assert wh.ingest_run(frame.iloc[::-1], "tiny", name="one").status == "loaded"
 
 
+def test_frames_that_other_libraries_make_of_those_of_pandas(
+    con: duckdb.DuckDBPyConnection,
+) -> None:
+    pd = pytest.importorskip("pandas")
+    other = type("GeoDataFrame", (pd.DataFrame,), {"__module__": "geopandas"})
+    given = other({"query_id": ["q"], "doc_id": ["a"], "score": [1.0]})
+    assert readers.stage(con, given, "run").source == "<pandas DataFrame>"
+    assert together.listed(given)[0] is given
+
+
 def test_columns_that_nothing_can_read(wh: Warehouse) -> None:
     pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
     good = {"query_id": ["q"], "doc_id": ["a"], "score": [1.0]}
@@ -279,6 +289,7 @@ def test_columns_that_nothing_can_read(wh: Warehouse) -> None:
         (objects, "<polars DataFrame>: column 'doc_id' holds Python objects: cast it"),
         (objects.lazy(), "<polars LazyFrame>: column 'doc_id'|<polars DataFrame>: column 'doc_id'"),
         (pl.LazyFrame(good).select("nothing"), "cannot be read as a table: .*nothing"),
+        (pd.DataFrame(good).set_index("query_id"), r"'query_id' is its index.* reset_index\(\)"),
         (pd.DataFrame(good | {"doc_id": [["a"]]}), "'doc_id' holds lists or records: .*explode"),
         (pl.DataFrame(good | {"query_id": [{"a": "q"}]}), "'query_id' holds lists or records"),
     ):

@@ -16,6 +16,12 @@ from warehouse.quoting import literal
 from warehouse.readers.staged import Query
 
 _VIEW = "warehouse_reader_source"
+_TABLES = (
+    ("pandas", "DataFrame"),
+    ("polars", "DataFrame"),
+    ("polars", "LazyFrame"),
+    ("pyarrow", "Table"),
+)
 
 
 @contextlib.contextmanager
@@ -24,7 +30,7 @@ def relation_of(con: duckdb.DuckDBPyConnection, table: Any) -> Iterator[str]:
     if isinstance(table, Query):
         yield f"({table.sql})"
         return
-    library = type(table).__module__.split(".")[0]
+    library, _ = _kind(table)
     if library in ("pandas", "pyarrow"):
         with _registered(con, table) as relation:
             yield relation
@@ -128,24 +134,49 @@ def _collected(frame: Any) -> Any:
     return frame.collect() if hasattr(frame, "collect") else frame
 
 
+def _kind(source: Any) -> tuple[str, str]:
+    """Return the library of a table and what it calls it; of others no library, and the type's name.
+
+    Other libraries make frames of their own of those of pandas.
+    """
+    for kind in type(source).__mro__:
+        found = kind.__module__.split(".")[0], kind.__name__
+        if found in _TABLES:
+            return found
+    return "", type(source).__name__
+
+
+def is_table(source: Any) -> bool:
+    """Whether an object is a table, or a part of one that its library has: a column, a batch."""
+    libraries = {kind.__module__.split(".")[0] for kind in type(source).__mro__}
+    return not libraries.isdisjoint(("pandas", "polars", "pyarrow", "_duckdb", "duckdb"))
+
+
 def object_name(source: Any) -> str:
     """Return the words for a data frame or relation; an object of another kind is refused."""
     if isinstance(source, Query):
         return source.name
-    library, kind = type(source).__module__.split(".")[0], type(source).__name__
     if isinstance(source, duckdb.DuckDBPyRelation):
         return "<DuckDB relation>"
-    if (library, kind) in (
-        ("pandas", "DataFrame"),
-        ("polars", "DataFrame"),
-        ("polars", "LazyFrame"),
-        ("pyarrow", "Table"),
-    ):
+    library, kind = _kind(source)
+    if library:
         return f"<{library} {kind}>"
     raise UsageError(
         f"cannot read a {kind}: give a path, a dict of dicts, a pandas or polars data frame, "
         "an Arrow table or a DuckDB relation"
     )
+
+
+def refuse_index(table: Any, names: Iterable[str]) -> None:
+    """Refuse a pandas frame whose index has a column that is needed: an index is no column."""
+    if _kind(table)[0] != "pandas":
+        return
+    for name in names:
+        if name in table.index.names and name not in table.columns:
+            raise InputError(
+                f"{object_name(table)}: {name!r} is its index, which is not read: make it a column by "
+                "reset_index()"
+            )
 
 
 def column_names(table: Any) -> Iterable[str]:

@@ -171,6 +171,7 @@ def read_object(
     mapping: Mapping[str, str],
 ) -> Ranking | None:
     """Fill `staged` from a data frame, an Arrow table or a relation. Raises InputError."""
+    objects.refuse_index(table, [mapping.get(name, name) for name in ("query_id", "doc_id")])
     with objects.relation_of(con, table) as relation:
         return _read_relation(
             con, source, kind, relation, mapping, partial(objects.column_names, table)

@@ -15,7 +15,7 @@ from typing import Any
 import duckdb
 
 from warehouse.errors import InputError, WarehouseError
-from warehouse.readers import checks, clear, delimited, stage, tables, trec
+from warehouse.readers import checks, clear, delimited, objects, stage, tables, trec
 from warehouse.readers.files import LocalFile, open_file
 from warehouse.readers.guess import guess
 from warehouse.readers.staged import (
@@ -108,13 +108,8 @@ def listed(sources: object) -> list[object]:
     >>> listed("one.run"), listed(["one.run", "other.run"])
     (['one.run'], ['one.run', 'other.run'])
     """
-    library = type(sources).__module__.split(".")[0].removeprefix("_")
-    if isinstance(sources, Iterable) and not (
-        isinstance(sources, str | os.PathLike | Mapping)
-        or library in ("pandas", "polars", "pyarrow", "duckdb")
-    ):
-        return list(sources)
-    return [sources]
+    is_one = isinstance(sources, str | os.PathLike | Mapping) or objects.is_table(sources)
+    return list(sources) if isinstance(sources, Iterable) and not is_one else [sources]
 
 
 def groups(

@@ -138,6 +138,7 @@ def load_object(con: duckdb.DuckDBPyConnection, source: Any, key: str) -> Table:
         name = f"<{type(source).__name__}>"
         return Table(name, "dict", None, _dict(con, name, source, key))
     name = objects.object_name(source)
+    objects.refuse_index(source, [key])
     with objects.relation_of(con, source) as relation:
         return Table(name, "table", None, _fill(con, name, relation))
 
