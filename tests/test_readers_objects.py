@@ -249,7 +249,9 @@ def test_dicts_and_files_in_parts(con, way, tmp_path, monkeypatch):
 # --------------------------------------------------------------------------- what cannot be read
 
 
-def test_an_answer_of_the_warehouse_is_a_source(wh: Warehouse) -> None:
+def test_an_answer_of_the_warehouse_is_a_source(
+    wh: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("pyarrow")
     wh.ingest_qrels({"q": {"a": 1}}, "tiny")
     wh.ingest_run({"q": {"a": 1.0, "b": 0.5}}, "tiny", name="one")
@@ -259,6 +261,11 @@ def test_an_answer_of_the_warehouse_is_a_source(wh: Warehouse) -> None:
     assert wh.ingest_run(answer, "tiny", name="double").status == "loaded"
     found = wh.query("select score from rankings where run = 'double' order by rank")
     assert found.fetchall() == [(2.0,), (1.0,)]
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(
+        UsageError, match=r"needs pyarrow: pip install 'ranking-warehouse\[arrow\]'"
+    ):
+        Warehouse.score({"q": {"a": 1}}, answer, "AP")
 
 
 def test_a_frame_that_was_turned_round(wh: Warehouse) -> None:

@@ -55,7 +55,7 @@ def relation_of(con: duckdb.DuckDBPyConnection, table: Any) -> Iterator[str]:
                 table.to_parquet(path)
         if not Path(path).exists():
             with _readable(table):
-                arrow = table.to_arrow_table()
+                arrow = _arrow(table)
             with relation_of(con, arrow) as relation:
                 yield relation
             return
@@ -67,7 +67,7 @@ def _readable(table: Any) -> Iterator[None]:
     """Turn what another library says of an object that cannot be read into one error."""
     try:
         yield
-    except InputError:
+    except (InputError, UsageError):
         raise
     except Exception as error:
         raise InputError(
@@ -128,6 +128,16 @@ def _is_closed(relation: duckdb.DuckDBPyRelation) -> bool:
     except duckdb.Error:
         return False
     return answer is not None and not answer.fetchall()[0][0]
+
+
+def _arrow(relation: duckdb.DuckDBPyRelation) -> Any:
+    """Return the rows of a relation as an Arrow table."""
+    try:
+        return relation.to_arrow_table()
+    except ImportError:
+        raise UsageError(
+            "reading the answer of a query needs pyarrow: pip install 'ranking-warehouse[arrow]'"
+        ) from None
 
 
 def _collected(frame: Any) -> Any:
