@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from warehouse import Warehouse, arguments
-from warehouse.errors import UsageError
+from warehouse.errors import UsageError, WarehouseError
 from warehouse.metrics import parse_one
 
 QRELS = {"q": {"a": 1}, "r": {"b": 1}}
@@ -86,3 +86,20 @@ def test_what_stands_for_the_type(wh: Warehouse, tmp_path: Path) -> None:
     assert wh.evaluate(qrels=np.int64(1), dataset="tiny", dry_run=np.True_).computed == 0
     loaded = wh.ingest_run(RUNS["low"], np.str_("tiny"), name=np.str_("low"))
     assert (type(loaded.dataset), type(loaded.name)) == (str, str)
+
+
+def test_values_that_are_bound(wh: Warehouse) -> None:
+    np, pd = pytest.importorskip("numpy"), pytest.importorskip("pandas")
+    for given, bound in (
+        (np.int64(5), "5"), (np.float32(0.5), "0.5"), (np.True_, "true"), ({"b", "a"}, "[a, b]"),
+        (list(np.arange(2)), "[0, 1]"), (pd.Series(["a", "b"]), "[a, b]"), ({"a": 1}.keys(), "[a]"),
+        # nanoseconds, which were taken for a number
+        (np.datetime64("2020-01-01T10:00:00", "ns"), "2020-01-01 10:00:00"),
+        (np.array(["2020-01-01"], "M8[ns]"), "['2020-01-01 00:00:00']"),
+    ):  # fmt: skip
+        assert wh.query("select $a::varchar", a=given).fetchall() == [(bound,)]
+    written: list[str] = []
+    wh.stream("select $a as a", {"a": np.int64(5)}, write=written.append)
+    assert "".join(written).split() == ["a", "5"]
+    with pytest.raises(WarehouseError, match="DataFrame"):
+        wh.query("select $a", a=pd.DataFrame({"a": [1]}))

@@ -50,6 +50,23 @@ def checked(verb: Callable[_P, _T]) -> Callable[_P, _T]:
     return call
 
 
+def bindable(value: Any) -> Any:
+    """Return a value as DuckDB can bind it: NumPy's scalars as Python's, what has several as a list.
+
+    >>> bindable({"runs": {"tasb", "bm25"}, "places": range(3)})
+    {'runs': ['bm25', 'tasb'], 'places': [0, 1, 2]}
+    """
+    if isinstance(value, Mapping):
+        return {name: bindable(one) for name, one in value.items()}
+    if getattr(value, "ndim", None) == 0:
+        # DuckDB and NumPy take nanoseconds since 1970 for a number
+        return (value.astype("M8[us]") if value.dtype.kind == "M" else value).item()
+    is_one = isinstance(value, str | bytes | bytearray) or hasattr(value, "columns")
+    if is_one or not isinstance(value, Iterable):
+        return value
+    return [bindable(one) for one in _in_order(value)]
+
+
 def _reader(annotation: str) -> Callable[[str, Any], Any] | None:
     """Return what reads an argument that is annotated so."""
     words = annotation.removesuffix(" | None")
@@ -81,7 +98,12 @@ def _texts(name: str, value: Any) -> Any:
 def _several(name: str, value: Any) -> list[Any]:
     if isinstance(value, bytes | Mapping) or not isinstance(value, Iterable):
         raise _refuse(name, "a text or a list of texts", value)
-    return sorted(value, key=str) if isinstance(value, set | frozenset) else list(value)
+    return _in_order(value)
+
+
+def _in_order(several: Iterable[Any]) -> list[Any]:
+    """Return several as a list; a set, which has no order, sorted."""
+    return sorted(several, key=str) if isinstance(several, set | frozenset) else list(several)
 
 
 def _metrics(name: str, value: Any) -> Any:

@@ -10,6 +10,7 @@ import duckdb
 
 from warehouse import database
 from warehouse.analyze import adhoc, views
+from warehouse.arguments import bindable
 from warehouse.errors import UsageError, check_at_least
 from warehouse.opened import File
 from warehouse.report import apart, formats, replacing, replica
@@ -43,7 +44,7 @@ class Asking(File):
         [(2, 0)]
         """
         with self._read(adhoc.caps(self.resources)) as con:
-            return adhoc.query(con, sql, {**(params or {}), **named}, timeout)
+            return adhoc.query(con, sql, bindable({**(params or {}), **named}), timeout)
 
     def stream(
         self,
@@ -76,7 +77,7 @@ class Asking(File):
         if formats.check(format) == "parquet":
             raise UsageError("parquet is no text; take stream_parquet")
         work = apart.Work(
-            self._existing(), sql, params or {}, format, places, limit,
+            self._existing(), sql, bindable(params or {}), format, places, limit,
             resources=self.resources, lock_timeout=self.lock_timeout,
         )  # fmt: skip
         return apart.run(work, write, timeout)
@@ -104,7 +105,7 @@ class Asking(File):
         check_at_least(1, limit=limit)
         with replacing.written(Path(path)) as part:
             work = apart.Work(
-                self._existing(), sql, params or {}, limit=limit, output=part,
+                self._existing(), sql, bindable(params or {}), limit=limit, output=part,
                 resources=self.resources, lock_timeout=self.lock_timeout,
             )  # fmt: skip
             return apart.run(work, lambda _: None, timeout)
