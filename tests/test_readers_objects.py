@@ -93,6 +93,18 @@ def test_empty_dict(con, way, given):
         readers.stage(con, given, "run")
 
 
+def test_queries_without_a_document_are_told_of(con, way, tmp_path):
+    path = tmp_path / "a.json"
+    for kind, told in (("run", "does not answer them"), ("qrels", "judge one with relevance 0")):
+        given = {"q": {"a": 1}, "r": {}, "s": {}}
+        path.write_text(json.dumps(given))
+        for source in (given, path):
+            (warning,) = readers.stage(con, source, kind).warnings
+            assert warning.startswith("2 queries without a document passed over: ")
+            assert warning.endswith(told)
+            assert len(rows(con)) == 1
+
+
 FRAME = {"query_id": ["q1", "q1", "q2"], "doc_id": [10, 9, 10], "score": [0.5, 0.25, 1.0]}
 FRAME_ROWS = [("q1", "10", 0.5), ("q1", "9", 0.25), ("q2", "10", 1.0)]
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import duckdb
 
-from warehouse.errors import InputError, UsageError
+from warehouse.errors import InputError, UsageError, counted
 from warehouse.readers import checks, delimited, documents, objects, preferences, tables, trec
 from warehouse.readers.files import LocalFile, check_file, open_file
 from warehouse.readers.guess import guess
@@ -119,6 +119,7 @@ def _stage_file(
     _refuse_mapping(format, mapping)
     _refuse_iterations(file.source, format, kind)
     tag: str | None = None
+    empty = 0
     ranked_by: Literal["score", "rank"] | None = "score" if kind == "run" else None
     if kind == "preferences":
         format = PREFERENCES
@@ -133,8 +134,8 @@ def _stage_file(
     elif format == "parquet":
         ranked_by = tables.read_parquet(con, file, kind, mapping)
     else:
-        documents.read_nested_file(con, file, kind)
-    return _finished(con, kind, file.source, format, file.sha256, ranked_by, tag)
+        empty = documents.read_nested_file(con, file, kind)
+    return _finished(con, kind, file.source, format, file.sha256, ranked_by, tag, empty)
 
 
 def _stage_object(
@@ -147,11 +148,12 @@ def _stage_object(
         name, format = f"<{type(source).__name__}>", "dict"
         _refuse_mapping(format, mapping)
         _refuse_iterations(name, format, kind)
-        documents.read_dict(con, source, name, kind)
+        empty = documents.read_dict(con, source, name, kind)
     else:
+        empty = 0
         name, format = objects.object_name(source), "table"
         ranked_by = tables.read_object(con, source, name, kind, mapping)
-    return _finished(con, kind, name, format, None, ranked_by, None)
+    return _finished(con, kind, name, format, None, ranked_by, None, empty)
 
 
 def _finished(
@@ -162,6 +164,7 @@ def _finished(
     sha256: str | None,
     ranked_by: Literal["score", "rank"] | None,
     tag: str | None,
+    empty: int,
 ) -> Staged:
     """Warn about the whole, leave the columns of the contract, and say what was read."""
     rows = checks.row_count(con)
@@ -175,8 +178,20 @@ def _finished(
         warnings = checks.run_warnings(con, ranks=ranks, word=ranked_by or "score").get(0, [])
         if "fields" in columns:
             warnings += checks.long_tags(con)
+    if empty:
+        warnings.append(_without_documents(kind, empty))
     checks.drop_service_columns(con, kind, columns)
     return Staged(kind, source, format, rows, sha256, ranked_by, tag, tuple(warnings))
+
+
+def _without_documents(kind: Kind, empty: int) -> str:
+    """Return the sentence about queries that a dict has without a document."""
+    some = counted(empty, "query")
+    if kind == "run":
+        return f"{some} without a document passed over: the run does not answer them"
+    if kind == "qrels":
+        return f"{some} without a document passed over: to count them, judge one with relevance 0"
+    return f"{some} without a document passed over"
 
 
 def _refuse_mapping(format: str, mapping: dict[str, str]) -> None:

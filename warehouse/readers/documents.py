@@ -68,32 +68,34 @@ def read_lines(
     return "rank" if by_rank else "score"
 
 
-def read_nested_file(con: duckdb.DuckDBPyConnection, file: LocalFile, kind: Kind) -> None:
-    """Fill `staged` from `{query: {document: number}}` in a file. Raises InputError."""
+def read_nested_file(con: duckdb.DuckDBPyConnection, file: LocalFile, kind: Kind) -> int:
+    """Fill `staged` from `{query: {document: number}}` in a file. Raises InputError.
+
+    Returns how many queries have no document, of which nothing is staged.
+    """
     refuse_if_not_text(file, checks.LIMIT)
     given = _loaded(file) if file.size > _LARGE else None
     if given is None:
         whole = f"read_text({literal(file.path)})"
         text = f"(select ltrim(content, chr({_MARK})) as content from {whole})"
-        _read_parts(con, file.source, kind, [(text, {})])
-    else:
-        _read_parts(con, file.source, kind, _texts(file.source, given))
+        return _read_parts(con, file.source, kind, [(text, {})])
+    return _read_parts(con, file.source, kind, _texts(file.source, given))
 
 
 def read_dict(
     con: duckdb.DuckDBPyConnection, given: Mapping[Any, Any], source: str, kind: Kind
-) -> None:
-    """Fill `staged` from a dict of dicts. Raises InputError."""
+) -> int:
+    """Fill `staged` from a dict of dicts, as `read_nested_file` does. Raises InputError."""
     table = _arrow(given, kind)
     if table is None:
-        _read_parts(con, source, kind, _texts(source, given))
-        return
+        return _read_parts(con, source, kind, _texts(source, given))
     family = "real" if kind == "run" else "whole"
     columns = {"query_id": ("query_id", "text"), "doc_id": ("doc_id", "text")}
     columns["value"] = ("value", family)
     tables.fill_from(con, table, kind, columns)
     # the keys of a dict are unique, and all that is in a table can be read
     _refuse_problems(con, source, kind, unread=None, unique=True)
+    return 0
 
 
 def _arrow(given: Mapping[Any, Any], kind: Kind) -> Any:
@@ -190,11 +192,11 @@ def as_json(source: str, value: Any) -> str:
 
 def _read_parts(
     con: duckdb.DuckDBPyConnection, source: str, kind: Kind, parts: Iterable[_Part]
-) -> None:
+) -> int:
     con.execute(templates.render("ingest/careful_table", kind=kind))
-    for content, bound in parts:
-        _unfold(con, source, kind, content, bound)
+    empty = sum(_unfold(con, source, kind, content, bound) for content, bound in parts)
     _refuse_problems(con, source, kind)
+    return empty
 
 
 def _refuse_problems(
@@ -212,8 +214,8 @@ def _refuse_problems(
 
 def _unfold(
     con: duckdb.DuckDBPyConnection, source: str, kind: Kind, content: str, bound: dict[str, str]
-) -> None:
-    """Put the pairs of one JSON text into `staged`, some queries at a time."""
+) -> int:
+    """Put the pairs of one JSON text into `staged`, some queries at a time; return how many lack one."""
     shape = f"select case when json_valid(content) then json_type(content) end from {content}"
     if con.execute(shape, bound).fetchall() != [("OBJECT",)]:
         raise InputError(f"{source}: not a JSON object of the form {{query: {{document: number}}}}")
@@ -221,11 +223,14 @@ def _unfold(
     try:
         sql = templates.render("ingest/nested_queries", content=content)
         con.execute(sql, bound).fetchall()
-        ((queries, characters),) = con.execute(templates.render("ingest/nested_size")).fetchall()
+        ((queries, characters, empty),) = con.execute(
+            templates.render("ingest/nested_size")
+        ).fetchall()
         insert = templates.render("ingest/nested_json", kind=kind)
         step = max(1, int(queries * _CHARACTERS / max(characters, 1)))
         for low in range(0, queries, step):
             con.execute(insert, {"low": low, "high": low + step - 1}).fetchall()
+        return int(empty)
     finally:
         with contextlib.suppress(duckdb.Error):
             con.execute("drop table if exists temp.staged_query")
