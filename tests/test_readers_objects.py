@@ -339,6 +339,12 @@ def test_ids_of_a_dict_and_of_a_frame_are_the_same() -> None:
     for run in (frame, lists):
         assert Warehouse.score({"1": {"2": 1}}, run, "RR").means() == {"RR": 0.5}
         assert Warehouse.score({1: {2: 1}}, run, "RR").means() == {"RR": 0.5}
+    for day in ("2020-01-02", "2020-01-02 10:00:00.25", "2020-01-02 10:00:00.000001+02:00"):
+        at = pd.Timestamp(day)
+        frame = pd.DataFrame({"query_id": [at], "doc_id": [2], "score": [0.5]})
+        keys = [at, at.to_pydatetime()] + ([at.to_datetime64()] if at.tz is None else [])
+        for key in keys:
+            assert Warehouse.score({key: {2: 1}}, frame, "RR").means() == {"RR": 1.0}
 
 
 def test_one_object_of_another_type_among_thousands(con: duckdb.DuckDBPyConnection) -> None:

@@ -8,7 +8,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import date, time
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from itertools import chain
 from pathlib import Path
@@ -275,9 +275,21 @@ def text_of(source: str, key: Any) -> str:
     plain = key.item() if hasattr(key, "item") else key
     if isinstance(plain, str):
         return plain
+    if isinstance(plain, int) and key is not plain and key.dtype.kind == "M":
+        # what NumPy counts nanoseconds for; NaT has no other text
+        plain = key if str(key) == "NaT" else datetime.fromisoformat(str(key.astype("M8[us]")))
     if plain is None or isinstance(plain, bytes | bool) or str(plain) in ("nan", "<NA>", "NaT"):
         raise InputError(f"{source}: {key!r} is no id: give a text or a whole number")
+    if isinstance(plain, datetime):
+        return _time_text(plain)
     return str(int(plain) if isinstance(plain, float) and plain.is_integer() else plain)
+
+
+def _time_text(time: datetime) -> str:
+    """Return a time as DuckDB writes one that stands in a table: with a zone it is in UTC."""
+    shown = str(time if time.tzinfo is None else time.astimezone(UTC))
+    clock, zone, _ = shown.partition("+")
+    return (clock.rstrip("0") if "." in clock else clock) + ("+00" if zone else "")
 
 
 def _pointer(name: str) -> str:
