@@ -131,6 +131,9 @@ def test_a_metric_that_is_asked_twice_has_one_column(write: Write) -> None:
     scores = Warehouse.score(QRELS, [write("a.run", listed(0))], "AP map AP")
     assert scores.names == ("a",)
     assert scores.board().columns == ["run", "AP"]
+    shown = repr(scores)
+    assert "query_id" in shown
+    assert not any(word in shown for word in ("Staged(", "Requested("))
     with pytest.raises(UsageError, match="see board"):
         scores.means()
     with pytest.raises(UsageError, match="see means"):

@@ -40,13 +40,13 @@ class Scores:
     """
 
     relation: duckdb.DuckDBPyRelation
-    requested: tuple[notation.Requested, ...]
-    qrels: readers.Staged
+    requested: tuple[notation.Requested, ...] = field(repr=False)
+    qrels: readers.Staged = field(repr=False)
     num_judged: int
-    read: tuple[files.ScoredRun, ...]
+    read: tuple[files.ScoredRun, ...] = field(repr=False)
     names: tuple[str, ...] = ()
-    lines: tuple[notation.Line, ...] = ()
-    strings: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    lines: tuple[notation.Line, ...] = field(default=(), repr=False)
+    strings: Mapping[tuple[str, str], str] = field(default_factory=dict, repr=False)
     totals: duckdb.DuckDBPyRelation | None = None
 
     def means(self) -> dict[str, float | None]:
