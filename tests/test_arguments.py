@@ -17,7 +17,7 @@ QRELS = {"q": {"a": 1}, "r": {"b": 1}}
 RUNS = {"low": {"q": {"b": 2.0, "a": 1.0}}, "high": {"q": {"a": 2.0}, "r": {"b": 1.0}}}
 # Which say themselves what they take: sources of tables, and what is of one verb only.
 OF_ANY_TYPE = {
-    "object", "object | None", "Iterable[object]", "dt.datetime | None", "tuple[str, str] | None",
+    "object", "object | None", "Iterable[object]", "dt.datetime | None",
 }  # fmt: skip
 
 
@@ -60,6 +60,7 @@ WRONG: list[tuple[str, Callable[[Warehouse], Any]]] = [
     ("lower_is_better is True or False, not 'no'",
      lambda wh: Warehouse.score(QRELS, RUNS["low"], lower_is_better="no")),
     ("columns is a dict, not 'x'", lambda wh: wh.ingest_qrels(QRELS, "new", columns="x")),
+    ("base is a text or a list of texts, not 5", lambda wh: wh.reproduce("low", "high", "tiny", base=5)),
     ("tags is a dict, not ", lambda wh: wh.ingest_run(RUNS["low"], "tiny", name="x", tags=["x"])),
     ("on_metric is a function, not 5", lambda wh: wh.evaluate(on_metric=5)),
     ("sql is a text, not None", lambda wh: wh.query(None)),

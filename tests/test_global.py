@@ -11,7 +11,7 @@ import duckdb
 import pytest
 
 from warehouse.errors import ConflictError, InputError, UsageError
-from warehouse.readers.everywhere import stage_everywhere
+from warehouse.readers.everywhere import stage_everywhere, stage_queries
 from warehouse.warehouse import Warehouse
 
 pytestmark = pytest.mark.core
@@ -126,8 +126,13 @@ def test_objects(con, make: Callable[[], Any]) -> None:
 
 @pytest.mark.parametrize("ids", [["A", "B"], ("A", "B"), {"A", "B"}, frozenset({"A", "B"})])
 def test_collections_of_ids(con, ids: Any) -> None:
-    stage_everywhere(con, ids)
-    assert con.execute("from staged_everywhere").fetchall() == [("A", 1), ("B", 1)]
+    pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    series = pd.Series(sorted(ids))
+    for several in (ids, series, pd.Index(series), series.to_numpy(), pl.Series(sorted(ids))):
+        stage_everywhere(con, several)
+        assert con.execute("from staged_everywhere").fetchall() == [("A", 1), ("B", 1)]
+        found = con.execute(stage_queries(con, several)[0]).fetchall()
+        assert found == [("A",), ("B",)]
 
 
 def test_other_column_names_and_parquet(con, tmp_path: Path) -> None:

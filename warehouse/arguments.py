@@ -176,6 +176,7 @@ _READERS: dict[str, Callable[[str, Any], Any]] = {
     "notation.Metrics": _metrics,
     "bool": _truth,
     "int": _whole,
+    "tuple[str, str]": _texts,
     "float": _number,
     "Sequence[float]": _numbers,
     "Mapping": _mapping,

@@ -76,12 +76,13 @@ def for_queries(queries: str) -> str:
 def stage_queries(con: duckdb.DuckDBPyConnection, source: Any) -> tuple[str, str]:
     """Read query ids, one per line, or from a collection; return the SQL of them and their source."""
     if not isinstance(source, str | os.PathLike):
-        if not isinstance(source, Collection) or not source:
+        several = _collection(source)
+        if not several:
             raise UsageError(
                 "the queries are a file with one id per line, or a list of one id or more"
             )
         name = f"<{type(source).__name__}>"
-        ids = [documents.text_of(name, id) for id in source]
+        ids = [documents.text_of(name, id) for id in several]
         return f"select unnest({literal(ids)}::varchar[]) as query_id", name
     with open_file(source) as file:
         check_file(file)
@@ -90,6 +91,15 @@ def stage_queries(con: duckdb.DuckDBPyConnection, source: Any) -> tuple[str, str
     if con.execute("select count(*) from staged_query_id").fetchall() == [(0,)]:
         raise InputError(f"{found}: is empty: there is no query id in it")
     return "select id as query_id from staged_query_id", found
+
+
+def _collection(source: Any) -> list[Any] | None:
+    """Return the ids of a collection, as a list or the column of a frame; None of what is none."""
+    if not isinstance(source, Collection) or isinstance(source, str | bytes):
+        return None
+    if hasattr(source, "columns") or getattr(source, "ndim", 1) != 1:  # a table or a matrix
+        return None
+    return sorted(source, key=str) if isinstance(source, set | frozenset) else list(source)
 
 
 def _clear(con: duckdb.DuckDBPyConnection, *names: str) -> None:
@@ -135,8 +145,7 @@ def _read_object(con: duckdb.DuckDBPyConnection, source: Any, mapping: Mapping[s
     if isinstance(source, Mapping):
         nested = any(isinstance(value, Mapping) for value in source.values())
         documents.read_dict(con, source if nested else {_EVERY: source}, name, "qrels")
-    elif isinstance(source, list | tuple | set | frozenset):
-        ids = sorted(source, key=str) if isinstance(source, set | frozenset) else source
+    elif (ids := _collection(source)) is not None:
         documents.read_dict(con, {_EVERY: dict.fromkeys(ids, 1)}, name, "qrels")
     else:
         name, format = objects.object_name(source), "table"
