@@ -99,6 +99,9 @@ def test_values_that_are_bound(wh: Warehouse) -> None:
         (np.array(["2020-01-01"], "M8[ns]"), "['2020-01-01 00:00:00']"),
     ):  # fmt: skip
         assert wh.query("select $a::varchar", a=given).fetchall() == [(bound,)]
+    assert wh.query("select $params + $sql as a", params=5, sql=np.int8(1)).fetchall() == [(6,)]
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'dataset'"):
+        wh.leaderboard()  # type: ignore[call-arg]
     written: list[str] = []
     wh.stream("select $a as a", {"a": np.int64(5)}, write=written.append)
     assert "".join(written).split() == ["a", "5"]

@@ -31,21 +31,26 @@ def checked(verb: Callable[_P, _T]) -> Callable[_P, _T]:
     ...
     warehouse.errors.UsageError: name is a text, not 5
     """
-    signature = inspect.signature(verb)
-    readers = {
-        name: reader
-        for name, parameter in signature.parameters.items()
-        if parameter.kind is not parameter.VAR_KEYWORD
-        and (reader := _reader(str(parameter.annotation))) is not None
-    }
+    parameters = inspect.signature(verb).parameters.values()
+    by_place = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    by_name = {p.name: p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+    readers = {p.name: _reader(str(p.annotation)) for p in parameters}
+
+    def read(parameter: inspect.Parameter, value: Any) -> Any:
+        reader = readers[parameter.name]
+        return (
+            value if reader is None or value is parameter.default else reader(parameter.name, value)
+        )
 
     @wraps(verb)
     def call(*args: _P.args, **kwargs: _P.kwargs) -> _T:
-        bound = signature.bind(*args, **kwargs)
-        for name, value in bound.arguments.items():
-            if name in readers and value is not signature.parameters[name].default:
-                bound.arguments[name] = readers[name](name, value)
-        return verb(*bound.args, **bound.kwargs)
+        # of those that are missing, or too many, Python tells
+        placed = [read(parameter, value) for parameter, value in zip(by_place, args, strict=False)]
+        named = {
+            name: read(by_name[name], value) if name in by_name else value
+            for name, value in kwargs.items()
+        }
+        return verb(*placed, *args[len(placed) :], **named)  # type: ignore[arg-type]
 
     return call
 

@@ -270,7 +270,8 @@ def _run_name(staged: readers.Staged, options: RunOptions) -> str:
         return staged.tag
     if staged.source.startswith("<"):
         raise UsageError(
-            f"{staged.source}: has no file name to take the run's name from; give --name"
+            f"{staged.source}: has no file name to take the run's name from; give --name, "
+            "or from Python name= to ingest_run"
         )
     return default_name(staged.source)
 
