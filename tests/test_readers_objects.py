@@ -253,6 +253,9 @@ def test_dicts_and_files_in_parts(con, way, tmp_path, monkeypatch):
     path.write_text('{"q": {"a": 1, "a": 2}}')
     with pytest.raises(InputError, match="is there twice"):
         readers.stage(con, path, "run")
+    path.write_text('[{"query_id": "q", "doc_id": "a", "score": 1}]')
+    with pytest.raises(InputError, match=r"not a JSON object .*; of a list write one object a line"):
+        readers.stage(con, path, "run")
     path.write_text('{"q": {"a": 1}')
     with pytest.raises(InputError, match="not a JSON object"):
         readers.stage(con, path, "run")

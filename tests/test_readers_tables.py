@@ -216,6 +216,12 @@ def test_columns_that_are_missing(con, put):
         readers.stage(con, path, "run", columns={"relevance": "rating"})
 
 
+def test_semicolons_between_the_columns_are_told_of(con, put):
+    path = put("query_id;doc_id;score\nq;a;1\n", "a.csv")
+    told = "semicolons stand between its columns (query_id;doc_id;score)"
+    assert told in str(refused(con, path, "run"))
+
+
 @pytest.mark.core
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.parquet"])
 def test_the_other_kind(con, put, parquet, name):
@@ -393,7 +399,7 @@ def test_ranx_problems(con, put):
     assert refused(con, put(text, "a.json"), "run", format="ranx").problems == (
         (None, "query 'q', document 'b': score 'NaN' is not a finite number"),
         (None, "document 'a' is there twice for query 'q'"),
-        (None, "query 'q', document 'c': the score is missing"),
+        (None, "query 'q', document 'c': score '{\"x\":1}' is not a number"),
         (None, "query 'q', document 'd': score 'x' is not a number"),
         (None, "query 'r': not an object of documents"),
         (None, "query 's': not an object of documents"),

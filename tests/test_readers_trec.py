@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import tarfile
 import zipfile
 from pathlib import Path
@@ -330,6 +331,8 @@ def test_not_text(con, put, content):
         ("runs.zip", "is a zip archive, as .xlsx and .npz are too, which is not read: unpack it"),
         ("runs.tar", "is a tar archive, which is not read: unpack it: tar -xf"),
         ("runs.tar.gz", "is a tar archive, which is not read: unpack it: tar -xf"),
+        ("runs.pkl", "is a pickle of Python's, which is not read: save it as Parquet"),
+        ("runs.feather", "is an Arrow file, as .feather is too, which is not read: save it as"),
     ],
 )
 def test_an_archive_is_named(con, tmp_path, name, told):
@@ -339,6 +342,10 @@ def test_an_archive_is_named(con, tmp_path, name, told):
     if name.endswith("zip"):
         with zipfile.ZipFile(path, "w") as packed:
             packed.write(inside)
+    elif name.endswith("pkl"):
+        path.write_bytes(pickle.dumps({"q": {"a": 1.0}}))
+    elif name.endswith("feather"):
+        pytest.importorskip("polars").DataFrame({"query_id": ["q"]}).write_ipc(path)
     else:
         with tarfile.open(path, "w:gz" if name.endswith("gz") else "w") as packed:
             packed.add(inside, "one.run")

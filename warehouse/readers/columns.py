@@ -67,6 +67,10 @@ def _refuse(
             "use 'warehouse ingest run', or say which column is the grade: "
             "'warehouse ingest qrels --column relevance=NAME'"
         )
+    if len(available) == 1 and ";" in available[0]:
+        raise InputError(
+            f"{source}: semicolons stand between its columns ({available[0]}): put commas or tabs there"
+        )
     words = ["score (or rank)" if name == "rank" else name for name in missing]
     free = [name for name in available if name not in {*COLUMNS[kind], *found.values()}]
     example = "score" if missing[0] == "rank" else missing[0]

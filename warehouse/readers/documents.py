@@ -217,8 +217,12 @@ def _unfold(
 ) -> int:
     """Put the pairs of one JSON text into `staged`, some queries at a time; return how many lack one."""
     shape = f"select case when json_valid(content) then json_type(content) end from {content}"
-    if con.execute(shape, bound).fetchall() != [("OBJECT",)]:
-        raise InputError(f"{source}: not a JSON object of the form {{query: {{document: number}}}}")
+    found = con.execute(shape, bound).fetchall()
+    if found != [("OBJECT",)]:
+        but = "; of a list write one object a line (JSON Lines)" if found == [("ARRAY",)] else ""
+        raise InputError(
+            f"{source}: not a JSON object of the form {{query: {{document: number}}}}{but}"
+        )
     con.execute("drop table if exists temp.staged_query")
     try:
         sql = templates.render("ingest/nested_queries", content=content)
