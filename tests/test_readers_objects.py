@@ -254,7 +254,9 @@ def test_dicts_and_files_in_parts(con, way, tmp_path, monkeypatch):
     with pytest.raises(InputError, match="is there twice"):
         readers.stage(con, path, "run")
     path.write_text('[{"query_id": "q", "doc_id": "a", "score": 1}]')
-    with pytest.raises(InputError, match=r"not a JSON object .*; of a list write one object a line"):
+    with pytest.raises(
+        InputError, match=r"not a JSON object .*; of a list write one object a line"
+    ):
         readers.stage(con, path, "run")
     path.write_text('{"q": {"a": 1}')
     with pytest.raises(InputError, match="not a JSON object"):
@@ -365,3 +367,18 @@ def test_one_object_of_another_type_among_thousands(con: duckdb.DuckDBPyConnecti
     grades.loc[1001, "relevance"] = 0.75
     with pytest.raises(InputError, match=r"row 1,002: relevance '0.75' is not an integer"):
         readers.stage(con, grades, "qrels")
+
+
+def test_score_names_the_columns_of_each_source(tmp_path) -> None:
+    pd = pytest.importorskip("pandas")
+    qrels = pd.DataFrame({"user": ["q"], "item": ["a"], "liked": [1]})
+    run = pd.DataFrame({"user": ["q", "q"], "item": ["a", "b"], "pred": [1.0, 2.0]})
+    trec = tmp_path / "qrels.txt"
+    trec.write_text("q 0 a 1\n")
+    columns = {"query_id": "user", "doc_id": "item", "score": "pred", "relevance": "liked"}
+    for truth in (qrels, {"q": {"a": 1}}, trec):
+        assert Warehouse.score(truth, run, "RR", columns=columns).means() == {"RR": 0.5}
+    both = Warehouse.score(qrels, [run, {"q": {"a": 1.0}}], "RR", columns=columns).board()
+    assert both.fetchall() == [("run 1", 0.5), ("run 2", 1.0)]
+    with pytest.raises(UsageError, match="no source has a column 'scores'; did you mean score"):
+        Warehouse.score(qrels, run, "RR", columns={"scores": "pred"})

@@ -65,7 +65,9 @@ def score(
     Each time it leaves the temporary tables `query_score (evaluation_id, query_id, value)`, `score` and
     `pending` on the connection, which has an evaluation for each of these runs and each metric.
     """
-    how: Any = {"columns": columns, "normalise": normalise, "hashed": False}
+    how: Any = {"normalise": normalise, "hashed": False, "shared": True}
+    of_qrels = readers.qrels_kind(qrels_format, iterations=iterations)
+    columns_of = readers.columns_of(columns, of_qrels, "run")
     names = scope_attributes(con, attributes, normalise=normalise)
     lacking = grounds.lacking(work, training is not None, names, grounds.OF_FILES)
     if lacking:
@@ -78,7 +80,7 @@ def score(
     if is_global:
         if iterations:
             raise UsageError("--global: one set of documents has no iterations")
-        shared = {name: given for name, given in (columns or {}).items() if name == "doc_id"}
+        shared = {name: given for name, given in columns_of[of_qrels].items() if name == "doc_id"}
         read_qrels = stage_everywhere(
             con, qrels, format=qrels_format, columns=shared, normalise=normalise
         )
@@ -87,13 +89,16 @@ def score(
     elif queries is not None:
         raise UsageError("--queries: goes with --global, for judgments that name no query")
     else:
-        kind = readers.qrels_kind(qrels_format, iterations=iterations)
-        read_qrels = readers.stage(con, qrels, kind, format=qrels_format, **how)
+        read_qrels = readers.stage(
+            con, qrels, of_qrels, format=qrels_format, columns=columns_of[of_qrels], **how
+        )
         _, others = grounds.fitting(work, read_qrels.kind)
         if others:
             raise UsageError(grounds.unfit(read_qrels.source, others))
         grounds.keep(con, rows)
-    for group in together.groups(runs, format=run_format, single=is_global, **how):
+    for group in together.groups(
+        runs, format=run_format, columns=columns_of["run"], single=is_global, **how
+    ):
         for batch in group.staged(con):
             if isinstance(batch, together.Refused):
                 raise batch.error

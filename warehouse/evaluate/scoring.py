@@ -96,6 +96,10 @@ def score(
     A list of runs is scored at once, in less time than one after another. They are named as `ingest_run`
     names them, or by their whole paths where two have the same name.
 
+    `columns` maps our names of columns to those of the tables: query_id and doc_id to those of qrels and
+    runs, relevance and iteration to those of qrels, score and rank to those of runs. Dicts and TREC
+    files, which have none, pass them over.
+
     `level`, `complete`, `judged_only`, `depth` and `zscores` are trec_eval's -l, -c, -J, -M and -Z;
     its -R is `iterations` (qrels_jg, qrels_prefs) and `qrels_format="prefs"`. `training` is a
     training set. `attributes` is a source of attributes of documents, or of queries (column query_id),

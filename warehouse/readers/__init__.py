@@ -26,11 +26,14 @@ from warehouse.readers.staged import (
     canonical_format,
     canonical_kind,
     checked_mapping,
+    columns_of,
     file_order,
     qrels_kind,
 )
 
-__all__ = ["FORMATS", "PREFERENCES", "Kind", "Query", "Staged", "qrels_kind", "stage"]
+__all__ = [
+    "FORMATS", "PREFERENCES", "Kind", "Query", "Staged", "columns_of", "qrels_kind", "stage",
+]  # fmt: skip
 
 
 def stage(
@@ -42,6 +45,7 @@ def stage(
     columns: Mapping[str, str] | None = None,
     normalise: str | None = None,
     hashed: bool = True,
+    shared: bool = False,
 ) -> Staged:
     """Read a source into the temporary table `staged` of the connection, replacing the one before.
 
@@ -49,7 +53,8 @@ def stage(
     dict of dicts, a pandas or polars data frame, an Arrow table, a DuckDB relation or a `Query`.
     `format` is guessed unless given: trec, csv, tsv, jsonl, parquet, ranx. `columns` maps our column
     names to those of a table. `normalise` is an SQL expression over the columns of the table below; its
-    value becomes the document id. `hashed` says whether the bytes of a file are hashed.
+    value becomes the document id. `hashed` says whether the bytes of a file are hashed. Where they are
+    `shared` the columns are those of other sources too, and one without named columns passes them over.
 
     The table, in the order of the source, is by kind (all ids are varchar):
 
@@ -85,9 +90,9 @@ def stage(
                 if isinstance(source, str | os.PathLike):
                     source = stack.enter_context(open_file(source, hashed=hashed))
                 if isinstance(source, LocalFile):
-                    staged = _stage_file(con, source, wanted, name, mapping)
+                    staged = _stage_file(con, source, wanted, name, mapping, shared)
                 else:
-                    staged = _stage_object(con, source, wanted, mapping)
+                    staged = _stage_object(con, source, wanted, mapping, shared)
             if normalise is not None:
                 within = [column for column in KEYS[staged.kind] if column != "doc_id"]
                 normalise_ids(con, staged.source, normalise, within=within)
@@ -113,10 +118,12 @@ def _stage_file(
     kind: Kind,
     name: str | None,
     mapping: dict[str, str],
+    shared: bool,
 ) -> Staged:
     check_file(file)
     format = name or guess(file, mapping.values())
-    _refuse_mapping(format, mapping)
+    if not shared:
+        _refuse_mapping(format, mapping)
     _refuse_iterations(file.source, format, kind)
     tag: str | None = None
     empty = 0
@@ -139,14 +146,15 @@ def _stage_file(
 
 
 def _stage_object(
-    con: duckdb.DuckDBPyConnection, source: Any, kind: Kind, mapping: dict[str, str]
+    con: duckdb.DuckDBPyConnection, source: Any, kind: Kind, mapping: dict[str, str], shared: bool
 ) -> Staged:
     ranked_by: Literal["score", "rank"] | None = "score" if kind == "run" else None
     if kind == "preferences":
         raise UsageError(f"preferences are read from files of the format {PREFERENCES} only")
     if isinstance(source, Mapping):
         name, format = f"<{type(source).__name__}>", "dict"
-        _refuse_mapping(format, mapping)
+        if not shared:
+            _refuse_mapping(format, mapping)
         _refuse_iterations(name, format, kind)
         empty = documents.read_dict(con, source, name, kind)
     else:

@@ -168,6 +168,25 @@ def checked_mapping(kind: Kind, columns: Mapping[str, str] | None) -> dict[str, 
     return mapping
 
 
+def columns_of(columns: Mapping[str, str] | None, *kinds: Kind) -> dict[Kind, dict[str, str]]:
+    """Return, of names for the columns of several kinds, what each kind has. Raises UsageError.
+
+    >>> columns_of({"doc_id": "item", "score": "s"}, "qrels", "run")
+    {'qrels': {'doc_id': 'item'}, 'run': {'doc_id': 'item', 'score': 's'}}
+    """
+    known = [name for kind in kinds for name in COLUMNS[kind]]
+    for ours in columns or ():
+        if ours not in known:
+            have = ", ".join(dict.fromkeys(known))
+            raise UsageError(
+                f"no source has a column {ours!r}{nearest(ours, known)} (known: {have})"
+            )
+    return {
+        kind: {ours: theirs for ours, theirs in (columns or {}).items() if ours in COLUMNS[kind]}
+        for kind in kinds
+    }
+
+
 @contextlib.contextmanager
 def file_order(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
     """Keep the order of the source, whatever the connection is set to."""

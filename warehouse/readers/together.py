@@ -119,6 +119,7 @@ def groups(
     columns: Mapping[str, str] | None = None,
     normalise: str | None = None,
     hashed: bool = True,
+    shared: bool = False,
     single: bool = False,
 ) -> Iterator[Group]:
     """Open the sources and give those that can be staged together, in their order, else one by itself.
@@ -127,7 +128,10 @@ def groups(
     that cannot be opened is given as the error. A group is closed when the next is asked for.
     """
     mapping = checked_mapping("run", columns)
-    how = {"format": format, "columns": mapping, "normalise": normalise, "hashed": hashed}
+    how = {
+        "format": format, "columns": mapping, "normalise": normalise, "hashed": hashed,
+        "shared": shared,
+    }  # fmt: skip
     wanted = None if format is None else canonical_format(format)
     can = normalise is None and not single
     first = size = 0
