@@ -360,6 +360,8 @@ def test_wrong_options_are_refused(con, wh: Warehouse, put) -> None:
         stage_attributes(con, path, "document", id="movie")
     with pytest.raises(UsageError, match=r"--split genre: .* did you mean genres"):
         stage_attributes(con, path, "document", split={"genre": "|"})
+    with pytest.raises(UsageError, match="the separator is a text, not 5"):
+        stage_attributes(con, path, "document", split={"genres": 5})
     with pytest.raises(UsageError, match="the separator is empty"):
         stage_attributes(con, path, "document", split={"genres": ""})
     with pytest.raises(UsageError, match="--split year: this column of <dict> is not text"):

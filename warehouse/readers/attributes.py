@@ -148,6 +148,8 @@ def _columns(table: Table, id: str, split: Mapping[str, str]) -> list[_Column]:
                 f"--split {name}: {table.source} has no attribute of that name{nearest(name, names)} "
                 f"(it has: {listing(names)})"
             )
+        if not isinstance(separator, str):
+            raise UsageError(f"--split {name}: the separator is a text, not {separator!r}")
         if not separator:
             raise UsageError(f"--split {name}: the separator is empty; write it as {name}=SEP")
         if table.columns[name] != "VARCHAR":
