@@ -7,7 +7,8 @@ import inspect
 import operator
 import os
 from collections.abc import Callable, Iterable, Mapping
-from functools import wraps
+from dataclasses import dataclass
+from functools import cache, wraps
 from typing import Any, ParamSpec, TypeVar
 
 from warehouse.errors import UsageError
@@ -31,28 +32,45 @@ def checked(verb: Callable[_P, _T]) -> Callable[_P, _T]:
     ...
     warehouse.errors.UsageError: name is a text, not 5
     """
-    parameters = inspect.signature(verb).parameters.values()
-    by_place = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    by_name = {p.name: p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
-    readers = {p.name: _reader(str(p.annotation)) for p in parameters}
-
-    def read(parameter: inspect.Parameter, value: Any) -> Any:
-        reader = readers[parameter.name]
-        return (
-            value if reader is None or value is parameter.default else reader(parameter.name, value)
-        )
+    # When it is called first: there are many verbs, and most programs use few.
+    parameters = cache(lambda: _parameters(verb))
 
     @wraps(verb)
     def call(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        by_place, by_name = parameters()
         # of those that are missing, or too many, Python tells
-        placed = [read(parameter, value) for parameter, value in zip(by_place, args, strict=False)]
+        placed = [one.read(value) for one, value in zip(by_place, args, strict=False)]
         named = {
-            name: read(by_name[name], value) if name in by_name else value
+            name: by_name[name].read(value) if name in by_name else value
             for name, value in kwargs.items()
         }
         return verb(*placed, *args[len(placed) :], **named)  # type: ignore[arg-type]
 
     return call
+
+
+@dataclass(frozen=True)
+class _Parameter:
+    name: str
+    default: object
+    reader: Callable[[str, Any], Any] | None
+
+    def read(self, value: Any) -> Any:
+        return (
+            value if self.reader is None or value is self.default else self.reader(self.name, value)
+        )
+
+
+def _parameters(verb: Callable[..., Any]) -> tuple[list[_Parameter], dict[str, _Parameter]]:
+    """Return the parameters of a verb that may be passed by their place, and those by their name."""
+    by_place, by_name = [], {}
+    for given in inspect.signature(verb).parameters.values():
+        one = _Parameter(given.name, given.default, _reader(str(given.annotation)))
+        if given.kind in (given.POSITIONAL_ONLY, given.POSITIONAL_OR_KEYWORD):
+            by_place.append(one)
+        if given.kind in (given.POSITIONAL_OR_KEYWORD, given.KEYWORD_ONLY):
+            by_name[given.name] = one
+    return by_place, by_name
 
 
 def bindable(value: Any) -> Any:
