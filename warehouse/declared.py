@@ -23,6 +23,8 @@ ABOUT = ("dataset", "name", "system", "time")
 TIMES = ("file", "git", "now")
 SETTLE = "2s"
 BEST, LAST = "best", "last"
+# Where keys stand that are looked for in a table: what follows its head is in it, to the next head.
+_ABOVE = dict.fromkeys(("database", "settle"), "the lines above the first table")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)")
 
@@ -248,7 +250,7 @@ def as_text(value: str | float | bool) -> str:
 
 
 def _evaluation(given: Mapping[str, Any], where: str, usual: Evaluation) -> Evaluation:
-    records.check(given, _EVALUATE_KEYS, where)
+    records.check(given, _EVALUATE_KEYS, where, elsewhere=_ABOVE)
     said = {key: _texts(value, f"{where}: {key}") for key, value in given.items()}
     found = Evaluation(
         metrics=said.get("metrics", usual.metrics),
@@ -271,7 +273,7 @@ def _dataset(
     if not isinstance(given, dict):
         raise DefinitionError(f"{where}: write a table: [datasets.{name}]")
     tables = {key: f'[[{key}]] with dataset = "{name}"' for key in ("runs", "gates")}
-    records.check(given, _DATASET_KEYS, where, elsewhere=tables)
+    records.check(given, _DATASET_KEYS, where, elsewhere=_ABOVE | tables)
     grounds: list[Ground] = []
     for key in ("qrels", "training"):
         if key in given:
@@ -286,7 +288,7 @@ def _dataset(
 
 def _ground(key: str, given: Mapping[str, Any], where: str, here: project.Project) -> Ground:
     required = ("file", "of") if key == "attributes" else ("file",)
-    records.check(given, _GROUND_KEYS[key], where, required=required)
+    records.check(given, _GROUND_KEYS[key], where, required=required, elsewhere=_ABOVE)
     options = {k: v for k, v in given.items() if k not in ("file", "of", "global", "queries")}
     kind: Any = given["of"] if key == "attributes" else key
     if key == "attributes":
@@ -314,7 +316,8 @@ def _check_reading(options: Mapping[str, Any], kind: Any) -> None:
 
 
 def _runs(given: Mapping[str, Any], where: str, datasets: Mapping[str, Dataset]) -> Runs:
-    records.check(given, _RUN_KEYS, where, required=("files",))
+    tables = dict.fromkeys(_EVALUATE_KEYS, "[evaluate]")
+    records.check(given, _RUN_KEYS, where, required=("files",), elsewhere=_ABOVE | tables)
     texts = _texts(given["files"], f"{where}: files")
     if not texts:
         raise DefinitionError(f"{where}: files: the list is empty")
@@ -360,7 +363,8 @@ def _nowhere(name: str, groups: Set[str], some: Set[str]) -> str:
 
 
 def _gate(given: Mapping[str, Any], where: str, datasets: Mapping[str, Dataset]) -> Gate:
-    records.check(given, _GATE_KEYS, where, required=("dataset", "metric"))
+    required = ("dataset", "metric")
+    records.check(given, _GATE_KEYS, where, required=required, elsewhere=_ABOVE)
     with _at(f"{where}: dataset"):
         known_dataset(given["dataset"], datasets)
     evaluated = datasets[given["dataset"]].evaluation.protocols
