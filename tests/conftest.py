@@ -66,6 +66,24 @@ def wh(tmp_path: Path) -> Warehouse:
     return Warehouse(tmp_path / "warehouse.duckdb")
 
 
+Prepared = Callable[[Path, Callable[[Warehouse], object]], Warehouse]
+
+
+@pytest.fixture(scope="session")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
+    """Give a warehouse at a path as some function fills it, which it does once for all tests."""
+    filled: dict[Callable[[Warehouse], object], Path] = {}
+
+    def copy(path: Path, fill: Callable[[Warehouse], object]) -> Warehouse:
+        if fill not in filled:
+            filled[fill] = tmp_path_factory.mktemp("prepared") / "warehouse.duckdb"
+            fill(Warehouse(filled[fill]))
+        shutil.copyfile(filled[fill], path)
+        return Warehouse(path)
+
+    return copy
+
+
 @dataclass(frozen=True)
 class Program:
     """The command `warehouse` of the package under test, for processes of their own."""
@@ -197,14 +215,17 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
     return made
 
 
-@pytest.fixture
-def loaded(here: Folder) -> Warehouse:
-    """Return the project's warehouse with one run."""
-    wh = Warehouse()
+def _two_runs(wh: Warehouse) -> None:
     wh.ingest_qrels(QRELS, "tiny")
     wh.ingest_run(RUN, "tiny", name="one")
     wh.ingest_run({"q1": {"c": 1.0}, "q2": {"d": 1.0}}, "tiny", name="two")
-    return wh
+
+
+@pytest.fixture
+def loaded(here: Folder, prepared: Prepared) -> Warehouse:
+    """Return the project's warehouse with two runs."""
+    prepared(Warehouse().path, _two_runs)
+    return Warehouse()
 
 
 @pytest.fixture

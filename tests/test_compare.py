@@ -45,17 +45,20 @@ def dl19(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     return wh
 
 
-@pytest.fixture
-def four(wh: Warehouse) -> Warehouse:
-    """Return a warehouse of two runs on four queries.
-
-    RR of `old` is 1, 1, 1, 1; of `new` 1/2, 1/2, 1, 1/2: the differences are -1/2, -1/2, 0, -1/2.
-    """
+def two_on_four(wh: Warehouse) -> None:
     wh.ingest_qrels(FOUR, "tiny")
     wh.ingest_run(ranks(1, 1, 1, 1), "tiny", name="old")
     wh.ingest_run(ranks(2, 2, 1, 2), "tiny", name="new")
     wh.evaluate(metrics="RR MaxRank NumRet")
-    return wh
+
+
+@pytest.fixture
+def four(wh: Warehouse, prepared) -> Warehouse:
+    """Return a warehouse of two runs on four queries.
+
+    RR of `old` is 1, 1, 1, 1; of `new` 1/2, 1/2, 1, 1/2: the differences are -1/2, -1/2, 0, -1/2.
+    """
+    return prepared(wh.path, two_on_four)
 
 
 def pairs(found: comparing.Compared) -> list[dict]:

@@ -57,14 +57,17 @@ Path("answers.json").write_text(json.dumps(answers))
 """
 
 
-@pytest.fixture
-def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
-    """Return a small warehouse in the current folder, beside files that nobody may read."""
-    monkeypatch.chdir(tmp_path)
-    wh = Warehouse("w.duckdb")
+def one_run(wh: Warehouse) -> None:
     wh.ingest_qrels({"q1": {"a": 1, "b": 0}, "q2": {"c": 1}}, "tiny")
     wh.ingest_run({"q1": {"b": 2.0, "a": 1.0}}, "tiny", name="one")
     wh.evaluate(metrics="AP RR")
+
+
+@pytest.fixture
+def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prepared) -> Warehouse:
+    """Return a small warehouse in the current folder, beside files that nobody may read."""
+    monkeypatch.chdir(tmp_path)
+    wh = prepared(Path("w.duckdb"), one_run)
     Path("secret.csv").write_text("secret\nhidden\n")
     duckdb.sql("select 'hidden' as secret").write_parquet("secret.parquet")
     return wh

@@ -20,16 +20,18 @@ pytestmark = pytest.mark.core
 ROWS = "select 'x' as a, 2 as b"
 
 
-@pytest.fixture
-def wh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
-    """Return a warehouse with two runs and their values, in the folder that the test runs in."""
-    monkeypatch.chdir(tmp_path)
-    wh = Warehouse("warehouse.duckdb")
+def two_runs(wh: Warehouse) -> None:
     wh.ingest_qrels({"q1": {"a": 2, "b": 0}, "q2": {"c": 1, "d": 0}}, "tiny")
     wh.ingest_run({"q1": {"b": 2.0, "a": 1.0}, "q2": {"c": 1.0}}, "tiny", name="one")
     wh.ingest_run({"q1": {"a": 2.0, "b": 1.0}, "q2": {"d": 1.0}}, "tiny", name="two")
     wh.evaluate(metrics="RR")
-    return wh
+
+
+@pytest.fixture
+def wh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prepared) -> Warehouse:
+    """Return a warehouse with two runs and their values, in the folder that the test runs in."""
+    monkeypatch.chdir(tmp_path)
+    return prepared(Path("warehouse.duckdb"), two_runs)
 
 
 @pytest.mark.parametrize(

@@ -23,14 +23,16 @@ from warehouse.warehouse import Warehouse
 pytestmark = pytest.mark.core
 
 
-@pytest.fixture
-def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
-    monkeypatch.chdir(tmp_path)
-    wh = Warehouse("w.duckdb")
+def one_run(wh: Warehouse) -> None:
     wh.ingest_qrels({"q1": {"a": 1, "b": 0}, "q2": {"c": 1}}, "tiny")
     wh.ingest_run({"q1": {"b": 2.0, "a": 1.0}}, "tiny", name="one", tags={"stage": "first"})
     wh.evaluate(metrics="AP RR")
-    return wh
+
+
+@pytest.fixture
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prepared) -> Warehouse:
+    monkeypatch.chdir(tmp_path)
+    return prepared(Path("w.duckdb"), one_run)
 
 
 def content(path: Path | str, *, but: str = "") -> dict[str, list[tuple]]:

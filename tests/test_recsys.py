@@ -144,12 +144,14 @@ FILMS = {"up": {"genre": "animation", "year": 2009}, "jaws": {"genre": "horror",
 ASKED = ["AP", "PSP@1", "MIUF@2", "ILD(attribute=genre)@2", "ILD(attribute=year)@2"]
 
 
+def first_run(wh: Warehouse) -> None:
+    wh.ingest_qrels(QRELS, "films")
+    wh.ingest_run(RUN, "films", name="first")
+
+
 @pytest.fixture
-def wh(tmp_path: Path) -> Warehouse:
-    made = Warehouse(tmp_path / "w.duckdb")
-    made.ingest_qrels(QRELS, "films")
-    made.ingest_run(RUN, "films", name="first")
-    return made
+def wh(tmp_path: Path, prepared) -> Warehouse:
+    return prepared(tmp_path / "w.duckdb", first_run)
 
 
 def computed(wh: Warehouse, **options: object) -> list[tuple[str, str]]:

@@ -14,14 +14,17 @@ from warehouse.warehouse import Warehouse
 pytestmark = pytest.mark.core
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Return the folder of a warehouse whose names are in no single byte encoding."""
-    wh = Warehouse(tmp_path / "warehouse.duckdb")
+def two_runs(wh: Warehouse) -> None:
     wh.ingest_qrels({"q1": {"a": 2, "é": 0}}, "tiny")
     wh.ingest_run({"q1": {"é": 2.0, "a": 1.0}}, "tiny", name="é猫")
     wh.ingest_run({"q1": {"a": 1.0}}, "tiny", name="two")
     wh.evaluate(metrics="RR")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, prepared) -> Path:
+    """Return the folder of a warehouse whose names are in no single byte encoding."""
+    prepared(tmp_path / "warehouse.duckdb", two_runs)
     (tmp_path / "qrels.txt").write_text("é猫 0 a 1\n", encoding="utf-8")
     (tmp_path / "one.run").write_text("é猫 Q0 a 1 1 t\n", encoding="utf-8")
     return tmp_path
