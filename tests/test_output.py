@@ -16,7 +16,6 @@ from warehouse import cli
 from warehouse.report import formats
 from warehouse.warehouse import Warehouse
 
-pytestmark = pytest.mark.core
 ROWS = "select 'x' as a, 2 as b"
 
 
