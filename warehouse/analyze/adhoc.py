@@ -70,8 +70,6 @@ def close(con: duckdb.DuckDBPyConnection, output: Path | None = None) -> None:
 
 def statement(con: duckdb.DuckDBPyConnection, sql: str, params: Mapping[str, object]) -> str:
     """Return the text of the one statement that returns rows, or refuse it, or what is bound to it."""
-    if not isinstance(sql, str):
-        raise UsageError(f"SQL is a text, not {sql!r}")
     if not is_utf8(sql):
         raise UsageError("the SQL is not UTF-8: save it as UTF-8")
     with in_words():
