@@ -559,6 +559,20 @@ def test_a_disk_that_is_full_is_told_of(tmp_path: Path, program) -> None:
         assert found.stderr.startswith("warehouse: No space left on device\n")
 
 
+@pytest.mark.parametrize("closed", ["2> /dev/full", "2>&1 1> out | true; exit $PIPESTATUS"])
+def test_narration_that_is_not_heard_stops_nothing(tmp_path: Path, program, closed: str) -> None:
+    """The work is done, and the exit code is the work's: it was Python's own 120, or 141."""
+    (tmp_path / "bad.run").write_text("q1 Q0 a 1\n")
+    (tmp_path / "good.run").write_text("q1 Q0 a 1 1 t\n")
+    found = program.shell(f"{{ warehouse ingest run bad.run good.run -d d; }} {closed}", tmp_path)
+    assert (found.returncode, found.stderr) == (2, "")
+    assert [row[1] for row in Warehouse(tmp_path / "warehouse.duckdb").runs().fetchall()] == [
+        "good"
+    ]
+    found = program.shell(f"{{ warehouse datasets; }} {closed}", tmp_path)
+    assert (found.returncode, found.stderr) == (0, "")
+
+
 def test_a_small_memory_limit_says_what_to_do(run: Callable[..., Result], small: Warehouse) -> None:
     found = run(
         "query",

@@ -39,12 +39,12 @@ def main() -> None:
             run()
         except SystemExit as leaving:
             code = leaving.code or 0
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            if stream is not None and not stream.closed:
-                stream.flush()
-        except OSError as error:
-            code = code or _told(error)
+    try:
+        if not sys.stdout.closed:
+            sys.stdout.flush()
+    except OSError as error:
+        code = code or _told(error)
+    sys.stderr.flush()
     if not isinstance(code, int):
         sys.exit(str(code))
     if "warehouse.database" in sys.modules:
@@ -82,6 +82,15 @@ def _interrupting() -> Iterator[list[int]]:
             signal.signal(number, signal.SIG_DFL)
 
 
+class _Narration(io.FileIO):
+    """The stream of narration: what it has no room for, or nobody to hear it, is lost, and no work."""
+
+    def write(self, told: Any, /) -> int:
+        with suppress(OSError):
+            super().write(told)
+        return len(told)
+
+
 def _open_streams() -> None:
     """Let those of the three standard streams that are closed lead nowhere, and let all take any text.
 
@@ -91,7 +100,7 @@ def _open_streams() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             nowhere = os.open(os.devnull, os.O_RDWR)
-            setattr(sys, name, os.fdopen(nowhere, mode, encoding="utf-8"))
+            setattr(sys, name, os.fdopen(nowhere, mode, encoding="utf-8", closefd=False))
     for stream, encoding, errors in (
         (sys.stdin, "utf-8", "surrogateescape"),
         (sys.stdout, None, "replace"),
@@ -99,6 +108,10 @@ def _open_streams() -> None:
     ):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding=encoding or stream.encoding, errors=errors)
+    told = io.BufferedWriter(_Narration(sys.stderr.fileno(), "w", closefd=False))
+    sys.stderr = io.TextIOWrapper(
+        told, encoding=sys.stderr.encoding, errors=sys.stderr.errors, line_buffering=True
+    )
 
 
 def run() -> None:
@@ -162,6 +175,5 @@ def _warned(message: Warning | str, *_: Any, **__: Any) -> None:
 
 
 def _interrupted() -> NoReturn:
-    with suppress(OSError):  # the terminal is closed
-        _say("interrupted; nothing of the last step was stored")
+    _say("interrupted; nothing of the last step was stored")
     sys.exit(INTERRUPTED)
