@@ -77,6 +77,14 @@ def test_a_folder_that_cannot_be_read(bound: str, folder: Path, program) -> None
     assert "1 of 2 files loaded" in found.stderr
 
 
+def test_a_current_folder_that_is_gone(folder: Path, program) -> None:
+    for number, words in enumerate(("runs", f"publish x.duckdb --db {folder}/readonly/w.duckdb")):
+        gone = f"mkdir {number} && cd {number} && rmdir ../{number}"
+        found = program.shell(f"{gone} && warehouse {words}", folder, env={"PYTHONPATH": ""})
+        assert found.returncode == 2
+        assert "warehouse: the current folder is gone" in found.stderr
+
+
 def test_too_little_memory_is_an_error_of_the_library(tmp_path: Path) -> None:
     Warehouse(tmp_path / "w.duckdb").init()
     wh = Warehouse(tmp_path / "w.duckdb", memory_limit="1KB")

@@ -59,6 +59,8 @@ def worded(error: Exception, path: Path | None = None, *, made: bool = False) ->
         )
     if isinstance(error, WarehouseError):
         return error
+    if "Could not get working directory" in text:
+        return UsageError("the current folder is gone: change to another, or name files from / on")
     refused = _REFUSED.match(text)
     if refused:
         return UsageError(refused[1])

@@ -160,6 +160,8 @@ def _told(error: OSError) -> int:
     if isinstance(error, BrokenPipeError):
         return NOT_READ
     where = f"{error.filename}: " if error.filename else ""
+    if isinstance(error, FileNotFoundError) and not where:  # what the system says of getcwd
+        where = "the current folder is gone, change to another: "
     _say(f"{where}{error.strerror or error}")
     return UsageError.exit_code
 
