@@ -150,14 +150,17 @@ def test_a_full_disk(tmp_path: Path, program) -> None:
         "publish replica.duckdb": "replica.duckdb",
         "publish --parquet replica": "replica",
         "init --db new.duckdb": "new.duckdb",
+        "init": "warehouse.toml",
+        "query 'from runs' -o runs.parquet": "runs.parquet",
     }.items():
-        db = "" if "--db" in words else "--db w.duckdb"
+        db = "" if words.startswith("init") else "--db w.duckdb"
         found = program.shell(f"ulimit -f 0; warehouse {words} {db}", tmp_path)
         assert (found.returncode, found.stdout) == (2, ""), words
         told = rf"warehouse: ([^\n]*/)?{re.escape(path)}: cannot be written: File too large\n"
         assert re.fullmatch(told, found.stderr), found.stderr
     found = program.shell("ulimit -f 0; warehouse runs -f csv --db w.duckdb", tmp_path)
     assert (found.returncode, found.stderr, found.stdout.count("\n")) == (0, "", 3)
+    assert not (tmp_path / "warehouse.toml").exists()
     assert wh.path.read_bytes() == before
     assert wh.runs().project("run").fetchall() == [("one",), ("two",)]
 

@@ -84,6 +84,19 @@ def _is_damaged(path: Path, text: str) -> bool:
     return _DAMAGED in text or f'{_CUT} from file "{path.absolute()}"' in text
 
 
+def why_not_written(error: Exception, file: str) -> str | None:
+    """Return why the system wrote no more of a file, None where the error is of something else.
+
+    >>> refused = 'Could not write file "/tmp/.a.parquet.7.part": No space left on device'
+    >>> why_not_written(ValueError(refused), ".a.parquet.7.part")
+    'No space left on device'
+    """
+    if isinstance(error, OSError):
+        return error.strerror
+    full = _FULL.search(str(error))
+    return full["why"] if full and full["file"].endswith(file) else None
+
+
 def not_opened(error: Exception, path: Path) -> Exception:
     """Return in words why a file cannot be opened as a database."""
     import duckdb

@@ -11,6 +11,7 @@ from warehouse import project
 from warehouse.cli import options
 from warehouse.cli.examples import epilog
 from warehouse.cli.output import say
+from warehouse.report.replacing import written
 from warehouse.settings import LOCK_TIMEOUT
 
 STARTER = Path(__file__).parent.parent / "starter.toml"
@@ -33,7 +34,8 @@ def init(
 
     if db is None and project.current().file is None:
         path = Path(project.FILE)
-        path.write_bytes(STARTER.read_bytes())
+        with written(path) as part:
+            part.write_bytes(STARTER.read_bytes())
         say(f"{path}: written; say in it where qrels and runs are, then: warehouse sync")
     # the file just written counts
     with project.using(None):

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from warehouse.errors import LockedError, UsageError, is_utf8
-from warehouse.refusals import in_words
+from warehouse.refusals import in_words, why_not_written
 
 
 def check_file(output: Path) -> None:
@@ -32,6 +32,7 @@ def written(output: Path) -> Iterator[Path]:
     A link stays a link, and a file keeps its mode. What is no file, such as a device or a pipe, is
     written to itself.
     """
+    part = output
     try:
         check_file(output)
         is_other = output.exists() and not output.is_file()
@@ -48,8 +49,11 @@ def written(output: Path) -> Iterator[Path]:
                 part.replace(target)
             finally:
                 part.unlink(missing_ok=True)
-    except OSError as error:
-        raise UsageError(f"{output}: cannot be written: {error.strerror}") from error
+    except Exception as error:
+        why = why_not_written(error, part.name)
+        if why is None:
+            raise
+        raise UsageError(f"{output}: cannot be written: {why}") from error
 
 
 @contextmanager
