@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import sys
+from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -83,6 +84,24 @@ def test_a_current_folder_that_is_gone(folder: Path, program) -> None:
         found = program.shell(f"{gone} && warehouse {words}", folder, env={"PYTHONPATH": ""})
         assert found.returncode == 2
         assert "warehouse: the current folder is gone" in found.stderr
+
+
+@pytest.mark.usefixtures("migrated")
+@pytest.mark.skipif(sys.platform == "win32", reason="this system has no such devices and links")
+def test_a_database_that_is_no_file(tmp_path: Path, prepared) -> None:
+    """To open a pipe waited for its other end, whatever signal came, and a loop was a traceback."""
+    pipe, loop = tmp_path / "pipe", tmp_path / "loop"
+    os.mkfifo(pipe)
+    loop.symlink_to(loop)
+    wh = prepared(tmp_path / "w.duckdb", Warehouse.init)
+    for place in (Path(os.devnull), pipe):
+        for verb in (Warehouse(place).init, Warehouse(place).runs, partial(wh.publish, place)):
+            with pytest.raises(UsageError, match=rf"{place}: is a device or a pipe: a warehouse"):
+                verb()
+    with pytest.raises(UsageError, match="loop: is a link that leads back to itself"):
+        Warehouse(loop).init()
+    wh.publish(loop)
+    assert not loop.is_symlink()
 
 
 def test_too_little_memory_is_an_error_of_the_library(tmp_path: Path) -> None:

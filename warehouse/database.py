@@ -6,11 +6,13 @@ a database in memory, takes what it needs and lets go, so that no result keeps t
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import re
 import shlex
 import shutil
+import stat
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
@@ -133,6 +135,18 @@ def leave() -> None:
         close()
 
 
+def check_place(path: Path) -> None:
+    """Refuse what is no file and none can be made at: to open a pipe would wait for its other end."""
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise DatabaseError(f"{path}: is a link that leads back to itself") from None
+        return
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise DatabaseError(f"{path}: is a device or a pipe: a warehouse is a file")
+
+
 def create(path: Path) -> None:
     """Make an empty database file in the storage version that older clients can open too.
 
@@ -233,6 +247,7 @@ def _attached(
     many a question. That has room for one file at a time: where another is attached, or limits are asked
     for, it is one by itself.
     """
+    check_place(path)
     with ExitStack() as stack:
         stack.enter_context(turns.taken(path, lock_timeout, read_only=read_only))
         is_shared = resources == Resources() and _room.acquire(blocking=False)

@@ -160,6 +160,7 @@ def next_id(connection: sa.Connection, *columns: sa.Column[Any]) -> int:
 
 def ensure(path: Path, *, lock_timeout: float = LOCK_TIMEOUT) -> bool:
     """Make the file if it is absent and bring it to this program's schema; tell whether it changed."""
+    database.check_place(path)
     folder = (path.resolve() if path.is_symlink() else path).parent
     if not folder.is_dir():
         raise UsageError(f"{path}: there is no folder {folder}")

@@ -88,7 +88,7 @@ class Syncing(File):
     def _check_project(self, config: str | os.PathLike[str]) -> None:
         """Refuse a project's file that names another database than this one, which nobody named."""
         wanted = database_path()
-        if not self._is_named and wanted.resolve() != self.path.resolve():
+        if not self._is_named and os.path.realpath(wanted) != os.path.realpath(self.path):
             raise UsageError(
                 f"{os.fspath(config)}: its database is {wanted}, and this is {self.path}: "
                 f"Warehouse({str(wanted)!r}).sync(…)"

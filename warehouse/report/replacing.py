@@ -39,7 +39,7 @@ def written(output: Path) -> Iterator[Path]:
         if is_other or Path("/dev") in output.absolute().parents:
             yield output
         else:
-            target = output.resolve()
+            target = Path(os.path.realpath(output))
             part = target.with_name(f".{target.name[:50]}.{os.getpid()}.part")
             try:
                 part.touch()  # what cannot be written is found before the work
@@ -95,7 +95,7 @@ def replace_folder(part: Path, target: Path) -> None:
     """
     for path in [*part.rglob("*"), part]:
         _to_disk(path)
-    before = target.resolve() if target.is_symlink() else None
+    before = Path(os.path.realpath(target)) if target.is_symlink() else None
     made = target.with_name(f".{target.name}.{time.time_ns()}")
     part.replace(made)
     link = target.with_name(f".{target.name}.link")
@@ -105,7 +105,7 @@ def replace_folder(part: Path, target: Path) -> None:
     _to_disk(target.parent)
     for old in target.parent.glob(f".{target.name}.*"):
         number = old.name.removeprefix(f".{target.name}.")
-        if number.isdigit() and old.resolve() not in (made.resolve(), before):
+        if number.isdigit() and Path(os.path.realpath(old)) not in (made.resolve(), before):
             _remove(old)
 
 

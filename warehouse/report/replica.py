@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,7 +57,7 @@ def publish(
             f"{storage_version}: write a storage version as {STORAGE_VERSION}: the oldest DuckDB "
             "that has to read the replica"
         )
-    place = target.resolve() if target.is_symlink() else target
+    place = Path(os.path.realpath(target)) if target.is_symlink() else target
     with made_beside(place, lock_timeout) as part:
         _check(source, target, lock_timeout)
         try:
