@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import random
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -85,6 +86,17 @@ def test_regular_files_of_one_layout_are_read_at_once(
     monkeypatch.setattr(together, "_FILES", 3)
     assert sizes(paths) == [3, 1, 2, 1, 1, 1, 1, 2]
     assert sizes([paths[0], paths[0].with_name("absent.run"), paths[1]]) == [1, 1, 1]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="this system has no such limit")
+def test_no_more_files_are_open_than_the_system_lets_a_process_have(
+    tmp_path: Path, program
+) -> None:
+    for number in range(80):
+        (tmp_path / f"{number}.run").write_text("q1 Q0 a 1 1 t\n")
+    line = "ulimit -n 64; warehouse ingest run '*.run' -d tiny --db w.duckdb"
+    found = program.shell(line, tmp_path)
+    assert found.stderr.endswith("80 of 80 files loaded or unchanged\n")
 
 
 @pytest.mark.parametrize("protocol", ["default", "rectools"])

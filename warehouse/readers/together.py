@@ -26,9 +26,11 @@ from warehouse.readers.staged import (
     file_order,
 )
 
-# So many bytes of text at once, what bounds the memory, and so many files, for each stays open.
+# So many bytes of text at once, what bounds the memory, and so many files, for each stays open; of those
+# that the system lets a process have some are for the program, its libraries and the database.
 _BYTES = 1 << 27
 _FILES = 200
+_OTHER_FILES = 40
 # What a byte of Parquet is in bytes of TREC text, measured on runs of some size.
 _PARQUET = 3
 # The format of files that can be read together, and what else they need in common.
@@ -135,6 +137,7 @@ def groups(
     wanted = None if format is None else canonical_format(format)
     can = normalise is None and not single
     first = size = 0
+    most = _most_files()
     group: list[object] = []
     alike: _Layout | None = None
     with contextlib.ExitStack() as stack:
@@ -142,7 +145,7 @@ def groups(
             given, opened = _opened(source, hashed)
             layout = _layout(given, wanted, mapping) if can else None
             bytes_ = _text_size(given, layout)
-            is_full = size + bytes_ > _BYTES or len(group) == _FILES
+            is_full = size + bytes_ > _BYTES or len(group) == most
             if group and (layout is None or layout != alike or is_full):
                 yield Group(first, tuple(group), how, alike[0] if alike else None)
                 stack.close()
@@ -153,6 +156,17 @@ def groups(
             alike, size = layout, size + bytes_
         if group:
             yield Group(first, tuple(group), how, alike[0] if alike else None)
+
+
+def _most_files() -> int:
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return _FILES
+    allowed = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if allowed == resource.RLIM_INFINITY:
+        return _FILES
+    return min(max(allowed - _OTHER_FILES, 1), _FILES)
 
 
 def _opened(source: object, hashed: bool) -> tuple[object, contextlib.ExitStack]:
