@@ -13,7 +13,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from warehouse import database
+from warehouse import cli, database
 from warehouse.errors import UsageError, WarehouseError
 from warehouse.refusals import worded
 from warehouse.warehouse import Warehouse
@@ -203,6 +203,24 @@ def test_no_room_for_what_is_put_aside(tmp_path: Path, program) -> None:
     told = str(worded(full))
     assert "or a temporary folder with more room (the variable TMPDIR)\nOut of Memory" in told
     assert "TMPDIR" not in str(worded(duckdb.OutOfMemoryException("Out of Memory Error: block")))
+
+
+def test_memory_that_the_system_does_not_give(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A higher --memory-limit, which was proposed, helps nobody; of Python's own it was a traceback."""
+    for refused in ("Allocation failure", "Failed to allocate block of 8 bytes (bad allocation)"):
+        told = str(worded(duckdb.OutOfMemoryException(f"Out of Memory Error: {refused}")))
+        assert told.startswith("out of memory: the system gives this process no more; raise its")
+        assert told.endswith(f"\nOut of Memory Error: {refused}")
+
+    def grow() -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(cli, "_call", grow)
+    with pytest.raises(SystemExit, match="1"):
+        cli.run()
+    assert capsys.readouterr().err.startswith("warehouse: out of memory: the system gives")
 
 
 def test_a_damaged_database(tmp_path: Path) -> None:

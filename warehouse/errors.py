@@ -17,6 +17,10 @@ _URL = re.compile("([a-z][a-z0-9+.-]+):/+(.*)", re.DOTALL)
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
+NO_MEMORY = (
+    "out of memory: the system gives this process no more; raise its limit (ulimit -v, or that of the "
+    "container), or take fewer --threads"
+)
 # So many names that begin alike are proposed together.
 _FEW = 6
 

@@ -7,7 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from warehouse.errors import DatabaseError, LockedError, UsageError, WarehouseError, first_line
+from warehouse.errors import (
+    NO_MEMORY,
+    DatabaseError,
+    LockedError,
+    UsageError,
+    WarehouseError,
+    first_line,
+)
 
 # What a template says by its macro `refuse`.
 _REFUSED = re.compile(r"Invalid Input Error: refused: (.*)", re.DOTALL)
@@ -19,6 +26,8 @@ _FULL = re.compile(
 )
 # How a commit that lacks memory ends, which is an error of the transaction.
 _MEMORY = re.compile(r"(failed to pin|could not allocate) block of size")
+# What the engine says where it is the system that gives no more, not its own limit.
+_NOT_GIVEN = re.compile(r"Allocation failure|\(bad allocation\)")
 _DAMAGED = "Corrupt database file"
 _CUT = "Could not read enough bytes"
 _LOG = re.compile(r"replaying WAL file .*(Corrupt WAL file|does not match|This WAL was created)")
@@ -49,6 +58,8 @@ def worded(error: Exception, path: Path | None = None, *, made: bool = False) ->
     # SQLAlchemy puts its own words around those of the engine
     refusal = getattr(error, "orig", None) or error
     text = str(refusal).strip()
+    if _NOT_GIVEN.search(text):
+        return WarehouseError(f"{NO_MEMORY}\n{first_line(refusal)}")
     if type(refusal).__name__ == "OutOfMemoryException" or _MEMORY.search(text):
         # the first line alone: the others propose settings that are not to be had
         aside = "failed to offload" in text

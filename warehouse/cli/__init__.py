@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
-from warehouse.errors import UsageError, WarehouseError, visible
+from warehouse.errors import NO_MEMORY, UsageError, WarehouseError, visible
 
 INTERRUPTED = 130
 # The reader of a pipe is gone: what a shell says of a program that SIGPIPE ended, such as cat.
@@ -132,6 +132,9 @@ def run() -> None:
         raise
     except OSError as error:
         sys.exit(_told(error))
+    except MemoryError:
+        _say(NO_MEMORY)
+        sys.exit(1)
     except Exception as error:
         # An interrupt that falls into a statement comes back as DuckDB's own error.
         if "Query interrupted" in str(error) or "INTERRUPT" in str(error):
