@@ -9,12 +9,14 @@ import shutil
 import sys
 from functools import partial
 from pathlib import Path
+from unittest import mock
 
 import duckdb
 import pytest
 
 from warehouse import cli, database
 from warehouse.errors import UsageError, WarehouseError
+from warehouse.readers.objects import relation_of
 from warehouse.refusals import worded
 from warehouse.warehouse import Warehouse
 
@@ -133,6 +135,22 @@ def test_a_file_is_not_blamed_for_too_little_memory(tmp_path: Path, limit: str) 
     ):
         with pytest.raises(WarehouseError, match=r"^out of memory: give more with"):
             call()
+
+
+def test_a_table_is_not_blamed_for_too_little_memory() -> None:
+    """It was in one run of many, with a limit that the engine meets before it looks at the rows."""
+    table = pytest.importorskip("pyarrow").table(
+        {"query_id": ["q1"], "doc_id": ["a"], "score": [1.0]}
+    )
+    con = mock.Mock()
+    con.register.side_effect = duckdb.OutOfMemoryException(
+        "Out of Memory Error: failed to allocate"
+    )
+    with (
+        pytest.raises(WarehouseError, match=r"^out of memory: give more with"),
+        relation_of(con, table),
+    ):
+        pass
 
 
 @pytest.mark.parametrize("reason", ["Permission denied", "Read-only file system"])

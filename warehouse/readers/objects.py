@@ -11,9 +11,10 @@ from typing import Any
 
 import duckdb
 
-from warehouse.errors import InputError, UsageError, first_line
+from warehouse.errors import InputError, UsageError, WarehouseError, first_line
 from warehouse.quoting import literal
 from warehouse.readers.staged import Query
+from warehouse.refusals import in_words
 
 _VIEW = "warehouse_reader_source"
 _TABLES = (
@@ -66,8 +67,9 @@ def relation_of(con: duckdb.DuckDBPyConnection, table: Any) -> Iterator[str]:
 def _readable(table: Any) -> Iterator[None]:
     """Turn what another library says of an object that cannot be read into one error."""
     try:
-        yield
-    except (InputError, UsageError):
+        with in_words():
+            yield
+    except WarehouseError:
         raise
     except Exception as error:
         raise InputError(
