@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import signal
+import sys
 import threading
 import time
 from contextlib import redirect_stderr
@@ -227,6 +229,24 @@ def test_a_link_to_a_replica_stays_a_link(small: Warehouse) -> None:
         assert content("far/away.duckdb", but="publication") == content("w.duckdb")
         small.ingest_run({"q1": {"a": 1.0}}, "tiny", name=name)
     assert sorted(path.name for path in Path("far").iterdir()) == ["away.duckdb"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="files have no such modes there")
+def test_a_replica_keeps_its_mode(small: Warehouse) -> None:
+    """Those who may read it may read the next one, whatever the mask of the process that makes it."""
+    file, folder = small.path.with_name("r.duckdb"), small.path.with_name("r")
+    small.publish(file)
+    small.publish_parquet(folder)
+    for path, mode in ((file, 0o664), (folder / "runs.parquet", 0o664), (folder, 0o755)):
+        path.chmod(mode)
+    mask = os.umask(0o077)
+    try:
+        small.publish(file)
+        small.publish_parquet(folder)
+    finally:
+        os.umask(mask)
+    found = [path.stat().st_mode & 0o777 for path in (file, folder / "runs.parquet", folder)]
+    assert found == [0o664, 0o664, 0o755]
 
 
 def test_who_writes_is_waited_for(small: Warehouse, program) -> None:

@@ -81,7 +81,9 @@ def made_beside(target: Path, lock_timeout: float) -> Iterator[Path]:
 
 
 def replace_file(part: Path, target: Path) -> None:
-    """Put a finished file in the target's place, so that it survives a loss of power."""
+    """Put a finished file in the target's place, with its mode, so that it survives a loss of power."""
+    if target.exists():
+        shutil.copymode(target, part)
     _to_disk(part)
     _log(target).unlink(missing_ok=True)  # of what somebody wrote to the one before
     part.replace(target)
@@ -91,11 +93,15 @@ def replace_file(part: Path, target: Path) -> None:
 def replace_folder(part: Path, target: Path) -> None:
     """Put a finished folder in the target's place: a link, which can be replaced in one step.
 
-    The folder before it stays until the next time, for those who are reading it.
+    The folder before it stays until the next time, for those who are reading it; what is of the same
+    name keeps its mode.
     """
-    for path in [*part.rglob("*"), part]:
-        _to_disk(path)
     before = Path(os.path.realpath(target)) if target.is_symlink() else None
+    for path in [*part.rglob("*"), part]:
+        if before is not None and (before / path.relative_to(part)).exists():
+            shutil.copymode(before / path.relative_to(part), path)
+        _to_disk(path)
+    part.chmod(part.stat().st_mode | 0o700)  # the next time takes it away
     made = target.with_name(f".{target.name}.{time.time_ns()}")
     part.replace(made)
     link = target.with_name(f".{target.name}.link")
