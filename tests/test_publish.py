@@ -207,6 +207,19 @@ def test_a_replica_that_somebody_reads(small: Warehouse, program) -> None:
     assert len(content("replica.duckdb")["run"]) == 2
 
 
+def test_a_replica_of_an_older_program_is_made_anew(small: Warehouse) -> None:
+    """That init brings it up to date, which was proposed, is refused of a replica."""
+    small.publish("replica.duckdb")
+    with duckdb.connect("replica.duckdb") as con:
+        con.execute("update alembic_version set version_num = '0009'")
+    with pytest.raises(UsageError) as caught:
+        Warehouse("replica.duckdb").runs()
+    assert str(caught.value) == (
+        "replica.duckdb: a replica with an older schema; make it anew: "
+        f"warehouse publish replica.duckdb --db {small.path.absolute()}"
+    )
+
+
 def test_what_somebody_wrote_to_a_replica_is_no_part_of_the_next(small: Warehouse) -> None:
     """The log of a program that was ended while it wrote belongs to no other file."""
     small.publish("replica.duckdb")

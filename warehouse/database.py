@@ -382,6 +382,10 @@ def check_schema(con: duckdb.DuckDBPyConnection, path: Path) -> None:
     if found is not None and found > SCHEMA_REVISION:
         raise newer_schema(path, found)
     if found != SCHEMA_REVISION:
+        source = replica_of(con)
+        if source is not None:
+            again = shlex.join(["warehouse", "publish", str(path), "--db", source])
+            raise UsageError(f"{path}: a replica with an older schema; make it anew: {again}")
         what = "not a warehouse yet" if found is None else "has an older schema"
         raise UsageError(f"{path}: {what}; run: warehouse init --db {shlex.quote(str(path))}")
 
