@@ -310,6 +310,49 @@ def test_four_fields_that_are_neither(con, put):
     assert "neither" in str(refused(con, put(text, "a.tsv"), "qrels"))
 
 
+@pytest.mark.parametrize(
+    ("kind", "text", "told"),
+    [
+        # leave-one-out, as MovieLens and NCF have it: user, item, rating, time
+        (
+            "qrels",
+            "1\t25\t5\t978824351\n2\t133\t3\t978300174\n",
+            "fourth column holds times (978824",
+        ),
+        ("training", "1 25 5 978824351000\n", "fourth column holds times (978824351000)"),
+        # the ids of the first seven documents, by query
+        (
+            "run",
+            "618 271 43 539 332 7 9\n271 43 9 1 2 3 8\n",
+            "numbers, 7 in the first, and no TREC",
+        ),
+        # extreme classification: rows and columns, then the values; a query may have none
+        ("run", "3 670\n\n12:0.5 7:.25 9:1e-3 11:1 8:2 4:3\n", "sparse matrix"),
+        ("qrels", "2,5 3:0.5 9:1\n", "sparse matrix"),
+        ("qrels", "1 5:1\n", "sparse matrix"),
+    ],
+)
+def test_what_no_trec_file_holds_is_not_taken_for_one(con, put, kind, text, told):
+    assert told in str(refused(con, put(text), kind))
+
+
+def test_times_and_numbers_are_read_where_trec_is_asked_for(con, put):
+    readers.stage(con, put("1 25 5 978824351\n"), "qrels", format="trec")
+    assert con.execute("select doc_id, relevance from staged").fetchall() == [("5", 978824351)]
+    readers.stage(con, put("1 0 43 1 332 7 9\n"), "run", format="trec")
+    readers.stage(con, put("q:1 0 3:4 1\n"), "qrels")
+
+
+def test_types_behind_the_names_of_columns_make_a_header(con, put):
+    text = "user_id:token\titem_id:token\trating:float\ttimestamp:float\n1\t25\t5\t978824351\n"
+    names = {"query_id": "user_id:token", "doc_id": "item_id:token", "relevance": "rating:float"}
+    error = refused(con, put(text, "ml.inter"), "qrels")
+    assert "missing columns query_id, doc_id, relevance; the source has: user_id:token" in str(
+        error
+    )
+    assert readers.stage(con, put(text, "ml.inter"), "qrels", columns=names).format == "tsv"
+
+
 @pytest.mark.core
 @pytest.mark.parametrize(
     "content",

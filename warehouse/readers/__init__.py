@@ -13,7 +13,7 @@ import duckdb
 from warehouse.errors import InputError, UsageError, counted
 from warehouse.readers import checks, delimited, documents, objects, preferences, tables, trec
 from warehouse.readers.files import LocalFile, check_file, open_file
-from warehouse.readers.guess import guess
+from warehouse.readers.guess import guess, other_layout
 from warehouse.readers.normalise import normalise as normalise_ids
 from warehouse.readers.staged import (
     FORMATS,
@@ -122,6 +122,8 @@ def _stage_file(
 ) -> Staged:
     check_file(file)
     format = name or guess(file, mapping.values())
+    if format == "trec" and not name and (other := other_layout(file)):
+        raise InputError(f"{file.source}: {other}")
     if not shared:
         _refuse_mapping(format, mapping)
     _refuse_iterations(file.source, format, kind)

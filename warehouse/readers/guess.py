@@ -27,6 +27,12 @@ _JSON = re.compile(r'\{\s*("(?:[^"\\]|\\.)*"\s*:|\}\s*$)', re.DOTALL)
 _NESTED = re.compile(r'\{\s*("(?:[^"\\]|\\.)*"\s*:\s*\{|\}\s*$)', re.DOTALL)
 _INTEGER = re.compile(r"[+-]?\d+")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_PAIR = re.compile(rf"\d+:{_NUMBER.pattern}")
+_BLANKS = re.compile(r"[ \t]+")
+# RecBole writes the type of a column behind its name.
+_TYPED = re.compile(r"\w+:(token|float)(_seq)?")
+# From 1973 on, in seconds; in milliseconds that is more digits.
+_UNIX_TIME = re.compile(r"[1-9]\d{8,12}")
 
 
 def guess(file: LocalFile, mapping: Iterable[str] = ()) -> str:
@@ -44,7 +50,7 @@ def guess(file: LocalFile, mapping: Iterable[str] = ()) -> str:
     wanted = {name for names in COLUMNS.values() for name in names} | set(mapping)
     for delimiter, name in ((",", "csv"), ("\t", "tsv")):
         cells = header_cells(line, delimiter)
-        if len(cells) > 1 and wanted.intersection(cells):
+        if len(cells) > 1 and (wanted.intersection(cells) or all(map(_TYPED.fullmatch, cells))):
             return name
     if looks_like_trec(line):
         return "trec"
@@ -78,10 +84,38 @@ def looks_like_trec(line: str) -> bool:
     >>> looks_like_trec("q1 0 d1 2"), looks_like_trec("q1 Q0 d1 1 0.5 tag"), looks_like_trec("a,b")
     (True, True, False)
     """
-    cells = re.split(r"[ \t]+", line.strip(" \t\r"))
+    cells = _cells(line)
     if len(cells) == 4:
         return _INTEGER.fullmatch(cells[3]) is not None
     return len(cells) >= 6 and _NUMBER.fullmatch(cells[4]) is not None
+
+
+def other_layout(file: LocalFile) -> str | None:
+    """Return what a file holds whose first lines are known to be no TREC run or qrels, and what to do.
+
+    Some have the shape of one by chance, as `user item rating time` has that of qrels.
+    """
+    lines = [_cells(line) for line in _data_lines(head_text(file))[:2]]
+    names = "below a first line with the names query_id, doc_id and"
+    # a long line may be cut within its last cell
+    if any(all(map(_PAIR.fullmatch, cells[1:-1] or cells[1:] or cells)) for cells in lines):
+        return (
+            "pairs of a column and a value are a sparse matrix (libsvm), which is not read: give each "
+            f"value a line of its own, {names} score (or relevance)"
+        )
+    by_chance = "; if it is TREC all the same, say its format"
+    if lines and all(len(cells) == 4 and _UNIX_TIME.fullmatch(cells[3]) for cells in lines):
+        return (
+            f"its fourth column holds times ({lines[0][3]}), where TREC qrels have the relevance: put a "
+            "line with the names of the columns on top (query_id, doc_id, relevance, as they come, with "
+            f"tabs between){by_chance}"
+        )
+    if lines and all(len(cells) > 6 and all(map(is_number, cells)) for cells in lines):
+        return (
+            f"its lines are numbers, {len(lines[0])} in the first, and no TREC run: give each document "
+            f"a line of its own, {names} score (or rank){by_chance}"
+        )
+    return None
 
 
 def ends_as_a_file(name: str) -> bool:
@@ -100,7 +134,13 @@ def is_number(cell: str) -> bool:
 
 def first_data_line(text: str) -> str:
     """Return the first line that is neither blank nor a comment, or an empty text."""
-    for line in text.split("\n"):
-        if line.strip() and not line.lstrip().startswith("#"):
-            return line.rstrip("\r")
-    return ""
+    return next(iter(_data_lines(text)), "")
+
+
+def _data_lines(text: str) -> list[str]:
+    lines = text.split("\n")
+    return [a.rstrip("\r") for a in lines if a.strip() and not a.lstrip().startswith("#")]
+
+
+def _cells(line: str) -> list[str]:
+    return _BLANKS.split(line.strip(" \t\r"))

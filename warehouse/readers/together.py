@@ -17,7 +17,7 @@ import duckdb
 from warehouse.errors import InputError, WarehouseError
 from warehouse.readers import checks, clear, delimited, objects, stage, tables, trec
 from warehouse.readers.files import LocalFile, open_file
-from warehouse.readers.guess import guess
+from warehouse.readers.guess import guess, other_layout
 from warehouse.readers.staged import (
     RUN_NUMBER,
     Staged,
@@ -186,6 +186,8 @@ def _layout(given: object, format: str | None, mapping: Mapping[str, str]) -> _L
     found = format or guess(given, mapping.values())
     if found == "parquet":
         return (found,)
+    if found == "trec" and not format and other_layout(given):  # reading it by itself says so
+        return None
     try:
         look = given.look
         if found == "trec" and not mapping and trec.is_regular(look):
