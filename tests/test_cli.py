@@ -413,6 +413,23 @@ def test_warnings_go_to_stderr(run: Callable[..., Result], here: Path) -> None:
     assert scored.out == "metric,value\nRR,0.5\n"
     assert "1 of 2 judged queries" in scored.err
     assert "counts as 0" in scored.err
+    assert "no document of the run" not in scored.err
+
+
+def test_a_run_without_a_judged_document_is_told_of(run: Callable[..., Result], here: Path) -> None:
+    """What pandas writes of ids beside missing values: 10.0 for 10."""
+    Path("q.csv").write_text("query_id,doc_id,relevance\n1,10,1\n")
+    for name in ("ints", "reals", "others"):
+        tail = "" if name == "ints" else ".0"
+        Path(f"{name}.csv").write_text(f"query_id,doc_id,score\n1,10{tail},1\n1,11{tail},0\n")
+    told = "no document of the run is judged for its query: are the document ids written as"
+    scored = run("score", "q.csv", "ints.csv", "reals.csv", "others.csv", "RR", "-f", "csv")
+    assert scored.out == "run,RR\nints,1.0\nreals,0.0\nothers,0.0\n"
+    assert scored.err.startswith(f"warning: reals, others: {told}")
+    run("ingest", "qrels", "q.csv", "-d", "d")
+    run("ingest", "run", "ints.csv", "reals.csv", "-d", "d", "--name-from", "stem")
+    assert run("evaluate", "-d", "d", "-m", "RR").err.startswith(f"warning: reals: {told}")
+    assert "warning" not in run("evaluate", "-d", "d", "-m", "P@1").err  # it was told
 
 
 def test_several_runs_get_a_line_each(run: Callable[..., Result], here: Path) -> None:

@@ -366,7 +366,7 @@ def test_every_document_of_the_preferences_has_its_rank(wh: Warehouse, put) -> N
         con.execute("create temp table scope_run as select 1 as run_id")
         grounds.put_stored(con, 1, "preferences")
         stored_hits.put_rankings(con, rules, 1)
-        assert stored_hits.make(con, rules, 1, candidates.find(con, "choices", [])) == 1
+        assert len(stored_hits.make(con, rules, 1, candidates.find(con, "choices", []))) == 1
     found = rows(wh, "select query_id, doc_id, relevance, rank from hit order by query_id, rank")
     assert found == [("q1", "c", 1, 2), ("q1", "a", 1, 3), ("q1", "d", 1, 5), ("q2", "e", 0, 1)]
 

@@ -308,6 +308,7 @@ def evaluate(work: _Sync) -> Iterator[Event]:
                 f"{name}: {'would compute' if work.dry_run else 'computed'} "
                 f"{counted(done.computed, 'value')} for {counted(done.runs, 'run')}{by}{stale}",
                 name,
+                warnings=done.warnings,
                 details={"protocol": protocol, **counts},
             )
 

@@ -74,7 +74,7 @@ def evaluate(
         warn(f"{name}: skipped, it has no qrels yet: {command('ingest qrels FILE', name)}")
     for name, metrics in done.unfit.items():
         warn(grounds.left_out(name, metrics))
-    for line in done.left_out:
+    for line in (*done.left_out, *done.warnings):
         warn(line)
     for line in done.slices:
         say(line)

@@ -219,7 +219,11 @@ def _is_same(out: Path, given: str) -> bool:
 
 
 def _warnings_of(read: ScoredRun, num_judged: int, counting: str) -> Iterator[str]:
+    from warehouse.evaluate.hits import NO_HITS
+
     yield from read.staged.warnings
+    if not read.num_hits:
+        yield NO_HITS
     if read.num_answered < num_judged:
         treated = "counts as 0" if counting == "judged" else "is left out"
         yield (

@@ -27,6 +27,8 @@ class ScoredRun:
     staged: readers.Staged
     num_answered: int
     num_unjudged_queries: int
+    num_hits: int
+    """How many of its documents are judged for their query."""
 
 
 @dataclass(frozen=True)
@@ -151,13 +153,13 @@ def _scored(
     )
     counts = con.execute(render("statements/score_counts")).fetchall()
     scored = []
-    for run, (_, answered, extra) in zip(batch.runs, counts, strict=True):
+    for run, (_, answered, extra, found) in zip(batch.runs, counts, strict=True):
         if answered == 0:
             raise InputError(
                 f"{run.source}: no query of the run is judged in {qrels.source}; "
                 "do the two belong together, and are the query ids written the same way?"
             )
-        scored.append(ScoredRun(run, answered, extra))
+        scored.append(ScoredRun(run, answered, extra, found))
     engine.compute(con, work)
     return int(counts[0][0]), tuple(scored)
 

@@ -9,6 +9,10 @@ from warehouse.protocols import Protocol
 from warehouse.readers.checks import STEPS
 from warehouse.templates import render
 
+# What is said of a run without hits.
+NO_HITS = (
+    "no document of the run is judged for its query: are the document ids written as in the qrels?"
+)
 # Predictions from which on it is worth a look at how many of them are of documents that are judged,
 # the first ones that are looked at, and the share up to which they are few.
 _MANY_PREDICTIONS = 1_000_000

@@ -12,6 +12,7 @@ import duckdb
 from warehouse.errors import UsageError, listing
 from warehouse.evaluate import engine, grounds, slices, stored_hits
 from warehouse.evaluate.candidates import Candidate, in_batches
+from warehouse.evaluate.hits import NO_HITS
 from warehouse.evaluate.plan import Contents, Plan, plan
 from warehouse.settings import VERSION
 from warehouse.templates import render
@@ -41,13 +42,15 @@ class Outcome:
 
     All of it counts as done `at` one time, so that no board as of a moment has a part of it. `unfit`
     has, by dataset, the metrics that its qrels hold no grounds for: they are left out. `slices` has a
-    line about each slice, `left_out` one about each slice that is no more what it was.
+    line about each slice, `left_out` one about each slice that is no more what it was. `without_hits`
+    are the runs whose hits were made and of which no document is judged.
     """
 
     computed: int = 0
     stale: int = 0
     up_to_date: int = 0
     new_hit_sets: int = 0
+    without_hits: list[Candidate] = field(default_factory=list)
     details: list[tuple[str, str, str, str]] = field(default_factory=list)
     without_qrels: list[str] = field(default_factory=list)
     unfit: dict[str, list[str]] = field(default_factory=dict)
@@ -59,6 +62,15 @@ class Outcome:
     def runs(self) -> int:
         """How many runs something was computed for."""
         return len({(dataset, run) for dataset, run, *_ in self.details})
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What there is to know of the runs that something was computed for."""
+        if not self.without_hits:
+            return ()
+        several = len({dataset for dataset, *_ in self.details}) > 1
+        names = {f"{run.dataset}/{run.run}" if several else run.run for run in self.without_hits}
+        return (f"{listing(sorted(names), 4)}: {NO_HITS}",)
 
 
 def look(
@@ -131,7 +143,8 @@ class _Evaluation:
                 continue
             self._scope(work, qrels_id)
             made = stored_hits.make(self.con, work.protocol, qrels_id, batch)
-            self.outcome.new_hit_sets += made
+            self.outcome.new_hit_sets += len(made)
+            self.outcome.without_hits += [run for run, num_hits in made.items() if not num_hits]
             if listed:
                 stored_hits.scope_predictions(self.con, _pending_runs(self.con))
             self._record(work, qrels_id)

@@ -30,8 +30,8 @@ def put_rankings(
 
 def make(
     con: duckdb.DuckDBPyConnection, protocol: Protocol, qrels_id: int, runs: Sequence[Candidate]
-) -> int:
-    """Make the hits that are missing for the runs in scope; return for how many runs."""
+) -> dict[Candidate, int]:
+    """Make the hits that are missing for the runs in scope; return these runs' numbers of hits."""
     key = {"qrels_id": qrels_id, "ordering": protocol.ordering}
     rows = con.execute(
         "select run_id from scope_run anti join "
@@ -46,7 +46,12 @@ def make(
             for matched in _matched(con, protocol, batch, table, lower_is_better):
                 con.execute(render("statements/hits", matched=matched), key)
                 con.execute(render("statements/hit_sets"), key)
-    return len(missing)
+    found = con.execute(
+        "select run_id, num_hits from hit_set where qrels_id = $qrels_id and ordering = $ordering",
+        key,
+    ).fetchall()
+    num_hits = dict(found)
+    return {run: num_hits[run.run_id] for run in missing}
 
 
 def _stored_alike(
