@@ -29,6 +29,7 @@ METRICS = [
     "Surprisal@1", "Surprisal@4", "Popularity@1", "Popularity@20", "Popularity(share=True)@3",
     "Unseen@2", "Unseen@20", "Coverage@2", "Coverage(share=False)@3", "Coverage(catalogue=40)@3",
     "Coverage(counted=training)@3", "Coverage(counted=training, share=False)@4", "Spread@1", "Spread@4",
+    "Gini@1", "Gini@4", "Gini(catalogue=40)@3",
     "Serendipity@2", "Serendipity(rel=2, catalogue=40)@4", "ILD@2", "ILD@5", "ILD(alone=zero)@1",
     "ILD(distance=jaccard)@4", "ILD(distance=hamming)@3", "ILD(attribute=genre)@5",
     "ILD(attribute=genre, distance=jaccard)@4", "ILD(attribute=genre, distance=hamming, alone=zero)@3",
@@ -271,6 +272,14 @@ def spread(lists: Lists, _: World, *, cutoff: int) -> float:
     return -sum(n / times.total() * log2(n / times.total()) for n in times.values())
 
 
+def gini(lists: Lists, world: World, *, cutoff: int, catalogue: int | None) -> float | None:
+    times = Counter(doc for _, docs, _ in lists for doc in docs[:cutoff])
+    number = max(catalogue or len(world.documents), len(times))
+    counts = [0] * (number - len(times)) + sorted(times.values())
+    apart = sum(abs(one - other) for one in counts for other in counts)
+    return share(apart, 2 * number * times.total())
+
+
 def _cosine(one: set[str], other: set[str]) -> float:
     return len(one & other) / sqrt(len(one) * len(other)) if one and other else 0.0
 
@@ -322,7 +331,8 @@ def categorical_diversity(lists: Lists, world: World, *, cutoff: int, attribute:
 
 TWINS: dict[str, Callable[..., float | None]] = {
     "CategoricalDiversity": categorical_diversity, "Correct": correct, "Coverage": coverage,
-    "ILD": ild, "MCC": mcc, "MIUF": miuf, "PAP": pap, "PSP": _propensity(lambda rank, number: 1.0),
+    "Gini": gini, "ILD": ild, "MCC": mcc, "MIUF": miuf, "PAP": pap,
+    "PSP": _propensity(lambda rank, number: 1.0),
     "PSR": _propensity(lambda rank, number: 1 / number), "PSnDCG": ps_ndcg,
     "PartialAUC": partial_auc, "Popularity": popularity, "PositiveCoverage": positive_coverage,
     "Rprec": pooled_rprec, "Serendipity": serendipity, "Share": share_of_all, "Spread": spread,

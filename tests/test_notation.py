@@ -315,7 +315,7 @@ def test_the_level_is_for_binary_metrics() -> None:
     }
     gains = {"nDCG", "nDCGrel", "G", "DCG", "IdealDCG"}
     others = {"NumQ", "NumRet", "Judged", "Unjudged", "RBPresid", "Volume"}
-    shown = {"CategoricalDiversity", "Coverage", "ILD", "MIUF", "Popularity", "Spread"}
+    shown = {"CategoricalDiversity", "Coverage", "Gini", "ILD", "MIUF", "Popularity", "Spread"}
     shown |= {"Share", "Surprisal", "Unseen"}
     without = set(oracles_user_models.TWINS) | set(oracles_preferences.TWINS)
     assert set(catalogue()) - followers == gains | others | shown | without
