@@ -328,6 +328,23 @@ def test_parquet(con, parquet):
     assert rows(con) == [("7", "3", 0.5), ("8", "4", 0.25)]
 
 
+@pytest.mark.parametrize(
+    ("below", "lost"),
+    [
+        ("9007199254740991::double", "-9007199254740993::double"),
+        ("16777215::float", "16777217::float"),
+    ],
+)
+def test_ids_that_lost_digits_are_refused(con, parquet, below, lost):
+    """Ids beside missing values become real numbers in pandas, and large ones each other."""
+    sql = "select 1 as query_id, {} as doc_id, 0.5 as score"
+    readers.stage(con, parquet(sql.format(below)), "run")
+    assert rows(con) == [("1", below.split(":")[0], 0.5)]
+    told = str(refused(con, parquet(f"{sql.format(below)} union all {sql.format(lost)}"), "run"))
+    assert "the column 'doc_id' holds ids as real numbers" in told
+    assert "where several ids become one: read them as text or as integers" in told
+
+
 @pytest.mark.core
 @pytest.mark.parametrize(
     ("value", "outcome"),

@@ -25,6 +25,8 @@ Ranking = Literal["score", "rank"]
 Columns = Mapping[str, tuple[str, str]]
 _WHOLE = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|BOOLEAN")
 _REAL = re.compile(r"FLOAT|DOUBLE|DECIMAL.*")
+# Whole numbers below these are told apart by the types that have a fraction.
+_EXACT = {"FLOAT": 2**24, "DOUBLE": 2**53}
 _NESTED = re.compile(r"(STRUCT|MAP|UNION|VARIANT|TUPLE)\b.*|.*\]", re.DOTALL)
 
 
@@ -128,6 +130,7 @@ def _parquet_together(
     if "file_index" in map(str.lower, types):  # it hides which file a row is of
         return None
     found = chosen(files[0].source, "run", list(types), mapping)
+    _refuse_lost_digits(con, files[0].source, _parquet(files), types, found)
     fill(con, "run", _parquet(files), _by_type(files[0].source, found, types), together=True)
     return ranked_by_rank("run", found, list(types), mapping)
 
@@ -198,6 +201,7 @@ def _read_relation(
             types = objects.types_of(con, relation)
             found = chosen(source, kind, list(types), mapping)
             _refuse_twins(source, types, found, names)
+            _refuse_lost_digits(con, source, relation, types, found)
             fill(con, kind, relation, _by_type(source, found, types))
     except duckdb.Error as error:
         raise InputError(f"{source}: cannot be read as a table: {first_line(error)}") from error
@@ -222,6 +226,30 @@ def _refuse_twins(
     twins = {name: twin for name, twin in numbered.items() if twin not in (None, name)}
     if twins and (renamed := sorted(twins.keys() - set(names()))):
         raise InputError(f"{source}: the column {twins[renamed[0]]!r} is there twice")
+
+
+def _refuse_lost_digits(
+    con: duckdb.DuckDBPyConnection,
+    source: str,
+    relation: str,
+    types: Mapping[str, str],
+    found: Mapping[str, str],
+) -> None:
+    """Refuse ids that are real numbers too large for all whole ones to be there: others became them."""
+    for name in (found["query_id"], found["doc_id"]):
+        limit = _EXACT.get(types[name])
+        if limit is None:
+            continue
+        column = ident(name)
+        ((highest,),) = con.execute(
+            f"select max(abs({column})) filter (where isfinite({column})) from {relation}"
+        ).fetchall()
+        if highest is not None and highest >= limit:
+            raise InputError(
+                f"{source}: the column {name!r} holds ids as real numbers ({types[name]}) of {limit:,} "
+                "and above, where several ids become one: read them as text or as integers, as pandas "
+                "does with dtype='Int64'"
+            )
 
 
 def fill(
