@@ -75,6 +75,13 @@ def test_dict_with_numpy(con, way):
         ({"q": {"a": [1]}}, "qrels", "relevance '[1]' is not an integer"),
         ({"q": {"": 1}}, "qrels", "the document id is empty"),
         ({"q": 3}, "run", "not an object of documents"),
+        # the items of a user, as recommenders have them
+        ({5: [3, 4]}, "run", "query '5': a list, where each document has its score beside it"),
+        (
+            {5: {3, 4}},
+            "qrels",
+            "query '5': a list, where each document has its relevance beside it",
+        ),
     ],
 )
 def test_dict_problems(con, way, given, kind, reason):

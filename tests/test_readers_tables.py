@@ -419,7 +419,7 @@ def test_ranx_problems(con, put):
         (None, "query 'q', document 'c': score '{\"x\":1}' is not a number"),
         (None, "query 'q', document 'd': score 'x' is not a number"),
         (None, "query 'r': not an object of documents"),
-        (None, "query 's': not an object of documents"),
+        (None, "query 's': a list, where each document has its score beside it: {\"d1\": 2.5}"),
     )
 
 

@@ -371,7 +371,9 @@ def test_not_text(con, put, content):
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("runs.zip", "is a zip archive, as .xlsx and .npz are too, which is not read: unpack it"),
+        ("runs.zip", "is a zip archive, which is not read: unpack it"),
+        ("runs.xlsx", "is a workbook of Excel's, which is not read: save it as CSV"),
+        ("runs.npz", "is of NumPy's or a sparse matrix, which is not read: save a table of its"),
         ("runs.tar", "is a tar archive, which is not read: unpack it: tar -xf"),
         ("runs.tar.gz", "is a tar archive, which is not read: unpack it: tar -xf"),
         ("runs.pkl", "is a pickle of Python's, which is not read: save it as Parquet"),
@@ -382,7 +384,7 @@ def test_an_archive_is_named(con, tmp_path, name, told):
     inside = tmp_path / "one.run"
     inside.write_text(RUN)
     path = tmp_path / name
-    if name.endswith("zip"):
+    if name.endswith(("zip", "xlsx", "npz")):
         with zipfile.ZipFile(path, "w") as packed:
             packed.write(inside)
     elif name.endswith("pkl"):

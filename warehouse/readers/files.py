@@ -34,16 +34,22 @@ HEAD = 1 << 16
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_ZIP = b"PK\x03\x04"
 # How files begin that are not read, and what to do with them.
 _NOT_READ = {
     b"\x04\x22\x4d\x18": "LZ4, which is not read: save it as JSON, or unpack it: lz4 -d",
-    b"PK\x03\x04": "a zip archive, as .xlsx and .npz are too, which is not read: unpack it: unzip",
+    _ZIP: "a zip archive, which is not read: unpack it: unzip",
     b"7z\xbc\xaf\x27\x1c": "a 7z archive, which is not read: unpack it: 7z x",
     b"ARROW1\0\0": "an Arrow file, as .feather is too, which is not read: save it as Parquet",
     b"\x80\x04\x95": "a pickle of Python's, which is not read: save it as Parquet",
     b"\x80\x05\x95": "a pickle of Python's, which is not read: save it as Parquet",
     b"\x93NUMPY": "an array of NumPy's, which is not read: save a table as Parquet",
     b"\x89HDF": "an HDF5 file, which is not read: save it as Parquet",
+}
+# Those that are a zip archive, and of no use when they are unpacked.
+_ZIPPED = {
+    ".xlsx": "a workbook of Excel's, which is not read: save it as CSV",
+    ".npz": "of NumPy's or a sparse matrix, which is not read: save a table of its values as Parquet",
 }
 _TAR, _TAR_AT = b"ustar", 257
 # Characters that mean something to DuckDB when they are part of a path.
@@ -271,6 +277,7 @@ def check_file(file: LocalFile) -> None:
         raise InputError(f"{file.source}: is UTF-16 text: convert it to UTF-8")
     for start, what in _NOT_READ.items():
         if file.head.startswith(start):
-            raise InputError(f"{file.source}: is {what}")
+            suffix = Path(file.name).suffix.lower() if start == _ZIP else ""
+            raise InputError(f"{file.source}: is {_ZIPPED.get(suffix, what)}")
     if file.head.startswith(_TAR, _TAR_AT):
         raise InputError(f"{file.source}: is a tar archive, which is not read: unpack it: tar -xf")
