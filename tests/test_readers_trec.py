@@ -317,7 +317,12 @@ def test_four_fields_that_are_neither(con, put):
         (
             "qrels",
             "1\t25\t5\t978824351\n2\t133\t3\t978300174\n",
-            "fourth column holds times (978824",
+            "fourth column holds times (978300",
+        ),
+        (
+            "qrels",
+            "user item stars time\n1 25 5 978824351\n",
+            "fourth column holds times (978824351)",
         ),
         ("training", "1 25 5 978824351000\n", "fourth column holds times (978824351000)"),
         # the ids of the first seven documents, by query

@@ -104,11 +104,12 @@ def other_layout(file: LocalFile) -> str | None:
             f"value a line of its own, {names} score (or relevance)"
         )
     by_chance = "; if it is TREC all the same, say its format"
-    if lines and all(len(cells) == 4 and _UNIX_TIME.fullmatch(cells[3]) for cells in lines):
+    # the first line may hold other names of columns
+    if lines and len(lines[-1]) == 4 and _UNIX_TIME.fullmatch(lines[-1][3]):
         return (
-            f"its fourth column holds times ({lines[0][3]}), where TREC qrels have the relevance: put a "
-            "line with the names of the columns on top (query_id, doc_id, relevance, as they come, with "
-            f"tabs between){by_chance}"
+            f"its fourth column holds times ({lines[-1][3]}), where TREC qrels have the relevance: put "
+            "a line with the names of the columns on top (query_id, doc_id, relevance, as they come, "
+            f"with tabs between){by_chance}"
         )
     if lines and all(len(cells) > 6 and all(map(is_number, cells)) for cells in lines):
         return (
