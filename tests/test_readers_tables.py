@@ -423,6 +423,15 @@ def test_ranx_problems(con, put):
     )
 
 
+def test_lists_by_query_are_no_lines(con, put):
+    told = "a list, where each document has its score beside it"
+    assert told in str(refused(con, put('{"5": ["a", "b"],\n "6": ["c"]}', "a.json"), "run"))
+    lines = "".join(
+        f'{{"note": [1], "query_id": "q", "doc_id": "{doc}", "score": 1}}\n' for doc in "ab"
+    )
+    assert readers.stage(con, put(lines, "b.json"), "run").format == "jsonl"
+
+
 @pytest.mark.parametrize("text", ["{", '{"q": {"a": 1}', "[1]", "3", '"x"'])
 def test_not_ranx(con, put, text):
     assert "not a JSON object" in str(refused(con, put(text, "a.json"), "run", format="ranx"))

@@ -25,6 +25,8 @@ _ENDS = (*_EXTENSIONS, *COMPRESSED, ".run", ".res", ".trec", ".txt")
 # A brace alone may be the id of a query.
 _JSON = re.compile(r'\{\s*("(?:[^"\\]|\\.)*"\s*:|\}\s*$)', re.DOTALL)
 _NESTED = re.compile(r'\{\s*("(?:[^"\\]|\\.)*"\s*:\s*\{|\}\s*$)', re.DOTALL)
+# Lists by query, which are refused in their own words: no line of its own begins another object.
+_LISTS = re.compile(r'\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\[(?!.*\n\s*\{\s*")', re.DOTALL)
 _INTEGER = re.compile(r"[+-]?\d+")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _PAIR = re.compile(rf"\d+:{_NUMBER.pattern}")
@@ -43,7 +45,8 @@ def guess(file: LocalFile, mapping: Iterable[str] = ()) -> str:
     text = head_text(file)
     stripped = text.lstrip()
     if _JSON.match(stripped):
-        return "ranx" if _NESTED.match(stripped) else "jsonl"
+        is_nested = _NESTED.match(stripped) or (by_extension == "ranx" and _LISTS.match(stripped))
+        return "ranx" if is_nested else "jsonl"
     if by_extension == "parquet":
         return "parquet"
     line = first_data_line(text)
