@@ -294,6 +294,19 @@ def g(docs: Docs, grades: Grades, **rules: Any) -> float:
     return ratio(total, sum(best))
 
 
+def q_measure(
+    docs: Docs, grades: Grades, *, cutoff: int | None, beta: float, **rules: Any
+) -> float:
+    gains = worth(grades, **rules)
+    best = list(accumulate(best_gains(gains)))
+    number, gain, total = 0, 0.0, 0.0
+    for rank, doc in enumerate(docs[:cutoff], 1):
+        if doc in gains:
+            number, gain = number + 1, gain + gains[doc]
+            total += (number + beta * gain) / (rank + beta * best[min(rank, len(best)) - 1])
+    return ratio(total, min(len(best), cutoff or len(best)))
+
+
 def bin_g(docs: Docs, grades: Grades, *, rel: int) -> float:
     found = hits(docs, grades, rel)
     return ratio(sum(1 / log2(2 + k - n) for n, k in enumerate(found, 1)), relevant(grades, rel))
@@ -349,10 +362,11 @@ TWINS: dict[str, Callable[..., float]] = {
     "AP": ap, "DCG": dcg, "G": g, "GMAP": ap, "GMbpref": bpref, "IAP": iap, "IPrec": iprec,
     "IdealDCG": ideal_dcg, "Judged": judged,
     "NumNonRelRet": num_nonrel_ret, "NumQ": num_q, "NumRel": num_rel, "NumRelRet": num_rel_ret,
-    "NumRet": num_ret, "P": p, "R": r, "RBP": rbp, "RBPresid": rbp_resid, "RR": rr, "RelP": rel_p,
-    "Rndcg": rndcg, "Rprec": rprec, "SetAP": set_ap, "SetF": set_f, "SetP": set_p, "SetR": set_r,
-    "SetRelP": set_rel_p, "Success": success, "Unjudged": unjudged, "Utility": utility, "YAAP": yaap,
-    "binG": bin_g, "bpref": bpref, "infAP": inf_ap, "nDCG": ndcg, "nDCGrel": ndcg_rel,
+    "NumRet": num_ret, "P": p, "Q": q_measure, "R": r, "RBP": rbp, "RBPresid": rbp_resid, "RR": rr,
+    "RelP": rel_p, "Rndcg": rndcg, "Rprec": rprec, "SetAP": set_ap, "SetF": set_f,
+    "SetP": set_p, "SetR": set_r, "SetRelP": set_rel_p, "Success": success, "Unjudged": unjudged,
+    "Utility": utility, "YAAP": yaap, "binG": bin_g, "bpref": bpref, "infAP": inf_ap,
+    "nDCG": ndcg, "nDCGrel": ndcg_rel,
 }  # fmt: skip
 # How the values of the queries are put together.
 OVER_ALL: dict[str, Callable[[Sequence[float]], float]] = {

@@ -98,6 +98,25 @@ def test_ir_measures(name: str, qrels: Path, run: Path) -> None:
         assert mine == {query for of, query in theirs if of == measure}, measure
 
 
+@pytest.mark.parametrize(
+    ("metric", "values"),
+    [
+        ("Q", (0.5349699886600041, 0.705411643314869, 0.3109453095964253)),
+        ("Q@5", (0.12763157894736843, 0.5721212121212121, 0.130471503534369)),
+        (
+            "Q(beta=10,gains={1:1,2:3,3:9,4:27})@10",
+            (0.2611867622451619, 0.28786168610349205, 0.1262579912940412),
+        ),
+    ],
+)
+def test_ntcireval(metric: str, values: tuple[float, ...]) -> None:
+    """What pyNTCIREVAL 0.0.3 makes of the random run, with gains of 1:2:3:4 or 1:3:9:27 as given."""
+    rows = Warehouse.score(*RANDOM, metric).relation.fetchall()
+    ours = {query: value for query, _, value in rows}
+    for query, value in zip(("1", "2", "all"), values, strict=True):
+        assert math.isclose(ours[query], value, rel_tol=1e-14), query
+
+
 # --------------------------------------------------------------------------- the twins
 
 
