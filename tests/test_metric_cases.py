@@ -70,7 +70,8 @@ def test_only_arithmetic_is_understood(text: str) -> None:
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    return tomllib.loads(path.read_text(encoding="utf-8"))["case"]
+    """Return the cases of a metric, none where it has no file."""
+    return tomllib.loads(path.read_text(encoding="utf-8"))["case"] if path.exists() else []
 
 
 def judged(case: dict[str, Any]) -> dict[str, list[tuple[str, int]]]:
@@ -182,8 +183,10 @@ def test_case(name: str, number: int, tmp_path: Path) -> None:
 
 
 def test_every_metric_has_its_cases_and_the_other_way_round() -> None:
-    names = sorted(path.stem for path in FOLDER.glob("*.toml"))
-    assert names == list(templates.names_in("metrics"))
+    worked = {path.stem for path in FOLDER.glob("*.toml")}
+    metrics = set(templates.names_in("metrics"))
+    assert metrics - worked == set(), "work some cases by hand in tests/cases/metrics/NAME.toml"
+    assert worked - metrics == set(), "a case of no metric"
 
 
 @pytest.mark.parametrize("name", list(catalogue()))

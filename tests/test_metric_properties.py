@@ -107,9 +107,11 @@ def test_every_metric_has_a_twin() -> None:
         assert names == set(module.TWINS)
         there |= names
     twins = set(oracles.TWINS) | set(oracles_sources.TWINS) | set(oracles_sklearn.TWINS) | there
+    assert set(catalogue()) - twins == set(), "write its twin in one of the modules oracles*.py"
     assert twins == set(catalogue())
     seen = notation.parse(*METRICS, *oracles_sources.METRICS, *oracles_sklearn.METRICS)
-    assert {m.name for m in seen} | there == set(catalogue())
+    compared = {m.name for m in seen} | there
+    assert set(catalogue()) - compared == set(), "name it in METRICS, with values of its parameters"
 
 
 @pytest.mark.core

@@ -125,7 +125,8 @@ def test_verify_looks_at_every_table(made: Path) -> None:
 def test_the_revision_in_the_settings_is_the_head(made: Path) -> None:
     with database.write(made) as connection:
         scripts = ScriptDirectory.from_config(schema.alembic_config(connection))
-        assert scripts.get_heads() == [settings.SCHEMA_REVISION]
+        newest = "name the newest migration in settings.SCHEMA_REVISION"
+        assert scripts.get_heads() == [settings.SCHEMA_REVISION], newest
         # revisions sort as text: a program compares them so
         walked = [script.revision for script in scripts.walk_revisions()]
     assert walked == sorted(walked, reverse=True)

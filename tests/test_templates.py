@@ -473,6 +473,27 @@ def test_keywords_are_in_lower_case(path: Path) -> None:
 # --------------------------------------------------------------------------- strictness and quoting
 
 
+def test_every_template_is_asked_for() -> None:
+    """Those that are no part of a catalogue stand by name in the package or in another template."""
+    catalogues = {"metrics", "curves", "fusion", "normalisations", "relations", "macros"}
+    package = Path(templates.__file__).parent
+    files = [*package.rglob("*.py"), *resource_folder("sql").rglob("*" + templates.SUFFIX)]
+    words = {
+        word
+        for path in files
+        for word in re.findall(r"[\"'/](\w+)(?:\.sql\.j2)?[\"']", path.read_text(encoding="utf-8"))
+    }
+    there = {
+        path.name.removesuffix(templates.SUFFIX)
+        for path in files
+        if path.suffix == ".j2"
+        and path.parent.name not in catalogues
+        # all checks of what is stored are made, whichever there are
+        and not path.name.startswith("stored_")
+    }
+    assert there - words == set(), "nothing renders it: delete it"
+
+
 def test_an_unknown_variable_is_an_error() -> None:
     with pytest.raises(jinja2.UndefinedError, match="nope"):
         templates.environment().from_string("select {{ nope }}").render()
