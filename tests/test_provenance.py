@@ -242,6 +242,18 @@ def test_status_says_what_preferences_cannot_give(wh: Warehouse, tmp_path: Path)
     assert (wh.status().num_up_to_date, wh.status().unfit) == (7, {})
 
 
+def test_status_names_what_preferences_cannot_give_by_any_protocol(
+    wh: Warehouse, tmp_path: Path
+) -> None:
+    wh.ingest_qrels(QRELS, "tiny")
+    wh.ingest_run(ONE, "tiny", name="one")
+    wh.evaluate("tiny", metrics="AP")
+    wh.evaluate("tiny", metrics="AP P@5", protocol="trec_eval_9")
+    (tmp_path / "prefs.txt").write_text("q1 0 1 a 2\nq1 0 1 b 1\n")
+    wh.ingest_qrels(tmp_path / "prefs.txt", "tiny", format="prefs", replace=True)
+    assert wh.status().unfit == {"tiny": ["AP", "P@5"]}
+
+
 def test_slices_are_brought_up_to_date_too_but_not_curves(wh: Warehouse) -> None:
     wh.ingest_qrels(QRELS, "tiny")
     wh.ingest_run(ONE, "tiny", name="one")

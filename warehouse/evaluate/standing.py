@@ -200,7 +200,8 @@ def _of_protocol(
         for _, run, metric_name, state in found.details:
             pending[metric_name, state].append(run)
         up_to_date += found.up_to_date
-        unfit |= found.unfit
+        for name, others in found.unfit.items():
+            unfit[name] = list(dict.fromkeys([*unfit.get(name, ()), *others]))
         order = {name + _by(slice): place for place, name in enumerate(metrics)}
         for (name, state), runs in sorted(pending.items(), key=lambda item: order[item[0][0]]):
             metric = metrics[name.removesuffix(_by(slice))]
