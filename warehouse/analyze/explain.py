@@ -118,7 +118,8 @@ def _provenance(
     columns = [column[0] for column in relation.description]
     rows = relation.fetchall()
     if rows:
-        return dict(zip(columns, rows[0], strict=True))
+        (row,) = rows
+        return dict(zip(columns, row, strict=True))
     valued = con.execute(
         "select distinct run from run_scores where is_current and dataset = $dataset "
         "and metric = $metric and protocol = $protocol order by run",
