@@ -53,7 +53,8 @@ def fill(wh: Warehouse, dataset: str, seed: int) -> None:
         system = rng.choice("XY")
         wh.ingest_run(run(), dataset, name=name, system=system, run_at=when(day), replace=True)
     slices = ["year", f"some = words >= {1 + seed}"]
-    wh.evaluate(dataset, metrics=METRICS, slices=slices)
+    wh.evaluate(dataset, metrics=[*METRICS, "RR", "P@1"][: 6 - seed], slices=slices)
+    wh.curve("PrecisionByRank@3", dataset)
     wh.evaluate(dataset, metrics=METRICS[1:], qrels=1)
     wh.evaluate(dataset, metrics="AP", protocol="trec_eval_9")
     wh.fuse(["one", "two"], dataset, name="merged", run_at=when(9))
