@@ -615,6 +615,16 @@ def test_rows_that_cannot_be_are_found(evaluated: Warehouse) -> None:
         assert any(of == relation and problem in told for of, told, _ in found), (relation, found)
 
 
+def test_rows_of_which_none_is_left_are_missed(evaluated: Warehouse) -> None:
+    """Two runs without a prediction, and the qrels without a judgment, are told of and counted."""
+    put(evaluated.path, "delete from prediction_by_text", "delete from judgment")
+    found = evaluated.verify(sample=1).problems
+    assert found.filter("problem like 'has another number of _% than it says'").fetchall() == [
+        ("qrels", "has another number of judgments than it says", 1),
+        ("run", "has another number of predictions than it says", 2),
+    ]
+
+
 @pytest.mark.parametrize("size", [1, 3, 4, 1_000])
 def test_long_tables_are_looked_through_in_stretches(
     evaluated: Warehouse, monkeypatch: pytest.MonkeyPatch, size: int
