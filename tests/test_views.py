@@ -6,6 +6,7 @@ import datetime as dt
 import json
 import random
 
+import duckdb
 import pytest
 
 from warehouse.warehouse import Warehouse
@@ -187,3 +188,38 @@ def test_history_does_not_mix_qrels_versions(wh: Warehouse) -> None:
     wh.evaluate(metrics="RR")
     sql = "select qrels_version, step, value, best_so_far, is_record from history order by 1"
     assert rows(wh, sql) == [(1, 1, 1.0, 1.0, True), (2, 1, 0.5, 0.5, True)]
+
+
+# --------------------------------------------------------------------------- superseded values
+
+
+def test_the_views_show_the_newest_evaluation_alone(wh: Warehouse) -> None:
+    """Of metrics, slices and curves: each evaluation is there once more, its numbers greater by 1."""
+    wh.ingest_qrels({"q": {"a": 1, "b": 0}}, "tiny")
+    wh.ingest_run({"q": {"b": 2.0, "a": 1.0}}, "tiny", name="one")
+    wh.evaluate("tiny", metrics="RR", slices=["some = query_id = 'q'", "other = query_id"])
+    wh.curve("ROC", "tiny")
+    shown = {
+        "run_scores": ["value"],
+        "query_scores": ["query_id", "value"],
+        "slice_scores": ["slice", "value"],
+        "slice_query_scores": ["slice", "query_id", "value"],
+        "curve_points": ["query_id", "position", "x", "y"],
+    }
+    queries = {
+        view: f"select {', '.join(of)} from {view} order by all" for view, of in shown.items()
+    }
+    with duckdb.connect(str(wh.path)) as con:
+        before = {view: con.execute(sql).fetchall() for view, sql in queries.items()}
+        assert all(before.values())
+        for table, number in {
+            "evaluation": "",
+            "score": ", value + 1 as value",
+            "query_score": ", value + 1 as value",
+            "curve_point": ", y + 1 as y",
+        }.items():
+            more = f"evaluation_id + 1000 as evaluation_id{number}"
+            con.execute(f"insert into {table} select * replace ({more}) from {table}")
+        for view, sql in queries.items():
+            newer = [(*row[:-1], row[-1] + 1) for row in before[view]]
+            assert con.execute(sql).fetchall() == newer, view
