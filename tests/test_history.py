@@ -324,6 +324,23 @@ def test_the_best_so_far_and_the_records(wh: Warehouse) -> None:
     assert {row[-3:] for row in wh.history("tiny", "NumRet").fetchall()} == {(None, False, None)}
 
 
+def test_no_record_by_the_last_bits(wh: Warehouse) -> None:
+    """P@10 is 1/5 of both: in doubles (0.3 + 0.2 + 0.1) / 3, and a bit more, (0.1 + 0.2 + 0.3) / 3."""
+    queries = ("q1", "q2", "q3")
+    wh.ingest_qrels({q: {f"r{n}": 1 for n in range(3)} for q in queries}, "tiny")
+    for name, found in (("down", (3, 2, 1)), ("up", (1, 2, 3))):
+        lists = {q: {f"r{n}": 1.0 for n in range(k)} for q, k in zip(queries, found, strict=True)}
+        wh.ingest_run(lists, "tiny", name=name)
+    wh.evaluate("tiny", metrics="P@10")
+    columns = "run, value, is_record"
+    wanted = [("down", 0.6 / 3, True), ("up", (0.1 + 0.2 + 0.3) / 3, False)]
+    assert wanted[0][1] < wanted[1][1]
+    found = wh.history("tiny", "P@10")
+    assert found.project(columns).fetchall() == wanted
+    assert found.project("gain").fetchall() == [(None,), (None,)]
+    assert wh.query(f"select {columns} from history order by step").fetchall() == wanted
+
+
 def test_a_history_of_two_formulas_says_so(wh: Warehouse) -> None:
     _timed(wh)
     with duckdb.connect(str(wh.path)) as con:  # as another formula would have made it
