@@ -102,6 +102,21 @@ def test_either_limit_is_enough(fallen: Warehouse, limits: dict, is_good: bool) 
     assert found.relation.project("verdict").fetchall() == [("good" if is_good else "regressed",)]
 
 
+def test_last_bits_are_no_loss_and_not_significant(wh: Warehouse) -> None:
+    """AP is 7/12 of relevant documents at 1 and 12 and of those at 2 and 3; as doubles they differ."""
+    queries = ("q1", "q2", "q3", "q4")
+    wh.ingest_qrels({query: {"a": 1, "b": 1} for query in queries}, "tiny")
+    for name, places in (("old", {1: "a", 12: "b"}), ("new", {2: "a", 3: "b"})):
+        found = {places.get(rank, f"x{rank}"): -float(rank) for rank in range(1, 13)}
+        wh.ingest_run(dict.fromkeys(queries, found), "tiny", name=name)
+    wh.evaluate(metrics="AP")
+    found = wh.check("tiny", "AP", alpha=0.05)
+    (one,) = found.comparisons
+    assert one.value < one.their_value
+    assert (found.is_good, one.p, one.t) == (True, None, None)
+    assert (one.wins, one.ties, one.losses, one.lost_most) == (0, 4, 0, ())
+
+
 def test_what_is_better_is_good_however_significant(wh: Warehouse) -> None:
     load(wh, old=ranks(2, 2, 1, 2), new=ranks(1, 1, 1, 1))
     found = wh.check("tiny", "RR", max_drop=0, alpha=0.99)
