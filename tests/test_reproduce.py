@@ -403,3 +403,15 @@ def test_the_command(demo: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("warehouse.analyze.reproduction.find_spec", lambda _: None)
     code, out, told = command(*asked, "-m", "nDCG@10")
     assert (code, told) == (0, "p needs SciPy: pip install 'ranking-warehouse[stats]'\n")
+
+
+def test_last_bits_are_no_difference(wh: Warehouse) -> None:
+    """AP is 7/12 of relevant documents at 1 and 12 and of those at 2 and 3; as doubles they differ."""
+    queries = ("q1", "q2", "q3")
+    wh.ingest_qrels({query: {"a": 1, "b": 1} for query in queries}, "tiny")
+    for name, places in (("theirs", {1: "a", 12: "b"}), ("ours", {2: "a", 3: "b"})):
+        found = {places.get(rank, f"x{rank}"): -float(rank) for rank in range(1, 13)}
+        wh.ingest_run(dict.fromkeys(queries, found), "tiny", name=name)
+    wh.evaluate(metrics="AP")
+    found = wh.reproduce("theirs", "ours", "tiny").relation
+    assert found.project("rmse, nrmse, p").fetchall() == [(0.0, 0.0, None)]
