@@ -176,6 +176,19 @@ def test_paths_named_in_the_readme_exist() -> None:
     assert not missing
 
 
+def test_every_heading_can_be_found_from_the_contents() -> None:
+    """Links within the README lead to headings, and the list at its top has every section."""
+    text = re.sub(_BLOCK, "", README.read_text(encoding="utf-8"))
+    titles = re.findall(r"^##+ (.+)$", text, re.MULTILINE)
+    anchors = [re.sub(r"[^a-z0-9 -]", "", title.lower()).replace(" ", "-") for title in titles]
+    assert len(set(anchors)) == len(anchors)
+    links = re.findall(r"\]\(#([^)]+)\)", text)
+    assert set(links) <= set(anchors)
+    contents = text.split("\n## ")[0]
+    tops = re.findall(r"^## (.+)$", text, re.MULTILINE)
+    assert [title for title in tops if f"[{title}](#" not in contents] == ["Licence"]
+
+
 def test_the_table_of_metrics() -> None:
     """Between its two markers stands what `warehouse metrics -f markdown` prints."""
     result = invoked("metrics", "-f", "markdown")
