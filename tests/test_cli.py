@@ -260,6 +260,18 @@ def test_the_help_of_the_whole_names_every_command() -> None:
     assert "warehouse demo" in found.output
 
 
+@pytest.mark.parametrize(
+    "group", ["", *sorted({name.split()[0] for name in COMMANDS if " " in name})]
+)
+def test_a_list_of_commands_has_whole_sentences(
+    group: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    listed = invoked(*group.split(), "--help").output.split("Commands:\n")[1]
+    assert listed
+    assert "..." not in listed.split("Examples:")[0]
+
+
 def test_without_arguments_it_shows_help() -> None:
     found = invoked()
     assert "Usage: warehouse" in found.output

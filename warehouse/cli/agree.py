@@ -18,7 +18,9 @@ def agree(
     dataset: Annotated[
         list[str] | None,
         typer.Option(
-            "--dataset", "-d", help="Name of the dataset; several with --of runs compare these."
+            "--dataset",
+            "-d",
+            help="Name of the dataset; with --of runs, repeat it to compare several.",
         ),
     ] = None,
     of: Annotated[
@@ -26,7 +28,7 @@ def agree(
         typer.Option(
             "--of",
             metavar="documents|runs",
-            help="Which rankings: runs' lists of documents, or metrics' orders of the runs.",
+            help="Compare the runs' lists of documents, or the orders in which metrics rank the runs.",
         ),
     ] = "documents",
     metric: Annotated[
@@ -34,33 +36,35 @@ def agree(
         typer.Option(
             "--metric",
             "-m",
-            help="With --of runs: a metric that orders them; may be given again. Default: all that have "
-            "values.",
+            help="With --of runs: a metric that ranks them; repeatable. Default: all that have values.",
         ),
     ] = None,
     against: Annotated[
         str | None,
         typer.Option(
-            "--against", help="Compare all with this run, metric or dataset, not every two."
+            "--against", help="Compare all with this run, metric or dataset, instead of every two."
         ),
     ] = None,
     by_query: Annotated[
-        bool, typer.Option("--by-query", help="Query by query, not the means.")
+        bool, typer.Option("--by-query", help="Print each query's values instead of the means.")
     ] = False,
     over: Annotated[
         str,
         typer.Option(
             "--over",
             metavar="intersection|union",
-            help="tau over the documents of both lists, or of either.",
+            help="Compute tau over the documents that both lists have, or that either has.",
         ),
     ] = "intersection",
     depth: Annotated[
         int | None,
-        typer.Option("--depth", min=1, show_default="all", help="Only the first documents."),
+        typer.Option("--depth", min=1, show_default="all", help="Use only the first N documents."),
     ] = None,
     p: Annotated[
-        float, typer.Option("--p", help="How much a rank-biased overlap looks further down.")
+        float,
+        typer.Option(
+            "--p", help="Persistence of rank-biased overlap: how likely the next rank is looked at."
+        ),
     ] = 0.9,
     protocol: options.Protocol = "default",
     format: options.Format = "table",
@@ -69,17 +73,17 @@ def agree(
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
-    """Show how much rankings agree: runs about documents, or metrics about runs.
+    """Show how much the rankings of runs, or of metrics, agree.
 
-    tau_b is Kendall's. tau_ap (Yilmaz and others 2008) goes down the first ranking and takes the second
-    for right; tau_ap_b (Urbano and Marrero 2017) is its mean with the other way round. rbo_ext is
-    rank-biased overlap (Webber and others 2010), extrapolated; it lies between rbo_min and rbo_min +
-    rbo_residual, whatever follows below the ends of the lists.
+    tau_b is Kendall's tau-b. tau_ap (Yilmaz and others 2008) goes down the first ranking and takes
+    the second as the truth; tau_ap_b (Urbano and Marrero 2017) is the mean of both directions.
+    rbo_ext is rank-biased overlap (Webber and others 2010), extrapolated. Whatever follows below
+    the ends of the lists, it lies between rbo_min and rbo_min + rbo_residual.
 
-    Lists of documents are in the protocol's order, which has no ties, and need no judgments. With --over
-    union, what a list lacks stands tied below its end. In orders of runs equal values are ties: tau_b
-    leaves them out of its divisor, tau_ap looks at the runs above a group of ties, and to rbo_ext all of
-    a group come at its first place.
+    Lists of documents are in the order of the protocol, which has no ties, and need no judgments.
+    With --over union, documents that a list lacks are tied below its end. In orders of runs, equal
+    values are ties: tau_b leaves them out of its divisor, tau_ap counts the runs above a group of
+    ties, and rbo_ext puts the whole group at its first place.
     """
     from warehouse.errors import UsageError
     from warehouse.warehouse import Warehouse

@@ -31,13 +31,14 @@ def ingest(
         typer.Option(
             "--split",
             metavar="COLUMN=SEP",
-            help="Make lists of a column of text, as in genres='|'; may be given again.",
+            help="Split the text of a column into lists, as in genres='|'; repeatable.",
         ),
     ] = None,
     format: Annotated[
         str | None,
         typer.Option(
-            "--format", help="Format of the file: csv, tsv, jsonl or parquet; default: a guess."
+            "--format",
+            help="Format of the file: csv, tsv, jsonl or parquet; default: guessed from the file.",
         ),
     ] = None,
     normalise: options.Normalise = None,
@@ -47,10 +48,11 @@ def ingest(
     threads: options.Threads = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
-    """Load attributes of documents or queries: CSV or TSV with a header, JSON Lines, Parquet.
+    """Load attributes of documents or queries.
 
-    One row per id; each other column is an attribute: numbers, text, booleans, dates, or lists of
-    them. Empty cells are absent. The same content again is "unchanged".
+    The file is CSV or TSV with a header, JSON Lines or Parquet. There is one row per id; each other
+    column is an attribute: numbers, text, booleans, dates, or lists of them. An empty cell means no
+    value. Loading the same content again does nothing ("unchanged").
     """
     from warehouse.warehouse import Warehouse
 
@@ -82,7 +84,7 @@ def attributes(
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
-    """List the attributes of documents and queries with their types and counts."""
+    """List the attributes of documents and queries."""
     from warehouse.warehouse import Warehouse
 
     found = Warehouse(db, lock_timeout=lock_timeout).attributes(dataset)

@@ -17,7 +17,7 @@ def check(
         typer.Option(
             "--metric",
             "-m",
-            help="A metric that has been evaluated, as in nDCG@10; may be given again.",
+            help="A metric that has been evaluated, as in nDCG@10; repeatable.",
         ),
     ],
     against: Annotated[
@@ -25,7 +25,8 @@ def check(
         typer.Option(
             "--against",
             metavar="best|last|RUN",
-            help="The best or the last of the runs before it and of its earlier versions, or a run.",
+            help="Compare with the best or the last run before it (its earlier versions included), "
+            "or with this run.",
         ),
     ] = "best",
     dataset: Annotated[
@@ -41,14 +42,15 @@ def check(
         typer.Option(
             "--max-drop",
             show_default="0; with --alpha any",
-            help="The value over all queries may get worse by so much.",
+            help="The most by which the value over all queries may get worse.",
         ),
     ] = None,
     alpha: Annotated[
         float | None,
         typer.Option(
             "--alpha",
-            help="Worse with p below this in a two-sided paired t-test over the queries is too much. "
+            help="Fail if the run is worse with p below this in a two-sided paired t-test over the "
+            "queries. "
             'Needs the extra "stats".',
         ),
     ] = None,
@@ -59,14 +61,16 @@ def check(
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
-    """Hold the newest run against the best before it; the exit code is 1 where it is worse.
+    """Check whether the newest run is worse than those before it.
 
-    Before it are the current runs of the dataset with an earlier time: that of the experiment (--at
-    when it was loaded), else that of the load. So are the earlier versions of the run itself, those
-    that were evaluated against the same qrels; to have one out of the way: warehouse forget --version.
-    Stored values are compared, query by query; the queries that lost most are told. With --max-drop and
-    --alpha either is enough to be worse. Of several metrics all have to be good. The first run is good:
-    there is nothing to hold it against.
+    The exit code is then 1. The runs before it are the current runs of the dataset with
+    an earlier time: that of the experiment (--at when the run was loaded), else that of the load.
+    The earlier versions of the run itself count too, if they were evaluated against the same qrels;
+    to exclude one, use: warehouse forget --version.
+
+    Stored values are compared, query by query, and the queries that lost most are listed. With both
+    --max-drop and --alpha, either one makes the run worse. With several metrics, all have to be
+    good. The first run is good: there is nothing to compare it with.
     """
     from warehouse.analyze.regressions import Comparison
     from warehouse.errors import counted

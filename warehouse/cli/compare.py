@@ -20,8 +20,8 @@ def compare(
         list[str] | None,
         typer.Argument(
             show_default=False,
-            help="The base and the runs that are held against it; against one run alone all others are, "
-            "and without any it is the first that was loaded.",
+            help="The base, then the runs to compare with it; without further runs, all others. "
+            "Without any run, the base is the first that was loaded.",
         ),
     ] = None,
     dataset: Annotated[
@@ -31,10 +31,11 @@ def compare(
     metric: options.Metrics = None,
     base: Annotated[
         list[str] | None,
-        typer.Option("--base", "-b", help="A base beside the runs; may be given again."),
+        typer.Option("--base", "-b", help="Another base; repeatable."),
     ] = None,
     all_pairs: Annotated[
-        bool, typer.Option("--all-pairs", help="Hold each run against each; default: all runs.")
+        bool,
+        typer.Option("--all-pairs", help="Compare every run with every other; default: all runs."),
     ] = False,
     test: Annotated[
         str,
@@ -45,51 +46,62 @@ def compare(
         typer.Option(
             "--correction",
             show_default="holm; with tukey none",
-            help="Over all pairs and metrics: holm, bonferroni, bh (Benjamini-Hochberg) or none.",
+            help="Correct p over all pairs and metrics: holm, bonferroni, bh (Benjamini-Hochberg) "
+            "or none.",
         ),
     ] = None,
     alpha: Annotated[
-        float, typer.Option("--alpha", help="Significant is an adjusted p below this.")
+        float, typer.Option("--alpha", help="An adjusted p below this is significant.")
     ] = 0.05,
     interval: Annotated[
         str,
-        typer.Option("--interval", help="Of the mean difference, at 1 - alpha: t or bootstrap."),
+        typer.Option(
+            "--interval", help="Interval of the mean difference at 1 - alpha: t or bootstrap."
+        ),
     ] = "t",
     resamples: Annotated[
-        int, typer.Option("--resamples", help="Permutations and bootstrap samples.")
+        int, typer.Option("--resamples", help="How many permutations or bootstrap samples.")
     ] = 10_000,
-    seed: Annotated[int, typer.Option("--seed", help="Where random numbers start.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the random numbers.")] = 0,
     judged_only: Annotated[
         bool,
-        typer.Option("--judged-only", help="Take unjudged documents out of the lists first."),
+        typer.Option("--judged-only", help="Remove unjudged documents from the lists first."),
     ] = False,
     bounds: Annotated[
         bool,
         typer.Option(
-            "--bounds", help="Add each value as it would be if all that is unjudged were relevant."
+            "--bounds",
+            help="Add each value as it would be if all unjudged documents were relevant.",
         ),
     ] = False,
     queries: Annotated[
         int | None,
         typer.Option(
-            "--queries", min=1, help="Of two runs: the N queries that differ most, list by list."
+            "--queries",
+            min=1,
+            help="With two runs, show the N queries that differ most, with their lists.",
         ),
     ] = None,
     depth: Annotated[
         int | None,
-        typer.Option("--depth", min=1, show_default="10", help="With --queries: so far down."),
+        typer.Option(
+            "--depth",
+            min=1,
+            show_default="10",
+            help="With --queries: show the lists down to this rank.",
+        ),
     ] = None,
     only: Annotated[
         Literal["values", "pairs"] | None,
         typer.Option(
             "--only",
             show_default="both in tables for people, else the pairs",
-            help="One of the two tables: values of runs, or pairs of runs.",
+            help="Print one of the two tables: the values of runs, or the pairs.",
         ),
     ] = None,
     store: Annotated[
         bool,
-        typer.Option("--store", help="Keep the pairs in the file; see the view comparisons."),
+        typer.Option("--store", help="Store the pairs in the database; see the view comparisons."),
     ] = False,
     as_of: options.AsOf = None,
     qrels: options.QrelsVersion = None,
@@ -100,14 +112,16 @@ def compare(
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
-    """Hold runs against a base over stored values, query by query.
+    """Compare runs with a base, query by query, on stored values.
 
-    The best value of a metric is bold (* in plain text), the second underlined (+); letters after a
-    value name the runs that it is significantly better than. In the pairs: the mean difference of the
-    queries that both have a value of, its confidence interval, Cohen's d of the pairs, wins, ties and
-    losses, and p with and without the correction. Judged is the share of judged documents down to the
-    metric's cutoff. Unjudged documents count as not relevant; --bounds shows the other extreme. Needs
-    the extra "stats".
+    In the table of values, the best value of a metric is bold (* in plain text) and the second
+    underlined (+); letters after a value name the runs that it is significantly better than. Judged
+    is the share of judged documents down to the metric's cutoff. Unjudged documents count as not
+    relevant; --bounds shows the other extreme.
+
+    The table of pairs has the mean difference over the queries for which both runs have a value,
+    its confidence interval, Cohen's d of the pairs, wins, ties and losses, and p before and after
+    the correction. Needs the extra "stats".
     """
     from warehouse.report import comparisons, formats
     from warehouse.warehouse import Warehouse

@@ -16,9 +16,10 @@ def show(
     out: options.Output = None,
     db: options.Database = None,
 ) -> None:
-    """Show every setting and where it comes from: an option, the environment, a file's line, a default.
+    """Show every setting and where it comes from.
 
-    The whole file is checked: a wrong key, name or value is an error.
+    A setting comes from an option, the environment, a line of a file or a default. The whole file
+    is checked; a wrong key, name or value is an error.
     """
     from warehouse.analyze import settings_page
 

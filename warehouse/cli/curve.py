@@ -21,17 +21,18 @@ def curve(
     dataset: options.Dataset,
     run: Annotated[
         list[str] | None,
-        typer.Option("--run", "-r", help="A run; may be given again. Default: all."),
+        typer.Option("--run", "-r", help="A run; repeatable. Default: all."),
     ] = None,
     query: Annotated[
-        str | None, typer.Option("--query", help="The curve of this query; default: of all.")
+        str | None,
+        typer.Option("--query", help="Show the curve of this query; default: of all queries."),
     ] = None,
     protocol: options.Protocol = "default",
     format: Annotated[
         str,
         options.formats_of(
-            "table, json, jsonl, csv, tsv, markdown, latex, parquet: the points; svg, png, pdf, "
-            "html: a picture (with -o).",
+            "table, json, jsonl, csv, tsv, markdown, latex or parquet for the points; svg, png, pdf "
+            "or html for a picture (with -o).",
             ["svg", "png", "pdf", "html"],
         ),
     ] = "table",
@@ -44,7 +45,7 @@ def curve(
 ) -> None:
     """Show a curve of some runs: its points, or a picture of it.
 
-    What is missing or stale is computed first. A picture needs the extra "plot".
+    Missing or stale curves are computed first. A picture needs the extra "plot".
     """
     from warehouse.errors import UsageError
     from warehouse.report import pictures
@@ -97,9 +98,10 @@ def curves(
     format: options.Format = "table",
     out: options.Output = None,
 ) -> None:
-    """List the curves: name, axes and title.
+    """List the curves with their titles.
 
-    The formats other than table have the summaries, parameters and the names elsewhere too.
+    The formats other than table also have the summaries, parameters and the names in other
+    programs.
     """
     if context.invoked_subcommand is not None:
         return
@@ -117,7 +119,7 @@ def show(
     ],
     protocol: options.Protocol = "default",
 ) -> None:
-    """Show a curve: formula, axes, parameters, references, its names elsewhere and its SQL."""
+    """Show a curve: formula, axes, parameters, other names and SQL."""
     from warehouse.analyze import curve_pages
 
     output.emit(curve_pages.describe(*names, protocol=protocol), None)

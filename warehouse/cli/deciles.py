@@ -20,10 +20,10 @@ def deciles(
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
-    """List the mappings of labels (documents) to deciles, with their origin.
+    """List the mappings of labels (documents) to deciles.
 
-    A decile is an attribute of the documents. A mapping of your own, a table with the columns doc_id
-    and decile, is loaded by 'warehouse ingest attributes FILE -d DATASET --of docs'.
+    A decile is an attribute of the documents. To load a mapping of your own, a table with the
+    columns doc_id and decile, run: warehouse ingest attributes FILE -d DATASET --of docs
     """
     if context.invoked_subcommand is not None:
         return
@@ -42,7 +42,8 @@ def make(
         typer.Option(
             "--from",
             metavar="training|qrels|ATTRIBUTE",
-            help="What says how often a label occurs; default: the training set, without one the qrels.",
+            help="Where to count how often a label occurs; default: the training set, or without "
+            "one the qrels.",
         ),
     ] = None,
     by: Annotated[
@@ -62,9 +63,10 @@ def make(
     threads: options.Threads = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
-    """Put labels (documents) into deciles by how often they occur: 10 most frequent, 1 rarest.
+    """Divide labels (documents) into deciles by how often they occur.
 
-    They are kept as an attribute of the documents, and the occurrences as NAME_frequency.
+    Decile 10 has the most frequent labels, 1 the rarest. The deciles are stored as an attribute of
+    the documents, and the number of occurrences as NAME_frequency.
     """
     from warehouse.warehouse import Warehouse
 
@@ -93,7 +95,7 @@ def show(
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
-    """Show the deciles: labels, occurrences, their share, the most and the least frequent label."""
+    """Show the deciles: their sizes, most and least frequent labels."""
     from warehouse.warehouse import Warehouse
 
     found = Warehouse(db, lock_timeout=lock_timeout).decile_sizes(dataset, name)

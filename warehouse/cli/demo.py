@@ -28,14 +28,16 @@ def demo(
     files: Annotated[
         Path | None,
         typer.Option(
-            "--files", help="Put the judgments and runs into this folder too: qrels.txt and runs/."
+            "--files",
+            help="Also write the judgments and runs into this folder, as qrels.txt and runs/.",
         ),
     ] = None,
 ) -> None:
-    """Make a database from real judgments and runs, and show its leaderboard.
+    """Make a database from real data and show its leaderboard.
 
-    They ship with the package: TREC 2019 Deep Learning, passage task, 43 queries, nine systems. With
-    `--files .` they lie here as TREC files, to be scored and loaded as your own would be.
+    The judgments and runs ship with the package: TREC 2019 Deep Learning, passage task, 43 queries,
+    nine systems. `--files .` also writes them into this folder as TREC files, so that you can score
+    and load them like your own.
     """
     from warehouse.warehouse import Warehouse
 

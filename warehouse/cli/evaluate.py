@@ -17,39 +17,42 @@ def evaluate(
     dataset: options.AnyDataset = None,
     run: Annotated[
         list[str] | None,
-        typer.Option("--run", "-r", help="Only this run; may be given again. Default: all."),
+        typer.Option("--run", "-r", help="Only this run; repeatable. Default: all."),
     ] = None,
     metric: options.Metrics = None,
     slice: Annotated[
         list[str] | None,
         typer.Option(
             "--slice",
-            help="Evaluate the parts of this slice too: an attribute or a slice by its name, or "
-            '"NAME = SQL" over attributes; may be given again.',
+            help="Also evaluate the parts of this slice: the name of an attribute or slice, or "
+            '"NAME = SQL" over attributes; repeatable.',
         ),
     ] = None,
     qrels: options.QrelsVersion = None,
     protocol: options.Protocol = "default",
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be computed, and compute nothing.")
+        bool, typer.Option("--dry-run", help="Say what would be computed, but compute nothing.")
     ] = False,
     show_sql: Annotated[
-        bool, typer.Option("--show-sql", help="Print the SQL of each metric, and compute nothing.")
+        bool, typer.Option("--show-sql", help="Print the SQL of each metric, but compute nothing.")
     ] = False,
     db: options.Database = None,
     memory_limit: options.MemoryLimit = None,
     threads: options.Threads = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
-    """Compute the metrics that are missing or stale, and nothing else.
+    """Compute the metrics that are missing or stale.
 
-    Without -m it is those that a dataset has values of, by its slices too, as 'warehouse status' lists
-    them, and where it has none yet nDCG@10, AP, RR, P@10, R@100, R@1000 and Judged@10.
+    Nothing else is computed. Without -m, these are the metrics that a dataset has values of,
+    including its slices, as listed by 'warehouse status'. If a dataset has no values yet, they are
+    nDCG@10, AP, RR, P@10, R@100, R@1000 and Judged@10.
 
-    Everything computed by one call becomes visible together or not at all. A slice puts the queries, or
-    the documents, into parts: by an attribute's values, by quantiles(x, N) (equal numbers) or mass(x, N)
-    (equal sums, N highest), or by any expression. There are num_relevant and difficulty (mean AP) of
-    queries, frequency and training_frequency of documents beside the attributes.
+    Everything computed by one call becomes visible together or not at all.
+
+    A slice divides the queries, or the documents, into parts: by the values of an attribute, by
+    quantiles(x, N) (equal numbers), by mass(x, N) (equal sums; part N is the highest), or by any
+    expression. Beside the attributes it can use num_relevant and difficulty (mean AP) of queries,
+    and frequency and training_frequency of documents.
     """
     from warehouse.evaluate import grounds
     from warehouse.warehouse import DEFAULT_METRICS, Warehouse

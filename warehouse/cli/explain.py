@@ -36,13 +36,14 @@ def explain(
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
-    """Explain a run's value for a query: where it came from, and what each document adds to it.
+    """Explain a run's value for a query, document by document.
 
-    "so far" is the value of the list cut after the document, as the metric's own SQL gives it, and
-    "part" the step from the cut before, or from 0 where that has no value. The parts add up to the
-    value; of a sum over the documents, as AP and nDCG are, they are its terms. A document without a
-    relevance is not judged. The last line, without a document, stands for all that is not shown.
-    """  # fmt: skip
+    "so far" is the value of the list cut after the document, computed by the metric's own SQL.
+    "part" is the difference to the value of the list cut before it, or to 0 if that list has no
+    value. The parts add up to the value; if the metric is a sum over the documents, as AP and nDCG
+    are, they are its terms. A document without a relevance is not judged. The last line, without a
+    document, stands for all documents that are not shown. Where the value came from goes to stderr.
+    """
     from warehouse.warehouse import Warehouse
 
     found = Warehouse(db, lock_timeout=lock_timeout).explain(
@@ -97,10 +98,11 @@ def show(
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
-    """Show where a run came from: source, hashes, times, tags, versions, and what is evaluated of it.
+    """Show where a run came from.
 
-    The table has a column for each version; the other formats have a row for each, the newest first,
-    and forgotten ones too.
+    The output has its source, hashes, times, tags, versions and evaluated metrics. The table has a
+    column for each version. The other formats have a row for each version, the newest first,
+    forgotten versions included.
     """
     from warehouse.warehouse import Warehouse
 

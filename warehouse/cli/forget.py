@@ -19,20 +19,21 @@ def forget(
         typer.Option("--version", min=1, help="Only this version of the run; default: all."),
     ] = None,
     reason: Annotated[
-        str | None, typer.Option("--reason", help="Why; it stays with what is left of the run.")
+        str | None, typer.Option("--reason", help="Why it is removed; stored in forgotten_run.")
     ] = None,
     yes: Annotated[
-        bool, typer.Option("--yes", help="Remove it; without this, say what would be removed.")
+        bool,
+        typer.Option("--yes", help="Remove the run; without this, only say what would be removed."),
     ] = False,
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
     """Remove a run with its predictions and values. This cannot be undone.
 
-    What it was, when it was removed and why stays in the table forgotten_run. Where one version is
-    removed, the newest that is left takes its place. Boards as of past days lose the values too. Of a
-    file with the same content 'warehouse sync' and 'warehouse ingest mlflow' say so and leave it away,
-    however new it is; 'warehouse ingest run' loads it again.
+    The table forgotten_run keeps what the run was, and when and why it was removed. If you remove
+    the current version, the newest that is left takes its place. Boards as of past days lose the
+    values too. 'warehouse sync' and 'warehouse ingest mlflow' do not load a file with the same
+    content again, however new it is, and say so; 'warehouse ingest run' does load it.
     """
     from warehouse.errors import UsageError, counted
     from warehouse.warehouse import Warehouse

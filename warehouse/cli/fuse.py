@@ -17,14 +17,17 @@ def fuse(
     name: Annotated[str, typer.Option("--name", help="Name of the new run.")],
     method: Annotated[
         str,
-        typer.Option("--method", help="As in rrf, 'rrf(k=20)' or CombSUM; see: warehouse fusions."),
+        typer.Option(
+            "--method",
+            help="The method, as in rrf, 'rrf(k=20)' or CombSUM; see: warehouse fusions.",
+        ),
     ] = "rrf",
     normalise: Annotated[
         str | None,
         typer.Option(
             "--normalise",
             show_default="min-max where the method reads scores",
-            help="What is done to the scores of each list before: none, min-max, min-max-inverted, max, "
+            help="Normalise the scores of each list first: none, min-max, min-max-inverted, max, "
             "sum, zmuv, rank or borda.",
         ),
     ] = None,
@@ -33,7 +36,7 @@ def fuse(
         typer.Option(
             "--weights",
             metavar="W1,W2,…",
-            help="A weight for each run, as in 0.3,0.7, in their order.",
+            help="A weight for each run, in the order of the runs, as in 0.3,0.7.",
         ),
     ] = None,
     queries: Annotated[
@@ -41,7 +44,7 @@ def fuse(
         typer.Option(
             "--queries",
             metavar="union|common",
-            help="The queries of any of the runs, or those that all of them have.",
+            help="Merge the queries that any run has, or only those that all runs have.",
         ),
     ] = "union",
     train_queries: Annotated[
@@ -57,22 +60,25 @@ def fuse(
         typer.Option(
             "--train-share",
             metavar="SHARE",
-            help="Train or tune on this share of the judged queries, as in 0.5: always the same ones.",
+            help="Train or tune on this share of the judged queries, as in 0.5; it is always the "
+            "same queries.",
         ),
     ] = None,
     leave_out_training: Annotated[
-        bool, typer.Option("--leave-out-training", help="Leave these queries out of the new run.")
+        bool,
+        typer.Option("--leave-out-training", help="Leave the training queries out of the new run."),
     ] = False,
     tune: Annotated[
         str | None,
         typer.Option(
             "--tune",
             metavar="METRIC",
-            help="Try parameters or weights on the training queries, print the values, take the best.",
+            help="Try parameters or weights on the training queries, print the values and take the "
+            "best by this metric.",
         ),
     ] = None,
     protocol: Annotated[
-        str, typer.Option("--protocol", help="The rules of the evaluation that --tune asks for.")
+        str, typer.Option("--protocol", help="The rules of the evaluation for --tune.")
     ] = "default",
     system: options.System = None,
     tag: options.Tags = None,
@@ -86,14 +92,16 @@ def fuse(
     threads: options.Threads = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
-    """Merge runs into a new one, which is a run as any other; 'warehouse show' says what it is made of.
+    """Merge runs into a new run.
 
-    Lists are ranked as the protocol default does: by score, equal scores by document id, descending.
-    The runs of distances are turned round first. A run that lacks a query has no documents there.
+    You can use the new run like any other; 'warehouse show' says what it was made of. Lists are
+    ranked as under the protocol default: by score, then by document id, both descending. Scores
+    that are distances are first reversed. A run that lacks a query adds no documents to it.
 
-    Some methods are trained on judged queries, and --tune tries values on them. The new run holds
-    these queries too, and looks better on them than it is: --leave-out-training leaves them out.
-    Weights are tried in tenths that add up to 1. Of equal trials the first in the grid is taken.
+    Some methods are trained on judged queries, and --tune tries values on them. The new run also
+    has these queries and looks better on them than it is; --leave-out-training leaves them out.
+    Weights are tried in tenths that add up to 1. If trials are equal, the first in the grid is
+    taken.
     """
     from warehouse.warehouse import Warehouse
 
@@ -132,9 +140,10 @@ def fusions(
     format: options.Format = "table",
     out: options.Output = None,
 ) -> None:
-    """List the methods that merge runs: name, what they read and need, parameters and title.
+    """List the methods that merge runs.
 
-    The formats other than table have the summaries, what --tune tries and the names elsewhere too.
+    The formats other than table also have the summaries, what --tune tries and the names in other
+    programs.
     """
     if context.invoked_subcommand is not None:
         return
@@ -152,7 +161,7 @@ def show(
         list[str], typer.Argument(help="Methods by any of their names, as in rrf or CombMNZ.")
     ],
 ) -> None:
-    """Show a method: formula, parameters, references, its names elsewhere and its SQL."""
+    """Show a method: formula, parameters, other names and SQL."""
     from warehouse.analyze import fusion_pages
 
     output.emit(fusion_pages.describe(*names), None)

@@ -21,7 +21,7 @@ def history(
     ] = None,
     run: Annotated[
         list[str] | None,
-        typer.Option("--run", "-r", help="Only this run; may be given again. Default: all."),
+        typer.Option("--run", "-r", help="Only this run; repeatable. Default: all."),
     ] = None,
     as_of: options.AsOf = None,
     qrels: options.QrelsVersion = None,
@@ -29,8 +29,8 @@ def history(
     format: Annotated[
         str,
         options.formats_of(
-            "table, json, jsonl, csv, tsv, markdown, latex, html, parquet; svg, png, pdf: "
-            "a picture (with -o).",
+            "table, json, jsonl, csv, tsv, markdown, latex, html or parquet; svg, png or pdf for a "
+            "picture (with -o).",
             ["svg", "png", "pdf"],
         ),
     ] = "table",
@@ -39,12 +39,12 @@ def history(
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
-    """Show the runs over time: each value, the best so far, and the steps that broke the record.
+    """Show values over time, the best so far and the records.
 
-    The time is that of the experiment (--at when it was loaded), else that of the load. Every version
-    of a run is there that was evaluated against these qrels. How many were not goes to stderr: after new
-    judgments only the current versions are evaluated, and --qrels has the others. A picture needs the
-    extra "plot".
+    The time is that of the experiment (--at when the run was loaded), else that of the load. The
+    history has every version of a run that was evaluated against these qrels; the number of the
+    others goes to stderr. After new judgments, only current versions are evaluated; use --qrels to
+    see the others. A picture needs the extra "plot".
     """
     from warehouse.metrics import parse_one
     from warehouse.report import pictures, timelines

@@ -23,18 +23,21 @@ def holes(
         list[str] | None, typer.Argument(metavar="RUN", help="Runs; default: all.")
     ] = None,
     depth: Annotated[
-        int, typer.Option("--depth", min=1, help="Documents below this rank are not wanted.")
+        int, typer.Option("--depth", min=1, help="Look at the documents down to this rank.")
     ] = 10,
     top: Annotated[
         int | None,
-        typer.Option("--top", min=1, show_default="all", help="Only so many documents."),
+        typer.Option("--top", min=1, show_default="all", help="List at most N documents."),
     ] = None,
     per_query: Annotated[
-        bool, typer.Option("--per-query", help="--top of each query, not in all.")
+        bool, typer.Option("--per-query", help="Apply --top to each query, not to the whole list.")
     ] = False,
     by_run: Annotated[
         bool,
-        typer.Option("--by-run", help="What judging them fills, run by run, not the documents."),
+        typer.Option(
+            "--by-run",
+            help="Show what judging them would fill in each run, instead of the documents.",
+        ),
     ] = False,
     protocol: options.Protocol = "default",
     format: Annotated[
@@ -50,15 +53,16 @@ def holes(
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
-    """List the unjudged documents that most runs rank high, to be judged next.
+    """List the unjudged documents that most runs rank high.
 
-    Wanted first is what most runs have among their first documents; of equals what has the higher mean
-    of 1/rank over the runs. The queries are those that count under the protocol, and a judgment below 0
-    is none. What judging them would fill is told for each run.
+    The first document to judge is the one that most runs have among their first documents; among
+    equals, the one with the higher mean of 1/rank over the runs. The queries are those that count
+    under the protocol. A judgment below 0 counts as not judged. What judging the documents would
+    fill goes to stderr, for each run.
 
-    -f trec writes qrels with relevance -1, which TREC's tools read as "not judged", so that a line that
-    nobody fills in does no harm. It is sorted by query and document, to tell assessors nothing of the
-    runs.
+    -f trec writes qrels with relevance -1, which TREC's tools read as "not judged", so that a line
+    that nobody fills in does no harm. They are sorted by query and document, so that they tell
+    assessors nothing about the runs.
     """
     from warehouse.errors import UsageError
     from warehouse.report import trec

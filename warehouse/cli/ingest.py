@@ -22,7 +22,7 @@ def qrels(
     ],
     dataset: options.Dataset,
     label: Annotated[
-        str | None, typer.Option("--label", help="What to call this version of the qrels.")
+        str | None, typer.Option("--label", help="A label for this version of the qrels.")
     ] = None,
     format: options.InputFormat = None,
     column: options.Columns = None,
@@ -36,11 +36,13 @@ def qrels(
     threads: options.Threads = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
-    """Load relevance judgments: TREC qrels, CSV or TSV with a header, JSON Lines, Parquet, ranx JSON.
+    """Load qrels (relevance judgments).
 
-    With --iterations a document may be judged once per iteration (a subtopic, a judgment group).
-    --format prefs reads preferences: query, group, subgroup, document and level on each line. The
-    same judgments again are "unchanged"; other ones need --replace and become a new version.
+    The file is TREC qrels, CSV or TSV with a header, JSON Lines, Parquet or ranx JSON. With
+    --iterations a document can be judged once per iteration (a subtopic or a judgment group).
+    --format prefs reads preferences, with query, group, subgroup, document and level on each line.
+    Loading the same judgments again does nothing ("unchanged"); other judgments need --replace and
+    become a new version.
     """
     from warehouse.warehouse import Warehouse
 
@@ -59,7 +61,7 @@ def training(
     ],
     dataset: options.Dataset,
     label: Annotated[
-        str | None, typer.Option("--label", help="What to call this version of the training set.")
+        str | None, typer.Option("--label", help="A label for this version of the training set.")
     ] = None,
     format: options.InputFormat = None,
     column: options.Columns = None,
@@ -70,10 +72,11 @@ def training(
     threads: options.Threads = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
-    """Load a training set: what a system was trained on, or what users had seen before.
+    """Load a training set.
 
-    The formats are those of qrels; a table may go without a relevance, which is 1 then. The same
-    examples again are "unchanged"; other ones need --replace and become a new version.
+    This is what a system was trained on, or what users had seen before. The formats are those of
+    qrels. In a table without a relevance column, every relevance is 1. Loading the same examples
+    again does nothing ("unchanged"); other examples need --replace and become a new version.
     """
     from warehouse.warehouse import Warehouse
 
@@ -117,11 +120,12 @@ def run(
     threads: options.Threads = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
-    """Load runs: TREC runs, CSV or TSV with a header, JSON Lines, Parquet, ranx JSON.
+    """Load runs.
 
-    A file that fails is reported, undoes no other, and makes the exit code 2. So does one that would be
-    the same run as another of the call. The same content again is "unchanged". Many files are read at
-    once.
+    A file is a TREC run, CSV or TSV with a header, JSON Lines, Parquet or ranx JSON. A file that
+    fails is reported and makes the exit code 2; the other files are still loaded. Two files of one
+    call cannot be the same run. Loading the same content again does nothing ("unchanged"). Many
+    files are read at once.
     """
     from warehouse.warehouse import Warehouse
 

@@ -20,15 +20,15 @@ STARTER = Path(__file__).parent.parent / "starter.toml"
 def init(
     own: Annotated[
         bool,
-        typer.Option("--own", help="Make a replica that was put back a warehouse of its own."),
+        typer.Option("--own", help="Make a restored replica writable again."),
     ] = False,
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
-    """Write a commented warehouse.toml and make the database that it names.
+    """Write a warehouse.toml and make the database that it names.
 
-    The file is written where there is none in this folder or above it, and none with --db. The database
-    is made, or an older one brought to this program's schema; running it again changes nothing.
+    The file, with comments, is written if there is none in this folder or above it; with --db it is
+    not written. The database is made, or its schema is upgraded. Running it again changes nothing.
     """
     from warehouse.warehouse import Warehouse
 

@@ -15,7 +15,9 @@ def leaderboard(
     dataset: Annotated[
         list[str],
         typer.Option(
-            "--dataset", "-d", help="Name of the dataset, or several: again, or as in 'proj*'."
+            "--dataset",
+            "-d",
+            help="Name of the dataset; for several repeat it, or write a pattern, as in 'proj*'.",
         ),
     ],
     metric: options.Metrics = None,
@@ -28,23 +30,21 @@ def leaderboard(
         str,
         typer.Option(
             "--weights",
-            help="What several datasets are weighed by: equal, relevant (judgments), queries, "
-            "or given weights, as in A=2,B=1.",
+            help="With several datasets, weigh each by: equal, relevant (judgments), queries, or "
+            "given weights, as in A=2,B=1.",
         ),
     ] = "equal",
     by: Annotated[
         Literal["run", "system"],
-        typer.Option(
-            "--by", help="What is the same in several datasets: the run's name, or system."
-        ),
+        typer.Option("--by", help="With several datasets, match runs by name (run) or by system."),
     ] = "run",
     each: Annotated[
-        bool, typer.Option("--each", help="Of several datasets, show the values in each too.")
+        bool, typer.Option("--each", help="With several datasets, also show the value in each.")
     ] = False,
     ci: Annotated[
         bool,
         typer.Option(
-            "--ci", help="Beside each mean how far its t-interval reaches (at 1 - alpha)."
+            "--ci", help="Show beside each mean the half-width of its t-interval at 1 - alpha."
         ),
     ] = False,
     ties: Annotated[
@@ -65,13 +65,16 @@ def leaderboard(
 ) -> None:
     """Show the runs of a dataset, or of several, best first.
 
-    An arrow tells which direction is better. "answered" counts the judged queries that the run has a
-    document for; under the protocol default the others count as 0. Of several datasets the board has
-    the runs that have values in all of them, and a value is the mean over the datasets. With --slice
-    there is a board for each part. With --as-of it is the board as it was: run versions, qrels and
-    values of then, by when they were loaded and computed. With --ties a group has the best of its runs
-    and those that do not differ from it significantly: paired t-tests, Holm over all pairs shown. --ci
-    and --ties need the extra "stats".
+    An arrow shows which direction is better. "answered" is the number of judged queries that the
+    run has a document for; under the protocol default, the others count as 0.
+
+    With several datasets, the board has the runs that have values in all of them, and a value is
+    the mean over the datasets. With --slice there is a board for each part. With --as-of the board
+    is as it was then: the run versions, qrels and values that had been loaded and computed by that
+    time.
+
+    With --ties, a group is its best run and the runs that do not differ from it significantly
+    (paired t-tests, Holm correction over all pairs shown). --ci and --ties need the extra "stats".
     """
     from warehouse.errors import command, counted
     from warehouse.metrics import parse_one

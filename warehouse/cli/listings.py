@@ -31,7 +31,7 @@ def datasets(
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
-    """List the datasets with their qrels and how many runs they have."""
+    """List the datasets with their qrels and number of runs."""
     from warehouse.warehouse import Warehouse
 
     found = Warehouse(db, lock_timeout=lock_timeout).datasets()

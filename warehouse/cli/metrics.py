@@ -15,11 +15,11 @@ def metrics(
     format: options.Format = "table",
     out: options.Output = None,
 ) -> None:
-    """List the metrics: name, direction and title.
+    """List the metrics with their direction and title.
 
-    The formats other than table have the summaries, parameters and the names elsewhere too; what may
-    be left out stands in brackets. A project adds its own metrics: files NAME.sql.j2, written as
-    'metrics show' prints the package's, in the folder that the key "metrics" of warehouse.toml names.
+    The formats other than table also have the summaries, parameters and the names in other
+    programs; what can be left out is in brackets. To add a metric, write a file NAME.sql.j2, in the
+    form that 'metrics show' prints, into the folder that the key "metrics" of warehouse.toml names.
     """
     if context.invoked_subcommand is not None:
         return
@@ -38,7 +38,7 @@ def show(
     ],
     protocol: options.Protocol = "default",
 ) -> None:
-    """Show a metric: formula, parameters, direction, references, its names elsewhere and its SQL."""
+    """Show a metric: formula, parameters, other names and SQL."""
     from warehouse.analyze import metric_pages
 
     output.emit(metric_pages.describe(*names, protocol=protocol), None)

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 def mlflow(
     uri: Annotated[str, typer.Argument(help="The tracking store: a URL or a path.")],
-    experiment: Annotated[str, typer.Option("--experiment", "-e", help="Its name.")],
+    experiment: Annotated[str, typer.Option("--experiment", "-e", help="Name of the experiment.")],
     dataset: options.Dataset,
     artifacts: Annotated[
         str,
-        typer.Option("--artifacts", help="A pattern of the artifacts' paths."),
+        typer.Option("--artifacts", help="A pattern for the paths of the artifacts."),
     ] = "**/*.run*",
     system: Annotated[
         str | None,
@@ -37,12 +37,12 @@ def mlflow(
     threads: options.Threads = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
-    """Load the artifacts of an MLflow experiment's finished runs.
+    """Load runs from an MLflow experiment's finished runs.
 
-    A run has the name of the MLflow run, its parameters and tags as tags, and its start as its time. Of
-    several artifacts each has its stem in its name, or its path where stems are alike. What was loaded
-    before keeps its name, and what was forgotten is not loaded again. Needs mlflow-skinny: pip install
-    'ranking-warehouse[mlflow]'.
+    A run gets the name of the MLflow run, its parameters and tags as tags, and its start time. If
+    an MLflow run has several artifacts, each run's name also has the artifact's stem, or its path
+    if stems are the same. A run that was loaded before keeps its name, and a forgotten run is not
+    loaded again. Needs mlflow-skinny: pip install 'ranking-warehouse[mlflow]'.
     """
     from warehouse.events import left_away
     from warehouse.warehouse import Warehouse

@@ -27,7 +27,7 @@ Config = Annotated[
     typer.Option(
         "--config",
         show_default="as WAREHOUSE_CONFIG says, else the nearest",
-        help="The project's file: warehouse.toml, or a pyproject.toml with [tool.warehouse].",
+        help="The project's file: warehouse.toml, or pyproject.toml with [tool.warehouse].",
     ),
 ]
 Dataset = Annotated[str, typer.Option("--dataset", "-d", help="Name of the dataset.")]
@@ -39,7 +39,7 @@ Metrics = Annotated[
     typer.Option(
         "--metric",
         "-m",
-        help="A metric, as in nDCG@10, P(rel=2)@5, map or ndcg_cut_10; may be given again.",
+        help="A metric, as in nDCG@10, P(rel=2)@5, map or ndcg_cut_10; repeatable.",
     ),
 ]
 Protocol = Annotated[
@@ -47,22 +47,20 @@ Protocol = Annotated[
 ]
 Slice = Annotated[
     str | None,
-    typer.Option("--slice", help="Part by part of this slice, which has been evaluated."),
+    typer.Option("--slice", help="Show each part of this slice, which must have been evaluated."),
 ]
 AsOf = Annotated[
     str | None,
     typer.Option(
         "--as-of",
         metavar="TIME",
-        help="As it was then: at the end of a day in UTC (2026-09-01), or at a time "
+        help="Show the state as of the end of a day in UTC (2026-09-01), or as of a time "
         "(2026-09-01T12:00+02:00).",
     ),
 ]
 QrelsVersion = Annotated[
     int | None,
-    typer.Option(
-        "--qrels", min=1, help="Against this version of the qrels; default: the current one."
-    ),
+    typer.Option("--qrels", min=1, help="Use this version of the qrels; default: the current one."),
 ]
 
 
@@ -117,7 +115,9 @@ Places = Annotated[
 ]
 MemoryLimit = Annotated[
     str | None,
-    typer.Option("--memory-limit", help="Memory for DuckDB, as in 1GB; beyond it spills."),
+    typer.Option(
+        "--memory-limit", help="Memory limit for DuckDB, as in 1GB; larger data spill to disk."
+    ),
 ]
 Threads = Annotated[int | None, typer.Option("--threads", min=1, help="Threads for DuckDB.")]
 LockTimeout = Annotated[
@@ -129,7 +129,7 @@ InputFormat = Annotated[
     typer.Option(
         "--format",
         help="Format of the file: trec, csv, tsv, jsonl, parquet or ranx (for qrels also prefs); "
-        "default: a guess.",
+        "default: guessed from the file.",
     ),
 ]
 Columns = Annotated[
@@ -137,40 +137,41 @@ Columns = Annotated[
     typer.Option(
         "--column",
         metavar="OURS=THEIRS",
-        help="The file's name of a column, as in query_id=user; may be given again.",
+        help="Read our column from the file's column, as in query_id=user; repeatable.",
     ),
 ]
 Iterations = Annotated[
     bool,
     typer.Option(
-        "--iterations", help="The qrels judge a document once per iteration, as for diversity."
+        "--iterations",
+        help="A document can be judged once per iteration, as in qrels for diversity.",
     ),
 ]
 
 System = Annotated[str | None, typer.Option("--system", help="The system that made the run.")]
 Tags = Annotated[
     list[str] | None,
-    typer.Option("--tag", metavar="KEY=VALUE", help="A tag of the run; may be given again."),
+    typer.Option("--tag", metavar="KEY=VALUE", help="A tag of the run; repeatable."),
 ]
 RunAt = Annotated[
     str | None,
     typer.Option(
         "--at",
-        help="When the experiment was run, as in 2026-09-01T12:00+02:00; without a zone in UTC.",
+        help="When the experiment was run, as in 2026-09-01T12:00+02:00; UTC without a zone.",
     ),
 ]
 Replace = Annotated[
     bool,
     typer.Option(
-        "--replace", help="Take other content as a new version; the old one stays readable."
+        "--replace", help="Load other content as a new version; the old one stays readable."
     ),
 ]
 Global = Annotated[
     bool,
     typer.Option(
         "--global",
-        help="The judgments are one set of documents for all queries: one id per line (format text), "
-        "or a column doc_id.",
+        help="All queries share one set of judged documents: one id per line (format text), or a "
+        "column doc_id.",
     ),
 ]
 Queries = Annotated[
@@ -178,7 +179,8 @@ Queries = Annotated[
     typer.Option(
         "--queries",
         metavar="FILE",
-        help="With --global: the queries, one id per line; default: those of the runs.",
+        help="With --global: read the queries from this file, one id per line; default: the "
+        "queries of the runs.",
     ),
 ]
 Normalise = Annotated[
@@ -186,7 +188,7 @@ Normalise = Annotated[
     typer.Option(
         "--normalise",
         metavar="SQL",
-        help="An SQL expression over a row's columns whose value becomes the document id, as in "
+        help="Compute the document id by this SQL expression over a row's columns, as in "
         "'lower(trim(doc_id))'.",
     ),
 ]

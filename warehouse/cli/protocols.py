@@ -15,10 +15,11 @@ def protocols(
     format: options.Format = "table",
     out: options.Output = None,
 ) -> None:
-    """List the protocols: what is the evaluation's and not the metric's.
+    """List the protocols: the rules of an evaluation.
 
-    A project adds its own: tables [protocols.NAME] in warehouse.toml, with the keys that
-    'protocols show' lists, or extends = "NAME" and the keys that differ. Their origin is "project".
+    A protocol holds the rules that are not a metric's own, such as the order of equal scores. To
+    add a protocol, write a table [protocols.NAME] in warehouse.toml, with the keys that 'protocols
+    show' lists, or with extends = "NAME" and the keys that differ. Its origin is "project".
     """
     if context.invoked_subcommand is not None:
         return
@@ -29,11 +30,11 @@ def protocols(
 
 
 def show(
-    names: Annotated[list[str], typer.Argument(help="One protocol or several.")],
+    names: Annotated[list[str], typer.Argument(help="One or more protocols.")],
     format: options.Format = "table",
     out: options.Output = None,
 ) -> None:
-    """Show protocols side by side, rule by rule; ≠ marks the rules in which they differ."""
+    """Show protocols side by side; ≠ marks the rules that differ."""
     from warehouse.analyze import pages
 
     output.show(pages.compare_protocols(names), format, out)

@@ -26,17 +26,20 @@ def publish(
     ] = None,
     storage_version: Annotated[
         str,
-        typer.Option("--storage-version", help="The oldest DuckDB that has to read the file."),
+        typer.Option(
+            "--storage-version",
+            help="The oldest DuckDB version that must be able to read the file.",
+        ),
     ] = "v1.4.0",
     db: options.Database = None,
     memory_limit: options.MemoryLimit = None,
     threads: options.Threads = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
-    """Write a replica for notebooks and BI tools, which may keep it open as long as they like.
+    """Write a replica that notebooks and BI tools can keep open.
 
-    It takes the old one's place when it is whole. The folder of Parquet files has one for each table and
-    view, and manifest.json says what they hold.
+    The new replica is written completely before it replaces the old one. The folder of Parquet
+    files has one file for each table and view, and manifest.json says what they hold.
     """
     from warehouse.warehouse import Warehouse
 

@@ -19,7 +19,9 @@ def qrels(
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
-    """List the versions of the qrels, and how many runs have values against each."""
+    """List the versions of the qrels.
+
+    The list says how many runs have values against each version."""
     if context.invoked_subcommand is not None:
         return
     from warehouse.warehouse import Warehouse
@@ -34,11 +36,9 @@ def diff(
     before: Annotated[int, typer.Argument(min=1, help="A version of the qrels.")],
     after: Annotated[int, typer.Argument(min=1, help="The version to compare it with.")],
     dataset: options.Dataset,
-    rows: Annotated[
-        bool, typer.Option("--rows", help="The judgments that differ, one by one.")
-    ] = False,
+    rows: Annotated[bool, typer.Option("--rows", help="List the judgments that differ.")] = False,
     boards: Annotated[
-        bool, typer.Option("--boards", help="The runs' values and places against both versions.")
+        bool, typer.Option("--boards", help="List the runs' values and places under both versions.")
     ] = False,
     metric: options.Metrics = None,
     protocol: options.Protocol = "default",
@@ -48,11 +48,12 @@ def diff(
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
-    """Show what differs between two versions of the qrels, and what that does to the order of the runs.
+    """Compare two versions of the qrels.
 
-    The counts of the judgments that were added, removed or changed are the result; Kendall's tau-b
-    between the two boards is told for each metric that has values against both versions by one formula.
-    Those of an older version are made by: warehouse evaluate -d DATASET --qrels N.
+    The result is the number of judgments that were added, removed or changed. Kendall's tau-b
+    between the two boards goes to stderr, for each metric that has values against both versions by
+    the same formula. To compute those of an older version, run: warehouse evaluate -d DATASET
+    --qrels N.
     """
     from warehouse.errors import UsageError, command, counted
     from warehouse.warehouse import Warehouse

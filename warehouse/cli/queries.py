@@ -30,8 +30,8 @@ def queries(
 ) -> None:
     """Show a run query by query.
 
-    Beside the values: how many documents were retrieved and relevant, and how many of the first ten
-    nobody judged. With --slice the values are those in each part.
+    The table also shows how many documents were retrieved and relevant, and how many of the first
+    ten are unjudged. With --slice, values are those in each part.
     """
     from warehouse.warehouse import Warehouse
 

@@ -25,7 +25,7 @@ def query(
     ] = None,
     param: Annotated[
         list[str] | None,
-        typer.Option("--param", "-p", metavar="NAME=VALUE", help="Bind $NAME; may be given again."),
+        typer.Option("--param", "-p", metavar="NAME=VALUE", help="Bind $NAME; repeatable."),
     ] = None,
     choice: Annotated[
         list[str] | None,
@@ -42,12 +42,12 @@ def query(
         int | None,
         typer.Option(
             min=1,
-            help="Rows at most.",
+            help="Print at most this many rows.",
             show_default="1,000 in table, markdown, latex and html; all in the other formats",
         ),
     ] = None,
     timeout: Annotated[
-        float, typer.Option(min=0, help="Seconds after which it is stopped; 0: never.")
+        float, typer.Option(min=0, help="Stop the query after this many seconds; 0 means never.")
     ] = 60.0,
     places: options.Places = 4,
     db: options.Database = None,
@@ -62,10 +62,11 @@ def query(
     threads: options.Threads = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
-    """Ask anything in SQL. The database is open for reading only, closed to files and network.
+    """Run an SQL query, read-only.
 
-    Start from the views: leaderboard, run_scores, query_scores, runs, judgments, rankings, history. What
-    they hold is said, with examples, by: warehouse schema.
+    The query has no access to files or network. Start from the views: leaderboard, run_scores,
+    query_scores, runs, judgments, rankings, history. For their columns and examples, run: warehouse
+    schema
     """
     from warehouse.report import formats
     from warehouse.warehouse import Warehouse

@@ -13,14 +13,16 @@ from warehouse.settings import LOCK_TIMEOUT
 
 def reproduce(
     original: Annotated[str, typer.Argument(metavar="ORIGINAL", help="The run to reproduce.")],
-    reproduced: Annotated[str, typer.Argument(metavar="REPRODUCED", help="The run that does.")],
+    reproduced: Annotated[
+        str, typer.Argument(metavar="REPRODUCED", help="The run that reproduces it.")
+    ],
     dataset: options.Dataset,
     base: Annotated[
         tuple[str, str] | None,
         typer.Option(
             "--base",
             metavar="ORIGINAL REPRODUCED",
-            help="The base runs that both improve on, for er and dri.",
+            help="The base runs that the two runs improve on, for er and dri.",
         ),
     ] = None,
     other: Annotated[
@@ -28,17 +30,21 @@ def reproduce(
         typer.Option(
             "--in",
             metavar="DATASET",
-            help="The dataset of the reproduced runs where that is another: a replication.",
+            help="The dataset of the reproduced runs, if it is another one (a replication).",
         ),
     ] = None,
     metric: options.Metrics = None,
     by_query: Annotated[
-        bool, typer.Option("--by-query", help="ktu and rbo query by query, not the means.")
+        bool,
+        typer.Option("--by-query", help="Print ktu and rbo of each query instead of the means."),
     ] = False,
     depth: Annotated[
-        int, typer.Option("--depth", min=1, help="How far down ktu and rbo look.")
+        int, typer.Option("--depth", min=1, help="Compute ktu and rbo down to this rank.")
     ] = 1000,
-    p: Annotated[float, typer.Option("--p", help="How much rbo looks further down.")] = 0.95,
+    p: Annotated[
+        float,
+        typer.Option("--p", help="Persistence of rbo: how likely the next rank is looked at."),
+    ] = 0.95,
     protocol: options.Protocol = "default",
     format: options.Format = "table",
     out: options.Output = None,
@@ -46,19 +52,21 @@ def reproduce(
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
-    """Measure how well a run reproduces another, as repro_eval does (Breuer and others, SIGIR 2020).
+    """Measure how well a run reproduces another.
 
-    arp is the mean over a run's queries; rmse the root mean square error over the queries of both, and
-    nrmse its share of the largest that the original's values allow; p that of a two-sided paired t-test
-    (extra "stats"), empty where nothing differs. ktu is Kendall's tau on the union: at each rank the two
-    documents' places by id are compared; rbo is rank-biased overlap down to the depth, divided by that
-    of equal lists which reach it.
+    The measures are those of repro_eval (Breuer and others, SIGIR 2020). arp is the mean over a
+    run's queries. rmse is the root mean square error over the queries of both runs, and nrmse its
+    share of the largest error that the original's values allow. p is from a two-sided paired t-test
+    (extra "stats") and empty if nothing differs. ktu is Kendall's tau on the union: at each rank,
+    the places by id of the two documents are compared. rbo is rank-biased overlap down to the
+    depth, divided by that of equal lists of this depth.
 
-    With --base: er is the mean improvement of the reproduced runs by that of the original ones (1 is
-    best), dri the relative improvement of the original ones less that of the reproduced (0 is best).
+    With --base: er is the mean improvement of the reproduced runs divided by that of the original
+    ones (1 is best). dri is the relative improvement of the original runs minus that of the
+    reproduced ones (0 is best).
 
-    With --in DATASET the queries are others: p is of an unpaired t-test with equal variances, and there
-    is no rmse, nrmse, ktu and rbo.
+    With --in DATASET the two sides have different queries: p is from an unpaired t-test with equal
+    variances, and there is no rmse, nrmse, ktu or rbo.
     """
     from warehouse.errors import UsageError
     from warehouse.warehouse import Warehouse

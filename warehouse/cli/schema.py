@@ -20,7 +20,9 @@ def schema(
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
-    """Print every view and table with its columns and what they mean, each view with an example."""
+    """Describe the views and tables and their columns.
+
+    Each view has an example."""
     from warehouse.analyze import views
     from warehouse.quoting import literal
     from warehouse.warehouse import Warehouse

@@ -26,14 +26,14 @@ def score(
     metrics: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Metrics, or a set: official, all_trec, set, prefs …; files before the first of them "
-            "are further runs.",
+            help="Metrics, or a set: official, all_trec, set, prefs …; files before the first "
+            "metric are further runs.",
             show_default="official",
         ),
     ] = None,
     metric: options.Metrics = None,
     per_query: Annotated[
-        bool, typer.Option("--per-query", "-q", help="Give each query's values too.")
+        bool, typer.Option("--per-query", "-q", help="Also print the values of each query.")
     ] = False,
     protocol: options.Protocol = "default",
     level: Annotated[
@@ -44,29 +44,35 @@ def score(
     ] = None,
     complete: Annotated[
         bool,
-        typer.Option("--complete", "-c", help="Every judged query counts, a missing one as 0."),
+        typer.Option(
+            "--complete", "-c", help="Count every judged query, as 0 if the run lacks it."
+        ),
     ] = False,
     judged_only: Annotated[
         bool,
-        typer.Option("--judged-only", "-J", help="Take unjudged documents out of the rankings."),
+        typer.Option("--judged-only", "-J", help="Remove unjudged documents from the rankings."),
     ] = False,
     depth: Annotated[
-        int | None, typer.Option("--depth", "-M", min=1, help="Look at the first N documents only.")
+        int | None,
+        typer.Option(
+            "--depth", "-M", min=1, help="Use only the first N documents of each ranking."
+        ),
     ] = None,
     zscores: Annotated[
         Path | None,
         typer.Option(
             "--zscores",
             "-Z",
-            help="Give z-scores: each query's value by the mean and standard deviation in this file, "
-            "with lines of 'query measure mean stddev'; what has none is -1000000.",
+            help="Print z-scores, by the means and standard deviations in this file (lines of "
+            "'query measure mean stddev'); a value without a line in it is -1000000.",
         ),
     ] = None,
     lower_is_better: Annotated[
         bool, typer.Option("--lower-is-better", help="The scores are distances: smallest first.")
     ] = False,
     qrels_format: Annotated[
-        str | None, typer.Option("--qrels-format", help="Format of the qrels; default: a guess.")
+        str | None,
+        typer.Option("--qrels-format", help="Format of the qrels; default: guessed from the file."),
     ] = None,
     iterations: options.Iterations = False,
     rel_info: Annotated[
@@ -82,14 +88,15 @@ def score(
         str | None, typer.Option("--training", help="A training set, for metrics that need one.")
     ] = None,
     run_format: Annotated[
-        str | None, typer.Option("--run-format", help="Format of the run; default: a guess.")
+        str | None,
+        typer.Option("--run-format", help="Format of the run; default: guessed from the file."),
     ] = None,
     attributes: Annotated[
         list[str] | None,
         typer.Option(
             "--attributes",
-            help="A table of attributes of documents, with a column doc_id, or of queries (query_id); "
-            "may be given again.",
+            help="A table of attributes of documents (with a column doc_id) or of queries "
+            "(query_id); repeatable.",
         ),
     ] = None,
     normalise: options.Normalise = None,
@@ -107,12 +114,13 @@ def score(
     memory_limit: options.MemoryLimit = None,
     threads: options.Threads = None,
 ) -> None:
-    """Score runs against qrels: files in, numbers out, nothing stored.
+    """Score run files against a qrels file; nothing is stored.
 
-    The qrels are judgments, with --iterations one per iteration, or preferences (--qrels-format prefs).
-    Metrics are named as in ir_measures (nDCG@10, P(rel=2)@5), ranx (ndcg@10, map@100-l2) or trec_eval
-    (ndcg_cut_10, P.5,10), after the files or with -m. -l, -c, -J, -M and -Z mean what they mean to
-    trec_eval; -f trec prints its layout. Several runs are scored at once, and get a line each.
+    The qrels are judgments, with --iterations one per iteration, or preferences (--qrels-format
+    prefs). Name metrics as in ir_measures (nDCG@10, P(rel=2)@5), ranx (ndcg@10, map@100-l2) or
+    trec_eval (ndcg_cut_10, P.5,10), after the files or with -m. -l, -c, -J, -M and -Z mean what
+    they mean in trec_eval; -f trec prints its layout. Several runs are scored at once, and each
+    gets a line.
     """
     from warehouse import metrics as notation
     from warehouse import protocols

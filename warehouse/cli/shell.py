@@ -28,9 +28,10 @@ def shell(
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
-    """Browse the database in harlequin, on a replica, so that nobody who writes has to wait.
+    """Browse a replica of the database in harlequin.
 
-    Needs the extra "shell". Without it, says what else opens the file.
+    Writers do not have to wait for a replica. Needs the extra "shell"; without it, the command says
+    what else can open the file.
     """
     from warehouse.warehouse import Warehouse
 

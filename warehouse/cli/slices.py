@@ -13,7 +13,7 @@ from warehouse.settings import LOCK_TIMEOUT
 
 def slices(
     name: Annotated[
-        str | None, typer.Argument(help="A slice, to see its parts; default: list all.")
+        str | None, typer.Argument(help="List the parts of this slice; default: list all slices.")
     ] = None,
     dataset: options.AnyDataset = None,
     format: options.Format = "table",
@@ -21,10 +21,10 @@ def slices(
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
-    """List the slices that have been evaluated, or the parts of one.
+    """List the evaluated slices, or the parts of one.
 
-    Of each part: how many queries or documents are in it, and how many queries, judgments and relevant
-    judgments of the current qrels.
+    For each part: how many queries or documents are in it, and how many queries, judgments and
+    relevant judgments the current qrels have in it.
     """
     from warehouse.warehouse import Warehouse
 

@@ -23,12 +23,12 @@ def status(
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
-    """List what is missing, stale or orphaned, and what it costs to compute it.
+    """List what is missing, stale or orphaned.
 
-    Missing are values of a metric that other runs of the dataset have, and where none has any those
-    that evaluate begins with; stale are those of another formula than today's; orphaned is what belongs
-    to nothing any more. Predictions are read where a run's hits have not been made yet, or a metric
-    reads whole lists.
+    The list also says what computing it would read. A value is missing if other runs of the dataset
+    have the metric; if no run has any value, the default metrics of evaluate are missing. A value
+    is stale if the formula has changed since. Orphaned values belong to nothing any more.
+    Predictions are read if a run's hits have not been made yet, or if a metric reads whole lists.
     """
     from warehouse.evaluate import grounds
     from warehouse.warehouse import Warehouse
@@ -52,16 +52,22 @@ def status(
 
 def verify(
     dataset: options.AnyDataset = None,
-    every: Annotated[bool, typer.Option("--all", help="Every stored value, not a sample.")] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="Check every stored value, not a sample.")
+    ] = False,
     sample: Annotated[
         int | None,
         typer.Option(
-            "--sample", min=1, show_default="100", help="How many evaluations to compute anew."
+            "--sample", min=1, show_default="100", help="How many evaluations to recompute."
         ),
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option("--seed", show_default="a new one", help="The sample of this number."),
+        typer.Option(
+            "--seed",
+            show_default="a new one",
+            help="Seed of the sample, to take the same one again.",
+        ),
     ] = None,
     format: options.Format = "table",
     out: options.Output = None,
@@ -70,10 +76,11 @@ def verify(
     threads: options.Threads = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
-    """Compute stored values anew from the stored predictions, and compare them bit by bit.
+    """Recompute stored values and compare every bit.
 
-    Nothing is stored. The whole file is looked through for rows that are there twice, belong to
-    nothing, hold no number, or are not what was loaded. The exit code is 1 where anything is wrong.
+    Values are recomputed from the stored predictions. Nothing is stored. The whole database is
+    searched for rows that occur twice, belong to nothing, hold no number, or are not what was
+    loaded. The exit code is 1 if anything is wrong.
     """
     from warehouse.warehouse import Warehouse
 

@@ -25,7 +25,7 @@ LOCK_TIMEOUT = 600.0
 def sync(
     config: options.Config = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")
+        bool, typer.Option("--dry-run", help="Say what would be done, but do nothing.")
     ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print what was done as one JSON object.")
@@ -35,12 +35,13 @@ def sync(
     threads: options.Threads = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
-    """Bring the database to what warehouse.toml says: load what is new, evaluate what is missing.
+    """Bring the database up to date with warehouse.toml.
 
-    A file is read again only when its size, its time or what is said of it has changed; other content
-    becomes a new version. Nothing is printed when nothing was to be done. A file with a problem stops no
-    other: it is reported, tried again the next time, and makes the exit code 2. A file that is still
-    being written is left for the next time. Running it twice at once is safe. Start with: warehouse init
+    New files are loaded, and what is missing is evaluated. A file is read again only if its size,
+    its time or its settings have changed; other content becomes a new version. A file that is still
+    being written is left for the next sync. A file with a problem does not stop the others: it is
+    reported, tried again at the next sync, and makes the exit code 2. If there is nothing to do,
+    nothing is printed. Two syncs at once are safe. Start with: warehouse init
     """
     with project.using(config):
         wh = opened(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
@@ -73,8 +74,8 @@ def run(
 ) -> Synced:
     """Sync and print each thing that is done, on stdout unless `quiet`; problems go to stderr.
 
-    `told` has the problems, verdicts of gates and remarks that were told the last time, which are not
-    told again; it becomes those of this time.
+    `told` has the problems, verdicts of gates and remarks that were told the last time, which are
+    not told again; it becomes those of this time.
     """
     before = frozenset(told or ())
     found: set[str] = set()

@@ -31,18 +31,19 @@ _UNSAID: tuple[Status, ...] = ("unchanged", "waiting")
 def watch(
     config: options.Config = None,
     debounce: Annotated[
-        float, typer.Option("--debounce", min=0.05, help="Seconds to gather changes before a sync.")
+        float,
+        typer.Option("--debounce", min=0.05, help="Seconds to collect changes before a sync."),
     ] = 1.0,
     db: options.Database = None,
     memory_limit: options.MemoryLimit = None,
     threads: options.Threads = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
-    """Sync now, and again whenever files change that warehouse.toml names; Ctrl-C ends it.
+    """Sync now, and whenever a file of warehouse.toml changes.
 
-    What 'warehouse sync' says of files, problems and the lock holds here too, but no problem ends it,
-    and one that stays the same is told once. Every minute it looks without a change too. Needs
-    watchfiles: pip install 'ranking-warehouse[watch]'.
+    It treats files, problems and the lock as 'warehouse sync' does, but no problem ends it, and a
+    problem is reported once until it changes. It also looks for changes every minute. Ctrl-C ends
+    it. Needs watchfiles: pip install 'ranking-warehouse[watch]'.
     """
     try:
         import watchfiles
@@ -116,8 +117,8 @@ class _Watched:
     def matters(self, name: str, database: Path) -> bool:
         """Tell whether a change of this path may lead to something.
 
-        What the command writes itself does not, be it the database or what it tells. Of a folder that is
-        moved here its files are not told.
+        What the command writes itself does not, be it the database or what it tells. Of a folder
+        that is moved here its files are not told.
         """
         path = Path(os.path.normpath(name))
         if path == database or name.startswith(f"{database}.") or _is_told_to(path):
