@@ -1,4 +1,4 @@
-"""The verbs that hold rankings against each other, which the class `Warehouse` has beside its own."""
+"""Agreement, reproductions and unjudged documents: methods of the class `Warehouse`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Agreeing(File):
-    """A warehouse file that can say how much rankings agree."""
+    """Compares rankings with each other."""
 
     @request()
     def agree(
@@ -34,13 +34,14 @@ class Agreeing(File):
         over: str = "intersection",
         protocol: str = protocols.DEFAULT,
     ) -> Agreement:
-        """Say how much rankings agree: Kendall's tau-b, tau-AP and rank-biased overlap.
+        """Measure how much rankings agree: Kendall's tau-b, tau-AP and rank-biased overlap.
 
-        `of="documents"` compares the lists of every two of the `runs`, else of all, in the protocol's
-        order down to `depth`, whatever is judged; tau is `over` the "intersection" of two lists or their
-        "union". `of="runs"` compares the orders of the runs by every two of the `metrics`, else of all
-        that have values, or of several datasets by each metric. `against` names the run, metric or
-        dataset that all others are compared with. Raises UsageError for wrong names and numbers.
+        `of="documents"` compares the document lists of every two of the `runs` (default: all), in
+        the order of the protocol, down to `depth`; judgments are not needed. tau is `over` the
+        "intersection" or the "union" of two lists. `of="runs"` compares the orders in which the
+        `metrics` (default: all that have values) rank the runs or, with several datasets, the
+        orders in which each metric ranks them there. `against` names the run, metric or dataset to
+        compare all others with. Raises UsageError for wrong names and numbers.
 
         >>> import tempfile
         >>> from warehouse.warehouse import Warehouse
@@ -89,11 +90,12 @@ class Agreeing(File):
     ) -> Reproduction:
         """Measure how well a run reproduces another, as repro_eval does (Breuer and others, SIGIR 2020).
 
-        Of the `metrics`, else of all that have values: the means over the queries, root mean square
-        error, and p of a paired t-test (extra "stats"). ktu and rbo are of the lists, down to `depth`.
-        `base` names the base runs of both sides, for er (effect ratio) and dri (delta relative
-        improvement). `replicated_in` is the dataset of the reproduced runs, where that is another: p is
-        then of an unpaired test. Raises UsageError for wrong names and missing values.
+        For each of the `metrics` (default: all that have values): the means over the queries, the
+        root mean square error, and p of a paired t-test (extra "stats"). ktu and rbo compare the
+        lists, down to `depth`. `base` names the base runs of both sides, for er (effect ratio) and
+        dri (delta relative improvement). `replicated_in` is the dataset of the reproduced runs, if
+        it is another one; p is then from an unpaired test. Raises UsageError for wrong names and
+        missing values.
 
         >>> import tempfile
         >>> from warehouse.warehouse import Warehouse
@@ -130,11 +132,11 @@ class Agreeing(File):
         per_query: bool = False,
         protocol: str = protocols.DEFAULT,
     ) -> Holes:
-        """List the unjudged documents that most `runs`, else most of all, have among their first.
+        """List the unjudged documents that most `runs` (default: all) have among their first `depth`.
 
-        The most wanted come first: at most `top`, or with `per_query` so many of each query. What
-        judging them would fill is in `filled`, run by run. Raises UsageError for wrong names and
-        numbers.
+        Those that most runs have come first. There are at most `top`, or with `per_query` at most
+        `top` for each query. `filled` says what judging them would fill in each run. Raises
+        UsageError for wrong names and numbers.
 
         >>> import tempfile
         >>> from warehouse.warehouse import Warehouse

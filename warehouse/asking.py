@@ -1,4 +1,4 @@
-"""The verbs of SQL for everyone, which the class `Warehouse` has beside its own."""
+"""SQL queries, replicas and the schema: methods of the class `Warehouse`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from warehouse.templates import render
 
 
 class Asking(File):
-    """A warehouse file that can be asked anything in SQL."""
+    """Runs SQL, and writes replicas."""
 
     def query(
         self,
@@ -31,10 +31,11 @@ class Asking(File):
     ) -> duckdb.DuckDBPyRelation:
         """Run one SQL statement, read-only, with `$name` bound from `params` and the keywords.
 
-        Files, network and settings are closed to it; it may use 4 GB of memory, or half of what the
-        machine has, unless `Warehouse(memory_limit=…)` says otherwise. It runs in this process: after
-        `timeout` seconds it is asked to stop, and a crash of the engine would crash this process. For
-        SQL of people you do not know take `stream`. Raises WarehouseError.
+        The statement has no access to files, network or settings. It can use 4 GB of memory, or
+        half of the machine's if that is less; `Warehouse(memory_limit=…)` sets another limit. It
+        runs in this process: after `timeout` seconds it is asked to stop, and a crash of DuckDB
+        would crash this process. For SQL that you do not trust, use `stream`. Raises
+        WarehouseError.
 
         >>> import tempfile
         >>> from warehouse.warehouse import Warehouse
@@ -57,11 +58,11 @@ class Asking(File):
         places: int = 4,
         timeout: float | None = adhoc.TIMEOUT,
     ) -> apart.Answer:
-        """Run one SQL statement in a process of its own and write its rows as text while they come.
+        """Run one SQL statement in a process of its own and write its rows as text, as they come.
 
-        As `query`, but nothing that the statement does can hurt this process, and after `timeout`
-        seconds it is ended, whatever it is doing. `write` gets the text piece by piece; at most `limit`
-        rows. Returns how many, and whether there were more.
+        It is like `query`, but the statement cannot harm this process, and after `timeout` seconds
+        its process is ended. `write` is called with each piece of the text. At most `limit` rows
+        are written. Returns the number of rows, and whether there were more.
 
         >>> import sys, tempfile
         >>> from warehouse.warehouse import Warehouse
@@ -113,10 +114,11 @@ class Asking(File):
     def publish(
         self, path: str | os.PathLike[str], *, storage_version: str = replica.STORAGE_VERSION
     ) -> replica.Published:
-        """Write a copy for those who read long: whole, or the one before stays as it was.
+        """Write a replica that other programs can keep open.
 
-        It has every table, view and comment, and is in the storage version of an older DuckDB, so that
-        other clients open it too. Only a replica is ever replaced. Raises UsageError and LockedError.
+        The new replica is written completely before it replaces the old one. It has every table,
+        view and comment; `storage_version` is the oldest DuckDB version that can read it. A file
+        that is not a replica is never replaced. Raises UsageError and LockedError.
 
         >>> import tempfile
         >>> from warehouse.warehouse import Warehouse
@@ -135,7 +137,7 @@ class Asking(File):
     def publish_parquet(self, folder: str | os.PathLike[str]) -> replica.Published:
         """Write every table and view as a Parquet file, with `manifest.json`, to a folder.
 
-        The folder is a link to the newest one, replaced in one step.
+        `folder` is a link to the newest files, which is replaced in one step.
 
         >>> import tempfile
         >>> from warehouse.warehouse import Warehouse
@@ -151,10 +153,10 @@ class Asking(File):
             )
 
     def schema(self) -> duckdb.DuckDBPyRelation:
-        """Return every view and table with its columns, what they mean, and an example of each view.
+        """Return every view and table with its columns, their meaning, and an example for each view.
 
-        Columns: `kind, relation, column, type, comment, example`; a view's or table's own row has no
-        `column`. The views for people come first.
+        Columns: `kind, relation, column, type, comment, example`. The row of a view or table itself
+        has no `column`. The main views come first.
         """
         with self._read() as con:
             return database.keep(

@@ -1,4 +1,4 @@
-"""The verbs of boards, which the class `Warehouse` has beside its own."""
+"""Leaderboards and values by query: methods of the class `Warehouse`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from warehouse.project import request
 
 
 class Boarding(File):
-    """A warehouse file whose runs can be put in an order."""
+    """Ranks runs, and shows the values of their queries."""
 
     @request()
     def leaderboard(
@@ -38,25 +38,27 @@ class Boarding(File):
         as_of: past.Moment | None = None,
         qrels: int | None = None,
     ) -> duckdb.DuckDBPyRelation:
-        """Return the board of a dataset, best first by `sort` (else the first metric).
+        """Return the board of a dataset, best first by `sort` (default: the first metric).
 
-        Columns: `place, run, system`, one per metric, `answered` and `judged` (queries). Of a `slice`,
-        which has been evaluated, there is one board for each part, named in the first column `part`.
+        Columns: `place, run, system`, one per metric, and the number of queries `answered` and
+        `judged`. With `slice`, which must have been evaluated, there is one board for each part;
+        the first column is then `part`.
 
-        Of several datasets (a list, or a pattern as in 'proj*') it is the board of the runs that have
+        With several datasets (a list, or a pattern as in 'proj*'), the board has the runs that have
         values in all of them, matched by name or `by="system"`. A value is then the mean over the
-        datasets, weighted by "relevant" judgments, by judged "queries" or by given weights, as in
-        `{"A": 2, "B": 1}`; `each=True` adds the value in each dataset, in the column 'AP A'.
+        datasets. `weights` are "equal", "relevant" (by relevant judgments), "queries" (by judged
+        queries) or given, as in `{"A": 2, "B": 1}`. `each=True` adds the value in each dataset, in
+        columns such as 'AP A'.
 
-        `as_of` gives the board as it was: run versions, qrels and values of then. A day ends at midnight
-        UTC, and a time without a zone is UTC. `qrels` is the version of the qrels that the values are
-        against, where it is not the current one; no board mixes versions.
+        `as_of` returns the board as it was then: the run versions, qrels and values of that time. A
+        day ends at midnight UTC, and a time without a zone is UTC. `qrels` selects a version of the
+        qrels; no board mixes versions.
 
-        With `ci` a column 'AP ±' beside each metric holds the half-width of the t-interval of the mean
-        over the queries, at 1 - `alpha`. With `ties` a column `group` numbers the runs that cannot be
-        told apart: the best of a group, and those that do not differ from it by `sort` in a paired
-        t-test with Holm's correction over all pairs on the board. Both are of one dataset, not of a
-        slice, and need the extra "stats".
+        With `ci`, a column 'AP ±' beside each metric has the half-width of the t-interval of the
+        mean over the queries, at 1 - `alpha`. With `ties`, a column `group` numbers the runs that
+        cannot be told apart: a group is its best run and the runs that do not differ from it by
+        `sort`, in a paired t-test with Holm's correction over all pairs on the board. Both work on
+        one dataset, not on a slice, and need the extra "stats".
         """
         return self.board(
             dataset, metrics=metrics, slice=slice, sort=sort, top=top, protocol=protocol,
@@ -83,7 +85,7 @@ class Boarding(File):
         as_of: past.Moment | None = None,
         qrels: int | None = None,
     ) -> board.Board:
-        """Return what `leaderboard` does with notes on it: how its values came to be, what is not in."""
+        """Return the result of `leaderboard` with notes on how it was made and what was left out."""
         check_at_least(1, top=top)
         across.check_by(by)
         wanted = past.state(as_of, qrels)
@@ -133,12 +135,12 @@ class Boarding(File):
         as_of: past.Moment | None = None,
         qrels: int | None = None,
     ) -> duckdb.DuckDBPyRelation:
-        """Return a run's values query by query, with its counts of documents.
+        """Return a run's values for each query, with its counts of documents.
 
         Columns: `query_id`, one per metric, `retrieved, relevant_retrieved, relevant,
-        unjudged_at_10`. `worst=N` gives the N worst by the first metric, worst first. Of a `slice`,
-        which has been evaluated: `part, query_id` and one per metric, the N worst of each part.
-        `as_of` and `qrels` are those of `leaderboard`.
+        unjudged_at_10`. `worst=N` returns the N worst by the first metric, worst first. With
+        `slice`, which must have been evaluated, the columns are `part, query_id` and one per
+        metric, and `worst=N` applies to each part. `as_of` and `qrels` are those of `leaderboard`.
         """
         check_at_least(1, worst=worst)
         with (

@@ -1,4 +1,4 @@
-"""The verb that holds a run against others, which the class `Warehouse` has beside its own."""
+"""Checking a run against earlier ones: a method of the class `Warehouse`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from warehouse.project import request
 
 
 class Checking(File):
-    """A warehouse file that can say whether a run is worse than one before it."""
+    """Checks whether a run is worse than one before it."""
 
     @request()
     def check(
@@ -25,13 +25,13 @@ class Checking(File):
         alpha: float | None = None,
         protocol: str = protocols.DEFAULT,
     ) -> regressions.Check:
-        """Hold a run, else the newest of the dataset, against another, over stored values.
+        """Compare a run (default: the newest of the dataset) with an earlier one, on stored values.
 
-        `against` is "best" or "last", of the current runs that were run before it and of its own earlier
-        versions, or the name of a run. It regresses where the value over all queries is worse by more
-        than `max_drop`, or where the queries' values are worse with p < `alpha` in a two-sided paired
-        t-test (extra "stats"). Without either any drop is too much. Without a dataset it is the only
-        one there is. Raises UsageError for wrong names and missing values.
+        `against` is "best" or "last", among the current runs that were run before it and its own
+        earlier versions, or the name of a run. The run regresses if the value over all queries is
+        worse by more than `max_drop`, or if the queries' values are worse with p < `alpha` in a
+        two-sided paired t-test (extra "stats"). Without either, any drop is a regression. `dataset`
+        can be left out if there is only one. Raises UsageError for wrong names and missing values.
 
         >>> import tempfile
         >>> from warehouse.warehouse import Warehouse

@@ -1,4 +1,4 @@
-"""The verbs that hold runs against each other, which the class `Warehouse` has beside its own."""
+"""Comparing runs by tests of significance: methods of the class `Warehouse`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Comparing(File):
-    """A warehouse file whose runs can be compared."""
+    """Compares runs with each other."""
 
     @request()
     def compare(
@@ -50,22 +50,22 @@ class Comparing(File):
         qrels: int | None = None,
         on_step: Callable[[str], None] | None = None,
     ) -> Compared:
-        """Hold runs against a base, over stored per-query values that are joined by query.
+        """Compare runs with a base, on stored values that are joined by query.
 
-        The first run is the base, or the `bases` are, which need not be among the runs; with
-        `all_pairs` each run is held against each. One run is held against all others of the dataset
-        that have values. Every pair and metric is one hypothesis: a two-sided `test` ("t", "wilcoxon",
-        "sign", "randomisation", "tukey"; all but the last two by SciPy), and one `correction` over
-        all of them ("holm", "bonferroni", "bh", "none"). A pair that differs in no query has no p by
-        "t" and "wilcoxon", and is no hypothesis there; by the others its p is 1. `interval` is "t" or
-        "bootstrap"; what is resampled is so `resamples` times from `seed`, to the same bits on any
-        number of threads.
+        The base is the first run, or the `bases`, which need not be among the runs. With
+        `all_pairs`, every run is compared with every other. A single run is compared with all
+        others of the dataset that have values. Every pair and metric is one hypothesis. `test` is
+        two-sided: "t", "wilcoxon", "sign", "randomisation" or "tukey" (all but the last two by
+        SciPy). `correction` is over all hypotheses: "holm", "bonferroni", "bh" or "none". For a
+        pair that differs in no query, "t" and "wilcoxon" have no p, and the pair is not a
+        hypothesis; the other tests have p = 1. `interval` is "t" or "bootstrap". Resampling is
+        repeated `resamples` times from `seed`, with the same bits on any number of threads.
 
-        With `judged_only` the lists are compared without their unjudged documents. `judged` adds the
-        share of judged documents, and `bounds` the values that the runs would have if all that is
-        unjudged were relevant. `store` keeps the comparison in the file, for the view `comparisons`.
-        `as_of` and `qrels` are those of `leaderboard`. Needs the extra "stats". Raises UsageError for
-        wrong names and missing values.
+        `judged_only` removes unjudged documents from the lists first. `judged` adds the share of
+        judged documents, and `bounds` the values that the runs would have if all unjudged documents
+        were relevant. `store` keeps the comparison in the database, for the view `comparisons`.
+        `as_of` and `qrels` are those of `leaderboard`. Needs the extra "stats". Raises UsageError
+        for wrong names and missing values.
 
         >>> import tempfile
         >>> from warehouse.warehouse import Warehouse
@@ -138,7 +138,7 @@ class Comparing(File):
         as_of: past.Moment | None = None,
         qrels: int | None = None,
     ) -> SideBySide:
-        """Return the queries in which two runs differ most, with both lists down to `depth`.
+        """Return the queries on which two runs differ most, with both lists down to `depth`.
 
         `as_of` and `qrels` are those of `leaderboard`. Needs the extra "stats", as `compare` does.
         """

@@ -1,4 +1,4 @@
-"""The verbs of label deciles, which the class `Warehouse` has beside its own."""
+"""Label deciles: methods of the class `Warehouse`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Deciling(File):
-    """A warehouse file whose labels can be put into deciles."""
+    """Divides labels into deciles."""
 
     def make_deciles(
         self,
@@ -25,14 +25,14 @@ class Deciling(File):
         name: str = "decile",
         replace: bool = False,
     ) -> LoadedAttributes:
-        """Put the labels (documents) of a dataset into parts by how often they occur.
+        """Divide the labels (documents) of a dataset into `parts` by how often they occur.
 
-        The part of each label is kept as its attribute `name`: 10, or as many as there are parts, is
-        the one of the most frequent labels and 1 that of the rarest. `by="mass"` gives each part as
-        many of all occurrences, `by="count"` as many labels. `origin` is "training", "qrels" or an
-        attribute that holds the occurrences; default: the training set, without one the qrels.
-        `replace` keeps other deciles of that name as a new version. Raises UsageError where there is
-        nothing to count, or fewer labels than parts.
+        The part of each label is stored as its attribute `name`: the highest part, 10 by default,
+        has the most frequent labels, and part 1 the rarest. `by="mass"` makes parts with equal
+        numbers of occurrences, `by="count"` parts with equal numbers of labels. `origin` is
+        "training", "qrels" or an attribute with the number of occurrences; default: the training
+        set, or without one the qrels. `replace` stores other deciles of that name as a new version.
+        Raises UsageError if there is nothing to count, or if there are fewer labels than parts.
 
         >>> import tempfile
         >>> from warehouse.warehouse import Warehouse
@@ -57,10 +57,10 @@ class Deciling(File):
             )  # fmt: skip
 
     def deciles(self, dataset: str | None = None) -> duckdb.DuckDBPyRelation:
-        """Return the mappings of labels to deciles that there are, with their origin.
+        """Return the mappings of labels to deciles, with their origin.
 
-        Columns: `dataset, name, version, parts, labels, origin, made_at`. Beside those made here they
-        are attributes of documents of the name "decile" that were loaded.
+        Columns: `dataset, name, version, parts, labels, origin, made_at`. They include loaded
+        attributes of documents with the name "decile".
         """
         from warehouse.analyze import deciles
 
@@ -68,7 +68,7 @@ class Deciling(File):
             return deciles.deciles(con, dataset)
 
     def decile_sizes(self, dataset: str, name: str = "decile") -> duckdb.DuckDBPyRelation:
-        """Return what is in each part of a mapping, that of the most frequent labels first.
+        """Return the size of each part of a mapping, that of the most frequent labels first.
 
         Columns: `decile, labels, occurrences, share, most_frequent, least_frequent`.
         """

@@ -1,4 +1,4 @@
-"""The verbs that say what there is, which the class `Warehouse` has beside its own."""
+"""Lists of runs, datasets, attributes and slices: methods of the class `Warehouse`."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from warehouse.templates import render
 
 
 class Enumerating(File):
-    """A warehouse file that says what it holds."""
+    """Lists what the database holds."""
 
     def runs(self, dataset: str | None = None) -> duckdb.DuckDBPyRelation:
-        """Return the current runs, of one dataset or of all.
+        """Return the current runs of one dataset or of all.
 
-        Columns: `dataset, run, version, system, tags, queries, predictions, run_at, source`; tags are a
-        text of `key=value`, times are in UTC.
+        Columns: `dataset, run, version, system, tags, queries, predictions, run_at, source`. Tags
+        are text of `key=value`; times are in UTC.
         """
         with self._read() as con:
             if dataset is not None:
@@ -28,9 +28,9 @@ class Enumerating(File):
     def datasets(self) -> duckdb.DuckDBPyRelation:
         """Return the datasets with their qrels and the number of runs.
 
-        Columns: `dataset, qrels, kind, label, queries, judgments, training, runs, metrics`: the version
-        of the current qrels, what they are and hold, how many examples the training set has, and how
-        many runs and metrics there are.
+        Columns: `dataset, qrels, kind, label, queries, judgments, training, runs, metrics`. `qrels`
+        is the current version, followed by its kind, label and counts; `training` is the number of
+        examples in the training set; `runs` and `metrics` are counts too.
         """
         with self._read() as con:
             return database.keep(con, render("analyses/datasets"))
@@ -38,8 +38,9 @@ class Enumerating(File):
     def attributes(self, dataset: str | None = None) -> duckdb.DuckDBPyRelation:
         """Return the current attributes of documents and queries, with their types and counts.
 
-        Columns: `dataset, of, name, version, attribute, type, ids, present, values, different`: of so
-        many ids so many have the attribute, with so many values, so many of which differ.
+        Columns: `dataset, of, name, version, attribute, type, ids, present, values, different`. Of
+        all `ids`, `present` have the attribute; they have that many `values`, of which that many
+        are `different`.
         """
         with self._read() as con:
             if dataset is not None:
@@ -51,8 +52,8 @@ class Enumerating(File):
     ) -> duckdb.DuckDBPyRelation:
         """Return the slices that have been evaluated, or the parts of one slice of a dataset.
 
-        Columns: `dataset, slice, of, version, parts, members, definition`; of one slice `part, members,
-        queries, judgments, relevant`, as the current qrels judge them.
+        Columns: `dataset, slice, of, version, parts, members, definition`; for one slice `part,
+        members, queries, judgments, relevant`, by the current qrels.
         """
         with self._read() as con:
             if dataset is not None:

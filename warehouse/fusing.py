@@ -1,4 +1,4 @@
-"""The verb that merges runs, which the class `Warehouse` has beside its own."""
+"""Fusing runs: a method of the class `Warehouse`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Fusing(File):
-    """A warehouse file whose runs can be merged."""
+    """Merges runs."""
 
     @request()
     def fuse(
@@ -40,15 +40,16 @@ class Fusing(File):
         run_at: dt.datetime | None = None,
         replace: bool = False,
     ) -> Fused:
-        """Merge current runs of a dataset into a new run, `name`, and write down where it comes from.
+        """Merge current runs of a dataset into a new run, `name`, and record what it was made of.
 
-        Methods are those of `warehouse.fusions.methods()`, as in "rrf(k=20)"; `normalise` is one of
-        `warehouse.fusions.normalisations()`, by default min-max where a method reads scores. `weights`
-        are in the order of the runs. `queries` is "union", or "common" to all runs. Trained methods, and
-        `tune` by a metric under `protocol`, take `train_queries` (ids, or a file of them) or
-        `train_share`, of the judged queries; the run holds these queries too unless
-        `leave_out_training`. The rest is as of `ingest_run`. Raises UsageError for wrong names and
-        whatever is missing, ConflictError where the name is taken by other content.
+        Methods are those of `warehouse.fusions.methods()`, as in "rrf(k=20)". `normalise` is one of
+        `warehouse.fusions.normalisations()`, by default min-max if the method reads scores.
+        `weights` are in the order of the runs. `queries` is "union" (those of any run) or "common"
+        (those of all runs). Trained methods, and `tune` by a metric under `protocol`, use the
+        judged queries of `train_queries` (ids, or a file of them) or a `train_share` of the judged
+        queries; the new run has these queries too, unless `leave_out_training`. The other arguments
+        are those of `ingest_run`. Raises UsageError for wrong names and missing arguments, and
+        ConflictError if the name is taken by other content.
 
         >>> import tempfile
         >>> from warehouse.warehouse import Warehouse

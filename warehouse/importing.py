@@ -1,4 +1,4 @@
-"""Taking in runs from where other programs keep them: verbs of the class `Warehouse`."""
+"""Loading runs that other programs keep: methods of the class `Warehouse`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Importing(File):
-    """A warehouse file that can take in what other programs keep."""
+    """Loads runs that other programs keep."""
 
     def ingest_mlflow(
         self,
@@ -31,14 +31,15 @@ class Importing(File):
         replace: bool = False,
         on_run: Callable[[str, Loaded | WarehouseError], None] | None = None,
     ) -> list[tuple[str, Loaded | WarehouseError]]:
-        """Load the artifacts of an MLflow experiment's finished runs that match a pattern of paths.
+        """Load runs from the artifacts of an MLflow experiment's finished runs.
 
-        Returns each artifact's place with what became of it, of which `on_run` is told as it is done;
-        each is a transaction of its own, and one that fails stops no other. Parameters and tags become
-        tags, the start time `run_at`. An artifact that was loaded before keeps the name that it has;
-        one whose run was forgotten is not loaded again. Raises UsageError for an unknown experiment, or
-        where mlflow-skinny is not installed, and InputError where the store is a file or folder that is
-        not there.
+        `artifacts` is a pattern for their paths. Returns the place and the outcome of each
+        artifact; `on_run` is called with them as each is done. Each artifact is loaded in its own
+        transaction, and one that fails does not stop the others. Parameters and tags become tags,
+        the start time becomes `run_at`. An artifact that was loaded before keeps its name; one
+        whose run was forgotten is not loaded again. Raises UsageError for an unknown experiment or
+        if mlflow-skinny is not installed, and InputError if the store is a file or folder that does
+        not exist.
         """
         from warehouse import schema
         from warehouse.ingest.mlflow_runs import ARTIFACTS, Store, load_artifact

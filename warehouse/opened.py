@@ -1,4 +1,4 @@
-"""A warehouse file, and how it is opened for reading and for writing."""
+"""The database file, and how it is opened for reading and writing."""
 
 from __future__ import annotations
 
@@ -31,10 +31,9 @@ def texts(given: str | Iterable[_T]) -> list[str | _T]:
 
 
 class File:
-    """A warehouse file; every opening lets go of it again.
+    """A warehouse database; it is closed again after each use.
 
-    The arguments of its verbs, the public methods of the classes made of it, are held against their
-    signatures.
+    The arguments of the public methods of all subclasses are checked against their signatures.
     """
 
     def __init_subclass__(cls) -> None:
@@ -62,7 +61,7 @@ class File:
 
     @property
     def path(self) -> Path:
-        """Return where the file is: as it was named, or absolute since the current folder is another."""
+        """Return the path as it was given, or the absolute path if the current folder has changed."""
         is_there = self._path.is_absolute() or self._path.absolute() == self._absolute
         return self._path if is_there else self._absolute
 

@@ -1,4 +1,4 @@
-"""The verbs of history, which the class `Warehouse` has beside its own."""
+"""History and provenance: methods of the class `Warehouse`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Remembering(File):
-    """A warehouse file that can say what was, and where its numbers come from."""
+    """Shows past values and where values came from; verifies and forgets."""
 
     def history(
         self,
@@ -41,8 +41,8 @@ class Remembering(File):
     ) -> duckdb.DuckDBPyRelation:
         """Return the runs of a dataset over time, each version with its value of a metric.
 
-        Columns: `run_at, run, version, system, value, best_so_far, is_record, gain`, oldest first. A
-        record is a value that is better than all before it, and `gain` is by how much. The values are
+        Columns: `run_at, run, version, system, value, best_so_far, is_record, gain`, oldest first.
+        A record is a value that is better than all before it; `gain` is the difference. Values are
         against the current qrels, or the version `qrels`. Raises UsageError for wrong names.
 
         >>> import tempfile
@@ -72,7 +72,7 @@ class Remembering(File):
         as_of: past.Moment | None = None,
         qrels: int | None = None,
     ) -> Timeline:
-        """Return what `history` does, with what it is of."""
+        """Return the result of `history` with its metric, dataset, direction and notes."""
         from warehouse.analyze.history import timeline
 
         wanted = past.state(as_of, qrels)
@@ -84,10 +84,10 @@ class Remembering(File):
             return replace(found, notes=(*found.notes, *gone))
 
     def qrels(self, dataset: str | None = None) -> duckdb.DuckDBPyRelation:
-        """Return the versions of the qrels, of one dataset or of all.
+        """Return the versions of the qrels of one dataset or of all.
 
         Columns: `dataset, version, is_current, kind, label, queries, judgments, relevant, runs,
-        ingested_at, source`; `runs` counts those that have values against it.
+        ingested_at, source`. `runs` is how many runs have values against this version.
         """
         with self._read() as con:
             if dataset is not None:
@@ -104,10 +104,10 @@ class Remembering(File):
         metrics: Metrics = (),
         protocol: str = protocols.DEFAULT,
     ) -> QrelsDiff:
-        """Return what differs between two versions of the qrels, and what it does to the boards.
+        """Compare two versions of the qrels, and the boards under them.
 
-        The boards are those of the metrics that have values against both versions, by one formula; of an
-        older one they are made by `evaluate(dataset, qrels=1)`.
+        The boards are those of the metrics that have values against both versions by the same
+        formula. Call `evaluate(dataset, qrels=1)` to compute values against an older version.
 
         >>> import tempfile
         >>> from warehouse.warehouse import Warehouse
@@ -127,11 +127,11 @@ class Remembering(File):
 
     @request()
     def status(self, dataset: str | None = None) -> Status:
-        """Return what is missing, stale or orphaned, and what `evaluate` would cost.
+        """Return what is missing, stale or orphaned, and what `evaluate` would read.
 
-        Missing is a value of a metric that the dataset has values of, for a current run against the
-        current qrels; where it has none yet, of `DEFAULT_METRICS`. Orphans among the rows are looked
-        for where no dataset is named.
+        A value is missing if a current run has none against the current qrels for a metric that the
+        dataset has values of (for `DEFAULT_METRICS`, if the dataset has no values yet). Orphaned
+        rows are searched only if no dataset is named.
         """
         from warehouse.evaluate.standing import status
 
@@ -150,10 +150,10 @@ class Remembering(File):
         seed: int = 0,
         on_group: Callable[[str], None] | None = None,
     ) -> Verified:
-        """Compute stored values anew from the stored predictions and compare them to the bit.
+        """Recompute stored values from the stored predictions and compare every bit.
 
-        All of them, or a `sample` of so many evaluations, each with its queries; nothing is stored.
-        The whole file is looked through for rows that cannot be, whatever the dataset.
+        It recomputes all evaluations, or a `sample` of that many, each with its queries. Nothing is
+        stored. Whatever the dataset, the whole database is searched for rows that cannot be right.
 
         >>> import tempfile
         >>> from warehouse.warehouse import Warehouse
@@ -173,12 +173,13 @@ class Remembering(File):
             return verify(con, dataset, sample=sample, seed=seed, on_group=on_group)
 
     def show(self, run: str, dataset: str) -> duckdb.DuckDBPyRelation:
-        """Return where a run came from: one row per version, the newest first, forgotten ones too.
+        """Return where a run came from: one row per version, newest first, forgotten ones included.
 
-        Columns: `run, version, system, tags, source, source_sha256, content_hash, format, normalise,
-        trec_tag, ranked_by, lower_is_better, queries, predictions, run_at, ingested_at,
-        program_version, fusion, fused_from, metrics, forgotten_at, reason`. `fusion` and `fused_from`
-        say how a run was merged and of which others; null of a run that was not.
+        Columns: `run, version, system, tags, source, source_sha256, content_hash, format,
+        normalise, trec_tag, ranked_by, lower_is_better, queries, predictions, run_at, ingested_at,
+        program_version, fusion, fused_from, metrics, forgotten_at, reason`. `fusion` and
+        `fused_from` say how a run was merged and from which runs; they are null for a run that was
+        not merged.
         """
         with self._read() as con:
             board.check_dataset(con, dataset)
@@ -205,9 +206,9 @@ class Remembering(File):
     ) -> Explanation:
         """Explain a current run's value for a query: where it came from, and each document's part.
 
-        A document's part is the value of the list cut after it, less that of the list cut before it;
-        the parts add up to the value. The first `top` documents have one, else as many as the metric's
-        cutoff, else 20.
+        A document's part is the value of the list cut after it, minus that of the list cut before
+        it; the parts add up to the value. `top` is how many documents are shown; default: the
+        metric's cutoff, or 20 without one.
 
         >>> import tempfile
         >>> from warehouse.warehouse import Warehouse
@@ -233,11 +234,11 @@ class Remembering(File):
         reason: str | None = None,
         dry_run: bool = False,
     ) -> Forgotten:
-        """Remove a run, all its versions or one: its predictions, hits and values.
+        """Remove a run, or one `version` of it: its predictions, hits and values.
 
-        What the catalogue says of it stays, with `reason`, in the table forgotten_run. The newest
-        version that is left is the current one. `ingest_run` may load the same content again; `sync`
-        and `ingest_mlflow` do not. Raises UsageError where there is no such run or version.
+        The table forgotten_run keeps what the run was, with `reason`. The newest version that is
+        left becomes the current one. `ingest_run` can load the same content again; `sync` and
+        `ingest_mlflow` do not. Raises UsageError if there is no such run or version.
 
         >>> import tempfile
         >>> from warehouse.warehouse import Warehouse

@@ -1,4 +1,4 @@
-"""Bringing a warehouse to what the project's file says: a verb of the class `Warehouse`."""
+"""Bringing a database up to date with the project's file: a method of the class `Warehouse`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Syncing(File):
-    """A warehouse file that can be brought to what a project's file says."""
+    """Brings the database up to date with the project's file."""
 
     def sync(
         self,
@@ -46,16 +46,16 @@ class Syncing(File):
         on_event: Callable[[Event], None] | None = None,
         on_file: Callable[[str, int], None] | None = None,
     ) -> Synced:
-        """Take in new and changed files as `warehouse.toml` asks, evaluate what is due, run the gates.
+        """Load new and changed files of `warehouse.toml`, evaluate what is due, and run the gates.
 
-        Runs that can be read at once are one transaction, every other file is one of its own. One that
-        has a problem stops no other: it is a failed event, and is tried again the next time, because the
-        cause may lie outside it. A file is read again only when its size, its time or what is said of it
-        has changed. Where `config` has a database of its own, this has to be it, or to have been named.
-        `on_event` is told of each event as it happens, `on_file` of each file to come and
-        how many there are. Raises UsageError where there is no project file, DefinitionError for a wrong
-        one, DatabaseError where the database cannot be used, and LockedError when its lock is
-        not free in time.
+        Runs that can be read together are loaded in one transaction, every other file in its own. A
+        file with a problem does not stop the others: it becomes a failed event and is tried again
+        at the next sync, because the cause may lie elsewhere. A file is read again only if its
+        size, its time or its settings have changed. If `config` names a database, it must be this
+        one, unless this one was given by its path or by `WAREHOUSE_DB`. `on_event` is called with
+        each event as it happens, `on_file` with each file to come and the number of files. Raises
+        UsageError if there is no project file, DefinitionError if it is wrong, DatabaseError if the
+        database cannot be used, and LockedError if its lock is not released in time.
 
         >>> import tempfile
         >>> from warehouse.warehouse import Warehouse

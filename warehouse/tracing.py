@@ -1,4 +1,4 @@
-"""The verbs of curves, which the class `Warehouse` has beside its own."""
+"""Curves: methods of the class `Warehouse`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from warehouse.project import request
 
 
 class Tracing(File):
-    """A warehouse file whose runs' curves can be had."""
+    """Computes curves."""
 
     def curve(
         self,
@@ -27,11 +27,11 @@ class Tracing(File):
         query: str | None = None,
         protocol: str = protocols.DEFAULT,
     ) -> duckdb.DuckDBPyRelation:
-        """Return the points of a curve, of all queries or of one; what is missing is computed.
+        """Return the points of a curve over all queries or of one; missing curves are computed first.
 
-        Columns: `run, position, x, y`, the runs in the order asked for, else by name. A curve of which
-        not every query has a point at every x has `queries` too: how many have. Raises UsageError for
-        wrong names.
+        Columns: `run, position, x, y`, with the runs in the given order, else by name. If not every
+        query has a point at every x, a column `queries` says how many have one. Raises UsageError
+        for wrong names.
 
         >>> import tempfile
         >>> from warehouse.warehouse import Warehouse
@@ -54,7 +54,7 @@ class Tracing(File):
         protocol: str = protocols.DEFAULT,
         on_curve: Callable[[str], None] | None = None,
     ) -> Trace:
-        """Return what `curve` does with its areas and with notes on it."""
+        """Return the result of `curve` with its areas and notes."""
         from warehouse.evaluate.stored import Job
 
         rules = protocols.get(protocol)

@@ -53,11 +53,15 @@ class Warehouse(
     Importing,
     Syncing,
 ):
-    """A warehouse file and what can be done with it.
+    """A warehouse database; its methods are the commands of the command line.
 
-    Every verb opens the file, does its work in one transaction and lets go of it again; results are
-    DuckDB relations with `.df()`, `.pl()`, `.arrow()` and `.fetchall()` that hold no lock. It stays the
-    same file when the current folder becomes another.
+    `path` is the database file; without it, `WAREHOUSE_DB` or `warehouse.toml` names the file, else
+    it is warehouse.duckdb. It stays the same file if the current folder changes. `memory_limit` (as
+    in "1GB"), `threads` and `temp_directory` are passed to DuckDB. `lock_timeout` is how many
+    seconds to wait while another process writes.
+
+    Every method opens the file, does its work in one transaction and closes the file again. Results
+    are DuckDB relations with `.df()`, `.pl()`, `.arrow()` and `.fetchall()`; they hold no lock.
 
     >>> import tempfile
     >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
@@ -74,9 +78,9 @@ class Warehouse(
     # ------------------------------------------------------------------ writing
 
     def init(self, *, own: bool = False) -> bool:
-        """Make the file, or bring it to this program's schema; tell whether anything changed.
+        """Make the database, or upgrade its schema; return whether anything changed.
 
-        Where the file is a replica, as one that was put back, it becomes a warehouse of its `own`.
+        With `own`, a replica that was restored as the database becomes writable again.
         """
         from warehouse import schema
 
@@ -88,9 +92,9 @@ class Warehouse(
         return schema.ensure(self.path, lock_timeout=self.lock_timeout) or was_replica
 
     def _ready_for(self, source: object) -> None:
-        """Make the file where it is not there, or bring it to this program's schema.
+        """Make the database if it does not exist, or upgrade its schema.
 
-        For a source that is not there either no file is made: its name may be as wrong as the source's.
+        If the source does not exist either, no database is made: both names may be wrong.
         """
         from warehouse.readers.files import missing
 
@@ -116,10 +120,11 @@ class Warehouse(
         """Load judgments: a path, '-' for stdin, a dict, a data frame, an Arrow table or a relation.
 
         Columns: `query_id, doc_id, relevance[, iteration]`; `columns` maps these to other names.
-        With `iterations` a document may be judged once per iteration (a subtopic, a judgment group);
-        the format "prefs" is a file of preferences. With `is_global` they are one set of documents for
-        every query of `queries`, else of the runs. Raises InputError for bad content and ConflictError
-        where other qrels are loaded already; `replace` makes them a new version.
+        With `iterations`, a document can be judged once per iteration (a subtopic or a judgment
+        group). The format "prefs" reads preferences. With `is_global`, all `queries` (default: the
+        queries of the loaded runs) share one set of judged documents. Raises InputError for bad
+        content, and ConflictError if other qrels are already loaded; `replace` loads them as a new
+        version.
 
         >>> import tempfile
         >>> folder = tempfile.mkdtemp()
@@ -151,8 +156,8 @@ class Warehouse(
     ) -> Loaded:
         """Load a training set: what a system was trained on, or what users had seen before.
 
-        Sources and errors are those of `ingest_qrels`; the columns are `query_id, doc_id[, relevance]`,
-        and relevance is 1 in a table without it.
+        Sources and errors are those of `ingest_qrels`. Columns: `query_id, doc_id[, relevance]`;
+        without a relevance column, every relevance is 1.
 
         >>> import tempfile
         >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
@@ -186,10 +191,10 @@ class Warehouse(
     ) -> Loaded:
         """Load a run: a path, '-' for stdin, a dict, a data frame, an Arrow table or a relation.
 
-        Columns: `query_id, doc_id, score[, rank]`, or a rank and no score. `run_at` says when the
-        experiment was run, in UTC where it has no zone; else that is now. Raises InputError for bad
-        content and ConflictError where the name is taken by other content; `replace` makes a new
-        version of the run, also where only what is said of it is another.
+        Columns: `query_id, doc_id, score[, rank]`, or a rank without a score. `run_at` is when the
+        experiment was run (default: now); without a zone it is UTC. Raises InputError for bad
+        content, and ConflictError if the name is taken by other content; `replace` loads a new
+        version of the run, also if only its system, tags or time differ.
 
         >>> import tempfile
         >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
@@ -225,12 +230,12 @@ class Warehouse(
         replace: bool = False,
         on_run: Callable[[object, Loaded | WarehouseError], None] | None = None,
     ) -> list[Loaded | WarehouseError]:
-        """Load many runs, as many in one transaction as are read at once; faster than one by one.
+        """Load many runs, in batches of one transaction each; faster than one by one.
 
-        It returns, for each source in its order, what became of it: of one that cannot be taken the
-        error, which undoes no other; so of one that would be the same run as another before it.
-        `on_run` is told of each as it is done. One path or table by itself is the only source. The rest
-        is as of `ingest_run`.
+        Returns the outcome of each source, in order. A source that cannot be loaded, or that would
+        be the same run as an earlier one, has an error as its outcome; the others are still loaded.
+        `on_run` is called with each source and its outcome as it is done. `sources` can also be one
+        path or table. The other arguments are those of `ingest_run`.
 
         >>> import tempfile
         >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
@@ -295,8 +300,8 @@ class Warehouse(
     ) -> LoadedAttributes:
         """Load attributes of documents or queries: any table with one row per id.
 
-        The ids are in the column `doc_id` or `query_id`, else in the column `id`. A dict is
-        `{id: {attribute: value}}`; `split={"genres": "|"}` makes lists of a column of text.
+        `id` names the column with the ids; by default it is `doc_id` or `query_id`. A dict is
+        `{id: {attribute: value}}`. `split={"genres": "|"}` splits the text of a column into lists.
 
         >>> import tempfile
         >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
@@ -325,13 +330,14 @@ class Warehouse(
         dry_run: bool = False,
         on_metric: Callable[[str], None] | None = None,
     ) -> Outcome:
-        """Compute the metrics that are missing or stale; all of them become visible together.
+        """Compute the metrics that are missing or stale; all values become visible together.
 
-        Without `metrics` it is those that a dataset has values of, by its slices too, as `status` lists
-        them; `DEFAULT_METRICS` where it has none yet. It is against the current qrels of each dataset,
-        or against a version of those of one: `qrels`. `slices` are evaluated part by part beside the
-        whole. Each is the name of an attribute or of a slice that is there, or a definition, "name =
-        expression": SQL over the attributes of the queries or of the documents.
+        Without `metrics`, these are the metrics that a dataset has values of, including its slices,
+        as `status` lists them, or `DEFAULT_METRICS` if it has no values yet. Runs are evaluated
+        against the current qrels, or against the version `qrels` of one dataset. `slices` are
+        evaluated in addition to the whole: each is the name of an attribute or of an existing
+        slice, or a definition "name = expression", in SQL over the attributes of the queries or of
+        the documents.
 
         >>> import tempfile
         >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
