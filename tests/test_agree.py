@@ -394,15 +394,15 @@ def test_datasets_are_compared_by_the_runs_that_both_have(demo: Warehouse) -> No
     ("asked", "message"),
     [
         ({"runs": ["bm26"]}, "bm26: dataset dl19 has no run of that name; did you mean bm25?"),
-        ({"runs": "bm25"}, "agreement takes two runs; name another beside bm25"),
+        ({"runs": "bm25"}, "agreement needs two runs; name another beside bm25"),
         ({"against": "tasp"}, "tasp: dataset dl19 has no run of that name; did you mean tasb?"),
         ({"p": 1.0}, "lies between 0 and 1, not 1.0"),
         ({"depth": 0}, "depth is at least 1, not 0"),
         ({"over": "unions"}, "unions: no such choice of documents; did you mean union?"),
         ({"of": "run"}, "run: no such kind of ranking; did you mean runs?"),
         ({"metrics": "AP"}, "ask for the agreement of runs"),
-        ({"of": "runs", "depth": 5}, "of documents only"),
-        ({"of": "runs", "metrics": "nDCG@10"}, "agreement takes two metrics"),
+        ({"of": "runs", "depth": 5}, "are for lists of documents"),
+        ({"of": "runs", "metrics": "nDCG@10"}, "agreement needs two metrics"),
         ({"of": "runs", "metrics": "nDCG@10 MRR@3"}, "warehouse evaluate -d dl19 -m RR@3"),
         ({"of": "runs", "against": "nDCG@1"}, "did you mean nDCG@10?"),
         ({"of": "runs", "runs": ["bm26"]}, "did you mean bm25?"),
@@ -422,7 +422,7 @@ def test_what_puts_runs_in_no_order_is_refused_or_left_out(wh: Warehouse) -> Non
     wh.evaluate(metrics="RR P@1 Volume")
     found = wh.agree("tiny", of="runs")
     assert found.relation.project("metric, other").fetchall() == [("RR", "P@1")]
-    with pytest.raises(UsageError, match="Volume: neither more nor less is better"):
+    with pytest.raises(UsageError, match="Volume: neither higher nor lower is better"):
         wh.agree("tiny", of="runs", metrics="RR Volume")
 
 

@@ -289,7 +289,7 @@ def test_numbers_that_make_no_sense_are_refused(wh: Warehouse) -> None:
         (lambda: wh.explain("one", "RR", "q", "tiny", top=-1), "top is at least 0, not -1"),
         (lambda: wh.verify(sample=-1), "sample is at least 1, not -1"),
         (lambda: wh.stream("select 1", write=print, limit=-1), "limit is at least 1, not -1"),
-        (lambda: wh.stream("select 1", write=print, format="parquet"), "take stream_parquet"),
+        (lambda: wh.stream("select 1", write=print, format="parquet"), "use stream_parquet"),
         (lambda: wh.query(1), "sql is a text, not 1"),
         (lambda: wh.stream_parquet("select 1", "x", limit=0), "limit is at least 1, not 0"),
     ):

@@ -257,7 +257,7 @@ def test_versions_without_a_value_are_told(wh: Warehouse) -> None:
     asked = ("check", "-m", "RR", "--max-drop", "1", "--db", str(wh.path))
     left_out = "of it without a value by the same formula against the current qrels"
     assert (
-        command(*asked)[2].splitlines()[0] == f"RR: not held against 1 earlier version {left_out}"
+        command(*asked)[2].splitlines()[0] == f"RR: not compared with 1 earlier version {left_out}"
     )
     # against other judgments only the newest is evaluated
     wh.ingest_qrels(FOUR | {"q5": {"a": 1}}, "tiny", replace=True)
@@ -265,7 +265,7 @@ def test_versions_without_a_value_are_told(wh: Warehouse) -> None:
     (one,) = wh.check("tiny", "RR").comparisons
     assert str(one) == f"one is good: no run was before it but 2 earlier versions {left_out}"
     assert command(*asked)[2].splitlines() == [
-        "RR: no run of tiny was before one", f"RR: not held against 2 earlier versions {left_out}",
+        "RR: no run of tiny was before one", f"RR: not compared with 2 earlier versions {left_out}",
     ]  # fmt: skip
 
 
@@ -331,10 +331,10 @@ def test_no_more_than_five_queries_are_told(wh: Warehouse) -> None:
         ("-m RR --against odl", "odl: dataset tiny has no run of that name; did you mean old?"),
         ("-m RR --against bset", "bset: dataset tiny has no run of that name; did you mean best?"),
         ("-m RR --against xyz", "xyz: dataset tiny has no run of that name; it has new, old"),
-        ("-m RR --against new", "new, the newest run: cannot be held against itself"),
+        ("-m RR --against new", "new, the newest run: cannot be compared with itself"),
         ("-m RR --max-drop -1", "max-drop is 0 or more, not -1.0"),
         ("-m RR --alpha 1", "alpha lies between 0 and 1, not 1.0"),
-        ("-m NumRet", "NumRet: neither more nor less is better"),
+        ("-m NumRet", "NumRet: neither higher nor lower is better"),
         ("-m RR --protocol defautl", "did you mean default?"),
     ],
 )  # fmt: skip
@@ -534,7 +534,7 @@ def test_a_gate_against_a_run_that_is_not_there_is_a_problem_of_its_own(synced: 
     synced.settings("onne", "one")
     one = "tiny: gate RR: one is good: "
     assert command("sync") == (
-        0, f"{one}it is what others are held against\n{one}no run was before it\n", "",
+        0, f"{one}it is the run that others are compared with\n{one}no run was before it\n", "",
     )  # fmt: skip
     assert command("sync") == (0, "", "")
 
@@ -570,7 +570,7 @@ def test_wrong_gates_are_refused(synced: Project, more: str, problem: str) -> No
 def test_a_gate_needs_a_direction(synced: Project) -> None:
     gated(synced, "")
     synced.settings('metric = "RR"', 'metric = "NumRet"')
-    with pytest.raises(DefinitionError, match="neither more nor less of NumRet is better"):
+    with pytest.raises(DefinitionError, match="neither a higher nor a lower NumRet is better"):
         synced.sync()
 
 

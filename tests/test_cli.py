@@ -320,7 +320,10 @@ def test_wrong_commands_and_options_name_the_nearest(
         (["score", "qrels.txt", "one.run", "*.nope", "RR"], "*.nope: no file matches"),
         (["score", "-nq", "qrels.txt", "one.run"], "-n: no such option; the values over all queries"),
         (["score", "-N", "9", "qrels.txt", "one.run"], "as in 'Utility(collection=1000)'"),
-        (["score", "qrels.txt", "one.run", "two.run", "-f", "trec"], "trec_eval's layout is of one run"),
+        (
+            ["score", "qrels.txt", "one.run", "two.run", "-f", "trec"],
+            "trec_eval's layout has room for one run",
+        ),
         (["leaderboard", "-d", "tinny"], "tinny: no such dataset; did you mean tiny?"),
         (["evaluate", "-d", "tinny"], "tinny: no such dataset; did you mean tiny?"),
         (["runs", "-d", "tinny"], "tinny: no such dataset; did you mean tiny?"),

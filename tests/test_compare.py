@@ -149,7 +149,7 @@ def test_lower_is_better(four: Warehouse) -> None:
 def test_neither_direction_is_better(four: Warehouse) -> None:
     found = four.compare(["old", "new"], "tiny", "NumRet")
     assert {row["place"] for row in values(found).values()} == {None}
-    assert any("neither more nor less is better" in note for note in found.notes)
+    assert any("neither higher nor lower is better" in note for note in found.notes)
 
 
 # --------------------------------------------------------------------------- peers
@@ -724,5 +724,5 @@ def test_boards_that_have_no_intervals(four: Warehouse) -> None:
     four.ingest_qrels(FOUR, "other")
     four.ingest_run(ranks(1, 1, 1, 1), "other", name="old")
     four.evaluate(metrics="RR")
-    with pytest.raises(UsageError, match="of one dataset"):
+    with pytest.raises(UsageError, match="need one dataset, and no slice"):
         four.leaderboard(["tiny", "other"], metrics="RR", ci=True)

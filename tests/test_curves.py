@@ -180,7 +180,7 @@ def test_names(text: str, canonical: str) -> None:
     [
         ("RCO", "RCO: no such curve; did you mean ROC"),
         ("zzz", "zzz: no such curve; curves are InterpolatedPrecision"),
-        ("AP@3", "AP@3: a metric and no curve"),
+        ("AP@3", "AP@3: a metric, not a curve"),
         ("ROC(rle=2)", "ROC has no parameter 'rle'; did you mean rel"),
         ("ROC(ties=threshold)", "ties is one of rank, half, input"),
         ("ROC@0", "cutoff is at least 1"),
@@ -296,7 +296,7 @@ def test_metrics_and_curves_do_not_see_each_other(seed: Warehouse, counts) -> No
 
 
 def test_the_same_name_as_a_metric_is_not_a_metric(seed: Warehouse) -> None:
-    with pytest.raises(UsageError, match="ROC: a curve and no metric: warehouse curve ROC"):
+    with pytest.raises(UsageError, match="ROC: a curve, not a metric: warehouse curve ROC"):
         seed.evaluate("seed", metrics="ROC")
 
 

@@ -152,7 +152,7 @@ def test_a_mapping_of_ones_own(tags: Warehouse, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"parts": 1}, r"--parts 1: labels are put into 2 parts or more"),
+        ({"parts": 1}, r"--parts 1: must be at least 2"),
         (
             {"parts": 6},
             r"--parts 6: what is counted \(training\) has 5 labels, fewer than parts; .* at most 5",
@@ -163,7 +163,7 @@ def test_a_mapping_of_ones_own(tags: Warehouse, tmp_path: Path) -> None:
         ({"origin": "sen"}, "no attribute .*did you mean seen"),
         ({"origin": "genre"}, "--from genre: this attribute is a text; occurrences are a number"),
         ({"origin": "below", "parts": 2}, "--from below: the document b has a number below 0"),
-        ({"origin": "none", "parts": 2}, r"nothing occurs in what is counted \(none\)"),
+        ({"origin": "none", "parts": 2}, r"no label occurs in what is counted \(none\)"),
         ({"origin": "seen", "name": "seen"}, "the deciles themselves are called so"),
         ({"name": " "}, "the name of the deciles is empty"),
     ],

@@ -56,7 +56,7 @@ def test_one_name_is_one_run_and_not_its_letters(wh: Warehouse) -> None:
         wh.ingest_run({"q": {letter: 1.0}}, DATASET, name=letter)
     with pytest.raises(UsageError, match=r"^xy: dataset"):
         wh.fuse("xy", DATASET, name="both")
-    with pytest.raises(UsageError, match=r"^x: merging takes two runs or more"):
+    with pytest.raises(UsageError, match=r"^x: merging needs two or more runs"):
         wh.fuse("x", DATASET, name="both")
 
 
@@ -264,10 +264,10 @@ def test_an_undefined_metric_has_no_best(wh: Warehouse) -> None:
     ("given", "message"),
     [
         ({"runs": ["one", "tow"]}, "tow: dataset d has no run of that name; did you mean two?"),
-        ({"runs": ["one"]}, "one: merging takes two runs or more; d has one, two"),
+        ({"runs": ["one"]}, "one: merging needs two or more runs; d has one, two"),
         ({"runs": ["one", "one", "two"]}, "one: named twice; a run is merged once"),
         ({"dataset": "e"}, "e: no such dataset; known are d"),
-        ({"method": "combsom"}, "combsom: no such method of merging runs; did you mean CombSUM?"),
+        ({"method": "combsom"}, "combsom: no such fusion method; did you mean CombSUM?"),
         ({"normalise": "minmx"}, "minmx: no such normalisation; did you mean min-max?"),
         ({"queries": "unoin"}, "queries is one of union, common, not unoin; did you mean union?"),
         ({"name": "one"}, "one: a run cannot take the place of one that it is made of"),
@@ -275,11 +275,14 @@ def test_an_undefined_metric_has_no_best(wh: Warehouse) -> None:
         ({"method": "wsum"}, "wsum needs a weight for each run, as in --weights 0.5,0.5, or"),
         ({"weights": [1, 2]}, "rrf takes no weights; mixed, w_bordafuse, w_condorcet, wmnz, wsum do"),
         ({"method": "wsum", "weights": [1]}, "1 weight for 2 runs: give one for each run, in the"),
-        ({"method": "wsum", "weights": [1, -1]}, "weights are numbers of 0 and more, and not all"),
-        ({"method": "wsum", "weights": [0, 0]}, "weights are numbers of 0 and more, and not all"),
+        ({"method": "wsum", "weights": [1, -1]}, "weights must be numbers of at least 0, and not all"),
+        ({"method": "wsum", "weights": [0, 0]}, "weights must be numbers of at least 0, and not all"),
         ({"method": "wsum", "weights": [1, 2], "tune": "AP", "train_share": 1}, "weights are given"),
         ({"method": "mapfuse"}, "mapfuse is trained on judged queries; say on which, with --train-qu"),
-        ({"method": "rrf(k=9)", "tune": "AP", "train_share": 1}, "k=9 is given and to be tuned; leave"),
+        (
+            {"method": "rrf(k=9)", "tune": "AP", "train_share": 1},
+            "k=9 is given, but --tune would choose it; leave",
+        ),
         ({"tune": "AP"}, "--tune AP tries on judged queries; say on which, with --train-queries"),
         ({"tune": "APP", "train_share": 1}, "APP: no such metric; did you mean AP?"),
         ({"tune": "Judged@5", "method": "sum", "train_share": 1}, "sum: has nothing to tune; gmnz, "),

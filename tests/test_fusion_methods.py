@@ -299,8 +299,8 @@ def test_names(text: str, canonical: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("rff", "rff: no such method of merging runs; did you mean rrf?"),
-        ("xyz", "xyz: no such method of merging runs; there are anz, "),
+        ("rff", "rff: no such fusion method; did you mean rrf?"),
+        ("xyz", "xyz: no such fusion method; there are anz, "),
         ("rrf(c=3)", "rrf(c=3): rrf has no parameter 'c'; it has k"),
         ("rrf(k=-1)", "rrf(k=-1): k is at least 0, not -1"),
         ("rbc(phi=2)", "rbc(phi=2): phi is at most 1, not 2"),

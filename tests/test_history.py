@@ -172,7 +172,7 @@ def test_as_of_a_day_is_its_last_board(wh: Warehouse, monkeypatch: pytest.Monkey
         names = [row[1] for row in wh.leaderboard("tiny", as_of="2026-09-02").fetchall()]
         assert names == ["two", "one"]
         with pytest.raises(
-            UsageError, match=r"nothing was evaluated yet; .* the end of 2026-09-01"
+            UsageError, match=r"nothing was evaluated yet at that time; .* the end of 2026-09-01"
         ):
             wh.leaderboard("tiny", as_of="2026-08-31")
         with pytest.raises(UsageError, match=r"tiny: no such dataset.*as of the end of 2026-08-29"):
@@ -560,13 +560,13 @@ def test_an_older_version_can_be_completed(here: Folder) -> None:
     assert mixed.notes[0] in command("qrels", "diff", "1", "2", "-d", "tiny")[2]
     with pytest.raises(UsageError, match="has no version 3 of its qrels"):
         wh.evaluate("tiny", metrics="RR", qrels=3)
-    only = "one dataset's; name the dataset: warehouse evaluate -d tiny --qrels 1$"
+    only = "belongs to one dataset; name the dataset: warehouse evaluate -d tiny --qrels 1$"
     with pytest.raises(UsageError, match=only):
         wh.evaluate(metrics="RR", qrels=1)
     wh.ingest_qrels(QRELS, "other")
     with pytest.raises(UsageError, match=r"name the dataset; known are other, tiny$"):
         wh.evaluate(metrics="RR", qrels=1)
-    with pytest.raises(UsageError, match="one dataset's; name one dataset"):
+    with pytest.raises(UsageError, match="belongs to one dataset; name one dataset"):
         wh.leaderboard("*", qrels=1)
 
 

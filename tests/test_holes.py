@@ -189,7 +189,7 @@ def test_many_runs_are_told_in_a_table(tiny: Warehouse, monkeypatch: pytest.Monk
         ({"runs": "ones"}, "ones: dataset tiny has no run of that name; did you mean one?"),
         ({"depth": 0}, "depth is at least 1, not 0"),
         ({"top": 0}, "top is at least 1, not 0"),
-        ({"per_query": True}, "top says how many of each query"),
+        ({"per_query": True}, "needs top, the number of documents for each query"),
         ({"dataset": "unjudged"}, "warehouse ingest qrels FILE -d unjudged"),
         ({"dataset": "empty"}, "warehouse ingest run FILE -d empty"),
         ({"protocol": "defualt"}, "did you mean default?"),
@@ -209,6 +209,6 @@ def test_ids_with_blanks_and_tables_of_runs_are_no_qrels(tiny: Warehouse) -> Non
         trec.qrels_to_fill([("#1", "a")])
     assert trec.qrels_to_fill([("q", "#a")]) == "q 0 #a -1\n"
     code, _, told = command("holes", "-d", "tiny", "--by-run", "-f", "trec", "--db", str(tiny.path))
-    assert (code, "qrels are of documents" in told) == (2, True)
+    assert (code, "-f trec writes documents" in told) == (2, True)
     code, _, told = command("holes", "-d", "tiny", "-f", "trek", "--db", str(tiny.path))
     assert (code, "trek: no such output format; did you mean trec?" in told) == (2, True)

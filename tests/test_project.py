@@ -112,7 +112,7 @@ def test_a_folder_that_is_gone_has_no_project(
         ("depth = 2", "params.AP.aggregate = []", "aggregate is of the type choice, not a list"),
         ("depth = 2", 'undefined.AP = "nul"', "undefined.AP: undefined is a finite number or 'null'"),
         ("depth = 2", "undefined.AP = true", "undefined: 'AP' has the wrong type"),
-        ('"default"', '"defalt"', "extends 'defalt', which is no protocol; did you mean default?"),
+        ('"default"', '"defalt"', "extends 'defalt', which is not a protocol; did you mean default?"),
         ('"default"', '"top2"', "extends 'top2', which extends it"),
         ('"default"', "3", "'extends' has the wrong type: a whole number; write a string"),
         ('extends = "default"\n', "", "the key 'ties' is missing; or extend one that has it"),
@@ -234,7 +234,7 @@ def test_values_of_a_metric_that_is_gone_are_shown(here: Folder, loaded: Warehou
         code, out, err = command(*words, "-d", "tiny")
         assert code == 0
         assert "Best@2" in out
-        gone = "not defined any more, the values are those stored: Best@2"
+        gone = "no longer defined, so these are the stored values: Best@2"
         assert err.splitlines() == [
             *(["mean over queries"] if words[0] == "leaderboard" else []),
             gone,
@@ -269,7 +269,7 @@ def test_values_of_a_protocol_that_is_gone_are_shown(here: Folder, loaded: Wareh
     assert "Best@3" in out
     assert err.splitlines() == [
         "mean over queries",
-        "not defined any more, the values are those stored: protocol top2",
+        "no longer defined, so these are the stored values: protocol top2",
     ]
     with pytest.raises(UsageError, match="top2: no such protocol"):
         loaded.evaluate(metrics="Best@3", protocol="top2")
@@ -296,10 +296,10 @@ def test_what_is_gone_is_shown_of_several_datasets(here: Folder, loaded: Warehou
     code, out, err = command("leaderboard", "-d", "*", "-m", "RR", "-m", "Best@2", "--each")
     assert code == 0
     assert "Best@2 tiny" in out
-    assert err.splitlines()[-1] == "not defined any more, the values are those stored: Best@2"
+    assert err.splitlines()[-1] == "no longer defined, so these are the stored values: Best@2"
     code, out, err = command("leaderboard", "-d", "*", "--protocol", "top2")
     assert code == 0
-    assert err.splitlines()[-1].endswith("stored: protocol top2, Best@2")
+    assert err.splitlines()[-1].endswith("stored values: protocol top2, Best@2")
     with pytest.raises(UsageError) as caught:
         loaded.board(["tiny", "more"], metrics="Bst@3 RR nDGC@1")
     assert [line.split(":")[0] for line in str(caught.value).splitlines()] == ["Bst@3", "nDGC@1"]

@@ -463,7 +463,7 @@ def test_a_stale_value_and_one_of_a_metric_that_is_gone(here: Folder, evaluated:
         (1, "b", 3.0, 0, None, None), (2, "a", 2.0, 1, None, None), (3, "c", 1.0, 2, None, None),
     ]  # fmt: skip
     code, _, told = command("explain", "one", "Best@2", "q1", "-d", "tiny")
-    last = "not defined any more, the values are those stored: Best@2"
+    last = "no longer defined, so these are the stored values: Best@2"
     assert (code, told.splitlines()[-1]) == (0, last)
 
 
@@ -552,7 +552,7 @@ def test_a_changed_bit_is_seen(evaluated: Warehouse) -> None:
     code, out, told = command("verify", "--all", "-f", "csv")
     assert code == 1
     assert len(out.splitlines()) == 7
-    assert told.endswith("6 numbers not as computed anew\n")
+    assert told.endswith("6 numbers not as recomputed\n")
     for option in ("--sample", "--seed"):
         code, _, told = command("verify", "--all", option, "3")
         assert (code, f"{option}: goes with a sample" in told) == (2, True)
@@ -679,7 +679,7 @@ def test_what_nothing_computes_any_more_is_left_out(here: Folder, evaluated: War
     }
     code, _, told = command("verify", "--sample", "3", "--seed", "7")
     assert code == 0
-    assert "computed anew: 3 of 10 evaluations, the sample of --seed 7" in told
+    assert "recomputed: 3 of 10 evaluations, the sample of --seed 7" in told
     assert "left out: 2 stale or superseded" in told
     with pytest.raises(UsageError, match="no such dataset"):
         evaluated.verify("tinny")

@@ -99,7 +99,7 @@ def test_nothing_is_written_into_a_replica(small: Warehouse) -> None:
         Path("more.run").write_text("q Q0 a 1 1 t\n")
         code, out, told = command(*words, "--db", "replica.duckdb")
         assert (code, out) == (2, "")
-        assert f"replica.duckdb: is a replica of {small.path.absolute()}, and what" in told
+        assert f"replica.duckdb: is a replica of {small.path.absolute()}: the next publish" in told
         assert told.rstrip().endswith("warehouse init --own --db replica.duckdb")
     assert Path("replica.duckdb").read_bytes() == before
     code, _, told = command("init", "--own", "--db", "replica.duckdb")
@@ -109,7 +109,7 @@ def test_nothing_is_written_into_a_replica(small: Warehouse) -> None:
     )
     assert content("replica.duckdb") == content("w.duckdb")
     assert Warehouse("replica.duckdb").evaluate(metrics="P@1").computed == 1
-    with pytest.raises(UsageError, match="is no replica that could be replaced"):
+    with pytest.raises(UsageError, match="exists and is not a replica, so it is not replaced"):
         small.publish("replica.duckdb")
     assert command("init", "--own", "--db", "new.duckdb")[2] == "new.duckdb: made\n"
 
@@ -163,7 +163,7 @@ def test_only_a_replica_is_replaced(small: Warehouse) -> None:
     for target, words in (
         ("w.duckdb", "is the warehouse itself"),
         ("./../" + Path.cwd().name + "/w.duckdb", "is the warehouse itself"),
-        ("other.duckdb", "is no replica that could be replaced"),
+        ("other.duckdb", "exists and is not a replica, so it is not replaced"),
         ("notes.txt", "not a DuckDB database"),
         ("folder", "is a directory"),
         ("no/such.duckdb", "there is no folder no"),
@@ -171,7 +171,7 @@ def test_only_a_replica_is_replaced(small: Warehouse) -> None:
         with pytest.raises(UsageError, match=words):
             small.publish(target)
     for target in ("folder", "notes.txt", "w.duckdb"):
-        with pytest.raises(UsageError, match="is no replica that could be replaced"):
+        with pytest.raises(UsageError, match="exists and is not a replica, so it is not replaced"):
             small.publish_parquet(target)
     for wrong in ("1.4", "v99.0.0", "v1.4.0'; drop table run; --"):
         with pytest.raises(UsageError, match="storage version"):
@@ -184,7 +184,7 @@ def test_only_a_replica_is_replaced(small: Warehouse) -> None:
         assert command("publish", *words, "--db", "w.duckdb") == (2, "", told)
     assert not Path("-").exists()
     # what was written before the other failed is told
-    with redirect_stderr(StringIO()) as text, pytest.raises(UsageError, match="is no replica"):
+    with redirect_stderr(StringIO()) as text, pytest.raises(UsageError, match="is not a replica"):
         publish.publish(Path("one"), Path("one"), db=Path("w.duckdb"))
     assert text.getvalue().startswith("one: published, ")
     assert leftovers() == []

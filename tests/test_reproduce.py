@@ -373,8 +373,8 @@ def test_one_query_is_no_test_and_a_steady_difference_is_beyond_doubt(wh: Wareho
         ({"original": "tasp"}, "tasp: dataset dl19 has no run of that name; did you mean tasb?"),
         ({"base": ("bm25", "bm26")}, "bm26: dataset dl19 has no run of that name"),
         # a text is no two runs, though "ab" has two letters
-        ({"base": "bm25"}, "base is two runs"),
-        ({"base": ("bm25",)}, "base is two runs"),
+        ({"base": "bm25"}, "base must be two runs"),
+        ({"base": ("bm25",)}, "base must be two runs"),
         ({"replicated_in": "dl91"}, "dl91: no such dataset; did you mean dl19?"),
         ({"metrics": "MRR@3"}, "warehouse evaluate -d dl19 -m RR@3"),
         ({"depth": 0}, "depth is at least 1, not 0"),

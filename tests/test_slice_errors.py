@@ -93,7 +93,7 @@ def test_boards_of_slices_that_are_not_there(wh: Warehouse) -> None:
     wh.ingest_qrels({"q": {"a": 1}}, "other")
     wh.ingest_run({"q": {"a": 1.0}}, "other", name="one")
     wh.evaluate("other", metrics="P@1")
-    with pytest.raises(UsageError, match="slices are of one dataset"):
+    with pytest.raises(UsageError, match="a slice belongs to one dataset"):
         wh.leaderboard(["tiny", "other"], slice="size")
     with pytest.raises(UsageError, match="say of which dataset"):
         wh.slices(name="size")

@@ -306,7 +306,7 @@ def test_warns_when_what_is_said_of_a_run_is_not_stored(wh: Warehouse) -> None:
         ({"tags": {" ": "a"}}, "tag ' ': the key is empty"),
         ({"run_at": 5}, "run_at: is a time of datetime, not 5"),
         ({"name": 5}, "name is a text, not 5"),
-        ({"name": "\ud800"}, "the name of the run is no text that can be written"),
+        ({"name": "\ud800"}, "the name of the run is not valid Unicode text"),
         ({"dataset": None}, "dataset is a text, not None"),
     ],
 )

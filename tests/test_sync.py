@@ -286,7 +286,7 @@ def test_a_bad_file_stops_no_other_and_is_tried_again(synced: Project) -> None:
 def test_two_files_of_one_name_are_refused_but_the_first_that_came(synced: Project) -> None:
     synced.write("runs/dense/one.run", BETTER)
     events = {event.file: event for event in synced.sync().events}
-    words = "would be one of dataset tiny, as runs/"
+    words = "would be one of dataset tiny, like runs/"
     for name in ("runs/dense/one.run", "runs/bm25/one.run"):
         assert events[name].status == "failed"
         assert words in events[name].text.replace(f"{synced.path}/", "")
@@ -317,11 +317,11 @@ def test_a_folder_that_may_not_be_looked_into_is_a_problem(
     monkeypatch.setattr(os, "access", lambda p, mode: Path(p).name != closed and access(p, mode))
     found = synced.sync()
     assert [(event.status, event.text) for event in found.events if event.exit_code] == [
-        ("failed", "runs/closed: may not be looked into")
+        ("failed", "runs/closed: cannot be opened: permission denied")
     ]
     assert ("loaded", "runs/bm25/one.run") in [(e.status, e.file) for e in found.events]
     closed = "runs"
-    assert command("sync") == (2, "", "warehouse: runs: may not be looked into\n")
+    assert command("sync") == (2, "", "warehouse: runs: cannot be opened: permission denied\n")
 
 
 def test_patterns_that_nothing_matches_are_told_while_there_is_no_run(synced: Project) -> None:

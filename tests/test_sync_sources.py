@@ -115,7 +115,7 @@ def test_a_side_car_says_what_a_run_is(synced: Project) -> None:
         ('{"time": true}', "'time' has the wrong type: true or false; write a string or a date"),
         ('{"time": ["x"]}', "'time' has the wrong type: a list; write a string or a date"),
         ('{"name": null}', "'name' has the wrong type: null; write a string"),
-        ('{"tags": {"x": "\\ud800"}}', "holds no text that can be written: '\\ud800'"),
+        ('{"tags": {"x": "\\ud800"}}', "holds text that is not valid Unicode: '\\ud800'"),
         ('{"tags": ' + "[" * 100_000, "is nested too deeply"),
         ("{", "not JSON: "),
     ],
@@ -202,7 +202,7 @@ def git(folder: Path, *words: str, when: str = "2026-09-01T00:00:00Z") -> None:
 def test_a_commit_says_when(synced: Project) -> None:
     synced.settings('dataset = "tiny"', 'dataset = "tiny"\ntime = "git"')
     git(synced.path, "init")
-    assert "is not committed as it is: commit it" in synced.sync().events[1].text
+    assert "has changes that are not committed: commit them" in synced.sync().events[1].text
     git(synced.path, "add", "runs")
     git(synced.path, "commit", "-m", "x")
     synced.write("other.txt", "x")

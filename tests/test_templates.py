@@ -626,8 +626,8 @@ def test_a_metric_that_extends_another_has_its_body_and_its_parameters() -> None
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ('extends = "P"', 'extends = "Pp"', ["extends 'Pp'", "no metric"]),
-        ('extends = "P"', 'extends = "GMAP"', ["extends 'GMAP'", "extends another itself"]),
+        ('extends = "P"', 'extends = "Pp"', ["extends 'Pp'", "not a metric"]),
+        ('extends = "P"', 'extends = "GMAP"', ["extends 'GMAP'", "itself extends another"]),
         ("*/", "*/\nselect 1", ["a body of its own"]),
     ],
 )

@@ -60,7 +60,9 @@ class Agreeing(File):
             datasets = across.named_datasets(con, texts(dataset))
             if of == "runs":
                 if depth is not None or over != "intersection":
-                    raise UsageError("depth and over: of documents only; runs are compared whole")
+                    raise UsageError(
+                        "depth and over: are for lists of documents; orders of runs are compared whole"
+                    )
                 return agreement.of_runs(
                     con, datasets, board.names(con, datasets, texts(metrics), rules), rules,
                     runs=texts(runs), against=against, p=p,

@@ -76,7 +76,7 @@ class Asking(File):
         """
         check_at_least(1, limit=limit)
         if formats.check(format) == "parquet":
-            raise UsageError("parquet is no text; take stream_parquet")
+            raise UsageError("parquet is not text; use stream_parquet")
         work = apart.Work(
             self._existing(), sql, bindable(params or {}), format, places, limit,
             resources=self.resources, lock_timeout=self.lock_timeout,

@@ -101,7 +101,7 @@ class Boarding(File):
             names = board.names(con, datasets, texts(metrics), rules)
             order = None if sort is None else board.one_name(con, datasets, sort, rules)
             if (ci or ties) and (len(datasets) > 1 or slice is not None):
-                raise UsageError("ci and ties: are of one dataset, and not of a slice")
+                raise UsageError("ci and ties: need one dataset, and no slice")
             if len(datasets) == 1:
                 found = board.leaderboard(
                     con, datasets[0], names, rules, slice=slice, sort=order, top=top
@@ -114,7 +114,7 @@ class Boarding(File):
                 if ci:
                     found = certainty.with_intervals(con, found, rules, alpha)
             elif slice is not None:
-                raise UsageError(f"slice {slice}: slices are of one dataset; name one")
+                raise UsageError(f"slice {slice}: a slice belongs to one dataset; name one")
             else:
                 found = across.leaderboard(
                     con, datasets, names, rules,

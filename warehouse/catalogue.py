@@ -125,12 +125,14 @@ def _definition(
         known = [*templates.names_in("metrics"), *(own or ())]
         if parent not in known:
             hint = nearest(str(parent), known)
-            raise DefinitionError(f"{where}: extends {parent!r}, which is no metric{hint}")
+            raise DefinitionError(f"{where}: extends {parent!r}, which is not a metric{hint}")
         built_in = parent not in (own or {})
         parent_text, parent_where = _built_in_source(parent) if built_in else (own or {})[parent]
         inherited = templates.header(parent_text, parent_where)
         if "extends" in inherited:
-            raise DefinitionError(f"{where}: extends {parent!r}, which extends another itself")
+            raise DefinitionError(
+                f"{where}: extends {parent!r}, which itself extends another metric"
+            )
         if body:
             raise DefinitionError(f"{where}: extends {parent!r} and has a body of its own")
         of_template = inherited

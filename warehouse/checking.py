@@ -46,7 +46,7 @@ class Checking(File):
         """
         asked = texts(metrics)
         if not asked:
-            raise UsageError("name a metric that the run is held against others by")
+            raise UsageError("name a metric to compare the runs by")
         with self._read() as con:
             rules = board.stored_rules(con, protocol)
             name = regressions.dataset_of(con, dataset)

@@ -155,7 +155,7 @@ class Comparing(File):
                     raise UsageError(f"{metric}: stands for several metrics; name one")
                 chosen = comparing.current_runs(con, name, [base, run], names, rules)
                 if base == run:
-                    raise UsageError(f"{run}: cannot be held against itself; name another run")
+                    raise UsageError(f"{run}: cannot be compared with itself; name another run")
                 found = comparing.gather(con, name, chosen, names, rules)
                 lists = side_by_side.side_by_side(
                     con, found, name, rules, queries=queries, depth=depth
@@ -175,7 +175,7 @@ def _check_known(names: Sequence[str], known: Sequence[Metric]) -> None:
     """Refuse to compute metrics that nothing defines any more."""
     gone = [name for name in names if name not in map(str, known)]
     if gone:
-        raise UsageError(f"{', '.join(gone)}: not defined any more, so it cannot be computed anew")
+        raise UsageError(f"{', '.join(gone)}: no longer defined, so it cannot be recomputed")
 
 
 def _judged(

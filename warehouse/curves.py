@@ -131,7 +131,7 @@ def parse(text: str, *, defaults: Defaults | None = None) -> Metric:
         name = text.partition("(")[0].partition("@")[0]
         known = ", ".join(curves())
         if name in catalogue.catalogue():
-            raise UsageError(f"{text}: a metric and no curve; curves are {known}")
+            raise UsageError(f"{text}: a metric, not a curve; curves are {known}")
         hint = nearest(name, _aliases()) or f"; curves are {known}"
         raise UsageError(f"{text}: no such curve{hint}")
     return metric

@@ -361,9 +361,9 @@ def _refuse_replica(con: duckdb.DuckDBPyConnection, path: Path) -> None:
     source = replica_of(con)
     if source is not None:
         raise DatabaseError(
-            f"{path}: is a replica of {source}, and what is written into it goes when the next one is "
-            "published: write there, or make this one a warehouse of its own: "
-            f"warehouse init --own --db {shlex.quote(str(path))}"
+            f"{path}: is a replica of {source}: the next publish would overwrite what is written "
+            "into it. Write into that database instead, or make this replica writable: warehouse "
+            f"init --own --db {shlex.quote(str(path))}"
         )
 
 

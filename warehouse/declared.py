@@ -378,7 +378,7 @@ def _gate(given: Mapping[str, Any], where: str, datasets: Mapping[str, Dataset])
         defaults = protocols.get(protocol).defaults()
         metric = notation.parse_one(given["metric"], defaults=defaults).metric
     if metric.direction == "none":
-        raise DefinitionError(f"{where}: metric: neither more nor less of {metric} is better")
+        raise DefinitionError(f"{where}: metric: neither a higher nor a lower {metric} is better")
     if not 0 <= given.get("max_drop", 0) < float("inf"):
         raise DefinitionError(f"{where}: max_drop is 0 or more, not {given['max_drop']}")
     if not 0 < given.get("alpha", 0.5) < 1:

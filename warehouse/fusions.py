@@ -160,7 +160,7 @@ def parse(text: str) -> Metric:
     found = metrics.read_plain(asked, _aliases(), Defaults())
     if found is None:
         hint = nearest(name, _aliases()) or f"; there are {', '.join(methods())}"
-        raise UsageError(f"{text}: no such method of merging runs{hint}")
+        raise UsageError(f"{text}: no such fusion method{hint}")
     return found
 
 

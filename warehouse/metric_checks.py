@@ -138,7 +138,7 @@ def check_body(found: Definition, text: str, types: Mapping[str, str]) -> None:
     for name in found.reads:
         if name not in used:
             raise DefinitionError(
-                f"{where}: reads {name}, and the SQL does not: write {{{{ {name} }}}}"
+                f"{where}: reads {name}, but the SQL does not: write {{{{ {name} }}}}"
             )
         asked = relations.variables(name) - relations.EVALUATION_VARIABLES
         asked -= set(relations.get(name).optional) - declared
@@ -159,7 +159,7 @@ def check_body(found: Definition, text: str, types: Mapping[str, str]) -> None:
                 f"{where}: parameter {p.name}: {needed[p.name]} asks for one of type {types[p.name]}"
             )
     for name in sorted(declared - used - set(needed)):
-        raise DefinitionError(f"{where}: parameter {name}: declared, and the SQL does not use it")
+        raise DefinitionError(f"{where}: parameter {name}: declared, but the SQL does not use it")
 
 
 def _of_every_metric(found: Definition) -> set[str]:

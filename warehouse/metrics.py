@@ -99,7 +99,7 @@ def request(*asked: Asked, defaults: Defaults | None = None) -> list[Requested]:
     for text in split(asked):
         if isinstance(text, str) and peer_names.relstring(text) is not None:
             raise UsageError(
-                f"{text}: a string for each query and no metric; 'warehouse score -f trec' prints it"
+                f"{text}: a string for each query, not a metric; 'warehouse score -f trec' prints it"
             )
     return [one for one in lines(*asked, defaults=defaults) if isinstance(one, Requested)]
 
@@ -138,7 +138,7 @@ def parse_one(text: str, *, defaults: Defaults | None = None, settle: bool = Tru
         if isinstance(one, Requested)
     ]
     if not expanded:
-        raise UsageError(f"{text}: no metric; 'warehouse score -f trec' prints it")
+        raise UsageError(f"{text}: not a metric; 'warehouse score -f trec' prints it")
     if len(expanded) != 1 and settle:
         raise UsageError(f"{text}: stands for several metrics; name one")
     return expanded[0]
@@ -188,7 +188,7 @@ def _expand(text: str, defaults: Defaults, *, complete: bool = True) -> Sequence
     if right is not None:
         return _expand(right + text[len(name) :], defaults, complete=complete)
     if name in templates.names_in("curves"):
-        raise UsageError(f"{text}: a curve and no metric: warehouse curve {name}")
+        raise UsageError(f"{text}: a curve, not a metric: warehouse curve {name}")
     hint = _cutoff_meant(text, defaults) or _file_meant(name) or _name_meant(text, name, defaults)
     raise UsageError(f"{text}: no such metric{hint}")
 

@@ -228,7 +228,7 @@ def _whole(
     if parent not in every:
         known = [other for other in every if other != name]
         hint = nearest(str(parent), known) or f"; known are {listing(known)}"
-        raise DefinitionError(f"{_where(name)}: extends {parent!r}, which is no protocol{hint}")
+        raise DefinitionError(f"{_where(name)}: extends {parent!r}, which is not a protocol{hint}")
     if parent in (*below, name):
         raise DefinitionError(f"{_where(name)}: extends {parent!r}, which extends it")
     inherited = _whole(parent, every, (*below, name))

@@ -351,7 +351,7 @@ def gates(work: _Sync) -> Iterator[Event]:
                     regressions.Limits(gate.max_drop, gate.alpha), against=gate.against,
                 )  # fmt: skip
         except regressions.AgainstItselfError:
-            text = f"{where}: {gate.against} is good: it is what others are held against"
+            text = f"{where}: {gate.against} is good: it is the run that others are compared with"
             first = {
                 "metric": gate.metric,
                 "run": gate.against,

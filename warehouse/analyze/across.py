@@ -104,7 +104,7 @@ def check_weights(weights: Weights, datasets: Sequence[str]) -> None:
     if isinstance(weights, str):
         if weights not in WEIGHTS:
             hint = nearest(weights, WEIGHTS) or f"; known are {listing(WEIGHTS)}, or A=2,B=1"
-            raise UsageError(f"{weights}: datasets are not weighed by that{hint}")
+            raise UsageError(f"{weights}: no such weights of datasets{hint}")
         return
     problems = [
         f"weight of {name}: no such dataset on this board{nearest(name, datasets)}"

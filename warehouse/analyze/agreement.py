@@ -60,7 +60,7 @@ def of_documents(
     if not pairs:
         others = [run.name for run in listed.current_runs(con, dataset) if run != runs[0]]
         there = f"name another beside {runs[0].name}" if others else "it has only one"
-        raise UsageError(f"{dataset}: agreement takes two runs; {there}")
+        raise UsageError(f"{dataset}: agreement needs two runs; {there}")
     involved = dict.fromkeys(run for pair in pairs for run in pair)
     longest = listed.put(con, list(involved), protocol, depth)
     listed.put_masses(con, p, longest)
@@ -160,7 +160,7 @@ def of_runs(
         raise UsageError(f"{against}: nothing of that name is compared{hint}")
     if len(names) < 2:
         raise UsageError(
-            f"{names[0]}: agreement takes two metrics; {datasets[0]} has values of {listing(chosen)}"
+            f"{names[0]}: agreement needs two metrics; {datasets[0]} has values of {listing(chosen)}"
         )
     relation = database.keep(
         con,
@@ -193,9 +193,7 @@ def _ranking(
         if board.direction(con, datasets, name, protocol) != "none":
             found.append(name)
         elif metrics:
-            raise UsageError(
-                f"{name}: neither more nor less is better, so it puts runs in no order"
-            )
+            raise UsageError(f"{name}: neither higher nor lower is better, so it cannot rank runs")
     if not found:
         raise UsageError(
             f"{listing(datasets)}: no metric with a better direction has values in all of them"

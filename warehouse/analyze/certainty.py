@@ -70,8 +70,8 @@ def with_groups(
     runs = [str(row[0]) for row in shown.relation.project("run").fetchall()]
     if len(runs) > MOST:
         raise UsageError(
-            f"ties: all pairs are tested of at most {MOST} runs, and the board has {len(runs):,}: "
-            "show the first ones (--top)"
+            f"ties: tests all pairs of at most {MOST} runs, but the board has {len(runs):,}: limit "
+            "it with --top"
         )
     groups: dict[str, int] = dict.fromkeys(runs[:1], 1)
     if len(runs) > 1:

@@ -185,7 +185,7 @@ def current_runs(
     there = listed.current_runs(con, dataset, asked)
     for run in asked:
         if asked.count(run) > 1:
-            raise UsageError(f"{run}: named twice; a run cannot be held against itself")
+            raise UsageError(f"{run}: named twice; a run cannot be compared with itself")
     chosen = list(asked)
     if with_others or len(chosen) < 2:
         rows = con.execute(
@@ -196,7 +196,7 @@ def current_runs(
         chosen += [str(run) for _, run in rows if run not in chosen]
     if len(chosen) < 2:
         names = listing(run.name for run in there)
-        raise UsageError(f"{dataset}: to compare takes two runs with values; it has {names}")
+        raise UsageError(f"{dataset}: a comparison needs two runs with values; it has {names}")
     return chosen
 
 
@@ -239,7 +239,7 @@ def gather(
     for number, name in enumerate(found.metrics):
         mine = rows["metric_number"] == number
         if not mine.any():
-            raise UsageError(f"{name}: has no values of queries, so that there is nothing to pair")
+            raise UsageError(f"{name}: has no values by query, so there is nothing to pair")
         places, place = np.unique(rows["query_number"][mine], return_inverse=True)
         values = np.full((len(found.runs), len(places)), np.nan)
         values[rows["run_number"][mine], place] = np.ma.filled(rows["value"][mine], np.nan)

@@ -194,7 +194,7 @@ def _notes(
     neither = [name for n, name in enumerate(found.metrics) if not found.better(n)]
     if neither:
         notes.append(
-            f"{listing(neither)}: neither more nor less is better, so nothing is marked; wins are "
-            "queries with more"
+            f"{listing(neither)}: neither higher nor lower is better, so nothing is marked; wins "
+            "are queries with more"
         )
     return notes

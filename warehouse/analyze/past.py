@@ -125,7 +125,7 @@ def shown(moment: dt.datetime) -> str:
 
 def _check_qrels(con: duckdb.DuckDBPyConnection, datasets: Sequence[str], qrels: int) -> None:
     if len(datasets) != 1:
-        raise UsageError("a version of the qrels is one dataset's; name one dataset")
+        raise UsageError("a version of the qrels belongs to one dataset; name one dataset")
     rows = con.execute(
         "select qrels.version from qrels join dataset using (dataset_id) "
         "where dataset.name = $dataset order by qrels.version",
@@ -152,8 +152,8 @@ def _check_time(
         first = rows[0][0]
         if first is not None and first > as_of:
             raise UsageError(
-                f"{dataset}: nothing was evaluated yet; the first values that are kept are of "
-                f"{shown(first)}"
+                f"{dataset}: nothing was evaluated yet at that time; the first stored values are "
+                f"of {shown(first)}"
             )
 
 

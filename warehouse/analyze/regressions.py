@@ -187,7 +187,7 @@ def _check_runs(con: duckdb.DuckDBPyConnection, dataset: str, run: str | None, a
     if checked == against:
         newest = "" if run else ", the newest run"
         raise AgainstItselfError(
-            f"{checked}{newest}: cannot be held against itself; name another run"
+            f"{checked}{newest}: cannot be compared with itself; name another run"
         )
     return checked
 
@@ -213,7 +213,9 @@ def _check_values(
         )
     for row in rows:
         if row["direction"] == "none":
-            raise UsageError(f"{row['metric']}: neither more nor less is better, so none is worse")
+            raise UsageError(
+                f"{row['metric']}: neither higher nor lower is better, so no run is worse"
+            )
         sides = [(row["run"], row["value"])]
         sides += [] if row["against"] is None else [(row["against"], row["their_value"])]
         for run, value in sides:

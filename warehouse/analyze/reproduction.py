@@ -49,7 +49,9 @@ class Sides:
 
     def __post_init__(self) -> None:
         if self.base and (isinstance(self.base, str) or len(self.base) != 2):
-            raise UsageError("base is two runs: that of the original, that of the reproduction")
+            raise UsageError(
+                "base must be two runs: that of the original and that of the reproduction"
+            )
 
     @property
     def is_replication(self) -> bool:

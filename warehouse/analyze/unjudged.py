@@ -50,9 +50,11 @@ def holes(
     """
     check_at_least(1, depth=depth, top=top)
     if per_query and top is None:
-        raise UsageError("per query: top says how many of each query; give it too")
+        raise UsageError("per query: needs top, the number of documents for each query")
     if protocol.judged_only:
-        raise UsageError(f"protocol {protocol.name} takes unjudged documents out: it has no holes")
+        raise UsageError(
+            f"protocol {protocol.name} removes unjudged documents, so there are none to list"
+        )
     runs = listed.current_runs(con, dataset, names)
     depth = depth if protocol.depth is None else min(depth, protocol.depth)
     _put(con, dataset, runs, protocol, depth)

@@ -102,7 +102,9 @@ def agree(
         protocol=protocol,
     )
     if by_query and found.queries is None:
-        raise UsageError("--by-query: orders of runs are over all queries")
+        raise UsageError(
+            "--by-query: orders of runs are over all queries; leave it out with --of runs"
+        )
     shown = found.queries if by_query and found.queries is not None else found.relation
     output.show(shown, format, out, places=places)
     for note in found.notes:

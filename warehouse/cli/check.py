@@ -81,7 +81,7 @@ def check(
         if one.against is None:
             output.say(f"{one.metric}: no run of {found.dataset} was before {one.run}")
         if one.num_versions_left_out:
-            output.say(f"{one.metric}: not held against {one.versions_left_out}")
+            output.say(f"{one.metric}: not compared with {one.versions_left_out}")
         if one.num_left_out:
             output.say(
                 f"{one.metric}: {counted(one.num_left_out, 'query')} left out, undefined or missing "

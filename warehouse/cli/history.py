@@ -72,7 +72,7 @@ def history(
     }
     output.show(found.relation, format, out, places=places, titles=titles)
     better = {"higher": "higher is better", "lower": "lower is better"}
-    known_direction = better.get(found.direction, "neither more nor less is better: no records")
+    known_direction = better.get(found.direction, "neither higher nor lower is better: no records")
     output.say(
         f"{found.metric}: {known_direction}; protocol {found.protocol}, "
         f"qrels version {found.qrels_version}"

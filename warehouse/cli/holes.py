@@ -69,7 +69,9 @@ def holes(
     from warehouse.warehouse import Warehouse
 
     if by_run and format == "trec":
-        raise UsageError("--by-run: a table of runs; qrels are of documents")
+        raise UsageError(
+            "--by-run: lists runs, but -f trec writes documents; leave out one of the two"
+        )
     found = Warehouse(db, lock_timeout=lock_timeout).holes(
         dataset, runs or (), depth=depth, top=top, per_query=per_query, protocol=protocol
     )

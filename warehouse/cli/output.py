@@ -201,7 +201,7 @@ def say_forgotten(metrics: Iterable[str], protocol: str) -> list[str]:
     shown = list(dict.fromkeys(metrics))
     gone = forgotten(shown, protocol)
     if gone:
-        say(f"not defined any more, the values are those stored: {listing(gone)}")
+        say(f"no longer defined, so these are the stored values: {listing(gone)}")
     return [] if f"protocol {protocol}" in gone else [name for name in shown if name not in gone]
 
 

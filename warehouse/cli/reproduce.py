@@ -83,7 +83,9 @@ def reproduce(
         protocol=protocol,
     )
     if by_query and found.queries is None:
-        raise UsageError("--by-query: a replication has other queries, so no lists to compare")
+        raise UsageError(
+            "--by-query: a replication has other queries, so there are no lists to compare"
+        )
     shown = found.queries if by_query and found.queries is not None else found.relation
     output.show(shown, format, out, places=places)
     for note in found.notes:

@@ -134,7 +134,7 @@ def score(
     if [qrels, *runs, training].count("-") > 1:
         raise UsageError("only one of the files can be read from stdin")
     if format == "trec" and len(runs) > 1:
-        raise UsageError("-f trec: trec_eval's layout is of one run; take another format")
+        raise UsageError("-f trec: trec_eval's layout has room for one run; use another format")
     if rel_info is not None:
         iterations, qrels_format = _rel_info(rel_info, iterations, qrels_format)
     wanted = [*words, *(metric or ())] or ["official"]

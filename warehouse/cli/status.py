@@ -98,13 +98,13 @@ def verify(
         output.say(f"{relation}: {problem} ({counted(number, 'row')})")
     of_all = "" if every else f", the sample of --seed {chosen}"
     output.say(
-        f"computed anew: {found.num_verified:,} of {counted(found.num_stored, 'evaluation')}{of_all}"
+        f"recomputed: {found.num_verified:,} of {counted(found.num_stored, 'evaluation')}{of_all}"
     )
     for reason, skipped in found.skipped.items():
         output.say(f"left out: {skipped:,} {reason}")
     if not found.is_good:
         number = len(found.differences.fetchall())
-        output.say(f"{counted(number, 'number')} not as computed anew")
+        output.say(f"{counted(number, 'number')} not as recomputed")
         raise typer.Exit(1)
 
 

@@ -39,7 +39,7 @@ def find(
         hint = f"; known are {listing(known) or 'none yet'}"
         if len(known) == 1:
             hint = f": {command('evaluate', known[0], qrels=qrels)}"
-        raise UsageError(f"a version of the qrels is one dataset's; name the dataset{hint}")
+        raise UsageError(f"a version of the qrels belongs to one dataset; name the dataset{hint}")
     if dataset is not None:
         check_word("dataset", dataset, known)
     asked = {"dataset": dataset, "qrels_version": qrels}

@@ -52,14 +52,14 @@ class Scores:
     def means(self) -> dict[str, float | None]:
         """Return the value over all queries of each metric of the one run, by its canonical name."""
         if self.names:
-            raise UsageError("means: are of one run, and a list was given; see board")
+            raise UsageError("means: needs one run, but a list was given; use board")
         rows = self.relation.filter("query_id = 'all'").fetchall()
         return {str(metric): value for _, metric, value in rows}
 
     def board(self) -> duckdb.DuckDBPyRelation:
         """Return the values over all queries of several runs: `run` and one column per metric."""
         if self.totals is None:
-            raise UsageError("board: is of a list of runs, and one run was given; see means")
+            raise UsageError("board: needs a list of runs, but one run was given; use means")
         return self.totals
 
 
@@ -198,6 +198,6 @@ def run_names(runs: Sequence[object]) -> tuple[str, ...]:
 def _refuse_several(lines: Sequence[notation.Line], zscores: bool) -> None:
     """Refuse what is of one run only."""
     if zscores:
-        raise UsageError("z-scores: are of one run; score the runs one by one")
+        raise UsageError("z-scores: need one run; score the runs one by one")
     if any(isinstance(line, notation.Relstring) for line in lines):
-        raise UsageError("relstring: is of one run; score the runs one by one")
+        raise UsageError("relstring: needs one run; score the runs one by one")

@@ -68,8 +68,8 @@ def all_relevant(
     for run in runs:
         if run.qrels_id is None or grounds.kind_of(con, run.qrels_id) != "judgments":
             raise UsageError(
-                f"{run.dataset}: what is unjudged can be supposed relevant only where documents are "
-                "judged once, not by subtopic or in preferences"
+                f"{run.dataset}: unjudged documents can be counted as relevant only if documents "
+                "are judged once, not by subtopic or in preferences"
             )
         for cutoff, those in by_cutoff.items():
             grounds.put_stored(con, run.qrels_id, "judgments")

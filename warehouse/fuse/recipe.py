@@ -76,7 +76,7 @@ def sources(con: duckdb.DuckDBPyConnection, dataset: str, names: Sequence[str]) 
         raise UsageError(f"{listing(twice)}: named twice; a run is merged once")
     if len(names) < 2:
         raise UsageError(
-            f"{listing(names) or 'no run'}: merging takes two runs or more; {dataset} has "
+            f"{listing(names) or 'no run'}: merging needs two or more runs; {dataset} has "
             f"{listing(sorted(known))}"
         )
     return [known[name] for name in names]
@@ -108,14 +108,16 @@ def recipe(
             )
         return Recipe(read, normalisation, tuple(found))
     if tuned:
-        raise UsageError("weights are given and to be tuned; leave one of the two out")
+        raise UsageError(
+            "weights are given, but --tune would choose them; leave out one of the two"
+        )
     if len(weights) != len(found):
         raise UsageError(
             f"{counted(len(weights), 'weight')} for {counted(len(found), 'run')}: give one for each "
             f"run, in the order of the runs ({', '.join(one.name for one in found)})"
         )
     if not all(math.isfinite(w) and w >= 0 for w in weights) or not any(weights):
-        raise UsageError("weights are numbers of 0 and more, and not all of them 0")
+        raise UsageError("weights must be numbers of at least 0, and not all of them 0")
     return Recipe(read, normalisation, tuple(found), tuple(float(w) for w in weights))
 
 

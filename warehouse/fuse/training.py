@@ -183,7 +183,7 @@ def metric_plan(
     if len(found) != 1:
         raise UsageError(f"{name}: stands for several metrics; name one")
     if found[0].direction == "none":
-        raise UsageError(f"{found[0]}: neither more nor less is better, so nothing is best")
+        raise UsageError(f"{found[0]}: neither higher nor lower is better, so nothing is best")
     work, others = grounds.fitting(plan(found, rules), grounds.kind_of(con, training.qrels_id))
     if others:
         raise UsageError(grounds.unfit(training.dataset, others))
@@ -208,5 +208,7 @@ def is_needed(recipe: Recipe, tune: str | None) -> bool:
         if name in definition.grid and value != usual[name]
     ]
     if tune is not None and given:
-        raise UsageError(f"{', '.join(given)} is given and to be tuned; leave one of the two out")
+        raise UsageError(
+            f"{', '.join(given)} is given, but --tune would choose it; leave out one of the two"
+        )
     return tune is not None or fusions.TRAINING in definition.needs

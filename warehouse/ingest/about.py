@@ -88,7 +88,9 @@ def read_sidecar(file: Path) -> dict[str, Any]:
     except DefinitionError as error:
         raise InputError(str(error)) from None
     except UnicodeEncodeError as error:
-        raise InputError(f"{file}: holds no text that can be written: {error.object!r}") from None
+        raise InputError(
+            f"{file}: holds text that is not valid Unicode: {error.object!r}"
+        ) from None
     except RecursionError:
         raise InputError(f"{file}: is nested too deeply") from None
     except ValueError as error:
@@ -122,10 +124,12 @@ def moment(given: str | dt.date, path: Path) -> dt.datetime:
 def commit(path: Path) -> tuple[dt.datetime, str]:
     """Return the time and the hash of the last commit that touched a file. Raises InputError."""
     if _git(path, "status", "--porcelain", "--ignored", "--", path.name):
-        raise InputError(f"{path}: is not committed as it is: commit it, or take another time")
+        raise InputError(
+            f"{path}: has changes that are not committed: commit them, or use another 'time'"
+        )
     found = _git(path, "log", "-1", "--format=%H %ct %P", "--", path.name).split()
     if not found:
-        raise InputError(f"{path}: has no commit: commit it, or take another time")
+        raise InputError(f"{path}: has no commit: commit it, or use another 'time'")
     number, seconds, *parents = found
     # where a shallow clone ends, every file seems to come from its last commit
     if not parents and _git(path, "rev-parse", "--is-shallow-repository") == "true":

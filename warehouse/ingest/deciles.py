@@ -45,7 +45,7 @@ def make_deciles(
     if by not in BY:
         raise UsageError(f"--by {by}: deciles are by {' or by '.join(BY)}{nearest(by, BY)}")
     if parts < 2:
-        raise UsageError(f"--parts {parts}: labels are put into 2 parts or more")
+        raise UsageError(f"--parts {parts}: must be at least 2")
     con = database.raw(connection)
     versions = _versions(con, dataset)
     if origin is None:
@@ -134,7 +134,7 @@ def _checked(con: duckdb.DuckDBPyConnection, dataset: str, origin: str, parts: i
             f"--from {origin}: the document {wrong} has a number below 0, or one too great for a count"
         )
     if total == 0:
-        raise UsageError(f"dataset {dataset}: nothing occurs in what is counted ({origin})")
+        raise UsageError(f"dataset {dataset}: no label occurs in what is counted ({origin})")
     if labels < parts:
         raise UsageError(
             f"--parts {parts}: what is counted ({origin}) has {counted(labels, 'label')}, fewer than "

@@ -35,7 +35,7 @@ def stage_global(
     ((rows,),) = con.execute("select count(*) from staged").fetchall()
     if not rows:
         raise InputError(
-            f"{staged.source}: dataset {dataset} has no runs yet, so that it is not known which queries "
-            "there are: load the runs first, or name the queries with --queries FILE"
+            f"{staged.source}: dataset {dataset} has no runs yet, so its queries are not known: "
+            "load the runs first, or give the queries with --queries FILE"
         )
     return replace(staged, source=f"{staged.source}, for every query of {whose}", rows=int(rows))

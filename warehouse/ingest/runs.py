@@ -88,7 +88,7 @@ def check_names(dataset: str, options: RunOptions) -> None:
         if not key.strip():
             raise UsageError(f"tag {key!r}: the key is empty")
         if not is_utf8(key + value):
-            raise UsageError(f"tag {key!r}: is no text that can be written: {value!r}")
+            raise UsageError(f"tag {key!r}: is not valid Unicode text: {value!r}")
     at = options.run_at
     if at is not None and (not isinstance(at, dt.datetime) or at != at):
         raise UsageError(f"run_at: is a time of datetime, not {at!r}")
@@ -183,8 +183,8 @@ def _check_namesake(name: str, source: str, named: dict[str, str]) -> None:
     other = named.setdefault(name, source)
     if other != source:
         raise ConflictError(
-            f"{source}: would be run {name}, as {other} is: load one of them by itself, under another "
-            "name with --name"
+            f"{source}: would be run {name}, like {other}: load one of them by itself, under "
+            "another name with --name"
         )
 
 

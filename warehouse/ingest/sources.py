@@ -129,7 +129,9 @@ def _files(spec: Runs, folder: Path, found: Found) -> Iterator[tuple[Path, dict[
         for path in closed:
             if path not in seen:
                 seen.add(path)
-                found.problems.append((path, InputError(f"{path}: may not be looked into")))
+                found.problems.append(
+                    (path, InputError(f"{path}: cannot be opened: permission denied"))
+                )
         base = folder / pattern.folder
         if not closed and not base.is_dir():
             found.remarks.append(f"{spec.where}: no folder {base}{_near(base)}")
@@ -228,7 +230,8 @@ def namesakes(sources: Iterable[Source], due: Iterable[Source]) -> dict[Key, Usa
         other = next((other for other in others if other.key != source.key), None)
         if other is not None:
             found[source.key] = UsageError(
-                f"{source.path}: would be {source.name} of dataset {source.dataset}, as {other.path} "
-                "is: tell them apart in the project's file, by the pattern or by 'name'"
+                f"{source.path}: would be {source.name} of dataset {source.dataset}, like "
+                f"{other.path}: give them different names in the project's file, by the pattern or "
+                "by 'name'"
             )
     return found

@@ -60,7 +60,7 @@ def check_name(what: str, name: object) -> None:
     if not name.strip():
         raise UsageError(f"the name of the {what} is empty")
     if not is_utf8(name):
-        raise UsageError(f"the name of the {what} is no text that can be written: {name!r}")
+        raise UsageError(f"the name of the {what} is not valid Unicode text: {name!r}")
 
 
 def content(con: duckdb.DuckDBPyConnection, columns: str, suffix: str = "") -> Content:

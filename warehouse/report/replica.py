@@ -101,7 +101,9 @@ def _check(source: Path, target: Path, lock_timeout: float) -> None:
     with database.read(target, lock_timeout=lock_timeout) as con:
         is_replica = database.replica_of(con) is not None
     if not is_replica:
-        raise UsageError(f"{target}: is no replica that could be replaced; take another name")
+        raise UsageError(
+            f"{target}: exists and is not a replica, so it is not replaced; choose another name"
+        )
 
 
 def _mark(con: duckdb.DuckDBPyConnection, source: Path) -> None:
@@ -131,7 +133,9 @@ def publish_parquet(
 ) -> Published:
     """Write every table and view as a Parquet file to a folder that takes the target's place."""
     if folder.exists() and not (folder.is_symlink() and (folder / MANIFEST).is_file()):
-        raise UsageError(f"{folder}: is no replica that could be replaced; take another name")
+        raise UsageError(
+            f"{folder}: exists and is not a replica, so it is not replaced; choose another name"
+        )
     with made_beside(folder, lock_timeout) as part:
         part.mkdir()
         relations = _described(con)
