@@ -194,7 +194,7 @@ def test_several_pages_and_all_wrong_names_at_once() -> None:
     assert lines[0] == "ndgc@10: no such metric; did you mean nDCG@10?"
     assert lines[1] == "RR(reel=2): RR has no parameter 'reel'; did you mean rel?"
     assert lines[2].startswith("official: a set of metrics")
-    assert lines[3].startswith("relstring: no metric")
+    assert lines[3].startswith("relstring: not a metric")
 
 
 def test_a_long_name_of_a_peer_stands_apart() -> None:

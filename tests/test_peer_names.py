@@ -172,7 +172,7 @@ def test_relstring_is_a_line_and_no_metric() -> None:
     assert sum(isinstance(one, Relstring) for one in longer) == 1
     assert lines("relstring", "map")[0] == Relstring(10, "relstring")
     assert not any(isinstance(one, Relstring) for one in request("all_trec"))
-    with pytest.raises(UsageError, match="no metric"):
+    with pytest.raises(UsageError, match="not a metric"):
         parse("relstring")
     for wrong in ("relstring.0", "relstring.x", "relstring."):
         with pytest.raises(UsageError, match=r"relstring\.20"):

@@ -102,7 +102,7 @@ def test_a_folder_that_is_gone_has_no_project(
         ("depth = 2", 'ties = "doc_dsc"', "doc_asc, input, not 'doc_dsc'; did you"),
         ("depth = 2", "lacks = [1]", "protocols.top2: lacks is a list of names"),
         ("depth = 2", 'names = "ranks"', "no peer 'ranks' has names for metrics; did you mean ranx?"),
-        ("depth = 2", 'names = "else"', "names for metrics; those are ir_measures, label_ranking, "),
+        ("depth = 2", 'names = "else"', "names for metrics; those are elliot, ir_measures, label"),
         ("depth = 2", "params.P.rell = 2", "params.P: P has no parameter 'rell'; did you mean rel?"),
         ("depth = 2", "params.P.rel = 0", "params.P: rel is at least 1, not 0"),
         ("depth = 2", "params.IAP.levels = 3", "params.IAP: levels is written as in levels=[0.25,0.5]"),
