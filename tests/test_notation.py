@@ -238,6 +238,7 @@ def test_commas_that_part(text: str, parts: list[str]) -> None:
         ("@10", ["not in the notation"]),
         ("AP(rel=2", ["not in the notation"]),
         ("AP@5@6", ["not in the notation"]),
+        ("P@10(rel=2)", ["not in the notation", "did you mean P(rel=2)@10?"]),
         ("SetF(beta=-1)", ["at least 0"]),
         ("AP@1e999", ["AP@1e999"]),
         ("nDCG(gains=3)", ["gains is written as in gains={1:3,2:9}, not 3"]),

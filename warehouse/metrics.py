@@ -25,6 +25,7 @@ __all__ = [
 ]  # fmt: skip
 
 _NOTATION = re.compile(r"^(?P<name>[^\s@()]+?)(?:\((?P<params>[^()]*)\))?(?:@(?P<at>[^\s@()]+?))?$")
+_CUTOFF_FIRST = re.compile(r"^(?P<name>[^\s@()]+)(?P<at>@[^\s@()]+)(?P<params>\([^()]*\))$")
 # `k@recall(0.5)`: a name that holds an @, with its value or with parameters in parentheses
 _FUNCTION = re.compile(r"^(?P<name>[^\s@()]+@[a-z]+)\((?P<inside>[^()]*)\)$")
 
@@ -312,7 +313,9 @@ def read_plain(
 def _matched(text: str) -> re.Match[str]:
     match = _NOTATION.match(text)
     if match is None:
-        raise UsageError(f"{text}: not in the notation Name(param=value, ...)@cutoff")
+        swapped = _CUTOFF_FIRST.sub(r"\g<name>\g<params>\g<at>", text)
+        hint = f"; did you mean {swapped}?" if swapped != text else ""
+        raise UsageError(f"{text}: not in the notation Name(param=value, ...)@cutoff{hint}")
     return match
 
 
