@@ -20,6 +20,7 @@ import pkgutil
 import re
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -215,11 +216,15 @@ def modules() -> list[str]:
 
 @pytest.mark.parametrize("name", modules())
 def test_docstrings(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+    here, made = tmp_path / "here", tmp_path / "made"
+    here.mkdir()
+    made.mkdir()
+    monkeypatch.chdir(here)
+    monkeypatch.setattr(tempfile, "tempdir", str(made))
     module: ModuleType = importlib.import_module(name)
     done = doctest.testmod(module, optionflags=doctest.ELLIPSIS)
     assert done.failed == 0
-    assert list(tmp_path.iterdir()) == []
+    assert list(here.iterdir()) == []
 
 
 def test_there_are_docstrings_with_examples() -> None:
