@@ -13,7 +13,7 @@ import json
 import os
 import pickle
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, MutableMapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -69,13 +69,18 @@ def _kept() -> _Kept:
     return _Kept()
 
 
+class _Sandbox(jinja2.sandbox.ImmutableSandboxedEnvironment):
+    """Templates of a project may come from somebody else: they reach no Python from it."""
+
+    def make_globals(self, d: MutableMapping[str, Any] | None) -> MutableMapping[str, Any]:
+        """Return the globals as they are: each rendering copies them, and a chain of maps slowly."""
+        return {**self.globals, **d} if d else self.globals
+
+
 @cache
 def environment() -> jinja2.Environment:
-    """Return the environment; every macro of `sql/macros` is known in every template by its name.
-
-    Templates of a project may come from somebody else: they reach no Python from it.
-    """
-    env = jinja2.sandbox.ImmutableSandboxedEnvironment(
+    """Return the environment; every macro of `sql/macros` is known in every template by its name."""
+    env = _Sandbox(
         loader=jinja2.FileSystemLoader(resource_folder("sql")),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

@@ -45,8 +45,10 @@ from warehouse.templates import render
 # those that are pooled.
 _ROWS = "metric_rows"
 _POOLED = "pooled_score"
-# Values that one statement computes at most: what bounds its memory.
+# What one statement computes at most: values, which bounds its memory, and metrics, since the time in
+# which DuckDB plans a statement grows faster than their number.
 _VALUES = 4_000_000
+_METRICS = 100
 _NAME = re.compile(r"\w+")
 
 
@@ -152,11 +154,16 @@ def _make(
     made is added to `made`.
     """
     texts = {table: work.tables[table] for table in tables}
+    words = {table: Counter(_NAME.findall(text)) for table, text in texts.items()}
+    everywhere = Counter(_NAME.findall(" ".join(queries)))
+    for counts in words.values():
+        everywhere.update(counts)
     for table, text in texts.items():
-        readers = [*queries, *(other for name, other in texts.items() if name != table)]
-        names = Counter(_NAME.findall(" ".join(readers)))
-        kind: Literal["table", "view"] = "view" if names[table] == 1 else "table"
-        spare = [ident(column) for column in work.spare[table] if column not in names]
+        readers = {
+            name: everywhere[name] - words[table][name] for name in (table, *work.spare[table])
+        }
+        kind: Literal["table", "view"] = "view" if readers.pop(table) == 1 else "table"
+        spare = [ident(column) for column, number in readers.items() if number == 0]
         if spare:
             whole = f"(\n{text}\n) as whole"
             query = f"select * exclude ({', '.join(spare)})\nfrom {whole}"
@@ -185,7 +192,7 @@ def _batches(con: duckdb.DuckDBPyConnection, found: Sequence[_Rows]) -> Iterator
     ((rankings,),) = con.execute(
         "select (select count(*) from scope_run) * count(distinct query_id) from scope_judgment"
     ).fetchall()
-    size = max(1, _VALUES // max(rankings, 1))
+    size = min(_METRICS, max(1, _VALUES // max(rankings, 1)))
     metrics = [rows for rows in found if rows[1].definition.kind == "metric"]
     for first in range(0, len(metrics), size):
         yield metrics[first : first + size]

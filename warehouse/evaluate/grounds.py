@@ -36,6 +36,8 @@ PREFERENCES = "preferences"
 # The attributes in scope, by what they describe.
 VIEWS: Mapping[Subject, str] = {"document": "scope_attribute", "query": "scope_query_attribute"}
 _NEEDS: Mapping[Subject, str] = {"document": "attributes", "query": "query_attributes"}
+# What a dataset may have beside its qrels and runs, and most metrics do not need.
+_BESIDE = frozenset({"training", *_NEEDS.values()})
 # What stands in the place of an attribute: see relations/weights.
 _NO_ATTRIBUTES = {"queries": ("relevant",)}
 _KINDS = {"qrels": "judgments", "iterations": "iterations", "preferences": PREFERENCES}
@@ -114,6 +116,8 @@ def keep(con: duckdb.DuckDBPyConnection, name: str) -> str:
 
 def contents(con: duckdb.DuckDBPyConnection, work: Plan, dataset: str) -> Contents:
     """Return the hashes of a dataset's current training set and of the attributes that are read."""
+    if not work.needs & _BESIDE:
+        return Contents()
     training = _current_training(con, dataset)
     put_attributes(con, dataset)
     of_documents = {name for metric in work.queries for name in work.attributes_of(metric)}
@@ -138,6 +142,8 @@ def _hashes(
 
 def lacking_stored(con: duckdb.DuckDBPyConnection, work: Plan, dataset: str) -> list[str]:
     """Return a sentence for each metric that reads what a dataset does not have."""
+    if not work.needs & _BESIDE:
+        return []
     put_attributes(con, dataset)
     names: dict[Subject, list[str]] = {}
     for subject, view in VIEWS.items():

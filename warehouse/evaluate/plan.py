@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 import jinja2
@@ -85,6 +86,10 @@ class Plan:
     spare: dict[str, tuple[str, ...]] = field(default_factory=dict)
     queries: dict[Metric, str] = field(default_factory=dict)
     read: dict[str, _Read] = field(default_factory=dict)
+
+    @cached_property
+    def _hits(self) -> str:
+        return templates.normalised(matched_sql(self.protocol))
 
     @property
     def needs(self) -> frozenset[str]:
@@ -190,9 +195,8 @@ class Plan:
         the metric reads.
         """
         query = templates.normalised(self.add(metric))
-        hits = templates.normalised(matched_sql(self.protocol))
         undefined = repr(self.protocol.undefined_of(metric))
-        lines = [query, metric.aggregate, metric.direction, undefined, hits]
+        lines = [query, metric.aggregate, metric.direction, undefined, self._hits]
         lines += sorted(
             f"{name}: {templates.normalised(self.tables[name])}" for name in self.below(metric)
         )
