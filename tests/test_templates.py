@@ -571,9 +571,9 @@ def define(source: str) -> catalogue.Definition:
         (
             'default = "mean"\nchoices = ["mean", "pooled"]',
             'default = "pooled"\nchoices = ["pooled"]',
-            ["aggregate", "by default what the header says"],
+            ["aggregate", "its default is that of the header"],
         ),
-        ('choices = ["mean", "pooled"]', 'choices = ["mean", "sum"]', ["with the choice pooled"]),
+        ('choices = ["mean", "pooled"]', 'choices = ["mean", "sum"]', ["to add the choice pooled"]),
         ("[params.rel]", "[params.weight]", ["parameter weight", "choose another"]),
         ("/*", "", ["no header"]),
     ],
@@ -651,7 +651,7 @@ def fingerprint(source: str, protocol: str = "default") -> str:
 def test_a_changed_sentence_keeps_the_fingerprint() -> None:
     source = text("metrics", "P")
     for old, new in (
-        ("Share of relevant", "The share of relevant"),
+        ("Share of the first", "The share of the first"),
         ('title = "Precision"', 'title = "Another"'),
         ("select\n    run_id", "-- a remark\nselect /* and\n another */\n\n    run_id"),
         ("select\n    run_id", "{# a remark #}\nselect run_id"),

@@ -1,4 +1,4 @@
-"""How the values of a metric's queries are put together: what every metric may be asked for."""
+"""How the values of a metric's queries are combined into one value."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import replace
 from warehouse.errors import DefinitionError, listing
 from warehouse.parameters import Parameter
 
-# Parameters of these names say it, in place of the metric's header.
+# Parameters of these names override the metric's header.
 AGGREGATE = "aggregate"
 WEIGHT = "weight"
 POOLED = "pooled"
 WEIGHTED = "weighted"
-# Each with what it is called in a sentence.
+# Each with its name in a sentence.
 WORDS = {
     "mean": "mean",
     "geometric_mean": "geometric mean",
@@ -26,20 +26,20 @@ WORDS = {
     POOLED: "pooled",
 }
 AGGREGATES = tuple(WORDS)
-# A header names one that needs no weight.
+# A header cannot ask for a weight.
 OF_HEADERS = tuple(name for name in AGGREGATES if name != WEIGHTED)
 
-# What adds the parameters of how queries are put together to those that a header declares.
+# A function that adds the parameters of the aggregate to those that a header declares.
 Together = Callable[..., tuple[Parameter, ...]]
 
 _SUMMARY = (
-    "How the queries' values are put together; undefined ones are no part of it. geometric_mean: a "
-    "value below 0.00001 counts as that. stddev: of a sample, null for one query. weighted: the mean "
-    "by weight."
+    "How the values of the queries are combined; undefined values are ignored. geometric_mean: values "
+    "below 0.00001 count as 0.00001. stddev: of a sample, null for one query. weighted: the mean by "
+    "weight."
 )
 _WEIGHT_SUMMARY = (
-    "What a query weighs: relevant, as much as it has relevant documents, or an attribute of the "
-    "queries that is a number."
+    "The weight of a query: its number of relevant documents (relevant), or a numeric attribute of "
+    "the queries."
 )
 
 
@@ -48,8 +48,8 @@ def with_parameters(
 ) -> tuple[Parameter, ...]:
     """Return a metric's parameters with `aggregate` and `weight`, which every metric has.
 
-    A header declares `aggregate` where its template can pool the queries when it is asked to. `pools`
-    tells whether the metric can, `only` that its queries are put together in one way.
+    A header declares `aggregate` if its template can pool the queries on request. `pools` says whether
+    the metric can, `only` that there is no choice of aggregate.
     """
     ours = next((p for p in declared if p.name == AGGREGATE), None)
     if ours is not None:
@@ -74,10 +74,12 @@ def with_parameters(
 def as_declared(
     declared: tuple[Parameter, ...], default: str, where: str, *, pools: bool, only: bool
 ) -> tuple[Parameter, ...]:
-    """Return a curve's parameters: its queries are put together in the ways that its template has."""
+    """Return a curve's parameters, with `aggregate` if its template declares none."""
     if any(p.name == AGGREGATE for p in declared):
         return declared
-    chosen = Parameter(AGGREGATE, "choice", "How queries are put together.", inherited=True)
+    chosen = Parameter(
+        AGGREGATE, "choice", "How the values of the queries are combined.", inherited=True
+    )
     return (*declared, replace(chosen, default=default, choices=(default,)))
 
 
@@ -85,17 +87,17 @@ def _check(declared: Parameter, default: object, where: str) -> None:
     where = f"{where}: parameter {AGGREGATE}"
     if declared.default != default or not set(declared.choices) <= set(AGGREGATES):
         raise DefinitionError(
-            f"{where}: chooses among {', '.join(AGGREGATES)}, by default what the header says"
+            f"{where}: its choices are among {', '.join(AGGREGATES)}, its default is that of the header"
         )
     if POOLED not in declared.choices:
         raise DefinitionError(
-            f"{where}: every metric has it; declare it, with the choice {POOLED}, where the SQL gives "
-            f"the value over all queries when it is {POOLED}"
+            f"{where}: every metric has it; declare it only to add the choice {POOLED}, if the SQL "
+            f"can then return the value over all queries"
         )
 
 
 def in_words(aggregates: Iterable[tuple[str, str]]) -> str:
-    """Say how some metrics are put together, given each with its aggregate; means come first.
+    """Say how some metrics are aggregated, given each with its aggregate; means come first.
 
     >>> in_words([("AP", "mean"), ("NumRel", "sum"), ("NumRet", "sum"), ("GMAP", "geometric_mean")])
     'mean over queries; NumRel, NumRet: sum; GMAP: geometric mean'
