@@ -59,7 +59,9 @@ def test_every_metric_has_a_page_with_sql(name: str) -> None:
         assert " ".join(text.split()) in told
     for p in found.parameters:
         assert f"{p.name}: " in page
-    assert f"SQL of {name}" in page
+    head, _, _ = page.partition(f"SQL of {name}")
+    assert head != page
+    assert max(map(len, head.splitlines())) <= 80
     assert page.rstrip().endswith(";")
 
 
@@ -82,11 +84,12 @@ def test_a_page_is_of_the_metric_as_written(name: str, settled: str) -> None:
 
 def test_a_page_says_what_names_and_bounds_mean() -> None:
     page = pages.describe("P@5")
-    assert "roerei       ooprecision (cutoff=100, norm=retrieved)" in page
+    assert "\n  roerei        ooprecision (cutoff=100, norm=retrieved)" in page
+    assert "  label_ranking p_at_k_by_decile (norm=retrieved)\n" in page
     assert "@cutoff: integer; required; at least 1" in page
     assert "no_relevant: number; default 0.0; at least 0; at most 1" in page
     assert "norm: one of k, retrieved; default k" in page
-    assert "counts as null: no part of the mean" in pages.describe("AUC")
+    assert "counts as null: left out of the mean" in pages.describe("AUC")
     assert "counts as 1\n" in pages.describe("Cover", protocol="roerei")
 
 

@@ -35,7 +35,7 @@ def curves() -> duckdb.DuckDBPyRelation:
 
 
 def curves_for_people(format: str) -> duckdb.DuckDBPyRelation:
-    """Return the curves with the columns that a table of a format has room for."""
+    """Return the curves with the columns that fit the format."""
     if format == "table":
         return curves().project("curve, title, over_queries")
     return curves()

@@ -1,4 +1,4 @@
-"""The methods that merge runs as a list and as pages."""
+"""The fusion methods as a list and as pages."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from warehouse.fusions import Method
 def fusions() -> duckdb.DuckDBPyRelation:
     """Return every method: `method, title, summary, reads, needs, parameters, tuned, elsewhere`.
 
-    `reads` is scores or ranks, `needs` what a method asks for beside the runs, and `tuned` the values
-    that are tried to find the best.
+    `reads` is scores or ranks, `needs` names what a method needs besides the runs, and `tuned` has the
+    values that tuning tries.
 
     >>> fusions().filter("method = 'rrf'").project("reads, parameters, tuned").fetchall()
     [('ranks', 'k=60', 'k: 10 to 100 by 10')]
@@ -39,21 +39,24 @@ def fusions() -> duckdb.DuckDBPyRelation:
 
 
 def fusions_for_people(format: str) -> duckdb.DuckDBPyRelation:
-    """Return the methods with the columns that a table of a format has room for."""
+    """Return the methods with the columns that fit the format."""
     if format == "table":
         return fusions().project("method, reads, needs, parameters, title")
     return fusions()
 
 
 def normalisations() -> list[str]:
-    """Return a sentence about each normalisation.
+    """Return the formula and summary of each normalisation, in lines for a terminal.
 
-    >>> normalisations()[0].startswith("borda: 1 - (i - 1) / c")
+    >>> normalisations()[0].startswith("  borda: 1 - (i - 1) / c")
     True
     """
     return [
-        f"{found.name}: {found.formula}. {found.summary}"
+        line
         for found in known.normalisations().values()
+        for line in metric_pages.wrapped(
+            f"{found.formula}. {found.summary}", f"  {found.name}: ", 4
+        )
     ]
 
 
@@ -68,8 +71,9 @@ def describe(*names: str) -> str:
         found = known.of(method)
         facts = {
             "formula": found.formula,
-            "where": "s_r is the score and i_r the rank in run r, w_r its weight, n_r the length of its "
-            "list, h the number of runs that have the document, c that of the query's candidates",
+            "where": "s_r is the score and i_r the rank of the document in run r, w_r the weight of the "
+            "run, n_r the length of its list, h the number of runs that have the document, c the "
+            "number of candidates of the query",
             "reads": _reads(found),
             "needs": _needs(found) or "nothing but the runs",
             "tuned": _tuned(found) or "nothing",

@@ -24,10 +24,9 @@ from warehouse.quoting import literal
 def metrics() -> duckdb.DuckDBPyRelation:
     """Return every metric.
 
-    Columns: `metric, title, summary, better, parameters, undefined, elsewhere, origin`. What may be
-    left out of a name or of its parameters stands in brackets; `undefined` is what a query without a
-    value counts as, `elsewhere` holds the names that peers have for the metric, and `origin` is
-    package or project.
+    Columns: `metric, title, summary, better, parameters, undefined, elsewhere, origin`. Optional parts
+    of a name and optional parameters are in brackets. `undefined` is the value of a query without one,
+    `elsewhere` holds the names of the metric in other programs, and `origin` is package or project.
 
     >>> metrics().filter("metric = 'AP[@k]'").project("title, better, undefined").fetchall()
     [('Average precision', 'higher', '0')]
@@ -52,7 +51,7 @@ def metrics() -> duckdb.DuckDBPyRelation:
 
 
 def metrics_for_people(format: str) -> duckdb.DuckDBPyRelation:
-    """Return the metrics with the columns that a table of a format has room for."""
+    """Return the metrics with the columns that fit the format."""
     if format == "table":
         return metrics().project(
             f"metric, better, case when length(title) > {_TITLE_WIDTH} "
@@ -69,10 +68,12 @@ def metrics_for_people(format: str) -> duckdb.DuckDBPyRelation:
 
 # Wide enough for most titles, narrow enough for a terminal of 80 columns.
 _TITLE_WIDTH = 46
+# The keys of facts on a page take so many columns.
+_KEY_WIDTH = 15
 
 
 def in_short(summary: str) -> str:
-    """Return what a summary says up to its first full stop, colon or semicolon, no parentheses."""
+    """Return a summary up to its first full stop, colon or semicolon, without parentheses."""
     return re.split(r"[.;:](?=\s|$)", re.sub(r" \([^()]*\)", "", summary), maxsplit=1)[0]
 
 
@@ -85,7 +86,7 @@ def _symbol(parameter: str) -> str:
 
 
 def usage(found: Definition) -> str:
-    """Return how a metric is written, what may be left out in brackets."""
+    """Return how to write a metric, with optional parts in brackets."""
     at = found.parameter(found.at)
     if at is None:
         return found.name
@@ -107,14 +108,15 @@ def parameters(found: Definition) -> str:
 
 
 def elsewhere(found: Definition) -> str:
-    """Return the names that peers have for a metric in one line."""
+    """Return the names of a metric in other programs, in one line."""
     return "; ".join(f"{peer} {', '.join(names)}" for peer, names in _elsewhere(found).items())
 
 
 def _elsewhere(found: Definition, *, fixed: bool = False) -> dict[str, list[str]]:
-    """Return the names that each peer has for a metric, on request with what they fix.
+    """Return the names of a metric in each peer, on request with the parameters that they fix.
 
-    One that means another metric where no protocol says whose names come first tells the protocol.
+    A name that by default means another metric is shown with the protocols under which it means
+    this one.
     """
 
     def given(
@@ -153,7 +155,7 @@ def _elsewhere(found: Definition, *, fixed: bool = False) -> dict[str, list[str]
 
 
 def describe(*names: str, protocol: str = rules.DEFAULT) -> str:
-    """Return a page about each metric: what it is, its parameters, its other names and its SQL.
+    """Return a page about each metric: summary, facts, other names, parameters and SQL.
 
     All wrong names are reported at once.
 
@@ -174,7 +176,7 @@ def describe(*names: str, protocol: str = rules.DEFAULT) -> str:
 
 
 def _with_examples(name: str, protocol: rules.Protocol) -> Metric:
-    """Read a metric's name; a value that it needs and that is not there gets an example."""
+    """Read a metric's name; fill a required value that is missing with an example."""
     if name in notation.TREC_SETS:
         raise UsageError(f"{name}: a set of metrics, not one; see: warehouse metrics")
     metric = notation.parse_one(name, defaults=protocol.defaults(), settle=False).metric
@@ -200,7 +202,7 @@ def _facts(metric: Metric, protocol: rules.Protocol) -> dict[str, str]:
     found = metric.definition
     low, high = (f"{bound:g}" for bound in found.range)
     undefined = protocol.undefined_of(metric)
-    counts = "null: no part of the mean" if undefined is None else f"{undefined:g}"
+    counts = "null: left out of the mean" if undefined is None else f"{undefined:g}"
     better = {"higher": "higher values", "lower": "lower values", "none": "neither"}
     facts = {
         "formula": found.formula,
@@ -216,28 +218,30 @@ def _facts(metric: Metric, protocol: rules.Protocol) -> dict[str, str]:
 
 
 def page(metric: Metric, protocol: rules.Protocol, facts: Mapping[str, str]) -> str:
-    """Return a page about a metric or a curve: facts about it, its parameters, names and SQL."""
+    """Return a page about a metric or a curve: summary, facts, other names, parameters and SQL."""
     script = plan([metric], protocol).script(metric)
     head = f"SQL of {metric} under protocol {protocol.name}"
     return "\n".join([*about(metric, facts), "", head, "", script, ""])
 
 
 def about(metric: Metric, facts: Mapping[str, str]) -> list[str]:
-    """Return what a page about something in the notation of metrics has beside its SQL, in lines."""
+    """Return the lines of a page above the SQL, for anything in the notation of metrics."""
     found = metric.definition
     names = _elsewhere(found, fixed=True)
-    lines = [f"{usage(found)}: {found.title}", "", *_wrapped(found.summary), ""]
+    lines = [f"{usage(found)}: {found.title}", "", *wrapped(found.summary), ""]
     for key, text in facts.items():
-        lines += _wrapped(text, key)
+        lines += wrapped(text, f"{key:<{_KEY_WIDTH}}")
     if names:
         lines += ["", "names elsewhere"]
+        width = max(_KEY_WIDTH - 2, *(len(f"{peer} ") for peer in names))
         for peer, listed in names.items():
-            lines += _wrapped(", ".join(listed), f"  {peer}")
+            lines += wrapped(", ".join(listed), f"  {peer:<{width}}")
     if found.parameters:
         lines += ["", "parameters"]
     for p in found.parameters:
         at = "@" if p.name == found.at else ""
-        lines += [f"  {at}{p.name}: {_kind(p)}", *_wrapped(p.summary, "    ", 4)]
+        lines += wrapped(_kind(p), f"  {at}{p.name}: ", 6)
+        lines += wrapped(p.summary, " " * 4)
     return lines
 
 
@@ -247,7 +251,7 @@ def _kind(p: Parameter) -> str:
     if p.required:
         parts.append("required")
     else:
-        parts.append("may be left out" if p.default is None else f"default {p.default}")
+        parts.append("optional" if p.default is None else f"default {p.default}")
     if p.minimum is not None:
         parts.append(f"at least {bound(p.minimum)}")
     if p.maximum is not None:
@@ -260,12 +264,12 @@ def _kind(p: Parameter) -> str:
     return "; ".join(parts)
 
 
-def _wrapped(text: str, key: str = "", indent: int = 15) -> list[str]:
-    """Return a text in lines for a terminal of 80 columns, after its key where it has one."""
-    first = f"{key:<{indent}}" if key else ""
-    if first.strip() and not first.endswith(" "):
-        first += " "
-    rest = " " * len(first)
+def wrapped(text: str, first: str = "", indent: int | None = None) -> list[str]:
+    """Return a text in lines for a terminal of 80 columns.
+
+    The first line starts with `first`, and the others are indented as far, or by `indent`.
+    """
+    rest = " " * (len(first) if indent is None else indent)
     return textwrap.wrap(
         text, 80, initial_indent=first, subsequent_indent=rest,
         break_long_words=False, break_on_hyphens=False,

@@ -1,4 +1,4 @@
-"""Protocols as tables, and how any table that is not in the database is made."""
+"""Protocols as tables, and a helper for tables that are not in the database."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def relation(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> duckdb
 
 
 def origin(*, is_own: bool) -> str:
-    """Return where a metric or protocol is defined: in the project or in the package."""
+    """Return the origin of a metric or protocol: project or package."""
     return "project" if is_own else "package"
 
 
@@ -33,15 +33,33 @@ def protocols() -> duckdb.DuckDBPyRelation:
     return relation(("protocol", "origin", "summary"), rows)
 
 
+def protocols_for_people(format: str) -> duckdb.DuckDBPyRelation:
+    """Return the protocols with what fits the format: a table has the first sentence of summaries."""
+    if format == "table":
+        return protocols().project(
+            "protocol, origin, regexp_replace(summary, '(\\.)\\s.*', '\\1', 's') as summary"
+        )
+    return protocols()
+
+
+def summaries(names: Sequence[str]) -> list[str]:
+    """Return the summary of each protocol after its name.
+
+    >>> summaries(["trec_eval_10"])[0].partition(";")[0]
+    'trec_eval_10: trec_eval 10: double scores'
+    """
+    return [f"{name}: {rules.get(name).summary}" for name in dict.fromkeys(names)]
+
+
 def compare_protocols(names: Sequence[str]) -> duckdb.DuckDBPyRelation:
     """Return the rules of some protocols side by side: `rule, differs`, one column per protocol.
 
-    `differs` holds ≠ where the protocols do not say the same.
+    `differs` holds ≠ for rules that are not the same in all of them.
     """
     chosen = [rules.get(name) for name in dict.fromkeys(names)]
     said = [_said(p) for p in chosen]
     rows = []
-    # the rules that all have, then what is said of metrics, by name
+    # the rules that every protocol has, then those for single metrics
     for rule in [*_RULES, *sorted({rule for one in said for rule in one} - set(_RULES))]:
         cells = [one.get(rule, "") for one in said]
         rows.append([rule, "≠" if len(set(cells)) > 1 else "", *cells])
@@ -64,7 +82,7 @@ _RULES = (
 
 
 def _said(protocol: Protocol) -> dict[str, str]:
-    """Return what a protocol says, rule by rule, in words."""
+    """Return the rules of a protocol, each as a text."""
     said = {
         "ties": protocol.ties,
         "score_precision": protocol.score_precision,

@@ -79,7 +79,7 @@ def curve(
 
 
 def _say(found: Trace, *, drawn: bool) -> None:
-    """Tell what was computed, what the points are of, and what else there is to say."""
+    """Print what was computed, what the points describe, and the notes."""
     from warehouse.errors import counted
 
     if found.computed:
@@ -109,7 +109,7 @@ def curves(
 
     output.show(curve_pages.curves_for_people(format), format, out)
     output.say(
-        "more of one: warehouse curves show NAME; its points: warehouse curve NAME -d DATASET"
+        "one in full: warehouse curves show NAME; its points: warehouse curve NAME -d DATASET"
     )
 
 

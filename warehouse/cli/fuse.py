@@ -152,8 +152,8 @@ def fusions(
     output.show(fusion_pages.fusions_for_people(format), format, out)
     output.say("normalisations, of the score s and the rank i in a list of n:")
     for line in fusion_pages.normalisations():
-        output.say(f"  {line}")
-    output.say("more of one: warehouse fusions show NAME")
+        output.say(line)
+    output.say("one in full: warehouse fusions show NAME")
 
 
 def show(

@@ -27,7 +27,7 @@ def metrics(
 
     output.show(metric_pages.metrics_for_people(format), format, out)
     output.say(
-        "more of one: warehouse metrics show NAME; more of all: warehouse metrics -f markdown"
+        "one in full: warehouse metrics show NAME; all with summaries: warehouse metrics -f markdown"
     )
 
 

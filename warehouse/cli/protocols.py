@@ -25,8 +25,8 @@ def protocols(
         return
     from warehouse.analyze import pages
 
-    output.show(pages.protocols(), format, out)
-    output.say("side by side: warehouse protocols show NAME NAME")
+    output.show(pages.protocols_for_people(format), format, out)
+    output.say("one in full, or several side by side: warehouse protocols show NAME NAME")
 
 
 def show(
@@ -38,6 +38,8 @@ def show(
     from warehouse.analyze import pages
 
     output.show(pages.compare_protocols(names), format, out)
+    for summary in pages.summaries(names):
+        output.say(summary)
 
 
 def register(app: typer.Typer) -> None:
