@@ -1,4 +1,4 @@
-"""What is said of a run beside its content: by its path, by a side-car file, by a git commit."""
+"""The description of a run beside its content: from its path, a side-car file or a git commit."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _KEYS: dict[str, records.Kinds] = {
 
 @dataclass(frozen=True)
 class About:
-    """What a run is; `time` is None where it is not said but follows from the file or the commit."""
+    """The description of a run. `time` is None if it follows from the file or the commit."""
 
     dataset: str
     name: str
@@ -36,7 +36,7 @@ class About:
 
 
 def describe(source: Runs, path: Path, groups: Mapping[str, str], beside: Path | None) -> About:
-    """Return what the pattern, the project's file and the side-car say; the side-car goes first."""
+    """Return what path pattern, project file and side-car say; the side-car takes precedence."""
     said = {} if beside is None else read_sidecar(beside)
     given = dict(groups)
     tags = {key: text for key, text in given.items() if key not in ABOUT}
@@ -57,14 +57,14 @@ def describe(source: Runs, path: Path, groups: Mapping[str, str], beside: Path |
 
 
 def _filled(text: str | None, groups: dict[str, str]) -> str | None:
-    """Return a text with what its braces stand for, None where a path has not all of it."""
+    """Return a text with its placeholders filled in, or None if a path does not have all of them."""
     if text is None or not groups.keys() >= {*places(text)}:
         return None
     return filled(text, groups)
 
 
 def sidecar(path: Path) -> Path | None:
-    """Return the file beside a run that says what it is, if there is one: bm25.run.json, .yaml."""
+    """Return the file beside a run that describes it, if there is one: bm25.run.json or .yaml."""
     there = [file for file in sidecars(path) if file.is_file()]
     if len(there) > 1:
         raise InputError(f"{path}: has {len(there)} side-cars: {there[0].name}, {there[1].name}")
@@ -107,14 +107,14 @@ def _yaml(text: str, file: Path) -> object:
         ) from None
     try:
         found: object = yaml.safe_load(text)
-    # what it raises of values that are not what their tag says
+    # raised for values that do not match their tag
     except (yaml.YAMLError, ArithmeticError, AttributeError, LookupError, TypeError) as error:
         raise ValueError(" ".join(str(error).split())) from None
     return found
 
 
 def moment(given: str | dt.date, path: Path) -> dt.datetime:
-    """Read a time that stands in a path or a side-car: of a day its begin; without a zone it is UTC."""
+    """Read a time from a path or a side-car. A day means its start; without a zone it is UTC."""
     try:
         return times.begin(given)
     except ValueError as error:
@@ -131,7 +131,7 @@ def commit(path: Path) -> tuple[dt.datetime, str]:
     if not found:
         raise InputError(f"{path}: has no commit: commit it, or use another 'time'")
     number, seconds, *parents = found
-    # where a shallow clone ends, every file seems to come from its last commit
+    # in a shallow clone, every older file seems to come from the oldest commit
     if not parents and _git(path, "rev-parse", "--is-shallow-repository") == "true":
         raise InputError(f"{path}: its commit is not in this shallow clone: git fetch --unshallow")
     return dt.datetime.fromtimestamp(int(seconds), dt.UTC), number

@@ -1,4 +1,4 @@
-"""Loading attributes of documents or queries: each table of them has a name and versions."""
+"""Loading attributes of documents or queries: each table of attributes has a name and versions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SUBJECTS: Mapping[str, Subject] = {"docs": "document", "queries": "query"}
 
 @dataclass(frozen=True)
 class LoadedAttributes:
-    """What became of a table of attributes; `columns` is `{attribute: type}`."""
+    """The outcome of loading a table of attributes; `columns` is `{attribute: type}`."""
 
     status: steps.Status
     dataset: str
@@ -51,7 +51,7 @@ def load_attributes(
     normalise: str | None = None,
     replace: bool = False,
 ) -> LoadedAttributes:
-    """Load a table of attributes; a name that is taken by other content needs `replace`."""
+    """Load a table of attributes. If the name has other content already, `replace` is required."""
     steps.check_name("dataset", dataset)
     if name is not None:
         steps.check_name("table of attributes", name)
@@ -71,7 +71,7 @@ def keep(
     *,
     replace: bool = False,
 ) -> LoadedAttributes:
-    """Keep what is staged as a table of attributes, if it is not the current version already."""
+    """Store the staged table of attributes, unless it is the current version already."""
     con = database.raw(connection)
     subject = staged.subject
     of: Of = "docs" if subject == "document" else "queries"
@@ -122,7 +122,7 @@ def keep(
 
 
 def subject_of(of: str) -> Subject:
-    """Return what attributes describe, in the word of the tables.
+    """Return what attributes describe, in the word that the tables use.
 
     >>> subject_of("docs")
     'document'
@@ -141,7 +141,7 @@ def _stem(source: str) -> str:
 
 
 def _content_hash(con: duckdb.DuckDBPyConnection, staged: StagedAttributes) -> str:
-    """Return a hash of the attributes, their types and values, whatever their order and format."""
+    """Return a hash of the attributes, types and values that does not depend on order or format."""
     ((total,),) = con.execute(
         "select coalesce(sum(hash(subject_id, attribute, position, text, number)), 0) "
         "from staged_attribute"
@@ -161,7 +161,7 @@ def _refuse_taken(
     dataset_id: int,
     name: str,
 ) -> None:
-    """Refuse an attribute that another current table of the dataset and subject has."""
+    """Refuse an attribute that another current table has for the same dataset and subject."""
     found = con.execute(
         render("checks/attribute_taken"),
         {

@@ -1,4 +1,4 @@
-"""Label deciles: documents put into parts by how often they occur, kept as an attribute of them."""
+"""Label deciles: documents divided into parts by how often they occur, stored as an attribute."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from warehouse.templates import render
 
 By = Literal["mass", "count"]
 BY: Mapping[str, str] = {"mass": "equal mass", "count": "equal count"}
-# The format of a table of attributes that was made so.
+# The format of tables of attributes made by this module.
 FORMAT = "deciles"
 
 
 def frequency_of(name: str) -> str:
-    """Return the attribute that keeps how often a label occurred when its decile was made."""
+    """Return the attribute that holds how often a label occurred when its decile was made."""
     return f"{name}_frequency"
 
 
@@ -36,10 +36,10 @@ def make_deciles(
     name: str = "decile",
     replace: bool = False,
 ) -> LoadedAttributes:
-    """Put a dataset's labels into parts, and keep the parts as the attribute `name` of the documents.
+    """Divide a dataset's labels into parts, stored as the attribute `name` of the documents.
 
-    Occurrences are counted in the training set or in the qrels, or `origin` is an attribute that holds
-    them; by default it is the training set, without one the qrels.
+    Occurrences are counted in the training set or in the qrels, or `origin` is an attribute that
+    holds them. The default is the training set if there is one, else the qrels.
     """
     steps.check_name("deciles", name)
     if by not in BY:
@@ -79,7 +79,7 @@ def make_deciles(
 
 
 def _versions(con: duckdb.DuckDBPyConnection, dataset: str) -> dict[str, int]:
-    """Return the current versions of a dataset's training set and qrels, as far as it has them."""
+    """Return the current versions of a dataset's training set and qrels, if it has them."""
     found = con.execute(
         "select 'training', max(training.version) from training join dataset using (dataset_id) "
         "where dataset.name = $name "
@@ -93,7 +93,7 @@ def _versions(con: duckdb.DuckDBPyConnection, dataset: str) -> dict[str, int]:
 def _refuse_missing(
     con: duckdb.DuckDBPyConnection, dataset: str, origin: str, versions: Mapping[str, int]
 ) -> None:
-    """Refuse to count in what the dataset does not have."""
+    """Refuse an origin that the dataset does not have."""
     if origin in versions:
         return
     if origin == "training":
@@ -123,7 +123,7 @@ def _refuse_missing(
 
 
 def _checked(con: duckdb.DuckDBPyConnection, dataset: str, origin: str, parts: int) -> int:
-    """Return how many labels there are; refuse counts that make no parts."""
+    """Return the number of labels. Refuse counts that cannot be divided."""
     ((labels, wrong, total),) = con.execute(
         "select count(*), "
         "min(doc_id) filter (where occurrences is null or occurrences < 0), "

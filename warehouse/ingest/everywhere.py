@@ -1,4 +1,4 @@
-"""Judgments that are one set of documents for every query: expanded when they are loaded."""
+"""Judgments that are one set of documents for every query, expanded on loading."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def stage_global(
     columns: Mapping[str, str] | None = None,
     normalise: str | None = None,
 ) -> Staged:
-    """Stage one set of documents as the judgments of every query of `queries`, else of the runs."""
+    """Stage one set of documents as the judgments of all queries of `queries`, else of the runs."""
     staged = stage_everywhere(con, source, format=format, columns=columns, normalise=normalise)
     if queries is None:
         sql, whose = render("ingest/queries_of_runs", dataset=dataset), "the runs"

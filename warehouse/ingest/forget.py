@@ -1,4 +1,4 @@
-"""Removing runs: what was made of them goes, and a row that says what they were stays."""
+"""Removing runs with everything computed from them; a row keeps what they were."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from warehouse.templates import render
 
 @dataclass(frozen=True)
 class Forgotten:
-    """What was removed, or would be: versions of a run, with counts of what goes along.
+    """What was removed, or would be: versions of a run, with counts of the rows removed with them.
 
-    `current` is the version of the run that counts afterwards, None where none is left.
+    `current` is the version of the run that counts afterwards, or None if none is left.
     """
 
     dataset: str
@@ -37,7 +37,7 @@ def forget(
 ) -> Forgotten:
     """Remove all versions of a run, or one, inside the caller's transaction.
 
-    Raises UsageError where there is no such run or version.
+    Raises UsageError if there is no such run or version.
     """
     rows = con.execute(
         "select run.name, run.version, run_id, num_predictions from run "

@@ -1,6 +1,7 @@
-"""Loading what a dataset is evaluated against: its qrels, of whatever kind, and its training set.
+"""Loading the qrels of a dataset, of any kind, and its training set.
 
-Of each a dataset has one current version; other content needs `replace` and becomes the next one.
+A dataset has one current version of each. Other content needs `replace` and becomes the next
+version.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from warehouse.templates import render
 
 @dataclass(frozen=True)
 class _Ground:
-    """Where the rows of one kind of source go: its table in the catalogue, and the words for it."""
+    """How one kind of source is stored: its table in the catalogue, and its name in messages."""
 
     what: Literal["qrels", "training"]
     table: sa.Table
@@ -39,7 +40,7 @@ class _Ground:
 _JUDGED = "query_id, doc_id, relevance, iteration"
 _QRELS_WORDS = ("other qrels", "judgment", "these judgments are")
 
-# By what the reader has staged.
+# By the kind that the reader has staged.
 _GROUNDS: Mapping[str, _Ground] = {
     "qrels": _Ground(
         "qrels", schema.qrels, _JUDGED, "num_judgments", "ingest/judgments", _QRELS_WORDS,
@@ -123,7 +124,7 @@ def _load(
     label: str | None,
     replace: bool,
 ) -> steps.Loaded:
-    """Put what is staged into the warehouse, if it is not the current version already."""
+    """Store what is staged, unless it is the current version already."""
     ground = _GROUNDS[staged.kind]
     con = database.raw(connection)
     content = steps.content(con, ground.columns, suffix=ground.hash_suffix)

@@ -1,4 +1,4 @@
-"""What the catalogue knows of some runs of a dataset, read once for all of them, and what is added."""
+"""What the catalogue knows about some runs of a dataset, read once for all, and what is added."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from warehouse import schema
 
 @dataclass
 class Known:
-    """The runs that have some names, or some contents, with those that are being added to them.
+    """The runs that have some names or some contents, and the runs being added to them.
 
-    `current` has the newest version of a run by its name, `forgotten` the versions that were forgotten
-    by name and hash of their content.
+    `current` has the newest version of a run by its name, `forgotten` the forgotten versions by
+    name and content hash.
     """
 
     connection: sa.Connection
@@ -38,7 +38,7 @@ class Known:
         names: Iterable[str],
         hashes: Iterable[str],
     ) -> Known:
-        """Look up what there is under some names, also under those of forgotten runs, and hashes."""
+        """Look up runs, forgotten ones too, by their names and content hashes."""
         run, forgotten = schema.run, schema.forgotten_run
         wanted, contents = sorted(set(names)), sorted(set(hashes))
         ours = sa.and_(run.c.dataset_id == dataset_id, run.c.name.in_(wanted))
@@ -56,7 +56,7 @@ class Known:
         tombs = {
             (row.name, row.content_hash): dict(row._mapping)
             for row in gone
-            # what somebody has loaded again after it is not forgotten any more
+            # a forgotten run that somebody has loaded again is no longer forgotten
             if there.get((row.name, row.content_hash), 0) < row.version
         }
         alike: dict[str, list[str]] = defaultdict(list)
@@ -71,7 +71,7 @@ class Known:
         return cls(connection, dataset_id, current, tombs, last, alike, next_id)
 
     def alike(self, content_hash: str, name: str) -> list[str]:
-        """Return the other names of runs that have a content, the oldest first."""
+        """Return the other names of runs with a content, the oldest first."""
         return [other for other in self._names[content_hash] if other != name]
 
     def tags(self, run_id: int) -> Mapping[str, str]:
@@ -98,7 +98,7 @@ class Known:
         return whole
 
     def write(self) -> None:
-        """Write down what was added."""
+        """Write the added runs to the database."""
         if self._rows:
             self.connection.execute(schema.run.insert().values(self._rows))
         tags = [

@@ -1,4 +1,4 @@
-"""Runs that lie in an MLflow tracking store as artifacts of its runs."""
+"""Runs that are stored as artifacts in an MLflow tracking store."""
 
 from __future__ import annotations
 
@@ -24,10 +24,9 @@ from warehouse.readers.files import default_name, missing
 
 ARTIFACTS = "**/*.run*"
 _PAGE = 1000
-# The tag that says which MLflow run a run is of.
+# The tag that holds the id of the MLflow run.
 _TAG = "mlflow_run_id"
-# Newer releases read a store of plain files only when they are told to. Bars of progress are drawn in
-# files too.
+# Newer releases read a store of plain files only if told to. Progress bars are drawn for files too.
 _SETTINGS = {
     "MLFLOW_ALLOW_FILE_STORE": "true",
     "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
@@ -36,10 +35,10 @@ _SETTINGS = {
 
 @dataclass(frozen=True)
 class Artifact:
-    """A file of a finished MLflow run, with what is known of that run.
+    """A file of a finished MLflow run, with what is known about that run.
 
-    `apart` is its name where a run of the dataset that is another of its `siblings`, the MLflow runs of
-    the experiment, has its `name` already.
+    `apart` is its name if `name` already belongs to another run of the dataset, loaded from one of
+    its `siblings`, the MLflow runs of the experiment.
     """
 
     run_id: str
@@ -82,7 +81,7 @@ class Store:
                 os.environ.pop(key, None)
 
     def experiment(self, name: str) -> str:
-        """Return the number of an experiment. Raises UsageError where there is none of that name."""
+        """Return the id of an experiment. Raises UsageError if none has that name."""
         with self._asked():
             found = self._client.get_experiment_by_name(name)
             if found is None:
@@ -92,11 +91,11 @@ class Store:
         return str(found.experiment_id)
 
     def artifacts(self, experiment: str, pattern: str = ARTIFACTS) -> Iterator[Artifact]:
-        """Give the files of an experiment's finished runs that match a pattern, oldest run first.
+        """Yield the files of an experiment's finished runs that match a pattern, oldest run first.
 
-        The name is that of the MLflow run, with the file's stem where several match, or its path where
-        stems are alike. Of runs of one name the oldest keeps it, and the others have the beginning of
-        their number in it.
+        The name is that of the MLflow run. If several of its files match, the file's stem is
+        appended, or its path if stems are equal. If MLflow runs share a name, the oldest keeps it,
+        and the others get the beginning of their id appended.
         """
         wanted = Pattern(pattern)
         taken: set[str] = set()
@@ -125,7 +124,7 @@ class Store:
                 )
 
     def fetch(self, artifact: Artifact, folder: Path) -> Path:
-        """Return a local file with what an artifact holds."""
+        """Return a local file with the content of an artifact."""
         with self._asked():
             return Path(
                 self._client.download_artifacts(artifact.run_id, artifact.path, str(folder))
@@ -156,7 +155,7 @@ class Store:
 
 
 def _endings(paths: Sequence[str]) -> list[str]:
-    """Return what tells the artifacts of an MLflow run apart: stems, else paths, else these as they are.
+    """Return what distinguishes the artifacts of an MLflow run: stems, or paths if stems are equal.
 
     >>> _endings(["art/dev/out.run", "art/test/out.run"]), _endings(["out.run"])
     (['/art/dev/out', '/art/test/out'], [''])
@@ -170,10 +169,10 @@ def _endings(paths: Sequence[str]) -> list[str]:
 
 
 def _check_local(uri: str) -> None:
-    """Refuse a store on this machine that is not there: MLflow would make it, and find nothing in it."""
+    """Refuse a local store that does not exist: MLflow would create it and find nothing in it."""
     address = urlsplit(uri)
     if address.scheme.startswith("sqlite"):
-        # sqlite:///here.db, sqlite:////tmp/there.db; without a file it is one in memory
+        # sqlite:///here.db, sqlite:////tmp/there.db; without a file the store is in memory
         path = Path(unquote(address.path[1:]))
         if address.path[1:] and not address.path.startswith("/file:"):
             _check_sqlite(path)
@@ -211,10 +210,10 @@ def load_artifact(
     replace: bool = False,
     **reading: Any,
 ) -> Loaded:
-    """Load an artifact as a run; a parameter or tag `system` names the system where none is given.
+    """Load an artifact as a run; its parameter or tag `system` names the system if none is given.
 
-    One that is there already keeps its name, whatever MLflow has lost since that was called alike. One
-    that was forgotten is not loaded again.
+    A run that is there already keeps its name, whatever has since been removed from MLflow. A
+    forgotten run is not loaded again.
     """
     tags = dict(artifact.tags)
     said = tags.pop("system", None)
@@ -225,7 +224,7 @@ def load_artifact(
     )  # fmt: skip
     done = load_run(connection, str(file), dataset, options, replace=replace, **reading)
     if done.status in ("loaded", "replaced"):
-        # not the copy, which goes away
+        # not the temporary copy
         connection.execute(
             schema.run.update().where(schema.run.c.run_id == done.id).values(source=artifact.source)
         )
@@ -235,7 +234,7 @@ def load_artifact(
 def _name(
     con: duckdb.DuckDBPyConnection, artifact: Artifact, dataset: str
 ) -> tuple[str, str | None]:
-    """Return the name that an artifact has in a dataset, or is to have, and how to give it another."""
+    """Return the name that an artifact has or will have in a dataset, and how to give it another."""
     found = con.execute(
         "select runs.run, run_tag.value, runs.source from runs left join run_tag "
         "on run_tag.run_id = runs.run_id and run_tag.key = $tag "
@@ -250,7 +249,7 @@ def _name(
     ).fetchall()
     place = f"/{artifact.run_id}/{artifact.path}"
     for name, run_id, source in found:
-        # the experiment may have another name since
+        # the experiment may have been renamed since
         if run_id == artifact.run_id and source.endswith(place):
             return str(name), None
     is_taken = any(

@@ -27,18 +27,19 @@ from warehouse.readers.staged import RUN_NUMBER
 from warehouse.readers.together import Batch
 from warehouse.templates import render
 
-# By so much the clocks and days of two places may differ.
+# How far the clocks or dates of two places may differ.
 _AHEAD = dt.timedelta(days=1)
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What is said of a run beside its file.
+    """The description of a run that does not come from its content.
 
-    A run that is there already with the same content has other `system` or `tags` only where they are
-    given and differ. `exact` names those of system, tags and time that hold as they stand here, so that
-    what is not given is not so. `rename` is how to give it another name, None for one
-    that keeps it. With `leave_forgotten` the content of a run that was forgotten is not loaded again.
+    A run with the same content that is there already gets another `system` or other `tags` only if
+    they are given and differ. `exact` names those of system, tags and time that hold exactly as
+    given here, so that a missing value clears the stored one. `rename` says how to give the run
+    another name, or is None if it keeps its name. With `leave_forgotten`, the content of a
+    forgotten run is not loaded again.
     """
 
     name: str | None = None
@@ -63,7 +64,7 @@ def load_run(
     normalise: str | None = None,
     replace: bool = False,
 ) -> steps.Loaded:
-    """Load a run; a name that is taken by other content needs `replace`, a new version."""
+    """Load a run. If the name has other content already, `replace` is required and adds a version."""
     options = options or RunOptions()
     check_names(dataset, options)
     con = database.raw(connection)
@@ -77,7 +78,7 @@ def load_run(
 
 
 def check_names(dataset: str, options: RunOptions) -> None:
-    """Refuse empty names, and what is said of a run where it cannot be stored."""
+    """Refuse empty names, and descriptions that cannot be stored."""
     steps.check_name("dataset", dataset)
     if options.name is not None:
         steps.check_name("run", options.name)
@@ -107,7 +108,7 @@ def given(
     run_at: dt.datetime | None,
     lower_is_better: bool,
 ) -> RunOptions:
-    """Return what somebody says of a run: a time that is given holds, and without a zone is UTC."""
+    """Return a description given by the user; its time takes precedence, and without a zone is UTC."""
     exact = frozenset(() if run_at is None else ("time",))
     if isinstance(run_at, dt.datetime) and run_at.tzinfo is None:
         run_at = run_at.replace(tzinfo=dt.UTC)
@@ -122,10 +123,11 @@ def load_staged(
     replace: bool,
     named: dict[str, str] | None = None,
 ) -> list[steps.Loaded | WarehouseError]:
-    """Load the runs that are staged; return what became of each, or why it cannot be taken.
+    """Load the staged runs; return the outcome of each, or why it cannot be loaded.
 
-    `options` are those of each run. `named` has the names that other sources of one call have, and gets
-    those of these: of two that would be one run the later is refused.
+    `options` has one entry per run. `named` has the names used by other sources of the same call;
+    the names of these runs are added. Of two sources that would become one run, the later is
+    refused.
     """
     named = {} if named is None else named
     con = database.raw(connection)
@@ -136,7 +138,7 @@ def load_staged(
             names.append(_run_name(staged, said))
         except UsageError as error:
             nameless.append(error)
-    if nameless:  # what is read together is of one format, and has tags, or has none
+    if nameless:  # runs that are read together have one format, and all have tags or none has
         return nameless
     dataset_id = steps.dataset_id(connection, dataset)
     run_number = {"run_number": RUN_NUMBER if batch.together else "0"}
@@ -197,9 +199,9 @@ def _describe(
     options: RunOptions,
     replace: bool,
 ) -> steps.Loaded:
-    """Describe a run, and add it to what is known unless it is there already.
+    """Describe a run and add it to the known runs, unless it is there already.
 
-    Raises ConflictError where the name is taken by other content.
+    Raises ConflictError if the name has other content.
     """
     current = known.current.get(name)
     warnings = list(staged.warnings)
@@ -257,7 +259,7 @@ def _is_turned(staged: readers.Staged, options: RunOptions) -> bool:
 
 
 def _suffix(staged: readers.Staged, options: RunOptions) -> str:
-    """Return what tells the content of a run from the same with the highest scores the best."""
+    """Return the suffix of the content hash of a run whose lowest scores are the best."""
     return "-lower" if _is_turned(staged, options) else ""
 
 
@@ -279,7 +281,7 @@ def _run_name(staged: readers.Staged, options: RunOptions) -> str:
 def _described_otherwise(
     current: Mapping[str, Any], tags: Mapping[str, str], options: RunOptions
 ) -> str:
-    """Name what is given now and stored otherwise: system, time, tags; empty when nothing is."""
+    """Name what is given now but stored differently: system, time, tags; empty if nothing is."""
     exact = options.exact
     differs = {
         "system": (options.system is not None or "system" in exact)
@@ -291,7 +293,7 @@ def _described_otherwise(
 
 
 def _query_warnings(dataset: str, judged: int, unjudged_queries: int, silent: int) -> list[str]:
-    """Tell of the queries of a run that are not judged and of the judged ones that it has not."""
+    """Return warnings about queries of a run without judgments, and judged queries that it lacks."""
     if judged == 0:
         return [f"dataset {dataset} has no qrels yet: {command('ingest qrels FILE', dataset)}"]
     warnings = []

@@ -1,4 +1,4 @@
-"""The files that a project's file asks for: which there are, and which may be read now."""
+"""The files that a project declares: which ones exist, and which can be read now."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ Key = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class Source:
-    """A file, when it was looked at, and all that is said of it.
+    """A file, its state when it was looked at, and its description.
 
-    `settings` is what decides, beside the bytes, what becomes of it. `changed_ns` is when it or its
-    side-car was changed last.
+    `settings` holds everything besides the bytes that affects how it is loaded. `changed_ns` is the
+    last change of the file or its side-car.
     """
 
     kind: str
@@ -45,28 +45,28 @@ class Source:
 
     @property
     def key(self) -> Key:
-        """Return what it is remembered by."""
+        """Return the key under which it is remembered."""
         return self.dataset, self.kind, str(self.path)
 
     @property
     def state(self) -> tuple[int, int, str]:
-        """Return what has to stay the same for it not to be read again."""
+        """Return the state that must be unchanged for the file not to be read again."""
         return self.size, self.mtime_ns, self.settings
 
     @property
     def needs_runs(self) -> bool:
-        """Whether it is judgments for the queries of all runs, which are to be there before."""
+        """Whether these are judgments for the queries of all runs, which must be loaded first."""
         return bool(self.options.get("is_global")) and self.queries is None
 
     @property
     def run_at(self) -> dt.datetime:
-        """Return when the file was changed last."""
+        """Return when the file was last changed."""
         return dt.datetime.fromtimestamp(0, dt.UTC) + dt.timedelta(
             microseconds=self.mtime_ns // 1000
         )
 
     def look(self) -> Source | None:
-        """Return it as it is now, None where it is gone."""
+        """Return its present state, or None if it is gone."""
         try:
             return _looked(self)
         except FileNotFoundError:
@@ -75,7 +75,7 @@ class Source:
 
 @dataclass
 class Found:
-    """The sources there are, files that have a problem, remarks, and patterns that nothing matches."""
+    """The sources that exist, files with a problem, remarks, and patterns that match nothing."""
 
     sources: list[Source] = field(default_factory=list)
     problems: list[tuple[Path, WarehouseError]] = field(default_factory=list)
@@ -84,7 +84,7 @@ class Found:
 
 
 def find(asked: Declared) -> Found:
-    """Look for every file that is asked for; what judges comes before what is judged."""
+    """Look for every declared file; qrels come before runs."""
     found = Found()
     for name, dataset in asked.datasets.items():
         for ground in dataset.grounds:
@@ -107,14 +107,14 @@ def find(asked: Declared) -> Found:
                 source = _run(spec, path, groups)
                 known_dataset(source.dataset, asked.datasets)
             except FileNotFoundError:
-                continue  # it has just gone
+                continue  # it was just removed
             except OSError as error:
                 found.problems.append(_unreadable(path, error))
                 continue
             except WarehouseError as error:
                 found.problems.append((path, error))
                 continue
-            # the first source of runs that a file is in says what it is
+            # a file of several sources of runs is described by the first
             if source.key not in taken:
                 taken.add(source.key)
                 found.sources.append(source)
@@ -204,8 +204,8 @@ def _json(settings: Mapping[str, Any]) -> str:
 def settled(sources: Sequence[Source], seconds: float) -> tuple[list[Source], list[Source]]:
     """Return the files that nobody seems to be writing, and the others.
 
-    A file that was changed longer ago than `seconds` is ready. The others are looked at twice, so many
-    seconds apart: what has not changed in between is ready too.
+    A file that was last changed more than `seconds` ago is ready. The others are looked at again
+    after `seconds`; a file that has not changed in between is ready too.
     """
     limit = time.time_ns() - int(seconds * 1e9)
     young = [source for source in sources if source.changed_ns > limit]
@@ -220,7 +220,7 @@ def settled(sources: Sequence[Source], seconds: float) -> tuple[list[Source], li
 
 
 def namesakes(sources: Iterable[Source], due: Iterable[Source]) -> dict[Key, UsageError]:
-    """Return those of `due` that would be the same run, or the same attributes, as another file."""
+    """Return those of `due` that would become the same run or attributes as another file."""
     groups: dict[tuple[str, str, str], list[Source]] = {}
     for source in sources:
         groups.setdefault((source.dataset, source.kind, source.name), []).append(source)

@@ -1,4 +1,4 @@
-"""The steps that loading has in common, whatever is loaded; all inside the caller's transaction."""
+"""The steps common to all loading, each inside the caller's transaction."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ What = Literal["run", "qrels", "training"]
 
 @dataclass(frozen=True)
 class Loaded:
-    """What became of one source; `id` is the number of the run, of the qrels or of the training set.
+    """The outcome of loading a source; `id` is that of the run, the qrels or the training set.
 
-    A run that is `forgotten` was not loaded, for its content is that of one that was forgotten for a
-    `reason`, if one was given; `id` is that of the version that is left, 0 where none is.
+    A `forgotten` run was not loaded because a run with its content was forgotten, for a `reason` if
+    one was given; `id` is then that of the version that is left, or 0.
     """
 
     kind: What
@@ -41,7 +41,7 @@ class Loaded:
 
 @dataclass(frozen=True)
 class Content:
-    """How much is staged, and the hash by which the same content is known again."""
+    """The numbers of staged rows, and a hash that recognises equal content."""
 
     num_rows: int
     num_queries: int
@@ -49,12 +49,12 @@ class Content:
 
     @staticmethod
     def of(num_rows: int, num_queries: int, total: int, suffix: str = "") -> Content:
-        """Return the content of rows whose hashes have this total."""
+        """Return the content for a total of row hashes."""
         return Content(num_rows, num_queries, f"{num_rows}-{int(total):032x}{suffix}")
 
 
 def check_name(what: str, name: object) -> None:
-    """Refuse a name that is empty or no text."""
+    """Refuse a name that is empty or not a text."""
     if not isinstance(name, str):
         raise UsageError(f"the name of the {what} is a text, not {name!r}")
     if not name.strip():
@@ -64,7 +64,7 @@ def check_name(what: str, name: object) -> None:
 
 
 def content(con: duckdb.DuckDBPyConnection, columns: str, suffix: str = "") -> Content:
-    """Return the counts of the staged rows and a hash that their order and format do not change."""
+    """Return counts of the staged rows and a hash that does not depend on order or format."""
     num_rows, num_queries, total = con.execute(
         "with key as (select distinct query_id from staged) "
         f"select count(*), (select count(*) from key), sum(hash({columns})) from staged"
@@ -73,7 +73,7 @@ def content(con: duckdb.DuckDBPyConnection, columns: str, suffix: str = "") -> C
 
 
 def common(staged: readers.Staged, content: Content) -> dict[str, Any]:
-    """Return the columns that every versioned table of the catalogue has."""
+    """Return the columns that all versioned tables of the catalogue share."""
     return {
         "content_hash": content.content_hash,
         "source": staged.source,
@@ -87,7 +87,7 @@ def common(staged: readers.Staged, content: Content) -> dict[str, Any]:
 
 
 def dataset_id(connection: sa.Connection, name: str) -> int:
-    """Return the number of a dataset, which is made when it is new."""
+    """Return the id of a dataset, creating it if it is new."""
     table = schema.dataset
     found = connection.execute(
         sa.select(table.c.dataset_id).where(table.c.name == name)
@@ -104,7 +104,7 @@ def dataset_id(connection: sa.Connection, name: str) -> int:
 def newest(
     connection: sa.Connection, table: sa.Table, condition: sa.ColumnElement[bool]
 ) -> dict[str, Any] | None:
-    """Return the row of the highest version, or None when there is none yet."""
+    """Return the row of the highest version, or None if there is none."""
     rows = connection.execute(
         sa.select(table).where(condition).order_by(table.c.version.desc()).limit(1)
     ).fetchall()
@@ -121,7 +121,7 @@ def outcome(
     warnings: list[str] | tuple[str, ...],
     name: str | None = None,
 ) -> Loaded:
-    """Say what became of a source whose row in the catalogue is `row`."""
+    """Return the outcome for a source whose row in the catalogue is `row`."""
     return Loaded(
         kind=kind,
         status=status,

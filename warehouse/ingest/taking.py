@@ -1,4 +1,4 @@
-"""Taking in the files of a project, each in a transaction of its own, and remembering them."""
+"""Loading the files of a project, each in its own transaction, and remembering them."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ State = tuple[int, int, str]
 
 
 class StillWrittenError(Exception):
-    """The file has changed while it was read."""
+    """The file changed while it was read."""
 
 
 def known(con: duckdb.DuckDBPyConnection, only: Source | None = None) -> dict[Key, State]:
-    """Return the state in which each file was taken in last, or that of one."""
+    """Return the state in which each file, or one file, was last loaded."""
     dataset, kind, path = (None, None, None) if only is None else only.key
     rows = con.execute(
         render("statements/source_files"), {"dataset": dataset, "kind": kind, "path": path}
@@ -42,7 +42,7 @@ def known(con: duckdb.DuckDBPyConnection, only: Source | None = None) -> dict[Ke
 
 
 def with_runs(con: duckdb.DuckDBPyConnection, source: Source) -> Source | None:
-    """Return judgments for the queries of all runs as of now, None while there are no runs."""
+    """Return judgments for the queries of all present runs, or None while there are no runs."""
     ((newest,),) = con.execute(
         "select max(run_id) from run join dataset using (dataset_id) where dataset.name = $dataset",
         {"dataset": source.dataset},
@@ -56,10 +56,10 @@ def with_runs(con: duckdb.DuckDBPyConnection, source: Source) -> Source | None:
 def take(
     connection: sa.Connection, source: Source, opened: LocalFile | None = None
 ) -> Taken | None:
-    """Load a file and remember it; None where it was taken in already, by somebody else.
+    """Load a file and remember it. Returns None if another process has loaded it already.
 
-    A run may be `opened` already. Raises StillWrittenError when it is not what it was when it was looked
-    at, and what loading raises.
+    A run may be `opened` already. Raises StillWrittenError if the file is no longer in the state
+    that was looked at, and the errors of loading.
     """
     con = database.raw(connection)
     if source.needs_runs:
@@ -76,10 +76,10 @@ def take(
 def take_together(
     connection: sa.Connection, group: Group, sources: Sequence[Source]
 ) -> list[Taken]:
-    """Load and remember runs that are open, of one dataset and read in one way.
+    """Load and remember open runs of one dataset that are read in the same way.
 
-    Nothing is done, and none given, where that is not a matter of course: where one cannot be taken as
-    it is, was taken in already, or has changed. Taking each by itself tells which, and why.
+    Does nothing and returns nothing if one of them cannot be loaded as it is, was loaded already,
+    or has changed. Loading each by itself then tells which one, and why.
     """
     con = database.raw(connection)
     states = known(con)
@@ -104,7 +104,7 @@ def take_together(
 
 
 def reading(source: Source) -> dict[str, Any]:
-    """Return how a run is read."""
+    """Return the options for reading a run."""
     return {key: value for key, value in source.options.items() if key != "lower_is_better"}
 
 
@@ -125,7 +125,7 @@ def _load(connection: sa.Connection, source: Source, opened: LocalFile | None) -
 
 
 def _about(source: Source) -> RunOptions:
-    """Return what is said of a run, with the time and the commit that its file has."""
+    """Return the description of a run, with the time and the commit of its file."""
     said = cast(about.About, source.about)
     exact = {"system", "tags"}
     tags: Mapping[str, str] = said.tags
@@ -145,7 +145,7 @@ def _about(source: Source) -> RunOptions:
 
 
 def _remember(connection: sa.Connection, taken: Sequence[tuple[Source, Taken]]) -> None:
-    """Keep how files of one dataset and kind were taken in, in place of what is known of them."""
+    """Remember how files of one dataset and kind were loaded, replacing what was known of them."""
     table = schema.source_file
     first, _ = taken[0]
     dataset_id = steps.dataset_id(connection, first.dataset)
@@ -180,9 +180,9 @@ def _remember(connection: sa.Connection, taken: Sequence[tuple[Source, Taken]]) 
 
 
 def _drop_outdated(connection: sa.Connection, dataset_id: int, kind: str, now: dt.datetime) -> None:
-    """Forget files elsewhere whose content, or what is said of it, gave way to what was taken in now.
+    """Stop remembering other files whose content or description was replaced just now.
 
-    One that is asked for again is then read again, though it has not changed.
+    If one of them is declared again, it is then read again even if it has not changed.
     """
     table, new = schema.source_file, schema.source_file.alias()
     connection.execute(
@@ -205,7 +205,7 @@ def _drop_outdated(connection: sa.Connection, dataset_id: int, kind: str, now: d
 
 
 def _run_id(source: Source, done: Taken) -> int | None:
-    """Return the run that a file became, None where it is of another kind, or its run is forgotten."""
+    """Return the run loaded from a file, or None for other kinds of files and forgotten runs."""
     if source.kind != RUN or not isinstance(done, Loaded) or done.status == "forgotten":
         return None
     return done.id
