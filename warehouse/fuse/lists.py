@@ -1,4 +1,4 @@
-"""The lists of the runs that are merged, put in scope, and the statement that merges them."""
+"""The lists of the merged runs, put in scope, and the statement that merges them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Overlap:
     num_all: int
 
     def said(self, queries: Queries) -> str | None:
-        """Say what became of the queries that only some of the runs have; None without any."""
+        """Say how queries that only some of the runs have were handled; None if there are none."""
         apart = self.num_some - self.num_all
         if not apart:
             return None
@@ -42,7 +42,7 @@ def put_runs(con: duckdb.DuckDBPyConnection, recipe: Recipe) -> None:
 
 
 def put_queries(con: duckdb.DuckDBPyConnection, recipe: Recipe, queries: Queries) -> Overlap:
-    """Put the queries in scope that are in some of the runs, or that are common to all."""
+    """Put the queries in scope that any of the runs has, or that all of them have."""
     con.execute(render("statements/fused_queries", queries=queries))
     ((num_some, num_all),) = con.execute(render("statements/fused_overlap")).fetchall()
     if queries == "common" and not num_all:
@@ -52,7 +52,7 @@ def put_queries(con: duckdb.DuckDBPyConnection, recipe: Recipe, queries: Queries
 
 
 def without_positive(con: duckdb.DuckDBPyConnection, recipe: Recipe) -> list[str]:
-    """Say which runs have lists that the normalisation can make nothing of."""
+    """Say which runs have lists that the normalisation cannot handle."""
     if not recipe.normalisation.positive:
         return []
     names = {source.run_id: source.name for source in recipe.sources}

@@ -1,4 +1,4 @@
-"""Merging runs into a new one, which is loaded as any other, with where it comes from."""
+"""Merging runs into a new run, which is loaded like any other, with its provenance."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from warehouse.readers import Query
 
 @dataclass(frozen=True)
 class Prepared:
-    """A recipe that is complete: what it was trained on, and what was tried to find it.
+    """A complete recipe, with the queries that it was trained on and the trials that led to it.
 
-    `precisions` are the mean average precisions of the runs over the training queries, by number, of
-    methods that read them.
+    `precisions` are the mean average precisions of the runs over the training queries, by run
+    number, for methods that use them.
     """
 
     recipe: Recipe
@@ -36,11 +36,11 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Fused:
-    """What became of runs that were merged.
+    """The outcome of merging runs.
 
-    `loaded` says what became of the new run, as of any that is loaded. `method` has all parameters.
-    `weights` are in the order of the runs, `trials` are what was tried, best first: `place, method[,
-    weights], METRIC`. `notes` are sentences about queries and training.
+    `loaded` is the outcome of loading the new run. `method` has all parameters. `weights` are in
+    the order of the runs. `trials` are the tried values, best first: `place, method[, weights],
+    METRIC`. `notes` are sentences about queries and training.
     """
 
     loaded: Loaded
@@ -61,9 +61,9 @@ def prepare(
     tune: str | None,
     protocol: Protocol,
 ) -> Prepared:
-    """Choose what a recipe is trained on, and tune it; nothing is written.
+    """Choose the training queries of a recipe and tune it. Nothing is written.
 
-    Raises UsageError where it needs training queries and there are none, and where it needs none.
+    Raises UsageError if training queries are needed but missing, or given but not needed.
     """
     given = train_queries is not None or train_share is not None
     if not training.is_needed(recipe, tune):
@@ -102,9 +102,9 @@ def make(
     leave_out: bool,
     replace: bool,
 ) -> Fused:
-    """Merge the runs and load what comes out, inside the caller's transaction.
+    """Merge the runs and load the result, inside the caller's transaction.
 
-    Raises InputError, ConflictError and UsageError as the loading of a run does.
+    Raises InputError, ConflictError and UsageError, like loading a run.
     """
     con = database.raw(connection)
     recipe, trained = prepared.recipe, prepared.training
@@ -148,7 +148,7 @@ def make(
 def _remember(
     connection: sa.Connection, run_id: int, prepared: Prepared, queries: Queries, *, leave_out: bool
 ) -> None:
-    """Write down what a run was made of."""
+    """Store the provenance of a merged run."""
     recipe, trained = prepared.recipe, prepared.training
     connection.execute(
         schema.fusion.insert().values(

@@ -1,4 +1,4 @@
-"""What is merged, and how: runs, queries, method, normalisation and weights, all checked."""
+"""What is merged and how: runs, queries, method, normalisation and weights, all checked."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ QUERIES = ("union", "common")
 
 @dataclass(frozen=True)
 class Source:
-    """A current run that is merged."""
+    """A current run to merge."""
 
     run_id: int
     name: str
@@ -31,7 +31,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Recipe:
-    """How runs are merged; `weights` are in the order of `sources`, none where the method has none."""
+    """How runs are merged; `weights` are in the order of `sources`, or empty."""
 
     method: Metric
     normalisation: Normalisation
@@ -60,7 +60,7 @@ class Recipe:
 
 
 def sources(con: duckdb.DuckDBPyConnection, dataset: str, names: Sequence[str]) -> list[Source]:
-    """Return the current runs of these names. Raises UsageError for wrong ones, all at once."""
+    """Return the current runs with these names. Reports all wrong names at once, as UsageError."""
     board.check_dataset(con, dataset)
     rows = con.execute(
         "select run.run_id, runs.run, run.version, run.content_hash from runs "
@@ -90,7 +90,7 @@ def recipe(
     *,
     tuned: bool,
 ) -> Recipe:
-    """Read how runs are to be merged. Raises UsageError for wrong names, and for weights amiss."""
+    """Read how to merge runs. Raises UsageError for wrong names or weights."""
     read = fusions.parse(method)
     definition = fusions.of(read)
     normalisation = fusions.normalisation(normalise, read)
@@ -122,7 +122,7 @@ def recipe(
 
 
 def check_queries(queries: str) -> Queries:
-    """Refuse a word that does not say which queries are merged."""
+    """Refuse a value of `queries` other than union and common."""
     if queries not in QUERIES:
         hint = nearest(queries, QUERIES)
         raise UsageError(f"queries is one of {', '.join(QUERIES)}, not {queries}{hint}")

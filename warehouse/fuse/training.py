@@ -1,4 +1,4 @@
-"""The queries that a method is trained on, and what it learns from their judgments."""
+"""The queries that a method is trained on, and the values learned from their judgments."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from warehouse.templates import render
 
 @dataclass(frozen=True)
 class Training:
-    """Judged queries that are trained on, in byte order, and the version of the qrels that judges them.
+    """Judged training queries, in byte order, and the version of the qrels that judges them.
 
-    `num_unjudged` of those that were asked for are not judged, and are no part of it.
+    `num_unjudged` counts requested queries that are not judged and were left out.
     """
 
     dataset: str
@@ -33,7 +33,7 @@ class Training:
     num_unjudged: int = 0
 
     def said(self, *, left_out: bool) -> list[str]:
-        """Say which queries are trained on, and what that means for the values."""
+        """Say which queries are used for training, and what that means for the values."""
         notes = []
         if self.num_unjudged:
             are = "is" if self.num_unjudged == 1 else "are"
@@ -59,10 +59,10 @@ def choose(
     queries: Iterable[str] | None,
     share: float | None,
 ) -> Training:
-    """Return the judged ones of some queries, or a share of all that are judged.
+    """Return those of some queries that are judged, or a share of all judged queries.
 
-    A share is the same each time: the queries are taken in the order of the MD5 of their ids. Raises
-    UsageError where nothing is left to train on.
+    A share always selects the same queries: it takes them in the order of the MD5 of their ids.
+    Raises UsageError if none is left to train on.
     """
     if queries is not None and share is not None:
         raise UsageError("training queries are given, and a share of the queries; give one of them")
@@ -108,7 +108,7 @@ def choose(
 
 
 def put(con: duckdb.DuckDBPyConnection, recipe: Recipe, training: Training) -> None:
-    """Put the training queries in scope, their judgments, and the lists that the runs have for them."""
+    """Put the training queries in scope, with their judgments and the lists of the runs."""
     con.execute(
         "create or replace temp table scope_run as select unnest($ids::integer[]) as run_id",
         {"ids": recipe.run_ids},
@@ -178,7 +178,7 @@ def values(con: duckdb.DuckDBPyConnection, work: Plan, num_runs: int) -> list[fl
 def metric_plan(
     con: duckdb.DuckDBPyConnection, training: Training, name: str, rules: Protocol
 ) -> Plan:
-    """Return the plan of the one metric that a method is tuned by. Raises UsageError for unfit ones."""
+    """Return the plan of the metric to tune by. Raises UsageError for unsuitable metrics."""
     found = notation.parse(name, defaults=rules.defaults())
     if len(found) != 1:
         raise UsageError(f"{name}: stands for several metrics; name one")
@@ -194,7 +194,7 @@ def metric_plan(
 
 
 def is_needed(recipe: Recipe, tune: str | None) -> bool:
-    """Whether there is something to train or to tune; refuse a method without anything to tune."""
+    """Whether the method is trained or tuned; refuse to tune one that has nothing to tune."""
     definition = recipe.definition
     if tune is not None and not definition.grid and fusions.WEIGHTS not in definition.needs:
         tunable = [

@@ -1,4 +1,4 @@
-"""Trying the values of a method's parameters, or weights, on the training queries."""
+"""Trying values of a method's parameters, or weights, on the training queries."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from warehouse.templates import render
 # Weights are tried in tenths that add up to one.
 TENTHS = 10
 MOST_TRIALS = 5_000
-# Rows, and trials, that one statement merges at most: what bounds its memory.
+# The most rows, and trials, that one statement merges; this bounds its memory.
 _ROWS = 10_000_000
 _STATEMENT = 250
 
 
 @dataclass(frozen=True)
 class Trials:
-    """What was tried: recipes in the order of the grid, and the value of each, None where undefined."""
+    """The tried recipes in the order of the grid, and the value of each, None if undefined."""
 
     metric: str
     recipes: tuple[Recipe, ...]
@@ -36,7 +36,7 @@ class Trials:
 
     @property
     def order(self) -> list[int]:
-        """Return the numbers of the trials, best first, equal ones in the order of the grid."""
+        """Return the numbers of the trials, best first, equal values in the order of the grid."""
         sign = 1 if self.lower_is_better else -1
 
         def key(number: int) -> tuple[bool, float]:
@@ -47,7 +47,7 @@ class Trials:
 
     @property
     def best(self) -> Recipe:
-        """Return the best recipe. Raises UsageError where none has a value."""
+        """Return the best recipe. Raises UsageError if none has a value."""
         first = self.order[0]
         if self.values[first] is None:
             raise UsageError(
@@ -68,7 +68,7 @@ class Trials:
 
 
 def grid(recipe: Recipe) -> Iterator[Recipe]:
-    """Give the recipes to try: each value of the parameters that have a grid, each set of weights.
+    """Yield the recipes to try: every value of the parameters with a grid, every set of weights.
 
     >>> from warehouse import fusions
     >>> from warehouse.fuse.recipe import Source
@@ -91,7 +91,7 @@ def grid(recipe: Recipe) -> Iterator[Recipe]:
 
 
 def _parts(whole: int, number: int) -> Iterator[tuple[int, ...]]:
-    """Give the ways to write a whole number as a sum of so many, in the order of the first of them."""
+    """Yield the ways to write a whole number as a sum of so many parts, ordered by the first part."""
     if number == 1:
         yield (whole,)
         return
@@ -101,7 +101,7 @@ def _parts(whole: int, number: int) -> Iterator[tuple[int, ...]]:
 
 
 def tune(con: duckdb.DuckDBPyConnection, recipe: Recipe, work: Plan) -> Trials:
-    """Merge the lists for the training queries, which are in scope, in every way of the grid."""
+    """Merge the lists of the training queries, which are in scope, with every recipe of the grid."""
     (metric,) = work.queries
     recipes = _few_enough(recipe)
     ((size,),) = con.execute(
