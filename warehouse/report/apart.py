@@ -1,8 +1,8 @@
-"""Ad-hoc SQL in a process of its own: whatever it does, the caller lives on, and it can be ended.
+"""Ad-hoc SQL in a separate process: the caller survives whatever it does, and can end it.
 
-The process opens the file, closes itself to all else, and sends the rows back as text in frames. It is
-a fork of this one where that is safe (this process has one thread, so no engine has been started in
-it), which takes milliseconds; else a new interpreter.
+The process opens the file, closes itself to everything else, and sends the rows back as text in
+frames. It is a fork of this process if that is safe (this process has one thread, so no engine has
+been started in it), which takes milliseconds; otherwise it is a new interpreter.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from warehouse.settings import LOCK_TIMEOUT
 _HEAD = struct.Struct(">cQ")
 _OPENED, _TEXT, _DONE, _FAILED = b"o", b"t", b"d", b"f"
 _ROWS_AT_ONCE = 2048
-# what the interpreter and the engine may take beside the memory that is given
+# memory for the interpreter and the engine, on top of the given limit
 _BESIDE = 2**30
 _START = (
     "import pickle, sys\n"
@@ -49,7 +49,7 @@ Send = Callable[[bytes, bytes], None]
 
 @dataclass(frozen=True)
 class Work:
-    """One statement, the file that it reads, what it may use, and how its rows are written."""
+    """One statement, the file that it reads, its limits, and how to write its rows."""
 
     path: Path
     sql: str
@@ -57,7 +57,7 @@ class Work:
     format: str = "csv"
     places: int = 4
     limit: int | None = None
-    # the Parquet file to write, in place of text
+    # the Parquet file to write instead of text
     output: Path | None = None
     resources: Resources = field(default_factory=Resources)
     lock_timeout: float = LOCK_TIMEOUT
@@ -65,16 +65,16 @@ class Work:
 
 @dataclass(frozen=True)
 class Answer:
-    """How many rows were written, and whether there were more than the limit."""
+    """The number of rows written, and whether there were more than the limit."""
 
     rows: int
     truncated: bool = False
 
 
 def run(work: Work, write: Callable[[str], object], timeout: float | None) -> Answer:
-    """Do the work in another process and hand its text to `write`, piece by piece.
+    """Do the work in another process and pass its text to `write`, piece by piece.
 
-    `timeout` limits the seconds for which the other process is waited for, once it has the file open.
+    `timeout` limits the seconds that the other process may take once it has opened the file.
     """
     left = None if timeout is None else seconds("timeout", timeout)
     with _process(work) as frames:
@@ -107,7 +107,7 @@ def _raised(error: str, text: str) -> WarehouseError:
 
 @contextmanager
 def _process(work: Work) -> Iterator[queue.Queue[tuple[bytes, bytes]]]:
-    """Start the process, give what it sends, and end it when the block ends, whatever it is doing."""
+    """Start the process, yield its output, and end it when the block ends, whatever it is doing."""
     child: _Forked | _Started = _Forked(work) if _is_alone() else _Started(work)
     frames: queue.Queue[tuple[bytes, bytes]] = queue.Queue(maxsize=4)
     over = threading.Event()
@@ -141,7 +141,7 @@ def _process(work: Work) -> Iterator[queue.Queue[tuple[bytes, bytes]]]:
 
 
 def _is_alone() -> bool:
-    """Whether this process has one thread, the only state that a fork carries over whole."""
+    """Whether this process has one thread: a fork copies no other."""
     try:
         return sys.platform == "linux" and len(list(Path("/proc/self/task").iterdir())) == 1
     except OSError:
@@ -187,7 +187,7 @@ class _Forked:
 
 
 class _Started:
-    """A new interpreter, which gets the work by its stdin and ends when that is closed."""
+    """A new interpreter, which reads the work from stdin and ends when stdin is closed."""
 
     def __init__(self, work: Work) -> None:
         self._process = subprocess.Popen(
@@ -227,7 +227,7 @@ def _died(code: int) -> bytes:
 
 
 def served_by_stdin() -> NoReturn:
-    """Serve the work that stdin holds, to stdout."""
+    """Do the work described on stdin and write its result to stdout."""
     work = pickle.load(sys.stdin.buffer)
     answers = os.fdopen(os.dup(1), "wb", 0)
     _serve_and_leave(work, answers, sys.stdin.buffer)
@@ -297,7 +297,7 @@ def serve(work: Work, send: Send) -> Answer:
 
 
 class _Chunks:
-    """The rows of what a connection has executed, some at a time, up to a limit."""
+    """The rows of an executed statement, in chunks, up to a limit."""
 
     def __init__(self, con: duckdb.DuckDBPyConnection, limit: int | None) -> None:
         self.rows = 0
@@ -320,7 +320,7 @@ class _Chunks:
 
 
 def _limit_memory(con: duckdb.DuckDBPyConnection) -> None:
-    """Let the system refuse what the engine does not count, such as one gigantic text."""
+    """Let the system refuse memory that the engine does not count, such as one gigantic text."""
     with suppress(ImportError, ValueError, OSError):
         import resource
 

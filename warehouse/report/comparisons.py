@@ -43,7 +43,7 @@ def values(found: Compared, format: str, *, places: int = 4) -> str:
 
 
 def _judged(metric: str) -> str:
-    """Return the head of the column that says how much of a metric's documents is judged."""
+    """Return the head of the column with the share of judged documents of a metric."""
     cutoff = metric.rpartition("@")[2]
     return f"Judged@{cutoff}" if "@" in metric and cutoff.isdecimal() else "Judged"
 
@@ -59,7 +59,7 @@ def _value(row: dict[str, Any], places: int) -> str:
 
 
 def pairs(found: Compared, format: str, *, places: int = 4) -> str:
-    """Write what is known of each pair: difference, interval, effect size, counts, p."""
+    """Write each pair: difference, interval, effect size, counts, p."""
     by_test = found.how.corrected_by != "none"
     heads = ["metric", "base", "run", "difference", f"{level(found.how.alpha)} interval", "d"]
     heads += ["W/T/L", "p", *(["adjusted p"] if by_test else [])]
@@ -92,7 +92,7 @@ def _p(p: float | None, places: int, is_significant: bool) -> str:
 
 
 def side_by_side(found: SideBySide, format: str, *, places: int = 4) -> str:
-    """Write the queries that differ most with both lists; in plain text each under a line of its own."""
+    """Write the queries that differ most, with both lists; in plain text, each has a heading."""
     rows = records(found.relation)
     heads = ["rank", found.base, "relevance", found.run, "relevance"]
     numeric = [True, False, True, False, True]

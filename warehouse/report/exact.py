@@ -1,4 +1,4 @@
-"""Values as they stand in the database: what Python has no value for is fetched as DuckDB's text."""
+"""Values exactly as in the database: those that Python cannot represent are fetched as text."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 
 from warehouse.quoting import ident
 
-# A month would become 30 days, a nanosecond be lost, and bytes become Python's own notation.
+# Fetched as Python values, a month would become 30 days, a nanosecond would be lost, and bytes
+# would be printed in Python's notation.
 _AS_TEXT = frozenset({"INTERVAL", "TIMESTAMP_NS", "TIME_NS", "BLOB"})
-# DuckDB gives these very objects for infinite times; a finite time that is equal is another object.
+# DuckDB returns exactly these objects for infinite times; an equal finite time is another object.
 _INFINITE = {
     id(dt.datetime.max): "infinity",
     id(dt.datetime.min): "-infinity",
@@ -32,12 +33,12 @@ def moment(value: dt.date) -> str:
 
 
 def is_infinite(value: dt.date) -> bool:
-    """Whether a date or a time that was fetched is infinite."""
+    """Whether a fetched date or time is infinite."""
     return id(value) in _INFINITE
 
 
 def select_list(columns: Sequence[str], types: Sequence[Any]) -> str | None:
-    """Return what to select of a query for its values to stay what they are; None where all do.
+    """Return the select list that keeps all values of a query exact, or None if all are.
 
     >>> import duckdb
     >>> found = duckdb.sql("select 1 as a, {'b': interval '1 month'} as c")
@@ -54,15 +55,15 @@ def select_list(columns: Sequence[str], types: Sequence[Any]) -> str | None:
 
 
 def _fetched_as(kind: Any) -> str | None:
-    """Return the type to cast to, None where Python has a value for each of this type."""
+    """Return the type to cast to, or None if Python represents every value of this type."""
     if str(kind) in _AS_TEXT:
         return "VARCHAR"
     if kind.id not in ("list", "array", "struct", "tuple", "map", "union"):
         return None
     parts: list[tuple[str, Any]] = kind.children
-    if kind.id == "array":  # the other part is its size
+    if kind.id == "array":  # the second part is its size
         parts = parts[:1]
-    if kind.id == "union":  # the first part says which of the others it is
+    if kind.id == "union":  # the first part is the tag
         parts = parts[1:]
     if not any(_fetched_as(part) for _, part in parts):
         return None

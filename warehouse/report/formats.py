@@ -32,8 +32,8 @@ FOR_PEOPLE = {
     "latex": "latex_booktabs",
     "html": "html",
 }
-# What stands for emphasis in a cell until the table is written: what escapes texts leaves it alone, and
-# no name has it, for Unicode keeps these for use inside of programs.
+# Marks of emphasis in a cell until the table is written. Escaping leaves them alone, and no name
+# contains them: Unicode reserves them for use inside programs.
 Mark = Literal["best", "second", "other", "raised"]
 _MARKS: dict[Mark, tuple[str, str]] = {
     "best": ("\ufdd0", "\ufdd1"),
@@ -65,12 +65,13 @@ _MARKUP: dict[str, dict[Mark, tuple[str, str]]] = {
     },
 }
 _BREAKS = re.compile(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+")
-# What is markup in a cell. An underscore is where a word begins with it and one ends with one later; a
-# backslash is before a sign.
+# Markup in a cell. An underscore counts only if one begins a word and a later one ends a word, a
+# backslash only before punctuation.
 _MARKDOWN = re.compile(r"[|`*~$]|(?<![^\W_])_(?=.*_(?![^\W_]))|(?<=\])[(\[]|\\(?=[!-/:-@\[-`{-~])")
-# Where LaTeX takes a row's first sign for a part of the rule or break above it, or two signs for one.
+# Places where LaTeX reads the first sign of a row as part of the rule or break above, or two signs
+# as one.
 _LATEX = re.compile(r"^(?=[\[*])|(?<=-)(?=-)|(?<=')(?=')|(?<=[`?!])(?=`)|(?<=,)(?=,)")
-# An empty group there; a mark, for braces would be escaped.
+# An empty group prevents that. It is a mark here, because braces would be escaped.
 _NOTHING = "\ufdd8"
 _LATEX_SIGNS = {
     "↑": r"$\uparrow$",
@@ -82,13 +83,13 @@ _LATEX_SIGNS = {
 }
 _NUMERIC = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DOUBLE|FLOAT|DECIMAL.*")
 Row = Sequence[Any]
-# The types of what is the same in CSV.
+# Types that are written as they are in CSV.
 _IN_CSV = frozenset({str, int, type(None)})
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def check(format: str, known: Sequence[str] = FORMATS) -> str:
-    """Return the format's name, or raise with the nearest known one."""
+    """Return the format's name. Raises UsageError with the nearest known one."""
     return check_word("output format", format, known)
 
 
@@ -102,8 +103,8 @@ def text(
 ) -> str:
     """Write a relation as text.
 
-    `titles` renames columns in the tables for people; `counts` names metrics whose values are whole
-    numbers, whether a metric is a column or is named in the column `metric`.
+    `titles` renames columns in tables for people. `counts` names metrics whose values are whole
+    numbers, whether the metric is a column or is named in the column `metric`.
 
     >>> import duckdb
     >>> print(text(duckdb.sql("select 'bm25' as run, 0.5 as AP"), "csv"), end="")
@@ -128,7 +129,7 @@ def pieces(
     *,
     places: int = 4,
 ) -> Iterator[str]:
-    """Write rows that come in chunks as text, piece by piece; tables wait for the last row.
+    """Write rows that come in chunks as text, piece by piece; tables after the last row.
 
     >>> list(pieces(["i"], ["INTEGER"], [[(1,), (2,)], [(3,)]], "csv"))
     ['i\\n', '1\\n2\\n', '3\\n']
@@ -157,8 +158,8 @@ def _whole(columns: Sequence[str], rows: Sequence[Row], counts: Collection[str])
 def marked(text: str, mark: Mark) -> str:
     """Return a cell's text with an emphasis, which each format for people writes in its own way.
 
-    "best" is bold, "second" underlined, "raised" a superscript; "other" keeps a column of such values in
-    line. In plain text the best has a * and the second a +.
+    "best" is bold, "second" underlined, "raised" a superscript; "other" aligns the other values of
+    such a column. In plain text the best has a * and the second a +.
 
     >>> print(table(["AP"], [[marked("0.5", "best") + marked("a", "raised")]], [False], "markdown"))
     | AP                  |
@@ -192,7 +193,7 @@ def table(
     *,
     places: int = 4,
 ) -> str:
-    """Write rows as a table for people; numeric columns stand to the right."""
+    """Write rows as a table for people; numeric columns are right-aligned."""
     from tabulate import tabulate
 
     heads = [one_line(head) for head in heads]
@@ -223,7 +224,7 @@ def table(
 
 
 def _written(text: str, format: str) -> str:
-    """Return a text in which marks are written as a format does."""
+    """Return a text with its marks written in a format."""
     if text.isascii():  # as no mark is
         return text
     for mark, ends in _MARKS.items():
@@ -247,14 +248,14 @@ def _cell(value: object, places: int) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return a text as one line, whatever it holds, with its control characters escaped."""
+    """Return any text as one line, with its control characters escaped."""
     if text.isprintable():
         return text
     return visible(_BREAKS.sub(" ", text))
 
 
 def _in_markdown(text: str) -> str:
-    r"""Return a text in which nothing is markup, of Markdown or of HTML.
+    r"""Return a text with everything escaped that is markup in Markdown or HTML.
 
     >>> print(_in_markdown("<b>a_b_c *x* _y_</b>"))
     &lt;b&gt;a_b_c \*x\* \_y_&lt;/b&gt;
@@ -269,7 +270,7 @@ def _text(value: object) -> str:
 
 
 def _json_text(value: object) -> str:
-    """Return a value as JSON, with all digits of a number; what is no number there is null."""
+    """Return a value as JSON, with all digits of a number; NaN and infinity are null."""
     kind = type(value)
     if kind is str:
         return _encode(value)
@@ -322,7 +323,7 @@ def _json_rows(columns: Sequence[str], rows: Sequence[Row]) -> list[str]:
 
 
 def _keys(columns: Sequence[str]) -> list[str]:
-    """Return the names of columns, each once: numbered as DuckDB does where it makes a table of them."""
+    """Return unique names of columns: repeated names are numbered, as DuckDB does in a table."""
     keys: list[str] = []
     for column in columns:
         numbered = (f"{column}_{number}" for number in count(1))

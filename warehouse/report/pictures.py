@@ -1,7 +1,8 @@
-"""Curves as pictures: SVG, PDF, PNG, and pages in HTML that need nothing else.
+"""Curves as pictures: SVG, PDF, PNG, and self-contained HTML pages.
 
-Every line is named at its end, and has a colour, a dash and a marker of its own, so that it is told from
-the others by the colour-blind and in print without colours. The same points make the same bytes.
+Every line is named at its end and has its own colour, dash and marker, so that the lines can be
+told apart by colour-blind readers and in print without colours. The same points give the same
+bytes.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ _SAMPLE = 0.62
 
 @dataclass(frozen=True)
 class Line:
-    """A curve of one run: its points in order, and what stands at its end."""
+    """The curve of one run: its points in order, and the text at its end."""
 
     label: str
     points: tuple[tuple[float, float], ...]
@@ -79,7 +80,7 @@ def lines(trace: Trace, runs: Sequence[str]) -> list[Line]:
 
 
 def shortened(name: str, most: int = 32) -> str:
-    """Return a name as one line that is not too long for a picture, cut in its middle.
+    """Return a name as one line that fits a picture; long names are cut in the middle.
 
     >>> shortened("a" * 20 + "b" * 20, 11)
     'aaaaa…bbbbb'
@@ -156,7 +157,7 @@ def _figure(trace: Trace, drawn: Sequence[Line], goodness: Sequence[float]) -> F
 
 
 def _head(trace: Trace, width: float) -> list[str]:
-    """Return the title and, in lines that fit a width, what the curves are of."""
+    """Return the title and, wrapped to a width, the description of the curves."""
     what, rules = f"{trace.metric}, {trace.over}", f"protocol {trace.protocol.name}"
     fits = max(30, int(width / _width("n" * 20, 8.5) * 20))
     title = f"{trace.curve.title}: {shortened(trace.dataset, 40)}"
@@ -166,7 +167,7 @@ def _head(trace: Trace, width: float) -> list[str]:
 
 
 def _width(text: str, size: float) -> float:
-    """Return how wide a text is, in inches."""
+    """Return the width of a text in inches."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import TextPath
 
@@ -176,7 +177,7 @@ def _width(text: str, size: float) -> float:
 
 
 def plain(axes: Axes) -> None:
-    """Give a plot its grid and take away what says nothing."""
+    """Give a plot its grid and remove decoration."""
     axes.grid(color="#e3e3e3", linewidth=0.6)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
@@ -204,7 +205,7 @@ def _axes(axes: Axes, trace: Trace, drawn: Sequence[Line]) -> None:
 
 
 def _look(number: int) -> dict[str, Any]:
-    """Return colour, dash and marker of a line: no two of the first 77 have the same."""
+    """Return the colour, dash and marker of a line; the first 77 lines all differ."""
     return {
         "color": COLOURS[number % len(COLOURS)],
         "linestyle": DASHES[(number + 2 * (number // len(COLOURS))) % len(DASHES)],
@@ -241,9 +242,9 @@ def _data_end(axes: Axes, line: Line) -> tuple[float, float]:
 
 
 def spread(wanted: Sequence[float], gap: float, goodness: Sequence[float]) -> list[float]:
-    """Return places from 0 to 1, as near as may be to those wanted, that keep a gap between them.
+    """Return places from 0 to 1 with a gap between them, as near as possible to those wanted.
 
-    Of those that want the same place the better one stands above.
+    Of equal places, the better line gets the upper one.
 
     >>> [round(place, 2) for place in spread([0.9, 0.5, 0.5, 0.1], 0.1, [1, 2, 3, 4])]
     [0.9, 0.45, 0.55, 0.1]
@@ -300,7 +301,7 @@ def _label(
 
 
 def _page(trace: Trace, runs: Sequence[str]) -> bytes:
-    """Return the picture and its points as one page that reads nothing from elsewhere."""
+    """Return the picture and its points as one HTML page without external files."""
     svg = picture(trace, runs, "svg").decode("utf-8")
     svg = svg[svg.index("<svg") :]
     title = html.escape(f"{trace.metric} of {trace.dataset}")

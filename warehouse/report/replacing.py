@@ -1,4 +1,4 @@
-"""Replacing a file or folder that others read: made beside it, then renamed, whole or not at all."""
+"""Replacing a file or folder that others read: written beside it, then renamed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from warehouse.refusals import in_words, why_not_written
 
 
 def check_file(output: Path) -> None:
-    """Refuse a place for a result that cannot be written to, or where a database would be lost."""
+    """Refuse an output path that cannot be written, or that would replace a database."""
     if output.is_dir():
         raise UsageError(f"{output}: is a directory; name a file in it")
     if not output.parent.is_dir():
@@ -27,10 +27,10 @@ def check_file(output: Path) -> None:
 
 @contextmanager
 def written(output: Path) -> Iterator[Path]:
-    """Give a path to write a result to; the file takes the output's place when the block ends well.
+    """Yield a path to write a result to; the file replaces the output when the block succeeds.
 
-    A link stays a link, and a file keeps its mode. What is no file, such as a device or a pipe, is
-    written to itself.
+    A link stays a link, and a file keeps its mode. An output that is not a file, such as a device
+    or a pipe, is written directly.
     """
     part = output
     try:
@@ -58,9 +58,10 @@ def written(output: Path) -> Iterator[Path]:
 
 @contextmanager
 def made_beside(target: Path, lock_timeout: float) -> Iterator[Path]:
-    """Give a path beside the target to make its new content at; nothing of it is left afterwards.
+    """Yield a path beside the target for its new content; nothing is left there afterwards.
 
-    One process at a time works in a folder, so whatever is at that path is of one that was killed.
+    Only one process at a time works in a folder, so anything at that path was left by a killed
+    process.
     """
     if not target.name:
         raise UsageError(f"{target}: cannot be replaced; give it a name in this folder")
@@ -81,7 +82,7 @@ def made_beside(target: Path, lock_timeout: float) -> Iterator[Path]:
 
 
 def replace_file(part: Path, target: Path) -> None:
-    """Put a finished file in the target's place, with its mode, so that it survives a loss of power."""
+    """Move a finished file to the target, with its mode, so that it survives a power failure."""
     if target.exists():
         shutil.copymode(target, part)
     _to_disk(part)
@@ -91,10 +92,10 @@ def replace_file(part: Path, target: Path) -> None:
 
 
 def replace_folder(part: Path, target: Path) -> None:
-    """Put a finished folder in the target's place: a link, which can be replaced in one step.
+    """Move a finished folder to the target: a link, which can be replaced in one step.
 
-    The folder before it stays until the next time, for those who are reading it; what is of the same
-    name keeps its mode.
+    The previous folder stays until the next time, for those who are reading it. Files of the same
+    name keep their mode.
     """
     before = Path(os.path.realpath(target)) if target.is_symlink() else None
     for path in [*part.rglob("*"), part]:

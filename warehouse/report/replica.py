@@ -33,7 +33,7 @@ _COMMENTS = {
 
 @dataclass(frozen=True)
 class Published:
-    """A replica: where it is, how many tables and views it has, and its size in bytes."""
+    """A replica: its path, its numbers of tables and views, and its size in bytes."""
 
     path: Path
     relations: int
@@ -48,7 +48,7 @@ def publish(
     storage_version: str = STORAGE_VERSION,
     lock_timeout: float = LOCK_TIMEOUT,
 ) -> Published:
-    """Copy what a reading connection sees to a file of its own, which then takes the target's place.
+    """Copy what a reading connection sees to a new file, which then replaces the target.
 
     A link stays a link.
     """
@@ -120,7 +120,7 @@ def _mark(con: duckdb.DuckDBPyConnection, source: Path) -> None:
 
 
 def _stored(source: Path) -> str:
-    """Return the path of the warehouse as UTF-8, which the name of a folder above it need not be."""
+    """Return the path of the warehouse as UTF-8; the name of a parent folder may be something else."""
     return str(source.absolute()).encode(errors="backslashreplace").decode()
 
 
@@ -131,7 +131,7 @@ def publish_parquet(
     *,
     lock_timeout: float = LOCK_TIMEOUT,
 ) -> Published:
-    """Write every table and view as a Parquet file to a folder that takes the target's place."""
+    """Write every table and view as a Parquet file to a folder that then replaces the target."""
     if folder.exists() and not (folder.is_symlink() and (folder / MANIFEST).is_file()):
         raise UsageError(
             f"{folder}: exists and is not a replica, so it is not replaced; choose another name"
@@ -160,7 +160,7 @@ def publish_parquet(
 
 
 def _described(con: duckdb.DuckDBPyConnection) -> dict[str, dict[str, object]]:
-    """Return what stands in the manifest of each table and view."""
+    """Return the manifest's entry for each table and view."""
     sql = render("analyses/schema", database=database.ALIAS, examples=views.EXAMPLES)
     found: dict[str, dict[str, object]] = {}
     columns: dict[str, list[dict[str, str]]] = {}

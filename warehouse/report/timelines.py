@@ -1,4 +1,4 @@
-"""Runs over time as a picture: every run a dot, the best so far a line, each record with its name."""
+"""Runs over time as a picture: a dot per run, a line for the best so far, a name per record."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FORMATS = ("svg", "png", "pdf")
-# More names than this hide each other: those of the last records are written.
+# More names than this hide each other; only those of the last records are written.
 MOST_NAMES = 14
 _BLUE, _ORANGE = pictures.COLOURS[:2]
 

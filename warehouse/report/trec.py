@@ -21,9 +21,9 @@ def text(
 ) -> str:
     """Write `(query_id, metric, value)` rows as trec_eval prints them, in the order asked for.
 
-    The last of them, one of each metric, are those over all queries, whatever a query is called. A
-    metric that trec_eval does not have keeps its name in the notation. `strings` holds the text of each
-    relstring by its label and the query. With `zscores` the names of numbers begin with a Z.
+    The last row of each metric is the value over all queries, whatever a query is called. A metric
+    that trec_eval does not have keeps its own name. `strings` holds the text of each relstring by
+    label and query. With `zscores`, the names of numbers begin with a Z.
     """
     names = {str(one.metric) for one in requested if not isinstance(one, Relstring)}
     of_queries = len(rows) - len(names)
@@ -51,9 +51,9 @@ def text(
 
 @dataclass(frozen=True)
 class _Shown:
-    """What the lines of something that was asked for begin with, and how its numbers are written.
+    """How the lines of a requested name begin, and how its numbers are written.
 
-    `metric` is None of a relstring, which has texts, and of queries only.
+    `metric` is None for a relstring, which has texts, for single queries only.
     """
 
     label: str
@@ -89,8 +89,8 @@ def _line(label: str, query_id: str, value: str) -> str:
 def qrels_to_fill(rows: Iterable[tuple[str, str]]) -> str:
     """Write `(query_id, doc_id)` rows as qrels whose relevance is still to be filled in: -1.
 
-    They are sorted by id. Raises UsageError for an id with a blank, which the layout has no room for,
-    and for a query whose lines would be comments.
+    They are sorted by id. Raises UsageError for an id with a blank, which the layout cannot hold,
+    and for a query whose lines would be read as comments.
 
     >>> qrels_to_fill([("q2", "a"), ("q1", "b")])
     'q1 0 b -1\\nq2 0 a -1\\n'
