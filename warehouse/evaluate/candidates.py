@@ -1,4 +1,4 @@
-"""The stored runs that an evaluation is asked for, with the qrels that they go with."""
+"""The stored runs to evaluate, with the qrels to evaluate them against."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from warehouse.templates import render
 
 @dataclass(frozen=True)
 class Candidate:
-    """A current run and the qrels of its dataset: the current ones, or those that are asked for."""
+    """A current run and qrels of its dataset: the current version, or a requested one."""
 
     dataset: str
     qrels_id: int | None
@@ -28,9 +28,10 @@ def find(
     runs: Sequence[str],
     qrels: int | None = None,
 ) -> list[Candidate]:
-    """Return the runs that are asked for; wrong names are refused with the nearest right one.
+    """Return the requested runs. Wrong names are refused with the nearest right one.
 
-    They go with the current qrels of their datasets, or with a version of those of one.
+    They are evaluated against the current qrels of their datasets, or against a version of one
+    dataset's.
     """
     known = [
         str(row[0]) for row in con.execute("select name from dataset order by name").fetchall()
@@ -65,7 +66,7 @@ def find(
 
 
 def in_batches(runs: Sequence[Candidate], size: int) -> Iterator[list[Candidate]]:
-    """Cut a list of runs into pieces of at most so many predictions; one run is never cut."""
+    """Divide a list of runs into batches of at most so many predictions; a run is never divided."""
     batch: list[Candidate] = []
     filled = 0
     for run in runs:

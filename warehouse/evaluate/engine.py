@@ -41,12 +41,12 @@ from warehouse.metrics import Metric
 from warehouse.quoting import ident
 from warehouse.templates import render
 
-# Scratch tables: the rows of metrics that are read again, numbered, and the values over all queries of
-# those that are pooled.
+# Scratch tables: rows of metrics that are read again, numbered, and values over all queries of
+# pooled metrics.
 _ROWS = "metric_rows"
 _POOLED = "pooled_score"
-# What one statement computes at most: values, which bounds its memory, and metrics, since the time in
-# which DuckDB plans a statement grows faster than their number.
+# The most that one statement computes: values, which bounds its memory, and metrics, since the time
+# that DuckDB needs to plan a statement grows faster than their number.
 _VALUES = 4_000_000
 _METRICS = 100
 _NAME = re.compile(r"\w+")
@@ -62,10 +62,10 @@ def compute(
 ) -> None:
     """Compute the pending evaluations of a plan's metrics; `metric_number` counts them from 0.
 
-    The values are those of a `part` of a slice where that alone has been put in scope. Of the metrics
-    in `ready` the queries' values are there already.
+    If only a `part` of a slice is in scope, the values are those of the part. For the metrics in
+    `ready`, the values of the queries are there already.
 
-    Only what is pending is run, and only the relations are made that it reads.
+    Only what is pending is computed, and only the relations that it reads are made.
     """
     rows = con.execute("select distinct metric_number from pending").fetchall()
     numbers = {row[0] for row in rows}
@@ -104,13 +104,13 @@ def compute(
 
 # A table or view by its name.
 _Scratch = tuple[Literal["table", "view"], str]
-# A metric with its number and the query for its rows.
+# A metric with its number and the query of its rows.
 _Rows = tuple[int, Metric, str]
 _Pending = Sequence[tuple[int, Metric]]
 
 
 def _weigh(con: duckdb.DuckDBPyConnection, work: Plan, pending: _Pending) -> None:
-    """Keep what the queries of weighted metrics weigh; refuse a query without a weight."""
+    """Keep the query weights of weighted metrics; refuse a query without a weight."""
     con.execute(
         "create or replace temp table query_weight "
         "(metric_number integer, query_id varchar, weight double)"
@@ -133,7 +133,7 @@ def _weigh(con: duckdb.DuckDBPyConnection, work: Plan, pending: _Pending) -> Non
 
 
 def _same_rows(work: Plan, pending: _Pending) -> list[list[tuple[int, Metric]]]:
-    """Put metrics together that have the same rows, in the order of the first of them."""
+    """Group metrics that have the same rows, in the order of the first of each group."""
     found: dict[tuple[str, bool, bool], list[tuple[int, Metric]]] = {}
     for number, metric in pending:
         key = work.queries[metric], metric.definition.is_own, metric.has_pooled_row
@@ -150,8 +150,8 @@ def _make(
 ) -> None:
     """Make the tables that queries read, without the spare columns that nothing names.
 
-    What is read at one place only is made as a view: the reader takes from it what it needs. What is
-    made is added to `made`.
+    A relation that is read only once is made as a view, so that its reader takes only what it
+    needs. Each one made is added to `made`.
     """
     texts = {table: work.tables[table] for table in tables}
     words = {table: Counter(_NAME.findall(text)) for table, text in texts.items()}
@@ -174,7 +174,7 @@ def _make(
 
 
 def _rows(con: duckdb.DuckDBPyConnection, work: Plan, alike: Sequence[Metric], table: str) -> str:
-    """Return the query for the rows of some metrics that have the same, computed if it is read again."""
+    """Return the query of the rows of some metrics with the same rows, computed if read again."""
     metric = alike[0]
     query = work.queries[metric]
     with own.blamed(metric):
@@ -188,7 +188,7 @@ def _rows(con: duckdb.DuckDBPyConnection, work: Plan, alike: Sequence[Metric], t
 
 
 def _batches(con: duckdb.DuckDBPyConnection, found: Sequence[_Rows]) -> Iterator[list[_Rows]]:
-    """Cut metrics into pieces whose values one statement computes; each curve is one of its own."""
+    """Divide metrics into batches whose values one statement computes; each curve is its own batch."""
     ((rankings,),) = con.execute(
         "select (select count(*) from scope_run) * count(distinct query_id) from scope_judgment"
     ).fetchall()
@@ -202,7 +202,7 @@ def _batches(con: duckdb.DuckDBPyConnection, found: Sequence[_Rows]) -> Iterator
 def _keep(
     con: duckdb.DuckDBPyConnection, work: Plan, batch: Sequence[_Rows], part: str | None
 ) -> None:
-    """Keep the values of some metrics' queries, of pooled ones that of all too; or a curve's points."""
+    """Store the values of the queries, for pooled metrics also those over all; or a curve's points."""
     if batch[0][1].definition.kind == "curve":
         ((number, _, query),) = batch
         con.execute(render("statements/curve_points", curve=query, number=number))
@@ -215,7 +215,7 @@ def _keep(
 
 
 def _drop_quietly(con: duckdb.DuckDBPyConnection, scratch: _Scratch) -> None:
-    """Drop a scratch table or view; in an aborted transaction it goes with the rollback."""
+    """Drop a scratch table or view; in an aborted transaction the rollback removes it."""
     kind, name = scratch
     try:
         con.execute(f"drop {kind} if exists temp.{ident(name)}")

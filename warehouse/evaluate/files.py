@@ -1,4 +1,4 @@
-"""Scoring files: qrels and runs in, values out, nothing stored; the same templates and engine."""
+"""Scoring files: qrels and runs in, values out, nothing stored; same templates, same engine."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from warehouse.templates import render
 
 @dataclass(frozen=True)
 class ScoredRun:
-    """What was read of a run that was scored."""
+    """What was read of a scored run."""
 
     staged: readers.Staged
     num_answered: int
@@ -33,9 +33,9 @@ class ScoredRun:
 
 @dataclass(frozen=True)
 class Scored:
-    """What was read to score some runs, beside the values in `query_score` and `score`.
+    """What was read to score some runs, besides the values in `query_score` and `score`.
 
-    The runs are numbered from `first` on.
+    The runs are numbered from `first`.
     """
 
     first: int
@@ -62,10 +62,10 @@ def score(
     iterations: bool = False,
     training: object = None,
 ) -> Iterator[Scored]:
-    """Compute a plan's metrics for runs and qrels, files or objects, as many runs at once as can be.
+    """Yield values of a plan's metrics for runs and qrels, files or objects, many runs at a time.
 
-    Each time it leaves the temporary tables `query_score (evaluation_id, query_id, value)`, `score` and
-    `pending` on the connection, which has an evaluation for each of these runs and each metric.
+    Each step leaves the temporary tables `query_score (evaluation_id, query_id, value)`, `score`
+    and `pending` on the connection, with an evaluation for each of its runs and each metric.
     """
     how: Any = {"normalise": normalise, "hashed": False, "shared": True}
     of_qrels = readers.qrels_kind(qrels_format, iterations=iterations)
@@ -119,7 +119,7 @@ def _scored(
     qrels: readers.Staged,
     lower_is_better: bool,
 ) -> tuple[int, tuple[ScoredRun, ...]]:
-    """Compute the metrics of the runs that are staged; return how many queries are judged, and them."""
+    """Compute the metrics of the staged runs; return the number of judged queries, and the runs."""
     turned = lower_is_better or batch.runs[0].ranked_by == "rank"
     con.execute(
         render(
@@ -167,11 +167,11 @@ def _scored(
 def scope_attributes(
     con: duckdb.DuckDBPyConnection, sources: Sequence[object], *, normalise: str | None = None
 ) -> dict[Subject, list[str]]:
-    """Put the attributes of documents and of queries from some sources in scope; return their names.
+    """Put attributes of documents and of queries from some sources in scope; return their names.
 
-    A source is one of documents where it has a column `doc_id`, else of queries where it has a column
-    `query_id`. The tables' columns are the id, `attribute, position, text, number`. No two sources may
-    have the same attribute of the same.
+    A source has attributes of documents if it has a column `doc_id`, else of queries if it has a
+    column `query_id`. The tables' columns are the id and `attribute, position, text, number`. Two
+    sources may not have the same attribute for the same subject.
     """
     for subject, table in grounds.VIEWS.items():
         con.execute(
@@ -179,7 +179,7 @@ def scope_attributes(
             "position integer, text varchar, number double)"
         )
     seen: dict[Subject, dict[str, str]] = {"document": {}, "query": {}}
-    if sources:  # mostly there are none, and what reads them takes a while to import
+    if sources:  # usually there are none, and their reader takes a while to import
         from warehouse.readers.attributes import stage_attributes
     for source in sources:
         staged = stage_attributes(con, source, None, normalise=normalise)
@@ -198,7 +198,7 @@ def scope_attributes(
 def relstrings(
     con: duckdb.DuckDBPyConnection, protocol: Protocol, length: int
 ) -> list[tuple[str, str]]:
-    """Return the grades of each query's first documents as a string, of a run that was scored."""
+    """Return the grades of each query's first documents in a scored run, as one string."""
     relations = relations_sql(protocol, "rankings", "retrieved")
     sql = render(
         "analyses/relstring",

@@ -38,21 +38,21 @@ VIEWS: Mapping[Subject, str] = {"document": "scope_attribute", "query": "scope_q
 _NEEDS: Mapping[Subject, str] = {"document": "attributes", "query": "query_attributes"}
 # What a dataset may have beside its qrels and runs, and most metrics do not need.
 _BESIDE = frozenset({"training", *_NEEDS.values()})
-# What stands in the place of an attribute: see relations/weights.
+# A value of `weight` that is not an attribute: see relations/weights.
 _NO_ATTRIBUTES = {"queries": ("relevant",)}
 _KINDS = {"qrels": "judgments", "iterations": "iterations", "preferences": PREFERENCES}
 
 
 def kind_of(con: duckdb.DuckDBPyConnection, qrels_id: int) -> str:
-    """Return what stored qrels are: judgments, iterations or preferences."""
+    """Return the kind of stored qrels: judgments, iterations or preferences."""
     rows = con.execute("select kind from qrels where qrels_id = $id", {"id": qrels_id}).fetchall()
     return str(rows[0][0])
 
 
 def put_stored(con: duckdb.DuckDBPyConnection, qrels_id: int, kind: str) -> None:
-    """Put a version of the qrels in scope, and its dataset's current training set and attributes.
+    """Put a version of the qrels in scope, with the dataset's current training set and attributes.
 
-    The runs have to be in scope.
+    The runs must be in scope.
     """
     lists = "(select query_id from ranking semi join scope_run using (run_id))"
     put_keys(con, stored_qrels(qrels_id, kind), lists)
@@ -80,7 +80,7 @@ def put_attributes(con: duckdb.DuckDBPyConnection, dataset: str) -> None:
 
 
 def put_keys(con: duckdb.DuckDBPyConnection, rows: str, lists: str) -> None:
-    """Make the type of the query ids, of the qrels and of the ranked lists of the runs in scope."""
+    """Make the type of the query ids in the qrels and in the ranked lists of the runs in scope."""
     con.execute(render("statements/query_keys", rows=rows, lists=lists))
 
 
@@ -95,20 +95,20 @@ def put_whole(con: duckdb.DuckDBPyConnection, rows: str) -> None:
 
 
 def put_read_qrels(con: duckdb.DuckDBPyConnection, read: readers.Staged, rows: str) -> None:
-    """Put qrels that were read, and whose rows are in a table, in scope; a run has to be staged."""
+    """Put qrels from a table of read rows in scope; a run must be staged."""
     put_keys(con, rows, "staged_ranking")
     put_qrels(con, _KINDS[read.kind], rows)
     put_whole(con, rows)
 
 
 def put_read_training(con: duckdb.DuckDBPyConnection, read: readers.Staged | None) -> None:
-    """Put a training set that was just staged, or none, in scope."""
+    """Put the training set that was just staged in scope, or an empty one."""
     rows = None if read is None else keep(con, "given_training")
     con.execute(render("statements/scope_training", rows=rows))
 
 
 def keep(con: duckdb.DuckDBPyConnection, name: str) -> str:
-    """Give what is staged another name, so that the next source can be staged."""
+    """Rename the staged table, so that the next source can be staged."""
     con.execute(f"drop table if exists temp.{ident(name)}")
     con.execute(f"alter table staged rename to {ident(name)}")
     return name
@@ -132,7 +132,7 @@ def contents(con: duckdb.DuckDBPyConnection, work: Plan, dataset: str) -> Conten
 def _hashes(
     con: duckdb.DuckDBPyConnection, subject: Subject, names: Collection[str]
 ) -> dict[str, str]:
-    """Return a hash of each of some attributes that are in scope."""
+    """Return a hash of each of some attributes in scope."""
     if not names:
         return {}
     sql = render("statements/attribute_contents", view=VIEWS[subject], id=IDS[subject])
@@ -141,7 +141,7 @@ def _hashes(
 
 
 def lacking_stored(con: duckdb.DuckDBPyConnection, work: Plan, dataset: str) -> list[str]:
-    """Return a sentence for each metric that reads what a dataset does not have."""
+    """Return a sentence for each metric that reads something a dataset does not have."""
     if not work.needs & _BESIDE:
         return []
     put_attributes(con, dataset)
@@ -162,7 +162,7 @@ def lacking_stored(con: duckdb.DuckDBPyConnection, work: Plan, dataset: str) -> 
 
 @dataclass(frozen=True)
 class Where:
-    """Where a training set and attributes are looked for, and how each is given."""
+    """Where to look for a training set and attributes, and how to provide them."""
 
     name: str
     training: str
@@ -181,7 +181,7 @@ OF_FILES = Where(
 def lacking(
     work: Plan, training: bool, attributes: Mapping[Subject, Sequence[str]], where: Where
 ) -> list[str]:
-    """Return a sentence for each metric that reads a training set or an attribute that is not there.
+    """Return a sentence for each metric that reads a training set or an attribute that is missing.
 
     >>> from warehouse import metrics, protocols
     >>> from warehouse.evaluate.plan import plan
@@ -210,7 +210,7 @@ def lacking(
 def _without(
     metric: Metric, read: Sequence[str], of: str, there: Sequence[str], where: str, load: str
 ) -> list[str]:
-    """Return a sentence for each attribute that a metric reads and that is not there."""
+    """Return a sentence for each missing attribute that a metric reads."""
     known = f"; it has {listing(there)}" if there else ""
     words = [*there, *_NO_ATTRIBUTES.get(of, ())]
     return [
@@ -222,7 +222,7 @@ def _without(
 
 
 def _current_training(con: duckdb.DuckDBPyConnection, dataset: str) -> tuple[int, str] | None:
-    """Return number and content hash of the current training set of a dataset, if it has one."""
+    """Return the id and content hash of a dataset's current training set, if it has one."""
     rows = con.execute(
         "select training_id, content_hash from training join dataset using (dataset_id) "
         "where dataset.name = $name order by training.version desc limit 1",
@@ -232,10 +232,10 @@ def _current_training(con: duckdb.DuckDBPyConnection, dataset: str) -> tuple[int
 
 
 def fitting(work: Plan, kind: str) -> tuple[Plan, list[str]]:
-    """Return the part of a plan that qrels of a kind have the grounds for, and the other metrics.
+    """Return the part of a plan that can be computed from a kind of qrels, and the other metrics.
 
-    Preferences say which document is better, not how good one is: only what reads them fits, and
-    what counts the rankings themselves.
+    Preferences say which document is better, not how good one is. With them, only metrics that read
+    preferences, or that only count rankings, can be computed.
     """
     if kind != PREFERENCES:
         return work, []
@@ -249,7 +249,7 @@ def fitting(work: Plan, kind: str) -> tuple[Plan, list[str]]:
 
 
 def left_out(dataset: str, metrics: list[str]) -> str:
-    """Return the sentence about metrics of judgments that a dataset of preferences goes without."""
+    """Return the sentence about metrics that need judgments, left out for preferences."""
     return (
         f"{dataset}: left out {listing(metrics, 5)}: its qrels are preferences, and only metrics of "
         f"preferences can be computed from them: {command('evaluate', dataset, metrics=['prefs'])}"
@@ -257,7 +257,7 @@ def left_out(dataset: str, metrics: list[str]) -> str:
 
 
 def unfit(where: str, metrics: list[str]) -> str:
-    """Return the sentence that refuses metrics of judgments for qrels that are preferences."""
+    """Return the sentence that refuses metrics that need judgments for qrels that are preferences."""
     return (
         f"{where}: the qrels are preferences, which have no grades: {listing(metrics, 5)} cannot be "
         "computed from them; ask for metrics of preferences, or load judgments"

@@ -1,4 +1,4 @@
-"""The hits of the predictions in scope: which way to find their ranks is the fastest for them."""
+"""The hits of the predictions in scope, found in the fastest way for them."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from warehouse.protocols import Protocol
 from warehouse.readers.checks import STEPS
 from warehouse.templates import render
 
-# What is said of a run without hits.
+# The warning about runs without hits.
 NO_HITS = (
     "no document of the run is judged for its query: are the document ids written as in the qrels?"
 )
-# Predictions from which on it is worth a look at how many of them are of documents that are judged,
-# the first ones that are looked at, and the share up to which they are few.
+# The number of predictions from which it pays to check how many are of judged documents, the number
+# of first predictions to check, and the share up to which they are few.
 _MANY_PREDICTIONS = 1_000_000
 _SAMPLE = 20_000
 _FEW_JUDGED = 0.2
-# So many judgments a query at most, on average: beyond that a list is sooner put in order than counted.
+# The most judgments per query, on average, for which counting is faster than sorting a list.
 _FEW_JUDGMENTS = 10
 
 
 def by_place(
     con: duckdb.DuckDBPyConnection, protocol: Protocol, rows: int, *, numbered: bool = False
 ) -> str:
-    """Return the query that makes the hits of so many predictions in scope by their documents' places.
+    """Return the query that makes the hits of so many predictions from their places in the source.
 
-    No run of them may be out of order; `list_step` says whether scores are equal anywhere. `numbered`
+    No run among them may be out of order. `list_step` says whether any scores are equal. `numbered`
     says that the documents are numbers.
     """
     sparse = rows >= _MANY_PREDICTIONS and is_sparse(con)
@@ -36,18 +36,18 @@ def by_place(
 
 
 def in_any_order(con: duckdb.DuckDBPyConnection, protocol: Protocol) -> str:
-    """Return the query that makes the hits of predictions in scope however their lists stand."""
+    """Return the query that makes the hits of predictions in scope, in any order of their lists."""
     return matched_sql(protocol, "counted" if has_few_judgments(con) else "matched")
 
 
 def has_few_judgments(con: duckdb.DuckDBPyConnection) -> bool:
-    """Whether so little is judged of each query in scope that ranks are best found by counting."""
+    """Whether the queries in scope have so few judgments that counting finds ranks fastest."""
     sql = "select count(*) <= $few * count(distinct query_id) from scope_judgment"
     return _holds(con, sql, few=_FEW_JUDGMENTS)
 
 
 def is_sparse(con: duckdb.DuckDBPyConnection) -> bool:
-    """Whether few of the first predictions in scope are of a document that is judged for any query."""
+    """Whether few of the first predictions in scope are of a document judged for any query."""
     sql = (
         "select count(*) <= $sample * $few "
         "from (select doc_id::varchar as doc_id from scope_prediction limit $sample) "
@@ -57,10 +57,10 @@ def is_sparse(con: duckdb.DuckDBPyConnection) -> bool:
 
 
 def out_of_order(con: duckdb.DuckDBPyConnection, protocol: Protocol) -> set[int]:
-    """Return the runs in scope of which a list is in pieces or not in a protocol's order.
+    """Return the runs in scope with a list that is in pieces or not in the protocol's order.
 
-    `list_place` and `list_step` say how the lists stand. Where scores are compared in 32 bits, one that
-    is only near the one before does not rise.
+    `list_place` and `list_step` describe the lists. If scores are compared in 32 bits, a score that
+    rises too little to differ does not count as a rise.
     """
     rises = ["score"] if protocol.score_precision == "single" else ["score", "near"]
     none_is = (

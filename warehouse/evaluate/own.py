@@ -1,6 +1,6 @@
-"""A project's own metric when it is computed: its SQL and its rows are held against what they must be.
+"""A project's own metric at run time: checks of its SQL and of its rows.
 
-The package's metrics are held against the same by its tests.
+The package's metrics are checked for the same by the tests.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from warehouse.templates import render
 COLUMNS = ("run_id", "query_id", "value")
 _EXCERPT = re.compile(r"\n+LINE \d+: *(.*)\n *\^.*\Z", re.DOTALL)
 _NUMBER = re.compile(r'U?\w*INT(EGER)?$|DECIMAL|FLOAT$|DOUBLE$|BOOLEAN$|"NULL"$')
-# What the SQL itself is to blame for: memory, files and interrupts are not.
+# Errors that the SQL is to blame for; memory, files and interrupts are not.
 _OF_THE_SQL = (duckdb.ProgrammingError, duckdb.DataError, duckdb.NotSupportedError)
 
 
@@ -29,7 +29,7 @@ _OF_THE_SQL = (duckdb.ProgrammingError, duckdb.DataError, duckdb.NotSupportedErr
 def blamed(metric: Metric) -> Iterator[None]:
     """Turn DuckDB's refusal of a metric's SQL into an error that names the metric and its file.
 
-    What the SQL itself refuses is passed on: the input is to blame for it.
+    An error that the SQL raises itself is passed on: then the input is to blame.
     """
     try:
         yield
@@ -52,10 +52,10 @@ def checked(
     rankings: str,
     table: str,
 ) -> str:
-    """Compute a metric into a scratch table, refuse it unless it is as it must be, return its query.
+    """Compute a metric into a scratch table, refuse it if its rows are wrong, and return its query.
 
-    It must have a row for each query in the table of the rankings, and read no table but those that
-    are `made` for it.
+    It must have one row for each query in the table of the rankings, and read only tables that are
+    `made` for it.
     """
     where = f"{metric}: the SQL of {metric.definition.where}"
     _check_tables(con, where, query, made)
@@ -79,14 +79,14 @@ def checked(
             f"{where} gives {problem[0][0]}; it must give one row for each query that counts, "
             "with a number or null"
         )
-    # a text among the keys of other metrics would make texts of them all
+    # a text among the keys of other metrics would turn all of them into texts
     return f"select * replace (query_id::query_key as query_id) from {ident(table)}"
 
 
 def _check_tables(
     con: duckdb.DuckDBPyConnection, where: str, query: str, made: Container[str]
 ) -> None:
-    """Refuse tables of the file: they have all datasets and versions, and make no value stale."""
+    """Refuse tables of the database: they have all datasets and versions, and make no value stale."""
     tree = list(nodes(parsed(con, query)))
     steps = {
         step["key"].lower() for node in tree for step in (node.get("cte_map") or {}).get("map", ())

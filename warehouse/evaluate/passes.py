@@ -1,6 +1,6 @@
-"""Metrics that one pass over a table serves: each is an expression over the same groups of its rows.
+"""Metrics that one pass over a table can compute: expressions over the same groups of rows.
 
-It may be one of the groups themselves, or of a step in between, which has columns of the groups.
+A metric may be an expression over the groups, or over an inner step with columns per group.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-# What is of one row or of one group: no other query, nothing that makes or reads other rows, no comment.
+# What concerns a single row or group: no other query, nothing that makes or reads other rows, no
+# comment.
 _PLAIN = r"(?:(?!\b(?:select|from|unnest|over)\b|--|/\*).)+?"
 _GROUPS = r"from\s+\w+\s+group\s+by\s+run_id,\s+query_id(?:,\s+\w+)*"
 _EXPRESSION = re.compile(
@@ -25,7 +26,7 @@ _OF_A_STEP = re.compile(
     re.DOTALL,
 )
 _COLUMN = re.compile(r"(?P<sql>.+?)\s+as\s+(?P<name>\w+)|(?P<key>\w+)", re.DOTALL)
-# What a list of columns is cut at: commas that no bracket is around.
+# Separators of a list of columns: commas outside brackets.
 _BRACKETS = re.compile(r"[(\[]|[)\]]|,")
 # Columns of a pass itself.
 _OWN = frozenset({"metric_number", "run_id", "query_id", "value"})
@@ -33,9 +34,9 @@ _OWN = frozenset({"metric_number", "run_id", "query_id", "value"})
 
 @dataclass(frozen=True)
 class Value:
-    """One metric of a pass: its number, the SQL of its value, and the value where that is undefined.
+    """One metric of a pass: its number, the SQL of its value, and its value if undefined.
 
-    `columns` is the SQL of the columns of the step in between, by their names.
+    `columns` is the SQL of the inner step's columns, by name.
     """
 
     number: int
@@ -46,10 +47,10 @@ class Value:
 
 @dataclass
 class Pass:
-    """One look at some rows, and the values that come of it.
+    """One pass over some rows, and the values computed from it.
 
-    The `source` is what follows the values in a SELECT, or the columns of the step in between; or it is
-    a whole query with the column `value`. The rows of a step may be grouped `again`.
+    The `source` follows the values in a SELECT, or the columns of the inner step; or it is a whole
+    query with the column `value`. The rows of a step may be grouped `again`.
     """
 
     source: str
@@ -59,7 +60,7 @@ class Pass:
 
     @property
     def columns(self) -> dict[str, list[str]]:
-        """The SQL of each column of the step, of all values, or once where it is that of all of them."""
+        """The SQL of each column of the inner step; a column that values share appears once."""
         found: dict[str, list[str]] = {}
         for name in self.values[0].columns:
             each = [value.columns[name] for value in self.values]
@@ -68,9 +69,9 @@ class Pass:
 
 
 def passes(metrics: Iterable[tuple[int, float | None, str]]) -> list[Pass]:
-    """Put metrics together that one pass can serve, in the order of the first of each pass.
+    """Group metrics that one pass can compute, in the order of the first of each pass.
 
-    A metric is its number, its value where it is undefined, and its query.
+    A metric is its number, its value if undefined, and its query.
 
     >>> best = "select run_id, query_id, max(gain) as value from t group by run_id, query_id"
     >>> for one in passes([(0, 0.0, best), (1, 0.0, "from u"), (2, 0.0, best.replace("max", "min"))]):
@@ -88,7 +89,7 @@ def passes(metrics: Iterable[tuple[int, float | None, str]]) -> list[Pass]:
 
 
 def _pass(number: int, undefined: float | None, query: str) -> tuple[object, Pass]:
-    """Return the pass of one metric, and what others have in common with it that it can serve too."""
+    """Return the pass of one metric, and what others must share with it to be part of it."""
     if direct := _EXPRESSION.fullmatch(query):
         value = Value(number, direct["value"], undefined)
         return " ".join(direct["groups"].split()), Pass(direct["groups"], [value])
@@ -103,7 +104,7 @@ def _pass(number: int, undefined: float | None, query: str) -> tuple[object, Pas
 
 
 def _columns(text: str) -> dict[str, str] | None:
-    """Return the SQL of columns by their names; None where that takes a closer look.
+    """Return the SQL of columns by their names, or None if that needs a closer look.
 
     >>> _columns("num_rel, least(5, num_ret) as looked_at")
     {'num_rel': 'num_rel', 'looked_at': 'least(5, num_ret)'}

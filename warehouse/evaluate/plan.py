@@ -27,9 +27,9 @@ _TEMPLATE_ERRORS = (
 
 @dataclass(frozen=True)
 class Contents:
-    """What a dataset has beside its judgments: hashes of the training set and of some attributes.
+    """The other contents of a dataset: hashes of the training set and of some attributes.
 
-    The attributes are those of the documents and those of the queries, each by its name.
+    The attributes are those of the documents and those of the queries, each by name.
     """
 
     training: str | None = None
@@ -39,7 +39,7 @@ class Contents:
 
 @dataclass
 class _Read:
-    """What a rendered template has read: tables of the plan, and what has to be in scope for it."""
+    """What a rendered template reads: tables of the plan, and what must be in scope."""
 
     tables: list[str] = field(default_factory=list)
     needs: frozenset[str] = frozenset()
@@ -51,10 +51,11 @@ class _Read:
 
 @dataclass
 class _Reference:
-    """A relation in a template's values: writing it down puts the relation into the plan.
+    """A relation in a template's values: writing it adds the relation to the plan.
 
-    So a template may read a relation for some values of its parameters only, and what it does not
-    read is not made. The fields' names keep templates, which may be somebody else's, from the plan.
+    A template can thus read a relation only for some values of its parameters; a relation that it
+    does not read is not made. The names of the fields hide the plan from templates, which may be a
+    user's.
     """
 
     _plan: Plan
@@ -76,8 +77,8 @@ class _Reference:
 class Plan:
     """The tables to make, in order, and the metric queries that read them.
 
-    `spare` has, by table, the columns that it need not have where nothing names them.
-    `sliced` plans read the parts of a slice of the documents, one at a time.
+    `spare` has, by table, the columns that can be left out if nothing names them. `sliced` plans
+    read the parts of a slice of the documents, one at a time.
     """
 
     protocol: Protocol
@@ -93,7 +94,7 @@ class Plan:
 
     @property
     def needs(self) -> frozenset[str]:
-        """Return what the metrics need in scope beside judgments and hits: see relations.NEEDS."""
+        """Return what the metrics need in scope besides judgments and hits: see relations.NEEDS."""
         return frozenset().union(*(self.needs_of(metric) for metric in self.queries))
 
     def add(self, metric: Metric) -> str:
@@ -108,7 +109,7 @@ class Plan:
                     f"{metric}: the template {found.where} fails: {error}"
                 ) from error
             if found.is_own:
-                read.add([self.rankings(metric)], frozenset())  # its rows are held against these
+                read.add([self.rankings(metric)], frozenset())  # its rows are checked against these
             weights = self.weights(metric)
             if weights is not None:
                 read.add([weights], self.read[weights].needs)
@@ -121,7 +122,7 @@ class Plan:
         return self.table(relations.get("rankings"), metric.row_params)
 
     def weights(self, metric: Metric) -> str | None:
-        """Add what the queries of a metric weigh, once; return its table, None where nothing weighs."""
+        """Add the query weights of a metric, once; return their table, None if it has no weights."""
         if metric.weight is None:
             return None
         params = metric.row_params | {WEIGHT: metric.weight}
@@ -164,14 +165,14 @@ class Plan:
         return templates.compiled(body).render(**{**values, **names}).strip(), read
 
     def _rules(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the protocol's rules; a metric may ask for judged documents only by itself."""
+        """Return the protocol's rules; a metric may itself ask for judged documents only."""
         rules = self.protocol.variables()
         rules["sliced"] = self.sliced
         rules["judged_only"] = rules["judged_only"] or params.get("judged_only", False)
         return rules
 
     def needs_of(self, metric: Metric) -> frozenset[str]:
-        """Return what one metric needs in scope beside judgments and hits."""
+        """Return what one metric needs in scope besides judgments and hits."""
         self.add(metric)
         return self.read[str(metric)].needs
 
@@ -189,10 +190,10 @@ class Plan:
         return [metric.weight] if is_read and metric.weight is not None else []
 
     def fingerprint(self, metric: Metric, contents: Contents | None = None) -> str:
-        """Return a hash of all that a metric's values come from, beside the run and the judgments.
+        """Return a hash of everything that a metric's values depend on, besides run and judgments.
 
-        That is SQL, of which comments do not count, the better direction, and of the contents those that
-        the metric reads.
+        That is the SQL without comments, the better direction, and those contents that the metric
+        reads.
         """
         query = templates.normalised(self.add(metric))
         undefined = repr(self.protocol.undefined_of(metric))
@@ -210,17 +211,17 @@ class Plan:
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
     def script(self, metric: Metric) -> str:
-        """Return everything that is run for one metric, as one readable SQL script."""
+        """Return everything that is run for one metric as one readable SQL script."""
         query = self.add(metric)
         made = [f"create temp table {name} as\n{self.tables[name]};" for name in self.below(metric)]
         return "\n\n".join([*made, f"-- {metric}\n{query};"])
 
     def below(self, metric: Metric) -> list[str]:
-        """Return the tables that a metric reads, and those that they read, in the order of making."""
+        """Return the tables that a metric reads, directly or not, in the order of making."""
         return self._made(self.read[str(metric)].tables)
 
     def weighing(self, metric: Metric) -> list[str]:
-        """Return the tables that what a metric's queries weigh is made of, in the order of making."""
+        """Return the tables from which a metric's query weights are made, in the order of making."""
         weights = self.weights(metric)
         return [] if weights is None else self._made([weights])
 
@@ -238,13 +239,13 @@ class Plan:
 
 
 def _word(value: object) -> str:
-    """Return a parameter's value as a part of a table's name."""
+    """Return a parameter's value as part of a table's name."""
     text = str(value)
     return text if re.fullmatch(r"\w+", text) else hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 def relations_sql(protocol: Protocol, *names: str) -> dict[str, str]:
-    """Return the queries of relations that take no parameter, and of what they read, in order."""
+    """Return the queries of relations without parameters and of those they read, in order."""
     work = Plan(protocol)
     for name in names:
         work.table(relations.get(name), {})
@@ -261,15 +262,15 @@ def matched_sql(
 ) -> str:
     """Return the query that makes the hits in a protocol's order, by sorting or in another way.
 
-    `sparse` says that few predictions are of documents that are judged for any query, `numbered` that
-    the documents of the predictions in scope are numbers, `tied` that `list_step` has rows.
+    `sparse` says that few predictions are of judged documents, `numbered` that the documents of the
+    predictions in scope are numbers, `tied` that `list_step` has rows.
     """
     values = {"sparse": sparse, "numbered": numbered, "tied": tied}
     return Plan(protocol).relation_sql(relations.get(way), values)[0]
 
 
 def ranked_sql(protocol: Protocol, first: int | None = None) -> str:
-    """Return the query that ranks the predictions in scope, in a protocol's order, or the first ones."""
+    """Return the query that ranks the predictions in scope, or the first ones, by a protocol."""
     name = "ranked" if first is None else "first_ranked"
     return Plan(protocol).relation_sql(relations.get(name), {"cutoff": first})[0]
 

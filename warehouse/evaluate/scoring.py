@@ -168,7 +168,7 @@ def score(
 def _add(
     con: duckdb.DuckDBPyConnection, scored: files.Scored, sql: str, name: str
 ) -> duckdb.DuckDBPyRelation:
-    """Keep the rows of a query, after those that were kept of the runs before; return all."""
+    """Append the rows of a query to those kept from earlier runs; return all."""
     if scored.first == 0:
         return keep(con, sql, name=name)
     con.execute(f"insert into temp.{ident(name)}\n{sql}")
@@ -176,7 +176,7 @@ def _add(
 
 
 def run_names(runs: Sequence[object]) -> tuple[str, ...]:
-    """Return what to call some runs.
+    """Return the names of some runs.
 
     >>> run_names(["runs/bm25.run", "tasb.run.gz", {}]), run_names(["a/run.txt", "b/run.txt"])
     (('bm25', 'tasb', 'run 3'), ('a/run.txt', 'b/run.txt'))
@@ -196,7 +196,7 @@ def run_names(runs: Sequence[object]) -> tuple[str, ...]:
 
 
 def _refuse_several(lines: Sequence[notation.Line], zscores: bool) -> None:
-    """Refuse what is of one run only."""
+    """Refuse options that work for one run only."""
     if zscores:
         raise UsageError("z-scores: need one run; score the runs one by one")
     if any(isinstance(line, notation.Relstring) for line in lines):

@@ -1,4 +1,4 @@
-"""What a slice is read from: attributes and counts of queries or documents, and mean scores."""
+"""The columns that a slice can read: attributes, counts, and mean scores of queries or documents."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from warehouse.templates import render
 IDS = {"query": "query_id", "document": "doc_id"}
 ALIASES = {"query": "queries", "document": "docs"}
 PLURALS = {"query": "queries", "document": "documents"}
-# What is counted of each subject, beside its attributes, and what it is read from.
+# The counts of each subject, besides its attributes, and their sources.
 _COUNTS: dict[str, dict[str, tuple[str, ...]]] = {
     "query": {"num_relevant": (), "difficulty": ("mean_scores",)},
     "document": {"frequency": (), "training_frequency": ()},
@@ -34,7 +34,7 @@ def attributes_of(con: duckdb.DuckDBPyConnection, dataset: str) -> dict[str, dic
 
 
 def counted_columns() -> set[str]:
-    """Return the names of all that is counted, of queries and of documents."""
+    """Return the names of all counts, of queries and of documents."""
     return {column for one in _COUNTS.values() for column in one}
 
 
@@ -44,7 +44,7 @@ def subject_of(
     expression: Expression,
     attributes: Mapping[str, Mapping[str, str]],
 ) -> str:
-    """Return what an expression is about: the one that has all of its columns."""
+    """Return the subject of an expression: the one that has all of its columns."""
     known = {subject: {IDS[subject], *_COUNTS[subject], *attributes[subject]} for subject in IDS}
     folded = {subject: {name.lower() for name in names} for subject, names in known.items()}
     fitting = [
@@ -80,7 +80,7 @@ def subject_of(
 
 
 def _nearest_column(name: str, known: Mapping[str, set[str]]) -> str:
-    """Return the proposal of the nearest column; one of that very name has its table."""
+    """Return a suggestion of the nearest column; a column of that very name needs its table."""
     for subject, names in known.items():
         if name in names:
             return f"; did you mean {ALIASES[subject]}.{name}?"
@@ -88,10 +88,10 @@ def _nearest_column(name: str, known: Mapping[str, set[str]]) -> str:
 
 
 def _fits(column: Sequence[str], alias: str, known: set[str]) -> bool:
-    """Tell whether a column, written with its table or without, is one of these."""
+    """Whether a column, written with or without its table, is one of these."""
     table, name = column[:-1], column[-1]
     if table and table[0].lower() != alias:
-        # a record's field is written like that too
+        # a field of a record is written the same way
         return len(column) > 1 and column[0].lower() in known
     return name.lower() in known and len(table) <= 1
 
@@ -99,7 +99,7 @@ def _fits(column: Sequence[str], alias: str, known: set[str]) -> bool:
 def columns_read(
     expression: Expression, subject: str, attributes: Mapping[str, str]
 ) -> tuple[dict[str, str], list[str]]:
-    """Return what the subjects' rows have to hold: the attributes and the counts that are named."""
+    """Return the attributes and counts that the rows of the subjects must have."""
     named = {part.lower() for column in expression.columns for part in column}
     used = {name: kind for name, kind in attributes.items() if name.lower() in named}
     counts: list[str] = []
@@ -119,7 +119,7 @@ def check_scores(
     dataset: str,
     protocol: Protocol,
 ) -> None:
-    """Refuse metrics that the slice is read from and that no run has values of."""
+    """Refuse metrics that the slice reads and of which no run has values."""
     named = expression.functions.get(_OF_SCORES, frozenset())
     named |= {"AP"} if "difficulty" in counts else frozenset()
     if not named:

@@ -1,10 +1,11 @@
-"""Slices: named partitions of a dataset's queries or documents, read, kept as versions, put in scope.
+"""Slices: named partitions of a dataset's queries or documents, versioned and put in scope.
 
-A slice is a name and an SQL expression over a row of attributes; its value is the part. What nothing is
-known of, or what the expression gives null for, is in the part `not_included`.
+A slice is a name and an SQL expression over a row of attributes; its value is the part. Subjects
+without attributes, or for which the expression is null, are in the part `not_included`.
 
-While a part is evaluated, `scope_part (query_id)` or `scope_part (doc_id)` holds its members, and the
-engine reads that part alone: its judgments, its hits, and of documents ranks that start anew in it.
+While a part is evaluated, `scope_part (query_id)` or `scope_part (doc_id)` holds its members, and
+the engine reads only that part: its judgments and its hits, and for documents ranks counted within
+it.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from warehouse.settings import VERSION
 from warehouse.templates import render
 
 REST = "not_included"
-# More parts than this are no partition that anybody looks at: an id was taken for an attribute.
+# With more parts than this, an id was probably used as an attribute.
 MOST_PARTS = 1000
 _GIVEN = re.compile(r"\s*(?P<name>[A-Za-z_][\w.-]*)\s*(?:=(?!=)\s*(?P<expression>.*))?", re.DOTALL)
 _HINT = (
@@ -49,7 +50,7 @@ _OF_ALL_ROWS = frozenset({"quantiles", "mass"})
 
 @dataclass(frozen=True)
 class Slice:
-    """A version of a slice; one that is new has no number yet. Its members are in `slice_row`."""
+    """A version of a slice; a new one has no id yet. Its members are in `slice_row`."""
 
     dataset: str
     name: str
@@ -74,9 +75,9 @@ class Slice:
 
 
 def resolve(con: duckdb.DuckDBPyConnection, dataset: str, given: str, protocol: Protocol) -> Slice:
-    """Return the slice of a dataset that a text names or defines, as it is now.
+    """Return the slice of a dataset that a text names or defines, as of now.
 
-    The qrels and the training set have to be in scope. Raises UsageError for what cannot be read.
+    The qrels and the training set must be in scope. Raises UsageError for an unreadable definition.
     """
     name, text = _name_and_text(con, dataset, given)
     expression = _read(con, given, text)
@@ -174,7 +175,7 @@ def _family(con: duckdb.DuckDBPyConnection, text: str, alias: str) -> str:
 def _stored(
     con: duckdb.DuckDBPyConnection, dataset: str, name: str
 ) -> tuple[int, int, str, str, str] | None:
-    """Return number, version, subject, definition and content of the current version of a slice."""
+    """Return id, version, subject, definition and content of the current version of a slice."""
     rows = con.execute(
         "select slice_id, slice.version, subject, definition, content_hash from slice "
         "join dataset using (dataset_id) where dataset.name = $dataset and slice.name = $name "
@@ -185,7 +186,7 @@ def _stored(
 
 
 def keep(con: duckdb.DuckDBPyConnection, found: Slice) -> int:
-    """Return the number of a slice; a new one is stored with its members, which are in `slice_row`."""
+    """Return the id of a slice; a new one is stored with its members, which are in `slice_row`."""
     if found.slice_id is not None:
         return found.slice_id
     ((number, _),) = con.execute(
@@ -210,7 +211,7 @@ def keep(con: duckdb.DuckDBPyConnection, found: Slice) -> int:
 
 
 def put_members(con: duckdb.DuckDBPyConnection, found: Slice) -> None:
-    """Make `scope_member` of the members, with the id's own name."""
+    """Make `scope_member` from the members, with the real name of the id column."""
     con.execute(
         "create or replace temp table scope_member as "
         f"select subject_id as {found.id}, part from slice_row"
@@ -218,7 +219,7 @@ def put_members(con: duckdb.DuckDBPyConnection, found: Slice) -> None:
 
 
 def add_others(con: duckdb.DuckDBPyConnection, found: Slice, protocol: Protocol) -> None:
-    """Add what the runs in scope have and nothing is known of: documents, and queries that count."""
+    """Add documents and counting queries of the runs in scope that have no known attributes."""
     if not found.of_documents and protocol.queries == "run":
         con.execute(
             "insert into scope_member select distinct query_id, $rest from scope_ranking "
@@ -233,7 +234,7 @@ def add_others(con: duckdb.DuckDBPyConnection, found: Slice, protocol: Protocol)
 
 
 def cut_qrels(con: duckdb.DuckDBPyConnection, found: Slice, rows: str) -> None:
-    """Make `part_qrels` of the relation that holds the qrels: its rows with their part, part by part."""
+    """Make `part_qrels` from the relation that holds the qrels: its rows, ordered by part."""
     con.execute(
         "create or replace temp table part_qrels as "
         f"select qrels.*, part from {rows} as qrels join scope_member using ({found.id}) order by part"
@@ -246,7 +247,7 @@ def judged_in(part: str) -> str:
 
 
 def parts(con: duckdb.DuckDBPyConnection, found: Slice, protocol: Protocol) -> list[str]:
-    """Return the parts to evaluate; members, hits of documents and whole qrels have to be in scope."""
+    """Return the parts to evaluate; members, document hits and whole qrels must be in scope."""
     sql = render("slices/parts", of_documents=found.of_documents, queries=protocol.queries)
     named = [str(row[0]) for row in con.execute(sql).fetchall()]
     _check_number(found.name, len(named))
@@ -263,20 +264,21 @@ def put_part(con: duckdb.DuckDBPyConnection, found: Slice, part: str) -> None:
 
 
 def put_document_hits(con: duckdb.DuckDBPyConnection, protocol: Protocol) -> None:
-    """Rank the predictions in scope anew in each part; members and whole qrels have to be in scope."""
+    """Rank the predictions in scope within each part; members and whole qrels must be in scope."""
     sql = render("slices/documents", ranked=ranked_sql(protocol), rest=REST, depth=protocol.depth)
     con.execute(sql)
 
 
 def put_document_part(con: duckdb.DuckDBPyConnection, part: str) -> None:
-    """Put the hits and the lengths of the lists of one part of the documents in scope."""
+    """Put the hits and list lengths of one part of the documents in scope."""
     con.execute(render("slices/document_part", part=part))
 
 
 def take_over(con: duckdb.DuckDBPyConnection, qrels_id: int, protocol: Protocol) -> frozenset[int]:
-    """Give the queries of all parts their values in the whole; return the numbers of these metrics.
+    """Copy the values of queries in the whole to their parts; return the ids of these metrics.
 
-    Pooled metrics are not among them: their values over a part are not put together from queries'.
+    This excludes pooled metrics: their values over a part are not aggregates of the queries'
+    values.
     """
     con.execute(render("slices/query_scores"), {"qrels_id": qrels_id, "protocol": protocol.name})
     rows = con.execute(
@@ -286,7 +288,7 @@ def take_over(con: duckdb.DuckDBPyConnection, qrels_id: int, protocol: Protocol)
 
 
 def told(found: Slice) -> str:
-    """Say what a slice is, in a line."""
+    """Describe a slice in one line."""
     version = f", version {found.version}" if found.version > 1 else ""
     what = f"{counted(found.num_parts, 'part')} of the {PLURALS[found.subject]}"
     return f"slice {found.name}{version}: {what}"

@@ -1,4 +1,4 @@
-"""How a file stands: what is missing or stale, what computing it reads, what belongs to nothing."""
+"""The state of a file: what is missing or stale, the cost of computing it, and orphaned rows."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from warehouse.metrics import Metric, known_metric
 from warehouse.protocols import Protocol
 from warehouse.templates import render
 
-# What has been evaluated under a protocol: kind, metric or curve, slice, its subject, how many values.
+# What was evaluated under a protocol: kind, metric or curve, slice, its subject, number of values.
 _Evaluated = tuple[str, str, str | None, str | None, int]
-# A row of what is not as it should be: dataset, state, what, protocol, values, predictions, detail.
+# A row about something not up to date: dataset, state, what, protocol, values, predictions, detail.
 _Row = tuple[str | None, str, str, str | None, int, int | None, str]
 
 
@@ -58,7 +58,7 @@ class Status:
 def status(con: duckdb.DuckDBPyConnection, dataset: str | None, usual: Iterable[Metric]) -> Status:
     """Look at every metric that a dataset has values of, for all of its current runs.
 
-    Where no metric has any it is the `usual` ones under the default protocol.
+    A dataset without values gets the `usual` metrics under the default protocol.
     """
     rows: list[_Row] = []
     commands: dict[str, None] = {}
@@ -114,10 +114,10 @@ def due(
     usual: Iterable[Metric],
     by: Sequence[str] = (),
 ) -> list[Job]:
-    """Return what brings a dataset up to date under a protocol, or all datasets.
+    """Return the jobs that bring a dataset, or all datasets, up to date under a protocol.
 
-    That is every metric that it has values of, and every slice with its metrics; with `by` the metrics
-    by these slices; the `usual` metrics where there are no values yet.
+    These are every metric that it has values of, and every slice with its metrics; with `by`, the
+    metrics for these slices; the `usual` metrics if there are no values yet.
     """
     known: dict[str, dict[str | None, dict[str, Metric]]] = defaultdict(lambda: defaultdict(dict))
     for (name, protocol), evaluated in _evaluated(con, dataset).items():
@@ -141,14 +141,14 @@ def _datasets(con: duckdb.DuckDBPyConnection, dataset: str | None) -> set[str]:
 
 
 def _job(work: Plan, dataset: str, slice: str | None) -> Job:
-    """Return the job of the whole, or of a slice's parts alone."""
+    """Return the job for the whole, or for a slice's parts alone."""
     return Job(work, dataset) if slice is None else Job(work, dataset, [slice], whole=False)
 
 
 def _evaluated(
     con: duckdb.DuckDBPyConnection, dataset: str | None
 ) -> dict[tuple[str, str], list[_Evaluated]]:
-    """Return what there are values of, by dataset and protocol."""
+    """Return what has values, by dataset and protocol."""
     groups: dict[tuple[str, str], list[_Evaluated]] = defaultdict(list)
     sql = render("analyses/evaluated_under_protocols")
     for name, protocol, *rest in con.execute(sql, {"dataset": dataset}).fetchall():
@@ -164,7 +164,7 @@ def _of_protocol(
     commands: dict[str, None],
     unfit: dict[str, list[str]],
 ) -> tuple[list[_Row], int, int]:
-    """Return the rows of a dataset and protocol, how many values are up to date, and what is read.
+    """Return the rows of a dataset and protocol, the number of current values, and what is read.
 
     The commands that compute what is missing or stale are added to `commands`, metrics that the
     dataset's qrels cannot give to `unfit`.
@@ -236,7 +236,7 @@ def _to_read(
     runs: Sequence[Candidate],
     with_hits: Collection[tuple[int, int | None]],
 ) -> set[str]:
-    """Return the runs whose predictions have to be read: for their hits, or for the metric itself."""
+    """Return the runs whose predictions must be read, for their hits or for the metric itself."""
     whole = "predictions" in work.needs_of(metric) or subject == "document"
     return {c.run for c in runs if whole or (c.run_id, c.qrels_id) not in with_hits}
 

@@ -17,9 +17,9 @@ from warehouse.evaluate.plan import Contents, Plan, plan
 from warehouse.settings import VERSION
 from warehouse.templates import render
 
-# Predictions whose ranked lists are kept at one time, for the metrics that read them whole.
+# The most predictions whose ranked lists are kept at one time, for metrics that read whole lists.
 BATCH_LISTED = 5_000_000
-# The number of a slice that is not stored yet.
+# The id of a slice that is not stored yet.
 _NEW = 0
 
 
@@ -27,7 +27,7 @@ _NEW = 0
 class Job:
     """A plan to compute for runs, or for those of one dataset: for the whole, and `by` slices.
 
-    One of parts alone, without the `whole`, is left out where its slice is no more what it was.
+    A job for parts alone, without the `whole`, is skipped if its slice has changed.
     """
 
     work: Plan
@@ -38,12 +38,12 @@ class Job:
 
 @dataclass
 class Outcome:
-    """What an evaluation did, or, dry, would do.
+    """What an evaluation did or, as a dry run, would do.
 
-    All of it counts as done `at` one time, so that no board as of a moment has a part of it. `unfit`
-    has, by dataset, the metrics that its qrels hold no grounds for: they are left out. `slices` has a
-    line about each slice, `left_out` one about each slice that is no more what it was. `without_hits`
-    are the runs whose hits were made and of which no document is judged.
+    All of it has the same time `at`, so that a board as of some moment never has only a part of it.
+    `unfit` has, by dataset, the metrics left out because its qrels cannot give them. `slices` has a
+    line about each slice, `left_out` one about each slice that has changed. `without_hits` are the
+    runs whose hits were made and that have no judged document.
     """
 
     computed: int = 0
@@ -60,12 +60,12 @@ class Outcome:
 
     @property
     def runs(self) -> int:
-        """How many runs something was computed for."""
+        """The number of runs with computed values."""
         return len({(dataset, run) for dataset, run, *_ in self.details})
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What there is to know of the runs that something was computed for."""
+        """Warnings about the runs with computed values."""
         if not self.without_hits:
             return ()
         several = len({dataset for dataset, *_ in self.details}) > 1
@@ -100,10 +100,10 @@ def evaluate(
     on_metric: Callable[[str], None] | None = None,
     outcome: Outcome | None = None,
 ) -> Outcome:
-    """Compute a job's metrics for its runs among some, where they are missing or stale.
+    """Compute a job's metrics for its runs among some, if they are missing or stale.
 
-    Everything happens in the caller's transaction, so that it becomes visible together or not at all.
-    What it did is added to an `outcome` of before.
+    Everything happens in the caller's transaction and becomes visible together or not at all. The
+    result is added to an `outcome` from before.
     """
     outcome = outcome or Outcome()
     members = [c for c in asked if job.dataset in (None, c.dataset)]
@@ -122,7 +122,7 @@ def evaluate(
 
 @dataclass(frozen=True)
 class _Evaluation:
-    """One call of `evaluate`: what all of its steps have in common."""
+    """One call of `evaluate`, with what all of its steps share."""
 
     con: duckdb.DuckDBPyConnection
     outcome: Outcome
@@ -159,7 +159,7 @@ class _Evaluation:
         qrels_id: int,
         contents: Contents,
     ) -> None:
-        """Compute what is pending for the parts of a slice; the whole has been evaluated before."""
+        """Compute what is pending for the parts of a slice, after the whole."""
         con, protocol = self.con, work.protocol
         kind = grounds.kind_of(con, qrels_id)
         grounds.put_stored(con, qrels_id, kind)
@@ -168,7 +168,7 @@ class _Evaluation:
             work = plan(work.queries, protocol, sliced=True)
         if found.slice_id is None:
             self.outcome.slices.append(slices.told(found))
-        # the members stay what they are now, although batches of runs add documents of their own
+        # the members stay as they are now, although batches of runs add documents of their own
         slices.put_members(con, found)
         batches = in_batches(group, BATCH_LISTED) if found.of_documents else [group]
         number = found.slice_id or _NEW
@@ -210,20 +210,20 @@ class _Evaluation:
         slice_id: int | None = None,
         by: str = "",
     ) -> bool:
-        """Make the table of what is pending, count it; tell whether there is something to compute."""
+        """Make and count the table of what is pending; return whether there is anything to compute."""
         _find_pending(self.con, work, group, qrels_id, contents, slice_id)
         _count(self.con, self.outcome, group, len(work.queries), by)
         return not self.dry_run and _any_pending(self.con)
 
     def _scope(self, work: Plan, qrels_id: int) -> None:
-        """Put the runs of what is pending in scope, with what they are evaluated against."""
+        """Put the runs with pending values in scope, with all that they are evaluated against."""
         con = self.con
         con.execute("create or replace temp table scope_run as select distinct run_id from pending")
         grounds.put_stored(con, qrels_id, grounds.kind_of(con, qrels_id))
         stored_hits.put_rankings(con, work.protocol, qrels_id)
 
     def _record(self, work: Plan, qrels_id: int, *, slice_id: int | None = None) -> None:
-        """Write what is pending into the catalogue of evaluations."""
+        """Write what is pending to the catalogue of evaluations."""
         self.con.execute(
             render("statements/evaluations"),
             {
@@ -240,9 +240,9 @@ class _Evaluation:
 def _groups(
     con: duckdb.DuckDBPyConnection, work: Plan, asked: Sequence[Candidate], outcome: Outcome
 ) -> list[tuple[str, list[Candidate], Plan]]:
-    """Return the datasets that have qrels, each with its runs and the metrics that fit its qrels.
+    """Return the datasets with qrels, each with its runs and the metrics that its qrels can give.
 
-    Raises UsageError where a metric reads what a dataset does not have, before anything is computed.
+    Raises UsageError before anything is computed if a metric reads what a dataset does not have.
     """
     groups: list[tuple[str, list[Candidate], Plan]] = []
     lacking: list[str] = []

@@ -1,4 +1,4 @@
-"""The hits, lists and predictions of stored runs: made where they are missing, and put in scope."""
+"""The hits, lists and predictions of stored runs: made if missing, and put in scope."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from warehouse.protocols import Protocol
 from warehouse.readers.checks import make_steps, walk
 from warehouse.templates import render
 
-# Predictions that are ranked in one statement; more runs go in batches, so that memory is bounded.
+# The most predictions that one statement ranks; more runs go in batches, so that memory is bounded.
 BATCH_PREDICTIONS = 4_000_000
 
 
@@ -31,7 +31,7 @@ def put_rankings(
 def make(
     con: duckdb.DuckDBPyConnection, protocol: Protocol, qrels_id: int, runs: Sequence[Candidate]
 ) -> dict[Candidate, int]:
-    """Make the hits that are missing for the runs in scope; return these runs' numbers of hits."""
+    """Make the missing hits of the runs in scope; return these runs' numbers of hits."""
     key = {"qrels_id": qrels_id, "ordering": protocol.ordering}
     rows = con.execute(
         "select run_id from scope_run anti join "
@@ -57,7 +57,7 @@ def make(
 def _stored_alike(
     con: duckdb.DuckDBPyConnection, runs: Sequence[Candidate]
 ) -> Iterator[tuple[str, bool, list[Candidate]]]:
-    """Give runs by the table that they are in, and by whether their lowest scores are the best."""
+    """Yield runs grouped by their table, and by whether their lowest scores are the best."""
     if not runs:
         return
     bounds = _put_batch(con, [run.run_id for run in runs])
@@ -75,9 +75,9 @@ def _matched(
     table: str,
     lower_is_better: bool,
 ) -> Iterator[str]:
-    """Put predictions of one table in scope; give the query that makes their hits the soonest.
+    """Put predictions of one table in scope; yield the fastest query for their hits.
 
-    Where some runs are in order and others are not, these are two, each of its own runs.
+    If only some runs are in order, there are two queries, each for its own runs.
     """
     bounds = _put_batch(con, [run.run_id for run in batch])
     words = {"table": table, "lower_is_better": lower_is_better, **bounds}
@@ -106,7 +106,7 @@ def scope_predictions(
 
 
 def _put_batch(con: duckdb.DuckDBPyConnection, run_ids: Sequence[int]) -> dict[str, int]:
-    """Make the table of the runs of a batch; return the first and the last of them."""
+    """Make the table of the runs of a batch; return its first and last run."""
     con.execute(
         "create or replace temp table batch as select unnest($ids::integer[]) as run_id",
         {"ids": list(run_ids)},

@@ -1,7 +1,7 @@
-"""Verifying a file: stored values are computed anew from the stored predictions, to the last bit.
+"""Verifying a file: stored values are recomputed from the stored predictions, to the last bit.
 
-The evaluation is the one that stored them: it runs in front of empty tables that take the place of the
-file's own, so that everything is missing, hits too, and nothing is stored.
+This is the usual evaluation, run on empty tables in place of the file's own, so that everything is
+missing, hits included, and nothing is stored.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from warehouse.templates import render
 GONE = "of a metric or protocol that is gone"
 STALE = "stale or superseded"
 OTHERWISE = "of a slice that has other members now"
-# The long tables with the number that their rows stand in order of, and how many rows are looked through
-# at one time: memory is bounded.
+# The long tables, each with the id by which its rows are ordered, and how many rows are checked at
+# a time: memory is bounded.
 LONG = {"prediction": "run_id", "hit": "run_id", "query_score": "evaluation_id"}
 _STRETCH = 4_000_000
 
 
 @dataclass(frozen=True)
 class Verified:
-    """What was computed anew, and what is not as it was.
+    """What was recomputed, and what differs.
 
     `differences` has a row for each number that differs: `dataset, run, metric, protocol, part,
-    query_id, position, what, stored, computed, evaluation_id`. `problems` are rows of the file that
-    cannot be: `relation, problem, num_rows`. `skipped` counts, by reason, values that nothing computes
-    any more.
+    query_id, position, what, stored, computed, evaluation_id`. `problems` are impossible rows of
+    the file: `relation, problem, num_rows`. `skipped` counts, by reason, values that can no longer
+    be computed.
     """
 
     differences: duckdb.DuckDBPyRelation
@@ -51,13 +51,13 @@ class Verified:
 
     @property
     def is_good(self) -> bool:
-        """Whether everything is as it was."""
+        """Whether there are no differences and no problems."""
         return not (self.differences.limit(1).fetchall() or self.problems.limit(1).fetchall())
 
 
 @dataclass(frozen=True)
 class _Stored:
-    """An evaluation as the catalogue has it."""
+    """An evaluation as stored in the catalogue."""
 
     evaluation_id: int
     dataset: str
@@ -74,12 +74,12 @@ class _Stored:
 
     @property
     def group(self) -> tuple[str, int, str, str | None, str | None]:
-        """What evaluations have in common that can be computed together."""
+        """The key of evaluations that can be computed together."""
         return self.dataset, self.qrels_id, self.protocol, self.slice, self.subject
 
     @property
     def candidate(self) -> Candidate:
-        """The run, as an evaluation takes it."""
+        """The run, in the form that an evaluation takes."""
         return Candidate(self.dataset, self.qrels_id, self.run, self.run_id, self.num_predictions)
 
 
@@ -91,7 +91,7 @@ def verify(
     seed: int = 0,
     on_group: Callable[[str], None] | None = None,
 ) -> Verified:
-    """Compute stored evaluations anew, all of them or a sample, and look for rows that cannot be."""
+    """Recompute all stored evaluations, or a sample, and look for impossible rows."""
     rows = con.execute(render("analyses/evaluations"), {"dataset": dataset}).fetchall()
     every = [_Stored(*row) for row in rows]
     problems = _problems(con, on_group)
@@ -155,7 +155,7 @@ def _problems(con: duckdb.DuckDBPyConnection, on_step: Callable[[str], None] | N
 
 
 def _metric(one: _Stored) -> Metric | None:
-    """Return the metric or curve of a stored name, None where nothing has that name any more."""
+    """Return the metric or curve of a stored name, or None if that name no longer exists."""
     return known_metric(one.metric) if one.kind == "metric" else known_curve(one.metric)
 
 
@@ -166,7 +166,7 @@ def _rules(name: str) -> Protocol | None:
 def _computable(
     con: duckdb.DuckDBPyConnection, group: list[_Stored]
 ) -> tuple[list[_Stored], dict[str, int]]:
-    """Return the evaluations of a group that are computed today as they were, and count the others."""
+    """Return a group's evaluations that are still computed in the same way, and count the others."""
     first, others = group[0], {GONE: 0, STALE: 0}
     rules = _rules(first.protocol)
     if rules is None:
@@ -194,7 +194,7 @@ def _compute(
     group: list[_Stored],
     on_group: Callable[[str], None] | None,
 ) -> None:
-    """Evaluate what a group holds in front of empty tables: runs with the same metrics together."""
+    """Evaluate a group on empty tables, runs with the same metrics together."""
     of_run = {
         key: frozenset(one.metric for one in members)
         for key, members in _by(group, lambda one: one.run_id).items()

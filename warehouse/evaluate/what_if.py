@@ -1,6 +1,6 @@
-"""Values under other assumptions than those that are stored: computed anew, and nothing is stored.
+"""Values under other assumptions than the stored ones, recomputed without storing anything.
 
-The evaluation is the usual one; it runs in front of empty tables that take the place of the file's own.
+This is the usual evaluation, run on empty tables in place of the file's own.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def put_judged_only(
     protocol: Protocol,
     runs: Sequence[Candidate],
 ) -> None:
-    """Let the stored values that are read be those of the lists without their unjudged documents."""
+    """Replace the stored values that are read by those of lists without unjudged documents."""
     _compute(con, metrics, replace(protocol, judged_only=True), runs)
     views = con.execute(render("statements/file_views", file=database.ALIAS)).fetchall()
     for (statement,) in views:
@@ -44,7 +44,7 @@ def values(
     protocol: Protocol,
     runs: Sequence[Candidate],
 ) -> Values:
-    """Return the values of metrics that need not be stored, from stored hits."""
+    """Return the values of metrics that may not be stored, computed from stored hits."""
     _compute(con, metrics, protocol, runs)
     return _found(con, runs)
 
@@ -55,11 +55,10 @@ def all_relevant(
     protocol: Protocol,
     runs: Sequence[Candidate],
 ) -> Values:
-    """Return the values that runs would have if all that they retrieved and nobody judged were relevant.
+    """Return the values of runs if all of their unjudged retrieved documents were relevant.
 
-    What counts is retrieved for judged queries, down to a metric's cutoff, and supposed to be as
-    relevant as the most relevant document that was judged. Raises UsageError where the qrels are no
-    plain judgments.
+    This concerns documents retrieved for judged queries, down to the metric's cutoff; they get the
+    highest judged relevance. Raises UsageError if the qrels are not plain judgments.
     """
     by_cutoff: defaultdict[object, list[Metric]] = defaultdict(list)
     for metric in metrics:

@@ -11,7 +11,7 @@ from warehouse.metrics import Defaults, Metric, Requested, trec_name
 from warehouse.readers.zscores import Reference
 from warehouse.templates import render
 
-# What trec_eval gives to a value that has no z-score.
+# trec_eval's value if there is no z-score.
 MISSING = -1_000_000.0
 
 
@@ -25,7 +25,7 @@ def standardise(
     """Turn the values of a run that was scored into z-scores, in `query_score` and `score`."""
     measures = _measures(requested, defaults)
     turned = {n: measures[metric] for n, metric in enumerate(work.queries) if metric in measures}
-    # Numbers go as text: older DuckDBs take a NaN that is bound in a list for a null.
+    # Numbers go as text: older DuckDB versions read a NaN bound in a list as null.
     con.execute(
         "create or replace temp table zscore_reference as "
         "select unnest($queries::varchar[]) as query_id, unnest($measures::varchar[]) as measure, "
@@ -53,9 +53,9 @@ def standardise(
 
 
 def _measures(requested: Iterable[Requested], defaults: Defaults) -> dict[Metric, str]:
-    """Return the name of each metric in a reference, that which trec_eval prints.
+    """Return the name of each metric in a reference, as trec_eval prints it.
 
-    num_q is not among them: its value is no measure of a query.
+    num_q is left out: its value does not measure a query.
     """
     found: dict[Metric, str] = {}
     for one in requested:
