@@ -1,4 +1,4 @@
-"""The board over several datasets: each value a weighted mean over the datasets."""
+"""The leaderboard over several datasets: each value is a weighted mean over the datasets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from warehouse.protocols import Protocol
 from warehouse.templates import render
 
 Weights = str | Mapping[str, float]
-# What a dataset may be weighed by, in words, and what it is called in the sizes of datasets.
+# The weightings of datasets in words, and their columns in the sizes of datasets.
 WEIGHTS = {
     "equal": "each counts the same",
     "relevant": "weighted by relevant judgments",
@@ -33,7 +33,7 @@ BY = ("run", "system")
 
 
 def named_datasets(con: duckdb.DuckDBPyConnection, names: Sequence[str]) -> list[str]:
-    """Return the datasets that are named, each once; `proj*` stands for all that begin so."""
+    """Return the named datasets, each once; `proj*` stands for all names that begin so."""
     rows = con.execute("select name from dataset order by name").fetchall()
     known = [str(row[0]) for row in rows]
     found: dict[str, None] = {}
@@ -48,7 +48,7 @@ def named_datasets(con: duckdb.DuckDBPyConnection, names: Sequence[str]) -> list
 
 
 def check_by(by: str) -> None:
-    """Refuse to match runs by anything else than BY."""
+    """Refuse to match runs by anything other than BY."""
     if by not in BY:
         raise UsageError(f"{by}: runs are matched by {' or '.join(BY)}{nearest(by, BY)}")
 
@@ -68,7 +68,7 @@ def leaderboard(
     """Return the board of the runs that have values in each of several datasets.
 
     Columns: `place, run, system` (by="system": `place, system`), one per metric with the mean over
-    the datasets, followed by one per dataset where `each` asks for it, `answered, judged`.
+    the datasets, followed by one per dataset if `each`, then `answered, judged`.
     """
     found = _chosen(con, datasets, metrics, protocol)
     if sort is not None and any(sort not in there for there in found.values()):
@@ -100,7 +100,7 @@ def leaderboard(
 
 
 def check_weights(weights: Weights, datasets: Sequence[str]) -> None:
-    """Refuse what datasets are not weighed by, and given weights that do not name each of them."""
+    """Refuse unknown weightings, and given weights that do not name every dataset."""
     if isinstance(weights, str):
         if weights not in WEIGHTS:
             hint = nearest(weights, WEIGHTS) or f"; known are {listing(WEIGHTS)}, or A=2,B=1"
@@ -128,7 +128,7 @@ def check_weights(weights: Weights, datasets: Sequence[str]) -> None:
 def weights_of(
     con: duckdb.DuckDBPyConnection, datasets: Sequence[str], weights: Weights
 ) -> dict[str, float]:
-    """Return the weight of each dataset, counted or as given; `check_weights` has been passed."""
+    """Return the weight of each dataset, counted or as given, after `check_weights`."""
     if isinstance(weights, str):
         rows = con.execute(
             render("analyses/dataset_sizes"), {"datasets": list(datasets)}
@@ -151,7 +151,7 @@ def _chosen(
     metrics: Sequence[str],
     protocol: Protocol,
 ) -> dict[str, dict[str, Valued]]:
-    """Return the metrics to show, which have values in every dataset, as each of them has them."""
+    """Return the metrics to show, which must have values in every dataset, as stored in each."""
     found: dict[str, dict[str, Valued]] = {}
     problems: list[str] = []
     for dataset in datasets:
@@ -168,7 +168,7 @@ def _chosen(
 
 
 def _how(weighed: Mapping[str, float], weights: Weights) -> str:
-    """Say how the values were put together."""
+    """Say how the values were combined."""
     way = WEIGHTS[weights] if isinstance(weights, str) else "weighted as given"
     names = list(weighed)
     if weights != "equal":
@@ -183,7 +183,7 @@ def _left_out(
     by: str,
     scope: Mapping[str, object],
 ) -> list[str]:
-    """Name the runs that have no values in some of the datasets; refuse systems with two runs."""
+    """Name the runs without values in some of the datasets; refuse systems with two runs."""
     rows = con.execute(
         render("analyses/found_in_datasets", by=by, metrics=list(metrics)), scope
     ).fetchall()

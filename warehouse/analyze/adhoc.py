@@ -42,7 +42,7 @@ _LINE = re.compile(r"^LINE (\d+):", re.MULTILINE)
 
 
 def caps(given: Resources) -> Resources:
-    """Return what ad-hoc SQL may use: what is given, else a modest part; it never spills."""
+    """Return the limits of ad-hoc SQL: those given, else modest ones; it never spills to disk."""
     machine_mb = _machine_mb()
     limit = _MEMORY_MB if machine_mb is None else min(_MEMORY_MB, machine_mb // 2)
     return replace(
@@ -61,7 +61,7 @@ def _machine_mb() -> int | None:
 
 
 def close(con: duckdb.DuckDBPyConnection, output: Path | None = None) -> None:
-    """Close a reading connection to files, network and settings for good, but for one file to write."""
+    """Permanently close a connection to files, network and settings, except for one output file."""
     if output is not None:
         con.execute(f"set allowed_paths = {literal([str(output.absolute())])}")
     for setting in _CLOSE:
@@ -69,12 +69,12 @@ def close(con: duckdb.DuckDBPyConnection, output: Path | None = None) -> None:
 
 
 def statement(con: duckdb.DuckDBPyConnection, sql: str, params: Mapping[str, object]) -> str:
-    """Return the text of the one statement that returns rows, or refuse it, or what is bound to it."""
+    """Return the text of the one statement that returns rows; refuse others, and wrong values."""
     if not is_utf8(sql):
         raise UsageError("the SQL is not UTF-8: save it as UTF-8")
     with in_words():
         found = con.extract_statements(sql)
-    # A pivot whose columns are those of the data: DuckDB 1.5 takes it apart, and leaves out the text.
+    # A pivot whose columns come from the data: DuckDB 1.5 splits it and omits the text.
     whole = [_kind(part) for part in found] == ["MULTI"]
     apart = [(_kind(part), part.query) for part in found] == [("CREATE", ""), ("SELECT", "")]
     word = _FIRST_WORD.match(sql)
@@ -89,7 +89,7 @@ def statement(con: duckdb.DuckDBPyConnection, sql: str, params: Mapping[str, obj
 
 
 def _check_bound(asked: Set[str], params: Mapping[str, object]) -> None:
-    """Refuse values for what a statement does not ask for, and none for what it does ask for."""
+    """Refuse values that a statement has no parameters for, and parameters without values."""
     known = {name.lower() for name in asked}
     for name in params:
         if name.lower() not in known:
@@ -132,7 +132,7 @@ def write_parquet(
     path: Path,
     limit: int | None,
 ) -> int:
-    """Write the rows of one statement to the Parquet file that is allowed; return how many."""
+    """Write the rows of one statement to the permitted Parquet file; return their number."""
     to = f"to {literal(str(path.absolute()))} (format parquet, use_tmp_file false)"
     inside = f"select * from (\n{text}\n)"
     with in_words(lines_above=1):
@@ -157,7 +157,7 @@ def has_more(
 
 @contextmanager
 def _stopped(con: duckdb.DuckDBPyConnection, timeout: float | None) -> Iterator[None]:
-    """Interrupt what runs on the connection when the time is over."""
+    """Interrupt whatever runs on the connection when the time is up."""
     if timeout is None:
         yield
         return
@@ -172,29 +172,29 @@ def _stopped(con: duckdb.DuckDBPyConnection, timeout: float | None) -> Iterator[
 
 @contextmanager
 def in_words(timeout: float | None = None, lines_above: int = 0) -> Iterator[None]:
-    """Turn DuckDB's errors into one for people; `lines_above` were put above the person's own lines."""
+    """Turn DuckDB's errors into one for people; `lines_above` precede the user's own lines."""
     try:
         yield
     except duckdb.OutOfMemoryException as error:
-        # the first line alone: the others propose settings that are closed
+        # only the first line: the others suggest settings that are closed
         raise out_of_memory(first_line(error)) from error
     except duckdb.InterruptException as error:
         if timeout is None:
             raise
         raise too_long(timeout) from error
     except duckdb.Error as error:
-        # what follows proposes to install an extension, which is closed too
+        # the rest suggests installing an extension, which is closed too
         text = str(error).partition("\n\nPlease try installing")[0].strip()
         raise WarehouseError(_LINE.sub(lambda m: _lifted(m, lines_above), text)) from error
 
 
 def _lifted(found: re.Match[str], lines: int) -> str:
-    # as wide as before, so that the caret below still points at the place
+    # of the same width, so that the caret below still points at the place
     return f"LINE {max(int(found[1]) - lines, 1)}:".ljust(len(found[0]))
 
 
 def out_of_memory(detail: str = "") -> WarehouseError:
-    """Return the error of a statement that needs more memory than it may have."""
+    """Return the error of a statement that exceeds its memory limit."""
     text = "out of memory: ask for less, or give more with --memory-limit"
     return WarehouseError(f"{text}\n{detail}".strip())
 

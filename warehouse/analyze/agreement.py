@@ -1,4 +1,4 @@
-"""How much rankings agree: runs about documents, and metrics or datasets about runs."""
+"""Agreement of rankings: of runs on documents, and of metrics or datasets on runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from warehouse.templates import render
 OF = ("documents", "runs")
 OVER = ("intersection", "union")
 MEASURES = ("tau_b", "tau_ap", "tau_ap_b", "rbo_ext", "rbo_min", "rbo_residual")
-# So many documents are compared in one statement at most, which bounds its memory.
+# The most documents compared in one statement; this bounds its memory.
 _BATCH = 4_000_000
 
 
@@ -25,11 +25,11 @@ _BATCH = 4_000_000
 class Agreement:
     """How much rankings agree.
 
-    Of documents `relation` has the columns `run, other, tau_b, tau_ap, tau_ap_b, rbo_ext, rbo_min,
-    rbo_residual, common, queries, undefined, only_one`: means over the queries that both runs answer.
-    `queries` has these measures query by query. Of runs it is None, and the columns are `metric, other,
-    tau_b, tau_ap, tau_ap_b, rbo_ext, runs, swapped_pairs, left_out`; between datasets `metric, dataset,
-    other` and so on.
+    For documents, `relation` has the columns `run, other, tau_b, tau_ap, tau_ap_b, rbo_ext,
+    rbo_min, rbo_residual, common, queries, undefined, only_one`: means over the queries that both
+    runs have. `queries` has these measures query by query. For runs it is None, and the columns are
+    `metric, other, tau_b, tau_ap, tau_ap_b, rbo_ext, runs, swapped_pairs, left_out`; between
+    datasets they are `metric, dataset, other`, and then the same.
     """
 
     relation: duckdb.DuckDBPyRelation
@@ -48,10 +48,10 @@ def of_documents(
     p: float,
     over: str,
 ) -> Agreement:
-    """Compare the rankings of documents of every two runs that are named, or all; or all `against` one.
+    """Compare the document rankings of every two named runs, or all; or all `against` one.
 
-    tau is over the documents of both lists, or of either: a document that a list lacks stands below
-    all that it has, with the others that it lacks. Raises UsageError for wrong names and numbers.
+    tau is over the documents of both lists, or of either; documents that a list lacks rank below
+    all others, tied with each other. Raises UsageError for wrong names and numbers.
     """
     check_word("choice of documents", over, OVER)
     runs = listed.current_runs(con, dataset, names)
@@ -88,7 +88,7 @@ def _pairs(
 def _batches(
     pairs: Sequence[tuple[listed.Run, listed.Run]],
 ) -> Iterator[list[tuple[listed.Run, listed.Run]]]:
-    """Cut the pairs into pieces of at most so many documents; one pair is never cut."""
+    """Divide the pairs into batches of at most so many documents; a pair is never divided."""
     batch: list[tuple[listed.Run, listed.Run]] = []
     filled = 0
     for pair in pairs:
@@ -109,7 +109,7 @@ def _ids(pairs: Sequence[tuple[listed.Run, listed.Run]]) -> dict[str, list[int]]
 
 
 def _notes_of_documents(relation: duckdb.DuckDBPyRelation, over: str) -> tuple[str, ...]:
-    """Say what the means are over, and what is no part of them."""
+    """Say what the means are over, and what is left out."""
     rows = database.records(relation)
     notes = []
     nothing = [f"{row['run']} and {row['other']}" for row in rows if not row["queries"]]
@@ -141,10 +141,10 @@ def of_runs(
     against: str | None = None,
     p: float,
 ) -> Agreement:
-    """Compare the orders of the runs by every two metrics, or of several datasets by each metric.
+    """Compare the orders of the runs by every two metrics, or between datasets by each metric.
 
-    The metrics are canonical names; none stands for all that have values and a better direction. Of
-    several datasets runs are matched by name. Raises UsageError for wrong names and missing values.
+    The metrics are canonical names; by default, all with values and a better direction. Between
+    datasets, runs are matched by name. Raises UsageError for wrong names and missing values.
     """
     if not 0 < p < 1:
         raise UsageError(f"p of a rank-biased overlap lies between 0 and 1, not {p}")
@@ -183,7 +183,7 @@ def _ranking(
     metrics: Sequence[str],
     protocol: Protocol,
 ) -> list[str]:
-    """Return the metrics to order runs by: those that are named, or all that datasets share."""
+    """Return the metrics to order runs by: the named ones, or all that the datasets share."""
     shared: list[str] = []
     for place, dataset in enumerate(datasets):
         there = board.choose(con, dataset, metrics, protocol)
@@ -202,7 +202,7 @@ def _ranking(
 
 
 def _notes_of_runs(relation: duckdb.DuckDBPyRelation, by: str) -> tuple[str, ...]:
-    """Say which runs are left out, and where there is no value."""
+    """Say which runs are left out, and which values are undefined."""
     rows = database.records(relation)
 
     def pair(row: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""The board of a dataset and one run's queries, over stored values."""
+"""The leaderboard of a dataset and the queries of a run, over stored values."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from warehouse.metrics import Asked, known_metric, parse, split
 from warehouse.protocols import Protocol
 from warehouse.templates import render
 
-# A value that differs by less is the same: doubles of one number may differ in their last bits.
+# Values that differ by less are equal: doubles of one number may differ in their last bits.
 DIGITS = 12
 
 
 @dataclass
 class Valued:
-    """How a metric's current values came to be; whether one is over fewer queries than are judged."""
+    """The provenance of a metric's values, and whether any is over fewer queries than judged."""
 
     aggregates: list[str] = field(default_factory=list)
     is_partial: bool = False
@@ -30,11 +30,11 @@ class Valued:
 
 @dataclass(frozen=True)
 class Board:
-    """A leaderboard, with what there is to say about it.
+    """A leaderboard, with notes about it.
 
-    `metrics` names the metric of each column that holds values, `directions` says by metric which
-    direction was better when it was computed last; `over_queries` says how the values of the queries
-    were put together, and `notes` are other sentences for people.
+    `metrics` names the metric of each column of values. `directions` has, by metric, the better
+    direction when it was last computed. `over_queries` says how the values of the queries were
+    combined, and `notes` are other sentences for people.
     """
 
     relation: duckdb.DuckDBPyRelation
@@ -47,9 +47,9 @@ class Board:
 
 @contextmanager
 def narrowed(con: duckdb.DuckDBPyConnection, dataset: str, protocol: Protocol) -> Iterator[None]:
-    """Look the current values of a dataset up once, for all that is asked of the view `run_scores`.
+    """Look up the current values of a dataset once, for all reads of the view `run_scores`.
 
-    On the connection that view has nothing else any more, nor, after the block, anything at all.
+    On this connection the view then has nothing else and, after the block, nothing at all.
     """
     con.execute(render("statements/narrowed", dataset=dataset, protocol=protocol.name))
     yield
@@ -63,7 +63,7 @@ def check_dataset(con: duckdb.DuckDBPyConnection, dataset: str) -> None:
 
 
 def check_slice(con: duckdb.DuckDBPyConnection, dataset: str, slice: str) -> None:
-    """Refuse a slice that a dataset does not have, with the nearest that it has."""
+    """Refuse a slice that a dataset does not have, with the nearest one."""
     rows = con.execute(
         "select distinct slice.name from slice join dataset using (dataset_id) "
         "where dataset.name = $dataset order by 1",
@@ -81,9 +81,9 @@ def check_slice(con: duckdb.DuckDBPyConnection, dataset: str, slice: str) -> Non
 def evaluated_metrics(
     con: duckdb.DuckDBPyConnection, dataset: str, protocol: Protocol, slice: str | None = None
 ) -> dict[str, Valued]:
-    """Return the metrics that a dataset has values of, oldest first, or say why there are none.
+    """Return the metrics that a dataset has values of, oldest first; if none, say why.
 
-    Of a slice they are those that its parts have values of.
+    For a slice, they are the metrics that its parts have values of.
     """
     check_dataset(con, dataset)
     if slice is not None:
@@ -126,7 +126,7 @@ def _with_values(
 
 
 def _preferences(con: duckdb.DuckDBPyConnection, dataset: str) -> str:
-    """Return what to know of metrics where the current qrels are preferences, else an empty text."""
+    """Return a note about metrics if the current qrels are preferences, else an empty text."""
     rows = con.execute(
         "select kind from qrels join dataset using (dataset_id) where dataset.name = $dataset "
         "order by version desc limit 1",
@@ -138,7 +138,7 @@ def _preferences(con: duckdb.DuckDBPyConnection, dataset: str) -> str:
 
 
 def stored_rules(con: duckdb.DuckDBPyConnection, name: str) -> Protocol:
-    """Return a protocol; one that is gone, and has values here, in the order that they were made in."""
+    """Return a protocol; if it is gone but has values here, return the order used for them."""
     try:
         return protocols.get(name)
     except UsageError:
@@ -156,7 +156,7 @@ def stored_rules(con: duckdb.DuckDBPyConnection, name: str) -> Protocol:
 
 
 def forgotten(metrics: Sequence[str], protocol: str) -> list[str]:
-    """Return the names among those of stored values that nothing has any more."""
+    """Return those names of stored values that no longer exist."""
     gone = [] if protocol in protocols.catalogue() else [f"protocol {protocol}"]
     return [*gone, *(name for name in metrics if known_metric(name) is None)]
 
@@ -167,9 +167,9 @@ def names(
     asked: Sequence[Asked],
     protocol: Protocol,
 ) -> list[str]:
-    """Return the canonical names of metrics that are asked for.
+    """Return the canonical names of requested metrics.
 
-    A name with values is taken as it stands where no metric has it any more.
+    A name with values is kept as it is if no metric has it any more.
     """
     words = split(asked)
     if not words:
@@ -179,7 +179,7 @@ def names(
         one for one in words if isinstance(one, str) and one in stored and not known_metric(one)
     }
     defaults = protocol.defaults()
-    # once for all of them, so that all wrong names are reported
+    # all at once, so that all wrong names are reported
     parse(*(one for one in words if one not in gone), defaults=defaults)
     found: dict[str, None] = {}
     for one in words:
@@ -192,7 +192,7 @@ def names(
 def one_name(
     con: duckdb.DuckDBPyConnection, datasets: Sequence[str], asked: Asked, protocol: Protocol
 ) -> str:
-    """Return the canonical name of what stands for one metric."""
+    """Return the canonical name for a text that must name one metric."""
     found = names(con, datasets, [asked], protocol)
     if len(found) != 1:
         raise UsageError(f"{asked}: stands for several metrics; name one")
@@ -206,7 +206,7 @@ def chosen(
     protocol: Protocol,
     slice: str | None = None,
 ) -> dict[str, Valued]:
-    """Return the metrics to show: those asked for, which must have values, else all."""
+    """Return the metrics to show: the requested ones, which must have values, or all."""
     found = evaluated_metrics(con, dataset, protocol, slice)
     absent = [name for name in metrics if name not in found]
     if absent:
@@ -224,7 +224,7 @@ def choose(
     protocol: Protocol,
     slice: str | None = None,
 ) -> list[str]:
-    """Return the names of the metrics to show, as `chosen` has them."""
+    """Return the names of the metrics to show; see `chosen`."""
     return list(chosen(con, dataset, metrics, protocol, slice))
 
 
@@ -252,7 +252,7 @@ def leaderboard(
 ) -> Board:
     """Return the board: `place, run, system, <one column per metric>, answered, judged`.
 
-    Of a slice it has the runs in each part, the first column.
+    For a slice, it has the runs in each part, and the part is the first column.
     """
     found = chosen(con, dataset, metrics, protocol, slice)
     if sort is not None and sort not in found:
@@ -276,7 +276,7 @@ def leaderboard(
 
 
 def put_together(found: Iterable[Mapping[str, Valued]], metrics: Sequence[str]) -> str:
-    """Say how the values of some metrics, found in some datasets, were put together over the queries."""
+    """Say how the values of some metrics in some datasets were combined over the queries."""
     hows = {
         metric: {how for there in found for how in there[metric].aggregates} for metric in metrics
     }
@@ -293,7 +293,7 @@ def undefined_notes(
     by: str = "run",
     slice: str | None = None,
 ) -> tuple[str, ...]:
-    """Say of a board's values how many queries they are over, where that is not all that count.
+    """Say which values of a board are over fewer queries than count, and over how many.
 
     `found` is what each of its datasets has values of.
     """
@@ -336,7 +336,7 @@ def directions(
     metrics: Sequence[str],
     protocol: Protocol,
 ) -> dict[str, str]:
-    """Return which direction of each metric is better, as it was when it was computed last."""
+    """Return the better direction of each metric, as of when it was last computed."""
     rows = con.execute(
         "select metric, arg_max(direction, evaluation_id) from run_scores "
         "where is_current and list_contains($datasets, dataset) "
@@ -349,7 +349,7 @@ def directions(
 def direction(
     con: duckdb.DuckDBPyConnection, datasets: Sequence[str], metric: str, protocol: Protocol
 ) -> str:
-    """Return which direction of one metric is better, as `directions` has it."""
+    """Return the better direction of one metric; see `directions`."""
     return directions(con, datasets, [metric], protocol)[metric]
 
 
@@ -363,9 +363,9 @@ def queries(
     slice: str | None = None,
     worst: int | None = None,
 ) -> duckdb.DuckDBPyRelation:
-    """Return a run's values query by query with its counts, the worst first when asked for.
+    """Return a run's values query by query with its counts; on request, the worst first.
 
-    Of a slice they are the values in each part, without counts.
+    For a slice, they are the values in each part, without counts.
     """
     shown = choose(con, dataset, metrics, protocol, slice)
     rows = con.execute(

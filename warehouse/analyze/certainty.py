@@ -1,4 +1,4 @@
-"""How sure a board is: intervals beside its values, and groups of runs that cannot be told apart."""
+"""The certainty of a board: intervals beside its values, and groups of runs that do not differ."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ GROUP = "group"
 
 
 def width_of(metric: str) -> str:
-    """Return the name of the column that holds how far a metric's interval reaches to either side."""
+    """Return the name of the column with the half-width of a metric's interval."""
     return f"{metric} ±"
 
 
 def with_intervals(
     con: duckdb.DuckDBPyConnection, shown: Board, protocol: Protocol, alpha: float
 ) -> Board:
-    """Return a board with the t-interval of each mean, as its half-width in a column beside it."""
+    """Return a board with the half-width of each mean's t-interval in a column beside it."""
     compare.How(alpha=alpha)
     significance.needs_scipy("an interval")
     runs = [str(row[0]) for row in shown.relation.project("run").fetchall()]
@@ -61,9 +61,9 @@ def with_intervals(
 def with_groups(
     con: duckdb.DuckDBPyConnection, shown: Board, protocol: Protocol, metric: str, alpha: float
 ) -> Board:
-    """Return a board with groups: the best run of each, and those that do not differ from it for sure.
+    """Return a board with groups: the best run of each, and the runs not significantly different.
 
-    All pairs of the runs on the board are held against each other by the metric, with Holm's correction.
+    All pairs of the runs on the board are tested by the metric, with Holm's correction.
     """
     how = compare.How(alpha=alpha)
     significance.needs_scipy("telling runs apart")
@@ -102,7 +102,7 @@ def _wider(
     note: str,
     name: str,
 ) -> Board:
-    """Return a board with more columns, each after one that it has; `runs` are those of its rows."""
+    """Return a board with more columns, each after an existing one; `runs` are those of its rows."""
     wanted = [
         wide
         for column in shown.relation.columns

@@ -1,4 +1,4 @@
-"""Runs held against others over stored values, joined by query: differences, and how sure they are."""
+"""Comparing runs over stored values, joined by query: differences and their certainty."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class How:
 
     @property
     def corrected_by(self) -> str:
-        """Return the correction, as given or by default."""
+        """Return the correction, given or default."""
         return self.correction or ("none" if self.test == "tukey" else "holm")
 
     @property
@@ -90,18 +90,19 @@ class Compared:
     """Runs beside each other.
 
     `values` has a row for each metric and run: `metric, run, letter, value, place, better_than,
-    judged, if_all_relevant`. `letter` names the run; `better_than` has the letters of those that it
-    was tested against and is significantly better than; `place` is 1 for the best. `judged` is the
-    share of judged documents down to the metric's cutoff (`Judged@k`), and `if_all_relevant` the value
-    if all that the run retrieved and nobody judged were relevant (null where it was not asked for).
+    judged, if_all_relevant`. `letter` names the run. `better_than` has the letters of the runs that
+    it was tested against and is significantly better than. `place` is 1 for the best. `judged` is
+    the share of judged documents down to the metric's cutoff (`Judged@k`). `if_all_relevant` is the
+    value if all unjudged documents that the run retrieved were relevant, or null if not requested.
 
     `pairs` has a row for each hypothesis: `metric, base, run, base_value, value, difference, low,
     high, effect_size, wins, ties, losses, queries, left_out, statistic, p, p_adjusted,
-    is_significant`. `difference` is the mean over the queries that both have a value of, run less
-    base, with its interval from low to high; that of a query is rounded to a 2^44th of the metric's
-    greatest value, so that 0.7 - 0.6 and 0.3 - 0.2 are the same. `effect_size` is that mean over the
-    standard deviation of the differences (Cohen's d of pairs); wins are queries where the run is
-    better; `left_out` counts those of their queries that are undefined for one of the two, or missing.
+    is_significant`. `difference` is the mean of run minus base over the queries for which both have
+    a value, with its interval from low to high. The difference of a query is rounded to 2^-44 of
+    the metric's greatest value, so that 0.7 - 0.6 and 0.3 - 0.2 are equal. `effect_size` is the
+    mean divided by the standard deviation of the differences (Cohen's d for pairs). wins are
+    queries for which the run is better. `left_out` counts the queries that are undefined or missing
+    for one of the two.
     """
 
     values: duckdb.DuckDBPyRelation
@@ -120,12 +121,12 @@ class Compared:
 
 @dataclass
 class Gathered:
-    """The values that are compared, as the tables `compared_score` and `compared` and as arrays.
+    """The values to compare, as the tables `compared_score` and `compared` and as arrays.
 
-    `queries` has, by the metric's number, an array of one row per run and one column per query; what is
-    undefined or missing is NaN. `listed` is likewise which queries a run is listed with. Differences are
-    whole numbers of a unit, of which `units` make 1. `silent` says by run how many of how many judged
-    queries it has no document for, where these count all the same.
+    `queries` has, by the metric's number, an array of one row per run and one column per query;
+    undefined and missing values are NaN. `listed` says in the same way which queries a run is
+    listed with. Differences are whole numbers of a unit, of which `units` make 1. `silent` has, by
+    run, for how many of how many judged queries it has no document, if these count.
     """
 
     runs: list[str]
@@ -141,7 +142,7 @@ class Gathered:
     silent: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def better(self, metric: int) -> int:
-        """Return 1 where a higher value of a metric is better, -1 for a lower one, 0 for neither."""
+        """Return 1 if higher values of a metric are better, -1 if lower ones are, 0 for neither."""
         return {"higher": 1, "lower": -1}.get(self.directions[metric], 0)
 
 
@@ -157,7 +158,7 @@ class Hypothesis:
 def pairs_of(
     runs: Sequence[str], bases: Sequence[str], *, all_pairs: bool
 ) -> list[tuple[int, int]]:
-    """Return which runs are held against which, by number: each base and the others, or all pairs.
+    """Return the pairs of runs to compare, by number: each base and the others, or all pairs.
 
     >>> pairs_of(["a", "b", "c"], ["a"], all_pairs=False)
     [(0, 1), (0, 2)]
@@ -181,7 +182,7 @@ def current_runs(
     *,
     with_others: bool = False,
 ) -> list[str]:
-    """Return the runs to compare: those asked for; of one, or none, all others with values too."""
+    """Return the runs to compare: the requested ones; for one or none, also all others with values."""
     there = listed.current_runs(con, dataset, asked)
     for run in asked:
         if asked.count(run) > 1:
@@ -207,7 +208,7 @@ def gather(
     metrics: Sequence[str],
     protocol: Protocol,
 ) -> Gathered:
-    """Read the values of current runs. Raises UsageError where one is missing or of an older formula."""
+    """Read the values of current runs. Raises UsageError if one is missing or of an older formula."""
     import numpy as np
 
     found = Gathered(list(runs), list(metrics))
@@ -284,7 +285,7 @@ def compare(
 
 
 def _paired(found: Gathered, hypotheses: Sequence[Hypothesis], how: How) -> list[dict[str, Any]]:
-    """Return what is known of each pair before anything is resampled."""
+    """Return everything about each pair that needs no resampling."""
     import numpy as np
 
     rows: list[dict[str, Any]] = [{} for _ in hypotheses]
@@ -301,7 +302,7 @@ def _paired(found: Gathered, hypotheses: Sequence[Hypothesis], how: How) -> list
         other = ~both
         values = found.queries[metric][:, both]
         num_queries = int(both.sum())
-        # some at a time, so that memory stays small
+        # in batches, so that memory stays small
         size = max(1, 2_000_000 // max(1, num_queries))
         for start in range(0, len(members), size):
             some = members[start : start + size]
@@ -364,7 +365,7 @@ _NUMBERS = ("difference", "low", "high", "effect_size", "statistic", "p")
 
 
 def _finite(value: float) -> float | None:
-    """Return a number, None where it is undefined."""
+    """Return a number, or None if it is undefined."""
     return None if math.isnan(value) else float(value)
 
 

@@ -1,4 +1,4 @@
-"""A comparison as people and programs read it: relations, letters, places and what there is to say."""
+"""A comparison as people and programs read it: relations, letters, places and notes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from warehouse.errors import counted, listing
 from warehouse.evaluate.what_if import Values
 from warehouse.protocols import Protocol
 
-# So many pairs are told of one by one.
+# The most pairs that are noted one by one.
 _TOLD = 6
 # A column and its type, in order.
 PAIRS: Mapping[str, str] = {
@@ -32,7 +32,7 @@ VALUES: Mapping[str, str] = {
 
 
 def letter(number: int) -> str:
-    """Return the name of a run in the marks: a to z, then aa, ab and so on.
+    """Return the letter of a run in the marks: a to z, then aa, ab and so on.
 
     >>> [letter(n) for n in (0, 25, 26, 52)]
     ['a', 'z', 'aa', 'ba']
@@ -65,7 +65,7 @@ def compared(
     *,
     judged_only: bool,
 ) -> Compared:
-    """Put a comparison together. `judged` has the share of judged documents under each metric's name."""
+    """Assemble a comparison. `judged` has the share of judged documents by metric name."""
     better_than = _better_than(found, rows)
     places = _places(found)
     values = [
@@ -101,7 +101,7 @@ def compared(
 def _better_than(
     found: Gathered, rows: Sequence[Mapping[str, Any]]
 ) -> dict[tuple[str, str], list[str]]:
-    """Return by metric and run the letters of the runs that it is significantly better than."""
+    """Return, by metric and run, the letters of the runs that it is significantly better than."""
     letters = {run: letter(number) for number, run in enumerate(found.runs)}
     better = {name: found.better(number) for number, name in enumerate(found.metrics)}
     marks: dict[tuple[str, str], list[str]] = {}
@@ -115,7 +115,7 @@ def _better_than(
 
 
 def _places(found: Gathered) -> dict[tuple[int, int], int]:
-    """Return by metric and run the place of its value, 1 for the best; equal values share one."""
+    """Return, by metric and run, the place of its value, 1 for the best; equal values share one."""
     places: dict[tuple[int, int], int] = {}
     for metric in range(len(found.metrics)):
         better = found.better(metric)
@@ -132,9 +132,11 @@ def _places(found: Gathered) -> dict[tuple[int, int], int]:
 
 
 def _in_whole(found: Gathered) -> Iterator[str]:
-    """Say where Tukey's test is over fewer queries than a pair: over those that no run lacks."""
+    """Say where Tukey's test is over fewer queries than a pair: over those that every run has."""
     for number, name in enumerate(found.metrics):
-        lacks = (found.queries[number] != found.queries[number]).any(axis=0)  # NaN is not itself
+        lacks = (found.queries[number] != found.queries[number]).any(
+            axis=0
+        )  # NaN is not equal to itself
         if lacks.any():
             yield (
                 f"{name}: the test is over the queries that all runs have values of, "
@@ -145,7 +147,7 @@ def _in_whole(found: Gathered) -> Iterator[str]:
 def _notes(
     found: Gathered, rows: Sequence[Mapping[str, Any]], how: How, *, judged_only: bool
 ) -> list[str]:
-    """Say what stands in no column."""
+    """Return the notes that no column holds."""
     tested = sum(row["p"] is not None for row in rows)
     hypotheses = "hypothesis" if tested == 1 else "hypotheses"
     over = "" if how.corrected_by == "none" else f"; corrected over {tested:,} {hypotheses}"

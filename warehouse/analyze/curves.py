@@ -1,4 +1,4 @@
-"""Curves as they are shown: the points of some runs with what there is to say about them."""
+"""Curves as they are shown: the points of some runs, with notes about them."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from warehouse.templates import render
 class Trace:
     """The points of a curve for some runs of a dataset.
 
-    `relation` has the columns `run, position, x, y`, and `queries` where not every query has a point
-    at every x: how many have. `areas` are those under the curves by run, where they mean something;
-    `goodness` is what runs are compared by. `computed` counts the curves that were not there before;
-    `notes` are sentences for people.
+    `relation` has the columns `run, position, x, y`, and `queries`, the number of queries with a
+    point, if not every query has a point at every x. `areas` are the areas under the curves by run,
+    if they have a meaning; `goodness` is what runs are compared by. `computed` counts newly
+    computed curves. `notes` are sentences for people.
     """
 
     relation: duckdb.DuckDBPyRelation
@@ -47,7 +47,7 @@ class Trace:
 
     @property
     def over(self) -> str:
-        """Say what the points are of: a query, or all of them, and how these are put together."""
+        """Say what the points describe: a query, or all queries, and how these are combined."""
         if self.query is not None:
             return f"query {self.query}"
         rules = self.protocol
@@ -60,7 +60,7 @@ class Trace:
         return f"mean over {those}"
 
     def best(self, number: int) -> list[str]:
-        """Return the runs whose curves are the best on the whole, at most so many, best first."""
+        """Return the runs with the best curves overall, at most so many, best first."""
         return sorted(self.goodness, key=lambda run: (-self.goodness[run], run))[:number]
 
 
@@ -92,7 +92,7 @@ def trace(
     ).fetchall()
     areas = {str(run): float(area) for run, area, _ in rows}
     drawn = {str(run) for (run,) in points.project("run").distinct().fetchall()}
-    # a curve that ends early has less below it, which is good only where the lower curve is better
+    # a curve that ends early has a smaller area, which is good only if lower curves are better
     goodness = {
         str(run): -(height or 0.0) if found.direction == "lower" else float(area)
         for run, area, height in rows

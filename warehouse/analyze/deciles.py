@@ -1,4 +1,4 @@
-"""Label deciles: which mappings there are, and what is in their parts."""
+"""Label deciles: the mappings of a database, and the contents of their parts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from warehouse.database import keep
 from warehouse.errors import UsageError, command, listing, nearest
 from warehouse.templates import render
 
-# As ingest writes it: the format of what was made, and the attribute that keeps the occurrences.
+# As ingest writes them: the format of a mapping, and the attribute with the occurrences.
 FORMAT = "deciles"
 
 
@@ -23,8 +23,8 @@ def deciles(con: duckdb.DuckDBPyConnection, dataset: str | None = None) -> duckd
 def sizes(con: duckdb.DuckDBPyConnection, dataset: str, name: str) -> duckdb.DuckDBPyRelation:
     """Return a mapping decile by decile.
 
-    Occurrences are those that it was made from; of one that was loaded they are counted in the
-    training set, without one in the qrels.
+    Occurrences are those from which it was made. For a loaded mapping, they are counted in the
+    training set or, without one, in the qrels.
     """
     check_dataset(con, dataset)
     rows = con.execute(render("statements/current_attributes"), {"dataset": dataset}).fetchall()

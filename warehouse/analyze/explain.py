@@ -1,9 +1,10 @@
-"""Where one query's value came from: its source, and what each document of the list adds to it.
+"""The source of one query's value, and what each document of the list adds to it.
 
-A document's part is the step that the value makes at its rank: the value of the list cut after it, less
-that of the list cut before it, or 0 where that has none. The engine computes these values with the
-metric's own template, for all cuts at once. So the parts add up to the value, whatever the metric; where
-the metric is a sum over the documents that were found, as AP and nDCG are, they are its terms.
+The part of a document is the change of the value at its rank: the value of the list cut after it,
+minus that of the list cut before it, or minus 0 if that is undefined. The engine computes these
+values with the metric's own template, for all cuts at once. So the parts add up to the value for
+every metric; if the metric is a sum over the documents found, as AP and nDCG are, they are its
+terms.
 """
 
 from __future__ import annotations
@@ -29,10 +30,11 @@ TOP = 20
 
 @dataclass(frozen=True)
 class Explanation:
-    """A stored value of a query, where it came from, and the list that it is the value of.
+    """A stored value of a query, its provenance, and the list behind it.
 
-    `relation` has the columns `rank, doc_id, score, relevance, value_so_far, part`. `recomputed` is the
-    value that today's formula gives from the stored list; None where the metric or protocol is gone.
+    `relation` has the columns `rank, doc_id, score, relevance, value_so_far, part`. `recomputed` is
+    the value that today's formula gives for the stored list, or None if metric or protocol are
+    gone.
     """
 
     relation: duckdb.DuckDBPyRelation
@@ -111,7 +113,7 @@ def explain(
 def _provenance(
     con: duckdb.DuckDBPyConnection, run: str, metric: str, dataset: str, protocol: Protocol
 ) -> dict[str, Any]:
-    """Return the row of the catalogue that a value comes from; refuse what has no value."""
+    """Return the catalogue row behind a value; refuse what has no value."""
     board.choose(con, dataset, [metric], protocol)
     asked = {"dataset": dataset, "metric": metric, "protocol": protocol.name}
     relation = con.execute(render("analyses/provenance"), asked | {"run": run})
@@ -160,7 +162,7 @@ def _prefixes(
     top: int,
     metric: Metric | None,
 ) -> None:
-    """Put the list in scope, cut after each rank, and what is judged of the query."""
+    """Put the list in scope, cut after each rank, with the judgments of the query."""
     rows = grounds.stored_qrels(found["qrels_id"], kind)
     grounds.put_qrels(con, kind, f"(select * from {rows} where query_id = {literal(query)})")
     con.execute(

@@ -1,4 +1,4 @@
-"""Keeping a comparison in the file, so that its numbers can be had by SQL."""
+"""Storing a comparison in the database, so that SQL can read it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from warehouse.templates import render
 
 
 def keep(connection: sa.Connection, found: Compared) -> int:
-    """Store a comparison inside the caller's transaction; return its number.
+    """Store a comparison inside the caller's transaction; return its id.
 
-    Raises UsageError where a run has been forgotten since it was compared.
+    Raises UsageError if a run has been forgotten since it was compared.
     """
     con = database.raw(connection)
     ids = list(found.run_ids.values())

@@ -1,4 +1,4 @@
-"""Which current runs are meant, and their ranked lists as numbers, for what compares rankings."""
+"""Selecting current runs, and their ranked lists as numbers, for comparing rankings."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Run:
 def current_runs(
     con: duckdb.DuckDBPyConnection, dataset: str, names: Sequence[str] = ()
 ) -> list[Run]:
-    """Return the current runs of a dataset that are named, in that order, or all by name.
+    """Return the named current runs of a dataset, in that order, or all by name.
 
-    Raises UsageError for a dataset without runs and for names that none has.
+    Raises UsageError for a dataset without runs and for unknown names.
     """
     board.check_dataset(con, dataset)
     rows = con.execute(
@@ -45,7 +45,7 @@ def current_runs(
 
 
 def whole_lists(protocol: Protocol) -> Protocol:
-    """Return a protocol's order of documents, for every query that a run answers, whatever is judged."""
+    """Return a protocol's order of documents, for every query of a run, judged or not."""
     return replace(protocol, queries="run", judged_only=False)
 
 
@@ -55,7 +55,7 @@ def put(
     """Make the tables `listed` and `list_length` of some runs' lists; return the longest length.
 
     The lists are in the protocol's order and end at `depth` or at its own. `listed` has `run_id,
-    query_id, item, rank`, and an item is a number for a document of a query.
+    query_id, item, rank`; an item is a number for a document of a query.
     """
     check_at_least(1, depth=depth)
     scope_predictions(con, [run.run_id for run in runs])
@@ -72,9 +72,9 @@ def put(
 
 
 def put_masses(con: duckdb.DuckDBPyConnection, p: float, longest: int) -> None:
-    """Make the table `rbo_mass` of what depths weigh in a rank-biased overlap of lists that long."""
+    """Make the table `rbo_mass`: the weights of depths in rank-biased overlap, for such lengths."""
     if not 0 < p < 1:
         raise UsageError(f"p of a rank-biased overlap lies between 0 and 1, not {p}")
-    # two lists without a document in common have seen all of them at the sum of their lengths
+    # two disjoint lists have seen all documents at the sum of their lengths
     sql = render("analyses/agree_weights", p=float(p), deepest=2 * longest)
     con.execute(f"create or replace temp table rbo_mass as\n{sql}")

@@ -1,7 +1,7 @@
-"""The warehouse as it was: at a moment, and against an older version of the qrels.
+"""The warehouse at an earlier moment, and against an older version of the qrels.
 
-Nothing that is read knows of it. The tables of the catalogue are cut to what was there then, by views
-that are found in their place, and the file's own views are made again above them.
+Readers need not know about it: views in place of the catalogue's tables cut them to what was there
+then, and the file's own views are made again above them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Moment = str | dt.date | dt.datetime
 
 
 def moment(given: Moment) -> dt.datetime:
-    """Return the moment that is meant: of a date, or a week, its end in UTC; without a zone, UTC.
+    """Return the moment that a text means: for a date or week its end in UTC; without a zone, UTC.
 
     >>> moment("2026-09-01").isoformat(), moment("2026-09-01T12:00+02:00").isoformat()
     ('2026-09-01T23:59:59.999999+00:00', '2026-09-01T12:00:00+02:00')
@@ -35,9 +35,9 @@ def moment(given: Moment) -> dt.datetime:
 
 @dataclass(frozen=True)
 class State:
-    """What is to be read: everything up to a moment, against one version of a dataset's qrels.
+    """What to read: everything up to a moment, against one version of a dataset's qrels.
 
-    None stands for what there is now.
+    None stands for the present.
     """
 
     as_of: dt.datetime | None = None
@@ -60,7 +60,7 @@ NOW = State()
 
 
 def state(as_of: Moment | None, qrels: int | None) -> State:
-    """Return what is to be read, as it is given."""
+    """Return the state to read, from the options."""
     return State(None if as_of is None else moment(as_of), qrels)
 
 
@@ -68,10 +68,10 @@ def state(as_of: Moment | None, qrels: int | None) -> State:
 def put(
     con: duckdb.DuckDBPyConnection, datasets: Sequence[str], wanted: State
 ) -> Iterator[tuple[list[str], tuple[str, ...]]]:
-    """Turn what is read from a connection into what was there, of some datasets or patterns of names.
+    """Make a connection read what was there then, for some datasets or patterns of names.
 
-    Gives the datasets, and sentences on what is gone since. Raises UsageError where there was nothing
-    yet, or is no such version of the qrels; errors inside say what they are of.
+    Yields the datasets, and notes on what has gone since. Raises UsageError if there was nothing
+    yet, or if the qrels have no such version; errors inside name the state.
     """
     gone: tuple[str, ...] = ()
     if wanted.as_of is not None:
@@ -90,7 +90,7 @@ def put(
 
 @contextmanager
 def _told(wanted: State) -> Iterator[None]:
-    """Let errors say what they are of, where that is not what there is now."""
+    """Let errors name the state, unless it is the present."""
     try:
         yield
     except UsageError as error:
@@ -100,7 +100,7 @@ def _told(wanted: State) -> Iterator[None]:
 
 
 def _cut(con: duckdb.DuckDBPyConnection, wanted: State, dataset: str | None) -> None:
-    """Put views in the place of the tables of the catalogue, and the file's views above them."""
+    """Put views in place of the catalogue's tables, and the file's views above them."""
     con.execute(
         render(
             "statements/as_of",

@@ -23,14 +23,14 @@ Verdict = Literal["good", "regressed", "first"]
 
 
 class AgainstItselfError(UsageError):
-    """The run to check is the one that it is to be held against."""
+    """The run to check is also the run to compare it with."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What is still good: a drop of at most `max_drop`, and one that is not significant at `alpha`.
+    """What is still good: a drop of at most `max_drop`, or one that is not significant at `alpha`.
 
-    Without either no drop is good; with `alpha` alone its size does not count.
+    Without either, no drop is good; with `alpha` alone, its size does not matter.
     """
 
     max_drop: float | None = None
@@ -44,7 +44,7 @@ class Limits:
 
     @property
     def most(self) -> float:
-        """Return the largest drop that is good, whatever its significance."""
+        """Return the largest drop that is good regardless of significance."""
         if self.max_drop is not None:
             return self.max_drop
         return 0.0 if self.alpha is None else math.inf
@@ -94,14 +94,14 @@ class Comparison:
 
     @property
     def versions_left_out(self) -> str:
-        """Name the earlier versions that it is not held against, and why."""
+        """Name the earlier versions that it is not compared with, and why."""
         versions = counted(self.num_versions_left_out, "earlier version")
         return f"{versions} of it without a value by the same formula against the current qrels"
 
 
 @dataclass(frozen=True)
 class Check:
-    """What became of a run that was held against another.
+    """The outcome of comparing a run with another.
 
     `relation` has the columns `metric, run, against, value, their_value, difference, p, wins, ties,
     losses, verdict`.
@@ -115,7 +115,7 @@ class Check:
 
     @property
     def is_good(self) -> bool:
-        """Whether the run is worse in no metric."""
+        """Whether the run is not worse in any metric."""
         return all(one.verdict != "regressed" for one in self.comparisons)
 
 
@@ -129,10 +129,10 @@ def check(
     against: str = BEST,
     run: str | None = None,
 ) -> Check:
-    """Hold a run, else the newest of the dataset, against the best or last before it, or a named one.
+    """Compare a run, or the newest of the dataset, with the best or last before it, or a named one.
 
-    Before it are the current runs of an earlier time, and the earlier versions of it. The metrics are
-    canonical names. Raises UsageError for wrong names and where a value is missing.
+    Runs before it are the current runs of an earlier time and its own earlier versions. The metrics
+    are canonical names. Raises UsageError for wrong names and missing values.
     """
     run = _check_runs(con, dataset, run, against)
     rows = database.keep(
@@ -160,7 +160,7 @@ def check(
 
 
 def dataset_of(con: duckdb.DuckDBPyConnection, dataset: str | None) -> str:
-    """Return a dataset, else the only one there is. Raises UsageError where it is not there."""
+    """Return a dataset, or the only one. Raises UsageError if there is no such dataset."""
     if dataset is not None:
         board.check_dataset(con, dataset)
         return dataset
@@ -198,7 +198,7 @@ def _check_values(
     protocol: Protocol,
     rows: Sequence[dict[str, Any]],
 ) -> None:
-    """Refuse to judge by values that are missing, of two formulas, undefined, or never better."""
+    """Refuse values that are missing, of two formulas, undefined, or without a better direction."""
     runs = dict.fromkeys(
         name
         for row in rows

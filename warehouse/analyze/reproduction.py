@@ -1,4 +1,4 @@
-"""How well runs reproduce others, or replicate them on other queries, by the measures of repro_eval."""
+"""How well runs reproduce others, or replicate them on other queries, as repro_eval measures it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Reproduction:
 
 @dataclass(frozen=True)
 class Sides:
-    """The original run and dataset, and those that reproduce it, with the base runs of both."""
+    """The original runs and dataset, and those that reproduce them."""
 
     dataset: str
     other: str
@@ -75,9 +75,9 @@ def reproduce(
     depth: int,
     p: float,
 ) -> Reproduction:
-    """Measure a reproduction by stored values and lists; the metrics are canonical names, or all.
+    """Measure a reproduction from stored values and lists; the metrics are canonical names, or all.
 
-    Raises UsageError for wrong names and where a value is missing or of another formula.
+    Raises UsageError for wrong names, and for values that are missing or of another formula.
     """
     runs = [
         {run.name: run for run in listed.current_runs(con, dataset, names)}
@@ -112,7 +112,7 @@ def reproduce(
 def _metrics(
     con: duckdb.DuckDBPyConnection, sides: Sides, metrics: Sequence[str], protocol: Protocol
 ) -> list[str]:
-    """Return the metrics to measure by; without any, those with a better direction that have values."""
+    """Return the metrics to measure; by default, those with values and a better direction."""
     datasets = dict.fromkeys((sides.dataset, sides.other))
     shared = [board.choose(con, dataset, metrics, protocol) for dataset in datasets]
     if metrics:
@@ -158,7 +158,7 @@ def _documents(
     depth: int,
     p: float,
 ) -> duckdb.DuckDBPyRelation:
-    """Keep how much the lists of the pairs agree, query by query."""
+    """Keep the agreement of the lists of the pairs, query by query."""
     originals, reproduced = runs
     every = {run.run_id: run for run in (*originals.values(), *reproduced.values())}
     listed.put(con, list(every.values()), protocol, depth)
@@ -175,7 +175,7 @@ def _documents(
 def _with_tests(
     con: duckdb.DuckDBPyConnection, found: Sequence[dict[str, Any]], has_lists: bool
 ) -> duckdb.DuckDBPyRelation:
-    """Keep the rows with the p of their t, and the means of what the lists have."""
+    """Keep the rows with p-values of their t, and the means over the lists."""
     tests = find_spec("scipy") is not None
     ps = [
         two_sided(row["t"], row["degrees"]) if tests and row["degrees"] else None for row in found
@@ -244,7 +244,7 @@ def _notes(
 
 
 def _improvement_notes(found: Sequence[dict[str, Any]]) -> list[str]:
-    """Say where er and dri are over fewer queries than the runs answer: those of both runs of a side."""
+    """Say where er and dri are over fewer queries, those of both runs of a side."""
     notes = []
     rows = {(row["metric"], row["pair"]): row for row in found}
     for (metric, pair), row in rows.items():

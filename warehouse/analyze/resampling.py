@@ -21,16 +21,16 @@ from warehouse.templates import render
 COMPARED, UNITS = "temp.main.compared", "temp.main.compared_unit"
 HYPOTHESES = "temp.main.hypothesis"
 _DIFFERENCES, _SIGNS = "temp.main.paired_difference", "temp.main.random_sign"
-# Where at most so many queries differ, all choices of signs are tried: 2^20 are a million.
+# If at most so many queries differ, all choices of signs are tried: 2^20 is a million.
 EXACT = 20
 _MANY = 0
-# Random choices, of eight queries each, that one statement looks up.
+# The most random choices, of eight queries each, that one statement looks up.
 _BATCH = 40_000_000
 
 
 @dataclass(frozen=True)
 class Chance:
-    """A p-value, how many permutations it comes from, and whether these are all that there are."""
+    """A p-value, how many permutations it is based on, and whether these are all there are."""
 
     p: float
     permutations: int
@@ -38,7 +38,7 @@ class Chance:
 
     @property
     def standard_error(self) -> float:
-        """Return the error of p that comes from looking at some permutations only."""
+        """Return the standard error of p that comes from sampling permutations."""
         if self.is_exact:
             return 0.0
         return float((self.p * (1 - self.p) / self.permutations) ** 0.5)
@@ -46,28 +46,28 @@ class Chance:
 
 @dataclass(frozen=True)
 class Resampling:
-    """How often to resample, from which seed, and whom to tell of each step."""
+    """How often to resample, the seed, and a callback for each step."""
 
     resamples: int
     seed: int
     on_step: Callable[[str], None] | None = None
 
     def key(self, purpose: str) -> int:
-        """Return the generator's key of 32 bits; another purpose has other random numbers."""
+        """Return the generator's key of 32 bits; each purpose has its own random numbers."""
         digest = hashlib.sha256(f"{self.seed} {purpose}".encode()).digest()
         return int.from_bytes(digest[:4], "big")
 
     def step(self, label: str) -> None:
-        """Tell of a step that is done."""
+        """Report a finished step."""
         if self.on_step is not None:
             self.on_step(label)
 
 
 def put_units(con: duckdb.DuckDBPyConnection) -> dict[int, float]:
-    """Make the table of each metric's unit from the values that are compared; return how many are 1.
+    """Make the table of each metric's unit from the compared values; return how many units are 1.
 
-    Differences become whole numbers of it: they add up exactly, and are equal where they differ only in
-    the last bits of their decimals, as 0.7 - 0.6 and 0.3 - 0.2 do.
+    Differences become whole numbers of units. So they add up exactly, and are equal if they differ
+    only in the last bits, as 0.7 - 0.6 and 0.3 - 0.2 do.
     """
     sql = render("analyses/compared_units", compared=COMPARED)
     return dict(keep(con, sql, name="compared_unit").fetchall())
@@ -152,7 +152,7 @@ def bootstrap(
 
 
 def _pieces(members: list[int], size: int) -> Iterator[list[int]]:
-    """Cut a list of hypotheses into pieces of at most so many."""
+    """Divide a list of hypotheses into pieces of at most so many."""
     for start in range(0, len(members), size):
         yield members[start : start + size]
 

@@ -1,4 +1,4 @@
-"""What the settings are, and where each comes from."""
+"""The settings, and where each comes from."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _Path = tuple[str, ...]
 def settings(given: Path | None = None) -> duckdb.DuckDBPyRelation:
     """Return every setting: `setting, value, origin`; `given` is the database that an option names.
 
-    Raises DefinitionError where the project's file is wrong in any place.
+    Raises DefinitionError for any error in the project's file.
     """
     declared()
     here = project.current()
@@ -51,19 +51,19 @@ def settings(given: Path | None = None) -> duckdb.DuckDBPyRelation:
 
 
 def _in_file(here: project.Project) -> Iterator[tuple[str, tuple[object, str]]]:
-    """Give what stands in the project's file, each with its line."""
+    """Yield the settings in the project's file, each with its line."""
     if here.file is None:
         return
     inside = project.TABLE if here.file.name == project.PYPROJECT else ()
     lines = _lines(project.read_text(here.file))
     for path, value in _leaves(here.record):
-        if not path:  # the file says nothing
+        if not path:  # the file sets nothing
             continue
         yield ".".join(path), (value, f"{project.shown(here.file)}:{lines[inside + path]}")
 
 
 def _leaves(value: object, path: _Path = ()) -> Iterator[tuple[_Path, object]]:
-    """Give the values in nested tables; the tables of a list are numbered."""
+    """Yield the values in nested tables; the tables of a list are numbered."""
     tables: Mapping[str, object] | None = value if isinstance(value, dict) else None
     if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
         tables = {str(number): item for number, item in enumerate(value, 1)}
@@ -75,9 +75,9 @@ def _leaves(value: object, path: _Path = ()) -> Iterator[tuple[_Path, object]]:
 
 
 def _lines(text: str) -> dict[_Path, int]:
-    """Return the line in which each value of a TOML file is said.
+    """Return the line on which each value of a TOML file is set.
 
-    Each piece of the text that is TOML by itself ends a statement: what is new in it was said there.
+    Each prefix of the text that is valid TOML ends a statement: its new values were set there.
     """
     found: dict[_Path, int] = {}
     lines = text.splitlines()

@@ -1,4 +1,4 @@
-"""The queries in which two runs differ most, with both lists beside each other."""
+"""The queries for which two runs differ most, with both lists side by side."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def side_by_side(
     queries: int,
     depth: int,
 ) -> SideBySide:
-    """Return the queries that differ most between the two runs that were gathered, with their lists."""
+    """Return the queries for which the two gathered runs differ most, with their lists."""
     asked = {"queries": queries}
     database.keep(
         con,

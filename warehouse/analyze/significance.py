@@ -1,4 +1,4 @@
-"""How likely a difference between runs is by chance: tests over the queries that both have values of.
+"""Significance tests of differences between runs, over the queries for which both have values.
 
 The tests of SciPy are SciPy's; resampling is SQL (`warehouse.analyze.resampling`). An array of
 differences has one row per pair of runs and one column per query.
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.float64]
 
-# test: what it is, for people
+# test: its name for people
 TESTS: Mapping[str, str] = {
     "t": "paired t-test",
     "wilcoxon": "Wilcoxon's signed rank test",
@@ -36,7 +36,7 @@ RESAMPLED = ("randomisation", "tukey")
 
 
 def needs_scipy(what: str = "comparing runs") -> None:
-    """Raise UsageError with the way out where SciPy is not installed."""
+    """Raise UsageError with the extra to install if SciPy is not installed."""
     try:
         import scipy  # noqa: F401
     except ImportError:
@@ -44,9 +44,9 @@ def needs_scipy(what: str = "comparing runs") -> None:
 
 
 def moments(differences: Numbers) -> tuple[Numbers, Numbers]:
-    """Return the mean and the standard deviation of each row, NaN for that of a single difference.
+    """Return mean and standard deviation of each row; the latter is NaN for a single difference.
 
-    A row of one and the same difference does not deviate, nor does its mean from it.
+    In a row of equal differences, the deviation is exactly 0 and the mean exactly that difference.
     """
     import numpy as np
 
@@ -61,7 +61,7 @@ def moments(differences: Numbers) -> tuple[Numbers, Numbers]:
 
 
 def paired_t(differences: Numbers) -> tuple[Numbers, Numbers]:
-    """Return t and the two-sided p of each row; where nothing differs both are undefined (NaN).
+    """Return t and the two-sided p of each row; both are undefined (NaN) if nothing differs.
 
     >>> import numpy as np
     >>> t, p = paired_t(np.array([[0.1, 0.3, 0.2]]))
@@ -78,7 +78,7 @@ def paired_t(differences: Numbers) -> tuple[Numbers, Numbers]:
 
 
 def two_sided(t: float | None, degrees: int) -> float | None:
-    """Return how likely a value of Student's t at least as far from 0 is; None where it is undefined."""
+    """Return the two-sided p of a value of Student's t; None if it is undefined."""
     needs_scipy("a test of significance")
     return None if t is None else float(_tails(t, degrees))
 
@@ -90,7 +90,7 @@ def _tails(t: Any, degrees: int) -> Any:
 
 
 def level(alpha: float) -> str:
-    """Return the level of an interval in per cent.
+    """Return the level of an interval in percent.
 
     >>> level(0.05), level(0.005)
     ('95%', '99.5%')
@@ -99,7 +99,7 @@ def level(alpha: float) -> str:
 
 
 def half_width(deviations: Numbers, numbers: Numbers, alpha: float) -> Numbers:
-    """Return how far the t-interval of means reaches to either side, at the level 1 - alpha."""
+    """Return the half-width of the t-interval of means at the level 1 - alpha."""
     import numpy as np
     from scipy.special import stdtrit
 
@@ -110,7 +110,7 @@ def half_width(deviations: Numbers, numbers: Numbers, alpha: float) -> Numbers:
 def wilcoxon(differences: Numbers) -> tuple[Numbers, Numbers]:
     """Return SciPy's statistic and p of each row; queries without a difference are left out.
 
-    SciPy counts exactly where that is feasible and approximates by the normal distribution elsewhere.
+    SciPy counts exactly if that is feasible, and otherwise uses the normal approximation.
     """
     from scipy import stats
 
@@ -124,7 +124,7 @@ def wilcoxon(differences: Numbers) -> tuple[Numbers, Numbers]:
 
 
 def sign(differences: Numbers) -> tuple[Numbers, Numbers]:
-    """Return the number of queries above 0 and the exact two-sided p of each row (SciPy's binomtest)."""
+    """Return the number of queries above 0 and the exact two-sided p (SciPy's binomtest) of rows."""
     from scipy import stats
 
     def one(row: Numbers) -> tuple[float, float]:

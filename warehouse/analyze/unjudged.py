@@ -1,4 +1,4 @@
-"""The unjudged documents that runs rank high: what to have judged next."""
+"""The unjudged documents that runs rank high: candidates for judging."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from warehouse.templates import render
 
 @dataclass(frozen=True)
 class Holes:
-    """The documents to judge, and what judging them fills.
+    """The documents to judge, and the effect of judging them.
 
-    `relation` has the columns `query_id, doc_id, runs, best_rank, mean_reciprocal_rank`, the most wanted
-    first; `filled`, by run, has `run, shown, unjudged, filled, judged, judged_after`, where the last two
-    are the mean share of judged documents among the first `depth`. `total` counts what nobody judged
-    there, listed or not.
+    `relation` has the columns `query_id, doc_id, runs, best_rank, mean_reciprocal_rank`, the most
+    wanted first. `filled` has, by run, `run, shown, unjudged, filled, judged, judged_after`; the
+    last two are the mean share of judged documents among the first `depth`. `total` counts all
+    unjudged documents there, listed or not.
     """
 
     relation: duckdb.DuckDBPyRelation
@@ -43,10 +43,10 @@ def holes(
     top: int | None,
     per_query: bool,
 ) -> Holes:
-    """List what nobody judged among the first documents of runs, for the queries that count.
+    """List the unjudged documents among the first of runs, for the queries that count.
 
-    At most `top` documents, or so many of each query. Raises UsageError for wrong names and numbers, and
-    where there are no qrels.
+    Lists at most `top` documents, or so many per query. Raises UsageError for wrong names and
+    numbers, and if there are no qrels.
     """
     check_at_least(1, depth=depth, top=top)
     if per_query and top is None:

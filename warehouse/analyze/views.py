@@ -1,4 +1,4 @@
-"""The views for people: an example of each, and pages about what is in a database."""
+"""The views for people: an example of each, and pages about the contents of a database."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import groupby
 
 from warehouse.errors import UsageError, nearest
 
-# Views in the order in which they are shown, each with a question that it answers; tests run them.
+# Views in the order of display, each with a question that it answers; tests run them.
 EXAMPLES: dict[str, str] = {
     "leaderboard": "from leaderboard where metric = 'nDCG@10' order by dataset, place",
     "run_scores": "select system, max(value) as best from run_scores "
@@ -39,14 +39,14 @@ Row = Sequence[object]
 
 
 def check_relation(rows: Iterable[Row], relation: str) -> None:
-    """Refuse the name of a table or view that is not there, with the nearest that is."""
+    """Refuse the name of a table or view that does not exist, with the nearest one."""
     known = list(dict.fromkeys(str(row[1]) for row in rows))
     if relation not in known:
         raise UsageError(f"{relation}: no such table or view{nearest(relation, known)}")
 
 
 def page(rows: Iterable[Row]) -> str:
-    """Return what views and tables hold, for people; the rows are those of `Warehouse.schema`.
+    """Return the columns of views and tables, for people; the rows are those of `Warehouse.schema`.
 
     >>> print(page([("view", "v", None, None, "One row per x.", "from v"),
     ...             ("view", "v", "a", "integer", "The a.", None)]), end="")
