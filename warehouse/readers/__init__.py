@@ -96,7 +96,7 @@ def stage(
             if normalise is not None:
                 within = [column for column in KEYS[staged.kind] if column != "doc_id"]
                 normalise_ids(con, staged.source, normalise, within=within)
-                if staged.kind == "run":  # the rows are other ones now
+                if staged.kind == "run":  # the rows have changed
                     checks.make_rankings(con)
                     checks.walk_staged(con, ranks=False, lowest_first=staged.ranked_by == "rank")
             return replace(staged, normalise=normalise)
@@ -107,7 +107,7 @@ def stage(
 
 
 def clear(con: duckdb.DuckDBPyConnection) -> None:
-    """Take away what was staged last."""
+    """Remove what was staged last."""
     tables = ("staged", "staged_ranking", "list_step")
     con.execute("; ".join(f"drop table if exists temp.{table}" for table in tables))
 
@@ -176,7 +176,7 @@ def _finished(
     tag: str | None,
     empty: int,
 ) -> Staged:
-    """Warn about the whole, leave the columns of the contract, and say what was read."""
+    """Warn about the source as a whole, drop service columns, and return what was read."""
     rows = checks.row_count(con)
     if rows == 0:
         what = "row" if format in ("dict", "table") else "line"
@@ -195,7 +195,7 @@ def _finished(
 
 
 def _without_documents(kind: Kind, empty: int) -> str:
-    """Return the sentence about queries that a dict has without a document."""
+    """Return the warning about queries without documents in a dict."""
     some = counted(empty, "query")
     if kind == "run":
         return f"{some} without a document passed over: the run does not answer them"

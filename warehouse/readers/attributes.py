@@ -43,7 +43,7 @@ class StagedAttributes:
 
 @dataclass(frozen=True)
 class _Column:
-    """How a column is read: `type` is None where only its values can tell."""
+    """How a column is read; `type` is None if only its values can tell."""
 
     name: str
     is_list: bool
@@ -183,7 +183,7 @@ def _type(kind: str) -> str:
 def _stage(
     con: duckdb.DuckDBPyConnection, table: Table, key: str, id: str, columns: list[_Column]
 ) -> None:
-    """Fill `staged` with the ids as text and the attributes as they came, and check the ids."""
+    """Fill `staged` with the ids as text and the raw attributes, and check the ids."""
     kind = table.columns[id]
     if is_nested(kind):
         raise InputError(f"{table.source}: the column {id!r} holds lists or records, not ids")
@@ -202,7 +202,7 @@ def _stage(
 def _unfold(
     con: duckdb.DuckDBPyConnection, table: Table, key: str, columns: list[_Column]
 ) -> dict[str, str]:
-    """Make `staged_attribute` of `staged`, one row per value; return the types."""
+    """Make `staged_attribute` from `staged`, one row per value; return the types."""
     con.execute(templates.render("ingest/attribute_values", key=key, columns=columns)).fetchall()
     con.execute(templates.render("ingest/attribute_types", columns=columns)).fetchall()
     con.execute(templates.render("ingest/attribute_rows")).fetchall()

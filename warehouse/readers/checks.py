@@ -1,4 +1,4 @@
-"""The checks on the staged rows: what is refused, what is warned about, and the words for it."""
+"""The checks of staged rows: errors, warnings, and their wording."""
 
 from __future__ import annotations
 
@@ -13,25 +13,26 @@ from warehouse.readers.lines import count
 from warehouse.readers.staged import FIELDS, KEYS, RUN_NUMBER, Kind
 
 LIMIT = 10
-# Steps of ranked lists that are kept of each walk at most.
+# The most steps of ranked lists that one walk keeps.
 STEPS = 1_000_000
-# Rows from which on ranked lists are walked down in pieces, side by side.
+# From so many rows on, ranked lists are walked in pieces, in parallel.
 _WALK = 1_000_000
-# Rows that are looked through at once for what is there twice, and pieces of so many that one statement
-# takes: what bounds the memory.
+# The most rows searched for duplicates at once, and the most pieces per statement; this bounds the
+# memory.
 _PIECE = 200_000
 _PIECES = 8
-# Row ids of a table made in the open transaction begin at a large number, not at 0.
+# Row ids of a table made in the open transaction start at a large number, not at 0.
 PLACE = "rowid - (select min(rowid) from staged) + 1"
-# What is said of a row that could not be read, where there is the column.
+# The problem of a row that could not be read, if there is the column.
 UNREAD = "fault is not null"
 _SERVICE_COLUMNS = ("rank", "shown", "fault", "fields", "line")
-# The check of the value by kind; the value of the others is a grade.
+# The check of the value, by kind; for other kinds the value is a grade.
 _VALUE_CHECKS: Mapping[Kind, str] = {
     "run": "score_not_a_number",
     "preferences": "score_not_a_number",
 }
-# What preferences that can be read may still be: asked last, for it says nothing of broken ones.
+# What may be wrong with readable preferences: checked last, because it makes no sense for broken
+# ones.
 _CONTRADICTIONS = ("level_zero_and_not", "preferred_in_a_circle")
 
 
@@ -62,7 +63,7 @@ def problems(
 ) -> tuple[list[Problem], int]:
     """Return the first problems of the table `staged` by place, and the count of all.
 
-    `place` is the SQL of a row's place; `word` is what a run's value is called; the rest is as of
+    `place` is the SQL of a row's place; `word` is the name of a run's value; the rest is as in
     `any_problem`.
     """
     if not any_problem(con, kind, unread=unread, unique=unique):
@@ -82,11 +83,11 @@ def any_problem(
     together: bool = False,
     unique: bool = False,
 ) -> bool:
-    """Whether the table `staged` has a problem, asked as cheaply as can be.
+    """Whether the table `staged` has a problem, checked as cheaply as possible.
 
-    `unread` is the SQL that holds for a row which could not be read, None where every row could.
-    `together` says that it holds several runs, `unique` that no key can be there twice.
-    Of runs it leaves the table `staged_ranking` behind, unless it finds a problem before.
+    `unread` is an SQL condition for rows that could not be read, or None if all could. `together`
+    says that it holds several runs, `unique` that no key can occur twice. For runs, it leaves the
+    table `staged_ranking` behind, unless it finds a problem first.
     """
     value = {"run": "score", "preferences": "level"}.get(kind, "relevance")
     sql = templates.render(
@@ -107,7 +108,7 @@ def any_problem(
 
 
 def list_key(together: bool) -> tuple[str, ...]:
-    """Return the columns that tell the ranked lists apart of the runs that are staged."""
+    """Return the columns that distinguish the ranked lists of the staged runs."""
     return (RUN_NUMBER, "query_id") if together else ("query_id",)
 
 
@@ -117,9 +118,9 @@ def _pieces(
     size: int,
     stretch: tuple[int, int] | None = None,
 ) -> list[tuple[int, int]]:
-    """Cut ranked lists, or those of a stretch, into pieces of about so many rows, none within a list.
+    """Divide ranked lists, or those of a stretch, into pieces of about so many rows.
 
-    Where a list does not stand together all are one piece.
+    No list is divided. If a list does not stand together, there is one piece.
     """
     words = {"lists": lists, "size": size, "stretch": stretch}
     return con.execute(templates.render("statements/list_pieces", **words)).fetchall()
@@ -128,7 +129,7 @@ def _pieces(
 def _is_any_twice(
     con: duckdb.DuckDBPyConnection, key: Sequence[str], pieces: Sequence[tuple[int, int]]
 ) -> bool:
-    """Whether two staged rows, of one of the pieces where there are any, have the same key."""
+    """Whether two staged rows, of one piece if there are pieces, have the same key."""
     if not pieces:
         words = {"pieces": [None], "rows": row_count(con)}
         return bool(rows(con, templates.render("checks/key_twice", key=key, **words)))
@@ -141,7 +142,7 @@ def _is_any_twice(
 
 
 def _complete(con: duckdb.DuckDBPyConnection) -> None:
-    """Give `staged` the columns that checks name, where a table of numbers was read without them."""
+    """Add the columns that checks name to `staged`, if a table of numbers was read without them."""
     present = columns(con)
     if "fault" not in present:
         con.execute("alter table staged add column fault varchar")
@@ -195,7 +196,7 @@ def refuse_staged(
     *,
     opening: str = "",
 ) -> InputError:
-    """Return the error for these problems of the table `staged`, with what the table suggests."""
+    """Return the error for these problems of the table `staged`, with hints from the table."""
     message = opening or count(total, "problem")
     if kind == "qrels" and rows(con, templates.render("checks/iterations_differ")):
         message += (
@@ -206,7 +207,7 @@ def refuse_staged(
 
 
 def in_words(found: Iterable[Problem], where: Callable[[int], int] = int) -> list[tuple[int, str]]:
-    """Return the problems as `(line, reason)`; `where` turns a place into a line number."""
+    """Return the problems as `(line, reason)`; `where` converts a place to a line number."""
     return [
         (
             where(problem.place),
@@ -243,12 +244,12 @@ def _keys(problem: Problem) -> str:
 
 
 def make_rankings(con: duckdb.DuckDBPyConnection, *, together: bool = False) -> None:
-    """Make the table `staged_ranking` of the lists that are staged."""
+    """Make the table `staged_ranking` of the staged lists."""
     con.execute(templates.render("ingest/staged_rankings", list_key=list_key(together)))
 
 
 def walk_staged(con: duckdb.DuckDBPyConnection, *, ranks: bool, lowest_first: bool) -> None:
-    """Make the table `list_step` on one walk down the staged lists, looking at their `ranks` if so.
+    """Make the table `list_step` in one walk down the staged lists, checking `ranks` on request.
 
     It reads `staged_ranking`.
     """
@@ -257,7 +258,7 @@ def walk_staged(con: duckdb.DuckDBPyConnection, *, ranks: bool, lowest_first: bo
 
 
 def make_steps(con: duckdb.DuckDBPyConnection) -> None:
-    """Make the table `list_step`, which walks add to, anew."""
+    """Make the table `list_step`, to which walks add, again."""
     con.execute("create or replace temp table list_step (position bigint, step varchar)")
 
 
@@ -270,10 +271,10 @@ def walk(
     ranks: bool = False,
     stretch: tuple[int, int] | None = None,
 ) -> None:
-    """Add to `list_step` what is met on a walk down a table of ranked lists, or a stretch of it.
+    """Add the steps met on a walk down a table of ranked lists, or a stretch of it, to `list_step`.
 
-    `lists` has the `first_position` and `last_position` of each, and whether it `is_together`. Of STEPS
-    steps and more not all are kept: lists that have as many are not in order.
+    `lists` has the `first_position` and `last_position` of each, and whether it `is_together`. From
+    STEPS steps on, not all are kept: such lists are not in order.
     """
     extent = (
         "min(first_position), max(last_position), count(*), current_setting('threads')::integer"
@@ -287,7 +288,7 @@ def walk(
     if last - first >= size:
         stretches = _pieces(con, lists, size, (first, last))
     words = {"source": source, "lists": lists, "ranks": ranks, "stretches": stretches}
-    # where a list begins is met as well, before it is known for what it is
+    # the first row of a list is met as well, before it is recognised as such
     limit = STEPS + num_lists
     sql = templates.render("statements/list_steps", lowest_first=lowest_first, limit=limit, **words)
     con.execute(sql)
@@ -296,7 +297,7 @@ def walk(
 def run_warnings(
     con: duckdb.DuckDBPyConnection, *, ranks: bool, word: str, together: bool = False
 ) -> dict[int, list[str]]:
-    """Return the sentences about each run as a whole, by its number; of a run by itself, by 0.
+    """Return the warnings about each run as a whole, by its number; a single run has the number 0.
 
     `ranks` says that `staged` has a rank column. It leaves the table `list_step` behind.
     """
@@ -327,7 +328,7 @@ def run_warnings(
 
 
 def long_tags(con: duckdb.DuckDBPyConnection) -> list[str]:
-    """Return the sentence about lines of a run whose tag holds blanks, as lines do that were joined."""
+    """Return the warning about lines of a run whose tag has blanks, as lines joined by mistake do."""
     sql = "select count(*), min(line) from staged where fields > $1"
     ((number, line),) = con.execute(sql, [FIELDS["run"]]).fetchall()
     if not number:
@@ -353,7 +354,7 @@ def columns(con: duckdb.DuckDBPyConnection) -> list[str]:
 def drop_service_columns(
     con: duckdb.DuckDBPyConnection, kind: Kind, present: Sequence[str]
 ) -> None:
-    """Leave the columns of the contract; dropping a column moves no data."""
+    """Keep only the columns of the contract; dropping a column moves no data."""
     for name in (*_SERVICE_COLUMNS, *(("iteration",) if kind == "training" else ())):
         if name in present:
             con.execute(f"alter table staged drop column {name}")

@@ -1,4 +1,4 @@
-"""Which column of a table is which of ours: the mapping, the refusals, the nearest names."""
+"""Mapping the columns of a table to ours: choices, refusals, nearest names."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ def chosen(
 ) -> dict[str, str]:
     """Return `{our name: their name}` for the columns to read; the value is under `value`.
 
-    A run's value is its score, or its rank when it has no score; a training set may go without one,
-    and judgments by iteration may not go without their iteration. Raises InputError when a column
-    that was asked for, or one that is needed, is not there.
+    The value of a run is its score, or its rank if it has no score. A training set may lack a
+    value; judgments by iteration must have their iteration. Raises InputError if a requested or
+    required column is missing.
     """
     for ours, theirs in mapping.items():
         if theirs not in available:
@@ -44,7 +44,7 @@ def chosen(
 def ranked_by_rank(
     kind: Kind, found: Mapping[str, str], available: Sequence[str], mapping: Mapping[str, str]
 ) -> bool:
-    """Whether the value of a run is its rank, for want of a score."""
+    """Whether the value of a run is its rank, because it has no score."""
     return kind == "run" and mapping.get("score", "score") not in available and "value" in found
 
 
@@ -83,7 +83,7 @@ def _refuse(
 
 
 def _guess(ours: str, free: Sequence[str]) -> str:
-    """Return the free column whose name is most like ours, or an empty string."""
+    """Return the unused column whose name is most like ours, or an empty string."""
     hint = nearest(ours, free)
     return hint.removeprefix("; did you mean ").removesuffix("?") if hint else ""
 

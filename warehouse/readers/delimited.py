@@ -1,4 +1,4 @@
-"""CSV and TSV files as records of text, and where in the file each of them begins."""
+"""CSV and TSV files as records of text, with the line on which each begins."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def relation_of_records(
     width: int,
     blank_lines: int,
 ) -> Iterator[str]:
-    """Give the SQL of delimited files' records as text columns c0, c1 …; see `rejects.first`.
+    """Yield the SQL of delimited files' records as text columns c0, c1 …; see `rejects.first`.
 
-    Each file has so many columns, and so many blank lines above its header. Raises InputError where a
-    line is too long for the CSV reader, and where lines do not all end alike.
+    Every file has this many columns, and this many blank lines above its header. Raises InputError
+    for lines that are too long for the CSV reader, and for mixed line ends.
     """
     for file in files:
         refuse_long_lines(file, checks.LIMIT)
@@ -47,7 +47,7 @@ def relation_of_records(
 
 
 def _refuse_other_ends(file: LocalFile) -> None:
-    """Refuse lines that do not end as those above them: the CSV reader goes by the first."""
+    """Refuse lines that end differently from those above: the CSV reader goes by the first."""
     if not file.look.has_return or file.look.windows_ends:
         return
     first = None
@@ -59,9 +59,9 @@ def _refuse_other_ends(file: LocalFile) -> None:
 
 
 def header_of(file: LocalFile, delimiter: str) -> tuple[list[str], int]:
-    """Return the cells of the first line that holds something, and how many blank lines are above it.
+    """Return the cells of the first line with content, and the number of blank lines above it.
 
-    Raises InputError where there is none.
+    Raises InputError if there is none.
     """
     for line, record in _records(file, delimiter):
         if _holds_something(record):
@@ -74,7 +74,7 @@ def _holds_something(record: Sequence[str]) -> bool:
 
 
 def _records(file: LocalFile, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Give the records of a delimited file, blank ones too, each with the line it begins on."""
+    """Yield the records of a delimited file, blank ones too, each with its first line."""
     csv.field_size_limit(1 << 30)
     with Path(file.path).open(encoding="utf-8-sig", newline="") as handle:
         reader = csv.reader(handle, delimiter=delimiter)
@@ -85,7 +85,7 @@ def _records(file: LocalFile, delimiter: str) -> Iterator[tuple[int, list[str]]]
 
 
 def _ends(file: LocalFile) -> Iterator[tuple[int, str]]:
-    """Give each line that ends a record, and what it ends with: one within quotes does not."""
+    """Yield each line that ends a record, and its line end; one within quotes does not count."""
     quotes = 0
     with Path(file.path).open(encoding="utf-8-sig", newline="") as handle:
         for number, line in enumerate(handle, 1):
@@ -96,12 +96,12 @@ def _ends(file: LocalFile) -> Iterator[tuple[int, str]]:
 
 
 class Lines:
-    """Where the records and the rows of a delimited file begin.
+    """The lines on which the records and the rows of a delimited file begin.
 
-    DuckDB numbers records, blank ones too, but not lines; and rows are the records that it took. Where
-    a row is a line, that is simple; otherwise the file is gone through once more, in Python, as far as
-    the problems to be shown lie. `refused` are the first refused records: behind the last of them
-    lines may come out too small, but never small enough to be among the first problems.
+    DuckDB numbers records, blank ones too, but not lines; rows are the records that it accepted. If
+    every row is one line, that is simple. Otherwise Python reads the file again, as far as the
+    problems to show reach. `refused` are the first refused records: after the last of them, lines
+    may come out too small, but never small enough to be among the first problems.
     """
 
     def __init__(self, file: LocalFile, delimiter: str, refused: Iterable[int], rows: int) -> None:

@@ -29,14 +29,15 @@ from warehouse.readers.staged import Kind
 
 Ranking = Literal["score", "rank"]
 _HEAD_LINES = 100
-# Bytes of a nested file from which Python reads it, documents of a dict that go to DuckDB as one text,
-# characters of JSON that are unfolded at a time: what bounds the memory.
+# The size of a nested file from which Python reads it, the number of documents of a dict that go to
+# DuckDB as one text, and the number of characters of JSON that are unfolded at a time: these bound
+# the memory.
 _LARGE = 1 << 25
 _DOCUMENTS = 200_000
 _CHARACTERS = 1 << 22
-# The byte order mark, which DuckDB's reader of whole texts leaves where it stands.
+# The byte order mark, which DuckDB's reader of whole texts keeps.
 _MARK = 0xFEFF
-# Half of a character, as in the name of a file in another encoding, with what stands around it.
+# A lone surrogate, as in a file name in another encoding, with the text around it.
 _HALF = re.compile(r"[^\"]{0,40}[\ud800-\udfff][^\"]{0,40}")
 
 _Part = tuple[str, dict[str, str]]
@@ -71,7 +72,7 @@ def read_lines(
 def read_nested_file(con: duckdb.DuckDBPyConnection, file: LocalFile, kind: Kind) -> int:
     """Fill `staged` from `{query: {document: number}}` in a file. Raises InputError.
 
-    Returns how many queries have no document, of which nothing is staged.
+    Returns the number of queries without documents, for which nothing is staged.
     """
     refuse_if_not_text(file, checks.LIMIT)
     given = _loaded(file) if file.size > _LARGE else None
@@ -99,10 +100,10 @@ def read_dict(
 
 
 def _arrow(given: Mapping[Any, Any], kind: Kind) -> Any:
-    """Return the pairs of a dict as an Arrow table, ten times faster than by way of JSON.
+    """Return the pairs of a dict as an Arrow table, ten times faster than through JSON.
 
-    None where pyarrow is not installed, and where not all keys are texts and all values plain numbers
-    of the kind: then JSON sorts it out.
+    Returns None if pyarrow is not installed, or if a key is not a text or a value not a plain
+    number of the kind; the way through JSON handles these.
     """
     try:
         import pyarrow as pa
@@ -133,7 +134,8 @@ def _arrow(given: Mapping[Any, Any], kind: Kind) -> Any:
 def _loaded(file: LocalFile) -> dict[str, Any] | None:
     """Read a large file with Python: DuckDB takes many times the memory for one JSON value.
 
-    None when the file is not JSON or holds a key twice: then DuckDB reads it, and the problem is told.
+    Returns None if the file is not JSON or repeats a key: then DuckDB reads it, and reports the
+    problem.
     """
     try:
         with Path(file.path).open(encoding="utf-8-sig") as handle:
@@ -144,7 +146,7 @@ def _loaded(file: LocalFile) -> dict[str, Any] | None:
 
 
 def without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Make an object of what JSON says; a ValueError names the key that is there twice.
+    """Make an object from JSON pairs; a ValueError names a repeated key.
 
     >>> without_repetition([("d1", 1), ("d2", 2)])
     {'d1': 1, 'd2': 2}
@@ -157,7 +159,7 @@ def without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _texts(source: str, given: Mapping[Any, Any]) -> Iterator[_Part]:
-    """Give the queries as JSON texts of a bounded number of documents each."""
+    """Yield the queries as JSON texts with a bounded number of documents each."""
     part: dict[Any, Any] = {}
     documents = 0
     for query, value in given.items():
@@ -178,7 +180,7 @@ def _text(source: str, part: Mapping[Any, Any]) -> _Part:
 
 
 def as_json(source: str, value: Any) -> str:
-    """Return the JSON of a value. Raises InputError for what JSON cannot hold."""
+    """Return the JSON of a value. Raises InputError for values that JSON cannot hold."""
     try:
         text = json.dumps(value, default=plain, ensure_ascii=False)
     except (TypeError, ValueError) as error:
@@ -215,7 +217,7 @@ def _refuse_problems(
 def _unfold(
     con: duckdb.DuckDBPyConnection, source: str, kind: Kind, content: str, bound: dict[str, str]
 ) -> int:
-    """Put the pairs of one JSON text into `staged`, some queries at a time; return how many lack one."""
+    """Put the pairs of one JSON text into `staged` in batches; return how many queries are empty."""
     shape = f"select case when json_valid(content) then json_type(content) end from {content}"
     found = con.execute(shape, bound).fetchall()
     if found != [("OBJECT",)]:
@@ -241,9 +243,9 @@ def _unfold(
 
 
 def plain(value: Any) -> Any:
-    """Turn what JSON does not know into what it knows: NumPy's values, sets, decimals, dates.
+    """Convert values that JSON does not know: NumPy's values, sets, decimals, dates.
 
-    A set has no order: its members come sorted. Raises TypeError for what has no text of its own.
+    The members of a set are sorted. Raises TypeError for values without a text of their own.
     """
     if isinstance(value, Mapping):
         return dict(value)
@@ -275,12 +277,12 @@ def _with_text_keys(source: str, given: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def text_of(source: str, key: Any) -> str:
-    """Return the key of a dict as an id: a whole number has no fraction, a missing one is none."""
+    """Return the key of a dict as an id: integers without a fraction; a missing key has no id."""
     plain = key.item() if hasattr(key, "item") else key
     if isinstance(plain, str):
         return plain
     if isinstance(plain, int) and key is not plain and key.dtype.kind == "M":
-        # what NumPy counts nanoseconds for; NaT has no other text
+        # NumPy uses it to count nanoseconds; NaT has no other text
         plain = key if str(key) == "NaT" else datetime.fromisoformat(str(key.astype("M8[us]")))
     if plain is None or isinstance(plain, bytes | bool) or str(plain) in ("nan", "<NA>", "NaT"):
         raise InputError(f"{source}: {key!r} is no id: give a text or a whole number")
@@ -290,7 +292,7 @@ def text_of(source: str, key: Any) -> str:
 
 
 def _time_text(time: datetime) -> str:
-    """Return a time as DuckDB writes one that stands in a table: with a zone it is in UTC."""
+    """Return a time as DuckDB writes times of tables: with a zone, it is in UTC."""
     shown = str(time if time.tzinfo is None else time.astimezone(UTC))
     clock, zone, _ = shown.partition("+")
     return (clock.rstrip("0") if "." in clock else clock) + ("+00" if zone else "")
@@ -301,7 +303,7 @@ def _pointer(name: str) -> str:
 
 
 def _keys(file: LocalFile) -> Sequence[str]:
-    """Return the keys of the first objects, each once, in their order."""
+    """Return the keys of the first objects, each once, in order."""
     keys: dict[str, None] = {}
     for line in head_text(file).split("\n")[:_HEAD_LINES]:
         try:

@@ -1,4 +1,4 @@
-"""A ground truth that is one set of documents, which holds for every query."""
+"""A ground truth that is one set of documents for every query."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from warehouse.readers.staged import FIELDS, Staged, canonical_format, file_orde
 TEXT = "text"
 _COLUMNS = ("doc_id", "relevance")
 _NAMED = ("csv", "tsv", "jsonl", "parquet", "table")
-# Stands for the query of judgments that have none.
+# A placeholder for the query of judgments without queries.
 _EVERY = "(every query)"
 
 
@@ -37,9 +37,10 @@ def stage_everywhere(
 ) -> Staged:
     """Read a set of documents into the temporary table `staged_everywhere (doc_id, relevance)`.
 
-    `source` has one document id per line (the format "text"), or a column doc_id and, unless all are
-    relevant, relevance; or it is qrels, whose queries are passed over: then a document must have one
-    relevance throughout. In Python it may be a collection of ids or a dict of relevances too.
+    `source` has one document id per line (the format "text"), or a column doc_id and, unless all
+    are relevant, a column relevance. It may also be qrels, whose queries are ignored; a document
+    must then have the same relevance for all of them. In Python it may also be a collection of ids
+    or a dict of relevances.
 
     >>> con = duckdb.connect()
     >>> stage_everywhere(con, {"a", "b"}).rows
@@ -69,12 +70,12 @@ def stage_everywhere(
 
 
 def for_queries(queries: str) -> str:
-    """Return the SQL of the staged set as judgments of the queries that a SELECT gives."""
+    """Return the SQL of the staged set as judgments of the queries that a SELECT returns."""
     return templates.render("ingest/everywhere", queries=queries)
 
 
 def stage_queries(con: duckdb.DuckDBPyConnection, source: Any) -> tuple[str, str]:
-    """Read query ids, one per line, or from a collection; return the SQL of them and their source."""
+    """Read query ids, one per line or from a collection; return their SQL and their source."""
     if not isinstance(source, str | os.PathLike):
         several = _collection(source)
         if not several:
@@ -94,7 +95,7 @@ def stage_queries(con: duckdb.DuckDBPyConnection, source: Any) -> tuple[str, str
 
 
 def _collection(source: Any) -> list[Any] | None:
-    """Return the ids of a collection, as a list or the column of a frame; None of what is none."""
+    """Return the ids of a collection, as a list or a column of a frame, or None for other objects."""
     if not isinstance(source, Collection) or isinstance(source, str | bytes):
         return None
     if hasattr(source, "columns") or getattr(source, "ndim", 1) != 1:  # a table or a matrix
@@ -178,7 +179,7 @@ def _guessed(file: LocalFile, mapping: Mapping[str, str]) -> str:
 
 
 def _read_ids(con: duckdb.DuckDBPyConnection, file: LocalFile, table: str) -> None:
-    """Make a table `(line, id)` of the lines of a text file; blank ones are passed over."""
+    """Make a table `(line, id)` of the lines of a text file; blank lines are ignored."""
     con.execute(f"create or replace temp table {ident(table)} (line bigint, id varchar)")
     insert = templates.render("ingest/id_lines", table=table)
     bad = BadLines(checks.LIMIT)
@@ -227,14 +228,14 @@ def _read_table(
 
 
 def _reading(table: wide.Table, name: str, otherwise: tuple[str, str]) -> tuple[str, str]:
-    """Return a column's SQL and how it is read; something else where the table does not have it."""
+    """Return a column's SQL and how it is read, or a placeholder if the table lacks it."""
     if name not in table.columns:
         return otherwise
     return tables.by_type(table.source, name, table.columns[name])
 
 
 def _collapse(con: duckdb.DuckDBPyConnection, source: str) -> None:
-    """Leave each document once in `staged`; one with several relevances is refused."""
+    """Keep each document once in `staged`; refuse one with several relevances."""
     found = con.execute(templates.render("checks/relevances_differ", limit=checks.LIMIT)).fetchall()
     if found:
         total = int(found[0][5])

@@ -1,8 +1,8 @@
-"""Files on disk, compressed or not, and standard input: one plain local file, looked at once at most.
+"""Files on disk, compressed or not, and standard input: one plain local file, read for a look once.
 
-The look, in blocks, tells whether the quick way of reading text is safe, in a fraction of the time that
-reading takes; what is no text is not looked at. The hash, where it is asked for, is that of the same
-bytes; that of a long file is computed beside what follows.
+The look, in blocks, tells whether the fast way of reading text is safe, in a fraction of the
+reading time; binary files get none. The hash, if requested, is made from the same bytes; that of a
+long file is computed in parallel with what follows.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from warehouse.readers.looks import BLOCK, Look, Looking
 from warehouse.readers.packed import LONGEST_MAGIC, packing_of, plain_blocks
 
 HEAD = 1 << 16
-# What is said of a file that is written, never of one that is read.
+# An error of writing files, never of reading them.
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _ZIP = b"PK\x03\x04"
-# How files begin that are not read, and what to do with them.
+# First bytes of files that are not read, with what to do about them.
 _NOT_READ = {
     b"\x04\x22\x4d\x18": "LZ4, which is not read: save it as JSON, or unpack it: lz4 -d",
     _ZIP: "a zip archive, which is not read: unpack it: unzip",
@@ -46,19 +46,19 @@ _NOT_READ = {
     b"\x93NUMPY": "an array of NumPy's, which is not read: save a table as Parquet",
     b"\x89HDF": "an HDF5 file, which is not read: save it as Parquet",
 }
-# Those that are a zip archive, and of no use when they are unpacked.
+# Suffixes of zip archives that are useless when unpacked.
 _ZIPPED = {
     ".xlsx": "a workbook of Excel's, which is not read: save it as CSV",
     ".npz": "of NumPy's or a sparse matrix, which is not read: save a table of its values as Parquet",
 }
 _TAR, _TAR_AT = b"ustar", 257
-# Characters that mean something to DuckDB when they are part of a path.
+# Characters in paths that have a meaning for DuckDB.
 _GLOB = re.compile(r"[*?\[\]{}]|://")
 
 
 @dataclass(frozen=True)
 class LocalFile:
-    """A plain file: where it is, how it begins, and what its bytes tell when that is asked for."""
+    """A plain file: its path, its first bytes, and what its bytes tell when requested."""
 
     path: str
     source: str
@@ -70,7 +70,7 @@ class LocalFile:
 
     @property
     def sha256(self) -> str | None:
-        """The hash of the bytes, waited for if need be; None where nobody asked for it."""
+        """The hash of the bytes, after waiting for it if necessary; None if nobody requested it."""
         return self.digest()
 
     @cached_property
@@ -83,7 +83,7 @@ class LocalFile:
 
     @cached_property
     def lines(self) -> int:
-        """The number of lines, a last one without a newline too; the file is read for it."""
+        """The number of lines, including a last one without a newline; the file is read for it."""
         newlines, last = 0, b"\n"
         with Path(self.path).open("rb") as handle:
             while block := handle.read(BLOCK):
@@ -93,11 +93,11 @@ class LocalFile:
 
 
 def _nothing() -> None:
-    """The hash that nobody asked for."""
+    """The hash if nobody requested it."""
 
 
 class _Beside:
-    """Hashes an open file while other work goes on; called, it gives the hash."""
+    """Hashes an open file in parallel with other work; calling it returns the hash."""
 
     def __init__(self, handle: io.BufferedReader) -> None:
         self._handle = handle
@@ -109,7 +109,7 @@ class _Beside:
         try:
             with self._handle:
                 self._found = hashlib.file_digest(self._handle, "sha256").hexdigest()
-        except Exception as error:  # for whoever asks
+        except Exception as error:  # for the caller
             self._found = error
 
     def __call__(self) -> str:
@@ -121,7 +121,7 @@ class _Beside:
 
 @contextlib.contextmanager
 def open_file(given: str | os.PathLike[str], *, hashed: bool = True) -> Iterator[LocalFile]:
-    """Give the plain file behind a path or `-`; copies are removed after. Raises InputError."""
+    """Yield the plain file behind a path or `-`; copies are removed after. Raises InputError."""
     text = os.fspath(given)
     source = "<stdin>" if text == "-" else str(text)
     with contextlib.ExitStack() as stack:
@@ -185,13 +185,13 @@ def _looked_at(path: Path) -> Look:
 
 
 def check_name(path: str) -> None:
-    """Refuse a file whose name could not be stored as its source."""
+    """Refuse a file whose name cannot be stored as its source."""
     if not is_utf8(path):
         raise InputError(f"{path}: its name is not UTF-8, and could not be stored: rename it")
 
 
 def missing(source: object) -> InputError | None:
-    """Return what is wrong with a source that names a file which is not there, before it is opened."""
+    """Return the error for a source that names a missing file, before it is opened."""
     if not isinstance(source, str | os.PathLike) or os.fspath(source) == "-":
         return None
     path = Path(os.fspath(source))
@@ -209,7 +209,7 @@ def _absent(source: str, path: Path) -> InputError:
 
 
 def _neighbour(path: Path) -> str:
-    """Name the nearest file beside a missing one, if its folder can be listed."""
+    """Name the existing file nearest to a missing one, if its folder can be listed."""
     try:
         names = [entry.name for entry in path.parent.iterdir()]
     except OSError:
@@ -219,7 +219,7 @@ def _neighbour(path: Path) -> str:
 
 
 def _plain_path(stack: contextlib.ExitStack, path: Path) -> str:
-    """Return the path; behind a link if DuckDB would read it as a pattern, or not at all."""
+    """Return the path, or a link to it if DuckDB would read it as a pattern or not at all."""
     absolute = str(path.absolute())
     if is_utf8(absolute) and not _GLOB.search(absolute):
         return absolute
@@ -232,7 +232,7 @@ def _plain_path(stack: contextlib.ExitStack, path: Path) -> str:
 def _copied(
     stack: contextlib.ExitStack, handle: BinaryIO, source: str, name: str, hashed: bool
 ) -> LocalFile:
-    """Copy a stream, decompressed if it is compressed, to a temporary file, and look at it meanwhile."""
+    """Copy a stream, decompressed if necessary, to a temporary file, and look at it meanwhile."""
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="warehouse-"))
     target = Path(folder) / "file"
     looking, digest, head, size = Looking(), hashlib.sha256(), b"", 0
@@ -270,7 +270,7 @@ def default_name(source: str) -> str:
 
 
 def check_file(file: LocalFile) -> None:
-    """Refuse a file without content, an archive of files, and text in UTF-16."""
+    """Refuse an empty file, an archive of files, and text in UTF-16."""
     if not file.head:
         raise InputError(f"{file.source}: is empty: there is no line of data")
     if file.head.startswith(_UTF16):

@@ -1,4 +1,4 @@
-"""What format a file has: by a look at its first lines, then by its extension."""
+"""The format of a file: from its first lines, then from its suffix."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ _EXTENSIONS = {
     ".parquet": "parquet",
     ".pq": "parquet",
 }
-# No metric ends as a file does, nor as those of TREC do.
+# Metrics end neither like files nor like TREC files.
 _ENDS = (*_EXTENSIONS, *COMPRESSED, ".run", ".res", ".trec", ".txt")
-# A brace alone may be the id of a query.
+# A single brace may be the id of a query.
 _JSON = re.compile(r'\{\s*("(?:[^"\\]|\\.)*"\s*:|\}\s*$)', re.DOTALL)
 _NESTED = re.compile(r'\{\s*("(?:[^"\\]|\\.)*"\s*:\s*\{|\}\s*$)', re.DOTALL)
-# Lists by query, which are refused in their own words: no line of its own begins another object.
+# Lists by query, which have their own error: no other line begins another object.
 _LISTS = re.compile(r'\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\[(?!.*\n\s*\{\s*")', re.DOTALL)
 _INTEGER = re.compile(r"[+-]?\d+")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _PAIR = re.compile(rf"\d+:{_NUMBER.pattern}")
 _BLANKS = re.compile(r"[ \t]+")
-# RecBole writes the type of a column behind its name.
+# RecBole writes the type of a column after its name.
 _TYPED = re.compile(r"\w+:(token|float)(_seq)?")
 # From 1973 on, in seconds; in milliseconds that is more digits.
 _UNIX_TIME = re.compile(r"[1-9]\d{8,12}")
 
 
 def guess(file: LocalFile, mapping: Iterable[str] = ()) -> str:
-    """Return the format; `mapping` holds the column names that the caller asked for."""
+    """Return the format; `mapping` holds the column names that the caller requested."""
     if file.head.startswith(b"PAR1"):
         return "parquet"
     by_extension = _EXTENSIONS.get(PurePath(file.name).suffix.lower())
@@ -82,7 +82,7 @@ def header_cells(line: str, delimiter: str) -> list[str]:
 
 
 def looks_like_trec(line: str) -> bool:
-    """Whether a line could be one of TREC qrels or of a TREC run.
+    """Whether a line could belong to TREC qrels or a TREC run.
 
     >>> looks_like_trec("q1 0 d1 2"), looks_like_trec("q1 Q0 d1 1 0.5 tag"), looks_like_trec("a,b")
     (True, True, False)
@@ -94,9 +94,9 @@ def looks_like_trec(line: str) -> bool:
 
 
 def other_layout(file: LocalFile) -> str | None:
-    """Return what a file holds whose first lines are known to be no TREC run or qrels, and what to do.
+    """Return what a file holds if its first lines are not a TREC run or qrels, and what to do.
 
-    Some have the shape of one by chance, as `user item rating time` has that of qrels.
+    Some formats look like TREC by chance, as `user item rating time` looks like qrels.
     """
     lines = [_cells(line) for line in _data_lines(head_text(file))[:2]]
     names = "below a first line with the names query_id, doc_id and"
@@ -123,7 +123,7 @@ def other_layout(file: LocalFile) -> str | None:
 
 
 def ends_as_a_file(name: str) -> bool:
-    """Whether a name ends as those of files do that are read here.
+    """Whether a name has the suffix of a file that is read here.
 
     >>> ends_as_a_file("bm25.run.gz"), ends_as_a_file("P.5,10")
     (True, False)
@@ -132,7 +132,7 @@ def ends_as_a_file(name: str) -> bool:
 
 
 def is_number(cell: str) -> bool:
-    """Whether a cell holds a number, and so is no name of a column."""
+    """Whether a cell holds a number, so that it is not a column name."""
     return _NUMBER.fullmatch(cell.strip()) is not None
 
 

@@ -16,9 +16,9 @@ from warehouse.readers.looks import BOM
 
 BLOCK = 1 << 22
 LONGEST_LINE = 1 << 26
-# The most that DuckDB's CSV reader takes in one line; what is beyond its buffers it drops silently.
+# The longest line that DuckDB's CSV reader accepts; it silently drops what exceeds its buffers.
 LONGEST_RECORD = 1 << 21
-# What C takes for white space, and so trec_eval, but for the newline.
+# White space in C, and so in trec_eval, except the newline.
 _BLANKS = bytes.maketrans(b"\t\r\v\f", b"    ")
 _NOT_TEXT = re.compile("[\x00\udc80-\udcff]")
 
@@ -33,7 +33,7 @@ class Block:
 
 @dataclass
 class BadLines:
-    """The lines that are no text: the first few with their reason, and how many."""
+    """The lines that are not text: the first few with the reason, and their number."""
 
     limit: int
     problems: list[tuple[int, str]] = field(default_factory=list)
@@ -47,10 +47,10 @@ class BadLines:
 
 
 def blocks(file: LocalFile, bad: BadLines, *, single_blanks: bool) -> Iterator[Block]:
-    """Give the file's lines in blocks; a line that is no text is emptied and told to `bad`.
+    """Yield the file's lines in blocks; a line that is not text is emptied and reported to `bad`.
 
-    With `single_blanks`, tabs, feeds and carriage returns count as blanks, runs of blanks become one,
-    and blanks at either end of a line go.
+    With `single_blanks`, tabs, feeds and carriage returns count as blanks, runs of blanks become
+    one, and blanks at both ends of a line are removed.
     """
     first = 1
     with Path(file.path).open("rb") as handle:

@@ -1,4 +1,4 @@
-"""What the bytes of a text tell of how it can be read, collected while they go by in blocks."""
+"""What the bytes of a text say about how to read it, collected block by block."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BOM = codecs.BOM_UTF8
 
 @dataclass(frozen=True)
 class Look:
-    """What the bytes of a text tell of how it can be read."""
+    """What the bytes of a text say about how to read it."""
 
     has_blank: bool
     has_tab: bool
@@ -32,7 +32,7 @@ class Look:
 
 
 class Looking:
-    """Collects what the bytes of a file tell while its blocks go by."""
+    """Collects the findings about a file while its blocks go by."""
 
     def __init__(self) -> None:
         self.returns = self.window_ends = 0
@@ -45,7 +45,7 @@ class Looking:
         self._clean = True
 
     def see(self, block: bytes) -> None:
-        """Take the next bytes in, in pieces of one size, so that gaps are measured alike."""
+        """Look at the next bytes, in pieces of one size, so that gaps are measured alike."""
         for start in range(0, len(block), BLOCK):
             self._see(block if len(block) <= BLOCK else block[start : start + BLOCK])
 
@@ -83,7 +83,7 @@ class Looking:
             self.utf8 = False
 
     def look(self) -> Look:
-        """Return what all the bytes tell that have gone by."""
+        """Return the findings about all the bytes seen."""
         ends = self.returns == self.window_ends
         return Look(
             has_blank=self.blank,

@@ -1,4 +1,4 @@
-"""Normalising ids: one SQL expression over the columns of a staged row becomes its document id."""
+"""Normalising ids: an SQL expression over the columns of a staged row gives its document id."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def normalise(
 ) -> None:
     """Replace the column `id` of the table `staged` by the value of an SQL expression of each row.
 
-    Raises UsageError for what is not one scalar expression over the table's columns, and InputError
-    where a result is empty or two rows that agree in `within` get the same id; `staged` is spent then.
+    Raises UsageError unless it is one scalar expression over the table's columns, and InputError if
+    a result is empty or two rows that agree in `within` get the same id; `staged` is then unusable.
 
     >>> con = duckdb.connect()
     >>> con.execute("create temp table staged as select 'q' as query_id, ' D1' as doc_id").fetchall()

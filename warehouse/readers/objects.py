@@ -1,4 +1,4 @@
-"""Objects of Python that hold a table: data frames, Arrow tables and DuckDB relations, as relations."""
+"""Python objects that hold a table (data frames, Arrow tables, DuckDB relations) as relations."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TABLES = (
 
 @contextlib.contextmanager
 def relation_of(con: duckdb.DuckDBPyConnection, table: Any) -> Iterator[str]:
-    """Give the SQL of a relation that holds the object's rows in their order."""
+    """Yield the SQL of a relation with the object's rows in order."""
     if isinstance(table, Query):
         yield f"({table.sql})"
         return
@@ -65,7 +65,7 @@ def relation_of(con: duckdb.DuckDBPyConnection, table: Any) -> Iterator[str]:
 
 @contextlib.contextmanager
 def _readable(table: Any) -> Iterator[None]:
-    """Turn what another library says of an object that cannot be read into one error."""
+    """Turn errors of other libraries about an unreadable object into ours."""
     try:
         with in_words():
             yield
@@ -87,7 +87,7 @@ def _registered(con: duckdb.DuckDBPyConnection, table: Any) -> Iterator[str]:
     try:
         with _readable(table):
             if _holds_objects(con, table):
-                # an object below, of another type, would be cast to that of the sample: 1.25 to 1
+                # a later object of another type would be cast to that of the sample: 1.25 to 1
                 con.execute(f"set pandas_analyze_sample = {len(table)}")
         yield _VIEW
     finally:
@@ -97,7 +97,7 @@ def _registered(con: duckdb.DuckDBPyConnection, table: Any) -> Iterator[str]:
 
 
 def _holds_objects(con: duckdb.DuckDBPyConnection, table: Any) -> bool:
-    """Whether a table is a frame with columns of Python objects that are not taken for text."""
+    """Whether a table is a frame with columns of Python objects that are not all text."""
     kinds = [str(kind) for kind in table.dtypes] if hasattr(table, "iloc") else []
     if "object" not in kinds:
         return False
@@ -106,7 +106,7 @@ def _holds_objects(con: duckdb.DuckDBPyConnection, table: Any) -> bool:
 
 
 def _scannable(table: Any) -> Any:
-    """Return a frame or Arrow table as DuckDB can scan it: a copy of a frame that was turned round."""
+    """Return a frame or Arrow table as DuckDB can scan it: a reversed frame is copied."""
     if not hasattr(table, "iloc"):
         return table
     columns = (table.iloc[:, number] for number in range(table.shape[1]))
@@ -115,7 +115,7 @@ def _scannable(table: Any) -> Any:
 
 
 def _refuse_objects(frame: Any) -> None:
-    """Refuse columns of Python objects: Arrow has their addresses for their values."""
+    """Refuse columns of Python objects: Arrow would read their addresses as values."""
     for name, kind in frame.schema.items():
         if str(kind) == "Object":
             raise InputError(
@@ -124,7 +124,7 @@ def _refuse_objects(frame: Any) -> None:
 
 
 def _is_closed(relation: duckdb.DuckDBPyRelation) -> bool:
-    """Whether a relation's database may write no file, as that of an answer to ad-hoc SQL."""
+    """Whether a relation's database may write no file, as after ad-hoc SQL."""
     try:
         answer = relation.query("r", "select current_setting('enable_external_access') as is_open")
     except duckdb.Error:
@@ -147,9 +147,9 @@ def _collected(frame: Any) -> Any:
 
 
 def _kind(source: Any) -> tuple[str, str]:
-    """Return the library of a table and what it calls it; of others no library, and the type's name.
+    """Return the library of a table and its name there; for others, no library and the type's name.
 
-    Other libraries make frames of their own of those of pandas.
+    Some libraries derive their frames from pandas'.
     """
     for kind in type(source).__mro__:
         found = kind.__module__.split(".")[0], kind.__name__
@@ -165,7 +165,7 @@ def is_table(source: Any) -> bool:
 
 
 def object_name(source: Any) -> str:
-    """Return the words for a data frame or relation; an object of another kind is refused."""
+    """Return the words for a data frame or relation; refuse other objects."""
     if isinstance(source, Query):
         return source.name
     if isinstance(source, duckdb.DuckDBPyRelation):
@@ -180,7 +180,7 @@ def object_name(source: Any) -> str:
 
 
 def refuse_index(table: Any, names: Iterable[str]) -> None:
-    """Refuse a pandas frame whose index has a column that is needed: an index is no column."""
+    """Refuse a pandas frame whose index has a required column: an index is not a column."""
     if _kind(table)[0] != "pandas":
         return
     for name in names:

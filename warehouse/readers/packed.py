@@ -1,4 +1,4 @@
-"""Streams that are packed by gzip, bzip2, xz or zstd: what they hold, block by block."""
+"""Streams compressed by gzip, bzip2, xz or zstd: their content, block by block."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from typing import BinaryIO
 from warehouse.errors import InputError
 from warehouse.readers.looks import BLOCK
 
-# how a packed stream begins
+# first bytes of compressed streams
 _PACKED = {
     "gzip": re.compile(rb"\x1f\x8b"),
     "bzip2": re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"),  # BZh9 alone could be a query
     "xz": re.compile(rb"\xfd7zXZ\x00"),
-    "zstd": re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"),  # or a frame to be skipped
+    "zstd": re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"),  # or a skippable frame
 }
 LONGEST_MAGIC = 10
-# what of the standard library unpacks it
+# modules of the standard library that decompress it
 _UNPACKERS = {"gzip": "gzip", "bzip2": "bz2", "xz": "lzma"}
 
 
 def plain_blocks(handle: BinaryIO, source: str) -> Iterator[bytes]:
-    """Give what a stream holds, unpacked where it is packed. Raises InputError where it is damaged."""
+    """Yield the content of a stream, decompressed if necessary. Raises InputError if it is damaged."""
     first = handle.read(BLOCK)
     packing = packing_of(first)
     if packing == "zstd":
@@ -38,12 +38,12 @@ def plain_blocks(handle: BinaryIO, source: str) -> Iterator[bytes]:
 
 
 def packing_of(start: bytes) -> str | None:
-    """Return how a stream is packed that begins so, None where it is not."""
+    """Return the compression of a stream that begins so, or None."""
     return next((packing for packing, magic in _PACKED.items() if magic.match(start)), None)
 
 
 class _Rejoined:
-    """A stream whose first block has been read already."""
+    """A stream whose first block has already been read."""
 
     def __init__(self, first: bytes, rest: BinaryIO) -> None:
         self._first = first
@@ -60,7 +60,7 @@ class _Rejoined:
 
 def _unpacked(stream: _Rejoined, source: str, packing: str) -> Iterator[bytes]:
     unpacker = import_module(_UNPACKERS[packing])
-    # gzip and bz2 say it as errors of the system, but those of a failing disk have a number
+    # gzip and bz2 report it as OSError, but errors of a failing disk have an errno
     damages = (zlib.error, getattr(unpacker, "LZMAError", zlib.error), OSError)
     try:
         with unpacker.open(stream, "rb") as plain:
@@ -79,7 +79,7 @@ def _unpacked(stream: _Rejoined, source: str, packing: str) -> Iterator[bytes]:
 def _unzstd(stream: _Rejoined, source: str) -> Iterator[bytes]:
     import zstandard
 
-    # The stream reader of zstandard ends a truncated stream without a word; this one knows.
+    # zstandard's stream reader silently ends a truncated stream; this one does not.
     unzip = zstandard.ZstdDecompressor(max_window_size=2**31).decompressobj()
     ended = False
     try:

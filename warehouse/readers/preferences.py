@@ -14,10 +14,10 @@ _KIND: Kind = "preferences"
 
 
 def read(con: duckdb.DuckDBPyConnection, file: LocalFile) -> None:
-    """Fill `staged` from `query group subgroup document level`, blanks or tabs between.
+    """Fill `staged` from `query group subgroup document level`, separated by blanks or tabs.
 
-    Raises InputError for lines that cannot be read, for a document that is twice in one subgroup, and
-    for a group that contradicts itself: a level of 0 here and another there, or a circle.
+    Raises InputError for unreadable lines, for a document that occurs twice in one subgroup, and
+    for a group that contradicts itself: level 0 here and another there, or a circle.
     """
     con.execute(templates.render("ingest/preference_table"))
     insert = templates.render(

@@ -12,7 +12,7 @@ from warehouse import templates
 
 @contextlib.contextmanager
 def collected(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """Let the CSV reader, told to store them, make the table of refused lines; it is gone after."""
+    """Let the CSV reader, told to do so, store refused lines in a table; it is dropped after."""
     try:
         yield
     finally:

@@ -1,4 +1,4 @@
-"""What a reader hands back, and the words of the formats."""
+"""What a reader returns, and the names of the formats."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ import duckdb
 
 from warehouse.errors import UsageError, nearest
 
-# What the rows of a source are. "iterations" are qrels that may judge a document once per iteration.
+# What the rows of a source are. "iterations" are qrels with one judgment per iteration of a
+# document.
 Kind = Literal["run", "qrels", "iterations", "preferences", "training"]
 
 FORMATS = ("trec", "csv", "tsv", "jsonl", "parquet", "ranx")
-# The one format of preferences; as a format of qrels it makes them preferences.
+# The format of preferences; given for qrels, it makes them preferences.
 PREFERENCES = "prefs"
 ALIASES = {
     "json": "ranx",
@@ -27,7 +28,7 @@ ALIASES = {
 }
 NAMED_COLUMNS = ("csv", "tsv", "jsonl", "parquet", "table")
 
-# Our column names by kind; the ones that a table may go without come last.
+# Our column names by kind; the optional ones come last.
 COLUMNS: Mapping[Kind, tuple[str, ...]] = {
     "run": ("query_id", "doc_id", "score", "rank"),
     "qrels": ("query_id", "doc_id", "relevance", "iteration"),
@@ -36,7 +37,7 @@ COLUMNS: Mapping[Kind, tuple[str, ...]] = {
     "training": ("query_id", "doc_id", "relevance"),
 }
 
-# The columns that may hold the same values in one row only.
+# The columns whose values must be unique together.
 KEYS: Mapping[Kind, tuple[str, ...]] = {
     "run": ("query_id", "doc_id"),
     "qrels": ("query_id", "doc_id"),
@@ -45,11 +46,11 @@ KEYS: Mapping[Kind, tuple[str, ...]] = {
     "training": ("query_id", "doc_id"),
 }
 
-# What attributes are of, and the column that names it.
+# The subjects of attributes, and the column that names each.
 Subject = Literal["document", "query"]
 IDS: Mapping[Subject, str] = {"document": "doc_id", "query": "query_id"}
 
-# The column that tells runs apart which are staged together.
+# The column that distinguishes runs staged together.
 RUN_NUMBER = "run_number"
 
 _QRELS_LAYOUT = "query iteration document relevance"
@@ -61,7 +62,7 @@ LAYOUT: Mapping[Kind, str] = {
     "training": _QRELS_LAYOUT,
 }
 
-# A run may have more: its tag takes the rest of the line, as for trec_eval.
+# A run may have more: its tag takes the rest of the line, as in trec_eval.
 FIELDS: Mapping[Kind, int] = {kind: len(layout.split()) for kind, layout in LAYOUT.items()}
 
 _HAVE: Mapping[Kind, str] = {
@@ -75,7 +76,7 @@ _HAVE: Mapping[Kind, str] = {
 
 @dataclass(frozen=True)
 class Query:
-    """Rows that SQL gives on the connection that reads them, and the words by which to call them."""
+    """Rows that SQL returns on the connection that reads them, and how to call them in messages."""
 
     sql: str
     name: str
@@ -104,14 +105,14 @@ class Staged:
 
 
 def canonical_kind(kind: str) -> Kind:
-    """Return the kind if it is one, else raise UsageError."""
+    """Return the kind. Raises UsageError if there is no such kind."""
     if kind in COLUMNS:
         return cast(Kind, kind)
     raise UsageError(f"unknown kind {kind!r}{nearest(kind, COLUMNS)} (known: {', '.join(COLUMNS)})")
 
 
 def canonical_format(name: str, kind: Kind = "run") -> str:
-    """Return the format's own name; aliases are read, unknown names refused with the nearest.
+    """Return the format's own name, also for an alias; refuse unknown names with the nearest.
 
     >>> canonical_format("ndjson")
     'jsonl'
@@ -127,7 +128,7 @@ def canonical_format(name: str, kind: Kind = "run") -> str:
 
 
 def qrels_kind(format: str | None, *, iterations: bool) -> Kind:
-    """Return what qrels are read as.
+    """Return the kind as which qrels are read.
 
     >>> qrels_kind("trec", iterations=True), qrels_kind("prefs", iterations=False)
     ('iterations', 'preferences')
@@ -144,7 +145,7 @@ def qrels_kind(format: str | None, *, iterations: bool) -> Kind:
 
 
 def formats(kind: Kind) -> tuple[str, ...]:
-    """Return the formats that a kind may be given in.
+    """Return the formats in which a kind may be given.
 
     >>> formats("preferences")
     ('prefs',)
@@ -155,7 +156,7 @@ def formats(kind: Kind) -> tuple[str, ...]:
 
 
 def checked_mapping(kind: Kind, columns: Mapping[str, str] | None) -> dict[str, str]:
-    """Return `{our name: their name}`; a name of ours that the kind does not have is refused."""
+    """Return `{our name: their name}`; refuse a name of ours that the kind does not have."""
     mapping = dict(columns or {})
     for ours, theirs in mapping.items():
         if ours not in COLUMNS[kind]:
@@ -169,7 +170,7 @@ def checked_mapping(kind: Kind, columns: Mapping[str, str] | None) -> dict[str, 
 
 
 def columns_of(columns: Mapping[str, str] | None, *kinds: Kind) -> dict[Kind, dict[str, str]]:
-    """Return, of names for the columns of several kinds, what each kind has. Raises UsageError.
+    """Return the column names of each kind, from those given for several. Raises UsageError.
 
     >>> columns_of({"doc_id": "item", "score": "s"}, "qrels", "run")
     {'qrels': {'doc_id': 'item'}, 'run': {'doc_id': 'item', 'score': 's'}}
@@ -189,7 +190,7 @@ def columns_of(columns: Mapping[str, str] | None, *kinds: Kind) -> dict[Kind, di
 
 @contextlib.contextmanager
 def file_order(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """Keep the order of the source, whatever the connection is set to."""
+    """Keep the order of the source, whatever the settings of the connection."""
     ((keeps,),) = con.execute("select current_setting('preserve_insertion_order')").fetchall()
     if keeps:
         yield

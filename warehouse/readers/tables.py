@@ -1,4 +1,4 @@
-"""Tables: CSV, TSV and Parquet files, and the objects of Python that hold one."""
+"""Tables: CSV, TSV and Parquet files, and Python objects that hold one."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from warehouse.readers.staged import Kind
 from warehouse.refusals import in_words
 
 Ranking = Literal["score", "rank"]
-# Our columns with their SQL and their family, as ingest/from_relation has them.
+# Our columns with their SQL and their family, as in ingest/from_relation.
 Columns = Mapping[str, tuple[str, str]]
 _WHOLE = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|BOOLEAN")
 _REAL = re.compile(r"FLOAT|DOUBLE|DECIMAL.*")
-# Whole numbers below these are told apart by the types that have a fraction.
+# Types with a fraction represent integers below these exactly.
 _EXACT = {"FLOAT": 2**24, "DOUBLE": 2**53}
 _NESTED = re.compile(r"(STRUCT|MAP|UNION|VARIANT|TUPLE)\b.*|.*\]", re.DOTALL)
 
@@ -70,7 +70,7 @@ def read_delimited(
 
 
 def _by_place(found: Mapping[str, str], header: Sequence[str]) -> Columns:
-    """Return the columns of records, which are known by their places."""
+    """Return the columns of records, which are identified by position."""
     return {ours: (f"c{header.index(theirs)}", "text") for ours, theirs in found.items()}
 
 
@@ -85,7 +85,7 @@ def read_parquet(
 
 
 def _parquet_names(con: duckdb.DuckDBPyConnection, file: LocalFile) -> Iterable[str]:
-    """Return the names of a file's columns, and of what is in them."""
+    """Return the names of a file's columns, and of their nested fields."""
     rows = con.execute("select name from parquet_schema($1)", [file.path]).fetchall()
     return [str(name) for (name,) in rows]
 
@@ -100,10 +100,10 @@ def read_together(
     format: str,
     mapping: Mapping[str, str],
 ) -> Ranking | None:
-    """Fill `staged` from tables of runs by one statement, and return what ranks them.
+    """Fill `staged` from tables of runs in one statement, and return what ranks them.
 
-    They are of one format; text files have the same header line and the same ends of lines. None, and
-    nothing staged, where anything is in doubt: reading each by itself tells what.
+    They have one format; text files have the same header line and the same line ends. Returns None,
+    with nothing staged, if anything is in doubt: reading each by itself tells what.
     """
     try:
         if format == "parquet":
@@ -123,7 +123,7 @@ def read_together(
 def _parquet_together(
     con: duckdb.DuckDBPyConnection, files: Sequence[LocalFile], mapping: Mapping[str, str]
 ) -> bool | None:
-    """Fill `staged` from Parquet files that have the same columns; return whether ranks rank them."""
+    """Fill `staged` from Parquet files with the same columns; return whether ranks rank them."""
     types, *others = (objects.types_of(con, _parquet([file])) for file in files)
     if any(list(of.items()) != list(types.items()) for of in others):
         return None
@@ -152,12 +152,12 @@ def _delimited_together(
 
 
 def _by_type(source: str, found: Mapping[str, str], types: Mapping[str, str]) -> Columns:
-    """Return the columns of a relation, which are read as their types say."""
+    """Return the columns of a relation, read according to their types."""
     return {ours: by_type(source, theirs, types[theirs]) for ours, theirs in found.items()}
 
 
 def by_type(source: str, name: str, type_name: str) -> tuple[str, str]:
-    """Return a column's SQL and its family, as its DuckDB type says. Raises InputError for lists."""
+    """Return a column's SQL and its family, from its DuckDB type. Raises InputError for lists."""
     if is_nested(type_name):
         raise InputError(
             f"{source}: the column {name!r} holds lists or records: give each document a row of its "
@@ -195,7 +195,7 @@ def _read_relation(
     mapping: Mapping[str, str],
     names: Callable[[], Iterable[str]],
 ) -> Ranking | None:
-    """Fill `staged` from a relation; `names` gives those that its columns have in the source."""
+    """Fill `staged` from a relation; `names` gives the names of its columns in the source."""
     try:
         with in_words():
             types = objects.types_of(con, relation)
@@ -220,7 +220,7 @@ def _refuse_twins(
     found: Mapping[str, str],
     names: Callable[[], Iterable[str]],
 ) -> None:
-    """Refuse a second column of a name that is read, to which DuckDB gives a number: `score_1`."""
+    """Refuse a second column of a name that is read, which DuckDB numbers: `score_1`."""
     read = {theirs.lower(): theirs for theirs in found.values()}
     numbered = {name: read.get(re.sub(r"_\d+$", "", name).lower()) for name in types}
     twins = {name: twin for name, twin in numbered.items() if twin not in (None, name)}
@@ -235,7 +235,7 @@ def _refuse_lost_digits(
     types: Mapping[str, str],
     found: Mapping[str, str],
 ) -> None:
-    """Refuse ids that are real numbers too large for all whole ones to be there: others became them."""
+    """Refuse ids that are real numbers too large to be exact: other ids were rounded to them."""
     for name in (found["query_id"], found["doc_id"]):
         limit = _EXACT.get(types[name])
         if limit is None:
@@ -260,7 +260,7 @@ def fill(
     *,
     together: bool = False,
 ) -> None:
-    """Fill `staged` from the SQL of a relation, of one source or of the files of several runs."""
+    """Fill `staged` from the SQL of a relation, for one source or for the files of several runs."""
     source = {"relation": relation, "columns": columns, "together": together}
     con.execute(templates.render("ingest/from_relation", kind=kind, **source)).fetchall()
 

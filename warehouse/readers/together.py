@@ -26,22 +26,22 @@ from warehouse.readers.staged import (
     file_order,
 )
 
-# So many bytes of text at once, what bounds the memory, and so many files, for each stays open; of those
-# that the system lets a process have some are for the program, its libraries and the database.
+# The most bytes of text at once, which bounds the memory, and the most files, which stay open; some
+# of the open files that the system allows are for the program, its libraries and the database.
 _BYTES = 1 << 27
 _FILES = 200
 _OTHER_FILES = 40
-# What a byte of Parquet is in bytes of TREC text, measured on runs of some size.
+# The size of TREC text relative to Parquet, measured on large runs.
 _PARQUET = 3
-# The format of files that can be read together, and what else they need in common.
+# The formats of files that can be read together, and what else they must share.
 _Layout = tuple[str, *tuple[object, ...]]
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Runs that are staged, one by itself or several `together`: then `run_number` counts them from 0.
+    """Staged runs, one by itself or several `together`; `run_number` then counts them from 0.
 
-    `first` is the place of the first of them among the sources.
+    `first` is the place of the first one among the sources.
     """
 
     first: int
@@ -51,7 +51,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Refused:
-    """A source that cannot be taken as it is."""
+    """A source that cannot be loaded as it is."""
 
     place: int
     error: WarehouseError
@@ -59,9 +59,9 @@ class Refused:
 
 @dataclass(frozen=True)
 class Group:
-    """Sources that are open, to be staged together if there are several; they begin at place `first`.
+    """Open sources to stage together, if there are several; the first one is at place `first`.
 
-    Several are files of one `format`.
+    Several sources have one `format`.
     """
 
     first: int
@@ -72,9 +72,9 @@ class Group:
     def staged(self, con: duckdb.DuckDBPyConnection) -> Iterator[Batch | Refused]:
         """Stage the runs, all at once if nothing is in doubt, else one after another.
 
-        The tables are those of `readers.stage`, each time anew, with a column `run_number` in a batch
-        that is together. A table that cannot be read ends an open transaction: of several sources that
-        raises duckdb.TransactionException, and each needs a transaction of its own.
+        The tables are those of `readers.stage`, made anew each time; a batch that is together also
+        has a column `run_number`. A table that cannot be read ends an open transaction: with
+        several sources that raises duckdb.TransactionException, and each needs its own transaction.
         """
         if len(self.sources) > 1 and self.format is not None:
             files = [source for source in self.sources if isinstance(source, LocalFile)]
@@ -93,7 +93,7 @@ class Group:
             else:
                 yield Batch(place, (staged,), together=False)
         if len(self.sources) > 1:
-            # to commit a transaction that is at its end raises nothing, but this does
+            # committing an ended transaction raises nothing, but this does
             con.execute("select 1").fetchall()
 
     def each(self) -> list[Group]:
@@ -105,7 +105,7 @@ class Group:
 
 
 def listed(sources: object) -> list[object]:
-    """Return the sources; one by itself, whatever it has of parts, is the only one.
+    """Return the sources as a list; a single one, whatever its parts, is the only one.
 
     >>> listed("one.run"), listed(["one.run", "other.run"])
     (['one.run'], ['one.run', 'other.run'])
@@ -124,10 +124,10 @@ def groups(
     shared: bool = False,
     single: bool = False,
 ) -> Iterator[Group]:
-    """Open the sources and give those that can be staged together, in their order, else one by itself.
+    """Open the sources and yield those that can be staged together, in order, the others singly.
 
-    What `readers.stage` is asked for is the same for all; `single` asks for each by itself. A source
-    that cannot be opened is given as the error. A group is closed when the next is asked for.
+    The options of `readers.stage` are the same for all; `single` requests groups of one. A source
+    that cannot be opened is yielded as its error. A group is closed when the next one is requested.
     """
     mapping = checked_mapping("run", columns)
     how = {
@@ -180,7 +180,7 @@ def _opened(source: object, hashed: bool) -> tuple[object, contextlib.ExitStack]
 
 
 def _layout(given: object, format: str | None, mapping: Mapping[str, str]) -> _Layout | None:
-    """Return what files need in common to be read together; None for what is read by itself."""
+    """Return what files must share to be read together, or None for those read singly."""
     if not isinstance(given, LocalFile) or not given.head:
         return None
     found = format or guess(given, mapping.values())
@@ -201,7 +201,7 @@ def _layout(given: object, format: str | None, mapping: Mapping[str, str]) -> _L
 
 
 def _text_size(given: object, layout: _Layout | None) -> int:
-    """Return how many bytes of text there are, or would be."""
+    """Return the size of the text in bytes, or an estimate."""
     if not isinstance(given, LocalFile):
         return 0
     return given.size * (_PARQUET if layout == ("parquet",) else 1)
@@ -213,7 +213,7 @@ def _together(
     format: str,
     mapping: Mapping[str, str],
 ) -> tuple[Staged, ...] | None:
-    """Stage runs by one statement; None where anything is in doubt."""
+    """Stage runs in one statement; return None if anything is in doubt."""
     clear(con)
     ranked_by: tables.Ranking | None = "score"
     tags: list[str | None] | None = [None] * len(files)

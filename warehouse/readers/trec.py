@@ -29,9 +29,9 @@ def read(con: duckdb.DuckDBPyConnection, file: LocalFile, kind: Kind) -> str | N
 def read_together(
     con: duckdb.DuckDBPyConnection, files: Sequence[LocalFile]
 ) -> list[str | None] | None:
-    """Fill `staged` from regular TREC runs of one layout by one statement, and return their tags.
+    """Fill `staged` from regular TREC runs of one layout in one statement, and return their tags.
 
-    None, and nothing staged, where anything is in doubt.
+    Returns None, with nothing staged, if anything is in doubt.
     """
     if not _fast(con, files, "run", together=True):
         return None
@@ -39,7 +39,7 @@ def read_together(
 
 
 def is_regular(look: Look) -> bool:
-    """Whether the bytes let the CSV reader be tried: text with the one delimiter and no comments."""
+    """Whether the CSV reader can be tried: text with this one delimiter and no comments."""
     return (
         look.is_text
         and not look.has_comment
@@ -51,7 +51,7 @@ def is_regular(look: Look) -> bool:
 
 
 def layout(look: Look) -> tuple[bool, bool]:
-    """Return what regular files have to have in common to be read together."""
+    """Return what regular files must share to be read together."""
     return look.has_tab, look.has_return
 
 
@@ -62,7 +62,7 @@ def _fast(
     *,
     together: bool = False,
 ) -> bool:
-    """Try the CSV reader with the one delimiter; False when the result leaves a doubt."""
+    """Try the CSV reader with this one delimiter; return False if the result is doubtful."""
     sql = templates.render(
         "ingest/trec_fast",
         paths=[file.path for file in files],
@@ -82,7 +82,7 @@ def _fast(
 
 
 def _careful(con: duckdb.DuckDBPyConnection, file: LocalFile, kind: Kind) -> str | None:
-    """Read whole lines, blanks made single, and report all that is wrong with line numbers."""
+    """Read whole lines, with runs of blanks as one; report all problems with line numbers."""
     con.execute(templates.render("ingest/careful_table", kind=kind))
     insert = templates.render(
         "ingest/trec_lines", kind=kind, expected=FIELDS[kind], layout=LAYOUT[kind]
@@ -107,7 +107,7 @@ def _careful(con: duckdb.DuckDBPyConnection, file: LocalFile, kind: Kind) -> str
 
 
 def _judge(con: duckdb.DuckDBPyConnection, file: LocalFile, kind: Kind) -> str:
-    """Say what the file is when most of its lines are not of this kind."""
+    """Say what the file is if most of its lines are not of this kind."""
     ((fields, grades),) = con.execute(
         templates.render("ingest/trec_shape", kind=kind)
     ).fetchall() or [(None, None)]

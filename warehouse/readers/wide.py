@@ -1,4 +1,4 @@
-"""A table as it is, with all its columns, whatever they are called: files and objects in memory."""
+"""A table with all of its columns, whatever their names: files and objects in memory."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Table:
     """A source as the temporary table `staged_table`, in the order of its rows.
 
     `columns` is `{name: DuckDB type}`; in a format without types (`typed` is False) all are text.
-    `line_of` turns the number of a row into that of its line, where the source has lines.
+    `line_of` converts the number of a row to its line, if the source has lines.
     """
 
     source: str
@@ -67,10 +67,10 @@ def open_table(
     format: str | None = None,
     hints: Iterable[str] = (),
 ) -> Iterator[Table]:
-    """Read a source into `staged_table`, which is gone when the block ends.
+    """Read a source into `staged_table`, which is dropped when the block ends.
 
-    `key` names the column that the outer keys of a dict of dicts become; `hints` are names of columns
-    by which the format may be known. Raises InputError and UsageError.
+    `key` names the column for the outer keys of a dict of dicts. `hints` are column names by which
+    the format may be recognised. Raises InputError and UsageError.
     """
     name = None if format is None else table_format(format)
     try:
@@ -87,7 +87,7 @@ def open_table(
 
 
 def table_format(format: str) -> str:
-    """Return the own name of a format that has named columns."""
+    """Return the canonical name of a format with named columns."""
     name = canonical_format(format)
     if name == "trec":
         raise UsageError(f"this is read from {', '.join(FORMATS)}, not from {name}")
@@ -199,7 +199,7 @@ def _check_names(source: str, names: Sequence[str]) -> None:
 def _json(
     con: duckdb.DuckDBPyConnection, source: str, path: str, ids: Collection[str]
 ) -> dict[str, str]:
-    """Read objects; what DuckDB takes for a date, a time or a UUID stays the text that it is."""
+    """Read objects; texts that DuckDB takes for dates, times or UUIDs stay texts."""
     given = f"{literal(path)}, format = 'auto', records = true, compression = 'uncompressed'"
     sniffed = (
         f"read_json({given}, sample_size = -1, convert_strings_to_integers = false, "
@@ -209,7 +209,9 @@ def _json(
         with in_words():
             described = con.execute(f"describe select * from {sniffed}").fetchall()
             types = {str(row[0]): str(row[1]) for row in described}
-            if any(_NUMBERED.match(name) for name in types):  # perhaps by DuckDB, of two alike
+            if any(
+                _NUMBERED.match(name) for name in types
+            ):  # perhaps numbered by DuckDB, if two are alike
                 keys = con.execute(templates.render("ingest/json_keys", path=path)).fetchall()
                 _check_names(source, [str(name) for (name,) in keys])
     except duckdb.Error as error:
@@ -224,7 +226,7 @@ def _json(
 
 
 def _json_lines(file: LocalFile) -> Callable[[int], int]:
-    """Return what finds the line of a row: rows are the lines that are not blank."""
+    """Return a function from rows to lines: rows are the lines that are not blank."""
 
     def line_of(row: int) -> int:
         with Path(file.path).open("rb") as handle:
@@ -250,7 +252,7 @@ def _nested(con: duckdb.DuckDBPyConnection, file: LocalFile, key: str) -> Table:
 def _dict(
     con: duckdb.DuckDBPyConnection, source: str, given: Mapping[Any, Any], key: str
 ) -> dict[str, str]:
-    """Fill the table from a dict of dicts, which DuckDB reads as lines of JSON."""
+    """Fill the table from a dict of dicts, which DuckDB reads as JSON Lines."""
     if not given:
         raise InputError(f"{source}: is empty: there is no row of data")
     with tempfile.TemporaryDirectory(prefix="warehouse-") as folder:
@@ -269,7 +271,7 @@ def _dict(
 
 
 def _is_missing(value: Any) -> bool:
-    """Whether a value says that there is none: NaN, or pandas' NA, which is not even unequal."""
+    """Whether a value stands for a missing one: NaN, or pandas' NA, which is not even unequal."""
     try:
         return bool(value != value)
     except TypeError:

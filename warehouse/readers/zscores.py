@@ -15,9 +15,9 @@ Reference = dict[tuple[str, str], tuple[float, float]]
 
 
 def read(path: str | os.PathLike[str]) -> Reference:
-    """Read the file; blank lines are passed over, any other wrong line refuses it whole.
+    """Read the file; blank lines are ignored, and any other wrong line is an error for all of it.
 
-    "nan" is a number here: trec_eval writes it, and what it touches is not a number either.
+    "nan" is a number here: trec_eval writes it, and any result from it is not a number either.
     """
     found: Reference = {}
     line_of: dict[tuple[str, str], int] = {}
