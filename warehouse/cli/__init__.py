@@ -16,19 +16,19 @@ from typing import Any, NoReturn
 from warehouse.errors import NO_MEMORY, UsageError, WarehouseError, visible
 
 INTERRUPTED = 130
-# The reader of a pipe is gone: what a shell says of a program that SIGPIPE ended, such as cat.
+# The exit code if the reader of a pipe is gone: that of a program ended by SIGPIPE, such as cat.
 NOT_READ = 141
 _HELP = {"-h", "--help"}
-# What ends a program beside Ctrl-C: a service is stopped, its time is up, its terminal is closed.
+# Signals besides Ctrl-C: a service is stopped, its time is up, its terminal is closed.
 _ENDINGS = ("SIGTERM", "SIGHUP")
-# Objects that are made before the first look for garbage: importing makes many, and hardly any is.
+# Number of new objects before the first garbage collection: imports make many, and few are garbage.
 _BEFORE_GARBAGE = 100_000
 
 
 def main() -> None:
-    """Run the command line in a process of its own, which ends here.
+    """Run the command line in a process of its own, and end the process.
 
-    To take the interpreter apart, module by module, takes longer than many a command does.
+    Dismantling the interpreter, module by module, takes longer than many commands do.
     """
     _open_streams()
     gc.set_threshold(_BEFORE_GARBAGE)
@@ -52,17 +52,17 @@ def main() -> None:
 
         database.leave()
     atexit._run_exitfuncs()
-    for number in ended_by:  # who sent it is to see that
+    for number in ended_by:  # for the sender to see
         os.kill(os.getpid(), number)
     os._exit(code)
 
 
 @contextmanager
 def _interrupting() -> Iterator[list[int]]:
-    """Let what ends the program interrupt it first, as Ctrl-C does; give a list of what did.
+    """Let signals interrupt the program as Ctrl-C does; yield a list of those received.
 
-    Nothing would else take away what it has put on disk for the time of its work. What is ignored, as
-    under nohup, stays ignored; a second signal ends the program at once.
+    Otherwise nothing would remove its temporary files. Ignored signals, as under nohup, stay
+    ignored; a second signal ends the program at once.
     """
     ended_by: list[int] = []
 
@@ -83,7 +83,7 @@ def _interrupting() -> Iterator[list[int]]:
 
 
 class _Narration(io.FileIO):
-    """The stream of narration: what it has no room for, or nobody to hear it, is lost, and no work."""
+    """The stream of narration; if it is full or closed, only narration is lost."""
 
     def write(self, told: Any, /) -> int:
         with suppress(OSError):
@@ -92,10 +92,10 @@ class _Narration(io.FileIO):
 
 
 def _open_streams() -> None:
-    """Let those of the three standard streams that are closed lead nowhere, and let all take any text.
+    """Connect closed standard streams to nothing, and let all of them take any text.
 
-    A database that is opened would else get the number of one of them, and what is printed. What comes
-    in is UTF-8, as in a file; what a terminal cannot show is replaced.
+    Otherwise an opened database would get the number of a closed stream, and with it the output.
+    Input is UTF-8, as in a file; characters that a terminal cannot show are replaced.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
@@ -115,7 +115,7 @@ def _open_streams() -> None:
 
 
 def run() -> None:
-    """Run the command line and turn errors into one line and an exit code."""
+    """Run the command line; turn errors into one line and an exit code."""
     try:
         _call()
     except WarehouseError as error:
@@ -124,7 +124,7 @@ def run() -> None:
     except KeyboardInterrupt:
         _interrupted()
     except SystemExit as leaving:
-        # Typer has turned the interrupt, or the error of a closed pipe, into an exit of its own.
+        # Typer has turned the interrupt, or the error of a closed pipe, into its own exit.
         if leaving.code == INTERRUPTED:
             _interrupted()
         if isinstance(leaving.__context__, BrokenPipeError):
@@ -136,12 +136,12 @@ def run() -> None:
         _say(NO_MEMORY)
         sys.exit(1)
     except Exception as error:
-        # An interrupt that falls into a statement comes back as DuckDB's own error.
+        # An interrupt during a statement comes back as DuckDB's own error.
         if "Query interrupted" in str(error) or "INTERRUPT" in str(error):
             _interrupted()
         if type(error).__module__.split(".")[0] not in ("duckdb", "_duckdb", "sqlalchemy"):
             raise
-        # SQLAlchemy puts its own words around those of the engine
+        # SQLAlchemy wraps the engine's errors in its own
         _say(getattr(error, "orig", None) or error)
         sys.exit(1)
 
@@ -159,23 +159,23 @@ def _call() -> None:
 
 
 def _told(error: OSError) -> int:
-    """Tell what the system refused, but for a reader that has seen enough; return the exit code."""
+    """Report an error of the system, unless it is a closed pipe; return the exit code."""
     if isinstance(error, BrokenPipeError):
         return NOT_READ
     where = f"{error.filename}: " if error.filename else ""
-    if isinstance(error, FileNotFoundError) and not where:  # what the system says of getcwd
+    if isinstance(error, FileNotFoundError) and not where:  # the error of getcwd
         where = "the current folder is gone, change to another: "
     _say(f"{where}{error.strerror or error}")
     return UsageError.exit_code
 
 
 def _say(problem: object) -> None:
-    """Say what went wrong, where nothing that was read moves the cursor."""
+    """Print an error with control characters from the input escaped."""
     print(f"warehouse: {visible(str(problem), lines=True)}", file=sys.stderr)
 
 
 def _warned(message: Warning | str, *_: Any, **__: Any) -> None:
-    """Tell of what another package warns of, without the line of code that it was called from."""
+    """Print a warning of another package without the line of code that it is from."""
     print(f"warning: {visible(str(message), lines=True)}", file=sys.stderr)
 
 

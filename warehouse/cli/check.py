@@ -77,7 +77,7 @@ def check(
     from warehouse.warehouse import Warehouse
 
     def say_more(one: Comparison) -> None:
-        """Tell what stands in no column."""
+        """Print what is not in any column."""
         if one.against is None:
             output.say(f"{one.metric}: no run of {found.dataset} was before {one.run}")
         if one.num_versions_left_out:

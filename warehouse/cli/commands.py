@@ -1,4 +1,4 @@
-"""The commands and the modules that register them, so that a call loads the one it asks for."""
+"""The commands and their modules, so that a call imports only the one it needs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 from warehouse.cli.values import Command, Group, Listing
 from warehouse.settings import VERSION
 
-# In the order of the help, where groups of commands come last.
+# In the order of the help, with groups of commands last.
 MODULES: Mapping[str, str] = {
     "demo": "demo",
     "init": "init",
@@ -54,7 +54,7 @@ MODULES: Mapping[str, str] = {
 
 
 def application(command: str | None = None) -> typer.Typer:
-    """Return the application with one command, or with all where it is none of them."""
+    """Return the application with one command, or with all if the word is none of them."""
     app = typer.Typer(
         name="warehouse",
         cls=Group,

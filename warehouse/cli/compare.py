@@ -11,7 +11,7 @@ from warehouse.cli.examples import epilog
 from warehouse.errors import UsageError
 from warehouse.settings import LOCK_TIMEOUT
 
-# So far down lists are shown.
+# The depth to which lists are shown.
 _DEPTH = 10
 
 

@@ -64,7 +64,7 @@ def demo(
 
 
 def _put_files(folder: Path, qrels: str, runs: Iterable[str]) -> None:
-    """Write the judgments and runs as files; one that is there with other content is left alone."""
+    """Write the judgments and runs as files; existing files with other content are kept."""
     contents = {folder / Path(qrels).stem: gzip.decompress((DATA / qrels).read_bytes())}
     for name in runs:
         contents[folder / "runs" / f"{name}.run.gz"] = (DATA / f"{name}.run.gz").read_bytes()

@@ -1,4 +1,4 @@
-"""The examples that close a command's help; a test runs each of them as printed."""
+"""The examples at the end of each command's help; a test runs them as printed."""
 
 from __future__ import annotations
 
@@ -164,6 +164,6 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
 
 
 def epilog(command: str) -> str:
-    """Return a command's examples as the end of its help."""
+    """Return a command's examples for the end of its help."""
     lines = "\n".join(f"  {example}" for example in EXAMPLES[command])
     return f"\b\nExamples:\n{lines}"

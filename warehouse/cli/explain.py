@@ -55,7 +55,7 @@ def explain(
 
 
 def _say(found: Explanation, places: int) -> None:
-    """Tell the value and where it came from."""
+    """Print the value and its provenance."""
     from warehouse.errors import counted, listing
 
     value = "undefined" if found.value is None else f"{found.value:.{places}f}"

@@ -1,4 +1,4 @@
-"""Options that trec_eval has and that are spelled otherwise here, with what to write instead."""
+"""trec_eval's options that are spelled differently here, with what to write instead."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ELSEWHERE: Mapping[str, Mapping[str, str]] = {
 
 
 def instead(command: str | None, option: str) -> str | None:
-    """Return what to write instead of an option that a command lacks, None where it is no habit.
+    """Return what to write instead of an option that a command lacks, or None for unknown ones.
 
     >>> instead("score", "-T")
     'the format of the run is said by --run-format, as in --run-format trec'

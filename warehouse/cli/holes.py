@@ -13,7 +13,7 @@ from warehouse.settings import LOCK_TIMEOUT
 if TYPE_CHECKING:
     from warehouse.analyze.unjudged import Holes
 
-# So many runs are told of one by one.
+# The most runs reported one by one.
 _TOLD = 12
 
 
@@ -85,7 +85,7 @@ def holes(
 
 
 def _say(found: Holes, dataset: str, places: int) -> None:
-    """Tell how many documents are listed, and what judging them fills."""
+    """Print how many documents are listed, and the effect of judging them."""
     from warehouse.errors import counted
 
     ((number,),) = found.relation.aggregate("count(*)").fetchall()

@@ -68,9 +68,9 @@ def formats_of(
     help: str = "table, json, jsonl, csv, tsv, markdown, latex, html or parquet (with -o).",
     more: Sequence[str] = (),
 ) -> Any:
-    """Return the option for the output's format, of which a command may have more than the others.
+    """Return the option for the output format; a command may have additional formats.
 
-    It is chosen before any work is done, and refused where it cannot be had.
+    The format is chosen, and refused if it is not available, before any work is done.
     """
 
     def choose(ctx: typer.Context, param: typer.CallbackParam, value: str | None) -> str:
@@ -99,7 +99,7 @@ def _output(value: Path | None) -> Path | None:
 
 
 Format = Annotated[str, formats_of()]
-# eager: it is there when the format is chosen
+# eager: it is known when the format is chosen
 Output = Annotated[
     Path | None,
     typer.Option(
@@ -212,7 +212,7 @@ def pairs(texts: Sequence[str] | None, option: str) -> dict[str, str]:
 
 
 def weights(text: str) -> str | dict[str, float]:
-    """Read the weights of datasets: a word, or NAME=NUMBER with commas between.
+    """Read the weights of datasets: a word, or NAME=NUMBER separated by commas.
 
     >>> weights("relevant"), weights("A=2,B=0.5")
     ('relevant', {'A': 2.0, 'B': 0.5})
@@ -249,7 +249,7 @@ def moment(text: str | None) -> dt.datetime | None:
 
 
 def numbers(text: str | None, option: str) -> list[float] | None:
-    """Read numbers with commas between.
+    """Read numbers separated by commas.
 
     >>> numbers("0.3,0.7", "--weights")
     [0.3, 0.7]

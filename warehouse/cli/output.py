@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from warehouse.ingest import Loaded
 
 
-# What the end of a name promises that no result is, and what to do.
+# Suffixes of formats that are not written, with what to do instead.
 _UNWRITTEN = {
     **dict.fromkeys(
         ("gz", "bz2", "xz", "zst", "lz4", "zip", "7z", "tar", "tgz"),
@@ -51,17 +51,17 @@ _ALSO_CALLED = {"md": "markdown", "tex": "latex", "htm": "html", "ndjson": "json
 
 
 def say(text: str) -> None:
-    """Tell the person something on stderr, where no name or value moves the cursor."""
+    """Print narration to stderr, with control characters from names and values escaped."""
     print(visible(text, lines=True), file=sys.stderr)
 
 
 def warn(text: str) -> None:
-    """Warn on stderr."""
+    """Print a warning to stderr."""
     say(f"warning: {text}")
 
 
 def chosen(format: str | None, output: Path | None, more: Sequence[str] = ()) -> str:
-    """Return the format that is asked for, else the one that the file is named after, else table.
+    """Return the requested format, else the one that the file's suffix names, else table.
 
     >>> chosen(None, Path("board.md")), chosen("csv", Path("board.md")), chosen(None, None)
     ('markdown', 'csv', 'table')
@@ -79,16 +79,17 @@ def chosen(format: str | None, output: Path | None, more: Sequence[str] = ()) ->
 
 
 def emit(text: str, output: Path | None, format: str = "table") -> None:
-    """Write a result to stdout or to a file; a page of text is a table here."""
+    """Write a result to stdout or to a file; a page of text counts as a table here."""
     with pieces(output, format) as write:
         write(text)
 
 
 @contextmanager
 def pieces(output: Path | None, format: str) -> Iterator[Callable[[str], object]]:
-    """Give a function that writes to stdout, or to a file that appears when the block ends well.
+    """Yield a function that writes to stdout, or to a file that appears when the block succeeds.
 
-    What is no table is the same there as in a file: UTF-8, whatever the terminal's encoding.
+    Other formats than tables are the same bytes on stdout as in a file: UTF-8, whatever the
+    terminal.
     """
     if output is None:
         if format != "table" and isinstance(sys.stdout, io.TextIOWrapper):
@@ -101,7 +102,7 @@ def pieces(output: Path | None, format: str) -> Iterator[Callable[[str], object]
 
 @contextmanager
 def written(output: Path) -> Iterator[Path]:
-    """Give a path to write a file to, which is told of when it has taken its place."""
+    """Yield a path to write a file to; report the file when it is in place."""
     with replacing.written(output) as path:
         yield path
     say(f"wrote {output}")
@@ -113,7 +114,7 @@ def _to_stdout(text: str) -> None:
 
 
 def parquet_file(output: Path | None) -> Path:
-    """Return the file to write Parquet to, which has to be given."""
+    """Return the file to write Parquet to, which is required."""
     if output is None:
         raise UsageError("-f parquet needs a file: -o FILE")
     if not is_utf8(str(output.absolute())):
@@ -122,7 +123,7 @@ def parquet_file(output: Path | None) -> Path:
 
 
 def say_loaded(loaded: Loaded) -> None:
-    """Tell what became of a source, with what is to be known of it."""
+    """Print the outcome of loading a source, with its warnings."""
     what = {"qrels": "judgment", "training": "example", "run": "prediction"}[loaded.kind]
     version = f", version {loaded.version}" if loaded.status == "replaced" else ""
     of_dataset = {"qrels": "qrels", "training": "training set"}.get(loaded.kind)
@@ -156,7 +157,7 @@ def show(
 
 
 def sideways(relation: duckdb.DuckDBPyRelation, column: str) -> duckdb.DuckDBPyRelation:
-    """Turn rows into columns, named by a column's values: for few rows of many columns.
+    """Transpose a relation; a column's values become the names: for few rows with many columns.
 
     >>> import duckdb
     >>> sideways(duckdb.sql("select 1 as version, 'bm25' as run"), "version").fetchall()
@@ -186,7 +187,7 @@ def show_board(board: Board, format: str, output: Path | None, *, places: int = 
     for column, name in board.metrics.items():
         titles[column] = f"{column} {ARROWS.get(board.directions[name], '')}".strip()
         metric = known_metric(name)
-        # a mean of counts over datasets is no count
+        # a mean of counts over datasets is not a count
         if metric is not None and metric.is_count and len(board.datasets) == 1:
             counts.add(column)
     show(board.relation, format, output, places=places, titles=titles, counts=counts)
@@ -195,7 +196,7 @@ def show_board(board: Board, format: str, output: Path | None, *, places: int = 
 
 
 def say_forgotten(metrics: Iterable[str], protocol: str) -> list[str]:
-    """Tell which values are of something that is gone; return the metrics that can be computed."""
+    """Report values whose definition is gone; return the metrics that can be computed."""
     from warehouse.analyze.board import forgotten
 
     shown = list(dict.fromkeys(metrics))
@@ -206,7 +207,7 @@ def say_forgotten(metrics: Iterable[str], protocol: str) -> list[str]:
 
 
 class Steps:
-    """A count of steps on stderr, drawn only when it is a terminal; how many there are is not known."""
+    """A step counter on stderr, drawn only on a terminal; the number of steps is unknown."""
 
     def __init__(self) -> None:
         self.done = 0
@@ -229,7 +230,7 @@ class Steps:
 
 
 class Progress:
-    """A counter on stderr, drawn only when it is a terminal; a total of 0 is one that is not known."""
+    """A counter on stderr, drawn only on a terminal; a total of 0 is unknown."""
 
     def __init__(self, what: str, total: int) -> None:
         self.what = what
@@ -246,7 +247,7 @@ class Progress:
             sys.stderr.flush()
 
     def close(self) -> None:
-        """Take the line away."""
+        """Remove the line."""
         if self.active:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()

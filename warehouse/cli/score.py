@@ -189,9 +189,9 @@ def score(
 
 
 def _runs(run: str, words: list[str]) -> tuple[list[str], list[str]]:
-    """Tell runs from metrics: the words after a run that are files, up to the first metric, are runs.
+    """Separate runs from metrics: the files after a run, up to the first metric, are runs.
 
-    A word that could be both is a metric: ./AP is the file.
+    A word that could be both is a metric; ./AP is the file.
     """
     others = list(takewhile(_is_run, words))
     return options.expanded([run, *others]), words[len(others) :]
@@ -212,7 +212,7 @@ def _is_run(word: str) -> bool:
 
 
 def _warnings(scores: Scores, counting: str) -> Iterator[str]:
-    """Give what there is to know of the runs, those of several runs with how many it is true of."""
+    """Yield the warnings about the runs; if there are several, with the number of runs concerned."""
     runs: dict[str, list[str]] = {}
     names = scores.names or ("",)
     for name, read in zip(names, scores.read, strict=True):
@@ -247,7 +247,7 @@ def _warnings_of(read: ScoredRun, num_judged: int, counting: str) -> Iterator[st
 
 
 def _rel_info(kind: str, iterations: bool, qrels_format: str | None) -> tuple[bool, str | None]:
-    """Say with our two options what trec_eval says with -R; every scope is made of any qrels."""
+    """Translate trec_eval's -R to our two options."""
     from warehouse.errors import UsageError, nearest
 
     known = ("qrels", "qrels_jg", "prefs", "qrels_prefs")

@@ -54,7 +54,7 @@ def shell(
 
 
 def _harlequin() -> str | None:
-    """Return where harlequin is: the first on the PATH, else the one of this environment."""
+    """Return the path of harlequin: the first on the PATH, else that of this environment."""
     beside = Path(sys.executable).parent / "harlequin"
     return shutil.which("harlequin") or (str(beside) if beside.exists() else None)
 

@@ -12,7 +12,7 @@ from warehouse.cli.examples import epilog
 from warehouse.errors import UsageError, command, counted, listing
 from warehouse.settings import LOCK_TIMEOUT
 
-# How many evaluations `verify` computes anew, unless it is told.
+# How many evaluations `verify` recomputes by default.
 _SAMPLE = 100
 
 

@@ -53,7 +53,7 @@ def sync(
 
 
 def opened(db: Path | None, **resources: object) -> Warehouse:
-    """Return the warehouse of the project, which has to say where its database is."""
+    """Return the warehouse of the project, which must name its database."""
     from warehouse.warehouse import Warehouse
 
     here = project.required()
@@ -72,10 +72,10 @@ def run(
     unsaid: Container[Status] = ("unchanged",),
     told: set[str] | None = None,
 ) -> Synced:
-    """Sync and print each thing that is done, on stdout unless `quiet`; problems go to stderr.
+    """Sync and print each event, on stdout unless `quiet`; problems go to stderr.
 
-    `told` has the problems, verdicts of gates and remarks that were told the last time, which are
-    not told again; it becomes those of this time.
+    `told` has the problems, verdicts of gates and remarks printed last time, which are not
+    repeated; it becomes those of this time.
     """
     before = frozenset(told or ())
     found: set[str] = set()

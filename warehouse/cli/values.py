@@ -1,9 +1,9 @@
-"""Values of the command line that need no conversion go past the one that typer has for all of them.
+"""A fast path for values of the command line that need no conversion by typer.
 
-Typer converts every option by a model of pydantic, those that were not given too. To import pydantic and
-to make the models takes longer than many a command does (50 ms, for `score` of 54 queries a tenth of the
-whole). What is plainly of the type that is wanted is therefore taken as it stands; what is not, typer
-converts or refuses, in its own words.
+Typer converts every option with a model of pydantic, even those that were not given. Importing
+pydantic and making the models takes longer than many commands do (50 ms, a tenth of `score` on 54
+queries). Values that already have the wanted type are therefore used as they are; typer converts or
+refuses the others, in its own words.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ _DIGITS = re.compile("[0-9]{1,15}")
 
 
 class _NotPlainError(Exception):
-    """A value that is typer's to convert or to refuse."""
+    """A value for typer to convert or to refuse."""
 
 
 class _Taken:
-    """What typer asks a parameter for: something that converts its values."""
+    """A converter of the kind that typer asks parameters for."""
 
     def __init__(self, wanted: Any, converter: Callable[[], Any]) -> None:
         self._wanted = wanted
         self._converter = converter
 
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Return the value as the command takes it."""
+        """Return the value in the form that the command takes."""
         try:
             return taken(value, self._wanted.annotation, self._wanted.parameter_info)
         except _NotPlainError:
@@ -43,9 +43,9 @@ class _Taken:
 
 
 def taken(value: Any, kind: Any, declared: Any) -> Any:
-    """Return a value that is plainly of a type, or one of its lists, as what was declared allows.
+    """Return a value that has the declared type already, or one of its list types.
 
-    Raise _NotPlainError where that takes a closer look, and UsageError for a text in no known encoding.
+    Raises _NotPlainError if typer must decide, and UsageError for a text in an unknown encoding.
     """
     if get_origin(kind) is list:
         (kind,) = get_args(kind)
@@ -55,7 +55,7 @@ def taken(value: Any, kind: Any, declared: Any) -> Any:
     if isinstance(value, str) and kind is str and not is_utf8(value) and not os.path.lexists(value):
         raise UsageError(f"{value}: is neither UTF-8 text nor the name of a file that is there")
     if value is None or (kind in (bool, int, float, str, Path) and isinstance(value, kind)):
-        return value  # not given, a text, or what stands in the command's own signature
+        return value  # not given, a text, or the default in the command's signature
     if kind is Path and _is_plain_path(value, declared):
         return Path(value)
     if kind is int and isinstance(value, str) and _DIGITS.fullmatch(value):
@@ -76,7 +76,7 @@ def _is_plain_path(value: Any, declared: Any) -> bool:
 
 
 class _Plain:
-    """A command whose parameters ask typer's models only for what is not plain."""
+    """A command whose parameters use typer's models only for values that need conversion."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters, as typer does."""
@@ -90,13 +90,13 @@ class _Plain:
 
 
 class Command(_Plain, TyperCommand):
-    """A command that takes plain values as they stand, and knows habits from other programs."""
+    """A command that uses the fast path and recognises options of other programs."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the arguments, as typer does; say what to write for an option of another program."""
+        """Read the arguments, as typer does; suggest a replacement for another program's options."""
         try:
             return super().parse_args(ctx, args)
-        except Exception as refused:  # typer's own class has no public name
+        except Exception as refused:  # typer's class has no public name
             option = getattr(refused, "option_name", None) or ""
             way = habits.instead(self.name, option)
             if way is None:
@@ -105,14 +105,14 @@ class Command(_Plain, TyperCommand):
 
 
 class Group(_Plain, TyperGroup):
-    """A group of commands that takes plain values as they stand."""
+    """A group of commands that uses the fast path."""
 
 
 class Listing(Group):
-    """A group that lists things, some of which its command `show` may show."""
+    """A group that lists things, some of which its command `show` can show."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command that is named; a thing in its place is told how it is shown."""
+        """Return the named command; for a thing in its place, say how to show it."""
         name = args[0]
         shows = self.commands.get("show")
         takes_names = shows is not None and any(

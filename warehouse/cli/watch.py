@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from warehouse.declared import Declared
     from warehouse.events import Status
 
-# Without a change it is looked all the same: not every file system tells of changes.
+# Seconds between looks without a reported change: not every file system reports them.
 _AT_LEAST_EVERY = 60.0
-# Seconds until files that were being written are looked at again.
+# Seconds until files that were being written are checked again.
 _LOOKED_EVERY = 1.0
 _UNSAID: tuple[Status, ...] = ("unchanged", "waiting")
 
@@ -56,7 +56,7 @@ def watch(
     told: set[str] = set()
 
     def sync() -> bool:
-        """Sync; tell whether files were left for the next time."""
+        """Sync; return whether files were left for the next time."""
         try:
             with project.using(config):
                 wh = opened(
@@ -79,14 +79,14 @@ def watch(
     due = 0.0
     while True:
         changed: float | None = None
-        # the watching goes on while a sync is at work
+        # changes are watched while a sync is at work
         for changes in watchfiles.watch(
             *watched.paths,
             watch_filter=None,
             debounce=tick,
             rust_timeout=tick,
             yield_on_timeout=True,
-            ignore_permission_denied=True,  # a sync tells of that
+            ignore_permission_denied=True,  # a sync reports that
         ):
             now = time.monotonic()
             if changed is None and any(watched.matters(path, database) for _, path in changes):
@@ -105,9 +105,9 @@ def watch(
 
 @dataclass(frozen=True)
 class _Watched:
-    """What is watched, each path with the number by which a file that was replaced is told.
+    """The watched paths, each with the inode by which a replaced file is recognised.
 
-    `asked` and `file`, the project's file, say of what a change matters.
+    Changes matter only if they concern `asked` or `file`, the project's file.
     """
 
     paths: dict[Path, int]
@@ -115,10 +115,10 @@ class _Watched:
     file: Path | None
 
     def matters(self, name: str, database: Path) -> bool:
-        """Tell whether a change of this path may lead to something.
+        """Whether a change of this path may have an effect.
 
-        What the command writes itself does not, be it the database or what it tells. Of a folder
-        that is moved here its files are not told.
+        Changes by the command itself, to the database or in its output, do not count. The files of
+        a folder that is moved here are not reported.
         """
         path = Path(os.path.normpath(name))
         if path == database or name.startswith(f"{database}.") or _is_told_to(path):
@@ -138,7 +138,7 @@ def _is_told_to(path: Path) -> bool:
 
 
 def _watched(before: _Watched | None = None) -> _Watched:
-    """Return what is watched; `before` is what stays while the project's file is wrong."""
+    """Return what to watch; `before` stays while the project's file is wrong."""
     from warehouse.declared import declared
 
     try:
