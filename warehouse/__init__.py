@@ -19,7 +19,7 @@ __all__ = ["Warehouse", "__version__"]
 
 
 def __getattr__(name: str) -> Any:
-    # Loaded when asked for, so that the command line's help does not wait for DuckDB.
+    # Imported on demand, so that the command line's help does not wait for DuckDB.
     if name == "Warehouse":
         from warehouse.warehouse import Warehouse
 

@@ -1,4 +1,4 @@
-"""`python -m warehouse`: the command by another name."""
+"""`python -m warehouse`: the same command."""
 
 from warehouse.cli import main
 

@@ -1,4 +1,4 @@
-"""What scripts pass to a verb, held against its signature: one sentence for what is of another type."""
+"""Checks of the arguments of public methods against their signatures, with one-sentence errors."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ _T = TypeVar("_T")
 
 
 def checked(verb: Callable[_P, _T]) -> Callable[_P, _T]:
-    """Refuse arguments of another type than a verb's signature says; scalars of NumPy become Python's.
+    """Refuse arguments of another type than a method's signature says; convert NumPy's scalars.
 
-    What may have any type, and what none of the readers below is for, goes through as it is.
+    Arguments of any type, and types that none of the readers below handles, are passed on
+    unchanged.
 
     >>> @checked
     ... def top(name: str, number: int = 1) -> str:
@@ -32,13 +33,13 @@ def checked(verb: Callable[_P, _T]) -> Callable[_P, _T]:
     ...
     warehouse.errors.UsageError: name is a text, not 5
     """
-    # When it is called first: there are many verbs, and most programs use few.
+    # On the first call: there are many methods, and most programs use few.
     parameters = cache(lambda: _parameters(verb))
 
     @wraps(verb)
     def call(*args: _P.args, **kwargs: _P.kwargs) -> _T:
         by_place, by_name = parameters()
-        # of those that are missing, or too many, Python tells
+        # Python reports missing and extra ones
         placed = [one.read(value) for one, value in zip(by_place, args, strict=False)]
         named = {
             name: by_name[name].read(value) if name in by_name else value
@@ -62,7 +63,7 @@ class _Parameter:
 
 
 def _parameters(verb: Callable[..., Any]) -> tuple[list[_Parameter], dict[str, _Parameter]]:
-    """Return the parameters of a verb that may be passed by their place, and those by their name."""
+    """Return the parameters of a method that may be positional, and those passed by name."""
     by_place, by_name = [], {}
     for given in inspect.signature(verb).parameters.values():
         one = _Parameter(given.name, given.default, _reader(str(given.annotation)))
@@ -74,7 +75,7 @@ def _parameters(verb: Callable[..., Any]) -> tuple[list[_Parameter], dict[str, _
 
 
 def bindable(value: Any) -> Any:
-    """Return a value as DuckDB can bind it: NumPy's scalars as Python's, what has several as a list.
+    """Return a value as DuckDB can bind it: NumPy's scalars as Python's, collections as lists.
 
     >>> bindable({"runs": {"tasb", "bm25"}, "places": range(3)})
     {'runs': ['bm25', 'tasb'], 'places': [0, 1, 2]}
@@ -82,7 +83,7 @@ def bindable(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: bindable(one) for name, one in value.items()}
     if getattr(value, "ndim", None) == 0:
-        # DuckDB and NumPy take nanoseconds since 1970 for a number
+        # DuckDB and NumPy read nanoseconds since 1970 as a number
         return (value.astype("M8[us]") if value.dtype.kind == "M" else value).item()
     is_one = isinstance(value, str | bytes | bytearray) or hasattr(value, "columns")
     if is_one or not isinstance(value, Iterable):
@@ -91,7 +92,7 @@ def bindable(value: Any) -> Any:
 
 
 def _reader(annotation: str) -> Callable[[str, Any], Any] | None:
-    """Return what reads an argument that is annotated so."""
+    """Return the function that reads an argument with this annotation."""
     words = annotation.removesuffix(" | None")
     reader = _READERS.get(words.partition("[")[0] if words not in _READERS else words)
     if reader is None or words == annotation:
@@ -112,7 +113,7 @@ def _text(name: str, value: Any) -> str:
 
 
 def _texts(name: str, value: Any) -> Any:
-    """Return a text as it is, and several as a list; a set, which has no order, sorted."""
+    """Return a text unchanged, and several as a list; a set is sorted."""
     if isinstance(value, str):
         return _text(name, value)
     return [_text(f"each of {name}", one) for one in _several(name, value)]
@@ -125,12 +126,12 @@ def _several(name: str, value: Any) -> list[Any]:
 
 
 def _in_order(several: Iterable[Any]) -> list[Any]:
-    """Return several as a list; a set, which has no order, sorted."""
+    """Return several as a list; a set is sorted."""
     return sorted(several, key=str) if isinstance(several, set | frozenset) else list(several)
 
 
 def _metrics(name: str, value: Any) -> Any:
-    """Return metrics as `_texts` does; whether each is one is for the notation to say."""
+    """Return metrics as `_texts` does; the notation checks each one."""
     return _text(name, value) if isinstance(value, str) else _several(name, value)
 
 
@@ -190,7 +191,7 @@ def _function(name: str, value: Any) -> Any:
     return value
 
 
-# By the annotation, or by what stands in it before the bracket.
+# By the annotation, or by its part before the bracket.
 _READERS: dict[str, Callable[[str, Any], Any]] = {
     "str": _text,
     "Literal": _text,

@@ -1,4 +1,4 @@
-"""The catalogue of metrics: what the header of each file in `sql/metrics` says, checked hard.
+"""The catalogue of metrics: the headers of the files in `sql/metrics`, thoroughly checked.
 
 A metric is one file; its name is the file's name and nothing else lists it. A project adds its own.
 """
@@ -26,11 +26,11 @@ ARROWS = {"higher": "↑", "lower": "↓"}
 class TrecName:
     """A name that trec_eval has for a metric.
 
-    `param` is the parameter that is listed after it, each value a metric of its own, with the `values`
-    it takes when none are given; of a parameter that is a list itself, or gains by grade, all that is
-    listed is one value. Among gains, the parameters in `named` may stand too (p=0.8). `numbers` are
-    parameters listed in order; where `first` is true, numbers beyond them have no say. `given` holds
-    values of other parameters that the name itself stands for.
+    `param` is the parameter that follows it as a list; each value is a metric of its own, by
+    default the `values`. If the parameter is itself a list, or gains by grade, the whole list is
+    one value. Among gains, the parameters in `named` may also be set (p=0.8). `numbers` are
+    parameters listed in order; with `first`, further numbers are ignored. `given` holds values of
+    other parameters implied by the name.
     """
 
     name: str
@@ -47,9 +47,9 @@ class TrecName:
 
 @dataclass(frozen=True)
 class RanxName:
-    """A name that ranx has for a metric, with the values that it stands for.
+    """A name that ranx has for a metric, with the values that it implies.
 
-    `fraction` is the parameter of which the name carries the decimals, as `rbp.95` does. A name with
+    `fraction` is the parameter whose decimals are part of the name, as in `rbp.95`. A name with
     `param` stands for one metric for each of its `values`.
     """
 
@@ -64,7 +64,7 @@ class RanxName:
 class Alias:
     """A name that a peer has for a metric, with the parameters that it fixes.
 
-    `usual` holds the values of parameters that it takes and that are left out.
+    `usual` holds the peer's own defaults of other parameters.
     """
 
     peer: str
@@ -77,11 +77,11 @@ class Alias:
 class Definition:
     """A metric as its file defines it.
 
-    `kind` is metric or curve. `other` tells by parameter what peers mean by it that is another metric
-    here: the metric's name for any value, which is kept, or names by the value, which is not. `pools`
-    tells when the template gives, beside the rows of the queries, one row for all of them: never, when
-    asked or always. `counts` tells that it counts something, so that a sum of its values is a whole
-    number.
+    `kind` is metric or curve. `other` has, by parameter, the other metric that peers mean by it:
+    the metric's name for any value, which is kept, or names by value, which is dropped. `pools`
+    says when the template returns, besides the rows of the queries, a row for all of them: never,
+    on request or always. `counts` says that it counts something, so that a sum of its values is a
+    whole number.
     """
 
     name: str
@@ -154,7 +154,7 @@ def from_header(
     only: bool = False,
     together: aggregates.Together = aggregates.with_parameters,
 ) -> Definition:
-    """Return what a header and its SQL define; `together` adds how queries are put together."""
+    """Return what a header and its SQL define; `together` adds the parameters of the aggregate."""
     records.check(head, keys.HEADER_KEYS | keys.OPTIONAL_KEYS, where, required=keys.HEADER_KEYS)
     _check_tables(head, where)
     if head["direction"] not in DIRECTIONS:
@@ -218,7 +218,7 @@ def from_header(
 
 
 def _check_tables(head: Mapping[str, Any], where: str) -> None:
-    """Refuse lists and tables in a header that do not hold what they should."""
+    """Refuse lists and tables in a header with wrong contents."""
     for key, spec in head.get("params", {}).items():
         records.check({key: spec}, {key: dict}, f"{where}: params")
         records.check(spec, keys.PARAM_KEYS, f"{where}: parameter {key}")
@@ -240,7 +240,7 @@ def _check_tables(head: Mapping[str, Any], where: str) -> None:
     for peer, names in head.get("names", {}).items():
         records.check({peer: names}, {peer: list}, f"{where}: names")
         for given in names:
-            # what a name of ranx fixes stands in the table of that name
+            # the values fixed by a name of ranx are in the table of that name
             taken: records.Kinds = str if peer == "ranx" else (str, dict)
             records.check({peer: given}, {peer: taken}, f"{where}: names")
             if isinstance(given, dict) and not isinstance(given.get("name"), str):
@@ -261,7 +261,7 @@ def _check_list(items: list[Any], kinds: records.Kinds, where: str) -> None:
 def _peer_name(
     spec: Mapping[str, Any], parameters: tuple[Parameter, ...], where: str
 ) -> dict[str, Any]:
-    """Return what a header says of a peer's name, the values that it gives read as parameters' are."""
+    """Return a peer's name from a header, with its values read like those of parameters."""
     said = {key: tuple(v) if isinstance(v, list) else v for key, v in spec.items()}
     given: dict[str, Any] = spec.get("given", {})
     return said | {"given": _values(given, parameters, where)}
@@ -270,7 +270,7 @@ def _peer_name(
 def _values(
     given: Mapping[str, Any], parameters: tuple[Parameter, ...], where: str
 ) -> dict[str, Value]:
-    """Read values of parameters that stand in a header."""
+    """Read values of parameters from a header."""
     known = {p.name: p for p in parameters}
     found: dict[str, Value] = {}
     for key, value in given.items():
@@ -284,7 +284,7 @@ def _values(
 
 
 def undefined_value(given: float | str, where: str) -> float | None:
-    """Read what a query gets that has no value: a number, or 'null' for None."""
+    """Read the value of a query without one: a number, or 'null' for None."""
     if given == "null":
         return None
     if isinstance(given, str) or not math.isfinite(given):
@@ -295,9 +295,9 @@ def undefined_value(given: float | str, where: str) -> float | None:
 def _alias(
     peer: str, given: str | Mapping[str, Any], parameters: tuple[Parameter, ...], where: str
 ) -> Alias:
-    """Read a peer's name: a string, or a table of `name` and the parameters that the name fixes.
+    """Read a peer's name: a string, or a table of `name` and the parameters that it fixes.
 
-    The table `usual` in it has defaults of the peer's own.
+    The table `usual` in it has the peer's own defaults.
     """
     if isinstance(given, str):
         return Alias(peer, given)

@@ -165,14 +165,14 @@ class Comparing(File):
     def _names(
         self, con: duckdb.DuckDBPyConnection, dataset: str, metrics: Metrics, protocol: str
     ) -> tuple[Protocol, list[str]]:
-        """Return a protocol, and the names of the metrics that are asked for, else of all valued."""
+        """Return a protocol, and the names of the requested metrics, or of all with values."""
         rules = board.stored_rules(con, protocol)
         names = board.names(con, [dataset], texts(metrics), rules)
         return rules, board.choose(con, dataset, names, rules)
 
 
 def _check_known(names: Sequence[str], known: Sequence[Metric]) -> None:
-    """Refuse to compute metrics that nothing defines any more."""
+    """Refuse to compute metrics that no longer exist."""
     gone = [name for name in names if name not in map(str, known)]
     if gone:
         raise UsageError(f"{', '.join(gone)}: no longer defined, so it cannot be recomputed")
@@ -184,7 +184,7 @@ def _judged(
     rules: Protocol,
     runs: Sequence[Candidate],
 ) -> Values:
-    """Return by metric and run the share of judged documents down to the metric's cutoff."""
+    """Return, by metric and run, the share of judged documents down to the metric's cutoff."""
     from warehouse.evaluate import grounds, what_if
 
     if any(

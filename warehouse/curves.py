@@ -1,6 +1,6 @@
-"""The catalogue of curves: one file each in `sql/curves`, with a header like a metric's and two axes.
+"""The catalogue of curves: files in `sql/curves`, with a header like a metric's and two axes.
 
-A curve is named as metrics are, `ROC(rel=2)@100`, and its parameters are read in the same way.
+A curve is written like a metric, `ROC(rel=2)@100`, and its parameters are read in the same way.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ _OWN_KEYS: dict[str, records.Kinds] = {
     "same_x": bool,
 }
 _REQUIRED = ("x", "y", "joined")
-# What every curve has in the place of a metric's keys.
+# The keys that a curve has instead of a metric's.
 _NO_METRIC: dict[str, Any] = {"range": [0, 0], "undefined": "null"}
-# How points are joined: by straight lines, or a point's height holds up to it, or from it on.
+# How points are joined: by straight lines, or in steps before or after each point.
 JOINED = ("lines", "steps_before", "steps_after")
 AGGREGATES = ("mean", "pooled")
 
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis of a curve: what stands on it, and the lowest and highest value there."""
+    """An axis of a curve: its name, and its lowest and highest value."""
 
     name: str
     range: tuple[float, float]
@@ -44,10 +44,10 @@ class Axis:
 class Curve(Definition):
     """A curve as its file defines it.
 
-    `direction` tells whether the higher or the lower of two curves is better. `area` is what the area
-    under the curve of a query, or of all of them pooled, is called; `chance`, that the diagonal is what
-    a random order gives. Where `same_x` is true the points of all queries lie at the same x, a query
-    has none where it has no value, and the mean at an x is over those that have one.
+    `direction` says whether the higher or the lower of two curves is better. `area` is the name of
+    the area under the curve of a query, or of all queries pooled; `chance` says that the diagonal
+    is the curve of a random order. If `same_x` is true, the points of all queries have the same x,
+    a query without a value has no point, and the mean at an x is over the queries with one.
     """
 
     x: Axis
@@ -115,13 +115,13 @@ def _aliases() -> dict[str, tuple[Curve, Alias]]:
     known = {name: (found, Alias("", name)) for name, found in curves().items()}
     for found in curves().values():
         known |= {alias.name: (found, alias) for alias in found.names}
-    # in any case, but for names that are two things then
+    # in any case, unless two names then collide
     folded = {name.lower(): one for name, one in known.items() if name.lower() not in known}
     return known | folded
 
 
 def parse(text: str, *, defaults: Defaults | None = None) -> Metric:
-    """Read one curve's name, or raise with the nearest right one.
+    """Read one curve's name. Raises UsageError with the nearest right one.
 
     >>> str(parse("ROC( rel = 2 )@50")), str(parse("recall@k"))
     ('ROC(rel=2)@50', 'RecallByRank@100')
@@ -138,14 +138,14 @@ def parse(text: str, *, defaults: Defaults | None = None) -> Metric:
 
 
 def of(metric: Metric) -> Curve:
-    """Return the definition of a curve that was read."""
+    """Return the definition of a parsed curve."""
     found = metric.definition
     assert isinstance(found, Curve), f"{metric} is a metric"
     return found
 
 
 def known_curve(name: str) -> Metric | None:
-    """Return the curve of a stored name, or None where no curve has that name any more."""
+    """Return the curve of a stored name, or None if it no longer exists."""
     try:
         return parse(name)
     except UsageError:

@@ -1,7 +1,8 @@
 """Connections to DuckDB: one writer that waits for the lock, readers that hold none.
 
-A writer is short: one transaction, then the file is free again. A reader attaches the file read-only to
-a database in memory, takes what it needs and lets go, so that no result keeps the file locked.
+A writer is short: one transaction, then the file is free again. A reader attaches the file
+read-only to a database in memory, copies what it needs and detaches it, so that no result keeps the
+file locked.
 """
 
 from __future__ import annotations
@@ -36,15 +37,15 @@ if TYPE_CHECKING:
 
 STORAGE_VERSION = "v1.5.0"
 ALIAS = "warehouse"
-# The table that a replica has beside those of its warehouse, with one row: which that is.
+# The table that a replica has in addition, with one row: the id of its warehouse.
 PUBLICATION = "publication"
-# The temporary table that a result is kept in, unless it has a name of its own.
+# The default name of the temporary table of a result.
 RESULT = "result"
 
 
 @dataclass(frozen=True)
 class Resources:
-    """How much of the machine a connection may use; None leaves it to DuckDB."""
+    """The limits of a connection; None leaves a limit to DuckDB."""
 
     memory_limit: str | None = None
     threads: int | None = None
@@ -54,8 +55,8 @@ class Resources:
         """Set the limits on a connection."""
         con.execute("set TimeZone = 'UTC'")
         con.execute("set enable_progress_bar = false")
-        # What the templates share is named in them; what DuckDB finds alike beyond that, such as two
-        # scans of the predictions, it would keep in memory as a whole.
+        # Templates name what they share; other common parts that DuckDB finds, such as two scans of
+        # the predictions, would be kept in memory as a whole.
         con.execute("set disabled_optimizers = 'common_subplan'")
         if self.memory_limit is not None:
             try:
@@ -75,25 +76,25 @@ def memory(resources: Resources | None = None) -> duckdb.DuckDBPyConnection:
     con = duckdb.connect(":memory:")
     given = resources or Resources()
     if given.temp_directory is None:
-        # DuckDB would otherwise spill into a folder in the current directory.
+        # Otherwise DuckDB would spill into a folder in the current directory.
         given = replace(given, temp_directory=str(_spill_folder() or ""))
     given.apply(con)
     return con
 
 
 def _spill_folder() -> Path | None:
-    """Return where to put aside what memory has no room for, None where nothing can be written."""
+    """Return a folder for data that exceeds memory, or None if none can be written."""
     try:
         return Path(tempfile.gettempdir()) / f"warehouse-spill-{os.getpid()}"
-    except FileNotFoundError:  # the disk is full, or can only be read
+    except FileNotFoundError:  # the disk is full or read-only
         return None
 
 
 def scratch(resources: Resources) -> duckdb.DuckDBPyConnection:
     """Open a connection for temporary tables, which nobody else sees.
 
-    Where no limits are asked for, all have one database in memory behind them, for to start one takes
-    longer than to score a small run.
+    Connections without limits share one database in memory, because starting one takes longer than
+    scoring a small run.
     """
     if resources != Resources():
         return memory(resources)
@@ -103,12 +104,12 @@ def scratch(resources: Resources) -> duckdb.DuckDBPyConnection:
 
 
 def open_early() -> None:
-    """Begin to open what `scratch` needs, which takes a while, beside what the caller goes on with."""
+    """Start opening what `scratch` needs, which takes a while, in parallel with the caller."""
     threading.Thread(target=_shared, args=(os.getpid(),), daemon=True).start()
 
 
 def _shared(pid: int) -> duckdb.DuckDBPyConnection:
-    """Return this process's database in memory: one that was inherited has lost its threads."""
+    """Return this process's database in memory; an inherited one has lost its threads."""
     with _opening:
         return _opened(pid)
 
@@ -118,7 +119,7 @@ _opened = cache(lambda pid: memory())
 
 
 def close() -> None:
-    """Close the database in memory, and take away what it has put aside on disk."""
+    """Close the database in memory and remove its files on disk."""
     with _opening:
         if _opened.cache_info().currsize:
             _opened(os.getpid()).close()
@@ -129,14 +130,14 @@ def close() -> None:
 
 
 def leave() -> None:
-    """End with the process: memory goes with it, sooner than piece by piece, but not what is on disk."""
+    """End with the process: remove files on disk, but leave freeing memory to the system."""
     folder = _spill_folder()
     if folder is not None and folder.exists():
         close()
 
 
 def check_place(path: Path) -> None:
-    """Refuse what is no file and none can be made at: to open a pipe would wait for its other end."""
+    """Refuse a path that is not a file and cannot become one; opening a pipe would block."""
     try:
         mode = path.stat().st_mode
     except OSError as error:
@@ -150,15 +151,15 @@ def check_place(path: Path) -> None:
 def create(path: Path) -> None:
     """Make an empty database file in the storage version that older clients can open too.
 
-    It is there whole or not at all: a file that DuckDB was stopped at making could never be opened.
+    It appears complete or not at all: DuckDB could never open a partly made file.
     """
     part = path.with_name(f".{path.name}.{random.getrandbits(64):x}.part")
     try:
         with in_words(path, made=True):
             _create(part)
-        os.link(part, path)  # a rename would replace what another process has made meanwhile
+        os.link(part, path)  # a rename would replace a file made by another process meanwhile
     except OSError:
-        # it is there already, and whoever made it may have cleared our part away; or links are unknown
+        # it exists, and its maker may have removed our part; or links are not supported
         if not path.exists():
             _create(path)
     finally:
@@ -178,9 +179,9 @@ def _create(path: Path) -> None:
 def transaction(
     path: Path, *, resources: Resources | None = None, lock_timeout: float = LOCK_TIMEOUT
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open the file for one transaction as `write` does, for what needs no SQLAlchemy.
+    """Open the file for one transaction like `write`, but without SQLAlchemy.
 
-    To load that takes longer than to compute a metric for a hundred runs.
+    Importing SQLAlchemy takes longer than computing a metric for a hundred runs.
     """
     with _attached(path, resources or Resources(), lock_timeout) as con:
         _refuse_replica(con, path)
@@ -188,7 +189,7 @@ def transaction(
         try:
             yield con
         except BaseException:
-            with suppress(duckdb.Error):  # it is rolled back already
+            with suppress(duckdb.Error):  # already rolled back
                 con.rollback()
             raise
         con.commit()
@@ -200,7 +201,7 @@ def write(
 ) -> Iterator[sa.Connection]:
     """Open the file for one transaction: committed when the block ends, rolled back on any error.
 
-    A replica is refused: the next one takes its place, with all that was written into it.
+    A replica is refused: the next one would replace it with everything written to it.
     """
     import duckdb_sqlalchemy
     import sqlalchemy as sa
@@ -220,7 +221,7 @@ def write(
 
 
 def raw(connection: sa.Connection) -> duckdb.DuckDBPyConnection:
-    """Return the DuckDB connection below a connection that `write` gave: the same transaction."""
+    """Return the DuckDB connection below a connection from `write`: the same transaction."""
     below: duckdb.DuckDBPyConnection = connection.info[ALIAS]
     return below
 
@@ -231,7 +232,7 @@ def read(
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """Attach the file read-only to a database in memory and make it the default.
 
-    When the block ends the file is detached; temporary tables and the relations on them live on.
+    When the block ends the file is detached; temporary tables and relations on them remain.
     """
     with _attached(path, resources or Resources(), lock_timeout, read_only=True) as con:
         yield con
@@ -241,11 +242,11 @@ def read(
 def _attached(
     path: Path, resources: Resources, lock_timeout: float, *, read_only: bool = False
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Give a connection with the file as its default database, until the block ends.
+    """Yield a connection with the file as its default database, until the block ends.
 
-    The database in memory that it is attached to is the process's own, for to start one takes as long as
-    many a question. That has room for one file at a time: where another is attached, or limits are asked
-    for, it is one by itself.
+    It is attached to the process's own database in memory, because starting one takes as long as
+    many queries. That one holds one file at a time: if another is attached, or limits are
+    requested, a separate database is used.
     """
     check_place(path)
     with ExitStack() as stack:
@@ -254,7 +255,7 @@ def _attached(
         if is_shared:
             stack.callback(_room.release)
         con = scratch(resources) if is_shared else memory(resources)
-        # said, for else the end of a name, as in runs.csv, may be taken for another kind
+        # explicit, because the end of a name, as in runs.csv, could select another kind
         mode = "type duckdb, read_only" if read_only else "type duckdb"
         try:
             wait_for_lock(
@@ -270,16 +271,16 @@ def _attached(
                 con.execute(f"use {ident(ALIAS)}")
                 yield con
         except BaseException:
-            with suppress(duckdb.Error):  # it says less than what was raised before
+            with suppress(duckdb.Error):  # it is less specific than the first error
                 _detach(con)
             raise
         _detach(con)
-        if not read_only:  # there are no results to live on
+        if not read_only:  # there are no results to keep
             con.close()
 
 
 def _detach(con: duckdb.DuckDBPyConnection) -> None:
-    """Give the file free; a database that cannot, after an error that ends it, is not used again."""
+    """Detach the file; a database that cannot do so, after a fatal error, is not used again."""
     try:
         con.execute("use memory")
         con.execute(f"detach {ident(ALIAS)}")
@@ -287,12 +288,12 @@ def _detach(con: duckdb.DuckDBPyConnection) -> None:
         con.close()
         with _opening:
             _opened.cache_clear()
-        # as on a full disk; what was committed is in the log beside the file, and read from there
+        # as on a full disk; what was committed is in the log and read from there
         if "CHECKPOINT during DETACH" not in str(error):
             raise
 
 
-# Held by who has a file attached to this process's database in memory.
+# Held while a file is attached to this process's database in memory.
 _room = threading.Lock()
 
 
@@ -305,14 +306,14 @@ def keep(
 ) -> duckdb.DuckDBPyRelation:
     """Run a query and return its rows as a relation that outlives the file it was read from.
 
-    They are kept in a temporary table; where one connection has several, each has a name of its own.
+    They are kept in a temporary table; several on one connection need names of their own.
     """
     con.execute(f"create or replace temp table {ident(name)} as\n{sql}", params or {})
     return con.table(f"temp.main.{name}")
 
 
 def records(relation: duckdb.DuckDBPyRelation) -> list[dict[str, Any]]:
-    """Return the rows of a relation by the names of its columns.
+    """Return the rows of a relation as dicts.
 
     >>> records(duckdb.sql("select 1 as place, 'bm25' as run"))
     [{'place': 1, 'run': 'bm25'}]
@@ -321,9 +322,9 @@ def records(relation: duckdb.DuckDBPyRelation) -> list[dict[str, Any]]:
 
 
 def revision(con: duckdb.DuckDBPyConnection, path: Path) -> str | None:
-    """Return the revision of the attached file's schema, None where it holds nothing yet.
+    """Return the revision of the attached file's schema, or None if it is empty.
 
-    A file that holds something else is refused.
+    A file with other contents is refused.
     """
     try:
         found = con.execute(f"select version_num from {ident(ALIAS)}.alembic_version").fetchall()
@@ -331,7 +332,7 @@ def revision(con: duckdb.DuckDBPyConnection, path: Path) -> str | None:
         found = []
     except duckdb.BinderException:  # another program's, with other columns
         found = [(None,)]
-    # other programs that keep such a table have hexadecimal numbers in it
+    # other programs use hexadecimal revisions
     if found and re.fullmatch(r"\d{4}", str(found[0][0])):
         return str(found[0][0])
     rows = con.execute(
@@ -349,7 +350,7 @@ def revision(con: duckdb.DuckDBPyConnection, path: Path) -> str | None:
 
 
 def replica_of(con: duckdb.DuckDBPyConnection) -> str | None:
-    """Return the warehouse that the attached file is a replica of, None where it is none."""
+    """Return the id of the warehouse that the attached file is a replica of, or None."""
     try:
         rows = con.execute(f"select source from {ident(ALIAS)}.{ident(PUBLICATION)}").fetchall()
     except (duckdb.CatalogException, duckdb.BinderException):  # no such table, or another program's
@@ -368,7 +369,7 @@ def _refuse_replica(con: duckdb.DuckDBPyConnection, path: Path) -> None:
 
 
 def disown(path: Path, *, lock_timeout: float = LOCK_TIMEOUT) -> bool:
-    """Make a replica a warehouse of its own, which none replaces; tell whether it was a replica."""
+    """Make a replica a warehouse of its own, which is never replaced; return whether it was one."""
     with _attached(path, Resources(), lock_timeout) as con:
         was_replica = replica_of(con) is not None
         if was_replica:
@@ -377,7 +378,7 @@ def disown(path: Path, *, lock_timeout: float = LOCK_TIMEOUT) -> bool:
 
 
 def check_schema(con: duckdb.DuckDBPyConnection, path: Path) -> None:
-    """Refuse to read a database whose schema is not this program's, saying what to do."""
+    """Refuse to read a database with another schema than this program's, and say what to do."""
     found = revision(con, path)
     if found is not None and found > SCHEMA_REVISION:
         raise newer_schema(path, found)
@@ -391,7 +392,7 @@ def check_schema(con: duckdb.DuckDBPyConnection, path: Path) -> None:
 
 
 def newer_schema(path: Path, revision: str) -> UsageError:
-    """Return the refusal of a database that a newer program wrote."""
+    """Return the error for a database that was written by a newer program."""
     return UsageError(
         f"{path}: was written by a newer version of this program (schema {revision}, this one knows "
         f"up to {SCHEMA_REVISION}); upgrade it: pip install --upgrade ranking-warehouse"

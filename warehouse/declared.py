@@ -1,4 +1,4 @@
-"""What a project's file declares: datasets, where runs come from, what is evaluated, gates."""
+"""The declarations in a project's file: datasets, sources of runs, evaluations, gates."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from warehouse.readers.staged import canonical_format, checked_mapping, qrels_ki
 from warehouse.settings import DEFAULT_METRICS
 
 GroundKind = Literal["qrels", "training", "docs", "queries"]
-# Names in braces that say what a run is; every other one is a tag.
+# Placeholders that describe a run; every other one is a tag.
 ABOUT = ("dataset", "name", "system", "time")
 TIMES = ("file", "git", "now")
 SETTLE = "2s"
 BEST, LAST = "best", "last"
-# Where keys stand that are looked for in a table: what follows its head is in it, to the next head.
+# For finding the line of a key in a table: the table goes from its head to the next head.
 _ABOVE = dict.fromkeys(("database", "settle"), "the lines above the first table")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)")
@@ -68,7 +68,7 @@ _GATE_KEYS: dict[str, records.Kinds] = {
 
 @dataclass(frozen=True)
 class Ground:
-    """A file that runs are evaluated against; `options` are those of its load."""
+    """A file with qrels, a training set or attributes; `options` are those of loading it."""
 
     kind: GroundKind
     file: Path
@@ -78,7 +78,7 @@ class Ground:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What is computed for the runs of a dataset."""
+    """What to compute for the runs of a dataset."""
 
     metrics: tuple[str, ...] = DEFAULT_METRICS
     protocols: tuple[str, ...] = (protocols.DEFAULT,)
@@ -87,7 +87,7 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Dataset:
-    """A dataset, with the files that it is made of."""
+    """A dataset, with its files."""
 
     grounds: tuple[Ground, ...]
     evaluation: Evaluation
@@ -95,10 +95,10 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Runs:
-    """A source of runs; texts may hold names in braces that stand in all of its patterns.
+    """A source of runs; texts may have placeholders that are in all of its patterns.
 
-    Where nothing is said, `name`, `system` and `time` are what stands in braces of that name, for the
-    files whose pattern has them.
+    By default, `name`, `system` and `time` are the placeholders of these names, for files whose
+    pattern has them.
     """
 
     where: str
@@ -114,9 +114,10 @@ class Runs:
 
 @dataclass(frozen=True)
 class Gate:
-    """What a new run has to hold: no more than `max_drop` below, or not significantly below.
+    """A limit for new runs: no more than `max_drop` below, or not significantly below.
 
-    The metric is a canonical name, and the protocol one of those that the dataset is evaluated by.
+    The metric is a canonical name, and the protocol one of those that the dataset is evaluated
+    with.
     """
 
     dataset: str
@@ -129,7 +130,7 @@ class Gate:
 
 @dataclass(frozen=True)
 class Declared:
-    """Everything that a project's file asks for; paths are absolute, patterns relative to `folder`."""
+    """Everything that a project's file declares; paths are absolute, patterns relative to `folder`."""
 
     folder: Path
     settle: float
@@ -139,18 +140,18 @@ class Declared:
 
     @property
     def watched(self) -> list[Path]:
-        """Return the files and the folders in which a change may matter."""
+        """Return the files and folders in which a change may matter."""
         paths = {ground.file for dataset in self.datasets.values() for ground in dataset.grounds}
         paths |= {
             self.folder / pattern.folder for source in self.runs for pattern in source.patterns
         }
-        # of what is not there yet, or may not be looked into, the nearest folder that may
+        # for a missing or unreadable path, the nearest readable folder above
         return sorted(
             {next(p for p in (path, *path.parents) if os.access(p, os.R_OK)) for path in paths}
         )
 
     def concerns(self, path: Path) -> bool:
-        """Tell whether a file is one that is asked for, or a side-car of one."""
+        """Whether a file is declared, or is the side-car of a declared file."""
         grounds = [ground for dataset in self.datasets.values() for ground in dataset.grounds]
         if any(path in (ground.file, ground.queries) for ground in grounds):
             return True
@@ -164,7 +165,7 @@ class Declared:
 
 @project.per_project
 def declared() -> Declared:
-    """Return what the project's file declares; what is wrong with any of it is said at once."""
+    """Return the declarations of the project's file; any error in it is raised at once."""
     here = project.current()
     record, where = here.record, here.where
     usual = _evaluation(record.get("evaluate", {}), f"{where}: evaluate", Evaluation())
@@ -200,7 +201,7 @@ def duration(given: str | float, where: str) -> float:
 
 
 def known_dataset(name: str, datasets: Mapping[str, Any]) -> str:
-    """Return a dataset's name. Raises UsageError where it is not declared."""
+    """Return a dataset's name. Raises UsageError if it is not declared."""
     if name in datasets:
         return name
     hint = nearest(name, datasets) or f"; add a table [datasets.{name}]"
@@ -209,7 +210,7 @@ def known_dataset(name: str, datasets: Mapping[str, Any]) -> str:
 
 @contextmanager
 def _at(where: str) -> Iterator[None]:
-    """Say of what is wrong inside where it stands."""
+    """Add the place to errors raised inside."""
     try:
         yield
     except UsageError as error:
@@ -217,7 +218,7 @@ def _at(where: str) -> Iterator[None]:
 
 
 def _each(record: Mapping[str, Any], key: str, where: str) -> list[tuple[str, dict[str, Any]]]:
-    """Return the tables of a list, each with its place; a table is given by [[key]]."""
+    """Return the tables of a list, each with its place; a table is written as [[key]]."""
     found = []
     for number, given in enumerate(record.get(key, ()), 1):
         if not isinstance(given, dict):
@@ -235,7 +236,7 @@ def _texts(given: object, where: str) -> tuple[str, ...]:
 
 
 def _words(given: Mapping[str, Any], where: str) -> dict[str, str]:
-    """Return a table of texts; numbers and booleans are read as they are written in TOML."""
+    """Return a table of texts; numbers and booleans are kept as written in TOML."""
     records.check(given, dict.fromkeys(given, (str, int, float, bool)), where)
     return {key: as_text(value) for key, value in given.items()}
 
@@ -355,7 +356,7 @@ def _runs(given: Mapping[str, Any], where: str, datasets: Mapping[str, Dataset])
 
 
 def _nowhere(name: str, groups: Set[str], some: Set[str]) -> str:
-    """Say of a name in braces that it is in no pattern, or not in all of them."""
+    """Return the error for a placeholder that is in no pattern, or not in all of them."""
     if name in some:
         return f"{{{name}}} is not in all of the patterns"
     hint = nearest(name, groups) or f"; there are {listing(sorted(groups)) or 'none'}"

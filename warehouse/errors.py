@@ -1,7 +1,7 @@
-"""What can go wrong, in words for the person who reads it.
+"""Errors, in words for the people who read them.
 
-Every error says what, where (file and line) and what to do next. The library raises; the command line
-prints one line and turns the class into an exit code.
+Every error says what, where (file and line) and what to do next. The library raises; the command
+line prints one line and turns the class into an exit code.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import threading
 from collections.abc import Iterable
 
 _URL = re.compile("([a-z][a-z0-9+.-]+):/+(.*)", re.DOTALL)
-# What moves a terminal's cursor, or turns the direction of what follows.
+# Characters that move a terminal's cursor or reverse the text direction.
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -21,7 +21,7 @@ NO_MEMORY = (
     "out of memory: the system gives this process no more; raise its limit (ulimit -v, or that of the "
     "container), or take fewer --threads"
 )
-# So many names that begin alike are proposed together.
+# The most names with the same prefix that are suggested together.
 _FEW = 6
 
 
@@ -38,15 +38,15 @@ class UsageError(WarehouseError):
 
 
 class DefinitionError(WarehouseError):
-    """A metric, a protocol or a project whose file is wrong. Exit code 2."""
+    """A metric, a protocol or a project with an error in its file. Exit code 2."""
 
     exit_code = 2
 
 
 class InputError(WarehouseError):
-    """A file or table that cannot be taken in. Exit code 2.
+    """A file or table that cannot be loaded. Exit code 2.
 
-    `problems` holds the first offending places as `(line, reason)`, `total` how many there are.
+    `problems` holds the first problems as `(line, reason)`, `total` their number.
     """
 
     exit_code = 2
@@ -80,7 +80,7 @@ class ConflictError(WarehouseError):
 
 
 class DatabaseError(UsageError):
-    """A database file that cannot be opened, or not be written, whatever it is asked. Exit code 2."""
+    """A database file that cannot be opened, or not be written. Exit code 2."""
 
 
 class LockedError(WarehouseError):
@@ -90,7 +90,7 @@ class LockedError(WarehouseError):
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of what the engine or a library says: what follows is for its own users.
+    """Return the first line of a message of the engine or a library; the rest is for its own users.
 
     >>> first_line(ValueError("no such type" + chr(10) + "LINE 1: select"))
     'no such type'
@@ -101,7 +101,7 @@ def first_line(error: Exception) -> str:
 def nearest(word: str, known: Iterable[str]) -> str:
     """Return `; did you mean X?` for the nearest known word, or an empty string.
 
-    Where none is near it is the only one that begins so, and of several that do there is no nearest.
+    If none is near, it is the only one with this prefix; with several, there is no nearest.
 
     >>> nearest("nDGC", ["AP", "nDCG", "ndcg"]), nearest("rr_", ["rr_v2aug_splade", "tasb"])
     ('; did you mean nDCG?', '; did you mean rr_v2aug_splade?')
@@ -117,7 +117,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def nearest_name(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word that `nearest` proposes, or None."""
+    """Return the known word that `nearest` suggests, or None."""
     folded: dict[str, str] = {}
     for name in known:
         folded.setdefault(name.lower(), name)
@@ -137,7 +137,7 @@ def command(
     qrels: int | None = None,
     protocol: str = "default",
 ) -> str:
-    """Return a command of this program for a dataset, as it can be given to a shell.
+    """Return a command of this program for a dataset, quoted for a shell.
 
     >>> command("evaluate", "my films", metrics=["P(rel=2)@5"], protocol="trec_eval_9")
     "warehouse evaluate -d 'my films' -m 'P(rel=2)@5' --protocol trec_eval_9"
@@ -152,7 +152,7 @@ def command(
 
 
 def none_yet(what: str, dataset: str) -> str:
-    """Return the sentence about a dataset that has no qrels yet, or no runs.
+    """Return the sentence about a dataset without qrels, or without runs.
 
     >>> none_yet("run", "dl19")
     'dl19: it has no runs yet: warehouse ingest run FILE -d dl19'
@@ -173,7 +173,7 @@ def no_such_run(run: str, dataset: str, known: Iterable[str]) -> str:
 
 
 def check_word(what: str, given: str, known: Iterable[str]) -> str:
-    """Return a word if it is one of those known, else raise UsageError with the nearest.
+    """Return a word if it is known. Raises UsageError with the nearest one.
 
     >>> check_word("test", "t", ("t", "sign"))
     't'
@@ -186,7 +186,7 @@ def check_word(what: str, given: str, known: Iterable[str]) -> str:
 
 
 def visible(text: str, *, lines: bool = False) -> str:
-    """Return a text with its control characters escaped, where `lines` is set but for newlines and tabs.
+    """Return a text with its control characters escaped; with `lines`, not newlines and tabs.
 
     >>> visible("a\\x1b[2J\\n"), visible("a\\x1b[2J\\n", lines=True)
     ('a\\\\x1b[2J\\\\n', 'a\\\\x1b[2J\\n')
@@ -196,7 +196,7 @@ def visible(text: str, *, lines: bool = False) -> str:
 
 
 def url(text: str) -> str | None:
-    """Return the URL that a text is, also where it was made a path, or None.
+    """Return the URL in a text, even if it was turned into a path, or None.
 
     >>> url("s3:/bucket/a.run"), url("C:/runs/a.run"), url("runs/a.run")
     ('s3://bucket/a.run', None, None)
@@ -206,7 +206,7 @@ def url(text: str) -> str | None:
 
 
 def is_utf8(text: str) -> bool:
-    """Whether a text can be written as UTF-8, as the name of a file in another encoding cannot.
+    """Whether a text can be written as UTF-8; a file name in another encoding cannot.
 
     >>> is_utf8("é"), is_utf8("\\udce9")
     (True, False)
@@ -219,7 +219,7 @@ def is_utf8(text: str) -> bool:
 
 
 def check_at_least(least: int, **numbers: object) -> None:
-    """Refuse numbers that are given and are not whole, or less than what is allowed.
+    """Refuse given numbers that are not whole or are below the minimum.
 
     >>> check_at_least(1, top=5, depth=None)
     """
@@ -233,7 +233,7 @@ def check_at_least(least: int, **numbers: object) -> None:
 
 
 def seconds(what: str, given: float) -> float:
-    """Return how long to wait, at most as long as a thread can: for hundreds of years.
+    """Return a waiting time, limited to the longest that a thread can wait: hundreds of years.
 
     >>> seconds("timeout", 60.0), seconds("timeout", float("inf")) == threading.TIMEOUT_MAX
     (60.0, True)

@@ -1,4 +1,4 @@
-"""What a sync tells of: each thing that it did, found or failed at."""
+"""The events of a sync: everything that it did, found or failed at."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ Status = Literal[
 
 @dataclass(frozen=True)
 class Event:
-    """One thing that a sync did, found or failed at; `text` is the line for people.
+    """Something that a sync did, found or failed at; `text` is the line for people.
 
-    `status` is loaded, replaced (a new version), unchanged (read again, the same content), forgotten
-    (its content is that of a run that was forgotten: not loaded), due (dry: it would be read or
-    computed), waiting (still being written), computed, passed or regressed (of a gate), or failed.
+    `status` is loaded, replaced (a new version), unchanged (read again, same content), forgotten (a
+    run with this content was forgotten: not loaded), due (in a dry run: it would be read or
+    computed), waiting (still being written), computed, passed or regressed (gates), or failed.
     """
 
     status: Status
@@ -61,11 +61,11 @@ class Synced:
 
     @property
     def exit_code(self) -> int:
-        """Return 0 when all is good, else the worst of the failures' exit codes."""
+        """Return 0 if all is good, else the worst exit code of the failures."""
         return max((event.exit_code for event in self.events), default=0)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON has it."""
+        """Return it as a dict for JSON."""
         return {
             "changed": self.changed,
             "exit_code": self.exit_code,
@@ -75,13 +75,13 @@ class Synced:
 
 
 def waiting(dataset: str, file: str) -> Event:
-    """Tell of a file that is not read yet."""
+    """Return the event of a file that is not read yet."""
     text = f"{dataset}: {file} is still being written, left for the next time"
     return Event("waiting", text, dataset, file)
 
 
 def taken(done: Taken, file: str) -> Event:
-    """Tell what became of a file that was read."""
+    """Return the event of a file that was read."""
     from warehouse.ingest import Loaded
 
     if isinstance(done, Loaded):
@@ -109,7 +109,7 @@ def taken(done: Taken, file: str) -> Event:
 
 
 def left_away(done: Loaded, shown: str, file: str) -> str:
-    """Tell of a run that was forgotten, and how to have it all the same, by the file that it is in."""
+    """Return the event of a forgotten run, which says how to load it all the same."""
     from warehouse.readers.files import default_name
 
     words = ["ingest", "run", file]

@@ -1,4 +1,4 @@
-"""SQL expressions that people give: one scalar over the columns of a row, checked before it runs."""
+"""Users' SQL expressions: one scalar over the columns of a row, checked before it runs."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _PREFIX = re.compile(r"\A\w+ Error: ")
 
 @dataclass(frozen=True)
 class Expression:
-    """An expression that was read: the columns it names, as written, with their table or without.
+    """A parsed expression: the columns it names, as written, with or without their table.
 
-    `functions` are the names of what it calls, each with the texts that it is called with, as they
-    stand; `has_window` tells whether other rows have a say in it.
+    `functions` are the names of the functions it calls, each with its text arguments as written.
+    `has_window` says whether it depends on other rows.
     """
 
     text: str
@@ -38,10 +38,10 @@ class Expression:
 def read(
     con: duckdb.DuckDBPyConnection, given: str, text: str, hint: str, *, windows: bool = False
 ) -> Expression:
-    """Read an expression; raises UsageError for what is not one scalar expression over a row's columns.
+    """Read a scalar expression over a row's columns. Raises UsageError for anything else.
 
-    `given` is what the person wrote and `hint` what to write, for the message. Window functions have a
-    place in it only with `windows`.
+    `given` is what the user wrote and `hint` what to write, for the message. Window functions are
+    allowed only with `windows`.
 
     >>> read(duckdb.connect(), "--x", "lower(docs.title)", "write one").columns
     (('docs', 'title'),)
@@ -80,12 +80,12 @@ def read(
 def bind(
     con: duckdb.DuckDBPyConnection, given: str, text: str, hint: str, *, table: str, column: str
 ) -> None:
-    """Raise UsageError where an expression does not fit a table, or gives a list or a record.
+    """Raise UsageError if an expression does not fit a table, or returns a list or a record.
 
     `column` is any column of the table, which is SQL of a relation with a name.
     """
     try:
-        # A plain column beside it: then an aggregate that hides in a macro does not bind.
+        # With a plain column beside it, an aggregate hidden in a macro does not bind.
         described = con.execute(
             f"describe select {column} as given, ({text}\n) as made from {table}"
         ).fetchall()
@@ -97,19 +97,19 @@ def bind(
 
 
 def words(error: Exception) -> str:
-    """Return DuckDB's message, with its hint, without the echo of the statement, as one line."""
+    """Return DuckDB's message with its hint, but without the statement, as one line."""
     return _one_line(_PREFIX.sub("", str(error)).split("\n\nLINE ")[0])
 
 
 def parsed(con: duckdb.DuckDBPyConnection, sql: str) -> dict[str, Any]:
-    """Return the tree of a statement, as DuckDB's parser has it, or with the key `error` set."""
+    """Return a statement's tree from DuckDB's parser, or one with the key `error`."""
     ((text,),) = con.execute("select json_serialize_sql($sql)", {"sql": sql}).fetchall()
     found: dict[str, Any] = json.loads(text)
     return found
 
 
 def _rest(value: Any) -> Any:
-    """Return a parsed statement without what is selected and without places in the text."""
+    """Return a parsed statement without its select list and without positions in the text."""
     if isinstance(value, dict):
         left_out = ("select_list", "query_location", "query_location_length", "named_param_map")
         return {key: _rest(inner) for key, inner in value.items() if key not in left_out}
@@ -117,7 +117,7 @@ def _rest(value: Any) -> Any:
 
 
 def nodes(value: Any) -> Iterator[dict[str, Any]]:
-    """Give every node of what was parsed."""
+    """Yield every node of a parsed statement."""
     if isinstance(value, dict):
         yield value
     for inner in value.values() if isinstance(value, dict) else value:
@@ -126,7 +126,7 @@ def nodes(value: Any) -> Iterator[dict[str, Any]]:
 
 
 def _texts(call: Mapping[str, Any]) -> frozenset[str]:
-    """Return the texts that a function is called with, as DuckDB 2 or 1.5 has them in its tree."""
+    """Return the text arguments of a function, as DuckDB 2 or 1.5 has them in its tree."""
     given = call.get("children") or [one["expression"] for one in call.get("arguments", ())]
     literals = [one["literal"] for one in given if one.get("literal")]
     values = [one["value"] for one in given if one.get("value")]
@@ -137,7 +137,7 @@ def _texts(call: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _function_refused(con: duckdb.DuckDBPyConnection, name: str) -> str:
-    """Say why a function has no place in the expression; empty for one that is fit or unknown."""
+    """Return why a function is not allowed; empty if it is, or is unknown."""
     rows = con.execute(
         "select distinct function_type, stability from duckdb_functions() "
         "where function_name = lower($name)",

@@ -95,7 +95,7 @@ class Fusing(File):
         tune: str | None,
         protocol: str,
     ) -> Prepared:
-        """Complete the recipe, with training and trials where it has some; nothing is written."""
+        """Complete the recipe, with training and trials if needed; nothing is written."""
         from warehouse.fuse import making
         from warehouse.fuse import recipe as reading
         from warehouse.readers.everywhere import stage_queries

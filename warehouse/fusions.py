@@ -1,7 +1,7 @@
-"""The catalogue of methods that merge runs: a file each in `sql/fusion`, with a header like a metric's.
+"""The catalogue of fusion methods: files in `sql/fusion`, with a header like a metric's.
 
-A method is named as metrics are, `rrf(k=60)`, and its parameters are read in the same way. The ways of
-making scores comparable before are in `sql/normalisations`.
+A method is written like a metric, `rrf(k=60)`, and its parameters are read in the same way. The
+ways to make scores comparable first are in `sql/normalisations`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from warehouse.notation import Defaults, Metric
 from warehouse.parameters import Parameter, Value
 
 WEIGHTS, TRAINING, AVERAGE_PRECISION = "weights", "training", "average_precision"
-# What a method may ask for beside the lists: a weight for each run, judged queries to be trained on, and
+# What a method may need besides the lists: a weight for each run, judged queries for training, and
 # the mean average precision of each run on these.
 NEEDS = (WEIGHTS, TRAINING, AVERAGE_PRECISION)
 NONE, USUAL = "none", "min-max"
@@ -31,7 +31,7 @@ _NORMALISATION_REQUIRED: dict[str, records.Kinds] = dict.fromkeys(
     ("title", "summary", "formula"), str
 )
 _NORMALISATION_KEYS = _NORMALISATION_REQUIRED | {"positive": bool}
-# What every method has in the place of a metric's keys.
+# The keys that a method has instead of a metric's.
 _NO_METRIC: dict[str, Any] = {
     "reads": [],
     "direction": "none",
@@ -43,14 +43,14 @@ _NO_METRIC: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Grid:
-    """The values of a parameter that are tried to find the best."""
+    """The values of a parameter to try when tuning."""
 
     first: float
     last: float
     step: float
 
     def values(self) -> list[str]:
-        """Return the values as they are written, without the noise of binary fractions.
+        """Return the values as written, without the noise of binary fractions.
 
         >>> Grid(0.1, 0.3, 0.1).values()
         ['0.1', '0.2', '0.3']
@@ -63,8 +63,8 @@ class Grid:
 class Method(Definition):
     """A method as its file defines it.
 
-    `needs` says what it asks for beside the lists, `scores` whether it reads the scores or ranks alone,
-    and `grid` which values of its parameters are tried when it is tuned.
+    `needs` names what it needs besides the lists, `scores` says whether it reads scores or only
+    ranks, and `grid` has the values of its parameters to try when tuning.
     """
 
     needs: tuple[str, ...] = ()
@@ -77,7 +77,7 @@ class Method(Definition):
 class Normalisation:
     """A way of making the scores of lists comparable, as its file defines it.
 
-    One that is `positive` makes nothing comparable of lists without a score above 0.
+    If it is `positive`, it cannot handle lists without a score above 0.
     """
 
     name: str
@@ -148,7 +148,7 @@ def _aliases() -> dict[str, tuple[Method, Alias]]:
 
 
 def parse(text: str) -> Metric:
-    """Read a method in the notation of metrics, or raise with the nearest right name.
+    """Read a method in the notation of metrics. Raises UsageError with the nearest right name.
 
     >>> str(parse("RRF")), str(parse("CombGMNZ( gamma = 1 )"))
     ('rrf', 'gmnz(gamma=1.0)')
@@ -165,14 +165,14 @@ def parse(text: str) -> Metric:
 
 
 def of(method: Metric) -> Method:
-    """Return the definition of a method that was read."""
+    """Return the definition of a parsed method."""
     found = method.definition
     assert isinstance(found, Method), f"{method} is a metric"
     return found
 
 
 def written(method: Metric) -> str:
-    """Write a method with all of its parameters, those at their defaults too.
+    """Write a method with all of its parameters, including defaults.
 
     >>> written(parse("rrf"))
     'rrf(k=60)'
@@ -208,7 +208,7 @@ def normalisations() -> dict[str, Normalisation]:
 
 
 def normalisation(name: str | None, method: Metric) -> Normalisation:
-    """Return a normalisation, else what is usual for a method; refuse others with the nearest name."""
+    """Return a normalisation, or a method's default; refuse unknown ones with the nearest name."""
     if name is None:
         name = USUAL if of(method).scores else NONE
     known = normalisations()
@@ -220,10 +220,9 @@ def normalisation(name: str | None, method: Metric) -> Normalisation:
 
 
 def whole(weights: Iterable[float]) -> list[int]:
-    """Return whole numbers in the proportions of weights as they are written in decimals.
+    """Return whole numbers in the proportions of weights written in decimals.
 
-    So sums of them are exact: 0.1 + 0.2 against 0.3 is even. Proportions that no 64 bits can hold are
-    rounded.
+    Their sums are exact: 0.1 + 0.2 equals 0.3. Proportions that exceed 64 bits are rounded.
 
     >>> whole([0.1, 0.2, 0.3])
     [1, 2, 3]

@@ -1,4 +1,4 @@
-"""The keys of a metric's header, each with the kinds of value that it may have."""
+"""The keys of a metric's header, with the types of their values."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ OPTIONAL_KEYS: dict[str, Kinds] = {
     "extends": str,
     "other": dict,
 }
-# What a metric that extends another has to say for itself. If it says how its queries are put together,
-# they are so in no other way: the metric that it extends has the other ways.
+# What a metric that extends another must declare itself. If it declares an aggregate, it has no
+# other: the metric that it extends has the others.
 OWN_KEYS = ("names", "ranx", "trec_eval", "other")
 PARAM_KEYS: dict[str, Kinds] = {
     "type": str,
@@ -58,5 +58,5 @@ RANX_KEYS: dict[str, Kinds] = {
     "values": list,
     "given": dict,
 }
-# How TOML writes the default of a parameter that is more than one value.
+# The TOML types of defaults that consist of several values.
 DEFAULTS: dict[str, Kinds] = {"gains": dict, "levels": list}

@@ -1,4 +1,4 @@
-"""A mapping whose values are made when they are first asked for."""
+"""A mapping whose values are made on first use."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _T = TypeVar("_T")
 
 
 class Lazy(Mapping[str, _T]):
-    """Names that are known, and what each stands for, made once by `make(name)`.
+    """Known names and their values, each made once by `make(name)`.
 
     >>> lengths = Lazy(["one", "three"], len)
     >>> "one" in lengths, lengths["three"], list(lengths)

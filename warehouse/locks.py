@@ -1,4 +1,4 @@
-"""Whose turn it is with a file: other processes are waited for, and so are this one's own threads."""
+"""Waiting for a file's lock: held by other processes, or by this process's own threads."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from typing import TypeVar
 from warehouse.errors import LockedError
 
 _T = TypeVar("_T")
-# What the engine says of who holds the lock, where it knows.
+# The engine's words for the holder of the lock, if it knows.
 _HOLDER = re.compile(r"is held in (?P<program>\S.*) \(PID (?P<pid>\d+)\)")
 
 
 def wait_for_lock(open_it: Callable[[], _T], path: Path, timeout: float) -> _T:
-    """Call `open_it` until the file's lock is free, with growing pauses, `timeout` seconds at most."""
+    """Call `open_it` until the file's lock is free, with growing pauses, up to `timeout` seconds."""
     deadline = time.monotonic() + timeout
     pause = 0.02
     while True:
@@ -50,14 +50,14 @@ def _still_open(path: Path, who: str, timeout: float, holder: str = "") -> Locke
 class _Turns:
     """Which threads of this process have which file open: one that writes, or any that read.
 
-    DuckDB lets other processes wait for its lock, but refuses a thread of the same process at once.
+    Other processes can wait for DuckDB's lock, but it refuses a thread of the same process at once.
     """
 
     def __init__(self) -> None:
         self.begin_anew()
 
     def begin_anew(self) -> None:
-        """Forget all threads: in a new process those of the old one have stayed behind."""
+        """Forget all threads: a new process does not have those of its parent."""
         self._change = threading.Condition()
         self._readers: Counter[tuple[str, int]] = Counter()
         self._writers: dict[str, int] = {}
@@ -100,7 +100,7 @@ class _Turns:
             return False
         if not read_only:
             return not any(one == file for one, _ in self._readers)
-        # who comes to read lets those that wait to write go first, unless they wait for it
+        # readers let waiting writers go first, unless these wait for them
         return not self._waiting[file] or self._readers[file, me] > 0
 
 

@@ -1,4 +1,4 @@
-"""What must hold in a metric's file beside its keys: names that exist, parameters declared and used."""
+"""Checks of a metric's file besides its keys: names exist, parameters are declared and used."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from warehouse.catalogue import Definition, RanxName, TrecName
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-# How trec_eval writes a parameter's value in a name: as it is, or with so many decimals.
+# How trec_eval writes a parameter's value in a name: as it is, or with a number of decimals.
 _FORMAT = re.compile(r"\{(:\.\d{1,2}f)?\}")
-# Words of the notation that stand for no metric: trec_eval's sets, and its line that is no number.
+# Words of the notation that are not metrics: trec_eval's sets, and its line that is not a number.
 RESERVED = ("official", "set", "all_trec", "qrels_jg", "prefs", "all_prefs", "relstring")
 
 
 def check_header(found: Definition) -> None:
-    """Refuse a header whose parts do not fit each other."""
+    """Refuse a header with parts that contradict each other."""
     where, names = found.where, [p.name for p in found.parameters]
     low, high = found.range
     if not low <= high:
@@ -44,7 +44,7 @@ def check_header(found: Definition) -> None:
 
 
 def check_reads(names: Sequence[str], where: str) -> None:
-    """Refuse relations that there are not."""
+    """Refuse unknown relations."""
     known = templates.names_in("relations")
     for name in names:
         if name not in known:
@@ -69,7 +69,7 @@ def _check_trec_name(trec: TrecName, found: Definition, names: list[str], where:
 def _check_values(
     peer: TrecName | RanxName, found: Definition, names: list[str], where: str
 ) -> None:
-    """Refuse a parameter that a peer's name lists and that there is not, or values it cannot have."""
+    """Refuse a peer's name with an unknown parameter, or with values that it cannot have."""
     _known(peer.param, names, f"{where}: param")
     parameter = None if peer.param is None else found.parameter(peer.param)
     for value in peer.values:
@@ -116,10 +116,10 @@ def _known(name: str | None, names: Iterable[str], where: str) -> None:
 
 
 def check_body(found: Definition, text: str, types: Mapping[str, str]) -> None:
-    """Refuse a template that does not use what its header declares, or uses more than that.
+    """Refuse a template whose parameters differ from those that its header declares.
 
-    `text` is the whole file: lines that errors name are counted in it. `types` are the types of the
-    parameters that relations ask for.
+    `text` is the whole file, so that errors can name its lines. `types` are the types of the
+    parameters that relations need.
     """
     where = found.where
     declared = {p.name for p in found.parameters} - _of_every_metric(found)
@@ -163,12 +163,12 @@ def check_body(found: Definition, text: str, types: Mapping[str, str]) -> None:
 
 
 def _of_every_metric(found: Definition) -> set[str]:
-    """Return the parameters that no template is given, but one that pools the queries when asked."""
+    """Return the parameters that templates do not get, except one that pools on request."""
     return {WEIGHT} if found.pools == "asked" else {AGGREGATE, WEIGHT}
 
 
 def check_other(own: Iterable[Definition], known: Mapping[str, Definition]) -> None:
-    """Refuse what stands for another metric and names one that there is not, or that cannot read it."""
+    """Refuse references to another metric that does not exist or cannot read the value."""
     for one in own:
         for key, target in one.other.items():
             where = f"{one.where}: other.{key}"
@@ -181,7 +181,7 @@ def check_other(own: Iterable[Definition], known: Mapping[str, Definition]) -> N
 
 
 def check_names(own: Iterable[Definition], others: Iterable[Definition]) -> None:
-    """Refuse a project's metric that takes a name, of its own or of a peer, that is taken already."""
+    """Refuse a project's metric that takes an existing name, a metric's own or a peer's."""
     taken = dict.fromkeys(RESERVED, "the notation")
     for one in others:
         taken |= {name.lower(): one.name for name in _names(one)}
@@ -199,7 +199,7 @@ def check_names(own: Iterable[Definition], others: Iterable[Definition]) -> None
 
 
 def _names(found: Definition) -> set[str]:
-    """Return every name by which a metric is known."""
+    """Return every name of a metric."""
     return {
         found.name,
         *(alias.name for alias in found.names),

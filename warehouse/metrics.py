@@ -30,13 +30,13 @@ _CUTOFF_FIRST = re.compile(r"^(?P<name>[^\s@()]+)(?P<at>@[^\s@()]+)(?P<params>\(
 _FUNCTION = re.compile(r"^(?P<name>[^\s@()]+@[a-z]+)\((?P<inside>[^()]*)\)$")
 
 Line = Requested | Relstring
-# A metric that is read already means what it is, whatever the protocol.
+# A parsed metric keeps its meaning under any protocol.
 Asked = str | Metric
 Metrics = str | Iterable[Asked]
 
 
 def definition(name: str) -> Definition:
-    """Return one metric's definition by any of its names, or raise with the nearest name."""
+    """Return a metric's definition by any of its names. Raises UsageError with the nearest name."""
     return parse_one(name, settle=False).metric.definition
 
 
@@ -50,7 +50,7 @@ def _own_names() -> Mapping[str, tuple[Definition, Alias]]:
 def _plain_names() -> dict[str, dict[str, tuple[Definition, Alias]]]:
     """Return the plain names of each peer, ir_measures' first: the notation is theirs.
 
-    Those of ranx and trec_eval are not among them: they have notations of their own.
+    ranx and trec_eval are not included: they have notations of their own.
     """
     known: dict[str, dict[str, tuple[Definition, Alias]]] = {"ir_measures": {}}
     for found in catalogue().values():
@@ -62,9 +62,9 @@ def _plain_names() -> dict[str, dict[str, tuple[Definition, Alias]]]:
 
 @per_project
 def _aliases() -> dict[str, tuple[Definition, Alias]]:
-    """Return every plain name by which a metric is known: its own and those of the peers.
+    """Return every plain name of a metric: its own and those of the peers.
 
-    One that several peers have for different metrics is that of the first of them.
+    If several peers use a name for different metrics, the first peer's meaning is used.
     """
     known = dict(_own_names())
     for names in _plain_names().values():
@@ -74,7 +74,7 @@ def _aliases() -> dict[str, tuple[Definition, Alias]]:
 
 
 def _aliases_under(peer: str | None) -> Mapping[str, tuple[Definition, Alias]]:
-    """Return every plain name, where one peer's come first."""
+    """Return every plain name, with one peer's first."""
     return {**_aliases(), **_plain_names().get(peer or "", {})}
 
 
@@ -86,8 +86,8 @@ def peers() -> list[str]:
 def parse(*asked: Asked, defaults: Defaults | None = None) -> list[Metric]:
     """Read metric names; sets and names with several values give several metrics.
 
-    All wrong names are reported at once, each with the nearest right one. What is a metric already
-    stays as it is, whatever the defaults.
+    All wrong names are reported at once, each with the nearest right one. Arguments that are
+    metrics already are kept as they are, whatever the defaults.
 
     >>> [str(m) for m in parse("P.5,10", "nDCG(gains={2: 9, 1: 3})@10")]
     ['P@5', 'P@10', 'nDCG(gains={1:3,2:9})@10']
@@ -96,7 +96,7 @@ def parse(*asked: Asked, defaults: Defaults | None = None) -> list[Metric]:
 
 
 def request(*asked: Asked, defaults: Defaults | None = None) -> list[Requested]:
-    """Read metric names as `parse` does, and keep the names that trec_eval has for them."""
+    """Read metric names like `parse`, and keep trec_eval's names for them."""
     for text in split(asked):
         if isinstance(text, str) and peer_names.relstring(text) is not None:
             raise UsageError(
@@ -107,7 +107,7 @@ def request(*asked: Asked, defaults: Defaults | None = None) -> list[Requested]:
 
 @one_look()
 def lines(*asked: Asked, defaults: Defaults | None = None) -> list[Line]:
-    """Read names as `request` does, and trec_eval's relstring too, in the order of their lines."""
+    """Read names like `request`, and trec_eval's relstring too, in the order of their lines."""
     problems: list[str] = []
     found: dict[Line, None] = {}
     for text in split(asked):
@@ -124,7 +124,7 @@ def lines(*asked: Asked, defaults: Defaults | None = None) -> list[Line]:
 
 
 def _own_length(found: list[Line]) -> list[Line]:
-    """Let `relstring.20` take the place of a set's relstring, as a parameter does in trec_eval."""
+    """Let `relstring.20` replace a set's relstring, like a parameter in trec_eval."""
     strings = [one for one in found if isinstance(one, Relstring)]
     kept = [one for one in found if one not in strings[1:]]
     return [strings[-1] if one in strings else one for one in kept]
@@ -132,7 +132,7 @@ def _own_length(found: list[Line]) -> list[Line]:
 
 @one_look()
 def parse_one(text: str, *, defaults: Defaults | None = None, settle: bool = True) -> Requested:
-    """Read one name that stands for one metric; `settle=False` lets required values be absent."""
+    """Read a name that stands for one metric; with `settle=False`, required values may be missing."""
     expanded = [
         one
         for one in _expand(text, defaults or Defaults(), complete=settle)
@@ -167,7 +167,7 @@ def _expand(text: str, defaults: Defaults, *, complete: bool = True) -> Sequence
     if string is not None:
         return [string]
 
-    # a metric's own name is looked for first: it needs none of the other metrics' files
+    # a metric's own name first: that needs no other metric's file
     match = _NOTATION.match(text)
     is_own = match is not None and match["name"] in catalogue()
     first = None if is_own else _of_notation(defaults.names, text, defaults, complete=complete)
@@ -197,7 +197,7 @@ def _expand(text: str, defaults: Defaults, *, complete: bool = True) -> Sequence
 def _of_notation(
     peer: str | None, text: str, defaults: Defaults, *, complete: bool
 ) -> Sequence[Requested] | None:
-    """Read a name as that of a peer with a notation of its own; None when it is none, or none such."""
+    """Read a name in a peer's own notation; None if it is not in that notation."""
     if peer == "trec_eval":
         return peer_names.trec(text, defaults)
     if peer == "ranx":
@@ -208,10 +208,10 @@ def _of_notation(
 
 
 def _respelled(name: str, peer: str | None) -> str | None:
-    """Return the name that differs from one in small and capital letters alone; None where none does.
+    """Return the name that differs from a text only in upper and lower case, or None.
 
-    A metric's own name comes first, then that of the given peer. Raises UsageError where names that
-    are left mean different metrics.
+    A metric's own name comes first, then that of the given peer. Raises UsageError if the other
+    matches mean different metrics.
     """
     for names in (_own_names(), _plain_names().get(peer or "", {}), _aliases()):
         spelled = [known for known in names if known.lower() == name.lower()]
@@ -240,7 +240,7 @@ def _cutoff_meant(text: str, defaults: Defaults) -> str:
 
 
 def _file_meant(name: str) -> str:
-    """Tell of a file of that name in the project's folder that is taken for no metric."""
+    """Say that a file of that name in the project's folder has the wrong suffix for a metric."""
     folder = project.current().metrics
     if folder is None or not folder.is_dir():
         return ""
@@ -251,7 +251,7 @@ def _file_meant(name: str) -> str:
 
 
 def _several(text: str, defaults: Defaults) -> str | None:
-    """Return the sentence about metrics with commas between them, or None where that is not so."""
+    """Return the error for metrics separated by commas, or None."""
     try:
         parts = parameters.split(text)
         for part in parts:
@@ -262,7 +262,7 @@ def _several(text: str, defaults: Defaults) -> str | None:
 
 
 def _name_meant(text: str, name: str, defaults: Defaults) -> str:
-    """Return `; did you mean nDCG@10?` for nDGC@10: the nearest name, with what follows it if it may."""
+    """Return `; did you mean nDCG@10?` for nDGC@10: the nearest name, with its suffix if allowed."""
     known = [*_aliases(), *peer_names.trec_names(), *peer_names.ranx_names(), *TREC_SETS]
     near = nearest_name(name, known)
     example = peer_names.example(name)
@@ -285,9 +285,9 @@ def read_plain(
     *,
     complete: bool = True,
 ) -> Metric | None:
-    """Read a name with its parameters, or return None where the name is none of these.
+    """Read a name with its parameters, or return None if the name is none of these.
 
-    Raises UsageError where it is not in the notation.
+    Raises UsageError if it is not in the notation.
     """
     match = _FUNCTION.match(text)
     name: str
@@ -320,7 +320,7 @@ def _matched(text: str) -> re.Match[str]:
 
 
 def known_metric(name: str) -> Metric | None:
-    """Return the metric of a stored name, or None where no metric has that name any more."""
+    """Return the metric of a stored name, or None if it no longer exists."""
     try:
         return parse_one(name).metric
     except UsageError:

@@ -13,7 +13,7 @@ from warehouse.parameters import Parameter, Value, bound, split, unquoted
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric with every parameter settled; its text is its canonical name, which is what is stored."""
+    """A metric with every parameter settled; its text is its canonical name, which is stored."""
 
     definition: Definition = field(compare=False, repr=False)
     name: str
@@ -37,37 +37,37 @@ class Metric:
 
     @property
     def aggregate(self) -> str:
-        """Return how the queries' values are put together."""
+        """Return how the values of the queries are combined."""
         return str(self.params[AGGREGATE])
 
     @property
     def weight(self) -> str | None:
-        """Return what the queries are weighed by, where they are."""
+        """Return the weights of the queries, if there are any."""
         return str(self.params[WEIGHT]) if self.aggregate == WEIGHTED else None
 
     @property
     def row_params(self) -> dict[str, Value]:
-        """Return the parameters that its template is given, which the values of its queries come from.
+        """Return the parameters that its template gets, on which the values of its queries depend.
 
-        Of how these are put together a template is told no more than whether it has to pool them: its
-        rows are the same for whatever else, which it is told as mean.
+        Of the aggregate, a template learns only whether it must pool the queries: its rows are the
+        same for all other aggregates, which it sees as mean.
         """
         rows = {key: value for key, value in self.params.items() if key != WEIGHT}
         return rows | {AGGREGATE: POOLED if self.aggregate == POOLED else "mean"}
 
     @property
     def has_pooled_row(self) -> bool:
-        """Return whether its template gives one row without a query: the value over all queries."""
+        """Return whether its template returns a row without a query: the value over all queries."""
         return self.aggregate == POOLED or self.definition.pools == "always"
 
     @property
     def direction(self) -> str:
-        """Return which direction is better: higher, lower or none."""
+        """Return the better direction: higher, lower or none."""
         return "none" if self.aggregate == "stddev" else self.definition.direction
 
     @property
     def arrow(self) -> str:
-        """Return an arrow for the direction that is better."""
+        """Return an arrow for the better direction."""
         return ARROWS.get(self.direction, "")
 
     @property
@@ -78,7 +78,7 @@ class Metric:
 
 @dataclass(frozen=True)
 class Defaults:
-    """What a protocol or an option puts in place of the headers' defaults.
+    """Defaults of a protocol or an option that replace those of the headers.
 
     `names` is the peer whose names come first.
     """
@@ -91,7 +91,7 @@ class Defaults:
 
 @dataclass(frozen=True)
 class Requested:
-    """A metric as it was asked for, and the name to print where a peer's own layout is wanted."""
+    """A requested metric, with the name to print in a peer's own layout."""
 
     metric: Metric
     trec_name: str | None = None
@@ -104,9 +104,9 @@ def arguments(
     at: str | None,
     fixed: Mapping[str, Value] | None = None,
 ) -> tuple[Definition, dict[str, Value]]:
-    """Read the parameters that a text gives, beside those that its name has fixed.
+    """Read the parameters in a text, in addition to those fixed by the name.
 
-    Returns them with the metric that they belong to, which may be another than the name says.
+    Returns them with the metric that they belong to, which may be another than that of the name.
     """
     given: dict[str, str] = {}
     try:
@@ -133,7 +133,7 @@ def arguments(
 
 
 def _other(text: str, found: Definition, given: dict[str, str]) -> Definition:
-    """Return the metric that peers mean by a parameter; one that says nothing more is taken out."""
+    """Return the metric that peers mean by a parameter; a redundant parameter is removed."""
     for key, target in found.other.items():
         if key not in given:
             continue
@@ -152,7 +152,7 @@ def read(
     given: Mapping[str, str],
     fixed: Mapping[str, Value] | None = None,
 ) -> dict[str, Value]:
-    """Read the values of parameters, each in its type."""
+    """Read the values of parameters, each by its type."""
     values: dict[str, Value] = dict(fixed or {})
     for key, value in given.items():
         if key in values:
@@ -177,7 +177,7 @@ def settle(
     *,
     complete: bool = True,
 ) -> Metric:
-    """Return the metric, other parameters at their defaults; `complete` asks for those required."""
+    """Return the metric with other parameters at their defaults; `complete` requires required ones."""
     settled: dict[str, Value] = {}
     overrides = defaults.params.get(found.name, {})
     for p in found.parameters:
@@ -209,7 +209,7 @@ def _replace(
     given: Mapping[str, Value],
     settled: dict[str, Value],
 ) -> None:
-    """Put aside the parameters that this one replaces; to give one of them beside it is refused."""
+    """Drop the parameters that this one replaces; giving one of them too is an error."""
     if settled[p.name] is None:
         return
     for other in found.parameters:
@@ -224,7 +224,7 @@ def _replace(
 def _check_company(
     text: str, p: Parameter, found: Definition, settled: Mapping[str, Value]
 ) -> None:
-    """Refuse a value that needs another parameter, which is absent, and one that nothing asks for."""
+    """Refuse a value that needs another, missing parameter, and one that has no effect."""
     value = settled[p.name]
     needed = p.needs.get(str(value))
     if needed is not None and settled.get(needed) is None:
@@ -247,7 +247,7 @@ def _check_company(
 
 
 def _check_above(text: str, p: Parameter, settled: Mapping[str, Value]) -> None:
-    """Refuse a value that is not above that of the parameter which its header names."""
+    """Refuse a value that is not above that of the parameter named in its header."""
     if p.above is None:
         return
     value, bound = settled[p.name], settled[p.above]

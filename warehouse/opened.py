@@ -79,9 +79,9 @@ class File:
         on_metric: Callable[[str], None] | None = None,
         with_it: Callable[[duckdb.DuckDBPyConnection], object] | None = None,
     ) -> Outcome:
-        """Compute what is missing or stale of some jobs; write only where something is.
+        """Compute what is missing or stale for some jobs; open the file for writing only if needed.
 
-        What `with_it` writes is written then, too, in the same transaction.
+        `with_it` then writes in the same transaction.
         """
         from warehouse.evaluate import candidates, grounds, stored
 

@@ -1,4 +1,4 @@
-"""The parameters of metrics: their types, how a value is written in the notation, and how it is read."""
+"""The parameters of metrics: their types, and how to write and read values."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 TYPES = ("integer", "number", "choice", "boolean", "gains", "levels", "attribute")
-# What the name of an attribute cannot have in the notation.
+# Characters that attribute names cannot have in the notation.
 _NOT_IN_A_NAME = re.compile(r"[(),'\"\\]")
-# More than there are documents, and less than what SQL's whole numbers overflow at.
+# More than any number of documents, and below the overflow of SQL's integers.
 _LARGEST = 10**14
 _OPENING = {"(": ")", "[": "]", "{": "}"}
 
@@ -21,7 +21,7 @@ def _written(number: float) -> str:
 
 
 class Gains(tuple[tuple[int, float], ...]):
-    """What relevance grades are worth: pairs of a grade and its gain, by grade.
+    """The gains of relevance grades: pairs of a grade and its gain, by grade.
 
     >>> str(Gains([(1, 3.0), (4, 4.5)]))
     '{1:3,4:4.5}'
@@ -49,10 +49,11 @@ Value = int | float | str | bool | Gains | Levels | None
 class Parameter:
     """A parameter of a metric, as its header declares it.
 
-    `above` names another parameter, whose value must be smaller; `replaces` names those that have no
-    say when this one is given; `at_most` is by choice how high the parameter may be that it needs;
-    `only_for` is another parameter and the value for which alone this one is
-    given. `inherited` is one that every metric has, or every one that reads the same relation.
+    `above` names another parameter, whose value must be smaller. `replaces` names parameters that
+    are ignored if this one is given. `at_most` has, by choice, the maximum of the parameter that
+    the choice needs. `only_for` is another parameter and its only value for which this one is
+    allowed. `inherited` parameters belong to every metric, or to every metric that reads the same
+    relation.
     """
 
     name: str
@@ -72,13 +73,13 @@ class Parameter:
     inherited: bool = False
 
     def write(self, value: Value) -> str:
-        """Write a value as `read` reads it: the name of an attribute in quotes, if it is no word."""
+        """Write a value as `read` reads it: attribute names that are not words get quotes."""
         if self.type == "attribute" and not re.fullmatch(r"\w+", str(value)):
             return f"'{value}'"
         return str(value)
 
     def read(self, text: str) -> Value:
-        """Read a value from the notation, or raise ValueError in words.
+        """Read a value from the notation. Raises ValueError with a message for people.
 
         >>> Parameter("gains", "gains", "").read("{2: 9, 1: 3}")
         ((1, 3.0), (2, 9.0))
@@ -107,9 +108,9 @@ class Parameter:
         return self._number(text)
 
     def adopt(self, value: Value | list[float] | Mapping[str, float]) -> Value:
-        """Take a value as TOML has it: a list for levels, a table of gains by grade.
+        """Convert a TOML value: a list of levels, a table of gains by grade.
 
-        Raises ValueError for these where the parameter is of another type.
+        Raises ValueError for these if the parameter has another type.
 
         >>> Parameter("gains", "gains", "").adopt({"2": 9, "1": 3})
         ((1, 3.0), (2, 9.0))
@@ -127,7 +128,7 @@ class Parameter:
             raise ValueError(f"{self.name} is of the type {self.type}, not {given}")
 
     def take(self, value: Value | list[float] | Mapping[str, float]) -> Value:
-        """Take a value as TOML has it and read it as the notation's, or raise ValueError in words.
+        """Convert a TOML value and read it like the notation's. Raises ValueError.
 
         >>> Parameter("beta", "number", "").take(2), Parameter("at", "levels", "").take([1, 0])
         (2.0, (0.0, 1.0))
@@ -136,10 +137,10 @@ class Parameter:
         return None if adopted is None else self.read(str(adopted))
 
     def gains(self, pairs: Iterable[tuple[str, str]]) -> Gains | None:
-        """Read pairs of a grade and its gain; None where every grade keeps its own.
+        """Read pairs of a grade and its gain; None if every grade keeps its own.
 
-        A grade that is not listed is worth itself, one below 0 nothing; to list that changes nothing
-        and is left out, so that one meaning has one name.
+        By default a grade is its own gain, and one below 0 has none. Pairs that repeat the default
+        are dropped, so that every meaning has one name.
         """
         found: dict[int, float] = {}
         for grade, gain in pairs:
@@ -155,7 +156,7 @@ class Parameter:
         return Gains(pair for pair in sorted(found.items()) if pair[1] != max(pair[0], 0)) or None
 
     def levels(self, items: Iterable[str]) -> Levels:
-        """Read a list of numbers, in any order, each there once."""
+        """Read a list of distinct numbers in any order."""
         found = sorted(float(self._number(item)) for item in items)
         if not found:
             raise ValueError(f"{self.name} lists a number at least")
@@ -204,9 +205,9 @@ def unquoted(text: str) -> str:
 
 
 def split(text: str, separator: str = ",") -> list[str]:
-    """Split at a separator that stands outside quotes, braces, brackets and parentheses.
+    """Split at a separator outside quotes, braces, brackets and parentheses.
 
-    Raises ValueError where one of these is not closed, or closed and not open.
+    Raises ValueError if these do not match.
 
     >>> split("rel=2, gains={0:0, 1:3}")
     ['rel=2', 'gains={0:0, 1:3}']
@@ -233,7 +234,7 @@ def split(text: str, separator: str = ",") -> list[str]:
 
 
 def _inside(name: str, text: str, brackets: str, example: str) -> list[str]:
-    """Return what is listed between two brackets."""
+    """Return the text between two brackets."""
     text = text.strip()
     if len(text) < 2 or text[0] != brackets[0] or text[-1] != brackets[1]:
         raise ValueError(f"{name} is written as in {name}={example}, not {text or 'nothing'}")

@@ -1,4 +1,4 @@
-"""Patterns of paths: globs in which a name in braces keeps a part of the path; side-cars beside them."""
+"""Path patterns: globs with placeholders that capture parts of the path; side-cars."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PIECE = re.compile(
     r"\{(?P<group>[A-Za-z_]\w*)\}|(?P<any>\*+)|(?P<one>\?)|\[(?P<no>!?)(?P<among>[^\]/]+)\]"
 )
 _PLACE = re.compile(r"\{(\w+)\}")
-# The endings of the files beside runs that say what they are.
+# The suffixes of side-cars.
 SIDECARS = (".json", ".yaml", ".yml")
 
 
@@ -25,8 +25,8 @@ SIDECARS = (".json", ".yaml", ".yml")
 class Pattern:
     """Paths such as `runs/{system}/{name}.run.gz`: `*`, `?`, `[ab]` and `**` as in globs.
 
-    A name in braces stands for a part of a folder's or file's name, as short as can be; the same name
-    again stands for the same text. As with globs, names that begin with a dot are passed over.
+    A placeholder stands for a part of a folder's or file's name, as short as possible; a repeated
+    placeholder stands for the same text. As in globs, names that begin with a dot are ignored.
 
     >>> Pattern("runs/{system}/{name}.run*").groups_of("runs/bm25/k1.run.gz")
     {'system': 'bm25', 'name': 'k1'}
@@ -36,7 +36,7 @@ class Pattern:
 
     @cached_property
     def groups(self) -> tuple[str, ...]:
-        """Return the names in braces. Raises UsageError where a brace is none of a name."""
+        """Return the placeholders. Raises UsageError for a brace that is not part of one."""
         if "{" in _PIECE.sub("", self.text) or "}" in _PIECE.sub("", self.text):
             raise UsageError(
                 f"{self.text}: braces hold a name of letters, digits and _, as in {{name}}"
@@ -45,7 +45,7 @@ class Pattern:
 
     @cached_property
     def folder(self) -> str:
-        """Return the folders that stand before the first wildcard, an empty text for none."""
+        """Return the folders before the first wildcard, or an empty text."""
         first = _PIECE.search(self.text)
         return os.path.dirname(self.text[: first.start()] if first else self.text)  # noqa: PTH120
 
@@ -63,26 +63,26 @@ class Pattern:
         return re.compile("".join(made), re.DOTALL)
 
     def groups_of(self, path: str) -> dict[str, str] | None:
-        """Return what the names in braces stand for in a path, None where it does not match."""
+        """Return the values of the placeholders in a path, or None if it does not match."""
         found = self._expression.fullmatch(os.path.normpath(path))
         return None if found is None else found.groupdict()
 
     def matches(self, path: str, root: Path) -> bool:
-        """Tell whether a path of a file below a folder matches, or one from the root of all."""
+        """Whether a file's path relative to a folder, or an absolute path, matches."""
         absolute = os.path.isabs(self.text)  # noqa: PTH117
         return self.groups_of(path if absolute else os.path.relpath(path, root)) is not None
 
     def files(self, root: Path) -> Iterator[tuple[Path, dict[str, str]]]:
-        """Give the files below a folder that match, in the order of their paths."""
+        """Yield the files below a folder that match, ordered by path."""
         for name in sorted(glob.glob(self._wild, root_dir=root, recursive=True)):
             groups = self.groups_of(name)
             path = Path(os.path.normpath(root / name))
-            # unlike Path.is_file, this passes over folders that may not be looked into
+            # unlike Path.is_file, this passes over unreadable folders
             if groups is not None and os.path.isfile(path):  # noqa: PTH113
                 yield path, groups
 
     def closed(self, root: Path) -> Iterator[Path]:
-        """Give the folders on the way to what may match that may not be looked into."""
+        """Yield unreadable folders on the way to possible matches."""
         parts = self._wild.split("/")
         wanted: dict[str, int] = {}
         for number, part in enumerate(parts):
@@ -120,7 +120,7 @@ def _segment(part: str, seen: set[str]) -> str:
 
 
 def places(text: str) -> list[str]:
-    """Return the names in braces of a text that `filled` fills.
+    """Return the placeholders of a text that `filled` replaces.
 
     >>> places("{system}-{name}")
     ['system', 'name']
@@ -129,7 +129,7 @@ def places(text: str) -> list[str]:
 
 
 def filled(text: str, groups: dict[str, str]) -> str:
-    """Return a text with what the names in its braces stand for.
+    """Return a text with its placeholders replaced.
 
     >>> filled("{system}-{name}", {"system": "bm25", "name": "a"})
     'bm25-a'
@@ -138,7 +138,7 @@ def filled(text: str, groups: dict[str, str]) -> str:
 
 
 def sidecars(run: Path) -> list[Path]:
-    """Return where the side-car of a run may be; that of a compressed one may be named as if it was not.
+    """Return the possible side-cars of a run; that of a compressed run may omit the suffix.
 
     >>> [path.name for path in sidecars(Path("bm25.run.gz")) if path.suffix == ".json"]
     ['bm25.run.gz.json', 'bm25.run.json']
@@ -148,7 +148,7 @@ def sidecars(run: Path) -> list[Path]:
 
 
 def runs_beside(path: Path) -> list[Path]:
-    """Return the runs that a file is the side-car of, if it is one."""
+    """Return the runs of which a file is the side-car, if it is one."""
     if path.suffix not in SIDECARS:
         return []
     return [path.with_name(path.stem + end) for end in ("", *COMPRESSED)]

@@ -41,7 +41,8 @@ _RUNID = "runid"
 class Relstring:
     """trec_eval's relstring: the grades of the first documents of a ranking in one string.
 
-    It is no metric, for it has no value over queries; it is printed in trec_eval's layout only.
+    It is not a metric, because it has no value over queries; it is printed in trec_eval's layout
+    only.
     """
 
     length: int
@@ -49,7 +50,7 @@ class Relstring:
 
 
 def relstring(text: str) -> Relstring | None:
-    """Read `relstring` or `relstring.20`; None when it is neither."""
+    """Read `relstring` or `relstring.20`; None for other names."""
     name, dot, length = text.partition(".")
     if name != "relstring":
         return None
@@ -80,7 +81,7 @@ def ranx_names() -> dict[str, list[tuple[Definition, RanxName]]]:
 
 
 def trec_set(name: str, defaults: Defaults) -> list[Requested | Relstring]:
-    """Return the lines of one of trec_eval's sets, those left out that its release does not have."""
+    """Return the lines of one of trec_eval's sets, without those that its release does not have."""
     members: list[Requested | Relstring] = []
     for member in TREC_SETS[name]:
         string = relstring(member)
@@ -94,7 +95,7 @@ def trec_set(name: str, defaults: Defaults) -> list[Requested | Relstring]:
 
 
 def trec(text: str, defaults: Defaults) -> list[Requested] | None:
-    """Read `map`, `P_5`, `ndcg_cut_10`, `P.5,10`, `ndcg.1=3,2=9`; None when it is not trec_eval's."""
+    """Read `map`, `P_5`, `ndcg_cut_10`, `P.5,10`, `ndcg.1=3,2=9`; None for other names."""
     name, dot, listed = text.partition(".")
     if name in trec_names():
         return _trec(text, *trec_names()[name], listed if dot else None, defaults)
@@ -107,7 +108,7 @@ def trec(text: str, defaults: Defaults) -> list[Requested] | None:
 
 
 def example(text: str) -> str | None:
-    """Return how trec_eval writes what a text begins as, where a number follows: ndcg_cut_5, or None."""
+    """Return an example of trec_eval's names with this prefix and a number, ndcg_cut_5, or None."""
     found = trec_names().get(text.rpartition("_")[0])
     if found is None or not found[1].values:
         return None
@@ -131,7 +132,7 @@ def _trec(
 def _listed(
     found: Definition, known: TrecName, listed: str | None
 ) -> list[tuple[Mapping[str, Value], str]]:
-    """Return the parameters of each metric that a name with its list stands for, and the label."""
+    """Return the parameters of each metric that a name with a list stands for, with their labels."""
     if known.numbers:
         if listed is None:
             return [({}, known.name)]
@@ -158,7 +159,7 @@ def _listed(
     if listed is None and not known.values:
         return [({}, known.name)]
     words = listed.split(",") if listed else [str(v) for v in known.values]
-    if parameter.type == "integer":  # trec_eval reads as far as the number is whole
+    if parameter.type == "integer":  # trec_eval stops reading where the number ends
         words = [re.sub(r"^(\d+)\.\d*$", r"\1", word) for word in words]
     values = [parameter.read(word) for word in words]
     if len(set(values)) < len(values):
@@ -176,7 +177,7 @@ def _of_levels(
 def _of_pairs(
     found: Definition, known: TrecName, parameter: Parameter, listed: str
 ) -> dict[str, Value]:
-    """Read `1=3,2=9`, and `p=0.8` among them where the name has it."""
+    """Read `1=3,2=9`, with `p=0.8` among them if the name allows it."""
     given: dict[str, Value] = {}
     pairs = []
     for word in listed.split(","):
@@ -217,7 +218,7 @@ def trec_name(metric: Metric, defaults: Defaults) -> tuple[str, TrecName | None]
 
 
 def _label(known: TrecName, metric: Metric, defaults: Defaults) -> str:
-    """Return what trec_eval puts after a name for the parameters that differ from what it stands for."""
+    """Return trec_eval's suffix of a name for parameters that differ from the implied ones."""
     plain = settle(known.name, metric.definition, known.given, defaults, complete=False).params
     values = metric.params
     if known.numbers:
@@ -238,7 +239,7 @@ def _label(known: TrecName, metric: Metric, defaults: Defaults) -> str:
 
 
 def ranx(text: str, defaults: Defaults, *, complete: bool = True) -> list[Requested] | None:
-    """Read `ndcg@10`, `map@100-l2`, `precision`; None when it is not ranx's."""
+    """Read `ndcg@10`, `map@100-l2`, `precision`; None for other names."""
     level = _RANX_LEVEL.match(text)
     rest = level["rest"] if level else text
     name, at_sign, at = rest.partition("@")
@@ -265,7 +266,7 @@ def ranx(text: str, defaults: Defaults, *, complete: bool = True) -> list[Reques
 
 
 def ranx_with_decimals(text: str, defaults: Defaults) -> list[Requested] | None:
-    """Read `rbp.95`, `rbp@95` and `rbp.95-l2`; None when it is not of that kind."""
+    """Read `rbp.95`, `rbp@95` and `rbp.95-l2`; None for other names."""
     match = _RANX_DECIMALS.match(text)
     if match is None:
         return None

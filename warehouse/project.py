@@ -50,7 +50,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Project:
-    """What a project's file says. Two are the same while none of the files has changed."""
+    """The contents of a project's file. Two are equal while none of its files has changed."""
 
     stamp: tuple[object, ...] = ()
     file: Path | None = field(default=None, compare=False)
@@ -76,14 +76,14 @@ class Project:
         return Path.cwd() if self.file is None else self.file.parent
 
     def path(self, text: str) -> Path:
-        """Return a path that stands in the file. Raises DefinitionError for a URL."""
+        """Return a path from the file. Raises DefinitionError for a URL."""
         try:
             return Path(os.path.normpath(self.folder / local(text)))
         except UsageError as error:
             raise DefinitionError(f"{self.where}: {error}") from None
 
     def check_folder(self) -> None:
-        """Refuse a folder of metrics that is not there."""
+        """Refuse a missing folder of metrics."""
         if self.metrics is None or self.metrics.is_dir():
             return
         above = self.metrics.parent
@@ -100,7 +100,7 @@ def local(text: str) -> Path:
 
 
 def shown(path: Path) -> str:
-    """Return a path as people read it: relative when it lies in the current folder."""
+    """Return a path as people read it: relative if it is in the current folder."""
     try:
         return str(path.relative_to(Path.cwd()))
     except (ValueError, FileNotFoundError):
@@ -108,7 +108,7 @@ def shown(path: Path) -> str:
 
 
 def place(file: Path) -> str:
-    """Return the name of a project's file, and the table of it that counts."""
+    """Return the name of a project's file, and the table in it that applies."""
     return shown(file) + (f" [{'.'.join(TABLE)}]" if file.name == PYPROJECT else "")
 
 
@@ -122,7 +122,7 @@ def read_text(path: Path) -> str:
         raise DefinitionError(f"{shown(path)}: not UTF-8 text (at byte {error.start})") from None
 
 
-# What the request that is going on has seen, once it has looked.
+# What the current request has seen, once it has looked.
 _seen: ContextVar[list[Project] | None] = ContextVar("seen", default=None)
 # The file that `using` names.
 _named: ContextVar[str | None] = ContextVar("named", default=None)
@@ -130,9 +130,9 @@ _named: ContextVar[str | None] = ContextVar("named", default=None)
 
 @contextmanager
 def using(file: str | os.PathLike[str] | None) -> Iterator[None]:
-    """Take a file as the project's, inside, whatever lies in the folder; None looks as usual."""
+    """Use this file as the project's inside the block; None searches as usual."""
     named = _named.set(_named.get() if file is None else os.fspath(file))
-    # what was seen before is of another file, or of this one before it changed
+    # what was seen before belongs to another file, or an earlier state
     seen = _seen.set([])
     try:
         yield
@@ -142,7 +142,7 @@ def using(file: str | os.PathLike[str] | None) -> Iterator[None]:
 
 
 def origin() -> str:
-    """Return how the project's file was found: by an option, by a variable or in a folder."""
+    """Return how the project's file was found: by an option, a variable or in a folder."""
     if _named.get():
         return f"option {OPTION}"
     return f"environment {VARIABLE}" if os.environ.get(VARIABLE) else "nearest folder"
@@ -150,7 +150,7 @@ def origin() -> str:
 
 @contextmanager
 def request() -> Iterator[None]:
-    """Look at the project's files at most once, inside; serves as a decorator too."""
+    """Read the project's files at most once inside the block; also works as a decorator."""
     if _seen.get() is not None:
         yield
         return
@@ -162,7 +162,7 @@ def request() -> Iterator[None]:
 
 
 def current() -> Project:
-    """Return the project of the current folder; an empty one where there is no file."""
+    """Return the project of the current folder, or an empty one if there is no file."""
     seen = _seen.get()
     if seen is None:
         return _look()
@@ -172,7 +172,7 @@ def current() -> Project:
 
 
 def required() -> Project:
-    """Return the project of the current folder. Raises UsageError where there is no file."""
+    """Return the project of the current folder. Raises UsageError if there is no file."""
     found = current()
     if found.file is None:
         raise UsageError(
@@ -183,7 +183,7 @@ def required() -> Project:
 
 
 def per_project(make: Callable[[], _T]) -> Callable[[], _T]:
-    """Keep what a function makes until a file of the project changes, or the folder."""
+    """Keep a function's result until a file of the project, or the folder, changes."""
     kept = lru_cache(maxsize=4)(lambda _: make())
 
     @wraps(make)
@@ -226,7 +226,7 @@ def _find() -> Path | None:
     except FileNotFoundError:
         return None
     for folder in (here, *here.parents):
-        # unlike Path.is_file, this passes over folders that may not be looked into
+        # unlike Path.is_file, this passes over unreadable folders
         if os.path.isfile(folder / FILE):  # noqa: PTH113
             return folder / FILE
         shared = folder / PYPROJECT
@@ -244,7 +244,7 @@ def _stamp(path: Path) -> tuple[str, int, int, int]:
 
 
 def _files(folder: Path | None) -> tuple[Path, ...]:
-    """Return the metrics in a folder; what editors leave there begins with a dot."""
+    """Return the metrics in a folder; hidden files of editors are ignored."""
     if folder is None or not folder.is_dir():
         return ()
     return tuple(sorted(p for p in folder.glob("*.sql.j2") if not p.name.startswith(".")))
@@ -273,7 +273,7 @@ def _record(file: Path, stamp: tuple[str, int, int, int]) -> dict[str, Any]:
 
 @lru_cache(maxsize=16)
 def _table(file: Path, _: tuple[str, int, int, int]) -> dict[str, Any] | None:
-    """Return the project's table of a pyproject.toml, None where it has none."""
+    """Return the project's table of a pyproject.toml, or None."""
     tool, name = TABLE
     try:
         text = read_text(file)
@@ -281,7 +281,7 @@ def _table(file: Path, _: tuple[str, int, int, int]) -> dict[str, Any] | None:
             return None
         found = records.read(text, shown(file)).get(tool, {}).get(name)
     except DefinitionError:
-        # somebody else's file, which may be anything
+        # a file of another tool, which may hold anything
         if file.is_file() and f"{tool}.{name}" not in file.read_text("utf-8", "replace"):
             return None
         raise

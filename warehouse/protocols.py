@@ -55,23 +55,23 @@ class Protocol:
 
     @property
     def ordering(self) -> str:
-        """Return the name of the order that this protocol puts documents in; hits are kept by it."""
+        """Return the name of this protocol's order of documents; hits are stored by it."""
         return f"{self.score_precision}/{self.ties}"
 
     def defaults(self, level: int | None = None) -> Defaults:
-        """Return what this protocol puts in place of the metrics' own defaults."""
+        """Return this protocol's defaults, which replace those of the metrics."""
         return Defaults(
             level=level, params=self.params, lacks=frozenset(self.lacks), names=self.names
         )
 
     def undefined_of(self, metric: Metric) -> float | None:
-        """Return what a query without a value counts as; None leaves it out of the mean."""
+        """Return the value of a query without one; None leaves it out of the mean."""
         if metric.name in self.undefined:
             return undefined_value(self.undefined[metric.name], f"protocol {self.name}")
         return metric.definition.undefined
 
     def variables(self) -> dict[str, Any]:
-        """Return the values that the relations' templates ask a protocol for."""
+        """Return the protocol's values for the templates of relations."""
         return {
             "tie_order": self.ties,
             "score_precision": self.score_precision,
@@ -136,7 +136,7 @@ def _protocol(name: str, record: Mapping[str, Any], where: str) -> Protocol:
 
 
 def parametrised() -> Mapping[str, Definition]:
-    """Return what a protocol may give other defaults: every metric and every curve."""
+    """Return everything whose defaults a protocol can set: every metric and every curve."""
     known = metrics()
     names = [*known, *names_in("curves")]
     return Lazy(names, lambda name: known[name] if name in known else curves()[name])
@@ -181,7 +181,7 @@ def catalogue() -> Mapping[str, Protocol]:
 
 
 def check_peer(name: str | None, where: str) -> None:
-    """Refuse a protocol whose names are those of a peer that has none."""
+    """Refuse a protocol with the names of an unknown peer."""
     if name is not None and name not in peers():
         hint = nearest(name, peers()) or f"; those are {listing(peers())}"
         raise DefinitionError(f"{where}: names: no peer {name!r} has names for metrics{hint}")
@@ -198,7 +198,7 @@ def _where(name: str) -> str:
 
 
 def _check_names(own: Mapping[str, Any]) -> None:
-    # beside the protocols, the columns of the table that shows them side by side
+    # besides the protocols, the columns of the table that compares them
     taken = {*_built_in(), "rule", "differs"}
     for name, record in own.items():
         where = _where(name)
@@ -216,9 +216,9 @@ def _check_names(own: Mapping[str, Any]) -> None:
 def _whole(
     name: str, every: Mapping[str, Mapping[str, Any]], below: tuple[str, ...] = ()
 ) -> dict[str, Any]:
-    """Return a protocol's record, with what it does not say taken from the one that it extends.
+    """Return a protocol's record, completed from the one that it extends.
 
-    The summary is its own, and what it says of metrics is put over what the other one says of them.
+    The summary is not inherited, and settings of metrics are merged, its own taking precedence.
     """
     record = dict(every[name])
     if "extends" not in record:
@@ -237,7 +237,7 @@ def _whole(
 
 
 def _over(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any]:
-    """Put one record over another, table by table."""
+    """Merge one record into another, table by table."""
     merged = {**lower, **upper}
     for key in lower.keys() & upper.keys():
         if isinstance(lower[key], dict) and isinstance(upper[key], dict):
@@ -246,6 +246,6 @@ def _over(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def get(name: str) -> Protocol:
-    """Return a protocol, or raise with the nearest name."""
+    """Return a protocol. Raises UsageError with the nearest name."""
     known = catalogue()
     return known[check_word("protocol", name, known)]

@@ -1,4 +1,4 @@
-"""Records in TOML, as metrics, protocols and projects have them: read, and held against their keys."""
+"""TOML records of metrics, protocols and projects: reading, and checking their keys."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PLACE = re.compile(r"(?P<what>.*?)\s*\(at (?:line (?P<line>\d+).*|end of docume
 
 
 def read(text: str, where: str, *, what: str = "not TOML", first_line: int = 1) -> dict[str, Any]:
-    """Read TOML that begins in a line of a file, or say in which line it goes wrong.
+    """Read TOML that starts on some line of a file; errors name the line.
 
     >>> read("a = 1", "here")
     {'a': 1}
@@ -50,8 +50,8 @@ def check(
 ) -> None:
     """Refuse unknown keys with the nearest known one, values of a wrong type, and missing keys.
 
-    A key that is no text, which YAML has, is one of a wrong type, even where it is known. `elsewhere`
-    says in which tables keys stand that are looked for here.
+    A key that is not a text, as YAML allows, counts as having the wrong type. `elsewhere` says
+    which tables have keys that are looked for here.
 
     >>> check({"a": None}, {"a": (int, float)}, "here")
     Traceback (most recent call last):

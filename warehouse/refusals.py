@@ -1,4 +1,4 @@
-"""What the engine refuses, in words for people; what it says otherwise is passed on as it is."""
+"""Errors of the engine in words for people; others are passed on unchanged."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from warehouse.errors import (
     first_line,
 )
 
-# What a template says by its macro `refuse`.
+# The error of a template's macro `refuse`.
 _REFUSED = re.compile(r"Invalid Input Error: refused: (.*)", re.DOTALL)
 _DENIED = re.compile(r"Cannot open file .*(Permission denied|Read-only file system)", re.DOTALL)
 _FULL = re.compile(
@@ -24,9 +24,9 @@ _FULL = re.compile(
     r"(?P<why>No space left on device|Disk quota exceeded|File too large|Input/output error)",
     re.DOTALL,
 )
-# How a commit that lacks memory ends, which is an error of the transaction.
+# How a commit ends that lacks memory: as an error of the transaction.
 _MEMORY = re.compile(r"(failed to pin|could not allocate) block of size")
-# What the engine says where it is the system that gives no more, not its own limit.
+# The engine's error if the system, not its own limit, gives no more memory.
 _NOT_GIVEN = re.compile(r"Allocation failure|\(bad allocation\)")
 _DAMAGED = "Corrupt database file"
 _CUT = "Could not read enough bytes"
@@ -35,9 +35,9 @@ _LOG = re.compile(r"replaying WAL file .*(Corrupt WAL file|does not match|This W
 
 @contextmanager
 def in_words(path: Path | None = None, *, made: bool = False) -> Iterator[None]:
-    """Raise what the engine refuses inside the block in words; `path` is the file that is open.
+    """Raise errors of the engine inside the block in words; `path` is the open file.
 
-    Where that is being `made`, what is damaged is another: the one it is made of.
+    If that file is being `made`, damage is in another: the source.
     """
     try:
         yield
@@ -49,19 +49,19 @@ def in_words(path: Path | None = None, *, made: bool = False) -> Iterator[None]:
 
 
 def worded(error: Exception, path: Path | None = None, *, made: bool = False) -> Exception:
-    """Return the engine's refusal in words for people, any other error as it is.
+    """Return an error of the engine in words for people, any other error unchanged.
 
     >>> error = worded(ValueError('Cannot open file "a.db.wal": Permission denied'), Path("a.db"))
     >>> print(str(error).split(";")[0])
     a.db: cannot be written: Permission denied
     """
-    # SQLAlchemy puts its own words around those of the engine
+    # SQLAlchemy wraps the engine's errors in its own
     refusal = getattr(error, "orig", None) or error
     text = str(refusal).strip()
     if _NOT_GIVEN.search(text):
         return WarehouseError(f"{NO_MEMORY}\n{first_line(refusal)}")
     if type(refusal).__name__ == "OutOfMemoryException" or _MEMORY.search(text):
-        # the first line alone: the others propose settings that are not to be had
+        # only the first line: the others suggest settings that are not available
         aside = "failed to offload" in text
         also = ", or a temporary folder with more room (the variable TMPDIR)" if aside else ""
         return WarehouseError(
@@ -96,7 +96,7 @@ def _is_damaged(path: Path, text: str) -> bool:
 
 
 def why_not_written(error: Exception, file: str) -> str | None:
-    """Return why the system wrote no more of a file, None where the error is of something else.
+    """Return why the system could not write a file, or None for other errors.
 
     >>> refused = 'Could not write file "/tmp/.a.parquet.7.part": No space left on device'
     >>> why_not_written(ValueError(refused), ".a.parquet.7.part")
@@ -109,7 +109,7 @@ def why_not_written(error: Exception, file: str) -> str | None:
 
 
 def not_opened(error: Exception, path: Path) -> Exception:
-    """Return in words why a file cannot be opened as a database."""
+    """Return why a file cannot be opened as a database."""
     import duckdb
 
     text = str(error)

@@ -9,7 +9,7 @@ from typing import Any
 
 from warehouse import templates
 
-# What relations ask a protocol for.
+# The settings of a protocol that relations use.
 PROTOCOL_VARIABLES = frozenset(
     {
         "tie_order",
@@ -21,11 +21,11 @@ PROTOCOL_VARIABLES = frozenset(
         "relevant_only",
     }
 )
-# That, whether they are read for a part of the documents, whether few predictions are of judged ones,
-# whether the documents of predictions are numbers, and whether any scores are equal. Whatever else they
-# ask for is a parameter of the metric.
+# These, and whether a part of the documents is read, whether few predictions are of judged
+# documents, whether the documents of predictions are numbers, and whether any scores are equal. All
+# other variables are parameters of the metric.
 EVALUATION_VARIABLES = PROTOCOL_VARIABLES | {"sliced", "sparse", "numbered", "tied"}
-# What an evaluation puts in scope only for the metrics that ask for it.
+# What an evaluation puts in scope only for metrics that need it.
 NEEDS = ("predictions", "iterations", "preferences", "training", "attributes", "query_attributes")
 
 
@@ -33,11 +33,11 @@ NEEDS = ("predictions", "iterations", "preferences", "training", "attributes", "
 class Relation:
     """A relation as its file defines it.
 
-    `needs` names what has to be in scope for it beside judgments and hits. An `inline` relation is
-    written into its reader as a subquery; the others are made as tables, once for all readers, without
-    the `spare` columns that no reader names.
-    `params` are parameters that every metric has which reads the relation, as a metric's header
-    declares them; `optional` are parameters that a metric may have, None where it has not.
+    `needs` names what must be in scope besides judgments and hits. An `inline` relation is written
+    into its reader as a subquery; the others are made as tables, once for all readers, without the
+    `spare` columns that no reader names. `params` are parameters of every metric that reads the
+    relation, declared as in a metric's header; `optional` are parameters that a metric may have,
+    None if it does not.
     """
 
     name: str
@@ -69,7 +69,7 @@ def get(name: str) -> Relation:
 
 @cache
 def variables(name: str) -> frozenset[str]:
-    """Return the variables of a relation and of all that it reads, relations' names left out."""
+    """Return the variables of a relation and of all that it reads, without names of relations."""
     relation = get(name)
     found = set(templates.variables(relation.body)) - set(relation.reads)
     for read in relation.reads:
@@ -88,7 +88,7 @@ def inherited_params(name: str) -> dict[str, Mapping[str, Any]]:
 
 
 def defaults(name: str) -> dict[str, Any]:
-    """Return the defaults of the parameters that the readers of a relation have.
+    """Return the defaults of the parameters that a relation gives to its readers.
 
     >>> defaults("retrieved")
     {'judged_only': False, 'scope': 'part'}

@@ -1,7 +1,8 @@
-"""The catalogue tables for SQLAlchemy Core, and bringing a database file to this program's schema.
+"""The catalogue tables for SQLAlchemy Core, and upgrading a database file to this program's schema.
 
-The migrations in `migrations/` make the tables and hold the comment of each; here is only what Python
-needs to write rows. Bulk rows (prediction, judgment, hit, query_score) are moved by SQL templates.
+The migrations in `migrations/` make the tables with their comments; this module has only what
+Python needs to write rows. Bulk rows (prediction, judgment, hit, query_score) are moved by SQL
+templates.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def _table(name: str, /, **columns: type[sa.types.TypeEngine[Any]]) -> sa.Table:
 
 _Time = sa.TIMESTAMP
 
-# Where the rows of a loaded source come from, and when and by what they were loaded.
+# The source of loaded rows, and when and by what they were loaded.
 _SOURCE = dict.fromkeys(("content_hash", "source", "source_sha256", "format"), sa.String)
 _LOADED: dict[str, type[sa.types.TypeEngine[Any]]] = {
     "ingested_at": _Time,
@@ -153,13 +154,13 @@ comparison = _table(
 
 
 def next_id(connection: sa.Connection, *columns: sa.Column[Any]) -> int:
-    """Return the next number: there is one writer, so the highest so far and one is free."""
+    """Return the next id: there is one writer, so it is the highest id plus one."""
     highest = (sa.select(sa.func.coalesce(sa.func.max(column), 0)) for column in columns)
     return max(int(connection.execute(one).scalar_one()) for one in highest) + 1
 
 
 def ensure(path: Path, *, lock_timeout: float = LOCK_TIMEOUT) -> bool:
-    """Make the file if it is absent and bring it to this program's schema; tell whether it changed."""
+    """Make the file if it is missing and upgrade its schema; return whether it changed."""
     database.check_place(path)
     folder = (path.resolve() if path.is_symlink() else path).parent
     if not folder.is_dir():
@@ -168,7 +169,7 @@ def ensure(path: Path, *, lock_timeout: float = LOCK_TIMEOUT) -> bool:
         raise UsageError(f"{path}: is a directory; name a file in it")
     if not path.exists():
         wait_for_lock(lambda: database.create(path), path, lock_timeout)
-    # to look takes a fraction of opening it for writing
+    # looking takes a fraction of the time of opening for writing
     with database.read(path, lock_timeout=lock_timeout) as con:
         found = database.revision(con, path)
     if found == SCHEMA_REVISION:

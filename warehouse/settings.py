@@ -1,4 +1,4 @@
-"""Where things are: the database file and the folders that ship with the package."""
+"""Locations: the database file and the folders that ship with the package."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ VERSION = "0.1.0"
 DATABASE_VARIABLE = "WAREHOUSE_DB"
 DEFAULT_DATABASE = "warehouse.duckdb"
 
-# What is evaluated where nothing is said.
+# The default metrics.
 DEFAULT_METRICS = ("nDCG@10", "AP", "RR", "P@10", "R@100", "R@1000", "Judged@10")
 
-# The newest migration; a test holds it against the folder migrations.
+# The newest migration; a test compares it with the folder migrations.
 SCHEMA_REVISION = "0011"
-# Seconds to wait for a file that somebody else has open.
+# Seconds to wait for a file that another process has open.
 LOCK_TIMEOUT = 30.0
 
 
 def resource_folder(name: str) -> Path:
     """Return the folder `sql` or `migrations`.
 
-    An installed wheel carries it inside the package; in a checkout it lies beside the package.
+    An installed wheel has it inside the package; in a checkout it is beside the package.
     """
     package = Path(__file__).parent
     for folder in (package / name, package.parent / name):
@@ -39,8 +39,8 @@ def resource_folder(name: str) -> Path:
 def database_path(given: str | os.PathLike[str] | None = None) -> Path:
     """Return the database file.
 
-    It is the one given, else that of WAREHOUSE_DB, else that of the project's `warehouse.toml`, else
-    `warehouse.duckdb` in the current folder.
+    It is the given one, else that of WAREHOUSE_DB, else that of the project's `warehouse.toml`,
+    else `warehouse.duckdb` in the current folder.
     """
     named = given or os.environ.get(DATABASE_VARIABLE)
     if named and not str(named).strip():

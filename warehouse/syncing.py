@@ -86,7 +86,7 @@ class Syncing(File):
         return Synced(tuple(work.events), tuple(work.remarks))
 
     def _check_project(self, config: str | os.PathLike[str]) -> None:
-        """Refuse a project's file that names another database than this one, which nobody named."""
+        """Refuse a project's file with another database, unless this one was named explicitly."""
         wanted = database_path()
         if not self._is_named and os.path.realpath(wanted) != os.path.realpath(self.path):
             raise UsageError(
@@ -95,7 +95,7 @@ class Syncing(File):
             )
 
     def _prepared(self, dry_run: bool) -> bool:
-        """Make the file, or bring it to this program's schema, where needed; tell if it is there."""
+        """Make the file, or upgrade its schema, if needed; return whether it exists."""
         if dry_run and not self.path.exists():
             return False
         try:
@@ -112,7 +112,7 @@ class Syncing(File):
 
 @dataclass
 class _Sync:
-    """One call of `sync`: what its steps have in common."""
+    """One call of `sync`, with what its steps share."""
 
     warehouse: Syncing
     asked: Declared
@@ -131,13 +131,13 @@ class _Sync:
     def failed(
         self, error: Exception, dataset: str | None = None, path: Path | None = None
     ) -> Event:
-        """Return what is told of an error that stops nothing else. What stops all is raised again."""
+        """Return the event of an error that stops nothing else; raise errors that stop everything."""
         stopped = "Query interrupted" in str(error) or "INTERRUPT" in str(error)
         if stopped or isinstance(error, (DatabaseError, LockedError)):
             raise error
         text, file = str(error), None
         if not isinstance(error, WarehouseError):
-            # SQLAlchemy puts its own words around those of the engine
+            # SQLAlchemy wraps the engine's errors in its own
             text = first_line(getattr(error, "orig", None) or error)
         if path is not None:
             file = self.shown(path)
@@ -166,7 +166,7 @@ def take_in(work: _Sync) -> Iterator[Event]:
         work.remarks += found.unmatched
     plain = [source for source in found.sources if not source.needs_runs]
     yield from _take(work, found.sources, [s for s in plain if known.get(s.key) != s.state])
-    # judgments for the queries of all runs are due again when there are other runs
+    # judgments for the queries of all runs are due again if there are other runs
     rest = [source for source in found.sources if source.needs_runs]
     if rest and wh.path.exists():
         with wh._read() as con:
@@ -194,7 +194,7 @@ def _take(work: _Sync, every: Sequence[Source], due: Sequence[Source]) -> Iterat
 
 
 def _alike(ready: Sequence[Source]) -> Iterator[list[Source]]:
-    """Put runs together that follow one another and are of one dataset and read in one way."""
+    """Group consecutive runs of one dataset that are read in the same way."""
     from warehouse.ingest import sources
 
     def way(source: Source) -> tuple[object, ...]:
@@ -207,7 +207,7 @@ def _alike(ready: Sequence[Source]) -> Iterator[list[Source]]:
 
 
 def _take_alike(work: _Sync, alike: Sequence[Source], total: int) -> Iterator[Event]:
-    """Load runs, as many in one transaction as are read at once; or one file."""
+    """Load runs, as many per transaction as are read at once; or one file."""
     from warehouse.ingest import sources, taking
     from warehouse.readers.files import LocalFile
     from warehouse.readers.together import groups
@@ -232,7 +232,7 @@ def _take_alike(work: _Sync, alike: Sequence[Source], total: int) -> Iterator[Ev
 
 
 def _take_group(work: _Sync, group: Group, members: Sequence[Source]) -> list[Taken]:
-    """Load runs in one transaction; none where that fails, and each is to be loaded by itself."""
+    """Load runs in one transaction; if that fails, none, and each must be loaded by itself."""
     import sqlalchemy as sa
 
     from warehouse.ingest import taking
@@ -246,7 +246,7 @@ def _take_group(work: _Sync, group: Group, members: Sequence[Source]) -> list[Ta
 
 
 def _take_one(work: _Sync, source: Source, opened: LocalFile | None = None) -> Iterator[Event]:
-    """Load one file; tell nothing where it is gone, or somebody else has taken it in."""
+    """Load one file; no event if it is gone, or another process has loaded it."""
     import sqlalchemy as sa
 
     from warehouse.ingest import taking
@@ -268,7 +268,7 @@ def _take_one(work: _Sync, source: Source, opened: LocalFile | None = None) -> I
 
 
 def evaluate(work: _Sync) -> Iterator[Event]:
-    """Compute what is missing or stale of what the project's file asks for, for its gates too."""
+    """Compute what is missing or stale of everything declared, for gates too."""
     from warehouse.evaluate.stored import Job
 
     wh = work.warehouse
@@ -322,10 +322,11 @@ def _mark(con: duckdb.DuckDBPyConnection, about: Mapping[str, str]) -> None:
 
 
 def gates(work: _Sync) -> Iterator[Event]:
-    """Hold the newest run of each dataset that something was computed for against its gates.
+    """Check the newest run of each dataset with computed values against its gates.
 
-    What is due is in the file, from when the values are there until its gates were held and that was
-    told: a sync that is ended between, or a gate that cannot be held, leaves it to the next.
+    What is due is stored from when the values are computed until its gates were checked and
+    reported: a sync that is ended in between, or a gate that cannot be checked, leaves it to the
+    next sync.
     """
     from warehouse.analyze import regressions
 
@@ -370,7 +371,7 @@ def gates(work: _Sync) -> Iterator[Event]:
             "passed" if found.is_good else "regressed",
             f"{where}: {one}" + ("" if found.is_good else f" (not good: {found.limits})"),
             gate.dataset,
-            # t may be infinite, which JSON has no word for
+            # t may be infinite, which JSON cannot hold
             details={key: value for key, value in asdict(one).items() if key != "t"}
             | {"protocol": gate.protocol},
             exit_code=0 if found.is_good else 1,
@@ -384,5 +385,5 @@ def gates(work: _Sync) -> Iterator[Event]:
             ).fetchall()
 
 
-# What a sync does, in this order; each step tells of what it did, and sees what was told before.
+# The steps of a sync, in order; each returns its events, and sees the earlier ones.
 STEPS: tuple[Callable[[_Sync], Iterator[Event]], ...] = (take_in, evaluate, gates)

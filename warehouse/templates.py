@@ -41,7 +41,7 @@ class _Kept(jinja2.BytecodeCache):
         self._folder = Path(base) / "ranking-warehouse" / "templates"
 
     def load_bytecode(self, bucket: jinja2.bccache.Bucket) -> None:
-        # a file that is damaged is as none
+        # a damaged file counts as missing
         broken = (EOFError, ValueError, pickle.UnpicklingError)
         with contextlib.suppress(*broken):
             bucket.load_bytecode(io.BytesIO(self.get(bucket.key)))
@@ -50,7 +50,7 @@ class _Kept(jinja2.BytecodeCache):
         self.put(bucket.key, bucket.bytecode_to_string())
 
     def get(self, key: str) -> bytes:
-        """Return what was kept, nothing where there is none."""
+        """Return what was kept, or nothing."""
         with contextlib.suppress(OSError):
             return (self._folder / key).read_bytes()
         return b""
@@ -70,16 +70,16 @@ def _kept() -> _Kept:
 
 
 class _Sandbox(jinja2.sandbox.ImmutableSandboxedEnvironment):
-    """Templates of a project may come from somebody else: they reach no Python from it."""
+    """Templates of a project may come from others: they have no access to Python."""
 
     def make_globals(self, d: MutableMapping[str, Any] | None) -> MutableMapping[str, Any]:
-        """Return the globals as they are: each rendering copies them, and a chain of maps slowly."""
+        """Return one dictionary: every call of a macro copies the globals, and a ChainMap slowly."""
         return {**self.globals, **d} if d else self.globals
 
 
 @cache
 def environment() -> jinja2.Environment:
-    """Return the environment; every macro of `sql/macros` is known in every template by its name."""
+    """Return the environment; every macro of `sql/macros` is available in every template."""
     env = _Sandbox(
         loader=jinja2.FileSystemLoader(resource_folder("sql")),
         undefined=jinja2.StrictUndefined,
@@ -98,7 +98,7 @@ def environment() -> jinja2.Environment:
 
 
 def render(name: str, **values: Any) -> str:
-    """Render `sql/<name>.sql.j2` with the values it asks for, without its header."""
+    """Render `sql/<name>.sql.j2` with its variables, without its header."""
     try:
         text = environment().get_template(name + SUFFIX).render(**values)
     except jinja2.TemplateError as error:
@@ -108,7 +108,7 @@ def render(name: str, **values: Any) -> str:
 
 @cache
 def compiled(text: str) -> jinja2.Template:
-    """Return the template that a text is, compiled once for all processes."""
+    """Return the compiled template of a text, compiled once for all processes."""
     env = environment()
     bucket = _kept().get_bucket(env, _digest(text), None, text)
     if bucket.code is None:
@@ -118,7 +118,7 @@ def compiled(text: str) -> jinja2.Template:
 
 
 def source(name: str) -> str:
-    """Return the text of `sql/<name>.sql.j2` as it stands."""
+    """Return the unchanged text of `sql/<name>.sql.j2`."""
     return (resource_folder("sql") / (name + SUFFIX)).read_text(encoding="utf-8")
 
 
@@ -138,8 +138,8 @@ def body(text: str) -> str:
 
 
 def variables(text: str, where: str = "template") -> set[str]:
-    """Return the names that a template's text asks for, macros and the header left out."""
-    # blank lines take the header's place, so that the line that an error names is the file's
+    """Return the variables of a template's text, without macros and header."""
+    # blank lines replace the header, so that line numbers in errors are those of the file
     plain = _HEADER.sub(lambda found: "\n" * found[0].count("\n"), text, count=1)
     try:
         return _undeclared(plain) - set(environment().globals)
@@ -148,7 +148,7 @@ def variables(text: str, where: str = "template") -> set[str]:
 
 
 def _undeclared(text: str) -> set[str]:
-    """Return the names that a text asks for and does not set itself, parsed once for all processes."""
+    """Return the names that a text uses and does not set itself, parsed once for all processes."""
     key = _digest(f"undeclared {jinja2.__version__} {text}")
     with contextlib.suppress(ValueError):
         return set(json.loads(_kept().get(key)))
@@ -169,7 +169,7 @@ def names_in(folder: str) -> tuple[str, ...]:
 
 
 def normalised(sql: str) -> str:
-    """Return SQL without comments and with single blanks: what a fingerprint is made of.
+    """Return SQL without comments and with single blanks, the basis of a fingerprint.
 
     >>> normalised("select  1 -- one\\n  /* two */ as x")
     'select 1 as x'

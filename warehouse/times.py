@@ -12,8 +12,8 @@ _HINT = (
 _DAY = r"(?P<day>\d{4}-?\d\d-?\d\d|\d{4}-?W\d\d-?\d)"
 _WEEK = r"\d{4}-?W\d\d"
 _ZONE = r"(?P<zone>Z|[+-]\d\d:\d\d{more})?"
-# An hour and -05 is in ISO 8601 a time five hours west, in the name of a file five minutes past. As a
-# zone it is read after colons only, where it can be nothing else.
+# An hour followed by -05 is a time five hours west in ISO 8601, and five minutes past in a file
+# name. It is read as a zone only after colons, where it can mean nothing else.
 _FORMS = tuple(
     re.compile(_DAY + clock + _ZONE.replace("{more}", zone), re.ASCII)
     for clock, zone in (
@@ -29,11 +29,11 @@ _FORMS = tuple(
 
 
 def read(text: str) -> dt.date:
-    """Return the time that is meant, in UTC where it says no zone, or the day if it is one alone.
+    """Return the time of a text, in UTC if it has no zone, or a day if it is only a day.
 
-    Of a week alone it is the first day.
+    A week alone is its first day.
 
-    Raises ValueError with what to do, also where a reader may mean something else by it.
+    Raises ValueError with what to do, also if a reader could understand another time.
 
     >>> read("2026-09-01T12:00+02:00").isoformat(), read("2026-09-01").isoformat()
     ('2026-09-01T12:00:00+02:00', '2026-09-01')
@@ -55,7 +55,7 @@ def read(text: str) -> dt.date:
 
 
 def begin(given: str | dt.date) -> dt.datetime:
-    """Return a time, or the begin of a day, in UTC where it says no zone. Raises ValueError.
+    """Return a time, or the start of a day, in UTC if it has no zone. Raises ValueError.
 
     >>> begin("2026-09-01").isoformat()
     '2026-09-01T00:00:00+00:00'
@@ -67,7 +67,7 @@ def begin(given: str | dt.date) -> dt.datetime:
 
 
 def end(given: str | dt.date) -> dt.datetime:
-    """Return a time, or the end of a day or week, in UTC where it says no zone. Raises ValueError.
+    """Return a time, or the end of a day or week, in UTC if it has no zone. Raises ValueError.
 
     >>> end("2026-09-01").isoformat(), end("2026-W36").isoformat()
     ('2026-09-01T23:59:59.999999+00:00', '2026-09-06T23:59:59.999999+00:00')
@@ -81,9 +81,9 @@ def end(given: str | dt.date) -> dt.datetime:
 
 
 def in_utc(moment: dt.datetime) -> dt.datetime:
-    """Return a time with its zone, UTC where it has none.
+    """Return a time with its zone, UTC if it has none.
 
-    Raises ValueError where UTC has no such time: nothing could be reckoned with it.
+    Raises ValueError if UTC has no such time: no calculation would be possible with it.
 
     >>> in_utc(dt.datetime(2026, 9, 1)).isoformat()
     '2026-09-01T00:00:00+00:00'
