@@ -785,6 +785,8 @@ def test_the_schema_of_one_view(run: Callable[..., Result], small: Warehouse) ->
     assert found.out.startswith("rankings (view)\n    One row per document that a run retrieved")
     example = found.out.splitlines()[-1].strip()
     assert example.startswith('warehouse query "select rank, doc_id')
+    described, _, _ = run("schema", "history").out.partition("\n\n")
+    assert max(map(len, described.splitlines())) <= 80
     every = run("schema").out
     assert found.out in every
     assert every.index("leaderboard (view)") < every.index("dataset (table)")

@@ -8,6 +8,7 @@ import pytest
 
 from warehouse import project, protocols
 from warehouse.analyze import metric_pages as pages
+from warehouse.analyze import pages as tables
 from warehouse.catalogue import Definition, catalogue
 from warehouse.errors import UsageError
 from warehouse.evaluate.plan import plan
@@ -26,6 +27,16 @@ def test_the_list_fits_a_terminal_of_80_columns() -> None:
     text = formats.text(pages.metrics_for_people("table"), "table")
     assert max(map(len, text.splitlines())) <= 80
     assert len(text.splitlines()) == len(catalogue()) + 2
+
+
+def test_the_table_of_protocols_has_the_first_sentences() -> None:
+    text = formats.text(tables.protocols_for_people("table"), "table")
+    assert max(map(len, text.splitlines())) <= 132
+    shown = {row[0]: row[2] for row in tables.protocols_for_people("table").fetchall()}
+    whole = {row[0]: row[2] for row in tables.protocols_for_people("json").fetchall()}
+    assert shown["default"] == whole["default"]
+    assert shown["ranx"] == "ranx: double scores; every judged query counts, missing ones as 0."
+    assert whole["ranx"].startswith(f"{shown['ranx']} ranx leaves the order")
 
 
 def test_names_elsewhere_come_from_every_header() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
@@ -64,7 +65,8 @@ def _about(rows: list[Row]) -> str:
     (kind, relation, _, _, comment, example), *columns = rows
     names = max((len(str(row[2])) for row in columns), default=0)
     types = max((len(str(row[3])) for row in columns), default=0)
-    lines = [f"{relation} ({kind})", f"    {comment}", ""]
+    told = textwrap.wrap(str(comment), 80, initial_indent="    ", subsequent_indent="    ")
+    lines = [f"{relation} ({kind})", *told, ""]
     lines += [f"    {row[2]!s:{names}}  {row[3]!s:{types}}  {row[4]}" for row in columns]
     if example is not None:
         lines += ["", f'    warehouse query "{example}"']

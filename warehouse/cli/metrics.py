@@ -18,7 +18,7 @@ def metrics(
     """List the metrics with their direction and title.
 
     The formats other than table also have the summaries, parameters and the names in other
-    programs; what can be left out is in brackets. To add a metric, write a file NAME.sql.j2, in the
+    programs; optional parts are in brackets. To add a metric, write a file NAME.sql.j2, in the
     form that 'metrics show' prints, into the folder that the key "metrics" of warehouse.toml names.
     """
     if context.invoked_subcommand is not None:

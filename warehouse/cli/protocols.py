@@ -20,6 +20,8 @@ def protocols(
     A protocol holds the rules that are not a metric's own, such as the order of equal scores. To
     add a protocol, write a table [protocols.NAME] in warehouse.toml, with the keys that 'protocols
     show' lists, or with extends = "NAME" and the keys that differ. Its origin is "project".
+
+    The table has the first sentence of each summary, the other formats all of it.
     """
     if context.invoked_subcommand is not None:
         return
@@ -34,7 +36,10 @@ def show(
     format: options.Format = "table",
     out: options.Output = None,
 ) -> None:
-    """Show protocols side by side; ≠ marks the rules that differ."""
+    """Show protocols side by side; ≠ marks the rules that differ.
+
+    Their summaries go to stderr.
+    """
     from warehouse.analyze import pages
 
     output.show(pages.compare_protocols(names), format, out)
