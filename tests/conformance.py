@@ -1,4 +1,4 @@
-"""What the conformance tests share: values by a peer's labels, and how golden files are compared."""
+"""Shared parts of the conformance tests: values by a peer's labels, comparing golden files."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ OPTIONS: dict[str, dict[str, int | bool]] = {
     "l8": {"level": 8},
     "cl2JM10": {"complete": True, "level": 2, "judged_only": True, "depth": 10},
 }
-# Lines that are no numbers: the tag of the run, and the grades of the first documents in a string.
+# Lines that are not numbers: the tag of the run, and the grades of the first documents as a string.
 TEXTS = ("runid", "relstring")
 
 
 @dataclass(frozen=True)
 class Ours:
-    """Our values by the label that trec_eval has for them."""
+    """Our values by trec_eval's labels."""
 
     values: dict[tuple[str, str], float]
     integers: frozenset[str]
@@ -75,14 +75,14 @@ def ask(
 
 
 def ask_all(data: Case, run: str, version: str, opts: str) -> Ours:
-    """Return all that trec_eval and pytrec_eval print of a case, which share the one scoring.
+    """Return everything that trec_eval and pytrec_eval print about a case, from one scoring.
 
-    NumRel(rel=1) is what -c prints for num_rel whatever the level.
+    NumRel(rel=1) is what -c prints for num_rel at any level.
     """
     options = OPTIONS[opts]
     names = [*printed_by_trec_eval(data), *(["NumRel(rel=1)"] if options.get("complete") else [])]
     ours = ask(data.qrels, data.runs[run], PROTOCOLS[version], names, **options)
-    # what is changed of it stays with the one who asked
+    # changes of it stay with the caller
     return replace(ours, values=dict(ours.values))
 
 
@@ -95,7 +95,7 @@ def printed_by_trec_eval(data: Case) -> tuple[str, ...]:
 
 @cache
 def known(label: str) -> bool:
-    """Tell whether a label of trec_eval is the name of a metric here."""
+    """Whether a label of trec_eval is the name of a metric here."""
     try:
         found = notation.request(label)
     except UsageError:
@@ -104,24 +104,24 @@ def known(label: str) -> bool:
 
 
 def numbers_of(labels: Iterable[str]) -> list[str]:
-    """Return the labels that are numbers; every one of them must be the name of a metric here."""
+    """Return the labels of numbers; every one of them must be the name of a metric here."""
     numbers = sorted(label for label in set(labels) if not label.startswith(TEXTS))
     assert [label for label in numbers if not known(label)] == []
     return numbers
 
 
 def trec_eval_set_f(ours: Ours, query: str) -> float:
-    """Return set_F by trec_eval's own arithmetic from our precision and recall.
+    """Return set_F from our precision and recall with trec_eval's own arithmetic.
 
     Ours divides whole numbers once and is exact; trec_eval's 2PR / (P + R) is off in the last bit.
-    Where the true value lies on a rounding boundary (11/32 = 0.34375) that bit decides a digit.
+    If the true value lies on a rounding boundary (11/32 = 0.34375), that bit decides a digit.
     """
     p, r = ours.values["set_P", query], ours.values["set_recall", query]
     return 2.0 * p * r / (r + p) if p + r else 0.0
 
 
 def check_strings(ours: Ours, golden: Golden, where: str) -> None:
-    """Compare relstring, which has a text for each query."""
+    """Compare relstring, which is a text for each query."""
     theirs = {query: text for (label, query), text in golden.items() if label == "relstring"}
     if theirs:
         mine = {query: f"'{text}'" for (_, query), text in ours.strings.items()}
@@ -155,7 +155,7 @@ def check_printed(ours: Ours, golden: Golden, where: str) -> int:
 
 
 def check_queries(ours: Ours, golden: Golden, where: str) -> None:
-    """Both ways: for every measure that is printed per query, the same queries have a value."""
+    """Check that for every measure printed per query, both sides have values of the same queries."""
     mine, theirs = queries_by_measure(ours.values), queries_by_measure(golden)
     for measure, queries in theirs.items():
         found = mine.get(measure, set())
@@ -186,8 +186,9 @@ def parsed(version: str, name: str) -> Golden:
     return golden
 
 
-# A document twice in one ranking: trec_eval stops, ir_measures and ranx take the last line without a
-# word. We refuse the file (`test_a_document_twice_is_refused`), so there is nothing to compare.
+# A document that occurs twice in a ranking: trec_eval stops, ir_measures and ranx silently take the
+# last line. We refuse the file (`test_a_document_twice_is_refused`), so there is nothing to
+# compare.
 TWICE = f"{EDGES}/dup_docs_in_run"
 
 
@@ -195,7 +196,7 @@ SLOW = {("ir_measures", "bibtex"), ("ir_measures", "mptp2078")}
 
 
 def peer_keys(tool: str) -> list[object]:
-    """Return a parameter set for every run that a peer scored; of the larger cases CI looks at one."""
+    """Return a parameter set for every run that a peer scored; of the larger cases, CI takes one."""
     made = []
     for data in cases():
         if data.name == TWICE:
@@ -216,7 +217,7 @@ def peer_keys(tool: str) -> list[object]:
 
 @lru_cache(maxsize=4)
 def tied_queries(run: Path, *, single: bool) -> frozenset[str]:
-    """Return the queries of a run in which two documents have the same score (in 32 bits)."""
+    """Return the queries of a run with two documents of equal score (in 32 bits)."""
     import struct
 
     seen: set[tuple[str, float]] = set()

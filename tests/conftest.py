@@ -1,4 +1,4 @@
-"""What several tests share: a warehouse in a temporary folder, the demo made once, the command."""
+"""Shared fixtures: a warehouse in a temporary folder, the demo made once, the command."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ migrate = schema.ensure
 
 @pytest.fixture(autouse=True)
 def _own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep the person's own database, settings and terminal width away from the tests."""
+    """Keep the developer's database, settings and terminal width out of the tests."""
     monkeypatch.delenv("WAREHOUSE_DB", raising=False)
     monkeypatch.delenv("WAREHOUSE_CONFIG", raising=False)
     monkeypatch.setenv("COLUMNS", "200")
@@ -36,9 +36,10 @@ def _own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _copied_schema(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Make a new warehouse file by copying an empty one: the migrations run once for all tests.
+    """Make new warehouse files by copying an empty one: the migrations run once for all tests.
 
-    Tests of the migrations themselves take the fixture `migrated`; processes of their own migrate.
+    Tests of the migrations use the fixture `migrated`; separate processes run the migrations
+    themselves.
     """
     empty = tmp_path_factory.mktemp("empty") / "empty.duckdb"
 
@@ -56,13 +57,13 @@ def _copied_schema(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture
 def migrated(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make new warehouse files by the migrations, as the program does."""
+    """Make new warehouse files with the migrations, as the program does."""
     monkeypatch.setattr(schema, "ensure", migrate)
 
 
 @pytest.fixture
 def wh(tmp_path: Path) -> Warehouse:
-    """Return a warehouse whose file is not made yet."""
+    """Return a warehouse whose file does not exist yet."""
     return Warehouse(tmp_path / "warehouse.duckdb")
 
 
@@ -71,7 +72,7 @@ Prepared = Callable[[Path, Callable[[Warehouse], object]], Warehouse]
 
 @pytest.fixture(scope="session")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
-    """Give a warehouse at a path as some function fills it, which it does once for all tests."""
+    """Return a warehouse filled by a function, which runs once for all tests."""
     filled: dict[Callable[[Warehouse], object], Path] = {}
 
     def copy(path: Path, fill: Callable[[Warehouse], object]) -> Warehouse:
@@ -86,7 +87,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
 
 @dataclass(frozen=True)
 class Program:
-    """The command `warehouse` of the package under test, for processes of their own."""
+    """The command `warehouse` of the package under test, for separate processes."""
 
     folder: Path
 
@@ -117,7 +118,7 @@ class Program:
     def shell(
         self, line: str, cwd: Path, env: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
-        """Run a line of bash in which `warehouse` is this program; a failing pipe part fails it."""
+        """Run a line of bash in which `warehouse` is this program; any failure in a pipe counts."""
         return subprocess.run(
             ["bash", "-o", "pipefail", "-c", line],
             cwd=cwd,
@@ -130,13 +131,13 @@ class Program:
         )
 
     def other(self, name: str, line: str) -> None:
-        """Put another command beside this one: a line of bash."""
+        """Put another command, a line of bash, beside this one."""
         script = self.folder / name
         script.write_text(f"#!/bin/bash\n{line}\n")
         script.chmod(0o755)
 
     def python(self, code: str, *arguments: str, cwd: Path) -> subprocess.Popen[str]:
-        """Start Python on some code with the package at hand; the caller ends it."""
+        """Start Python on some code that can import the package; the caller ends it."""
         file = cwd / f"code-{len(list(cwd.glob('code-*.py')))}.py"
         file.write_text(code)
         return subprocess.Popen(
@@ -147,14 +148,14 @@ class Program:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            # a suite that runs in the background hands on an ignored SIGINT
+            # a test run in the background inherits an ignored SIGINT
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
         )
 
 
 @pytest.fixture(scope="session")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Program:
-    """Return the command `warehouse`: a script that stands first on the PATH."""
+    """Return the command `warehouse`: a script that is first on the PATH."""
     folder = tmp_path_factory.mktemp("bin")
     script = folder / "warehouse"
     script.write_text(
@@ -170,7 +171,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Program:
 
 @pytest.fixture(scope="session")
 def demo_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the database of `warehouse demo`, made once; tests that write take a copy."""
+    """Return the database of `warehouse demo`, made once; tests that write use a copy."""
 
     path = tmp_path_factory.mktemp("demo") / "demo.duckdb"
     result = invoked("demo", "--db", str(path))
@@ -207,7 +208,7 @@ def counts() -> Callable[[Path], dict[str, int]]:
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
-    """Return a project with one metric and one protocol, whose folder is the current one."""
+    """Return a project with one metric and one protocol; its folder is the current one."""
     made = Folder(tmp_path / "project")
     made.write("warehouse.toml", SETTINGS)
     made.metric(BEST)
@@ -230,7 +231,7 @@ def loaded(here: Folder, prepared: Prepared) -> Warehouse:
 
 @pytest.fixture
 def synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
-    """Return the folder of a project with qrels and a run, which is the current one."""
+    """Return the folder, also the current one, of a project with qrels and a run."""
     made = Project(tmp_path / "project")
     monkeypatch.chdir(made.path)
     return made

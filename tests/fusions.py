@@ -1,4 +1,4 @@
-"""Merging lists without the whole of a warehouse: what the tests of the methods have in common."""
+"""Merging lists without a full warehouse: shared parts of the tests of fusion methods."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FOLDER = tempfile.TemporaryDirectory(prefix="fusion-")
 def loaded(
     runs: Mapping[str, Any], qrels: Mapping[str, Any] | None = None, **resources: Any
 ) -> Warehouse:
-    """Return a warehouse that holds some runs, and judgments if there are any."""
+    """Return a warehouse with some runs, and with judgments if given."""
     wh = Warehouse(Path(tempfile.mkdtemp(dir=_FOLDER.name)) / "fusion.duckdb", **resources)
     for name, run in runs.items():
         wh.ingest_run(run, DATASET, name=name)
@@ -47,14 +47,14 @@ def recipe(
 
 
 def _others(con: duckdb.DuckDBPyConnection, names: Sequence[str]) -> list[str]:
-    """Return another run beside one, for it alone may not be asked for."""
+    """Return a second run beside a run, because a single run cannot be merged."""
     return [
         row[0] for row in con.execute("select run from runs").fetchall() if row[0] not in names
     ][:1]
 
 
 def merged(con: duckdb.DuckDBPyConnection, found: reading.Recipe) -> Lists:
-    """Return what a recipe makes; a trained method is trained on all that is judged."""
+    """Return the result of a recipe; a trained method is trained on all judged queries."""
     if fusions.TRAINING in found.definition.needs:
         training.put(con, found, training.choose(con, DATASET, None, 1.0))
         if fusions.AVERAGE_PRECISION in found.definition.needs:

@@ -1,4 +1,4 @@
-"""Statements that do harm, if they may; what must become of each is in test_hostile_sql."""
+"""Statements that do harm if they can; test_hostile_sql says what must happen to each."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ REFUSED = [
     "select error('stop')",
 ]
 
-# May answer, and nothing changes.
+# May return rows, but changes nothing.
 HARMLESS = [
     "from duckdb_settings()",
     "from query_table('run')",
@@ -144,7 +144,7 @@ HARMLESS = [
     "from test_all_types()",
 ]
 
-# Never ends by itself; it is stopped when the time is over.
+# Never ends by itself; it is stopped by the time limit.
 ENDLESS = [
     "with recursive t as (select 1 as i union all select i + 1 from t) select count(*) from t",
     "with recursive t as (select 1 as i union all select i from t) select max(i) from t",
@@ -153,7 +153,7 @@ ENDLESS = [
     "select pg_sleep(100)",
 ]
 
-# Needs more memory than there is: an error, or stopped when the time is over.
+# Needs more memory than allowed: an error, or stopped by the time limit.
 HUGE = [
     "select list(range) from range(1000000000)",
     "select range(2000000000)",

@@ -1,4 +1,4 @@
-"""What the tests of killed processes share: the steps, what each makes of the files, what is there."""
+"""Shared parts of the tests of killed processes: steps, their effects on files, and checks."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ metrics = {json.dumps(METRICS.split())}
 files = "runs/{{name}}.run"
 dataset = "{DATASET}"
 """
-# What the processes import, of what this one has imported for the same work.
+# The imports of the processes, from those of this one for the same work.
 NEEDED = {"_duckdb", "alembic", "duckdb", "duckdb_sqlalchemy", "jinja2", "sqlalchemy", "warehouse"}
 Rows = list[tuple[Any, ...]]
 
-# Of each version of each run, how many rows there are of everything.
+# The number of rows of everything, by version of each run.
 BOARD = """
 select name, version, num_predictions,
     (select count(*) from prediction as p where p.run_id = run.run_id),
@@ -56,7 +56,7 @@ order by all
 
 @dataclass(frozen=True, order=True)
 class Run:
-    """A version of a run; no two contents have the same serial number, nor as many lines."""
+    """A version of a run; every content has its own serial number and number of lines."""
 
     name: str
     version: int
@@ -67,7 +67,7 @@ class Run:
     def shown(self) -> tuple[Any, ...]:
         """Return its row of BOARD."""
         lines = 5 * QUERIES + self.serial
-        # of five documents of each query two are judged, whether they have numbers or letters
+        # of five documents per query, two are judged, with numbers or letters as ids
         hits = QUERIES * 2 if self.evaluated else 0
         values = (2, 2, 2 * QUERIES) if self.evaluated else (0, 0, 0)
         return (self.name, self.version, lines, lines, QUERIES, hits, *values)
@@ -75,7 +75,7 @@ class Run:
 
 @dataclass(frozen=True)
 class State:
-    """What is in the files: the warehouse's runs, the replica's, and how far the others are."""
+    """What the files hold: the warehouse's runs, the replica's, and the state of the others."""
 
     runs: tuple[Run, ...] = ()
     replica: tuple[Run, ...] = ()
@@ -109,7 +109,7 @@ class State:
 
 @dataclass(frozen=True)
 class Step:
-    """A step, the words for the process that does it, and what it makes of the files."""
+    """A step, the words for the process that does it, and its effect on the files."""
 
     kind: str
     words: tuple[str, ...]
@@ -129,7 +129,7 @@ def content(serial: int) -> list[str]:
 
 
 class Folder:
-    """A project's folder, the process that is asked for steps in it, and what its files are to hold."""
+    """A project's folder, the process that does steps in it, and the expected contents."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -177,7 +177,7 @@ class Folder:
         )
 
     def _old_files(self) -> None:
-        """Keep a file of an older schema, and what it and a new file hold, old and migrated."""
+        """Keep a file of an older schema, with its contents and a new file's, old and migrated."""
         self.old = self.path / "kept-old.duckdb"
         shutil.copyfile(self.warehouse.path, self.old)
         with database.write(self.old) as connection:
@@ -193,7 +193,7 @@ class Folder:
     # ------------------------------------------------------------------ steps
 
     def _written(self, name: str) -> tuple[str, int]:
-        """Write a new file of a run, or one in its place; return its path and its number."""
+        """Write a new file of a run, or replace one; return its path and its number."""
         self.serial += 1
         path = Path("runs") / f"{name}.run"
         part = self.path / "runs" / "part"
@@ -211,7 +211,7 @@ class Folder:
         return Step("replace", ("replace", path, name), lambda state: state.loaded(name, serial))
 
     def step(self, kind: str) -> Step:
-        """Return a step of a kind, with all that it needs."""
+        """Return a step of a kind, with everything that it needs."""
         if kind == "ingest":
             return self.ingest(f"r{self.serial:04}")
         if kind == "replace":
@@ -242,7 +242,7 @@ class Folder:
         kill: tuple[int, str, int, float] | None,
         load: Sequence[str] = (),
     ) -> dict[str, Any]:
-        """Have a process do some steps, killed on the way or not, and return what it has said."""
+        """Let a process do some steps, killed on the way or not, and return its output."""
         server = self.server
         request = {"steps": [step.words for step in steps], "kill": kill, "load": load}
         server.stdin.write(json.dumps(request) + "\n")
@@ -260,7 +260,7 @@ class Folder:
 
     @contextmanager
     def opened(self, name: str | Path) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Open a file: nobody is waited for, and nothing is written."""
+        """Open a file without waiting for a lock, and without writing."""
         self.con.execute(f"attach '{self.path / name}' as opened (read_only)")
         self.con.execute("use opened")
         yield self.con
@@ -289,9 +289,9 @@ class Folder:
         return {"columns": columns, "rows": rows} if columns else {}
 
     def found(self, kinds: Collection[str]) -> tuple[Any, ...]:
-        """Return what the files hold, as `State.shown`; nothing that cannot be may be there.
+        """Return what the files hold, as `State.shown`; impossible contents are an error.
 
-        The older and the new file are looked at where `kinds` has steps that change them.
+        The older and the new file are checked if `kinds` has steps that change them.
         """
         with self.opened("w.duckdb") as con:
             board = con.execute(BOARD).fetchall()
@@ -311,7 +311,7 @@ class Folder:
         return board, replica, migrated, created
 
     def sync(self) -> None:
-        """Sync: all files are taken in and evaluated, and a second time nothing is left to do."""
+        """Sync: all files are loaded and evaluated, and a second sync finds nothing to do."""
         config = self.path / "warehouse.toml"
         assert self.warehouse.sync(config).exit_code == 0
         for name, serial in self.files.items():

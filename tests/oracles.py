@@ -1,8 +1,9 @@
-"""Each metric a second time, in plain Python: a ranking and its judgments in, a number out.
+"""Each metric again in plain Python: a ranking and its judgments in, a number out.
 
-A twin takes `docs` (the ids, best first) and `grades` (by id) and the parameters as keywords. What is
-undefined is 0, as the metrics' headers say. `ranking` is the twin of a protocol's order. Where equal
-scores, all queries together or their number have a say, the twins are in `oracles_sklearn`.
+A twin takes `docs` (the ids, best first), `grades` (by id) and the parameters as keywords. An
+undefined value is 0, as the metrics' headers say. `ranking` is the twin of a protocol's order.
+Twins that depend on equal scores, on all queries together or on their number are in
+`oracles_sklearn`.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ def ranking(
     judged_only: bool = False,
     judged_only_first: bool = False,
 ) -> list[str]:
-    """Order documents by score, equal ones by id as bytes or as they come; cut, then thin out.
+    """Order documents by score, ties by id as bytes or as given; cut, then remove unjudged ones.
 
-    With `judged_only_first` it is the other way round.
+    With `judged_only_first`, unjudged ones are removed before the cut.
     """
     docs = list(scores)
     if ties != "input":
@@ -218,7 +219,7 @@ def iap(docs: Docs, grades: Grades, *, rel: int, levels: Sequence[float], needed
 
 
 def worth(grades: Grades, *, rel: int, gains: Pairs | None, dcg: str = "log2") -> dict[str, float]:
-    """Return the gain of every judged document; those that have none are left out."""
+    """Return the gain of every judged document that has one."""
     if gains is not None:
         listed = dict(gains)
         found = {doc: listed.get(grade, max(grade, 0)) for doc, grade in grades.items()}
@@ -253,7 +254,7 @@ def ideal_dcg(docs: Docs, grades: Grades, *, cutoff: int | None, **rules: Any) -
 def ndcg(
     docs: Docs, grades: Grades, *, ties: str = "rank", best: str = "judged", **rules: Any
 ) -> float:
-    assert best == "judged"  # k is compared among the recommenders' metrics
+    assert best == "judged"  # k is compared with the recommendation metrics
     return ratio(dcg(docs, grades, **rules), ideal_dcg(docs, grades, **rules))
 
 
@@ -368,7 +369,7 @@ TWINS: dict[str, Callable[..., float]] = {
     "Utility": utility, "YAAP": yaap, "binG": bin_g, "bpref": bpref, "infAP": inf_ap,
     "nDCG": ndcg, "nDCGrel": ndcg_rel,
 }  # fmt: skip
-# How the values of the queries are put together.
+# The aggregates of the queries' values.
 OVER_ALL: dict[str, Callable[[Sequence[float]], float]] = {
     "mean": lambda values: sum(values) / len(values),
     "sum": sum,

@@ -1,8 +1,8 @@
-"""The agreement of rankings a second time, in plain Python, written from the papers.
+"""The agreement of rankings again in plain Python, written from the papers.
 
 Kendall's tau-b from its definition over all pairs; tau-AP from Yilmaz, Aslam and Robertson (2008),
-with the ties of Urbano and Marrero (2017); rank-biased overlap from Webber, Moffat and Zobel (2010),
-with sets and sums to each depth. What is undefined is None.
+with the ties of Urbano and Marrero (2017); rank-biased overlap from Webber, Moffat and Zobel
+(2010), with sets and sums to each depth. An undefined value is None.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def places(docs: Sequence[str]) -> dict[str, float]:
 
 
 def compared(one: Sequence[str], other: Sequence[str], over: str) -> tuple[Places, Places]:
-    """Return the places of what tau is over; what a list lacks stands below its end, tied."""
+    """Return the places compared by tau; documents that a list lacks are tied below its end."""
     first, second = places(one), places(other)
     if over == "intersection":
         both = set(first) & set(second)
@@ -45,7 +45,7 @@ def tau_b(one: Places, other: Places) -> float | None:
 
 
 def tau_ap(one: Places, other: Places) -> float | None:
-    """Go down `one`, each item that anything stands above, and ask `other` which of these are right."""
+    """For each item of `one` with others above it, count which of these `other` also has above it."""
     shares = []
     for item in one:
         above = [x for x in one if one[x] < one[item]]
@@ -64,7 +64,7 @@ def overlap(one: Sequence[str], other: Sequence[str], depth: int) -> int:
 
 
 def rbo_min(one: Sequence[str], other: Sequence[str], p: float) -> float:
-    """Equation 11: what is seen, and that the overlap at the end of the longer list stays."""
+    """Equation 11: the overlap seen, with the overlap at the end of the longer list continued."""
     last = max(len(one), len(other))
     end = overlap(one, other, last)
     seen = fsum((overlap(one, other, d) - end) * p**d / d for d in range(1, last + 1))
@@ -72,7 +72,7 @@ def rbo_min(one: Sequence[str], other: Sequence[str], p: float) -> float:
 
 
 def rbo_max(one: Sequence[str], other: Sequence[str], p: float) -> float:
-    """The value if the lists went on as like each other as they can, summed far beyond their ends."""
+    """The value if the lists continue as similarly as possible, summed far beyond their ends."""
     shorter, longer = sorted((one, other), key=len)
     end = overlap(one, other, len(longer))
     terms = []
@@ -84,7 +84,7 @@ def rbo_max(one: Sequence[str], other: Sequence[str], p: float) -> float:
 
 
 def rbo_ext(one: Sequence[str], other: Sequence[str], p: float) -> float:
-    """Equation 32: the agreement at the ends of the lists goes on."""
+    """Equation 32: the agreement at the ends of the lists continues."""
     shorter, longer = sorted((one, other), key=len)
     s, last = len(shorter), len(longer)
     at_s, at_last = overlap(one, other, s), overlap(one, other, last)
@@ -94,7 +94,7 @@ def rbo_ext(one: Sequence[str], other: Sequence[str], p: float) -> float:
 
 
 def rbo_of_orders(one: Places, other: Places, p: float) -> float | None:
-    """Rank-biased overlap of whole orders: a group of ties comes as one, at its first place."""
+    """Rank-biased overlap of whole orders: a group of ties is placed at its first rank."""
     if not one:
         return None
     terms = []

@@ -1,7 +1,7 @@
-"""Each curve a second time, in plain Python and in fractions: rankings and judgments in, points out.
+"""Each curve again in plain Python and in fractions: rankings and judgments in, points out.
 
-A twin takes the lists of a run, by query, and gives the points of each query and, under None, those of
-all of them. What a query has no points for is absent.
+A twin takes the lists of a run, by query, and returns the points of each query and, under None,
+those of all queries. A query without points is absent.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def lists(
     as_single: bool = False,
     **rules: Any,
 ) -> dict[str, Listed]:
-    """Return the list of every judged query as a protocol makes it."""
+    """Return the list of every judged query under a protocol."""
     made = {}
     for query, grades in qrels.items():
         scores = run.get(query, {})
@@ -99,7 +99,7 @@ def recall_by_rank(of: Mapping[str, Listed], *, cutoff: int) -> Curves:
 
 
 def needed(rule: str, level: float, num_rel: int) -> int:
-    """Return how many relevant documents a level asks for; the levels are as written in decimals."""
+    """Return how many relevant documents a level requires; levels are exact decimals."""
     if rule == "ceil":
         return ceil(Fraction(str(level)) * num_rel)
     return floor(level * num_rel + (0.9 if rule == "trec_eval_9" else 0.5))
@@ -141,7 +141,7 @@ def interpolated_precision(
 
 
 def pooled(of: Mapping[str, Listed], *, ties: str) -> Listed:
-    """Return one list of the documents of all queries by score; equals by rank, then by query."""
+    """Return one list of the documents of all queries by score; ties by rank, then by query."""
     rows = [
         (-score, (rank, query), good)
         for query, one in of.items()
@@ -156,7 +156,7 @@ def pooled(of: Mapping[str, Listed], *, ties: str) -> Listed:
 
 
 def places(one: Listed, ties: str) -> list[int]:
-    """Return how many documents each point looks at."""
+    """Return the number of documents read at each point."""
     if ties == "rank":
         return list(range(1, len(one.scores) + 1))
     lengths = [len(list(group)) for _, group in groupby(one.scores)]
@@ -216,7 +216,7 @@ def roc(of: Mapping[str, Listed], *, ties: str, points: str, cutoff: int | None)
 
 
 def bends(points: Points) -> Points:
-    """Return the points that do not lie on the straight line through their neighbours."""
+    """Return the points that are not on the straight line between their neighbours."""
     kept = []
     for number, (x, y) in enumerate(points):
         if number not in (0, len(points) - 1):

@@ -1,8 +1,8 @@
-"""The source on label ranking once more, in plain Python: metrics by decile as its text has them.
+"""The label ranking thesis in plain Python: metrics by decile as its text defines them.
 
-Instances are pairs of the ranked predictions and the list of actual labels. Where the program of the
-source does something else than its text, `as_coded=True` gives that. A decile without any calculated
-value is None. `deciles` is how labels come to their deciles, which the source leaves open.
+Instances are pairs of the ranked predictions and the list of actual labels. If the program of the
+thesis does something else than its text, `as_coded=True` does the same. A decile without a value is
+None. `deciles` is how labels are assigned to deciles, which the thesis leaves open.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LOOKED_AT = 500
 
 
 def deciles(counts: Mapping[str, float], *, by: str = "mass", parts: int = 10) -> dict[str, int]:
-    """Put labels into parts; the most frequent ones are in the part of the highest number."""
+    """Divide labels into parts; the most frequent labels are in the highest part."""
     ordered = sorted(counts, key=lambda label: (-counts[label], label.encode()))
     found: dict[str, int] = {}
     if by == "mass":
@@ -32,7 +32,7 @@ def deciles(counts: Mapping[str, float], *, by: str = "mass", parts: int = 10) -
             found[label] = max(parts - int(parts * before / total), 1)
             before += Fraction(counts[label])
         return found
-    # as many in each part; the first parts have one more where it does not come out even
+    # equal parts; if there is a remainder, the first parts have one more
     least, more = divmod(len(ordered), parts)
     for part in range(parts):
         size = least + (part < more)
@@ -51,7 +51,7 @@ def parts_of(instances: Instances, deciles: Deciles) -> list[str]:
 
 
 def by_part(labels: Iterable[str], deciles: Deciles) -> dict[str, list[str]]:
-    """Place labels in their deciles, in their order."""
+    """Put labels into their deciles, in order."""
     found: dict[str, list[str]] = {}
     for label in labels:
         found.setdefault(part_of(label, deciles), []).append(label)
@@ -131,7 +131,7 @@ def k_for_recall_by_decile(
     as_coded: bool = False,
     looked_at: int = LOOKED_AT,
 ) -> dict[str, float | None]:
-    """Return the mean k, or the median one."""
+    """Return the mean k, or the median."""
 
     def calculate(predicted: list[str], actual: list[str]) -> int | None:
         return k_for_recall(predicted, actual, Fraction(min_recall), labels, as_coded=as_coded)
@@ -151,7 +151,7 @@ def prediction_proportions_at_k(
 def positive_coverage_at_k(
     instances: Instances, deciles: Deciles, k: int, *, as_coded: bool = False
 ) -> dict[str, float | None]:
-    """As coded the divisor is of the mapping, which has no labels of no decile: there it is None."""
+    """As coded, the divisor is that of the mapping, which is None for labels without a decile."""
     right = {label for predicted, actual in instances for label in predicted[:k] if label in actual}
     every = deciles if as_coded else {label for _, actual in instances for label in actual}
     found, known = by_part(right, deciles), by_part(every, deciles)

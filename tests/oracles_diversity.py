@@ -1,7 +1,7 @@
-"""The measures of judgments by iteration a second time, in plain Python: they walk down the ranking.
+"""The measures of judgments by iteration again in plain Python, walking down the ranking.
 
-A twin takes `docs` (the ids, best first), the judgments as `{iteration: {document: grade}}`, and the
-parameters as keywords. What is undefined is 0.
+A twin takes `docs` (the ids, best first), the judgments as `{iteration: {document: grade}}`, and
+the parameters as keywords. An undefined value is 0.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def relevant_to(judged: Iterations, rel: int) -> dict[str, set[str]]:
 
 
 def gains(docs: Sequence[set[str]], alpha: float) -> list[float]:
-    """Return what each document adds, given its subtopics."""
+    """Return the gain of each document, given its subtopics."""
     worth: dict[str, float] = {}
     found = []
     for subtopics in docs:
@@ -47,7 +47,7 @@ def gains(docs: Sequence[set[str]], alpha: float) -> list[float]:
 
 
 def best_gains(judged: Iterations, rel: int, alpha: float) -> list[float]:
-    """Return what each document of the best order adds: every next one is looked for among all."""
+    """Return the gain of each document in the ideal order, each next one searched among all."""
     left = relevant_to(judged, rel)
     chosen: list[set[str]] = []
     while left:
@@ -61,7 +61,7 @@ def summed(found: Sequence[float], weight: Callable[[int], float], cutoff: int |
 
 
 def novelty(docs: Docs, judged: Iterations, rel: int, alpha: float) -> tuple[list[float], int]:
-    """Return what each document of the ranking adds, and how many subtopics there are."""
+    """Return the gain of each document of the ranking, and the number of subtopics."""
     subtopics = relevant_to(judged, rel)
     found = gains([subtopics.get(doc, set()) for doc in docs], alpha)
     return found, len(set().union(*subtopics.values()))

@@ -59,7 +59,7 @@ def _normalised(name: str, scores: Scores, candidates: Sequence[str]) -> Ranked:
 
 
 class Learned:
-    """What a run teaches by its lists for the training queries, best first."""
+    """What a run's lists for the training queries, best first, are used to learn."""
 
     def __init__(self, lists: Mapping[str, Ranked], qrels: Judged, rel: int = 1) -> None:
         self.queries = list(qrels)
@@ -80,7 +80,7 @@ class Learned:
         return sum(there) / len(there) if there else 0
 
     def between(self, first: int, last: int) -> float:
-        """The mean share of relevant documents; a list that is too short counts as filled up."""
+        """The mean share of relevant documents; a shorter list counts as padded."""
         found = sum(sum(hits[first - 1 : last]) for hits in self.hits.values())
         return float(Fraction(found, (last - first + 1) * len(self.queries)))
 
@@ -107,7 +107,7 @@ def log_odds(p: float) -> float:
 
 
 def condorcet(lists: Sequence[Ranked], votes: Sequence[float]) -> Scores:
-    """By wins less losses; equal documents share the place of the last of them."""
+    """By wins minus losses; equal documents share the place of the last of them."""
     docs = {doc for ranked in lists for doc, _ in ranked}
     place = [{doc: i for i, (doc, _) in enumerate(ranked)} for ranked in lists]
 
@@ -128,7 +128,7 @@ def condorcet(lists: Sequence[Ranked], votes: Sequence[float]) -> Scores:
 def fused(
     method: str, lists: Sequence[Ranked], weights: Sequence[float], learned: Sequence[Learned]
 ) -> Scores:
-    """Merge the lists that some runs have for a query, with the usual values of the parameters."""
+    """Merge the lists of some runs for a query, with default parameters."""
     if method in ("condorcet", "w_condorcet"):
         return condorcet(lists, weights if method == "w_condorcet" else [1] * len(lists))
     candidates = {doc for ranked in lists for doc, _ in ranked}
@@ -141,7 +141,7 @@ def _score(
     method: str, doc: str, lists: Sequence[Ranked], c: int, weights: Sequence[float],
     learned: Sequence[Learned],
 ) -> float:  # fmt: skip
-    # of each run that has the document: its number, the rank, the score, the length of the list
+    # for each run with the document: its number, the rank, the score, the length of the list
     has = [
         (r, i, s, len(ranked))
         for r, ranked in enumerate(lists)

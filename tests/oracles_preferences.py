@@ -1,7 +1,7 @@
-"""The measures of preferences a second time, in plain Python: every pair of documents is looked at.
+"""The measures of preferences again in plain Python, over every pair of documents.
 
-A twin takes `docs` (the ids, best first), the preferences as `{group: {subgroup: {document: level}}}`,
-and the parameters as keywords. What is undefined is 0.
+A twin takes `docs` (the ids, best first), the preferences as `{group: {subgroup: {document:
+level}}}`, and the parameters as keywords. An undefined value is 0.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ METRICS = [
 
 
 def preferred(group: Mapping[str, Levels]) -> set[tuple[str, str]]:
-    """Return the pairs of which a group prefers the first document, with what follows from them."""
+    """Return the pairs of which a group prefers the first document, including implied ones."""
     pairs = {
         (a, b)
         for levels in group.values()
@@ -49,7 +49,7 @@ def above_zero(group: Mapping[str, Levels]) -> dict[str, bool]:
 
 
 class Places:
-    """Where the documents are; one that was not retrieved is behind all others."""
+    """The ranks of the documents; one that was not retrieved is below all others."""
 
     def __init__(self, docs: Docs) -> None:
         self.place = {doc: number for number, doc in enumerate(docs)}
@@ -66,7 +66,7 @@ class Places:
 
 
 def tally(places: Places, pairs: set[tuple[str, str]], which: str) -> tuple[int, int]:
-    """Return how many preferences the ranking keeps, and how many there are."""
+    """Return the number of preferences that the ranking keeps, and of all."""
     there = [(a, b) for a, b in pairs if places.counts(a, b, which)]
     return sum(places.keeps(a, b) for a, b in there), len(there)
 

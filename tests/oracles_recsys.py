@@ -1,8 +1,8 @@
-"""The metrics of extreme classification and of recommendation a second time, in plain Python.
+"""The metrics of extreme classification and of recommendation again in plain Python.
 
-A twin takes `lists` (query, ids best first, grades by id), the `World` around them and the parameters
-as keywords. Of one list it gives the value of that query, of all lists a pooled metric's value over
-all of them. None is what is undefined.
+A twin takes `lists` (query, ids best first, grades by id), the `World` around them and the
+parameters as keywords. For one list it returns the value of that query, for all lists the value of
+a pooled metric. An undefined value is None.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class World:
         return {doc for grades in self.training.values() for doc in grades}
 
     def values(self, doc: str, attribute: str | None) -> set[str]:
-        """Return what a document is known by."""
+        """Return the features of a document."""
         if attribute is None:
             return {query for query in self.training if doc in self.seen(query)}
         given = self.attributes.get(doc, {}).get(attribute)
@@ -98,7 +98,7 @@ def _worth(world: World, a: float, b: float, frequency: str | None, instances: i
 
 
 def _propensity(weigh: Callable[[int, int], float]) -> Callable[..., float | None]:
-    """Return a twin whose documents weigh `weigh(rank, R)` times what they are worth."""
+    """Return a twin whose documents have `weigh(rank, R)` times their inverse propensity."""
 
     def twin(lists: Lists, world: World, *, rel: int, cutoff: int, **rules: Any) -> float | None:
         worth = _worth(world, rules["A"], rules["B"], rules["frequency"], rules["instances"])
@@ -338,7 +338,7 @@ TWINS: dict[str, Callable[..., float | None]] = {
     "Rprec": pooled_rprec, "Serendipity": serendipity, "Share": share_of_all, "Spread": spread,
     "Surprisal": surprisal, "Unfamiliarity": unfamiliarity, "Unseen": unseen, "nDCG": ndcg,
 }  # fmt: skip
-# Metrics that ask which documents are relevant, and not what is shown.
+# Metrics that use relevance, not only what is shown.
 OF_RELEVANCE = {
     "Correct", "MCC", "PAP", "PSP", "PSR", "PSnDCG", "PartialAUC", "PositiveCoverage", "Rprec", "nDCG",
 }  # fmt: skip

@@ -1,8 +1,8 @@
-"""What depends on equal scores, a second time, in plain Python: scikit-learn's ranking metrics.
+"""Metrics that depend on equal scores again in plain Python: scikit-learn's ranking metrics.
 
-A twin takes `docs` (the ids, best first), `grades` (by id), the parameters as keywords, `scores`: a
-document's score, and `queries`: how many of them count. What is undefined is None here. Where a
-document is looked for at a threshold, it is looked for among all documents, one by one.
+A twin takes `docs` (the ids, best first), `grades` (by id), the parameters as keywords, `scores` by
+document, and `queries`: how many of them count. An undefined value is None here. Documents at a
+threshold are searched among all documents, one by one.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def pooled_ap(
     ties: str,
     aggregate: str,
 ) -> float | None:
-    """Ask of every document whether it is passed before a relevant one, or together with it."""
+    """Check for every document whether a relevant one comes before it, or together with it."""
     passed: list[tuple[tuple[float, ...], bool]] = []
     divisor = {"R": 0, "min": 0, "k": 0}
     for number, (docs, grades, scores) in enumerate(lists):
@@ -76,7 +76,7 @@ def pooled_ap(
 
 
 def lrap(docs: Docs, grades: Grades, *, rel: int, scores: Scores) -> float | None:
-    """Ask of every relevant document how pure the list is down to its score."""
+    """For every relevant document, take the precision of the list down to its score."""
     wanted = [doc for doc, grade in grades.items() if grade >= rel]
     purity = 0.0
     for doc in set(wanted) & set(docs):
@@ -88,7 +88,7 @@ def lrap(docs: Docs, grades: Grades, *, rel: int, scores: Scores) -> float | Non
 def ranking_loss(
     docs: Docs, grades: Grades, *, rel: int, ties: str, scores: Scores
 ) -> float | None:
-    """Look at every pair; what is not retrieved has the lowest score of all."""
+    """Check every pair; a document that is not retrieved has the lowest score of all."""
     there = {doc: scores[doc] for doc in docs}
     good = [there.get(doc, float("-inf")) for doc, grade in grades.items() if grade >= rel]
     bad = [there[doc] for doc in docs if grades.get(doc, 0) < rel]

@@ -1,7 +1,7 @@
-"""The metrics of the four sources a second time, in plain Python; see `oracles` for the others.
+"""The metrics of the four source projects again in plain Python; see `oracles` for the others.
 
-A twin takes `docs` (the ids, best first), `grades` (by id) and the parameters as keywords. What is
-undefined is None here: what it counts as is the header's or the protocol's to say.
+A twin takes `docs` (the ids, best first), `grades` (by id) and the parameters as keywords. An
+undefined value is None here: the header or the protocol replaces it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def cover(docs: Docs, grades: Grades, *, rel: int, cutoff: int | None) -> float 
 
 
 def max_rank(docs: Docs, grades: Grades, *, rel: int) -> float:
-    """Try every length of the list, from none: the first that holds all that is required."""
+    """Try every length of the list from 0: the first that includes everything required."""
     required = {doc for doc, grade in grades.items() if grade >= rel}
     return next((k for k in range(len(docs) + 1) if required <= set(docs[:k])), len(docs) + 1)
 
@@ -87,7 +87,7 @@ def pooled_auc(
     ties: str,
     aggregate: str,
 ) -> float | None:
-    """Look at every pair."""
+    """Check every pair."""
     good, bad, needed = [], [], 0
     for number, (docs, grades, scores) in enumerate(lists):
         needed += relevant(grades, rel)
@@ -111,7 +111,7 @@ def volume(docs: Docs, grades: Grades, *, share: bool, known: int) -> float:
 
 
 def first_with_recall(docs: Docs, grades: Grades, rel: int, recall: float) -> int | None:
-    """Return the smallest k whose recall is at least a level, which is a decimal number."""
+    """Return the smallest k whose recall reaches a level, an exact decimal."""
     total = relevant(grades, rel)
     needed = ceil(Fraction(str(recall)) * total)
     if not total:
@@ -156,10 +156,10 @@ def e(
     norm: str,
     aggregate: str = "mean",
 ) -> float | None:
-    """Count the members of the two sets and of what they do not share."""
+    """Count the members of the two sets and of their symmetric difference."""
     seen: set[object] = set(docs[:cutoff])
     if norm == "k" and cutoff is not None:
-        seen |= set(range(cutoff - len(seen)))  # nothing stands there
+        seen |= set(range(cutoff - len(seen)))  # there is no document
     right = {doc for doc, grade in grades.items() if grade >= rel}
     differ = len(seen - right) + beta**2 * len(right - seen)
     return share(differ, len(seen) + beta**2 * len(right))
@@ -175,7 +175,7 @@ def f(
     norm: str,
     aggregate: str = "mean",
 ) -> float | None:
-    """Take the weighted harmonic mean of precision and recall."""
+    """Compute the weighted harmonic mean of precision and recall."""
     precision = p(docs, grades, rel=rel, cutoff=cutoff, norm=norm, no_relevant=0.0)
     recall = cover(docs, grades, rel=rel, cutoff=cutoff)
     if not precision or not recall:
@@ -184,7 +184,7 @@ def f(
 
 
 def lags(docs: Docs, grades: Grades, rel: int, cutoff: int | None) -> list[int]:
-    """Return for each relevant document how many non-relevant ones stand above it."""
+    """Return, for each relevant document, the number of non-relevant ones above it."""
     return [
         sum(grades.get(other, 0) < rel for other in docs[: rank - 1])
         for rank in hits(docs, grades, rel, cutoff)

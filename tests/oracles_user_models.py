@@ -1,8 +1,8 @@
-"""The user models a second time, in plain Python: they walk down the ranking, document by document.
+"""The user models again in plain Python: they walk down the ranking, document by document.
 
-A twin is as in `oracles.py`, but what is undefined is None. The walk goes over `horizon` documents,
-those past the end of the ranking without gain, and takes a function that says how likely the person is
-to go on from a rank, given the gain there and the gain up to it.
+A twin is as in `oracles.py`, but an undefined value is None. The walk goes over `horizon`
+documents; those past the end of the ranking have no gain. It takes a function for the probability
+that the user continues from a rank, given the gain there and the gain up to it.
 """
 
 # ruff: noqa: N803 (T is what ir_measures calls it)
@@ -38,7 +38,7 @@ def walk(
     max_rel: int,
     goes_on: Callable[[int, float, float], float],
 ) -> float:
-    """Return the gain for each document that is looked at."""
+    """Return the gain per document read."""
     points = [
         min(max(grades.get(doc, min_rel), min_rel), max_rel) - min_rel for doc in docs[:length]
     ]

@@ -28,7 +28,7 @@ Run = dict[str, dict[str, float]]
 Values = dict[str, dict[str, float | None]]
 
 ALL = "all"
-# Equal often, and some of them as 32-bit floats only.
+# Often equal, and some of them only as 32-bit floats.
 SCORES = (0.0, 1.0, 2.0, 2.00000001, 3.5, -1.0, 16777216.0, 16777217.0)
 # As bytes, 'Z' < 'a' < 'é', and 'd10' < 'd2'.
 DOCS = (*"abcdefghijklmnopqrstuvwxyz", *(f"d{n}" for n in range(1, 21)), "é", "Z", "9")
@@ -48,11 +48,11 @@ def random_collection(
     gaps: bool = True,
     longest: int = 30,
 ) -> tuple[Qrels, Run]:
-    """Return judgments and a run: short and long lists, graded, binary and useless judgments.
+    """Return judgments and a run: short and long lists; graded, binary and useless judgments.
 
-    `ties` gives every other query equal scores, some of them equal as 32-bit floats only; without,
-    all scores of a query differ as 32-bit floats too. `gaps` leaves queries out of either side.
-    No query is judged with negative grades alone: trec_eval stops at one. Query ids sort as bytes.
+    `ties` gives every other query equal scores, some of them equal as 32-bit floats only; without
+    it, all scores of a query differ as 32-bit floats too. `gaps` leaves queries out on either side.
+    No query has only negative grades: trec_eval stops at one. Query ids sort as bytes.
     """
     rng = random.Random(seed)
     low, high = min(grades), max(grades)
@@ -83,13 +83,13 @@ def random_collection(
 
 
 def nothing_in_common(seed: int) -> tuple[Qrels, Run]:
-    """Return judgments and a run of which only the query `anchor` is in both."""
+    """Return judgments and a run that share only the query `anchor`."""
     qrels, run = random_collection(seed)
     return qrels, {q if q == "anchor" else f"other {q}": found for q, found in run.items()}
 
 
 def read_case(folder: str, run: str, *, qrels: str = "qrels.txt") -> tuple[Qrels, Run]:
-    """Return judgments and a run of a shared case; the last line of a repeated document stays."""
+    """Return judgments and a run of a shared case; of a repeated document, the last line counts."""
     judged: Qrels = {}
     found: Run = {}
     with opened(CASES / folder / qrels) as lines:
@@ -110,7 +110,7 @@ def ours(
     protocol: str = protocols.DEFAULT,
     **options: Any,
 ) -> Values:
-    """Return our values by the name that was asked for and by query; over all queries as `all`."""
+    """Return our values by requested name and by query; the value over all queries under `all`."""
     rules = protocols.get(protocol).defaults(options.get("level"))
     canonical = {name: str(notation.parse_one(name, defaults=rules).metric) for name in metrics}
     scores = Warehouse.score(
@@ -123,9 +123,9 @@ def ours(
 
 
 def same(mine: Values, theirs: Values, *, tolerance: float = 1e-9) -> int:
-    """Compare metric by metric and query by query, both ways; return how many values there were.
+    """Compare by metric and query, in both directions; return the number of values.
 
-    A value that one has and the other has not is a difference; None and NaN are the same.
+    A value that only one side has is a difference; None and NaN are equal.
     """
     wrong, compared = [], 0
     for metric in {**mine, **theirs}:
@@ -142,7 +142,7 @@ def same(mine: Values, theirs: Values, *, tolerance: float = 1e-9) -> int:
 
 
 def near(a: float | None, b: float | None, tolerance: float = 1e-9) -> bool:
-    """Tell whether two values agree; None and NaN both stand for no value."""
+    """Whether two values agree; None and NaN both mean no value."""
     if undefined(a) or undefined(b):
         return undefined(a) and undefined(b)
     return math.isclose(a, b, rel_tol=0, abs_tol=tolerance)
@@ -153,11 +153,11 @@ def undefined(value: float | None) -> bool:
 
 
 def without(values: Values, queries: Iterable[str]) -> Values:
-    """Leave some queries out, and what is over all queries with them."""
+    """Remove some queries, and the values over all queries."""
     left_out = {*queries, ALL}
     return {m: {q: v for q, v in found.items() if q not in left_out} for m, found in values.items()}
 
 
 def tied(run: Mapping[str, Mapping[str, float]]) -> set[str]:
-    """Return the queries that have equal scores."""
+    """Return the queries with equal scores."""
     return {query for query, found in run.items() if len(set(found.values())) < len(found)}

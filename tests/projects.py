@@ -1,4 +1,4 @@
-"""What the tests of a project share: its folder, its files, and the command in it."""
+"""Shared parts of the tests of projects: a folder, its files, and commands in it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ reference = "made up"
 */
 """
 
-# What a document is worth, with parameters that are more than one value.
+# Gains of documents, with parameters of several values.
 WORTH = BEST.replace(
     "*/",
     """\
@@ -69,7 +69,7 @@ other.dcg.log2 = "DCG"
 else relevance end)""",
 )
 
-# How many documents of the whole list nobody judged.
+# The number of unjudged documents in the whole list.
 UNKNOWN = """\
 /*
 title = "Unjudged documents"
@@ -115,7 +115,7 @@ def score(*names: str, protocol: str = "default") -> dict[str, float | None]:
 
 
 def invoked(*words: str) -> Result:
-    """Run a command in this process, by an application with this one alone, as the program does."""
+    """Run a command in this process, as the only one of an application, as the program does."""
     from warehouse.cli.commands import application
 
     return CliRunner().invoke(application(*words[:1]), list(words))

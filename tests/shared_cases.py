@@ -1,7 +1,7 @@
-"""Where the shared cases lie, and readers of their golden files.
+"""The location of the shared cases, and readers of their golden files.
 
-The folder holds real data with the values that established tools compute for them; it stands beside
-the checkout and is no part of the repository. Without it the tests that need it are skipped.
+The folder holds real data with values from established tools; it is beside the checkout and not
+part of the repository. Without it, the tests that need it are skipped.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ class Case:
         return self.qrels.name.removesuffix(".gz").removesuffix(".txt")
 
     def golden(self, tool: str, opts: str) -> dict[str, Golden] | None:
-        """Read `golden/<tool>[.<qrels>].<opts>.tsv[.gz]` by run; None where there is no such file."""
+        """Read `golden/<tool>[.<qrels>].<opts>.tsv[.gz]` by run; None if there is no such file."""
         return _golden(self.folder / "golden" / f"{tool}{self.infix}.{opts}.tsv")
 
     def refused(self, tool: str, version: str, opts: str, run: str) -> str | None:
-        """Say why the tool gave no value for a run; None where it gave them all or in part."""
+        """Return why the tool gave no value for a run; None if it gave some."""
         for row in rows(self.folder / "golden" / "status.tsv"):
             key = (row["tool"], row["version"], row["qrels"], row["opts"], row["run"])
             if key == (tool, version, self.qrels_name, opts, run):
@@ -73,7 +73,7 @@ def _golden(path: Path) -> dict[str, Golden] | None:
 
 
 def found(path: Path) -> Path | None:
-    """Return the file itself or its gzipped twin, whichever is there."""
+    """Return the file or its gzipped twin, whichever exists."""
     packed = path.with_name(path.name + ".gz")
     return path if path.exists() else packed if packed.exists() else None
 

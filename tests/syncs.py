@@ -1,4 +1,4 @@
-"""What the tests of `sync` share: a project's folder with qrels and a run."""
+"""Shared parts of the tests of `sync`: a project's folder with qrels and a run."""
 
 from __future__ import annotations
 

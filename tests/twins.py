@@ -1,7 +1,7 @@
-"""Metrics held against their twins in plain Python: who counts, in which order, and what is compared.
+"""Comparing metrics with their twins in plain Python: counting queries, order, values.
 
-The twins themselves are in the files `oracles*.py`. Beside the package's protocols there are those of
-`cases/warehouse.toml`, for rules that no peer has.
+The twins themselves are in the files `oracles*.py`. Besides the package's protocols there are those
+of `cases/warehouse.toml`, for rules that no peer has.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from warehouse.protocols import Protocol
 from warehouse.warehouse import Scores, Warehouse
 
 OWN_PROTOCOLS = Path(__file__).parent / "cases" / "warehouse.toml"
-# Every query that the run answers; the same, less those that nothing is relevant for where that is
-# asked; and judged documents counted by the depth.
+# Every query of the run; these without queries that have no relevant documents, where that applies;
+# and judged documents counted by the depth.
 OF_RUN, OF_RUN_RELEVANT, JUDGED_FIRST = "of_run", "of_run_relevant", "judged_first"
 
 Qrels = Mapping[str, Grades]
@@ -35,7 +35,7 @@ Value = float | None
 
 @dataclass(frozen=True)
 class Ranked:
-    """A query that counts: its documents, best first, and what is known of them."""
+    """A query that counts: its documents, best first, and what is known about them."""
 
     query: str
     docs: list[str]
@@ -43,20 +43,20 @@ class Ranked:
     scores: Mapping[str, float]
 
 
-# Of a metric, a query and all queries that count: the value; of a metric and all queries: the whole.
+# By metric, query and all counting queries: the value; by metric and all queries: the whole.
 OfQuery = Callable[[Metric, Ranked, Sequence[Ranked]], Value]
 OfAll = Callable[[Metric, Sequence[Ranked]], Value]
 
 
 @contextmanager
 def own_protocols() -> Iterator[None]:
-    """Let the protocols of the tests be known beside the package's."""
+    """Make the protocols of the tests available besides the package's."""
     with mock.patch.dict(os.environ, WAREHOUSE_CONFIG=str(OWN_PROTOCOLS)):
         yield
 
 
 def rules_of(protocol: str = "default", **options: Any) -> Protocol:
-    """Return a protocol as the options of `Warehouse.score` change it."""
+    """Return a protocol as changed by the options of `Warehouse.score`."""
     with own_protocols():
         rules = protocols.get(protocol)
     return replace(
@@ -73,10 +73,9 @@ def scored(qrels: object, run: object, metrics: Sequence[str], **options: Any) -
 
 
 def own(metric: Metric) -> dict[str, Any]:
-    """Return the parameters that a twin takes.
+    """Return the parameters of a twin.
 
-    These are all but those that say which lists it is given, and how queries are put together, which a
-    twin knows of only where it pools them itself.
+    These are all but those that select its lists, and the aggregate, which only pooling twins know.
     """
     left_out = {*relations.inherited_params("lists"), "weight"}
     if metric.definition.pools != "asked":
@@ -87,7 +86,7 @@ def own(metric: Metric) -> dict[str, Any]:
 def close(
     found: Value, wanted: Value, tolerance: float = 1e-12, *, abs_tolerance: float = 1e-15
 ) -> bool:
-    """Whether two values are the same but for rounding; no value is the same as no value alone."""
+    """Whether two values are equal except for rounding; no value equals only no value."""
     if found is None or wanted is None:
         return found is wanted
     return math.isclose(found, wanted, rel_tol=tolerance, abs_tol=abs_tolerance)
@@ -133,12 +132,12 @@ def compare(
     given: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> int:
-    """Hold what is computed against the twins, for each query and over all; return how many values.
+    """Compare values with the twins, for each query and over all; return how many there are.
 
-    `of_relevance` names the metrics that a query with nothing relevant has no part in where the
-    protocol says so; `source` is what the judgments are read from where they are more than grades,
-    `given` what else there is to score with. The options are those of `Warehouse.score` that change
-    the protocol, and the level.
+    `of_relevance` names the metrics for which queries without relevant documents do not count, if
+    the protocol says so. `source` is the source of judgments that are more than grades, `given`
+    holds other inputs of the scoring. The options are those of `Warehouse.score` that change the
+    protocol, and the level.
     """
     qrels, run = data
     rules = rules_of(**options)
