@@ -698,4 +698,9 @@ def test_a_slice_with_other_members_is_left_out(wh: Warehouse) -> None:
     )
     found = wh.verify()
     assert (found.num_verified, found.is_good) == (1, True)
-    assert found.skipped == {"of a slice that has other members now": 1}
+    left_out = {"of a slice that has other members now, or that can no longer be made": 1}
+    assert found.skipped == left_out
+    # and where there is no such attribute any more
+    wh.ingest_attributes({"q1": {"sort": "y"}}, "tiny", "queries", name="kinds", replace=True)
+    found = wh.verify()
+    assert (found.num_verified, found.is_good, found.skipped) == (1, True, left_out)

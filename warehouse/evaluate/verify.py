@@ -16,7 +16,7 @@ import duckdb
 from warehouse import database, protocols, templates
 from warehouse.curves import known_curve
 from warehouse.database import keep
-from warehouse.errors import check_at_least
+from warehouse.errors import UsageError, check_at_least
 from warehouse.evaluate import grounds, stored
 from warehouse.evaluate.candidates import Candidate
 from warehouse.evaluate.plan import plan
@@ -26,7 +26,7 @@ from warehouse.templates import render
 
 GONE = "of a metric or protocol that is gone"
 STALE = "stale or superseded"
-OTHERWISE = "of a slice that has other members now"
+OTHERWISE = "of a slice that has other members now, or that can no longer be made"
 # The long tables, each with the id by which its rows are ordered, and how many rows are checked at
 # a time: memory is bounded.
 LONG = {"prediction": "run_id", "hit": "run_id", "query_score": "evaluation_id"}
@@ -206,6 +206,11 @@ def _compute(
         work = plan([m for m in wanted if m is not None], protocols.get(first.protocol))
         runs = list({one.run_id: one.candidate for one in members}.values())
         by = [] if first.slice is None else [first.slice]
-        stored.evaluate(con, stored.Job(work, by=by), runs)
+        try:
+            stored.evaluate(con, stored.Job(work, by=by), runs)
+        except UsageError:
+            # of a slice: its attributes may be others now, and then nothing has its parts
+            if first.slice is None:
+                raise
         if on_group is not None:
             on_group(f"{first.dataset} {first.protocol}")
