@@ -343,16 +343,29 @@ def test_no_record_by_the_last_bits(wh: Warehouse) -> None:
 
 def test_a_history_of_two_formulas_says_so(wh: Warehouse) -> None:
     _timed(wh)
+    # another dataset has a version of its qrels more, and its values are of one formula, the older
+    wh.ingest_qrels({"q": {"a": 1}}, "other")
+    wh.ingest_run({"q": {"a": 1.0}}, "other", name="first")
+    wh.evaluate("other", metrics="RR")
+    wh.ingest_qrels({"q": {"b": 1}}, "other", replace=True)
     with duckdb.connect(str(wh.path)) as con:  # as another formula would have made it
         con.execute(
             "update evaluation set fingerprint = 'older' where metric = 'RR' "
-            "and run_id = (select run_id from run where name = 'early')"
+            "and run_id in (select run_id from run where name in ('early', 'first'))"
         )
+
+    def told(*asked: str) -> str:
+        return command("history", "-d", "tiny", *asked, "--db", str(wh.path))[2]
+
     said = "1 version has its value by an older formula than the others"
-    assert said in command("history", "-d", "tiny", "-m", "RR", "--db", str(wh.path))[2]
-    # of one version, or of another metric, all is of one formula
-    for asked in (("-m", "RR", "-r", "early"), ("-m", "MaxRank")):
-        assert said not in command("history", "-d", "tiny", *asked, "--db", str(wh.path))[2]
+    assert said in told("-m", "RR")
+    # of one version, of a system without it, or of another metric, all is of one formula
+    for asked in (("-m", "RR", "-r", "early"), ("-m", "RR", "--system", "new"), ("-m", "MaxRank")):
+        assert "older formula" not in told(*asked)
+    # and so it is against the next version of the qrels
+    wh.ingest_qrels({"q": {"x": 1}}, "tiny", replace=True)
+    wh.evaluate("tiny", metrics="RR")
+    assert "older formula" not in told("-m", "RR")
 
 
 def test_the_history_of_another_time_and_other_qrels(wh: Warehouse) -> None:
