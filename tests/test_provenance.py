@@ -632,12 +632,18 @@ def test_rows_that_cannot_be_are_found(evaluated: Warehouse) -> None:
 
 
 def test_rows_of_which_none_is_left_are_missed(evaluated: Warehouse) -> None:
-    """Two runs without a prediction, and the qrels without a judgment, are told of and counted."""
-    put(evaluated.path, "delete from prediction_by_text", "delete from judgment")
+    """What has no row of its content left is told of and counted: of runs, here, there are two."""
+    evaluated.ingest_training({"q0": {"a": 1}}, "tiny")
+    evaluated.ingest_attributes({"a": {"tags": ["x", "y"]}}, "tiny", "docs", name="kinds")
+    assert evaluated.verify(sample=1).is_good
+    tables = ("prediction_by_text", "judgment", "example", "attribute")
+    put(evaluated.path, *(f"delete from {table}" for table in tables))
     found = evaluated.verify(sample=1).problems
-    assert found.filter("problem like 'has another number of _% than it says'").fetchall() == [
+    assert found.filter("problem like 'has another number of _% than it %'").fetchall() == [
+        ("attribute_set", "has another number of values than it had", 1),
         ("qrels", "has another number of judgments than it says", 1),
         ("run", "has another number of predictions than it says", 2),
+        ("training", "has another number of examples than it says", 1),
     ]
 
 
