@@ -255,8 +255,19 @@ def test_a_mean_over_fewer_queries_says_so(wh: Warehouse) -> None:
         "two mean over 2 of 3",
         "LAG(aggregate=pooled): undefined for some queries: three over 2 of 3",
     )
-    # what is not on the board is not spoken of
+    # what is not on the board is not spoken of: another metric, run, dataset or slice
     assert wh.board("tiny", metrics="LAG(aggregate=pooled)", top=1).notes == ()
+    wh.ingest_qrels({"q": {"a": 1}}, "other")
+    wh.ingest_run({"q": {"a": 1.0}}, "other", name="one")
+    wh.evaluate(metrics="AUC")
+    assert wh.board("tiny", metrics="LAG(aggregate=pooled)").notes == (
+        "LAG(aggregate=pooled): undefined for some queries: three over 2 of 3",
+    )
+    wh.forget("three", "tiny")
+    wh.evaluate("tiny", metrics="AUC", slices=["early = query_id = 'q1'", "late = query_id > 'q1'"])
+    assert wh.board("tiny", slice="late").notes == (
+        "AUC: undefined for some queries: one in true mean over 1 of 2, two in true mean over 1 of 2",
+    )
 
 
 def test_a_query_that_does_not_count_is_not_undefined(wh: Warehouse) -> None:
