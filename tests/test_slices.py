@@ -304,10 +304,17 @@ def test_only_what_changed_is_computed_again(wh: Warehouse) -> None:
     fourth = wh.evaluate(metrics="AP", slices="small = size < 2")
     assert fourth.slices == ["slice small, version 2: 2 parts of the queries"]
     assert wh.evaluate(metrics="AP", slices="small").computed == 0
-    assert wh.slices("tiny").project("slice, version, definition").fetchall() == [
+    wh.evaluate(metrics="AP", slices="small = size < 3")
+    # the versions of another dataset's slices are counted for themselves
+    wh.ingest_qrels(qrels, "other")
+    wh.ingest_run(run, "other", name="one")
+    wh.evaluate("other", metrics="AP", slices="small = query_id = 'q1'")
+    shown = "slice, version, definition"
+    assert wh.slices("tiny").project(shown).fetchall() == [
         ("size", 2, '"size"'),
-        ("small", 2, "size < 2"),
+        ("small", 3, "size < 3"),
     ]
+    assert wh.slices("other").project(shown).fetchall() == [("small", 1, "query_id = 'q1'")]
 
 
 def test_boards_show_the_whole_or_a_slice(wh: Warehouse) -> None:
