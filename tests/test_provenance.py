@@ -511,7 +511,7 @@ def test_all_is_as_it_was(evaluated: Warehouse, counts: Callable[[Path], dict[st
     )
     evaluated.curve("ROC", "tiny")
     evaluated.ingest_run({"q1": {"a": 1.0}}, "tiny", name="one", replace=True)
-    evaluated.ingest_qrels({"q1": {"b": 1}}, "tiny", replace=True)
+    evaluated.ingest_qrels({"q1": {"b": 1, "z": 1}}, "tiny", replace=True)
     evaluated.evaluate(metrics="AP Unknown")
     evaluated.evaluate("tiny", metrics="AP Unknown", qrels=1)
     before = counts(evaluated.path)
@@ -521,8 +521,8 @@ def test_all_is_as_it_was(evaluated: Warehouse, counts: Callable[[Path], dict[st
     assert (found.num_verified, found.skipped) == (found.num_stored, {})
     assert found.num_stored == before["evaluation"] == 8 + 4 + 4 + 2 + 4 + 2
     assert evaluated.path.read_bytes() == content
-    some = evaluated.verify(sample=5, seed=1)
-    assert (some.num_verified, some.is_good) == (5, True)
+    some = evaluated.verify(sample=1, seed=1)  # of run two, which has hits in both qrels
+    assert (some.num_verified, some.is_good) == (1, True)
 
 
 @pytest.mark.core
@@ -636,11 +636,12 @@ def test_rows_of_which_none_is_left_are_missed(evaluated: Warehouse) -> None:
     evaluated.ingest_training({"q0": {"a": 1}}, "tiny")
     evaluated.ingest_attributes({"a": {"tags": ["x", "y"]}}, "tiny", "docs", name="kinds")
     assert evaluated.verify(sample=1).is_good
-    tables = ("prediction_by_text", "judgment", "example", "attribute")
+    tables = ("prediction_by_text", "judgment", "hit", "example", "attribute")
     put(evaluated.path, *(f"delete from {table}" for table in tables))
     found = evaluated.verify(sample=1).problems
     assert found.filter("problem like 'has another number of _% than it %'").fetchall() == [
         ("attribute_set", "has another number of values than it had", 1),
+        ("hit_set", "has another number of hits than it says", 2),
         ("qrels", "has another number of judgments than it says", 1),
         ("run", "has another number of predictions than it says", 2),
         ("training", "has another number of examples than it says", 1),
