@@ -555,6 +555,22 @@ def test_odd_names_come_back_as_data(wh: Warehouse) -> None:
     assert rows(wh, "select doc_id from prediction") == [(document,)]
 
 
+def test_ids_that_are_numbers_come_back_as_they_were_written(wh: Warehouse) -> None:
+    """They are stored as numbers where each is the one way to write a whole number of 64 bits."""
+    lists = (
+        ["7", "-3", "0", "9223372036854775807"],
+        ["7", "007"],
+        ["7", "+8", "-0", "1.0"],
+        ["7", "9223372036854775808"],
+    )
+    for number, documents in enumerate(lists):
+        scores = {document: -float(place) for place, document in enumerate(documents)}
+        wh.ingest_run({"q": scores}, "tiny", name=f"run {number}")
+    found = rows(wh, "select run_id, doc_id from prediction order by run_id, score desc")
+    assert found == [(n, document) for n, some in enumerate(lists, 1) for document in some]
+    assert rows(wh, "select run_id from prediction_by_number") == [(1,)] * 4
+
+
 @pytest.mark.parametrize(
     "file",
     ["with space.duckdb", "it's \"it\".duckdb", "ünï.duckdb", "100%.duckdb", "a%20b.db", "a?b.db",
