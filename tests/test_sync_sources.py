@@ -267,6 +267,8 @@ def test_global_judgments_follow_the_runs(synced: Project) -> None:
         ("computed", None),
     ]
     assert synced.told() == []
+    synced.settings("global = true", 'global = true, normalise = "upper(doc_id)"')
+    assert synced.told() == [("replaced", "links.txt"), ("computed", None)]
     synced.settings("global = true", 'global = true, queries = "queries.txt"')
     synced.write("queries.txt", "q1\n")
     assert synced.told() == [("replaced", "links.txt"), ("computed", None)]
