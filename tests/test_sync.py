@@ -246,6 +246,28 @@ def test_runs_that_are_read_at_once_are_one_transaction(
     assert synced.told() == [("failed", "runs/bm25/c.run")]
 
 
+def test_what_another_sync_has_taken_in_meanwhile_is_left(
+    synced: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other, which does not see b, comes between a look at what is known and a transaction."""
+    settled, others = sources.settled, []
+    synced.write("runs/bm25/a.run", RUN)
+    written = synced.write("runs/bm25/b.run", RUN)
+
+    def late(ready, seconds):
+        if not others:
+            others.append(None)
+            hidden = written.rename(synced.path / "b")
+            others[:] = synced.told()
+            hidden.rename(written)
+        return settled(ready, seconds)
+
+    monkeypatch.setattr(sources, "settled", late)
+    assert synced.told() == [("loaded", "runs/bm25/b.run"), ("computed", None)]
+    assert [status for status, _ in others] == ["loaded"] * 3 + ["computed"]
+    assert synced.told() == []
+
+
 def test_a_file_that_is_renamed_into_place_is_taken_at_once(synced: Project) -> None:
     synced.settings('"0.2s"', '"1h"')
     synced.sync()
