@@ -271,11 +271,14 @@ def test_the_first_ten_and_the_count_of_the_rest(con, put):
 
 @pytest.mark.core
 def test_the_same_document_twice_in_qrels(con, put):
-    error = refused(con, put("q 0 a 1\nr 0 a 1\nq 0 b 1\nq 0 a 0\nq 0 a 1\n"), "qrels")
+    text = "q 0 a 1\nr 0 a 1\nq 0 b 1\nq 0 a 0\nq 0 a 1\nq 0 b 1\nr 0 b 1\n"
+    error = refused(con, put(text), "qrels")
     assert error.problems == (
         (4, "document 'a' is there twice for query 'q', first on line 1"),
         (5, "document 'a' is there twice for query 'q', first on line 1"),
+        (6, "document 'b' is there twice for query 'q', first on line 3"),
     )
+    assert error.total == 3
 
 
 @pytest.mark.parametrize(
