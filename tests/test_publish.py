@@ -20,6 +20,7 @@ from test_schema import storage_version
 
 from warehouse.cli import publish
 from warehouse.errors import LockedError, UsageError
+from warehouse.report.replacing import replace_folder
 from warehouse.warehouse import Warehouse
 
 pytestmark = pytest.mark.core
@@ -151,6 +152,15 @@ def test_parquet(small: Warehouse) -> None:
             round + 1, 2
         )
     assert {"leaderboard", "rankings", "history", "run", "prediction"} < set(manifest["relations"])
+
+
+def test_folders_of_a_name_that_is_a_pattern_are_cleared_away_too(tmp_path: Path) -> None:
+    part = tmp_path / "part"
+    for _ in range(3):
+        part.mkdir()
+        replace_folder(part, tmp_path / "r[1]")
+    # the newest, the one before, and the link
+    assert len(list(tmp_path.iterdir())) == 3
 
 
 def test_only_a_replica_is_replaced(small: Warehouse) -> None:

@@ -7,6 +7,7 @@ import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from glob import escape
 from pathlib import Path
 
 from warehouse.errors import LockedError, UsageError, is_utf8
@@ -110,7 +111,7 @@ def replace_folder(part: Path, target: Path) -> None:
     link.symlink_to(made.name, target_is_directory=True)
     link.replace(target)
     _to_disk(target.parent)
-    for old in target.parent.glob(f".{target.name}.*"):
+    for old in target.parent.glob(f".{escape(target.name)}.*"):
         number = old.name.removeprefix(f".{target.name}.")
         if number.isdigit() and Path(os.path.realpath(old)) not in (made.resolve(), before):
             _remove(old)
