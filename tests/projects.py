@@ -7,6 +7,7 @@ from pathlib import Path
 
 from typer.testing import CliRunner, Result
 
+from warehouse import database
 from warehouse.errors import WarehouseError
 from warehouse.warehouse import Warehouse
 
@@ -112,6 +113,15 @@ class Folder:
 
 def score(*names: str, protocol: str = "default") -> dict[str, float | None]:
     return Warehouse.score(QRELS, RUN, names, protocol=protocol).means()
+
+
+def stored(wh: Warehouse, sql: str, **params: object) -> list[tuple]:
+    """Return the rows of a question about a warehouse's file.
+
+    `Warehouse.query` starts a closed database for each, which takes several times as long.
+    """
+    with database.read(wh.path) as con:
+        return con.execute(sql, params).fetchall()
 
 
 def invoked(*words: str) -> Result:

@@ -6,6 +6,8 @@ import os
 import time
 from pathlib import Path
 
+from projects import stored
+
 from warehouse.syncing import Synced
 from warehouse.warehouse import Warehouse
 
@@ -63,4 +65,4 @@ class Project:
         return [(event.status, event.file) for event in self.sync().events]
 
     def runs(self, columns: str = "name, version, system") -> list[tuple]:
-        return self.warehouse.query(f"select {columns} from run order by run_id").fetchall()
+        return stored(self.warehouse, f"select {columns} from run order by run_id")
