@@ -12,6 +12,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from conftest import Prepared
 from projects import BEST, Folder, command
 
 from warehouse.analyze import past
@@ -35,83 +36,88 @@ def now() -> dt.datetime:
 # --------------------------------------------------------------------------- boards of past days
 
 
-def _board(*options: str) -> str:
-    code, out, told = command("leaderboard", "-d", "tiny", "-f", "csv", *options)
-    assert code == 0, told
-    return out
+def _board(**options: object) -> tuple[list[str], list[tuple]]:
+    """Return columns and rows of a board, of the dataset tiny unless it is said otherwise."""
+    found = Warehouse().leaderboard(**{"dataset": "tiny", **options})
+    return found.columns, found.fetchall()
 
 
-def test_the_board_as_of_every_past_step_is_the_one_that_was_printed(here: Folder) -> None:
+def test_the_board_as_of_every_past_step_is_the_one_that_was_shown(here: Folder) -> None:
     """Loads, replacements, new qrels, a changed metric and slices; then what is forgotten is missing."""
     wh = Warehouse()
-    printed: list[tuple[dt.datetime, tuple[str, ...], str]] = []
+    shown: list[tuple[dt.datetime, dict[str, object], tuple[list[str], list[tuple]]]] = []
 
-    def look(*options: str) -> None:
-        printed.append((now(), options, _board(*options)))
+    def look(**options: object) -> None:
+        shown.append((now(), options, _board(**options)))
 
     wh.ingest_qrels(QRELS, "tiny")
     wh.ingest_run(ONE, "tiny", name="one", run_at=dt.datetime(2020, 1, 1, tzinfo=dt.UTC))
     wh.evaluate(metrics="AP Best@2 MaxRank")
     look()
-    look("--sort", "MaxRank")
+    look(sort="MaxRank")
     wh.ingest_run(TWO, "tiny", name="two", system="second")
     look()
     wh.evaluate("tiny", metrics="AP", slices="first = query_id = 'q1'")
     look()
-    look("--slice", "first")
+    look(slice="first")
     wh.evaluate(metrics="AP nDCG@2 Best@2", protocol="top2")
-    look("--protocol", "top2", "-m", "nDCG@2")
+    look(protocol="top2", metrics="nDCG@2")
     # another content of `one`: the board has it only once it is evaluated
     wh.ingest_run({"q1": {"a": 1.0}, "q2": {"d": 1.0}}, "tiny", name="one", replace=True)
     look()
     wh.evaluate(metrics="AP RR Best@2")
     look()
-    look("-m", "AP", "-m", "RR", "--sort", "RR", "--top", "1")
+    look(metrics="AP RR", sort="RR", top=1)
     # the metric means something else now, and lower is better
     here.metric(BEST.replace("max(relevance)", "sum(relevance)").replace('"higher"', '"lower"'))
-    look("-m", "Best@2")
+    look(metrics="Best@2")
     wh.evaluate(metrics="Best@2")
-    look("-m", "Best@2")
+    look(metrics="Best@2")
     wh.evaluate("tiny", metrics="AP", slices="first = query_id = 'q2'")
-    look("--slice", "first")
+    look(slice="first")
     wh.ingest_qrels({"q1": {"a": 0, "b": 2}, "q2": {"x": 1}}, "tiny", replace=True)
     wh.evaluate(runs="two", metrics="AP")
     look()
     wh.evaluate(metrics="AP Best@2 nDCG@2")
     look()
     wh.evaluate("tiny", metrics="AP", qrels=1)
-    look("--qrels", "1", "-m", "AP")
+    look(qrels=1, metrics="AP")
     wh.ingest_qrels(QRELS, "other")
     wh.ingest_run(TWO, "other", name="two")
     wh.evaluate(metrics="AP")
-    look("-d", "other", "-m", "AP", "--each")
+    look(dataset="other", metrics="AP", each=True)
     wh.ingest_run({"q1": {"b": 1.0}}, "other", name="two", replace=True)
     wh.evaluate(metrics="AP")
-    look("-d", "other", "-m", "AP", "--each")
+    look(dataset="other", metrics="AP", each=True)
 
-    assert len({text for *_, text in printed}) > 10
-    for at, options, text in printed:
-        assert _board(*options, "--as-of", at.isoformat()) == text, options
+    assert len({str(found) for *_, found in shown}) > 10
+    for at, options, found in shown:
+        assert _board(**options, as_of=at) == found, options
 
     wh.forget("two", "tiny", reason="a mistake")
-    look("-m", "AP")
-    for at, options, text in printed[:-1]:
-        asked = (*options, "--as-of", at.isoformat())
-        if "--slice" in options or "-d" in options or "--protocol" in options:
+    look(metrics="AP")
+    for at, options, (columns, rows) in shown[:-1]:
+        if options.keys() & {"slice", "dataset", "protocol"}:
             continue
-        without = [line for line in text.splitlines() if ",two," not in line]
-        code, out, told = command("leaderboard", "-d", "tiny", "-f", "csv", *asked)
-        if len(without) == 1:
-            assert (code, "nothing is evaluated" in told) == (2, True)
+        without = [row for row in rows if row[1] != "two"]
+        if not without:
+            with pytest.raises(UsageError, match="nothing is evaluated"):
+                _board(**options, as_of=at)
             continue
+        board = wh.board("tiny", **options, as_of=at)
+        assert board.relation.columns == columns
         # places may move up, values do not
-        assert [line.split(",")[1:] for line in out.splitlines()] == [
-            line.split(",")[1:] for line in without
-        ]
+        assert [row[1:] for row in board.relation.fetchall()] == [row[1:] for row in without]
         gone = "two (version 1) of tiny was there, and was forgotten on"
-        assert (gone in told) == (",two," in text or at > printed[1][0]), told
-    at, options, text = printed[-1]
-    assert _board(*options, "--as-of", at.isoformat()) == text
+        is_told = any(gone in note for note in board.notes)
+        assert is_told == (without != rows or at > shown[1][0]), board.notes
+    at, options, found = shown[-1]
+    assert _board(**options, as_of=at) == found
+    # as the command shows it, too
+    text = command("leaderboard", "-d", "tiny", "-m", "AP", "-f", "csv")[1]
+    asked = ("-d", "tiny", "-m", "AP", "-f", "csv", "--as-of", at.isoformat())
+    assert command("leaderboard", *asked)[1] == text
+    assert len(text.splitlines()) == 1 + len(found[1])
 
 
 @pytest.mark.core
@@ -284,9 +290,15 @@ def _timed(wh: Warehouse) -> None:
     wh.evaluate(metrics="RR MaxRank NumRet")
 
 
+@pytest.fixture
+def timed(wh: Warehouse, prepared: Prepared) -> Warehouse:
+    """Return a warehouse with what `_timed` loads."""
+    return prepared(wh.path, _timed)
+
+
 @pytest.mark.core
-def test_the_best_so_far_and_the_records(wh: Warehouse) -> None:
-    _timed(wh)
+def test_the_best_so_far_and_the_records(timed: Warehouse) -> None:
+    wh = timed
     # the first version of `late` has no value: only current runs are evaluated
     found = wh.history("tiny", "RR")
     assert found.columns == [
@@ -341,8 +353,8 @@ def test_no_record_by_the_last_bits(wh: Warehouse) -> None:
     assert wh.query(f"select {columns} from history order by step").fetchall() == wanted
 
 
-def test_a_history_of_two_formulas_says_so(wh: Warehouse) -> None:
-    _timed(wh)
+def test_a_history_of_two_formulas_says_so(timed: Warehouse) -> None:
+    wh = timed
     # another dataset has a version of its qrels more, and its values are of one formula, the older
     wh.ingest_qrels({"q": {"a": 1}}, "other")
     wh.ingest_run({"q": {"a": 1.0}}, "other", name="first")
@@ -368,8 +380,8 @@ def test_a_history_of_two_formulas_says_so(wh: Warehouse) -> None:
     assert "older formula" not in told("-m", "RR")
 
 
-def test_the_history_of_another_time_and_other_qrels(wh: Warehouse) -> None:
-    _timed(wh)
+def test_the_history_of_another_time_and_other_qrels(timed: Warehouse) -> None:
+    wh = timed
     at = now()
     wh.ingest_qrels({"q": {"x": 1}}, "tiny", replace=True)
     wh.ingest_run({"q": {"a": 1.0}}, "tiny", name="more", run_at=_day(1))
@@ -429,8 +441,7 @@ def test_a_history_says_what_it_leaves_out(wh: Warehouse) -> None:
     assert note.startswith("other (version 1) of tiny was there, and was forgotten on ")
 
 
-def test_wrong_words_for_a_history(wh: Warehouse) -> None:
-    _timed(wh)
+def test_wrong_words_for_a_history(timed: Warehouse) -> None:
     for options, message in (
         ({"metric": "AP"}, "no values of AP under protocol default yet"),
         ({"metric": "P.5,10"}, "stands for several metrics; name one"),
@@ -439,13 +450,13 @@ def test_wrong_words_for_a_history(wh: Warehouse) -> None:
         ({"metric": "RR", "qrels": 2}, "has no version 2 of its qrels; it has 1"),
     ):  # fmt: skip
         with pytest.raises(UsageError, match=message):
-            wh.history("tiny", **options)
+            timed.history("tiny", **options)
 
 
 @pytest.mark.parametrize("metric", ["RR", "MaxRank", "NumRet"])
-def test_a_history_as_a_picture(here: Folder, metric: str) -> None:
+def test_a_history_as_a_picture(here: Folder, prepared: Prepared, metric: str) -> None:
     pytest.importorskip("matplotlib")
-    _timed(Warehouse())
+    prepared(Warehouse().path, _timed)
     drawn = []
     for name in ("one.svg", "two.svg"):
         code, _, told = command("history", "-d", "tiny", "-m", metric, "-o", name)

@@ -146,16 +146,19 @@ def test_every_view_has_an_example(wh: Warehouse) -> None:
 
 
 @pytest.mark.parametrize("relation", views.EXAMPLES)
-def test_the_examples_of_the_views_answer(demo_file: Path, tmp_path: Path, relation: str) -> None:
-    wh = Warehouse(demo_file)
+def test_the_examples_of_the_views_answer(
+    wh: Warehouse, small_with_parts: Warehouse, relation: str
+) -> None:
     assert relation in views.EXAMPLES[relation]
     if relation.startswith(("slice", "curve", "comparison", "fused")):
-        wh = small_with_parts(tmp_path)
+        wh = small_with_parts
     assert wh.query(views.EXAMPLES[relation]).fetchall()
 
 
-def small_with_parts(folder: Path) -> Warehouse:
-    wh = Warehouse(folder / "parts.duckdb")
+@pytest.fixture(scope="module")
+def small_with_parts(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    """Return a warehouse with what the demo does not have: slices, curves, and what was stored."""
+    wh = Warehouse(tmp_path_factory.mktemp("parts") / "parts.duckdb")
     wh.ingest_qrels({"q1": {"a": 1, "b": 0}, "q2": {"b": 1}}, "tiny")
     wh.ingest_run({"q1": {"a": 1.0, "b": 0.5}, "q2": {"a": 1.0}}, "tiny", name="one")
     wh.evaluate(metrics="nDCG@10", slices="first = query_id = 'q1'")

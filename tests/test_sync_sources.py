@@ -99,9 +99,24 @@ def test_a_side_car_says_what_a_run_is(synced: Project) -> None:
     assert failed.text.endswith("one.run.gz: has 2 side-cars: one.run.gz.json, one.run.json")
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
+def hold_wrong_side_cars(synced: Project, kind: str, wrong: list[tuple[str, str]]) -> None:
+    """Sync runs of which each has a wrong side-car: each is told of, and none stops the one without."""
+    synced.settings('dataset = "tiny"', 'dataset = "tiny"\nsidecar = true')
+    for number, (text, _) in enumerate(wrong):
+        synced.write(f"runs/bm25/{number}.run", RUN)
+        synced.write(f"runs/bm25/{number}.run.{kind}", text)
+    done = synced.sync()
+    failed = {event.file: event.text for event in done.events if event.status == "failed"}
+    assert failed.keys() == {f"runs/bm25/{number}.run" for number in range(len(wrong))}
+    for number, (text, words) in enumerate(wrong):
+        told = failed[f"runs/bm25/{number}.run"]
+        assert told.startswith(f"runs/bm25/{number}.run.{kind}: "), text[:80]
+        assert words in told, text[:80]
+    assert (synced.runs("name"), done.exit_code) == ([("one",)], 2)
+
+
+def test_wrong_side_cars(synced: Project) -> None:
+    wrong = [
         ('{"systm": "x"}', "unknown key 'systm'; did you mean system?"),
         ('{"tags": ["x"]}', "'tags' has the wrong type: a list; write a table"),
         ('{"tags": {"x": []}}', "tags: 'x' has the wrong type: a list"),
@@ -118,19 +133,8 @@ def test_a_side_car_says_what_a_run_is(synced: Project) -> None:
         ('{"tags": {"x": "\\ud800"}}', "holds text that is not valid Unicode: '\\ud800'"),
         ('{"tags": ' + "[" * 100_000, "is nested too deeply"),
         ("{", "not JSON: "),
-    ],
-)
-def test_a_wrong_side_car(synced: Project, text: str, words: str) -> None:
-    """It stops no other file."""
-    synced.settings('dataset = "tiny"', 'dataset = "tiny"\nsidecar = true')
-    synced.write("runs/bm25/one.run.json", text)
-    synced.write("runs/bm25/two.run", RUN)
-    done = synced.sync()
-    (event,) = [event for event in done.events if event.status == "failed"]
-    assert event.text.startswith("runs/bm25/one.run.json: ")
-    assert words in event.text
-    assert (event.file, done.exit_code) == ("runs/bm25/one.run", 2)
-    assert synced.runs("name") == [("two",)]
+    ]
+    hold_wrong_side_cars(synced, "json", wrong)
 
 
 @pytest.mark.parametrize(
@@ -151,9 +155,9 @@ def test_an_empty_name(synced: Project, text: str, words: str, others: int) -> N
     assert synced.runs("name") == [(str(number),) for number in range(others)]
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
+def test_wrong_side_cars_in_yaml(synced: Project) -> None:
+    pytest.importorskip("yaml")
+    wrong = [
         ("time: 20260901", "'time' has the wrong type: a whole number; write a string or a date"),
         ("time: !!set {x}", "'time' has the wrong type: of the kind set; write a string or a date"),
         ("name: 2026-09-01 12:00:00", "'name' has the wrong type: a date; write a string"),
@@ -163,17 +167,8 @@ def test_an_empty_name(synced: Project, text: str, words: str, others: int) -> N
         ("time: 0001-01-01T00:00:00+05:00", "it lies outside the years 1 to 9999 in UTC"),
         ("a: [", "not YAML: "),
         ("tags: " + "[" * 10_000, "is nested too deeply"),
-    ],
-)
-def test_a_wrong_side_car_in_yaml(synced: Project, text: str, words: str) -> None:
-    pytest.importorskip("yaml")
-    synced.settings('dataset = "tiny"', 'dataset = "tiny"\nsidecar = true')
-    synced.write("runs/bm25/one.run.yaml", text)
-    synced.write("runs/bm25/two.run", RUN)
-    (event,) = [event for event in synced.sync().events if event.status == "failed"]
-    assert event.text.startswith("runs/bm25/one.run.yaml: ")
-    assert words in event.text
-    assert synced.runs("name") == [("two",)]
+    ]
+    hold_wrong_side_cars(synced, "yaml", wrong)
 
 
 def test_a_side_car_in_yaml(synced: Project) -> None:
