@@ -233,12 +233,12 @@ def test_threads_change_no_bit() -> None:
     rng = random.Random(5)
     runs = {
         run: {
-            f"q{q}": {f"d{rng.randrange(40)}": rng.random() for _ in range(12)} for q in range(300)
+            f"q{q}": {f"d{rng.randrange(40)}": rng.random() for _ in range(12)} for q in range(210)
         }
         for run in "ABCDE"
     }
     found = []
-    wh = loaded(runs, {f"q{q}": {"d1": 1, "d7": 1} for q in range(300)})
+    wh = loaded(runs, {f"q{q}": {"d1": 1, "d7": 1} for q in range(210)})
     for threads in (1, 4):
         with Warehouse(wh.path, threads=threads)._read() as con:
             found.append(merged(con, recipe(con, "ABCDE", "segfuse", "zmuv")))

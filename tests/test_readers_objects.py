@@ -153,12 +153,12 @@ VALUES = {
 
 
 @pytest.mark.parametrize("kind", VALUES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @random_cases(data=st.data())
 def test_both_ways_of_a_dict_read_the_same(kind, data, shared):
     pytest.importorskip("pyarrow")
     lists = st.dictionaries(IDS, VALUES[kind], max_size=4)
-    given = data.draw(st.dictionaries(IDS | st.integers(), lists, max_size=3))
+    given = data.draw(st.dictionaries(IDS | st.integers(), lists, max_size=8))
 
     def read():
         with shared.cursor() as con:
