@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +14,8 @@ import pytest
 import sqlalchemy as sa
 from alembic import command
 from alembic.script import ScriptDirectory
+from conftest import migrate
+from projects import stored
 
 from warehouse import database, schema, settings
 from warehouse.errors import UsageError
@@ -43,10 +46,17 @@ def columns(path: Path) -> dict[str, list[str]]:
     return tables
 
 
+@pytest.fixture(scope="module")
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("made") / "warehouse.duckdb"
+    assert migrate(path) is True
+    return path
+
+
 @pytest.fixture
-def made(wh: Warehouse) -> Path:
-    assert wh.init() is True
-    return wh.path
+def made(made_once: Path, wh: Warehouse) -> Path:
+    """Return a new warehouse's file: a copy of what the migrations make."""
+    return Path(shutil.copyfile(made_once, wh.path))
 
 
 # --------------------------------------------------------------------------- tables and comments
@@ -162,7 +172,7 @@ def test_up_down_and_up_again(wh: Warehouse, made: Path) -> None:
 
 
 def test_a_migration_that_fails_leaves_nothing(
-    wh: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    wh: Warehouse, made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "migrations"
     (folder / "versions").mkdir(parents=True)
@@ -178,8 +188,7 @@ def test_a_migration_that_fails_leaves_nothing(
         "    op.get_bind().exec_driver_sql('create table half (i integer)')\n"
         "def downgrade():\n    pass\n"
     )
-    wh.init()
-    before = _described(wh.path)
+    before = _described(made)
     monkeypatch.setattr(schema, "resource_folder", lambda _: folder)
     monkeypatch.setattr(schema, "SCHEMA_REVISION", "0999")
     with pytest.raises(Exception, match=r"half.*already exists"):
@@ -221,11 +230,10 @@ def test_a_new_file_is_there_whole_or_not_at_all(
     assert list(wh.path.parent.iterdir()) == [wh.path]
 
 
-def test_a_file_that_another_process_has_made_meanwhile_stays(wh: Warehouse) -> None:
-    wh.ingest_qrels({"q": {"d": 1}}, "tiny")
-    before = wh.path.read_bytes()
-    database.create(wh.path)
-    assert wh.path.read_bytes() == before
+def test_a_file_that_another_process_has_made_meanwhile_stays(made: Path) -> None:
+    before = made.read_bytes()
+    database.create(made)
+    assert made.read_bytes() == before
 
 
 def test_a_file_system_without_links(wh: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -240,7 +248,7 @@ def test_a_file_system_without_links(wh: Warehouse, monkeypatch: pytest.MonkeyPa
 # --------------------------------------------------------------------------- files that are not ours
 
 
-def test_a_file_of_a_newer_program_is_refused(wh: Warehouse, counts: Counts) -> None:
+def test_a_file_of_a_newer_program_is_refused(wh: Warehouse, made: Path, counts: Counts) -> None:
     wh.ingest_run({"q": {"d": 1.0}}, "tiny", name="r")
     with duckdb.connect(str(wh.path)) as con:
         con.execute("update alembic_version set version_num = '9999'")
@@ -260,9 +268,8 @@ def test_a_file_of_a_newer_program_is_refused(wh: Warehouse, counts: Counts) -> 
     assert counts(wh.path) == before
 
 
-def test_a_file_of_an_older_program_says_what_to_do(tmp_path: Path) -> None:
-    wh = Warehouse(tmp_path / "an older.duckdb")
-    wh.init()
+def test_a_file_of_an_older_program_says_what_to_do(made_once: Path, tmp_path: Path) -> None:
+    wh = Warehouse(shutil.copyfile(made_once, tmp_path / "an older.duckdb"))
     with duckdb.connect(str(wh.path)) as con:
         con.execute("update alembic_version set version_num = '0000'")
     with pytest.raises(
@@ -358,7 +365,7 @@ def test_the_file_can_be_read_by_duckdb_1_5_after_every_write(wh: Warehouse) -> 
     assert tags["storage_version"].startswith("v1.5.0")
 
 
-def test_nothing_is_left_beside_the_file(wh: Warehouse) -> None:
+def test_nothing_is_left_beside_the_file(wh: Warehouse, made: Path) -> None:
     wh.ingest_qrels({"q": {"d": 1}}, "tiny")
     wh.ingest_run({"q": {"d": 1.0}}, "tiny", name="r")
     wh.evaluate(metrics="AP")
@@ -382,6 +389,6 @@ def test_no_orphans(demo: Warehouse) -> None:
         ("query_score", "evaluation_id", "evaluation"),
         ("score", "evaluation_id", "evaluation"),
     ):
-        found = demo.query(f"select count(*) from {child} anti join {parent} using ({key})")
-        assert found.fetchall() == [(0,)], f"{child}.{key}"
-        assert demo.query(f"select count(*) > 0 from {child}").fetchall() == [(True,)]
+        found = stored(demo, f"select count(*) from {child} anti join {parent} using ({key})")
+        assert found == [(0,)], f"{child}.{key}"
+        assert stored(demo, f"select count(*) > 0 from {child}") == [(True,)], child
