@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from projects import command
+from projects import command, stored
 from shared_cases import case, needs_cases
 from test_check import FOUR, ranks
 
@@ -452,16 +452,18 @@ def test_bounds_and_judged_only_are_those_of_files(dl19: Warehouse, tmp_path: Pa
     found = values(dl19.compare(["bm25", "tasb"], "dl19", names, judged_only=True))
     bounds = values(dl19.compare(["bm25", "tasb"], "dl19", names, bounds=True))
     judged = {tuple(line.split()[::2]) for line in data.qrels.read_text().splitlines()}
+    files = [data.runs[run] for run in ("bm25", "tasb")]
+    alone, shares = (
+        {run: list(means) for run, *means in scores.board().fetchall()}
+        for scores in (
+            Warehouse.score(data.qrels, files, names, judged_only=True),
+            Warehouse.score(data.qrels, files, "Judged Judged@10"),
+        )
+    )
     for run in ("bm25", "tasb"):
-        theirs = Warehouse.score(data.qrels, data.runs[run], names, judged_only=True).means()
-        assert {name: found[name, run]["value"] for name in names} == theirs
-        shares = Warehouse.score(data.qrels, data.runs[run], "Judged Judged@10").means()
-        assert bounds["AP", run]["judged"] == shares["Judged"]
-        assert bounds["nDCG@10", run]["judged"] == shares["Judged@10"]
-        rows = dl19.query(
-            "select query_id, doc_id, rank from rankings where run = $run order by all",
-            {"run": run},
-        ).fetchall()
+        assert [found[name, run]["value"] for name in names] == alone[run]
+        assert [bounds[name, run]["judged"] for name in names] == shares[run]
+        rows = stored(dl19, "select query_id, doc_id, rank from rankings where run = $run", run=run)
         queries = {query for query, _ in judged}
         for name, cutoff in (("AP", 1000), ("nDCG@10", 10)):
             added = [
@@ -486,14 +488,16 @@ def test_queries_side_by_side(dl19: Warehouse) -> None:
         tuple(line.split()[::2]): int(line.split()[3])
         for line in case("dl19_passage").qrels.read_text().splitlines()
     }
+    sql = "select query_id, rank, doc_id from rankings where run = $run and rank <= 4"
+    listed = {
+        run: {(query, rank): doc for query, rank, doc in stored(dl19, sql, run=run)}
+        for run in ("bm25", "tasb")
+    }
     for _, query, _, _, _, rank, base_doc, base_grade, doc, grade in rows:
         assert grades.get((query, base_doc)) == base_grade
         assert grades.get((query, doc)) == grade
-        listed = dl19.query(
-            "select doc_id from rankings where run = 'tasb' and query_id = $q and rank = $r",
-            {"q": query, "r": rank},
-        ).fetchall()
-        assert listed == [(doc,)]
+        assert listed["bm25"][query, rank] == base_doc
+        assert listed["tasb"][query, rank] == doc
 
 
 # --------------------------------------------------------------------------- kept, shown
@@ -502,18 +506,19 @@ def test_queries_side_by_side(dl19: Warehouse) -> None:
 @pytest.mark.core
 def test_a_comparison_is_kept(four: Warehouse) -> None:
     found = four.compare(["old", "new"], "tiny", "RR MaxRank", test="randomisation", store=True)
-    stored = four.query(
+    rows = stored(
+        four,
         "select metric, base, run, base_value, value, difference, low, high, effect_size, wins, ties, "
         "losses, queries, left_out, statistic, p, p_adjusted, is_significant from comparisons "
-        "order by metric desc"
-    ).fetchall()
-    assert sorted(stored) == sorted(found.pairs.fetchall())
-    assert four.query("select test, correction, resamples, seed from comparison").fetchall() == [
+        "order by metric desc",
+    )
+    assert sorted(rows) == sorted(found.pairs.fetchall())
+    assert stored(four, "select test, correction, resamples, seed from comparison") == [
         ("randomisation", "holm", 10_000, 0)
     ]
     assert four.verify().is_good
     four.forget("new", "tiny")
-    assert four.query("from comparisons").fetchall() == []
+    assert stored(four, "from comparisons") == []
     assert four.verify().is_good
 
 
@@ -544,27 +549,27 @@ def test_a_table_for_people(four: Warehouse) -> None:
     assert str(four.compare(["old", "new"], "tiny", "RR", alpha=0.005).how).endswith("of 99.5%")
 
 
-@pytest.mark.parametrize("format", ["latex", "html", "markdown"])
-def test_marks_in_each_format(four: Warehouse, format: str, tmp_path: Path) -> None:
+def test_marks_in_each_format(four: Warehouse, tmp_path: Path) -> None:
     four.ingest_run(ranks(1, 1, 1, 2), "tiny", name="a_b & <c>")
     four.ingest_run(ranks(1, 1, 2, 2), "tiny", name="[1] a--b | *c*")
     four.evaluate(metrics="RR")
-    out = tmp_path / "table"
-    command(
-        "compare", "new", "old", "a_b & <c>", "[1] a--b | *c*", "-d", "tiny", "-m", "RR",
-        "--alpha", "0.2", "--correction", "none", "-f", format, "-o", str(out), "--db", str(four.path),
-    )  # fmt: skip
-    text = out.read_text()
     wanted = {
         "latex": (r"\textbf{1.0000}\textsuperscript{a}", r"\underline{0.8750}", r"a\_b \& "),
         "html": ("<b>1.0000</b><sup>a</sup>", "<u>0.8750</u>", "a_b &amp; &lt;c&gt;"),
         "markdown": ("**1.0000**<sup>a</sup>", "<u>0.8750</u>", "a_b &amp; &lt;c&gt;"),
-    }[format]
-    for words in wanted:
-        assert words in text
-    assert not re.search("[\ufdd0-\ufdef]", text)
-    if format == "latex":
-        compiles(text, tmp_path)
+    }
+    for format, marks in wanted.items():
+        out = tmp_path / format
+        command(
+            "compare", "new", "old", "a_b & <c>", "[1] a--b | *c*", "-d", "tiny", "-m", "RR",
+            "--alpha", "0.2", "--correction", "none", "-f", format, "-o", str(out),
+            "--db", str(four.path),
+        )  # fmt: skip
+        text = out.read_text()
+        for words in marks:
+            assert words in text, format
+        assert not re.search("[\ufdd0-\ufdef]", text), format
+    compiles((tmp_path / "latex").read_text(), tmp_path)
 
 
 def compiles(text: str, folder: Path) -> None:

@@ -13,7 +13,7 @@ import duckdb
 import pytest
 from syncs import RUN, Project
 
-RUNS = 12
+RUNS = 10
 
 
 def start(program, folder: Path) -> subprocess.Popen[str]:
@@ -75,7 +75,7 @@ def test_what_is_killed_is_finished_by_the_next(many: Project, program) -> None:
     chance = random.Random(7)
     database = many.path / "w.duckdb"
     seen = 0
-    for _ in range(5):
+    for _ in range(4):
         process = start(program, many.path)
         acknowledged = 0
         for line in process.stdout:
