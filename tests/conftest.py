@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -14,11 +16,11 @@ from unittest import mock
 
 import duckdb
 import pytest
-from projects import BEST, QRELS, RUN, SETTINGS, Folder, invoked
+from projects import BEST, QRELS, RUN, SETTINGS, Answer, Folder, invoked
 from syncs import Project
 
 import warehouse
-from warehouse import schema
+from warehouse import cli, schema
 from warehouse.warehouse import Warehouse
 
 PACKAGE = Path(warehouse.__file__).parent
@@ -85,6 +87,45 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
     return copy
 
 
+@pytest.fixture
+def run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., Answer]:
+    """Return a function that runs the command in this process, exit codes and all."""
+
+    def call(*arguments: str) -> Answer:
+        monkeypatch.setattr(sys, "argv", ["warehouse", *arguments])
+        capsys.readouterr()
+        code = 0
+        try:
+            cli.run()
+        except SystemExit as end:
+            code = int(end.code or 0)
+        out, err = capsys.readouterr()
+        assert "Traceback" not in out + err
+        return Answer(code, out, err)
+
+    return call
+
+
+CALLS = """
+import contextlib, io, json, shlex, sys
+sys.path.insert(0, sys.argv[1])
+from warehouse import cli
+answers = []
+for line in sys.argv[2:]:
+    sys.argv = ["warehouse", *shlex.split(line)]
+    code, out, err = 0, io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            cli.run()
+        except SystemExit as end:
+            code = end.code or 0
+    answers.append([code, out.getvalue(), err.getvalue()])
+print(json.dumps(answers))
+"""
+
+
 @dataclass(frozen=True)
 class Program:
     """The command `warehouse` of the package under test, for separate processes."""
@@ -129,6 +170,17 @@ class Program:
             timeout=120,
             check=False,
         )
+
+    def calls(self, *lines: str, cwd: Path, bound: str = "") -> dict[str, Answer]:
+        """Run commands one after the other in one new process, whose stdout leads into a pipe.
+
+        `bound` is put before it, such as a limit of the shell's.
+        """
+        script = shlex.join([sys.executable, "-c", CALLS, str(PACKAGE.parent), *lines])
+        done = self.shell(f"{bound} {script}", cwd)
+        assert done.returncode == 0, done.stderr
+        answers = [Answer(*answer) for answer in json.loads(done.stdout)]
+        return dict(zip(lines, answers, strict=True))
 
     def other(self, name: str, line: str) -> None:
         """Put another command, a line of bash, beside this one."""
@@ -189,6 +241,20 @@ def demo(demo_file: Path, tmp_path: Path) -> Warehouse:
 def demo_data() -> Path:
     """Return the folder with the demo's qrels and runs."""
     return PACKAGE / "demo"
+
+
+@pytest.fixture(scope="session")
+def mlflow_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return an empty tracking store of MLflow in SQLite, made once; tests take a copy.
+
+    MLflow makes its tables by some fifty migrations, which takes seconds.
+    """
+    pytest.importorskip("mlflow", reason="mlflow-skinny is not installed")
+    from mlflow.tracking import MlflowClient
+
+    path = tmp_path_factory.mktemp("mlflow") / "mlflow.db"
+    MlflowClient(tracking_uri=f"sqlite:///{path}").search_experiments()
+    return path
 
 
 @pytest.fixture

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -109,6 +111,26 @@ class Folder:
 
     def metric(self, text: str, name: str = "Best") -> Path:
         return self.write(f"formulas/{name}.sql.j2", text)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one call of the command gave: exit code, stdout, stderr."""
+
+    code: int
+    out: str
+    err: str
+
+
+def words_of(line: str) -> list[str] | None:
+    """Return the words of a line in which a shell does nothing but call `warehouse`, else None."""
+    bare = re.sub(r"'[^']*'", "", line)
+    does_more = re.search(r"[$`\\]", bare) or re.search(
+        r"[|&;<>*?~#]", re.sub(r'"[^"]*"', "", bare)
+    )
+    if does_more or not line.startswith("warehouse "):
+        return None
+    return shlex.split(line)[1:]
 
 
 def score(*names: str, protocol: str = "default") -> dict[str, float | None]:

@@ -7,8 +7,6 @@ import gzip
 import io
 import json
 import os
-import re
-import shlex
 import shutil
 import signal
 import subprocess
@@ -21,47 +19,15 @@ from pathlib import Path
 import duckdb
 import pytest
 import typer
-from projects import invoked
+from projects import Answer, invoked, words_of
 
-from warehouse import cli, database
+from warehouse import database
 from warehouse.cli import commands
 from warehouse.cli.examples import EXAMPLES
 from warehouse.errors import LockedError, WarehouseError
 from warehouse.warehouse import Warehouse
 
 Counts = Callable[[Path], dict[str, int]]
-
-
-class Result:
-    """What one call of the command gave: exit code, stdout, stderr."""
-
-    def __init__(self, code: int, out: str, err: str) -> None:
-        self.code, self.out, self.err = code, out, err
-
-    @classmethod
-    def of(cls, process: subprocess.CompletedProcess[str]) -> Result:
-        return cls(process.returncode, process.stdout, process.stderr)
-
-
-@pytest.fixture
-def run(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Callable[..., Result]:
-    """Return a function that runs the command in this process, exit codes and all."""
-
-    def call(*arguments: str) -> Result:
-        monkeypatch.setattr(sys, "argv", ["warehouse", *arguments])
-        capsys.readouterr()
-        code = 0
-        try:
-            cli.run()
-        except SystemExit as end:
-            code = int(end.code or 0)
-        out, err = capsys.readouterr()
-        assert "Traceback" not in out + err
-        return Result(code, out, err)
-
-    return call
 
 
 @pytest.fixture
@@ -143,11 +109,11 @@ dataset = "dl19"
 """
 
 
-def fill_mlflow(line: str, folder: Path) -> None:
+def fill_mlflow(line: str, folder: Path, empty: Path) -> None:
     """Make the tracking store that a line names, with one finished run."""
-    pytest.importorskip("mlflow", reason="mlflow-skinny is not installed")
     from mlflow.tracking import MlflowClient
 
+    shutil.copy(empty, folder / "mlflow.db")
     uri = line.split()[3].replace("sqlite:///", f"sqlite:///{folder}/")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
@@ -156,6 +122,12 @@ def fill_mlflow(line: str, folder: Path) -> None:
         run = client.create_run(experiment, run_name="first")
         client.log_artifact(run.info.run_id, str(folder / "links.run"), "runs")
         client.set_terminated(run.info.run_id)
+
+
+def interrupted_after_a_look(*_: object, **__: object) -> Iterator[set[object]]:
+    """Watch as watchfiles does, until Ctrl-C comes."""
+    yield set()
+    raise KeyboardInterrupt
 
 
 @pytest.fixture(scope="module")
@@ -202,10 +174,10 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, demo_data: Path) -> Path:
 
 @pytest.mark.parametrize(("name", "line"), ALL_EXAMPLES, ids=[line for _, line in ALL_EXAMPLES])
 def test_every_example_runs_as_printed(
-    name: str, line: str, prepared: Path, tmp_path: Path, program, run: Callable[..., Result],
-    monkeypatch: pytest.MonkeyPatch,
+    name: str, line: str, prepared: Path, demo_file: Path, tmp_path: Path, program,
+    run: Callable[..., Answer], request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    """In a process of its own where the shell has a part in it; the README's all are."""
+    """In a process of its own where the shell has a part in it."""
     ingests = name.startswith("ingest ")
     made = None if ingests or name in ("demo", "init", "score", "sync") else "evaluated"
     if name == "evaluate":
@@ -215,22 +187,26 @@ def test_every_example_runs_as_printed(
     if name in ("config show", "sync", "watch"):
         (folder / "warehouse.toml").write_text(PROJECT)
     if name == "watch":
-        pytest.importorskip("watchfiles")
-        line = f"timeout --preserve-status --signal INT 5 {line} || test $? = 130"
+        watchfiles = pytest.importorskip("watchfiles")
+        monkeypatch.setattr(watchfiles, "watch", interrupted_after_a_look)
+    if name == "demo":  # it is made from nothing by the README's first command
+        shutil.copy(demo_file, folder / "demo.duckdb")
     if name == "ingest mlflow":
-        fill_mlflow(line, folder)
+        fill_mlflow(line, folder, request.getfixturevalue("mlflow_database"))
     if made is not None:
         (folder / made).rename(folder / "warehouse.duckdb")
     if name == "shell":
         program.other("harlequin", 'echo "$@"')
-    if name == "shell" or re.search(r"[|*$]", line):
-        found = Result.of(program.shell(line, folder))
+    words = words_of(line)
+    if name == "shell" or words is None:
+        if made is None:  # a process of its own would make one by the migrations
+            Warehouse(folder / "warehouse.duckdb").init()
+        process = program.shell(line, folder)
+        found = Answer(process.returncode, process.stdout, process.stderr)
     else:
         monkeypatch.chdir(folder)
-        command, *arguments = shlex.split(line)
-        assert command == "warehouse"
-        found = run(*arguments)
-    assert found.code == 0, found.err
+        found = run(*words)
+    assert found.code == (130 if name == "watch" else 0), found.err
     assert "Traceback" not in found.err
     if "-o " in line:
         assert (folder / line.rpartition("-o ")[2].split()[0]).read_bytes().strip()
@@ -301,7 +277,7 @@ def test_the_version() -> None:
     ],
 )
 def test_wrong_commands_and_options_name_the_nearest(
-    run: Callable[..., Result], small: Warehouse, arguments: list[str], words: str
+    run: Callable[..., Answer], small: Warehouse, arguments: list[str], words: str
 ) -> None:
     found = run(*arguments)
     assert (found.code, found.out) == (2, "")
@@ -367,7 +343,7 @@ def test_wrong_commands_and_options_name_the_nearest(
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )  # fmt: skip
 def test_wrong_words_get_one_line_and_exit_code_2(
-    run: Callable[..., Result], small: Warehouse, arguments: list[str], line: str
+    run: Callable[..., Answer], small: Warehouse, arguments: list[str], line: str
 ) -> None:
     found = run(*arguments)
     assert (found.code, found.out) == (2, "")
@@ -379,7 +355,7 @@ def test_wrong_words_get_one_line_and_exit_code_2(
 
 
 def test_all_wrong_metrics_are_reported_at_once(
-    run: Callable[..., Result], small: Warehouse
+    run: Callable[..., Answer], small: Warehouse
 ) -> None:
     found = run("evaluate", "-m", "nDGC@10", "-m", "AP", "-m", "Recal@5")
     assert found.code == 2
@@ -388,7 +364,7 @@ def test_all_wrong_metrics_are_reported_at_once(
 
 
 def test_the_path_of_the_database_may_be_wrong(
-    run: Callable[..., Result], small: Warehouse
+    run: Callable[..., Answer], small: Warehouse
 ) -> None:
     Path("folder").mkdir()
     for arguments in (["init"], ["runs"], ["ingest", "run", "one.run", "-d", "x"]):
@@ -401,7 +377,7 @@ def test_the_path_of_the_database_may_be_wrong(
 # --------------------------------------------------------------------------- exit codes and streams
 
 
-def test_data_on_stdout_and_narration_on_stderr(run: Callable[..., Result], here: Path) -> None:
+def test_data_on_stdout_and_narration_on_stderr(run: Callable[..., Answer], here: Path) -> None:
     for arguments in (
         ["init"],
         ["ingest", "qrels", "qrels.txt", "-d", "tiny"],
@@ -419,7 +395,7 @@ def test_data_on_stdout_and_narration_on_stderr(run: Callable[..., Result], here
     )
 
 
-def test_warnings_go_to_stderr(run: Callable[..., Result], here: Path) -> None:
+def test_warnings_go_to_stderr(run: Callable[..., Answer], here: Path) -> None:
     run("ingest", "qrels", "qrels.txt", "-d", "tiny")
     found = run("ingest", "run", "two.run", "-d", "tiny")
     assert (found.code, found.out) == (0, "")
@@ -431,7 +407,7 @@ def test_warnings_go_to_stderr(run: Callable[..., Result], here: Path) -> None:
     assert "no document of the run" not in scored.err
 
 
-def test_a_run_without_a_judged_document_is_told_of(run: Callable[..., Result], here: Path) -> None:
+def test_a_run_without_a_judged_document_is_told_of(run: Callable[..., Answer], here: Path) -> None:
     """What pandas writes of ids beside missing values: 10.0 for 10."""
     Path("q.csv").write_text("query_id,doc_id,relevance\n1,10,1\n")
     for name in ("ints", "reals", "others"):
@@ -447,7 +423,7 @@ def test_a_run_without_a_judged_document_is_told_of(run: Callable[..., Result], 
     assert "warning" not in run("evaluate", "-d", "d", "-m", "P@1").err  # it was told
 
 
-def test_several_runs_get_a_line_each(run: Callable[..., Result], here: Path) -> None:
+def test_several_runs_get_a_line_each(run: Callable[..., Answer], here: Path) -> None:
     one, two = (float(run("score", "qrels.txt", f"{name}.run", "RR", "-f", "csv").out.split(",")[-1])
                 for name in ("one", "two"))  # fmt: skip
     found = run("score", "qrels.txt", "one.run", "two.run", "RR", "NumRet", "-f", "csv")
@@ -467,7 +443,7 @@ def test_several_runs_get_a_line_each(run: Callable[..., Result], here: Path) ->
 
 
 def test_the_format_does_not_depend_on_the_terminal(
-    run: Callable[..., Result], small: Warehouse, monkeypatch: pytest.MonkeyPatch
+    run: Callable[..., Answer], small: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wide = run("runs").out
     monkeypatch.setenv("COLUMNS", "20")
@@ -475,7 +451,7 @@ def test_the_format_does_not_depend_on_the_terminal(
     assert run("runs").out == wide
 
 
-def test_several_files_one_fails_the_others_stay(run: Callable[..., Result], here: Path) -> None:
+def test_several_files_one_fails_the_others_stay(run: Callable[..., Answer], here: Path) -> None:
     Path("bad.run").write_text("q1 Q0 a 1 high t\n")
     found = run("ingest", "run", "one.run", "bad.run", "two.run", "-d", "tiny")
     assert found.code == 2
@@ -489,7 +465,7 @@ def test_several_files_one_fails_the_others_stay(run: Callable[..., Result], her
     assert again.err.count("unchanged (") == 2
 
 
-def test_a_conflict_is_exit_code_2(run: Callable[..., Result], small: Warehouse) -> None:
+def test_a_conflict_is_exit_code_2(run: Callable[..., Answer], small: Warehouse) -> None:
     found = run("ingest", "run", "two.run", "-d", "tiny", "--name", "one")
     assert found.code == 2
     assert "--replace" in found.err
@@ -498,7 +474,7 @@ def test_a_conflict_is_exit_code_2(run: Callable[..., Result], small: Warehouse)
     assert "one: replaced, version 2 (2 predictions, 1 " in replaced.err
 
 
-def test_wrong_sql_is_exit_code_1(run: Callable[..., Result], small: Warehouse) -> None:
+def test_wrong_sql_is_exit_code_1(run: Callable[..., Answer], small: Warehouse) -> None:
     for sql, words in (
         ("selec 1", "selec"),
         ("select nope from run", "nope"),
@@ -512,7 +488,7 @@ def test_wrong_sql_is_exit_code_1(run: Callable[..., Result], small: Warehouse) 
 
 
 def test_a_locked_database_is_exit_code_3(
-    run: Callable[..., Result], small: Warehouse, program
+    run: Callable[..., Answer], small: Warehouse, program
 ) -> None:
     holder = program.python(
         "import duckdb, sys; con = duckdb.connect(sys.argv[1]); print('held', flush=True); "
@@ -541,9 +517,10 @@ def test_ctrl_c_during_a_load(tmp_path: Path, program, counts: Counts) -> None:
     wh.ingest_qrels({"q1": {"a": 1}}, "tiny")
     wh.ingest_run({"q1": {"a": 1.0}}, "tiny", name="first")
     before = counts(wh.path)
+    ends = [f" Q0 d{n} {n} {2000 - n} t\n" for n in range(1000)]
     with (tmp_path / "big.run").open("w") as out:
         for query in range(1500):
-            out.writelines(f"q{query} Q0 d{n} {n} {2000 - n} t\n" for n in range(1000))
+            out.write(f"q{query}".join(["", *ends]))
     started = time.monotonic()
     process = program.python(
         "import warehouse.warehouse, warehouse.ingest\n"
@@ -576,7 +553,7 @@ def test_a_closed_pipe_leaves_no_traceback(tmp_path: Path, program) -> None:
     found = program.shell(f"{many} | head -1; exit $PIPESTATUS", tmp_path)
     assert (found.returncode, found.stdout, found.stderr) == (141, "i,x\n", "")
     for command in ("schema", "metrics show nDCG@10", "--help", "query 'select 1' -f json"):
-        late = f"sleep 0.5; warehouse {command}"
+        late = f"sleep 0.1; warehouse {command}"
         found = program.shell(f"{{ {late}; }} | true; exit $PIPESTATUS", tmp_path)
         assert (found.returncode, found.stderr) == (141, ""), command
 
@@ -584,8 +561,8 @@ def test_a_closed_pipe_leaves_no_traceback(tmp_path: Path, program) -> None:
 def test_a_disk_that_is_full_is_told_of(tmp_path: Path, program) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("this system has no disk that is always full")
+    Warehouse(tmp_path / "warehouse.duckdb").init()
     for command in ("runs", "runs -f csv", "--help", "query 'select 1' -f json"):
-        Warehouse(tmp_path / "warehouse.duckdb").init()
         found = program.shell(f"warehouse {command} > /dev/full", tmp_path)
         assert found.returncode == 2
         assert found.stderr.startswith("warehouse: No space left on device\n")
@@ -594,6 +571,7 @@ def test_a_disk_that_is_full_is_told_of(tmp_path: Path, program) -> None:
 @pytest.mark.parametrize("closed", ["2> /dev/full", "2>&1 1> out | true; exit $PIPESTATUS"])
 def test_narration_that_is_not_heard_stops_nothing(tmp_path: Path, program, closed: str) -> None:
     """The work is done, and the exit code is the work's: it was Python's own 120, or 141."""
+    Warehouse(tmp_path / "warehouse.duckdb").init()
     (tmp_path / "bad.run").write_text("q1 Q0 a 1\n")
     (tmp_path / "good.run").write_text("q1 Q0 a 1 1 t\n")
     found = program.shell(f"{{ warehouse ingest run bad.run good.run -d d; }} {closed}", tmp_path)
@@ -605,7 +583,7 @@ def test_narration_that_is_not_heard_stops_nothing(tmp_path: Path, program, clos
     assert (found.returncode, found.stderr) == (0, "")
 
 
-def test_a_small_memory_limit_says_what_to_do(run: Callable[..., Result], small: Warehouse) -> None:
+def test_a_small_memory_limit_says_what_to_do(run: Callable[..., Answer], small: Warehouse) -> None:
     found = run(
         "query",
         "select list(range::varchar || repeat('x', 100)) from range(3000000)",
@@ -619,55 +597,69 @@ def test_a_small_memory_limit_says_what_to_do(run: Callable[..., Result], small:
 # --------------------------------------------------------------------------- demo
 
 
-def test_the_demo_twice_and_what_it_proposes(tmp_path: Path, program) -> None:
-    first = program("demo", cwd=tmp_path)
-    assert first.returncode == 0, first.stderr
+@pytest.fixture
+def demo_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, demo_file: Path) -> Path:
+    """Return a folder, in which the test runs, with the database that `warehouse demo` made."""
+    monkeypatch.chdir(tmp_path)
+    return Path(shutil.copy(demo_file, tmp_path / "demo.duckdb"))
+
+
+def test_the_demo_and_what_it_proposes(
+    run: Callable[..., Answer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    first = run("demo")
+    assert first.code == 0, first.err
     assert [path.name for path in tmp_path.iterdir()] == ["demo.duckdb"]
-    head, rule, *board = first.stdout.splitlines()
+    head, rule, *board = first.out.splitlines()
     assert head.split()[:3] == ["#", "run", "system"]
     assert set(rule) == {"-", " "}
     assert len(board) == 9
-    assert "9 runs of dataset dl19; 54 values computed, 0 up to date" in first.stderr
+    assert "9 runs of dataset dl19; 54 values computed, 0 up to date" in first.err
     content = (tmp_path / "demo.duckdb").read_bytes()
 
-    again = program("demo", cwd=tmp_path)
-    assert again.stdout == first.stdout
-    assert "0 values computed, 54 up to date" in again.stderr
+    again = run("demo")
+    assert again.out == first.out
+    assert "0 values computed, 54 up to date" in again.err
     assert (tmp_path / "demo.duckdb").read_bytes() == content
 
-    lines = first.stderr.split("Try next:\n")[1].splitlines()
+    lines = first.err.split("Try next:\n")[1].splitlines()
     proposed = [line.strip() for line in lines if line.startswith("  ")]
     assert len(proposed) == 3
     for line in proposed:
-        assert shlex.split(line)[0] == "warehouse"
-        found = program.shell(line, tmp_path)
-        assert found.returncode == 0, found.stderr
-        assert found.stdout or "computed 18 values" in found.stderr
+        words = words_of(line)
+        assert words is not None, line
+        found = run(*words)
+        assert found.code == 0, found.err
+        assert found.out or "computed 18 values" in found.err
 
 
-def test_the_demo_as_files(tmp_path: Path, program, demo_data: Path) -> None:
+def test_the_demo_as_files(run: Callable[..., Answer], demo_here: Path, demo_data: Path) -> None:
     """They score as the database says, and take the place of nothing."""
-    found = program("demo", "--files", "data", cwd=tmp_path)
-    assert "data/qrels.txt and data/runs: the judgments and runs as files" in found.stderr
-    runs = sorted(path.name for path in (tmp_path / "data" / "runs").iterdir())
+    found = run("demo", "--files", "data")
+    assert "data/qrels.txt and data/runs: the judgments and runs as files" in found.err
+    runs = sorted(path.name for path in Path("data/runs").iterdir())
     assert runs == sorted(path.name for path in demo_data.glob("*.run.gz"))
-    scored = program("score", "data/qrels.txt", "data/runs/bm25.run.gz", "nDCG@10", cwd=tmp_path)
-    assert "0.5058" in scored.stdout
-    assert program("demo", "--files", "data", cwd=tmp_path).returncode == 0
-    (tmp_path / "data" / "qrels.txt").write_text("mine")
-    (tmp_path / "demo.duckdb").unlink()
-    refused = program("demo", "--files", "data", cwd=tmp_path)
-    assert (refused.returncode, refused.stdout) == (2, "")
-    assert "data/qrels.txt: is there already with other content" in refused.stderr
-    assert (tmp_path / "data" / "qrels.txt").read_text() == "mine"
-    assert not (tmp_path / "demo.duckdb").exists()
+    scored = run("score", "data/qrels.txt", "data/runs/bm25.run.gz", "nDCG@10")
+    assert "0.5058" in scored.out
+    assert run("demo", "--files", "data").code == 0
+    Path("data/qrels.txt").write_text("mine")
+    demo_here.unlink()
+    refused = run("demo", "--files", "data")
+    assert (refused.code, refused.out) == (2, "")
+    assert "data/qrels.txt: is there already with other content" in refused.err
+    assert Path("data/qrels.txt").read_text() == "mine"
+    assert not demo_here.exists()
 
 
-def test_the_demo_goes_where_it_is_told(tmp_path: Path, program) -> None:
-    found = program("demo", "--db", "my demo.duckdb", cwd=tmp_path)
-    assert found.returncode == 0
+def test_the_demo_goes_where_it_is_told(
+    run: Callable[..., Answer], tmp_path: Path, demo_here: Path
+) -> None:
+    demo_here.rename("my demo.duckdb")
+    found = run("demo", "--db", "my demo.duckdb")
+    assert found.code == 0
     assert [path.name for path in tmp_path.iterdir()] == ["my demo.duckdb"]
-    assert found.stderr.count("--db 'my demo.duckdb'") == 3
+    assert found.err.count("--db 'my demo.duckdb'") == 3
 
 
 # --------------------------------------------------------------------------- query
@@ -692,7 +684,7 @@ def test_the_demo_goes_where_it_is_told(tmp_path: Path, program) -> None:
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )  # fmt: skip
 def test_query_answers(
-    run: Callable[..., Result], small: Warehouse, arguments: list[str], expected: str | None
+    run: Callable[..., Answer], small: Warehouse, arguments: list[str], expected: str | None
 ) -> None:
     found = run("query", *arguments, "-f", "csv")
     assert found.code == 0, found.err
@@ -703,7 +695,7 @@ def test_query_answers(
 
 
 def test_query_from_a_file_and_stdin(
-    run: Callable[..., Result], small: Warehouse, monkeypatch: pytest.MonkeyPatch
+    run: Callable[..., Answer], small: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Path("ask.sql").write_text("select count(*) as runs\nfrom run -- all of them\n;\n")
     for arguments in (["--file", "ask.sql", "-f", "csv"], ["-f", "ask.sql", "-f", "csv"]):
@@ -717,7 +709,7 @@ def test_query_from_a_file_and_stdin(
     assert both.code == 2
 
 
-def test_an_empty_result_is_said(run: Callable[..., Result], small: Warehouse) -> None:
+def test_an_empty_result_is_said(run: Callable[..., Answer], small: Warehouse) -> None:
     found = run("query", "select run from runs where false")
     assert found.code == 0
     assert "no rows" in found.err
@@ -726,7 +718,7 @@ def test_an_empty_result_is_said(run: Callable[..., Result], small: Warehouse) -
     assert run("query", "select run from runs where false", "-f", "jsonl").out == ""
 
 
-def test_formats_hold_the_same_rows(run: Callable[..., Result], small: Warehouse) -> None:
+def test_formats_hold_the_same_rows(run: Callable[..., Answer], small: Warehouse) -> None:
     sql = "select run, value from run_scores order by run, metric"
     as_csv = list(csv.DictReader(io.StringIO(run("query", sql, "-f", "csv").out)))
     as_json = json.loads(run("query", sql, "-f", "json").out)
@@ -740,7 +732,7 @@ def test_formats_hold_the_same_rows(run: Callable[..., Result], small: Warehouse
     assert len(as_parquet) == 4
 
 
-def test_a_long_table_is_cut_and_that_is_said(run: Callable[..., Result], small: Warehouse) -> None:
+def test_a_long_table_is_cut_and_that_is_said(run: Callable[..., Answer], small: Warehouse) -> None:
     sql = "select unnest(range(1500)) as i"
     cut = run("query", sql)
     assert (cut.code, cut.out.count("\n")) == (0, 1002)
@@ -760,7 +752,7 @@ def test_a_long_table_is_cut_and_that_is_said(run: Callable[..., Result], small:
     assert duckdb.read_parquet("some.parquet").fetchall() == [(n,) for n in range(7)]
 
 
-def test_a_query_that_takes_too_long(run: Callable[..., Result], small: Warehouse) -> None:
+def test_a_query_that_takes_too_long(run: Callable[..., Answer], small: Warehouse) -> None:
     endless = (
         "with recursive t as (select 1 as i union all select i + 1 from t) select max(i) from t"
     )
@@ -769,7 +761,7 @@ def test_a_query_that_takes_too_long(run: Callable[..., Result], small: Warehous
     assert found.err.startswith("warehouse: took longer than 0.5 s and was stopped")
 
 
-def test_an_error_shows_the_place(run: Callable[..., Result], small: Warehouse) -> None:
+def test_an_error_shows_the_place(run: Callable[..., Answer], small: Warehouse) -> None:
     sql = "select *\nfrom leaderbord"
     found = run("query", sql)
     assert (found.code, found.out) == (1, "")
@@ -780,7 +772,7 @@ def test_an_error_shows_the_place(run: Callable[..., Result], small: Warehouse) 
     assert str(error.value) == found.err.removeprefix("warehouse: ").strip()
 
 
-def test_the_schema_of_one_view(run: Callable[..., Result], small: Warehouse) -> None:
+def test_the_schema_of_one_view(run: Callable[..., Answer], small: Warehouse) -> None:
     found = run("schema", "rankings")
     assert found.out.startswith("rankings (view)\n    One row per document that a run retrieved")
     example = found.out.splitlines()[-1].strip()
@@ -795,7 +787,7 @@ def test_the_schema_of_one_view(run: Callable[..., Result], small: Warehouse) ->
     assert "rankinks: no such table or view; did you mean rankings?" in wrong.err
 
 
-def test_publish_says_where(run: Callable[..., Result], small: Warehouse) -> None:
+def test_publish_says_where(run: Callable[..., Answer], small: Warehouse) -> None:
     nowhere = run("publish")
     assert (nowhere.code, nowhere.out) == (2, "")
     assert "say where" in nowhere.err
@@ -807,7 +799,7 @@ def test_publish_says_where(run: Callable[..., Result], small: Warehouse) -> Non
 
 
 def test_the_shell(
-    run: Callable[..., Result], small: Warehouse, monkeypatch: pytest.MonkeyPatch
+    run: Callable[..., Answer], small: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from warehouse.cli import shell
 
@@ -825,7 +817,7 @@ def test_the_shell(
     assert "a replica as of now" in run("shell").err
 
 
-def test_an_empty_database_can_be_asked(run: Callable[..., Result], here: Path) -> None:
+def test_an_empty_database_can_be_asked(run: Callable[..., Answer], here: Path) -> None:
     assert run("init").code == 0
     for view in ("leaderboard", "rankings", "history", "judgments"):
         found = run("query", f"from {view}")
@@ -837,7 +829,7 @@ def test_an_empty_database_can_be_asked(run: Callable[..., Result], here: Path) 
 
 
 def test_the_environment_names_the_database(
-    run: Callable[..., Result], small: Warehouse, monkeypatch: pytest.MonkeyPatch
+    run: Callable[..., Answer], small: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small.path.rename("elsewhere.duckdb")
     assert run("runs").code == 2
@@ -846,7 +838,7 @@ def test_the_environment_names_the_database(
     assert run("runs", "--db", "absent.duckdb").code == 2
 
 
-def test_evaluate_says_what_it_did(run: Callable[..., Result], small: Warehouse) -> None:
+def test_evaluate_says_what_it_did(run: Callable[..., Answer], small: Warehouse) -> None:
     assert "nothing to do: 4 values" in run("evaluate", "-m", "RR", "-m", "AP").err
     dry = run("evaluate", "-m", "P@1", "--dry-run")
     assert dry.out == "tiny\tone\tP@1\tmissing\ntiny\ttwo\tP@1\tmissing\n"
@@ -859,7 +851,7 @@ def test_evaluate_says_what_it_did(run: Callable[..., Result], small: Warehouse)
 
 
 def test_show_sql_is_sql_that_runs_nowhere_else(
-    run: Callable[..., Result], small: Warehouse
+    run: Callable[..., Answer], small: Warehouse
 ) -> None:
     found = run("evaluate", "-m", "RR", "--show-sql")
     assert found.code == 0
@@ -867,7 +859,7 @@ def test_show_sql_is_sql_that_runs_nowhere_else(
     assert duckdb.extract_statements(found.out)
 
 
-def test_boards_of_what_is_not_there_say_what_to_do(run: Callable[..., Result], here: Path) -> None:
+def test_boards_of_what_is_not_there_say_what_to_do(run: Callable[..., Answer], here: Path) -> None:
     run("init")
     assert "warehouse ingest run" in run("runs").err
     assert "warehouse ingest qrels" in run("datasets").err
@@ -885,7 +877,7 @@ def test_boards_of_what_is_not_there_say_what_to_do(run: Callable[..., Result], 
     assert "it has no qrels yet: warehouse ingest qrels FILE -d bare" in no_qrels.err
 
 
-def test_a_board_with_a_gap_says_so(run: Callable[..., Result], small: Warehouse) -> None:
+def test_a_board_with_a_gap_says_so(run: Callable[..., Answer], small: Warehouse) -> None:
     small.ingest_run({"q1": {"a": 1.0}}, "tiny", name="three")
     small.evaluate(runs="three", metrics="RR")
     found = run("leaderboard", "-d", "tiny", "-f", "csv")
@@ -898,7 +890,7 @@ def test_a_board_with_a_gap_says_so(run: Callable[..., Result], small: Warehouse
 
 
 def test_a_board_has_no_gap_where_a_protocol_means_something_else(
-    run: Callable[..., Result], small: Warehouse
+    run: Callable[..., Answer], small: Warehouse
 ) -> None:
     """A column's name is canonical: IPrec@0.1 is not read again as trec_eval 9 would mean it."""
     small.evaluate(metrics="IPrec(needed=ceil)@0.1", protocol="trec_eval_9")
@@ -907,7 +899,7 @@ def test_a_board_has_no_gap_where_a_protocol_means_something_else(
     assert "missing" not in found.err
 
 
-def test_gains_are_stored_like_any_metric(run: Callable[..., Result], small: Warehouse) -> None:
+def test_gains_are_stored_like_any_metric(run: Callable[..., Answer], small: Warehouse) -> None:
     name = "nDCG(gains={0:-1,1:2.5})@10"
     assert "2 values" in run("evaluate", "-d", "tiny", "-m", "nDCG(gains={1: 2.5, 0: -1})@10").err
     board = run("leaderboard", "-d", "tiny", "-m", name, "-f", "csv")
@@ -916,7 +908,7 @@ def test_gains_are_stored_like_any_metric(run: Callable[..., Result], small: War
     assert "up to date" in run("evaluate", "-d", "tiny", "-m", name).err
 
 
-def test_arrows_in_latex_are_latex(run: Callable[..., Result], small: Warehouse) -> None:
+def test_arrows_in_latex_are_latex(run: Callable[..., Answer], small: Warehouse) -> None:
     assert "RR ↑" in run("leaderboard", "-d", "tiny").out
     as_latex = run("leaderboard", "-d", "tiny", "-f", "latex").out
     # pdflatex stops at a bare arrow: "Unicode character ↑ (U+2191) not set up for use with LaTeX"
@@ -924,14 +916,14 @@ def test_arrows_in_latex_are_latex(run: Callable[..., Result], small: Warehouse)
     assert as_latex.isascii()
 
 
-def test_queries_worst_first(run: Callable[..., Result], small: Warehouse) -> None:
+def test_queries_worst_first(run: Callable[..., Answer], small: Warehouse) -> None:
     found = run("queries", "two", "-d", "tiny", "-m", "RR", "--worst", "1", "-f", "csv")
     assert found.out == (
         "query_id,RR,retrieved,relevant_retrieved,relevant,unjudged_at_10\nq2,0.0,0,0,1,0\n"
     )
 
 
-def test_score_in_the_layout_of_trec_eval(run: Callable[..., Result], here: Path) -> None:
+def test_score_in_the_layout_of_trec_eval(run: Callable[..., Answer], here: Path) -> None:
     # RR is recip_rank, which trec_eval prints once however often it is asked for
     found = run("score", "qrels.txt", "one.run", "recip_rank", "num_rel", "RR", "-q", "-f", "trec")
     assert found.out == (
@@ -1055,14 +1047,14 @@ def test_what_is_opened_early_is_what_is_used(monkeypatch: pytest.MonkeyPatch) -
         database.close()
 
 
-def test_score_of_files_that_do_not_belong_together(run: Callable[..., Result], here: Path) -> None:
+def test_score_of_files_that_do_not_belong_together(run: Callable[..., Answer], here: Path) -> None:
     Path("strange.run").write_text("x1 Q0 a 1 1 t\n")
     found = run("score", "qrels.txt", "strange.run")
     assert (found.code, found.out) == (2, "")
     assert "no query of the run is judged in qrels.txt" in found.err
 
 
-def test_listings(run: Callable[..., Result], small: Warehouse) -> None:
+def test_listings(run: Callable[..., Answer], small: Warehouse) -> None:
     assert run("datasets", "-f", "csv").out == (
         "dataset,qrels,kind,label,queries,judgments,training,runs,metrics\n"
         "tiny,1,judgments,,2,3,,2,2\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,10 @@ from warehouse.warehouse import Warehouse
 
 
 @pytest.fixture(params=["sqlite:///{}/mlflow.db", "{}/mlruns"])
-def store(request, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def store(request, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mlflow_database: Path) -> str:
     """Return the address of a store with an experiment of five runs."""
-    pytest.importorskip("mlflow", reason="mlflow-skinny is not installed")
     monkeypatch.chdir(tmp_path)
+    shutil.copy(mlflow_database, "mlflow.db")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
         # MLflow keeps stores by their address for as long as the process lives

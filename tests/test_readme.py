@@ -3,9 +3,9 @@
 In a ```console block a line that starts with `$ ` is a command (lines that start with `> ` go on with
 it), and what follows up to the next command is what stdout must hold: a line `...` stands for any
 lines. A command without such lines may print what it likes. All blocks of the README run in one
-folder, empty at first, in order, in one shell;
-```python blocks run as one program each in the same folder. Commands that make an environment are
-not run here but held against the two that are documented; CI runs them.
+folder, empty at first, in order; what is exported holds for what follows. ```python blocks run as one
+program each in a folder of its own. Commands that make an environment are not run here but held
+against the two that are documented; CI runs them.
 
 The table of metrics is generated. To write it anew after a change of the catalogue:
 UPDATE_GOLDEN=1 pytest tests/test_readme.py -k table
@@ -18,15 +18,16 @@ import importlib
 import os
 import pkgutil
 import re
-import subprocess
+import shlex
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 
 import pytest
-from projects import invoked
+from projects import Answer, invoked, words_of
 
 import warehouse
 from warehouse.catalogue import catalogue
@@ -38,7 +39,6 @@ ENVIRONMENTS = {
     "python3 -m venv .venv && .venv/bin/pip install -e '.[dev]' && .venv/bin/python -m pytest",
 }
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_END = "--- end of a command ---"
 
 
 @dataclass
@@ -84,12 +84,6 @@ def matches(expected: list[str], printed: list[str]) -> bool:
     return re.fullmatch(pattern, text) is not None
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder in which the README's commands run."""
-    return tmp_path_factory.mktemp("readme")
-
-
 def test_matching_of_output() -> None:
     assert matches(["a", "...", "c"], ["a", "b", "b", "c"])
     assert matches(["..."], [])
@@ -99,13 +93,25 @@ def test_matching_of_output() -> None:
     assert not matches(["a.c"], ["abc"])
 
 
+def test_what_the_shell_has_a_part_in() -> None:
+    line = "warehouse query 'select 1 < $a | 2; -- `x`' -p \"b=*.gz ; ~\" -o out"
+    words = ["query", "select 1 < $a | 2; -- `x`", "-p", "b=*.gz ; ~", "-o", "out"]
+    assert words_of(line) == words
+    for more in ("*.gz", "a | b", "> out", '-d "$NAME"', "$NAME", "`date`", "; ls", "&& ls", "~/x"):
+        assert words_of(f"warehouse score {more}") is None, more
+    assert words_of("ls 'warehouse '") is None
+
+
 def test_the_documented_ways_to_install() -> None:
     found = [c.text for block in blocks("console") for c in commands(*block)]
     made = [text for text in found if "venv" in text or "pip " in text]
     assert set(made) == ENVIRONMENTS
 
 
-def test_the_commands_of_the_readme(folder: Path, program) -> None:
+def test_the_commands_of_the_readme(
+    tmp_path: Path, program, run: Callable[..., Answer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a process of its own where the shell has a part in it."""
     todo = [
         command
         for block in blocks("console")
@@ -113,37 +119,36 @@ def test_the_commands_of_the_readme(folder: Path, program) -> None:
         if command.text not in ENVIRONMENTS
     ]
     assert todo
-    # one shell, so that an export holds for what follows
-    script = "".join(f"{command.text}\necho\necho '{_END}' $?\n" for command in todo)
-    done = subprocess.run(
-        ["bash", "-c", script],
-        cwd=folder,
-        env=program.environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    answers = re.split(rf"\n{_END} (\d+)\n", done.stdout)
+    monkeypatch.chdir(tmp_path)
     wrong: list[str] = []
-    for command, printed, code in zip(todo, answers[0::2], answers[1::2], strict=False):
+    for command in todo:
+        if command.text.startswith("export "):
+            _, exported = shlex.split(command.text, comments=True)
+            monkeypatch.setenv(*exported.split("=", 1))
+            continue
+        words = words_of(command.text)
+        if words is not None:
+            found = run(*words)
+        else:
+            process = program.shell(command.text, tmp_path)
+            found = Answer(process.returncode, process.stdout, process.stderr)
         where = f"README.md:{command.line}: {command.text}"
-        if code != "0":
-            wrong.append(f"{where}\nended with exit code {code}")
-        elif command.expected and not matches(command.expected, printed.splitlines()):
-            wrong.append(f"{where}\nprinted\n{printed}")
-    assert not wrong, "\n\n".join([*wrong, done.stderr])
-    assert len(answers) == 2 * len(todo) + 1
+        if found.code != 0:
+            wrong.append(f"{where}\nended with exit code {found.code}\n{found.err}")
+        elif command.expected and not matches(command.expected, found.out.splitlines()):
+            wrong.append(f"{where}\nprinted\n{found.out}")
+    assert not wrong, "\n\n".join(wrong)
 
 
 @pytest.mark.parametrize(
     ("line", "code"), [pytest.param(*block, id=f"line {block[0]}") for block in blocks("python")]
 )
-def test_the_python_of_the_readme(line: int, code: str, folder: Path, program) -> None:
-    process = program.python(code, cwd=folder)
-    out, errors = process.communicate(timeout=120)
-    assert process.returncode == 0, f"README.md:{line}\n{out}\n{errors}"
+def test_the_python_of_the_readme(
+    line: int, code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a program of its own, whose first line is where it stands in the README."""
+    monkeypatch.chdir(tmp_path)
+    exec(compile("\n" * (line - 1) + code, README, "exec"), {"__name__": "__main__"})
 
 
 def section(title: str) -> str:

@@ -52,32 +52,38 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_folder_that_cannot_be_written(bound: str, folder: Path, program) -> None:
-    for words, path in {
-        "ingest run more.run -d tiny": "readonly/w.duckdb",
-        "fuse one two -d tiny --name both": "readonly/w.duckdb",
-        "forget one -d tiny --yes": "readonly/w.duckdb",
-        "publish readonly/replica.duckdb": "readonly/replica.duckdb",
-        "publish --parquet readonly/replica": "readonly/replica",
-        "runs -o readonly/x.csv": "readonly/x.csv",
+    db = "--db readonly/w.duckdb"
+    refused = {
+        f"ingest run more.run -d tiny {db}": "readonly/w.duckdb",
+        f"fuse one two -d tiny --name both {db}": "readonly/w.duckdb",
+        f"forget one -d tiny --yes {db}": "readonly/w.duckdb",
+        f"publish readonly/replica.duckdb {db}": "readonly/replica.duckdb",
+        f"publish --parquet readonly/replica {db}": "readonly/replica",
+        f"runs -o readonly/x.csv {db}": "readonly/x.csv",
         "init --db readonly/new.duckdb": "readonly/new.duckdb",
-    }.items():
-        db = "" if "--db" in words else "--db readonly/w.duckdb"
-        found = program.shell(f"{bound} warehouse {words} {db}", folder)
-        assert (found.returncode, found.stdout) == (2, ""), words
-        assert f"warehouse: {path}: cannot be written: Permission denied" in found.stderr
-        assert "sqlalche" not in found.stderr
+    }
+    for line, found in program.calls(*refused, cwd=folder, bound=bound).items():
+        assert (found.code, found.out) == (2, ""), line
+        assert f"warehouse: {refused[line]}: cannot be written: Permission denied" in found.err
+        assert "sqlalche" not in found.err
 
 
 def test_a_folder_that_cannot_be_read(bound: str, folder: Path, program) -> None:
-    for words in ("ingest run 'closed/*.run' -d tiny", "runs -o closed/x.csv"):
-        found = program.shell(f"{bound} warehouse {words} --db readonly/w.duckdb", folder)
-        assert found.returncode == 2
-        assert "Permission denied" in found.stderr
-    both = "ingest run closed/more.run more.run -d tiny --db new.duckdb"
-    found = program.shell(f"{bound} warehouse {both}", folder)
-    assert found.returncode == 2
-    assert "closed/more.run: cannot be read: Permission denied" in found.stderr
-    assert "1 of 2 files loaded" in found.stderr
+    db = "--db readonly/w.duckdb"
+    Warehouse(folder / "new.duckdb").init()
+    *refused, both = program.calls(
+        f"ingest run 'closed/*.run' -d tiny {db}",
+        f"runs -o closed/x.csv {db}",
+        "ingest run closed/more.run more.run -d tiny --db new.duckdb",
+        cwd=folder,
+        bound=bound,
+    ).values()
+    for found in refused:
+        assert found.code == 2
+        assert "Permission denied" in found.err
+    assert both.code == 2
+    assert "closed/more.run: cannot be read: Permission denied" in both.err
+    assert "1 of 2 files loaded" in both.err
 
 
 def test_a_current_folder_that_is_gone(folder: Path, program) -> None:
@@ -179,24 +185,28 @@ def test_a_full_disk(tmp_path: Path, program) -> None:
         wh.ingest_run({"q1": {"a": 1.0}}, "tiny", name=name)
     (tmp_path / "more.run").write_text("q1 Q0 a 1 1 t\n")
     before = wh.path.read_bytes()
-    for words, path in {
-        "ingest run more.run -d tiny": "w.duckdb.wal",
-        "evaluate -m AP": "w.duckdb.wal",
-        "fuse one two -d tiny --name both": "w.duckdb.wal",
-        "forget one -d tiny --yes": "w.duckdb.wal",
-        "publish replica.duckdb": "replica.duckdb",
-        "publish --parquet replica": "replica",
+    db = "--db w.duckdb"
+    refused = {
+        f"ingest run more.run -d tiny {db}": "w.duckdb.wal",
+        f"evaluate -m AP {db}": "w.duckdb.wal",
+        f"fuse one two -d tiny --name both {db}": "w.duckdb.wal",
+        f"forget one -d tiny --yes {db}": "w.duckdb.wal",
+        f"publish replica.duckdb {db}": "replica.duckdb",
+        f"publish --parquet replica {db}": "replica",
         "init --db new.duckdb": "new.duckdb",
         "init": "warehouse.toml",
-        "query 'from runs' -o runs.parquet": "runs.parquet",
-    }.items():
-        db = "" if words.startswith("init") else "--db w.duckdb"
-        found = program.shell(f"ulimit -f 0; warehouse {words} {db}", tmp_path)
-        assert (found.returncode, found.stdout) == (2, ""), words
-        told = rf"warehouse: ([^\n]*/)?{re.escape(path)}: cannot be written: File too large\n"
-        assert re.fullmatch(told, found.stderr), found.stderr
-    found = program.shell("ulimit -f 0; warehouse runs -f csv --db w.duckdb", tmp_path)
-    assert (found.returncode, found.stderr, found.stdout.count("\n")) == (0, "", 3)
+        f"query 'from runs' -o runs.parquet {db}": "runs.parquet",
+    }
+    reading = f"runs -f csv {db}"
+    answers = program.calls(*refused, reading, cwd=tmp_path, bound="ulimit -f 0;")
+    found = answers.pop(reading)
+    assert (found.code, found.err, found.out.count("\n")) == (0, "", 3)
+    for line, found in answers.items():
+        assert (found.code, found.out) == (2, ""), line
+        told = (
+            rf"warehouse: ([^\n]*/)?{re.escape(refused[line])}: cannot be written: File too large\n"
+        )
+        assert re.fullmatch(told, found.err), found.err
     assert not (tmp_path / "warehouse.toml").exists()
     assert wh.path.read_bytes() == before
     assert wh.runs().project("run").fetchall() == [("one",), ("two",)]
