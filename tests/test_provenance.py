@@ -29,17 +29,20 @@ def put(path: Path, *statements: str) -> None:
 # --------------------------------------------------------------------------- status
 
 
-@pytest.fixture
-def evaluated(here: Folder) -> Warehouse:
-    """Return the project's warehouse with two runs and values of four metrics."""
-    wh = Warehouse()
+def two_runs(wh: Warehouse) -> None:
     wh.ingest_qrels(QRELS, "tiny")
     wh.ingest_run(ONE, "tiny", name="one")
     wh.ingest_run(TWO, "tiny", name="two")
+    wh.evaluate(metrics="AP Best@2 Summed@2 Unknown")
+
+
+@pytest.fixture
+def evaluated(here: Folder, prepared) -> Warehouse:
+    """Return the project's warehouse with two runs and values of four metrics."""
     here.metric(SUMMED, "Summed")
     here.metric(UNKNOWN, "Unknown")
-    wh.evaluate(metrics="AP Best@2 Summed@2 Unknown")
-    return wh
+    prepared(Warehouse().path, two_runs)
+    return Warehouse()
 
 
 def standing(wh: Warehouse) -> list[tuple]:
@@ -365,12 +368,16 @@ TERMS = {
 }  # fmt: skip
 
 
-@pytest.mark.core
-@pytest.mark.parametrize("metric", TERMS)
-def test_the_parts_are_the_terms_of_the_sum(wh: Warehouse, metric: str) -> None:
+def all_terms(wh: Warehouse) -> None:
     wh.ingest_qrels(GRADES, "tiny")
     wh.ingest_run(LIST, "tiny", name="one")
-    wh.evaluate(metrics=metric)
+    wh.evaluate(metrics=list(TERMS))
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("metric", TERMS)
+def test_the_parts_are_the_terms_of_the_sum(tmp_path: Path, prepared, metric: str) -> None:
+    wh = prepared(tmp_path / "w.duckdb", all_terms)
     found = wh.explain("one", metric, "q", "tiny", top=10)
     assert found.relation.columns == [
         "rank", "doc_id", "score", "relevance", "value_so_far", "part",
@@ -648,19 +655,24 @@ def test_rows_of_which_none_is_left_are_missed(evaluated: Warehouse) -> None:
     ]
 
 
-@pytest.mark.parametrize("size", [1, 3, 4, 1_000])
-def test_long_tables_are_looked_through_in_stretches(
-    evaluated: Warehouse, monkeypatch: pytest.MonkeyPatch, size: int
-) -> None:
-    """Run 1 has 4 predictions and 3 hits, an evaluation 2 queries: all there three times, or twice."""
-    monkeypatch.setattr("warehouse.evaluate.verify._STRETCH", size)
+def several_times(wh: Warehouse) -> None:
+    two_runs(wh)
     for table, rows, times in (
         ("prediction_by_text", "run_id = 1", 2),
         ("hit", "run_id = 1", 2),
         ("query_score", "evaluation_id = (select max(evaluation_id) from query_score)", 1),
     ):
         again = f"create table again as from {table} where {rows}"
-        put(evaluated.path, again, *[f"insert into {table} from again"] * times, "drop table again")
+        put(wh.path, again, *[f"insert into {table} from again"] * times, "drop table again")
+
+
+@pytest.mark.parametrize("size", [1, 3, 4, 1_000])
+def test_long_tables_are_looked_through_in_stretches(
+    evaluated: Warehouse, prepared, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    """Run 1 has 4 predictions and 3 hits, an evaluation 2 queries: all there three times, or twice."""
+    prepared(evaluated.path, several_times)
+    monkeypatch.setattr("warehouse.evaluate.verify._STRETCH", size)
     steps: list[str] = []
     found = evaluated.verify(sample=1, on_group=steps.append).problems.fetchall()
     assert [(of, number) for of, problem, number in found if problem.endswith("than once")] == [
