@@ -174,11 +174,13 @@ class Program:
     def calls(self, *lines: str, cwd: Path, bound: str = "") -> dict[str, Answer]:
         """Run commands one after the other in one new process, whose stdout leads into a pipe.
 
-        `bound` is put before it, such as a limit of the shell's.
+        `bound` is put before it, such as a limit of the shell's. The process has one thread until it
+        opens a database itself, so that its queries fork: in the tests' own they start an interpreter.
         """
         script = shlex.join([sys.executable, "-c", CALLS, str(PACKAGE.parent), *lines])
         done = self.shell(f"{bound} {script}", cwd)
         assert done.returncode == 0, done.stderr
+        assert "Traceback" not in done.stdout
         answers = [Answer(*answer) for answer in json.loads(done.stdout)]
         return dict(zip(lines, answers, strict=True))
 

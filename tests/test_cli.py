@@ -474,17 +474,17 @@ def test_a_conflict_is_exit_code_2(run: Callable[..., Answer], small: Warehouse)
     assert "one: replaced, version 2 (2 predictions, 1 " in replaced.err
 
 
-def test_wrong_sql_is_exit_code_1(run: Callable[..., Answer], small: Warehouse) -> None:
-    for sql, words in (
-        ("selec 1", "selec"),
-        ("select nope from run", "nope"),
-        ("from rnu", "rnu"),
-        ("select 1/0 + 'a'::int", "Could not convert"),
-    ):
-        found = run("query", sql)
-        assert (found.code, found.out) == (1, ""), sql
+def test_wrong_sql_is_exit_code_1(small: Warehouse, program) -> None:
+    told = {
+        "query 'selec 1'": "selec",
+        "query 'select nope from run'": "nope",
+        "query 'from rnu'": "rnu",
+        "query \"select 1/0 + 'a'::int\"": "Could not convert",
+    }
+    for line, found in program.calls(*told, cwd=small.path.parent).items():
+        assert (found.code, found.out) == (1, ""), line
         assert found.err.startswith("warehouse: ")
-        assert words in found.err
+        assert told[line] in found.err
 
 
 def test_a_locked_database_is_exit_code_3(
@@ -665,33 +665,28 @@ def test_the_demo_goes_where_it_is_told(
 # --------------------------------------------------------------------------- query
 
 
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        (["select $a || $b as x", "-p", "a=it's", "-p", "b= = $c"], "x\nit's = $c\n"),
-        (["select run, value from run_scores where metric = $m order by 1", "-p", "m=RR"],
-         "run,value\none,0.75\ntwo,0.5\n"),
-        (["select 1 as i where false"], "i\n"),
-        (["values (1), (2)"], "col0\n1\n2\n"),
-        (["  with a as (select 1 as i) from a ; "], "i\n1\n"),
-        (["select 1 as i -- the end"], "i\n1\n"),
-        (["select place, run from leaderboard where metric = 'RR' order by all"],
-         "place,run\n1,one\n2,two\n"),
-        (["show tables"], None),
-        (["describe run"], None),
-        (["summarize score"], None),
-    ],
-    ids=lambda value: value[0] if isinstance(value, list) else "",
-)  # fmt: skip
-def test_query_answers(
-    run: Callable[..., Answer], small: Warehouse, arguments: list[str], expected: str | None
-) -> None:
-    found = run("query", *arguments, "-f", "csv")
-    assert found.code == 0, found.err
-    if expected is None:
-        assert found.out.count("\n") > 3
-    else:
-        assert found.out == expected
+def test_query_answers(small: Warehouse, program) -> None:
+    expected = {
+        "'select $a || $b as x' -p \"a=it's\" -p 'b= = $c'": "x\nit's = $c\n",
+        "'select run, value from run_scores where metric = $m order by 1' -p m=RR":
+            "run,value\none,0.75\ntwo,0.5\n",
+        "'select 1 as i where false'": "i\n",
+        "'values (1), (2)'": "col0\n1\n2\n",
+        "'  with a as (select 1 as i) from a ; '": "i\n1\n",
+        "'select 1 as i -- the end'": "i\n1\n",
+        "\"select place, run from leaderboard where metric = 'RR' order by all\"":
+            "place,run\n1,one\n2,two\n",
+    }  # fmt: skip
+    listings = ("'show tables'", "'describe run'", "'summarize score'")
+    answers = program.calls(
+        *(f"query {words} -f csv" for words in (*expected, *listings)), cwd=small.path.parent
+    )
+    for words, found in zip((*expected, *listings), answers.values(), strict=True):
+        assert found.code == 0, (words, found.err)
+        if words in listings:
+            assert found.out.count("\n") > 3, words
+        else:
+            assert found.out == expected[words], words
 
 
 def test_query_from_a_file_and_stdin(
@@ -709,21 +704,30 @@ def test_query_from_a_file_and_stdin(
     assert both.code == 2
 
 
-def test_an_empty_result_is_said(run: Callable[..., Answer], small: Warehouse) -> None:
-    found = run("query", "select run from runs where false")
+def test_an_empty_result_is_said(small: Warehouse, program) -> None:
+    query = "query 'select run from runs where false'"
+    found, as_json, as_lines = program.calls(
+        query, f"{query} -f json", f"{query} -f jsonl", cwd=small.path.parent
+    ).values()
     assert found.code == 0
     assert "no rows" in found.err
     assert found.out.split() == ["run", "-----"] or found.out.startswith("run\n")
-    assert run("query", "select run from runs where false", "-f", "json").out == "[]\n"
-    assert run("query", "select run from runs where false", "-f", "jsonl").out == ""
+    assert as_json.out == "[]\n"
+    assert as_lines.out == ""
 
 
-def test_formats_hold_the_same_rows(run: Callable[..., Answer], small: Warehouse) -> None:
-    sql = "select run, value from run_scores order by run, metric"
-    as_csv = list(csv.DictReader(io.StringIO(run("query", sql, "-f", "csv").out)))
-    as_json = json.loads(run("query", sql, "-f", "json").out)
-    as_lines = [json.loads(line) for line in run("query", sql, "-f", "jsonl").out.splitlines()]
-    written = run("query", sql, "-f", "parquet", "-o", "out.parquet")
+def test_formats_hold_the_same_rows(small: Warehouse, program) -> None:
+    query = "query 'select run, value from run_scores order by run, metric'"
+    one, two, three, written = program.calls(
+        f"{query} -f csv",
+        f"{query} -f json",
+        f"{query} -f jsonl",
+        f"{query} -f parquet -o out.parquet",
+        cwd=small.path.parent,
+    ).values()
+    as_csv = list(csv.DictReader(io.StringIO(one.out)))
+    as_json = json.loads(two.out)
+    as_lines = [json.loads(line) for line in three.out.splitlines()]
     assert (written.code, written.out) == (0, ""), written.err
     as_parquet = duckdb.read_parquet("out.parquet").fetchall()
     assert as_json == as_lines
@@ -732,24 +736,23 @@ def test_formats_hold_the_same_rows(run: Callable[..., Answer], small: Warehouse
     assert len(as_parquet) == 4
 
 
-def test_a_long_table_is_cut_and_that_is_said(run: Callable[..., Answer], small: Warehouse) -> None:
-    sql = "select unnest(range(1500)) as i"
-    cut = run("query", sql)
-    assert (cut.code, cut.out.count("\n")) == (0, 1002)
-    assert cut.err == "only the first 1,000 rows: --limit N gives more, -f csv all\n"
-    for arguments, lines, said in (
-        (["--limit", "2000"], 1502, ""),
-        (["--limit", "1500"], 1502, ""),
-        (["--limit", "3"], 5, "only the first 3 rows, as --limit says\n"),
-        (["-f", "csv"], 1501, ""),
-        (["-f", "csv", "--limit", "1499"], 1500, "only the first 1,499 rows, as --limit says\n"),
-        (["-f", "jsonl"], 1500, ""),
-    ):
-        found = run("query", sql, *arguments)
-        assert (found.code, found.out.count("\n"), found.err) == (0, lines, said)
-    cut = run("query", sql, "-f", "parquet", "-o", "some.parquet", "--limit", "7")
-    assert "only the first 7 rows" in cut.err
+def test_a_long_table_is_cut_and_that_is_said(small: Warehouse, program) -> None:
+    query = "query 'select unnest(range(1500)) as i'"
+    shown = {
+        query: (1002, "only the first 1,000 rows: --limit N gives more, -f csv all\n"),
+        f"{query} --limit 2000": (1502, ""),
+        f"{query} --limit 1500": (1502, ""),
+        f"{query} --limit 3": (5, "only the first 3 rows, as --limit says\n"),
+        f"{query} -f csv": (1501, ""),
+        f"{query} -f csv --limit 1499": (1500, "only the first 1,499 rows, as --limit says\n"),
+        f"{query} -f jsonl": (1500, ""),
+    }
+    into_file = f"{query} -f parquet -o some.parquet --limit 7"
+    answers = program.calls(*shown, into_file, cwd=small.path.parent)
+    assert "only the first 7 rows" in answers.pop(into_file).err
     assert duckdb.read_parquet("some.parquet").fetchall() == [(n,) for n in range(7)]
+    for line, found in answers.items():
+        assert (found.code, found.out.count("\n"), found.err) == (0, *shown[line]), line
 
 
 def test_a_query_that_takes_too_long(run: Callable[..., Answer], small: Warehouse) -> None:
@@ -817,11 +820,12 @@ def test_the_shell(
     assert "a replica as of now" in run("shell").err
 
 
-def test_an_empty_database_can_be_asked(run: Callable[..., Answer], here: Path) -> None:
+def test_an_empty_database_can_be_asked(run: Callable[..., Answer], here: Path, program) -> None:
     assert run("init").code == 0
-    for view in ("leaderboard", "rankings", "history", "judgments"):
-        found = run("query", f"from {view}")
-        assert (found.code, found.err) == (0, "no rows\n")
+    views = ("leaderboard", "rankings", "history", "judgments")
+    answers = program.calls(*(f"query 'from {view}'" for view in views), cwd=here)
+    for line, found in answers.items():
+        assert (found.code, found.err) == (0, "no rows\n"), line
     assert run("publish", "replica.duckdb").code == 0
 
 
