@@ -343,7 +343,7 @@ def test_runs_without_a_query_in_common_have_a_row_that_says_so(wh: Warehouse) -
     ((*values, queries, undefined, only_one),) = found.relation.fetchall()
     assert values == ["one", "other", *[None] * 7]
     assert (queries, undefined, only_one) == (0, 0, 2)
-    assert found.notes[0] == "no query that both answer, so no value: one and other"
+    assert found.notes[0] == "no common query, so no value: one and other"
 
 
 def test_the_order_is_the_protocols(wh: Warehouse) -> None:
@@ -380,12 +380,12 @@ def test_datasets_are_compared_by_the_runs_that_both_have(demo: Warehouse) -> No
     ).fetchall()
     # tasb is better than bm25 in dl19, and worse in other; eight runs are in one of them only
     assert row == ["nDCG@10", "dl19", "other", -1.0, 2, 1, 8]
-    left_out = "left out, for they have only one of the values:"
+    left_out = "left out, because they have only one of the values:"
     assert found.notes == (f"{left_out} nDCG@10 in dl19 and other 8 runs",)
     # one of two documents is judged in either list of other
     assert demo.agree(["dl19", "other"], of="runs", metrics="nDCG@10 Judged@10").notes == (
         f"{left_out} Judged@10 in dl19 and other 8 runs, nDCG@10 in dl19 and other 8 runs",
-        "undefined, for there are fewer than two runs or all have one value: "
+        "undefined, because there are fewer than two runs or all values are equal: "
         "Judged@10 in dl19 and other",
     )
 

@@ -158,7 +158,7 @@ def test_trained_on_some_queries_which_are_left_out_on_request(wh: Warehouse) ->
     made = wh.fuse(NAMES, DATASET, "posfuse", name="all", train_queries=["q", "s", "unjudged"])
     assert made.loaded.num_queries == 3
     assert made.notes[1:] == (
-        "1 training query is not judged: left aside",
+        "1 training query is not judged: ignored",
         "trained on 2 queries with version 1 of the qrels (q, s); values over these flatter the run "
         "(--leave-out-training leaves them out)",
     )

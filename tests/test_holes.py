@@ -154,10 +154,7 @@ def test_what_assessors_get_can_be_filled_in_and_loaded(tiny: Warehouse, tmp_pat
     )
     assert (code, out) == (0, "")
     assert file.read_text() == "q1 0 pooled -1\nq1 0 x -1\nq1 0 y -1\nq2 0 x -1\nq2 0 y -1\n"
-    assert (
-        "5 documents of 5 that nobody judged\none: 3 of its 3 holes, Judged@10 0.4167 -> 1.0000"
-        in told
-    )
+    assert "5 of 5 unjudged documents\none: 3 of its 3 holes, Judged@10 0.4167 -> 1.0000" in told
     filled = file.read_text().replace("q1 0 x -1", "q1 0 x 1")
     known = "q1 0 a 1\nq1 0 b 0\nq2 0 a 2\n"
     file.write_text(known + filled)

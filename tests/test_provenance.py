@@ -559,7 +559,7 @@ def test_a_changed_bit_is_seen(evaluated: Warehouse) -> None:
     code, out, told = command("verify", "--all", "-f", "csv")
     assert code == 1
     assert len(out.splitlines()) == 7
-    assert told.endswith("6 numbers not as recomputed\n")
+    assert told.endswith("6 numbers not equal to the recomputed ones\n")
     for option in ("--sample", "--seed"):
         code, _, told = command("verify", "--all", option, "3")
         assert (code, f"{option}: goes with a sample" in told) == (2, True)

@@ -278,7 +278,7 @@ def test_what_is_undefined_or_missing_is_told(wh: Warehouse) -> None:
     assert row["nrmse"] is None
     name = row["metric"]
     assert f"{name}: theirs and ours: 2 queries left out of error and test" in found.notes[0]
-    assert "no nrmse, for not all values lie between 0 and 1" in found.notes[1]
+    assert "no nrmse, because not all values lie between 0 and 1" in found.notes[1]
 
 
 def test_an_error_is_a_share_only_of_values_between_0_and_1(wh: Warehouse) -> None:

@@ -114,7 +114,7 @@ def _notes_of_documents(relation: duckdb.DuckDBPyRelation, over: str) -> tuple[s
     notes = []
     nothing = [f"{row['run']} and {row['other']}" for row in rows if not row["queries"]]
     if nothing:
-        notes.append(f"no query that both answer, so no value: {listing(nothing, 4)}")
+        notes.append(f"no common query, so no value: {listing(nothing, 4)}")
     alone = {f"{row['run']} and {row['other']}": row["only_one"] for row in rows if row["only_one"]}
     if alone:
         told = listing([f"{names} {queries:,}" for names, queries in alone.items()], 4)
@@ -213,11 +213,11 @@ def _notes_of_runs(relation: duckdb.DuckDBPyRelation, by: str) -> tuple[str, ...
     out = {pair(row): counted(row["left_out"], "run") for row in rows if row["left_out"]}
     if out:
         told = listing([f"{names} {number}" for names, number in out.items()], 4)
-        notes.append(f"left out, for they have only one of the values: {told}")
+        notes.append(f"left out, because they have only one of the values: {told}")
     undefined = [pair(row) for row in rows if row["tau_b"] is None]
     if undefined:
         notes.append(
-            "undefined, for there are fewer than two runs or all have one value: "
+            "undefined, because there are fewer than two runs or all values are equal: "
             f"{listing(undefined, 4)}"
         )
     return tuple(notes)

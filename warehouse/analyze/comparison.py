@@ -153,7 +153,7 @@ def _notes(
     over = "" if how.corrected_by == "none" else f"; corrected over {tested:,} {hypotheses}"
     notes = [f"{how}{over}"]
     if judged_only:
-        notes.append("unjudged documents are taken out of the lists first")
+        notes.append("unjudged documents were removed from the lists first")
     chances = [row["chance"] for row in rows if "chance" in row]
     errors = [chance.standard_error for chance in chances]
     if any(errors):
@@ -165,8 +165,8 @@ def _notes(
     undefined = len(rows) - tested
     if undefined:
         why = (
-            "no query differs, or fewer than two queries have values of both; they are no part of the "
-            "correction"
+            "no query differs, or fewer than two queries have values of both; the correction leaves "
+            "them out"
         )
         if how.test == "tukey":
             why = "no query has values of all runs"

@@ -1,4 +1,4 @@
-"""Runs over time, and what a new version of the qrels changed."""
+"""Runs over time, and the effect of a new version of the qrels."""
 
 from __future__ import annotations
 
@@ -42,9 +42,10 @@ def timeline(
     runs: Sequence[str] = (),
     wanted: State = NOW,
 ) -> Timeline:
-    """Return every version of the runs that has a value against the current qrels, oldest first.
+    """Return every version of the runs with a value against the current qrels, oldest first.
 
-    What is read from `con` is `wanted`: the notes say what to do where that can be completed.
+    `wanted` is the state that `con` reads: the notes say what to do if missing values can be
+    computed.
     """
     name = board.one_name(con, [dataset], metric, protocol)
     asked = {"dataset": dataset, "metric": name, "protocol": protocol.name}
@@ -84,7 +85,7 @@ def timeline(
 def _left_out(
     is_current: bool, last: int | None, number: int, *, against: int, evaluate: str | None
 ) -> str:
-    """Return the sentence on versions of runs that have their `last` value against other qrels."""
+    """Return the sentence on versions of runs whose `last` value is against other qrels."""
     which = "current version" if is_current else "replaced version"
     ways = [] if last is None else [f"against version {last} see --qrels {last}"]
     ways += [evaluate] if is_current and evaluate is not None else []
@@ -93,7 +94,7 @@ def _left_out(
 
 
 def _check(what: str, asked: Sequence[str], known: Sequence[str]) -> None:
-    """Refuse a run or system that has no value, with the nearest that has one."""
+    """Refuse a run or system without values, with the nearest that has some."""
     for name in asked:
         if name not in known:
             there = dict.fromkeys(known)
@@ -103,12 +104,12 @@ def _check(what: str, asked: Sequence[str], known: Sequence[str]) -> None:
 
 @dataclass(frozen=True)
 class QrelsDiff:
-    """What differs between two versions of a dataset's qrels, and what it does to the boards.
+    """The differences between two versions of a dataset's qrels, and their effect on the boards.
 
     `counts` has the columns `change, judgments, queries, documents`; `rows` has `query_id, doc_id,
-    iteration, change, before, after`. `boards`, of the current runs that have values against both,
-    has `metric, run, before, after, change, place_before, place_after`, and `taus` has `metric, runs,
-    tau_b, swapped_pairs`. Values by an older formula are no part of these; `notes` names them.
+    iteration, change, before, after`. `boards` has, for the current runs with values against both,
+    `metric, run, before, after, change, place_before, place_after`, and `taus` has `metric, runs,
+    tau_b, swapped_pairs`. Values by an older formula are left out, and `notes` names them.
     """
 
     counts: duckdb.DuckDBPyRelation
@@ -126,7 +127,7 @@ def qrels_diff(
     protocol: Protocol,
     metrics: Sequence[str],
 ) -> QrelsDiff:
-    """Compare two versions of the qrels of a dataset; the metrics are all that have values, or some."""
+    """Compare two versions of a dataset's qrels, by all metrics with values or by some."""
     rows = con.execute(
         "select qrels.version from qrels join dataset using (dataset_id) "
         "where dataset.name = $dataset order by 1",
@@ -167,7 +168,7 @@ def qrels_diff(
 def _of_older_formulas(
     values: duckdb.DuckDBPyRelation, dataset: str, protocol: Protocol
 ) -> Iterator[str]:
-    """Say which values against a version are by an older formula, and how to have them anew."""
+    """Say which values against a version are by an older formula, and how to renew them."""
     older = values.filter("not has_newest_formula").aggregate(
         "version, list(distinct metric order by metric) as metrics", "version"
     )

@@ -215,7 +215,7 @@ def _notes(
                     "missing for one of the runs"
                 )
             if row["rmse"] is not None and row["nrmse"] is None:
-                notes.append(f"{pair}: no nrmse, for not all values lie between 0 and 1")
+                notes.append(f"{pair}: no nrmse, because not all values lie between 0 and 1")
     notes += _improvement_notes(found)
     if find_spec("scipy") is None:
         notes.append("p needs SciPy: pip install 'ranking-warehouse[stats]'")

@@ -94,7 +94,7 @@ def _say(found: Holes, dataset: str, places: int) -> None:
         of_runs = counted(len(rows), "run")
         output.say(f"{dataset}: all of the first {found.depth} documents of {of_runs} are judged")
         return
-    output.say(f"{counted(number, 'document')} of {found.total:,} that nobody judged")
+    output.say(f"{number:,} of {counted(found.total, 'unjudged document')}")
     most = sorted((row for row in rows if row[2]), key=lambda row: -row[3])
     for run, _, unjudged, filled, judged, after in most[:_TOLD]:
         output.say(

@@ -104,7 +104,7 @@ def verify(
         output.say(f"left out: {skipped:,} {reason}")
     if not found.is_good:
         number = len(found.differences.fetchall())
-        output.say(f"{counted(number, 'number')} not as recomputed")
+        output.say(f"{counted(number, 'number')} not equal to the recomputed ones")
         raise typer.Exit(1)
 
 

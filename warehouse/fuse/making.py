@@ -131,7 +131,7 @@ def make(
         notes += trained.said(left_out=leave_out)
     if loaded.status == "unchanged":
         notes.append(
-            "it is there already with the same content; what it was made of stays as it was"
+            "a run with this name and content is there already; its provenance was not changed"
         )
     else:
         _remember(connection, loaded.id, prepared, queries, leave_out=leave_out)

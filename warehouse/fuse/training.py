@@ -38,7 +38,7 @@ class Training:
         if self.num_unjudged:
             are = "is" if self.num_unjudged == 1 else "are"
             notes.append(
-                f"{counted(self.num_unjudged, 'training query')} {are} not judged: left aside"
+                f"{counted(self.num_unjudged, 'training query')} {are} not judged: ignored"
             )
         what = (
             "they are left out of the run: where every judged query counts, as under the protocol "
