@@ -213,6 +213,8 @@ def test_forgetting_leaves_a_tombstone_and_nothing_else(
     assert (again.status, again.version) == ("loaded", 2)
     # its number is not that of the forgotten one, whose tags it does not have
     assert wh.query("select run_id, tags from runs where run = 'two'").fetchall() == [(3, None)]
+    # of another dataset nothing was forgotten
+    assert wh.ingest_run(TWO, "other", name="two").version == 1
 
 
 def test_the_newest_version_that_is_left_counts(wh: Warehouse) -> None:
