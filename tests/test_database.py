@@ -36,17 +36,18 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Resources | None]]:
     database.close()
 
 
-def made(path: Path, run: str) -> Warehouse:
-    wh = Warehouse(path)
+def one_run(wh: Warehouse, name: str) -> None:
     wh.ingest_qrels({"q": {"a": 1}}, "d")
-    wh.ingest_run({"q": {"a": 1.0}}, "d", name=run)
+    wh.ingest_run({"q": {"a": 1.0}}, "d", name=name)
     wh.evaluate(metrics="RR")
-    return wh
+
+
+FIRST, SECOND = partial(one_run, name="first"), partial(one_run, name="second")
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> tuple[Warehouse, Warehouse]:
-    return made(tmp_path / "one.duckdb", "first"), made(tmp_path / "two.duckdb", "second")
+def files(tmp_path: Path, prepared) -> tuple[Warehouse, Warehouse]:
+    return prepared(tmp_path / "one.duckdb", FIRST), prepared(tmp_path / "two.duckdb", SECOND)
 
 
 def test_results_live_on_while_other_files_are_read_and_written(
@@ -66,12 +67,12 @@ def test_results_live_on_while_other_files_are_read_and_written(
 
 
 def test_a_warehouse_stays_the_file_that_it_was_made_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prepared
 ) -> None:
     """As with a database that is open: a name without a folder means the folder of its day."""
     (tmp_path / "later").mkdir()
     monkeypatch.chdir(tmp_path)
-    wh = made(Path("one.duckdb"), "first")
+    wh = prepared(Path("one.duckdb"), FIRST)
     assert (str(wh.path), repr(wh)) == ("one.duckdb", "Warehouse('one.duckdb')")
     monkeypatch.chdir(tmp_path / "later")
     wh.ingest_run({"q": {"a": 2.0}}, "d", name="second")
@@ -180,8 +181,8 @@ def test_a_transaction_that_fails_leaves_the_file_as_it_was(
 # --------------------------------------------------------------------------- threads take turns
 
 
-def test_threads_that_read_and_write_wait_for_each_other(tmp_path: Path) -> None:
-    wh = made(tmp_path / "w.duckdb", "first")
+def test_threads_that_read_and_write_wait_for_each_other(tmp_path: Path, prepared) -> None:
+    wh = prepared(tmp_path / "w.duckdb", FIRST)
     errors: list[BaseException] = []
 
     def write(number: int) -> None:
@@ -209,8 +210,8 @@ def test_threads_that_read_and_write_wait_for_each_other(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("read_only", [True, False])
-def test_a_thread_that_waits_too_long_is_told(tmp_path: Path, read_only: bool) -> None:
-    wh = made(tmp_path / "w.duckdb", "first")
+def test_a_thread_that_waits_too_long_is_told(tmp_path: Path, read_only: bool, prepared) -> None:
+    wh = prepared(tmp_path / "w.duckdb", FIRST)
     held, done = threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -239,9 +240,9 @@ def test_a_thread_that_waits_too_long_is_told(tmp_path: Path, read_only: bool) -
     assert wh.query(SQL).fetchall() == [("first",), ("second",)]
 
 
-def test_a_writer_does_not_wait_for_readers_that_come_later(tmp_path: Path) -> None:
+def test_a_writer_does_not_wait_for_readers_that_come_later(tmp_path: Path, prepared) -> None:
     """Readers of which one always holds the file would keep a writer out for ever."""
-    wh = made(tmp_path / "w.duckdb", "first")
+    wh = prepared(tmp_path / "w.duckdb", FIRST)
     order: list[str] = []
     held, done = threading.Event(), threading.Event()
 
@@ -274,16 +275,16 @@ def test_a_writer_does_not_wait_for_readers_that_come_later(tmp_path: Path) -> N
     assert order == ["write", "late"]
 
 
-def test_a_callback_cannot_use_the_warehouse_that_calls_it(tmp_path: Path) -> None:
-    wh = made(tmp_path / "w.duckdb", "first")
+def test_a_callback_cannot_use_the_warehouse_that_calls_it(tmp_path: Path, prepared) -> None:
+    wh = prepared(tmp_path / "w.duckdb", FIRST)
     with pytest.raises(LockedError, match="this thread is at work on it: a callback cannot"):
         wh.evaluate(metrics="AP", on_metric=lambda _: wh.runs("d"))
     assert wh.evaluate(metrics="AP").computed == 1
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_a_new_process_does_not_wait_for_threads_of_the_old_one(tmp_path: Path) -> None:
-    wh = made(tmp_path / "w.duckdb", "first")
+def test_a_new_process_does_not_wait_for_threads_of_the_old_one(tmp_path: Path, prepared) -> None:
+    wh = prepared(tmp_path / "w.duckdb", FIRST)
     program = (
         "import os, sys, threading\n"
         "from warehouse import locks\n"
@@ -304,7 +305,6 @@ FULL = """
 import resource, signal, sys
 from warehouse.warehouse import Warehouse
 wh = Warehouse(sys.argv[1])
-wh.init()
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 limit, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
 resource.setrlimit(resource.RLIMIT_FSIZE, (wh.path.stat().st_size, hard))
@@ -320,6 +320,7 @@ print(wh.query("select count(*) from prediction").fetchall())
 @pytest.mark.skipif(sys.platform == "win32", reason="this system limits no sizes of files")
 def test_what_is_committed_is_stored_though_the_disk_is_full_then(tmp_path: Path) -> None:
     """The log beside the file has it; that the file could not take it over is no failure of the load."""
+    Warehouse(tmp_path / "w.duckdb").init()  # the process would do it by the migrations
     done = subprocess.run(
         [sys.executable, "-c", FULL, str(tmp_path / "w.duckdb")],
         check=False, capture_output=True, text=True,
