@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import PurePath
 
 from warehouse.readers.files import COMPRESSED, LocalFile
@@ -98,7 +100,7 @@ def other_layout(file: LocalFile) -> str | None:
 
     Some formats look like TREC by chance, as `user item rating time` looks like qrels.
     """
-    lines = [_cells(line) for line in _data_lines(head_text(file))[:2]]
+    lines = [_cells(line) for line in islice(_data_lines(head_text(file)), 2)]
     names = "below a first line with the names query_id, doc_id and"
     # a long line may be cut within its last cell
     if any(all(map(_PAIR.fullmatch, cells[1:-1] or cells[1:] or cells)) for cells in lines):
@@ -138,12 +140,13 @@ def is_number(cell: str) -> bool:
 
 def first_data_line(text: str) -> str:
     """Return the first line that is neither blank nor a comment, or an empty text."""
-    return next(iter(_data_lines(text)), "")
+    return next(_data_lines(text), "")
 
 
-def _data_lines(text: str) -> list[str]:
-    lines = text.split("\n")
-    return [a.rstrip("\r") for a in lines if a.strip() and not a.lstrip().startswith("#")]
+def _data_lines(text: str) -> Iterator[str]:
+    for line in io.StringIO(text, newline="\n"):
+        if line.strip() and not line.lstrip().startswith("#"):
+            yield line.removesuffix("\n").rstrip("\r")
 
 
 def _cells(line: str) -> list[str]:
