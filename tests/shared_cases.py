@@ -10,7 +10,7 @@ import csv
 import gzip
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 import pytest
@@ -35,14 +35,14 @@ class Case:
     qrels: Path
     infix: str = ""
 
-    @property
+    @cached_property
     def runs(self) -> dict[str, Path]:
         return {
             path.name.removesuffix(".gz").removesuffix(".run"): path
             for path in sorted((self.folder / "runs").iterdir())
         }
 
-    @property
+    @cached_property
     def qrels_name(self) -> str:
         return self.qrels.name.removesuffix(".gz").removesuffix(".txt")
 
@@ -98,6 +98,20 @@ def rows(path: Path) -> tuple[dict[str, str], ...]:
 def aggregate(case: Case) -> tuple[dict[str, str], ...]:
     """Return the rows of `golden/aggregate.tsv[.gz]`: every mean of every tool and option."""
     return rows(case.folder / "golden" / "aggregate.tsv")
+
+
+def aggregate_of(case: Case, tool: str, run: str) -> tuple[dict[str, str], ...]:
+    """Return those rows of `aggregate` that a tool printed of a run for the case's qrels."""
+    table = _by_run(case.folder / "golden" / "aggregate.tsv")
+    return tuple(table.get((tool, case.qrels_name, run), ()))
+
+
+@cache
+def _by_run(path: Path) -> dict[tuple[str, str, str], list[dict[str, str]]]:
+    made: dict[tuple[str, str, str], list[dict[str, str]]] = {}
+    for row in rows(path):
+        made.setdefault((row["tool"], row["qrels"], row["run"]), []).append(row)
+    return made
 
 
 def cases() -> Iterator[Case]:

@@ -11,10 +11,13 @@ The parts of trec_eval's own suite that read -R prefs, qrels_prefs and qrels_jg 
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import pytest
 from conformance import (
+    AS_PLAIN,
     OPTIONS,
+    PROTOCOLS,
     TWICE,
     ask,
     ask_all,
@@ -24,7 +27,17 @@ from conformance import (
     check_strings,
     numbers_of,
 )
-from shared_cases import CASES, EDGES, Case, Golden, aggregate, case, cases, needs_cases
+from shared_cases import (
+    CASES,
+    EDGES,
+    Case,
+    Golden,
+    aggregate,
+    aggregate_of,
+    case,
+    cases,
+    needs_cases,
+)
 
 from warehouse.errors import InputError
 from warehouse.warehouse import Warehouse
@@ -35,11 +48,15 @@ PYTREC_EVAL = "pytrec_eval-terrier"
 
 def means_of(data: Case, version: str, opts: str, run: str) -> dict[str, str]:
     """Return trec_eval's values over all queries by label, with all digits."""
-    asked = ("trec_eval", version, data.qrels_name, opts, run)
+    return {label: row["exact"] for label, row in rows_of(data, version, opts, run).items()}
+
+
+def rows_of(data: Case, version: str, opts: str, run: str) -> dict[str, dict[str, str]]:
+    """Return the rows of trec_eval's values over all queries by label."""
     return {
-        row["measure"]: row["exact"]
-        for row in aggregate(data)
-        if (row["tool"], row["version"], row["qrels"], row["opts"], row["run"]) == asked
+        row["measure"]: row
+        for row in aggregate_of(data, "trec_eval", run)
+        if (row["version"], row["opts"]) == (version, opts)
     }
 
 
@@ -78,7 +95,8 @@ def keys() -> list[object]:
     gives trec_eval's values, on one run; all of them on all runs are "long".
     """
     made: list[object] = []
-    core = {(f"{EDGES}/plain", "base"), (f"{EDGES}/ties_float32", "base"), (f"{EDGES}/tabs", "c")}
+    core = {(f"{EDGES}/{name}", "base") for name in ("plain", "ties_float32", "tabs")}
+    core.add((f"{EDGES}/plain", "c"))
     for data in cases():
         found = {
             (row["run"], row["opts"], row["tool"], row["version"])
@@ -113,12 +131,7 @@ def test_trec_eval(data: Case, tool: str, version: str, opts: str, run: str) -> 
 def check_trec_eval(data: Case, version: str, opts: str, run: str) -> None:
     where = f"{data.name} {run}, trec_eval {version} {opts}"
     assert data.refused("trec_eval", version, opts, run) is None
-    means = {
-        (row["measure"], "all"): row
-        for row in aggregate(data)
-        if (row["tool"], row["version"], row["qrels"], row["opts"], row["run"])
-        == ("trec_eval", version, data.qrels_name, opts, run)
-    }
+    means = {(label, "all"): row for label, row in rows_of(data, version, opts, run).items()}
     exact, printed = layers(data, version, opts, run)
     supported = numbers_of(measure for measure, _ in [*exact, *printed, *means])
     arguments = OPTIONS[opts]
@@ -172,9 +185,8 @@ def check_pytrec_eval(data: Case, run: str, opts: str) -> None:
     """pytrec_eval is trec_eval 9; its per-query values are stored for the edge cases only."""
     tool = "pytrec_eval-0.5.11"
     golden = dict((data.golden(tool, "base") or {}).get(run, {})) if opts == "base" else {}
-    for row in aggregate(data):
-        mine = (row["tool"], row["qrels"], row["opts"], row["run"])
-        if mine == (PYTREC_EVAL, data.qrels_name, opts, run):
+    for row in aggregate_of(data, PYTREC_EVAL, run):
+        if row["opts"] == opts:
             golden[row["measure"], "all"] = row["exact"]
     supported = numbers_of(measure for measure, _ in golden)
     ours = ask_all(data, run, "9.0.8", opts)
@@ -190,9 +202,24 @@ def check_pytrec_eval(data: Case, run: str, opts: str) -> None:
 # --------------------------------------------------------------------------- the edge cases, by name
 
 
-def values(name: str, protocol: str, **options: int) -> dict[tuple[str, str], float]:
+def values(name: str, protocol: str, opts: str = "base") -> dict[tuple[str, str], float]:
+    """Return a run's values, of trec_eval's protocols those that `test_trec_eval` looks at."""
     data = case(f"{EDGES}/{name}")
-    return ask(data.qrels, data.runs["run"], protocol, **options).values
+    for version, other in PROTOCOLS.items():
+        if other == protocol:
+            return ask_all(data, "run", version, opts).values
+    return ask(data.qrels, data.runs["run"], protocol, **OPTIONS[opts]).values
+
+
+@pytest.mark.parametrize("name", AS_PLAIN)
+def test_the_lines_are_those_of_plain(name: str) -> None:
+    def lines(path: Path) -> list[list[object]]:
+        cells = [line.split() for line in path.read_text(encoding="utf-8").splitlines()]
+        return [[*row[:4], *map(float, row[4:5])] for row in cells]
+
+    data, plain = case(name), case(f"{EDGES}/plain")
+    assert lines(data.qrels) == lines(plain.qrels)
+    assert lines(data.runs["run"]) == lines(plain.runs["run"])
 
 
 @pytest.mark.parametrize(
@@ -212,14 +239,12 @@ def test_ties_in_32_bits() -> None:
 
 def test_negative_judgments_count_as_unjudged() -> None:
     """Grades below 0 change what looks at judged non-relevant documents, and -J; nothing else."""
-    plain, negative = values("plain", "trec_eval_9"), values("negative_judgements", "trec_eval_9")
+    both = case(f"{EDGES}/plain"), case(f"{EDGES}/negative_judgements")
+    plain, negative = (ask(of.qrels, of.runs["run"], "trec_eval_9").values for of in both)
     differing = {label for label, query in plain if plain[label, query] != negative[label, query]}
     assert differing == {"bpref", "gm_bpref", "infAP", "num_nonrel_judged_ret"}
-    judged = values("negative_judgements", "trec_eval_9", judged_only=True)
-    assert (
-        judged["num_ret", "all"]
-        < values("plain", "trec_eval_9", judged_only=True)["num_ret", "all"]
-    )
+    judged = values("negative_judgements", "trec_eval_9", "J")
+    assert judged["num_ret", "all"] < values("plain", "trec_eval_9", "J")["num_ret", "all"]
 
 
 def test_a_document_twice_is_refused() -> None:
@@ -264,11 +289,11 @@ def test_what_missing_queries_count_as() -> None:
 def test_answers() -> None:
     """`answers.txt`: num_q/num_ret/map/recip_rank/ndcg_cut_10 of every edge case, tool by tool."""
     asked = {
-        "te9": ("trec_eval_9", {}),
-        "te10": ("trec_eval_10", {}),
-        "te9 -c": ("trec_eval_9", {"complete": True}),
-        "te10 -c": ("trec_eval_10", {"complete": True}),
-        "pyte": ("trec_eval_9", {}),
+        "te9": ("trec_eval_9", "base"),
+        "te10": ("trec_eval_10", "base"),
+        "te9 -c": ("trec_eval_9", "c"),
+        "te10 -c": ("trec_eval_10", "c"),
+        "pyte": ("trec_eval_9", "base"),
     }
     compared = 0
     name, first = "", ""
@@ -291,10 +316,8 @@ def test_answers() -> None:
         if told.startswith("ERR"):
             assert name == "dup_docs_in_run" or (name, tool) == ("missing_queries_in_run", "te10")
             continue
-        protocol, options = asked[tool]
         labels = ("num_q", "num_ret", "map", "recip_rank", "ndcg_cut_10")
-        data = case(f"{EDGES}/{name}")
-        ours = ask(data.qrels, data.runs["run"], protocol, labels, **options).values
+        ours = values(name, *asked[tool])
         for label, text in zip(labels, told.split("/"), strict=True):
             value = ours[label, "all"]
             if label in ("num_q", "num_ret"):

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import math
+from functools import lru_cache
 
 import pytest
-from conformance import (
-    Ours,
-    peer_keys,
-    tied_queries,
-)
-from shared_cases import EDGES, Case, aggregate, needs_cases
+from conformance import Ours, looked_at_with, peer_keys, tied_queries
+from shared_cases import EDGES, Case, Golden, aggregate_of, needs_cases, opened
 
 from warehouse import metrics as notation
 from warehouse import protocols
@@ -51,23 +47,21 @@ def test_ir_measures(data: Case, run: str, opts: str) -> None:
     Its names are read as they are. Not comparable where two scores of the query are equal in 32 bits:
     the measures of `OTHER_TIES` and `GDEVAL`, and RBP, whose order cwl_eval leaves as it comes.
     """
-    golden = dict((data.golden("ir_measures-0.4.3", "base") or {}).get(run, {}))
-    for row in aggregate(data):
-        mine = (row["tool"], row["qrels"], row["run"])
-        if mine == ("ir_measures", data.qrels_name, run):
-            golden[row["measure"], "all"] = row["exact"]
-    plain = {m: IR_MEASURES_OTHERWISE.get(m, m) for m, _ in golden}
+    golden = golden_of(data, run)
+    together = looked_at_with(data, run)
+    measures = {measure for each in together for measure, _ in golden_of(data, each)}
+    plain = {m: IR_MEASURES_OTHERWISE.get(m, m) for m in measures}
     readable = {m: name for m, name in plain.items() if m not in IR_MEASURES_NOT_YET}
     judged = {m: n.replace("(judged_only=True)", "") for m, n in readable.items() if "judged" in n}
     plain = {m: n for m, n in readable.items() if m not in judged}
 
-    tied = tied_queries(data.runs[run], single=True)
+    tied = tied_queries(data.runs[run])
     compared = 0
     wrong = []
     for names, judged_only in ((plain, False), (judged, True)):
         if not names:
             continue
-        ours = scored_by_name(data, run, tuple(sorted(names.items())), judged_only)
+        ours = scored_by_name(data, tuple(together), tuple(sorted(names.items())), judged_only)[run]
         silent = ours.silent
         for (measure, query), text in golden.items():
             if measure not in names:
@@ -102,26 +96,53 @@ def test_ir_measures(data: Case, run: str, opts: str) -> None:
     assert compared
 
 
+def golden_of(data: Case, run: str) -> Golden:
+    found = dict((data.golden("ir_measures-0.4.3", "base") or {}).get(run, {}))
+    return found | {
+        (row["measure"], "all"): row["exact"] for row in aggregate_of(data, "ir_measures", run)
+    }
+
+
+@lru_cache(maxsize=1)
+def relevant_by_query(data: Case) -> dict[str, int]:
+    """Count the relevant documents of every query of the qrels."""
+    found: dict[str, int] = {}
+    with opened(data.qrels) as lines:
+        for line in lines:
+            query, *_, grade = line.split()
+            found[query] = found.get(query, 0) + (int(grade) > 0)
+    return found
+
+
+@lru_cache(maxsize=2)
 def scored_by_name(
-    data: Case, run: str, names: tuple[tuple[str, str], ...], judged_only: bool
-) -> Ours:
-    """Score under trec_eval_c and key the values by the peer's own names."""
+    data: Case, runs: tuple[str, ...], names: tuple[tuple[str, str], ...], judged_only: bool
+) -> dict[str, Ours]:
+    """Score runs at once under trec_eval_c; key the values of each by the peer's own names."""
     rules = protocols.get("trec_eval_c").defaults()
     settled = {peer: str(notation.parse(name, defaults=rules)[0]) for peer, name in names}
     wanted = [*settled.values(), "NumRel", "NumQ"]
-    full = Warehouse.score(data.qrels, data.runs[run], ["NumRel", "NumQ"])
-    everyone = {(m, q): value for q, m, value in full.relation.fetchall()}
-    part = Warehouse.score(
-        data.qrels, data.runs[run], wanted, protocol="trec_eval_c", judged_only=judged_only
-    )
+    scores = Warehouse.score(
+        data.qrels, [data.runs[run] for run in runs], wanted,
+        protocol="trec_eval_c", judged_only=judged_only,
+    )  # fmt: skip
     peers: dict[str, list[str]] = {}
     for peer, name in settled.items():
         peers.setdefault(name, []).append(peer)
-    rows = part.relation.fetchall()
-    silent = {q for _, q in everyone} - {q for q, _, _ in rows}
-    lost = math.fsum(v for (m, q), v in everyone.items() if m == "NumRel" and q in silent)
-    mine = {(peer, query): value for query, metric, value in rows for peer in peers.get(metric, [])}
-    if ("NumQ", "all") in mine:
-        assert mine["NumQ", "all"] == len({q for _, q in everyone}) - 1
-    mine["NumRel of the silent", "all"] = lost
-    return Ours(mine, frozenset(), frozenset(), frozenset(silent), {})
+    rows: dict[str, list[tuple[str, str, float]]] = {name: [] for name in scores.names}
+    for name, *row in scores.relation.fetchall():
+        rows[name].append(tuple(row))
+    everyone = relevant_by_query(data)
+    found = {}
+    for run, name in zip(runs, scores.names, strict=True):
+        silent = set(everyone) - {query for query, _, _ in rows[name]}
+        mine = {
+            (peer, query): value
+            for query, metric, value in rows[name]
+            for peer in peers.get(metric, [])
+        }
+        if ("NumQ", "all") in mine:
+            assert mine["NumQ", "all"] == len(everyone)
+        mine["NumRel of the silent", "all"] = sum(everyone[query] for query in silent)
+        found[run] = Ours(mine, frozenset(), frozenset(), frozenset(silent), {})
+    return found

@@ -117,7 +117,10 @@ def test_whole_output(version: str, expected: str, arguments: str) -> None:
 def test_whole_output_of_real_runs() -> None:
     """What all_trec lists under trec_eval_9 is what 9.0.8 prints of dl19_passage, label for label."""
     data = case("dl19_passage")
-    for run, golden in (data.golden("trec_eval-9.0.8-exact", "base") or {}).items():
+    golden_of = data.golden("trec_eval-9.0.8-exact", "base") or {}
+    # which queries the others have is asked by test_golden
+    for run in ("bm25", "repllama"):
+        golden = golden_of[run]
         asked = [str(data.qrels), str(data.runs[run]), "all_trec", "-q", "-f", "trec"]
         result = invoked("score", *asked, "--protocol", "trec_eval_9")
         assert result.exit_code == 0, result.output
