@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 import statistics
@@ -13,7 +14,7 @@ import oracles
 import pytest
 from hypothesis import given, settings
 from shared_cases import case, needs_cases
-from test_metric_properties import COLLECTIONS, FEW, Qrels, Run, collection
+from test_metric_properties import FEW, SEEDS, Qrels, Run, collection
 
 from warehouse import protocols
 from warehouse.aggregates import AGGREGATES, POOLED, WEIGHTED
@@ -50,11 +51,18 @@ def put(base: str, aggregate: str) -> str:
 def scored(
     qrels: object, run: object, metrics: Sequence[str], **how: object
 ) -> dict[str, dict[str, float | None]]:
-    rows = Warehouse.score(qrels, run, metrics, **how).relation.fetchall()  # type: ignore[arg-type]
-    found: dict[str, dict[str, float | None]] = {}
-    for query, metric, value in rows:
-        found.setdefault(metric, {})[query] = value
-    return found
+    return scored_runs(qrels, [run], metrics, **how)[0]
+
+
+def scored_runs(
+    qrels: object, runs: Sequence[object], metrics: Sequence[str], **how: object
+) -> list[dict[str, dict[str, float | None]]]:
+    """Score runs at once, which takes hardly more time than one; return the values of each."""
+    scores = Warehouse.score(qrels, runs, metrics, **how)  # type: ignore[arg-type]
+    found: dict[str, dict[str, dict[str, float | None]]] = {name: {} for name in scores.names}
+    for name, query, metric, value in scores.relation.fetchall():
+        found[name].setdefault(metric, {})[query] = value
+    return list(found.values())
 
 
 def defined(values: Mapping[str, float | None]) -> dict[str, float]:
@@ -98,11 +106,23 @@ def check(
 ASKED = [*BASES, *(put(base, aggregate) for base in BASES for aggregate in (*PLAIN, WEIGHTED))]
 
 
-@settings(FEW, max_examples=8)
-@given(data=COLLECTIONS)
-def test_twins(data: tuple[Qrels, Run]) -> None:
-    qrels, run = data
-    check(qrels, scored(qrels, run, ASKED))
+def collections(seed: int, runs: int = 4) -> tuple[Qrels, list[Run]]:
+    """Return random judgments and several runs for them, each of which is silent on other queries."""
+    rng = random.Random(seed)
+    qrels, first = collection(rng)
+    return qrels, [first, *(collection(rng)[1] for _ in range(runs - 1))]
+
+
+SEVERAL = SEEDS.map(collections)
+
+
+@settings(FEW, max_examples=3)
+@given(data=SEVERAL)
+def test_twins(data: tuple[Qrels, list[Run]]) -> None:
+    qrels, runs = data
+    for found in scored_runs(qrels, runs, ASKED):
+        check(qrels, found)
+        check_bounds(found)
 
 
 @needs_cases
@@ -112,14 +132,13 @@ def test_twins_on_real_data() -> None:
     for line in data.qrels.read_text().splitlines():
         query, _, doc, grade = line.split()
         qrels.setdefault(query, {})[doc] = int(grade)
-    for name in ("bm25", "rr_gpt35_bm25"):
-        check(qrels, scored(data.qrels, data.runs[name], ASKED))
+    runs = [data.runs[name] for name in ("bm25", "rr_gpt35_bm25")]
+    for found in scored_runs(data.qrels, runs, ASKED):
+        check(qrels, found)
 
 
-@settings(FEW, max_examples=8)
-@given(data=COLLECTIONS)
-def test_between_the_lowest_and_the_highest(data: tuple[Qrels, Run]) -> None:
-    found = scored(*data, ASKED)
+def check_bounds(found: dict[str, dict[str, float | None]]) -> None:
+    """What is between the lowest and the highest of the queries' values must be."""
     for base in BASES:
         over = {a: found[put(base, a)]["all"] for a in (*PLAIN, WEIGHTED)}
         low, high = over["min"], over["max"]
@@ -177,16 +196,18 @@ def pooled_twin(text: str, qrels: Qrels, run: Run) -> float | None:
     return 1 - f if metric.name == "E" else f
 
 
-@settings(FEW, max_examples=12)
-@given(data=COLLECTIONS)
-def test_pooled(data: tuple[Qrels, Run]) -> None:
-    qrels, run = data
+@settings(FEW, max_examples=3)
+@given(data=SEVERAL)
+def test_pooled(data: tuple[Qrels, list[Run]]) -> None:
+    qrels, runs = data
     names = {text: text.replace(")", ", aggregate=pooled)") for text in POOLS if "(" in text}
     for text in POOLS:
         name, at, cutoff = text.partition("@")
         names.setdefault(text, f"{name}(aggregate=pooled){at}{cutoff}")
-    found = scored(qrels, run, [*POOLS, *names.values()])
-    for text, name in names.items():
+    by_weight = "R(aggregate=weighted, weight=relevant)@3"
+    found_by_run = scored_runs(qrels, runs, [*POOLS, *names.values(), by_weight])
+    pairs = itertools.product(zip(runs, found_by_run, strict=True), names.items())
+    for (run, found), (text, name) in pairs:
         whole, pooled = found[str(parse(text)[0])], found[str(parse(name)[0])]
         wanted, value = pooled_twin(text, qrels, run), pooled["all"]
         if wanted is None or value is None:
@@ -195,17 +216,11 @@ def test_pooled(data: tuple[Qrels, Run]) -> None:
             assert math.isclose(value, wanted, rel_tol=1e-12, abs_tol=1e-15), text
         # the queries' own values are the same to the last bit
         assert {**whole, "all": None} == {**pooled, "all": None}
-
-
-@settings(FEW, max_examples=12)
-@given(data=COLLECTIONS)
-def test_recall_is_pooled_by_weight(data: tuple[Qrels, Run]) -> None:
-    names = ["R(aggregate=pooled)@3", "R(aggregate=weighted, weight=relevant)@3"]
-    found = scored(*data, names)
-    pooled, weighted = (found[name]["all"] for name in names)
-    assert (pooled is None) == (weighted is None)
-    if pooled is not None and weighted is not None:
-        assert math.isclose(pooled, weighted, rel_tol=1e-12, abs_tol=1e-15)
+    for found in found_by_run:  # recall is pooled by weight
+        pooled, weighted = found["R(aggregate=pooled)@3"]["all"], found[by_weight]["all"]
+        assert (pooled is None) == (weighted is None)
+        if pooled is not None and weighted is not None:
+            assert math.isclose(pooled, weighted, rel_tol=1e-12, abs_tol=1e-15)
 
 
 # --------------------------------------------------------------------------- weights
