@@ -15,12 +15,13 @@ from shared_cases import case, needs_cases
 from warehouse import curves, protocols
 from warehouse.evaluate.plan import plan
 from warehouse.evaluate.stored import Job
-from warehouse.metrics import parse_one
+from warehouse.metrics import parse, parse_one
 from warehouse.warehouse import Warehouse
 
 Qrels = dict[str, dict[str, int]]
 Run = dict[str, dict[str, float]]
 Found = dict[str | None, list[tuple[float, float]]]
+Values = dict[str, dict[str | None, float | None]]
 
 ELEVEN = [n / 10 for n in range(11)]
 PROJECT = """
@@ -107,6 +108,19 @@ def collection(seed: int, queries: int = 12) -> tuple[Qrels, Run]:
     return qrels, run
 
 
+# The curves whose area a metric gives.
+AREAS = {
+    f"{curve}(ties={rule}{pooled}){at}": f"{metric}(ties={rule}, aggregate=pooled){at}"
+    for curve, metric, rules, pooled in (
+        ("ROC", "AUC", ("rank", "half", "input"), ""),
+        ("PrecisionRecall", "AP", ("rank", "threshold"), ", aggregate=pooled"),
+    )
+    for rule in rules
+    for at in ("", "@6")
+}
+IPREC = [f"IPrec@{level}" for level in ELEVEN]
+
+
 def points(wh: Warehouse, curve: str, dataset: str, protocol: str = "default") -> Found:
     """Return every stored point of a curve of the only run, by query; positions must be in order."""
     metric = wh.trace(curve, dataset, protocol=protocol).metric
@@ -157,16 +171,24 @@ def random_data(request, tmp_path_factory) -> Iterator[tuple[Warehouse, Qrels, R
         wh = Warehouse(folder / "curves.duckdb")
         wh.ingest_qrels(qrels, "random")
         wh.ingest_run(run, "random", name="run")
-        for protocol in RULES:
-            wanted = [curves.parse(name) for name in CURVES]
-            wh._evaluate([Job(plan(wanted, protocols.get(protocol)))], "random", [])
+        wanted = [curves.parse(name) for name in CURVES]
+        areas = [curves.parse(name) for name in AREAS]
+        jobs = [Job(plan(wanted, protocols.get(protocol))) for protocol in RULES]
+        jobs.append(Job(plan([*areas, *parse(*AREAS.values(), *IPREC)], protocols.get("default"))))
+        wh._evaluate(jobs, "random", [])
         yield wh, qrels, run
 
 
 @pytest.fixture(scope="module")
 def points_of(random_data) -> dict[tuple[str, str], Found]:
-    """Return the points of all of `CURVES`, read once."""
+    """Return the points of all of `CURVES` and `AREAS`, read once."""
     return stored(random_data[0], "random")
+
+
+@pytest.fixture(scope="module")
+def values_of(random_data) -> Values:
+    """Return the values of the metrics in `AREAS` and `IPREC`, read once."""
+    return values(random_data[0])
 
 
 @pytest.fixture(autouse=True)
@@ -217,9 +239,8 @@ def test_every_parameter_has_a_twin() -> None:
 # --------------------------------------------------------------------------- what must hold
 
 
-def values(wh: Warehouse, *metrics: str) -> list[dict[str | None, float | None]]:
-    """Return the values of metrics by query, and over all of them under None."""
-    wh.evaluate("random", metrics=list(metrics))
+def values(wh: Warehouse) -> Values:
+    """Return the stored values of metrics by query, and over all of them under None."""
     rows = wh.query(
         "select metric, query_id, value from query_scores where is_current and protocol = 'default' "
         "union all "
@@ -228,54 +249,60 @@ def values(wh: Warehouse, *metrics: str) -> list[dict[str | None, float | None]]
     made: dict[str, dict[str | None, float | None]] = {}
     for metric, query_id, value in rows:
         made.setdefault(metric, {})[query_id] = value
-    return [made[str(parse_one(metric).metric)] for metric in metrics]
+    return made
+
+
+def named(text: str) -> str:
+    return str(parse_one(text).metric)
 
 
 @pytest.mark.parametrize("ties", ["rank", "half", "input"])
 @pytest.mark.parametrize("at", ["", "@6"])
-def test_the_area_under_roc_is_auc(ties: str, at: str, random_data) -> None:
+def test_the_area_under_roc_is_auc(ties: str, at: str, random_data, points_of, values_of) -> None:
     wh, *_ = random_data
-    ours = points(wh, f"ROC(ties={ties}){at}", "random")
-    (auc,) = values(wh, f"AUC(ties={ties}, aggregate=pooled){at}")
+    curve = f"ROC(ties={ties}){at}"
+    ours = points_of[str(curves.parse(curve)), "default"]
+    auc = values_of[named(AREAS[curve])]
     assert {query for query, value in auc.items() if value is not None} == set(ours)
     for query, found in ours.items():
         assert math.isclose(area(found), auc[query], rel_tol=1e-12)
         assert found[0] == (0, 0)
         assert found[-1] == (1, 1)
-    trace = wh.trace(f"ROC(ties={ties}){at}", "random")
+    trace = wh.trace(curve, "random")
     assert math.isclose(trace.areas["run"], auc[None], rel_tol=1e-12)
 
 
 @pytest.mark.parametrize("ties", ["rank", "threshold"])
 @pytest.mark.parametrize("at", ["", "@6"])
-def test_the_area_under_precision_and_recall_is_ap(ties: str, at: str, random_data) -> None:
+def test_the_area_under_precision_and_recall_is_ap(
+    ties: str, at: str, random_data, points_of, values_of
+) -> None:
     wh, qrels, _ = random_data
     # AP at a cutoff divides by R, too
-    ours = points(wh, f"PrecisionRecall(ties={ties}, aggregate=pooled){at}", "random")
-    (ap,) = values(wh, f"AP(ties={ties}, aggregate=pooled){at}")
+    curve = f"PrecisionRecall(ties={ties}, aggregate=pooled){at}"
+    ours = points_of[str(curves.parse(curve)), "default"]
+    ap = values_of[named(AREAS[curve])]
     for query in [*qrels, None]:
         assert math.isclose(steps(ours.get(query, [])), ap[query], rel_tol=1e-12, abs_tol=1e-15)
-    trace = wh.trace(f"PrecisionRecall(ties={ties}, aggregate=pooled){at}", "random")
+    trace = wh.trace(curve, "random")
     assert math.isclose(trace.areas["run"], ap[None], rel_tol=1e-12)
 
 
-def test_precision_and_recall_by_rank_are_p_and_r(random_data) -> None:
-    wh, *_ = random_data
-    by_rank = points(wh, "PrecisionByRank", "random")[None]
-    together = points(wh, "PrecisionRecall(points=all)@100", "random")[None]
+def test_precision_and_recall_by_rank_are_p_and_r(random_data, points_of) -> None:
+    _, qrels, run = random_data
+    by_rank = points_of[str(curves.parse("PrecisionByRank")), "default"][None]
+    together = points_of[str(curves.parse("PrecisionRecall(points=all)@100")), "default"][None]
     ranks = range(1, len(by_rank) + 1)
-    ps = values(wh, *(f"P@{k}" for k in ranks))
-    rs = values(wh, *(f"R@{k}" for k in ranks))
-    for k, p, r in zip(ranks, ps, rs, strict=True):
-        assert math.isclose(by_rank[k - 1][1], p[None], rel_tol=1e-12)
-        assert math.isclose(together[k - 1][0], r[None], rel_tol=1e-12)
-        assert math.isclose(together[k - 1][1], p[None], rel_tol=1e-12)
+    found = Warehouse.score(qrels, run, [f"{name}@{k}" for name in "PR" for k in ranks]).means()
+    for k in ranks:
+        assert math.isclose(by_rank[k - 1][1], found[f"P@{k}"], rel_tol=1e-12)
+        assert math.isclose(together[k - 1][0], found[f"R@{k}"], rel_tol=1e-12)
+        assert math.isclose(together[k - 1][1], found[f"P@{k}"], rel_tol=1e-12)
 
 
-def test_recall_rises_and_the_documents_needed_are_its_inverse(random_data) -> None:
-    wh, *_ = random_data
-    recall = points(wh, "RecallByRank", "random")
-    inverse = points(wh, "RankByRecall", "random")
+def test_recall_rises_and_the_documents_needed_are_its_inverse(points_of) -> None:
+    recall = points_of[str(curves.parse("RecallByRank")), "default"]
+    inverse = points_of[str(curves.parse("RankByRecall")), "default"]
     for found in recall.values():
         assert found == sorted(found)
         assert [y for _, y in found] == sorted(y for _, y in found)
@@ -288,18 +315,17 @@ def test_recall_rises_and_the_documents_needed_are_its_inverse(random_data) -> N
         assert all(level > recall[query][-1][1] for level in missing)
 
 
-def test_interpolated_precision_is_the_metric_level_by_level(random_data) -> None:
-    wh, *_ = random_data
-    ours = points(wh, "InterpolatedPrecision", "random")
-    every = values(wh, *(f"IPrec@{level}" for level in ELEVEN))
-    for level, theirs in zip(ELEVEN, every, strict=True):
+def test_interpolated_precision_is_the_metric_level_by_level(points_of, values_of) -> None:
+    ours = points_of[str(curves.parse("InterpolatedPrecision")), "default"]
+    for level, name in zip(ELEVEN, IPREC, strict=True):
+        theirs = values_of[named(name)]
         assert all(dict(ours[query])[level] == value for query, value in theirs.items() if query)
         assert math.isclose(dict(ours[None])[level], theirs[None], rel_tol=1e-12)
 
 
-def test_how_many_queries_a_mean_is_over(random_data) -> None:
+def test_how_many_queries_a_mean_is_over(random_data, points_of) -> None:
     wh, *_ = random_data
-    by_query = points(wh, "RankByRecall", "random")
+    by_query = points_of[str(curves.parse("RankByRecall")), "default"]
     shown = wh.curve("RankByRecall", "random").fetchall()
     for _, _, x, _, queries in shown:
         assert queries == sum(x in dict(found) for query, found in by_query.items() if query)
@@ -396,11 +422,12 @@ def test_the_eleven_points_of_trec_eval(name: str, version: str, tmp_path: Path)
     wh = Warehouse(tmp_path / "golden.duckdb")
     wh.ingest_qrels(found.qrels, "d")
     compared = 0
-    for run, path in list(found.runs.items())[:3]:
-        wh.ingest_run(path, "d", name=run)
-    for run in list(found.runs)[:3]:
-        protocol = "trec_eval_9" if version == "9.0.8" else "trec_eval_10"
-        metric = wh.trace("iprec_at_recall", "d", runs=run, protocol=protocol).metric
+    runs = list(found.runs)[:3]
+    for run in runs:
+        wh.ingest_run(found.runs[run], "d", name=run)
+    protocol = "trec_eval_9" if version == "9.0.8" else "trec_eval_10"
+    metric = wh.trace("iprec_at_recall", "d", runs=runs, protocol=protocol).metric
+    for run in runs:
         rows = wh.query(
             "select query_id, x, y from curve_points where run = $r and curve = $c and protocol = $p",
             r=run, c=str(metric), p=protocol,
