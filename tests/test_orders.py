@@ -15,6 +15,7 @@ import oracles
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rows import insert
 from test_metric_properties import Qrels, Run, collection
 from twins import close, counted, own, ranked, rules_of
 
@@ -57,7 +58,7 @@ def trec(path: Path, rows: Rows, rank: Callable[[int], int]) -> Path:
 def table(path: Path, rows: Rows) -> Path:
     with duckdb.connect() as con:
         con.execute("create table run (query_id varchar, doc_id varchar, score double)")
-        con.executemany("insert into run values (?, ?, ?)", rows)
+        insert(con, "run", rows)
         con.execute(f"copy run to '{path}'")
     return path
 

@@ -22,6 +22,7 @@ from oracles_recsys import METRICS as OF_RECOMMENDERS
 from oracles_sklearn import METRICS as OF_SKLEARN
 from oracles_sources import METRICS as OF_THE_SOURCES
 from oracles_user_models import METRICS as USER_MODELS
+from rows import insert
 from test_metric_properties import METRICS as OF_THE_PEERS
 from test_metric_properties import collection
 
@@ -249,6 +250,7 @@ def tables_of(sql: str) -> set[str]:
 def test_what_a_relation_reads_is_what_it_says(name: str) -> None:
     source = text("relations", name)
     head = templates.header(source, where("relations", name))
+    template = templates.compiled(templates.body(source))
     reads: set[str] = set()
     for rule, given, ties in itertools.product(rules(), (None, 5), ("rank", "average")):
         values = {
@@ -262,8 +264,7 @@ def test_what_a_relation_reads_is_what_it_says(name: str) -> None:
             "numbered": ties == "rank",
             **{r: r for r in head["reads"]},
         }  # fmt: skip
-        sql = templates.environment().from_string(templates.body(source)).render(**values)
-        reads |= tables_of(sql)
+        reads |= tables_of(template.render(**values))
     assert reads - set(SCOPE) == set(head["reads"])
 
 
@@ -272,12 +273,20 @@ def test_what_is_read_is_seen() -> None:
     assert tables_of(sql) == {"hits", "ideal", "scope_run"}
 
 
+@cache
+def metrics_by_name() -> dict[str, list[notation.Metric]]:
+    made: dict[str, list[notation.Metric]] = {}
+    for metric in notation.parse(*METRICS):
+        made.setdefault(metric.name, []).append(metric)
+    return made
+
+
 @pytest.mark.parametrize("name", METRIC_FILES)
 def test_what_a_metric_reads_is_what_it_says(name: str) -> None:
-    for metric in notation.parse(*(m for m in METRICS if notation.parse(m)[0].name == name)):
+    for metric in metrics_by_name()[name]:
         found = metric.definition
         values = metric.params | {r: r for r in found.reads}
-        sql = templates.environment().from_string(found.body).render(**values)
+        sql = templates.compiled(found.body).render(**values)
         assert tables_of(sql) <= set(found.reads), str(metric)
 
 
@@ -293,11 +302,9 @@ def scope() -> Iterator[duckdb.DuckDBPyConnection]:
     with duckdb.connect() as con:
         for table, columns in SCOPE.items():
             con.execute(f"create table {table} ({columns})")
-        con.executemany("insert into scope_run values (?)", [[1], [2], [3]])
-        con.executemany(
-            "insert into scope_judgment values (?, ?, ?)",
-            [[q, d, g] for q, grades in qrels.items() for d, g in grades.items()],
-        )
+        con.execute("insert into scope_run values (1), (2), (3)")
+        judged = [(q, d, g) for q, grades in qrels.items() for d, g in grades.items()]
+        insert(con, "scope_judgment", judged)
         con.execute(
             "insert into scope_iteration select query_id, doc_id, 'i' || n, (relevance + n) % 4 "
             "from scope_judgment, range(3) as iteration (n) where hash(doc_id, n) % 3 > 0"
@@ -306,15 +313,13 @@ def scope() -> Iterator[duckdb.DuckDBPyConnection]:
             "insert into scope_preference select query_id, 'g' || n, 's' || hash(doc_id) % n, doc_id, "
             "greatest(relevance, 0) from scope_judgment, range(1, 4) as judgment_group (n)"
         )
-        con.executemany(
-            "insert into scope_prediction values (?, ?, ?, ?, ?, ?)",
-            [
-                [number, q, d, s, place, number == 2]
-                for number, run in ((1, first), (2, second))
-                for q, found in run.items()
-                for place, (d, s) in enumerate(found.items())
-            ],
-        )
+        listed = [
+            (number, q, d, s, place, number == 2)
+            for number, run in ((1, first), (2, second))
+            for q, found in run.items()
+            for place, (d, s) in enumerate(found.items())
+        ]
+        insert(con, "scope_prediction", listed)
         con.execute("insert into scope_training select query_id, doc_id, 1 from scope_judgment")
         con.execute("insert into scope_document select distinct doc_id from scope_judgment")
         con.execute("insert into scope_query select distinct query_id from scope_judgment")
@@ -373,7 +378,7 @@ def test_grains_are_unique_and_metrics_give_one_row_per_query(
         relation = relation_of(table)
         seen[table] = sql
         grain = templates.header(text("relations", relation), relation)["grain"]
-        assert doubled(scope, sql, grain) == 0, table
+        assert doubled(scope, f'from "{table}"', grain) == 0, table
         if table != "pairs_cutoff_1":  # one document makes no pair
             assert scope.execute(f'select count(*) from "{table}"').fetchall()[0][0] > 0, table
     assert {relation_of(t) for t in seen} == set(RELATIONS)
@@ -383,11 +388,15 @@ def test_grains_are_unique_and_metrics_give_one_row_per_query(
         assert doubled(scope, seen[name], grain) == 0, name
     keys = scope.execute("select run_id, query_id from rankings order by all").fetchall()
     assert keys
+    # metrics that differ only in how their queries are put together are one query
+    computed: dict[str, tuple[list[str], list[tuple[int, str | None]]]] = {}
     for metric, sql in work.queries.items():
-        found = scope.execute(sql)
-        columns = [column[0] for column in found.description]
+        if sql not in computed:
+            found = scope.execute(f"from ({sql}) order by run_id, query_id nulls first")
+            columns = [column[0] for column in found.description]
+            computed[sql] = columns, [row[:2] for row in found.fetchall()]
+        columns, rows = computed[sql]
         assert columns == ["run_id", "query_id", "value"], str(metric)
-        rows = sorted((row[:2] for row in found.fetchall()), key=lambda row: (row[0], row[1] or ""))
         if metric.aggregate == "pooled":
             whole = [row for row in rows if row[1] is None]
             assert whole == [(run_id, None) for run_id in sorted({row[0] for row in keys})]

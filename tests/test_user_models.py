@@ -244,7 +244,7 @@ def test_templates() -> None:
     work = plan(notation.parse(*METRICS), protocols.get("default"))
     for metric, sql in work.queries.items():
         found = metric.definition
-        rendered = templates.environment().from_string(found.body)
+        rendered = templates.compiled(found.body)
         read = tables_of(rendered.render(metric.params | {r: r for r in found.reads}))
         assert read == set(found.reads), str(metric)
         assert sums_without_order(sql) == [], str(metric)
