@@ -18,8 +18,6 @@ import pytest
 
 from warehouse.warehouse import Warehouse
 
-pytestmark = pytest.mark.core
-
 DOCS = [f"d{n}" for n in range(12)]
 QUERIES = [f"q{n}" for n in range(6)]
 METRICS = ("nDCG@3", "AP", "MaxRank", "NumRet")

@@ -261,7 +261,6 @@ def test_an_evaluation_that_fails_leaves_yesterdays_board(
     assert tiny.evaluate(metrics="P@1 AP nDCG@10").computed == 6
 
 
-@pytest.mark.core
 def test_a_failure_in_the_second_dataset_undoes_the_first(
     tiny: Warehouse, counts: Counts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -391,7 +390,6 @@ def everything(wh: Warehouse) -> dict[tuple, str | None]:
     return {tuple(row[:4]): bits(row[4]) for row in [*found, *totals]}
 
 
-@pytest.mark.core
 def test_order_of_loading_lines_and_threads_change_no_bit(tmp_path: Path, demo_data: Path) -> None:
     names = ["tasb", "bm25"]
     found = []

@@ -130,7 +130,6 @@ def refused(wh: Warehouse, sql: str) -> str | None:
     return None
 
 
-@pytest.mark.core
 def test_in_this_process_too(asked: Warehouse) -> None:
     python_variable = duckdb.sql("select 'hidden' as i")
     before = state()
@@ -149,7 +148,6 @@ def test_in_this_process_the_time_is_limited(asked: Warehouse) -> None:
     assert asked.query("select $timeout as t", {"timeout": 5}, timeout=5).fetchall() == [(5,)]
 
 
-@pytest.mark.core
 @pytest.mark.parametrize("long", [float("inf"), 1e10])
 def test_no_time_is_too_long_to_wait_for(asked: Warehouse, tmp_path: Path, long: float) -> None:
     assert asked.query("select 1", timeout=long).fetchall() == [(1,)]
@@ -179,7 +177,6 @@ def test_a_time_that_is_none_is_refused(asked: Warehouse, wrong: float) -> None:
             call()
 
 
-@pytest.mark.core
 def test_a_new_interpreter_where_a_fork_is_not_safe(asked: Warehouse) -> None:
     """This process runs DuckDB: it has threads that a fork would not carry over."""
     pieces: list[str] = []
@@ -222,7 +219,6 @@ def test_whether_there_is_more(asked: Warehouse, tmp_path: Path, limit: int | No
 # --------------------------------------------------------------------------- the other process
 
 
-@pytest.mark.core
 @pytest.mark.skipif(not FORKS, reason="what is patched here is not patched in a new interpreter")
 def test_a_crash_hurts_nobody(asked: Warehouse, program) -> None:
     process = program.python(

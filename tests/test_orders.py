@@ -24,8 +24,6 @@ from warehouse import metrics as notation
 from warehouse.protocols import Protocol
 from warehouse.readers import checks
 
-pytestmark = pytest.mark.core
-
 METRICS = ("RR", "AP", "AP@3", "P@2", "bpref", "NumRet")
 Rows = list[tuple[str, str, float]]
 Values = dict[tuple[str, str], float | None]

@@ -23,8 +23,6 @@ from warehouse.errors import LockedError, UsageError
 from warehouse.report.replacing import replace_folder
 from warehouse.warehouse import Warehouse
 
-pytestmark = pytest.mark.core
-
 
 def one_run(wh: Warehouse) -> None:
     wh.ingest_qrels({"q1": {"a": 1, "b": 0}, "q2": {"c": 1}}, "tiny")
@@ -60,6 +58,7 @@ def leftovers() -> list[str]:
     return sorted(path.name for path in Path().iterdir() if path.name.startswith("."))
 
 
+@pytest.mark.core
 def test_a_replica_is_the_same(small: Warehouse) -> None:
     made = small.publish("replica.duckdb")
     assert (made.path, made.size) == (Path("replica.duckdb"), Path("replica.duckdb").stat().st_size)
@@ -131,6 +130,7 @@ def test_again_and_for_older_clients(small: Warehouse) -> None:
     assert leftovers() == []
 
 
+@pytest.mark.core
 def test_parquet(small: Warehouse) -> None:
     for round in range(3):
         if round:

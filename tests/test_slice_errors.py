@@ -8,8 +8,6 @@ from test_slices import collection, loaded
 from warehouse.errors import UsageError
 from warehouse.warehouse import Warehouse
 
-pytestmark = pytest.mark.core
-
 
 @pytest.fixture(scope="module")
 def described(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:

@@ -12,8 +12,6 @@ from projects import stored
 from warehouse.errors import UsageError
 from warehouse.warehouse import Warehouse
 
-pytestmark = pytest.mark.core
-
 Qrels = dict[str, dict[str, int]]
 Run = dict[str, dict[str, float]]
 DOCS = [f"d{n:02}" for n in range(30)]
@@ -87,6 +85,7 @@ def check_against_scoring(
 # --------------------------------------------------------------------------- parts by themselves
 
 
+@pytest.mark.core
 @pytest.mark.parametrize(("seed", "protocol"), [(1, "default"), (3, "trec_eval_9"), (4, "xclib")])
 def test_a_part_of_the_queries_is_what_these_queries_alone_are(
     wh: Warehouse, seed: int, protocol: str
@@ -112,6 +111,7 @@ def test_a_part_of_the_queries_is_what_these_queries_alone_are(
     check_against_scoring(wh, "kind", cut, protocol)
 
 
+@pytest.mark.core
 @pytest.mark.parametrize(("seed", "depth"), [(3, None), (4, 6)])
 def test_a_part_of_the_documents_is_what_these_documents_alone_are(
     wh: Warehouse, seed: int, depth: int | None, monkeypatch: pytest.MonkeyPatch, tmp_path
@@ -227,6 +227,7 @@ def test_parts_of_the_documents_add_up_to_the_whole(wh: Warehouse) -> None:
     assert sum(v for (_, m), v in parts(wh, "ending").items() if m == "NumRel") == whole["NumRel"]
 
 
+@pytest.mark.core
 def test_parts_of_equal_number_and_of_equal_mass(wh: Warehouse) -> None:
     """Weights 5 3 2 1 1, 12 in all: before them are 0 5 8 10 11, 3 parts: 3-0 3-1 3-2 3-2 3-2."""
     weights = {"a": 5, "b": 3, "c": 2, "d": 1, "e": 1}
@@ -317,6 +318,7 @@ def test_only_what_changed_is_computed_again(wh: Warehouse) -> None:
     assert wh.slices("other").project(shown).fetchall() == [("small", 1, "query_id = 'q1'")]
 
 
+@pytest.mark.core
 def test_boards_show_the_whole_or_a_slice(wh: Warehouse) -> None:
     qrels = {"q1": {"a": 1}, "q2": {"a": 1}, "q3": {"b": 1}}
     loaded(wh, qrels, {"q1": {"a": 1.0}, "q2": {"b": 2.0, "a": 1.0}})

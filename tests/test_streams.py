@@ -12,8 +12,6 @@ from projects import Answer, command, words_of
 from warehouse.errors import UsageError
 from warehouse.warehouse import Warehouse
 
-pytestmark = pytest.mark.core
-
 
 def two_runs(wh: Warehouse) -> None:
     wh.ingest_qrels({"q1": {"a": 2, "é": 0}}, "tiny")
@@ -56,6 +54,7 @@ def plain(
     return printed
 
 
+@pytest.mark.core
 @pytest.mark.parametrize(
     "line",
     [
@@ -141,6 +140,7 @@ def test_a_file_whose_name_is_not_utf8_is_refused_alone(latin: Path) -> None:
     assert [row[1] for row in Warehouse("synced.duckdb").runs().fetchall()] == ["one"]
 
 
+@pytest.mark.core
 @pytest.mark.parametrize(
     ("words", "wanted"),
     [
