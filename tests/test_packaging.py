@@ -16,8 +16,6 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 
 pytestmark = [
     pytest.mark.slow,
-    # one process for all, with `--dist loadgroup`, so that the wheel is made and installed once
-    pytest.mark.xdist_group("wheel"),
     pytest.mark.skipif(
         not (CHECKOUT / "pyproject.toml").exists(), reason="the tests do not run from a checkout"
     ),
