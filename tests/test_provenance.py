@@ -699,6 +699,7 @@ def test_what_nothing_computes_any_more_is_left_out(here: Folder, evaluated: War
     code, _, told = command("verify", "--sample", "3", "--seed", "7")
     assert code == 0
     assert "recomputed: 3 of 10 evaluations, the sample of --seed 7" in told
+    assert "no differences, and no wrong rows" in told
     assert "left out: 2 stale or superseded" in told
     with pytest.raises(UsageError, match="no such dataset"):
         evaluated.verify("tinny")

@@ -106,6 +106,7 @@ def verify(
         number = len(found.differences.fetchall())
         output.say(f"{counted(number, 'number')} not equal to the recomputed ones")
         raise typer.Exit(1)
+    output.say("no differences, and no wrong rows")
 
 
 def register(app: typer.Typer) -> None:
