@@ -10,7 +10,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 import pytest
-from shared_cases import CASES, EDGES, Case, Golden, aggregate, case, cases, opened
+from shared_cases import CASES, EDGES, Case, Golden, aggregate, cases, opened
 
 from warehouse import metrics as notation
 from warehouse import protocols
@@ -27,8 +27,6 @@ OPTIONS: dict[str, dict[str, int | bool]] = {
     "l8": {"level": 8},
     "cl2JM10": {"complete": True, "level": 2, "judged_only": True, "depth": 10},
 }
-# Edge cases with the lines of `plain`, written in another way: test_golden checks that.
-AS_PLAIN = tuple(f"{EDGES}/{name}" for name in ("crlf", "tabs", "scientific_scores"))
 # Lines that are not numbers: the tag of the run, and the grades of the first documents as a string.
 TEXTS = ("runid", "relstring")
 
@@ -114,12 +112,9 @@ def all_runs(data: Case, version: str) -> dict[str, Ours]:
 def ask_all(data: Case, run: str, version: str, opts: str) -> Ours:
     """Return everything that trec_eval and pytrec_eval print about a case, from one scoring.
 
-    NumRel(rel=1) is what -c prints for num_rel at any level. An edge case that is `plain` written in
-    another way is scored as `plain` where there are options.
+    NumRel(rel=1) is what -c prints for num_rel at any level.
     """
     options = OPTIONS[opts]
-    if opts != "base" and data.name in AS_PLAIN:
-        data = case(f"{EDGES}/plain")
     if opts == "base" and data.name in TOGETHER:
         ours = all_runs(data, version)[run]
         if data.name in WITH_STRINGS:  # which are of one run only

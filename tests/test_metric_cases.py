@@ -16,13 +16,10 @@ import ast
 import math
 import tomllib
 from fractions import Fraction
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-import oracles
 import pytest
-from twins import close
 
 from warehouse import metrics as notation
 from warehouse import templates
@@ -35,8 +32,6 @@ FOLDER = Path(__file__).parent / "cases" / "metrics"
 OPTIONS = ("protocol", "level", "depth", "judged_only", "complete")
 FUNCTIONS = {"log2": math.log2, "ln": math.log, "sqrt": math.sqrt}
 Number = Fraction | float
-# Relations with what is known of all queries, which metrics of one query read too.
-COLLECTION_WIDE = {"documents", "highest_relevance"}
 
 
 def value(text: str) -> Number:
@@ -74,7 +69,6 @@ def test_only_arithmetic_is_understood(text: str) -> None:
         value(text)
 
 
-@cache
 def read(path: Path) -> list[dict[str, Any]]:
     """Return the cases of a metric, none where it has no file."""
     return tomllib.loads(path.read_text(encoding="utf-8"))["case"] if path.exists() else []
@@ -88,13 +82,12 @@ def judged(case: dict[str, Any]) -> dict[str, list[tuple[str, int]]]:
     }
 
 
-def qrels(case: dict[str, Any], folder: Path | None = None) -> tuple[object, dict[str, Any]]:
+def qrels(case: dict[str, Any], folder: Path) -> tuple[object, dict[str, Any]]:
     """Return the judgments of a case as Warehouse.score takes them, and the options to read them."""
     grades = judged(case)
     by_iteration = any("/" in name for found in grades.values() for name, _ in found)
     if not by_iteration:
         return {query: dict(found) for query, found in grades.items()}, {}
-    assert folder is not None
     path = folder / "qrels.txt"
     lines = []
     for query, found in grades.items():
@@ -158,88 +151,6 @@ ALL = [
 ]
 
 
-Values = dict[tuple[str, str], float | None]
-
-
-def score(
-    source: object, run: object, metrics: list[str], **options: Any
-) -> tuple[dict[str, str], Values]:
-    """Return the canonical names of metrics, and the values by these and the query."""
-    scores = Warehouse.score(source, run, metrics, **options)
-    canonical = {
-        metric: str(one.metric) for metric, one in zip(metrics, scores.requested, strict=True)
-    }
-    return canonical, {(metric, query): v for query, metric, v in scores.relation.fetchall()}
-
-
-def options_of(case: dict[str, Any]) -> dict[str, Any]:
-    return {key: case[key] for key in OPTIONS if key in case}
-
-
-def is_of_one_query(case: dict[str, Any]) -> bool:
-    """Whether a case is a query whose values hang on nothing else: it may be scored with others."""
-    found = case.get("qrels") or {}
-    return (
-        len(found) == 1
-        and set(case["run"]) == set(found)
-        and not {"training", "attributes"} & set(case)
-        and not any("/" in text for text in found.values())
-        and all(isinstance(given, str) for given in case["expected"].values())
-        and all(is_by_query(metric) for metric in case["expected"])
-    )
-
-
-def is_by_query(metric: str) -> bool:
-    """Whether a metric looks at each query by itself, and over all of them at these values only."""
-    found = notation.parse(metric)[0]
-    return found.aggregate in oracles.OVER_ALL and not COLLECTION_WIDE & set(found.definition.reads)
-
-
-# A call costs far more than a query of it: so many metrics' cases are scored at once.
-AT_ONCE = 12
-
-
-@cache
-def scored_together(group: int, options: tuple[tuple[str, Any], ...]) -> tuple[dict, Values]:
-    """Score the cases of one query of some metrics, each of which is a query by its own name."""
-    judged: dict[str, dict[str, int]] = {}
-    ranked: dict[str, dict[str, float]] = {}
-    metrics: dict[str, None] = {}
-    for name in list(catalogue())[group * AT_ONCE : (group + 1) * AT_ONCE]:
-        for number, case in enumerate(read(FOLDER / f"{name}.toml"), start=1):
-            if is_of_one_query(case) and tuple(options_of(case).items()) == options:
-                (judged[f"{name}-{number}"],) = qrels(case)[0].values()
-                (ranked[f"{name}-{number}"],) = run(case).values()
-                metrics |= dict.fromkeys(case["expected"])
-    return score(judged, ranked, list(metrics), **dict(options))
-
-
-def values_of(
-    name: str, number: int, case: dict[str, Any], folder: Path
-) -> tuple[dict[str, str], Values]:
-    """Return the canonical names of a case's metrics, and their values by these and the query."""
-    if not is_of_one_query(case):
-        source, how = qrels(case, folder)
-        return score(
-            source, run(case), list(case["expected"]),
-            training=training(case), attributes=attributes(case), **how, **options_of(case),
-        )  # fmt: skip
-    group = list(catalogue()).index(name) // AT_ONCE
-    canonical, found = scored_together(group, tuple(options_of(case).items()))
-    (query,) = case["qrels"]
-    ours: Values = {}
-    for metric in {canonical[metric] for metric in case["expected"]}:
-        values = {q: value for (m, q), value in found.items() if m == metric}
-        whole = values.pop("all")
-        defined = [value for value in values.values() if value is not None]
-        over_all = oracles.OVER_ALL[notation.parse(metric)[0].aggregate]
-        wanted = over_all(defined) if defined else None
-        assert close(whole, wanted), f"{metric} of all: {whole}, of the queries' values {wanted}"
-        # over all queries of the case it is that of the only one
-        ours[metric, query] = ours[metric, "all"] = values[f"{name}-{number}"]
-    return canonical, ours
-
-
 @pytest.mark.parametrize(("name", "number"), ALL)
 def test_case(name: str, number: int, tmp_path: Path) -> None:
     case = read(FOLDER / f"{name}.toml")[number - 1]
@@ -247,8 +158,18 @@ def test_case(name: str, number: int, tmp_path: Path) -> None:
     assert set(case) <= keys
     wanted = expected(case)
     assert wanted
-    assert all(metric.startswith(name) for metric in case["expected"])
-    canonical, ours = values_of(name, number, case, tmp_path)
+    metrics = list(case["expected"])
+    assert all(metric.startswith(name) for metric in metrics)
+    options = {key: case[key] for key in OPTIONS if key in case}
+    source, how = qrels(case, tmp_path)
+    scores = Warehouse.score(
+        source, run(case), metrics,
+        training=training(case), attributes=attributes(case), **how, **options,
+    )  # fmt: skip
+    canonical = {
+        metric: str(one.metric) for metric, one in zip(metrics, scores.requested, strict=True)
+    }
+    ours = {(metric, query): found for query, metric, found in scores.relation.fetchall()}
     for (metric, query), exact in wanted.items():
         found = ours[canonical[metric], query]
         if exact is None or found is None:

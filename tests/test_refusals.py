@@ -23,6 +23,18 @@ from warehouse.warehouse import Warehouse
 pytestmark = pytest.mark.core
 RUN = {f"q{query}": {str(doc): 1 / (doc + 1) for doc in range(100)} for query in range(2000)}
 RIGHTS = "-dac_override,-dac_read_search"
+# Commands that write into the warehouse of two runs.
+WRITING = (
+    "ingest run more.run -d tiny",
+    "fuse one two -d tiny --name both",
+    "forget one -d tiny --yes",
+)
+
+
+def two_runs(wh: Warehouse) -> None:
+    wh.ingest_qrels({"q1": {"a": 1, "b": 0}}, "tiny")
+    for name in ("one", "two"):
+        wh.ingest_run({"q1": {"a": 1.0}}, "tiny", name=name)
 
 
 @pytest.fixture
@@ -40,9 +52,7 @@ def folder(tmp_path: Path) -> Path:
     """Return a folder with one that can be read only, with a warehouse in it, and a closed one."""
     wh = Warehouse(tmp_path / "readonly" / "w.duckdb")
     wh.path.parent.mkdir()
-    wh.ingest_qrels({"q1": {"a": 1, "b": 0}}, "tiny")
-    for name in ("one", "two"):
-        wh.ingest_run({"q1": {"a": 1.0}}, "tiny", name=name)
+    two_runs(wh)
     (tmp_path / "closed").mkdir()
     for name in ("more.run", "closed/more.run"):
         (tmp_path / name).write_text("q1 Q0 a 1 1 t\n")
@@ -54,9 +64,7 @@ def folder(tmp_path: Path) -> Path:
 def test_a_folder_that_cannot_be_written(bound: str, folder: Path, program) -> None:
     db = "--db readonly/w.duckdb"
     refused = {
-        f"ingest run more.run -d tiny {db}": "readonly/w.duckdb",
-        f"fuse one two -d tiny --name both {db}": "readonly/w.duckdb",
-        f"forget one -d tiny --yes {db}": "readonly/w.duckdb",
+        **{f"{words} {db}": "readonly/w.duckdb" for words in WRITING},
         f"publish readonly/replica.duckdb {db}": "readonly/replica.duckdb",
         f"publish --parquet readonly/replica {db}": "readonly/replica",
         f"runs -o readonly/x.csv {db}": "readonly/x.csv",
@@ -180,17 +188,12 @@ def test_a_commit_that_is_refused(tmp_path: Path, reason: str) -> None:
 def test_a_full_disk(tmp_path: Path, program) -> None:
     """No file may grow, not even one to try whether there is a temporary folder."""
     wh = Warehouse(tmp_path / "w.duckdb")
-    wh.ingest_qrels({"q1": {"a": 1, "b": 0}}, "tiny")
-    for name in ("one", "two"):
-        wh.ingest_run({"q1": {"a": 1.0}}, "tiny", name=name)
+    two_runs(wh)
     (tmp_path / "more.run").write_text("q1 Q0 a 1 1 t\n")
     before = wh.path.read_bytes()
     db = "--db w.duckdb"
     refused = {
-        f"ingest run more.run -d tiny {db}": "w.duckdb.wal",
-        f"evaluate -m AP {db}": "w.duckdb.wal",
-        f"fuse one two -d tiny --name both {db}": "w.duckdb.wal",
-        f"forget one -d tiny --yes {db}": "w.duckdb.wal",
+        **{f"{words} {db}": "w.duckdb.wal" for words in (*WRITING, "evaluate -m AP")},
         f"publish replica.duckdb {db}": "replica.duckdb",
         f"publish --parquet replica {db}": "replica",
         "init --db new.duckdb": "new.duckdb",

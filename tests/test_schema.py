@@ -230,7 +230,8 @@ def test_a_new_file_is_there_whole_or_not_at_all(
     assert list(wh.path.parent.iterdir()) == [wh.path]
 
 
-def test_a_file_that_another_process_has_made_meanwhile_stays(made: Path) -> None:
+def test_a_file_that_another_process_has_made_meanwhile_stays(wh: Warehouse, made: Path) -> None:
+    wh.ingest_qrels({"q": {"d": 1}}, "tiny")
     before = made.read_bytes()
     database.create(made)
     assert made.read_bytes() == before
