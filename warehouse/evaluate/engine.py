@@ -159,11 +159,9 @@ def _make(
     for counts in words.values():
         everywhere.update(counts)
     for table, text in texts.items():
-        readers = {
-            name: everywhere[name] - words[table][name] for name in (table, *work.spare[table])
-        }
-        kind: Literal["table", "view"] = "view" if readers.pop(table) == 1 else "table"
-        spare = [ident(column) for column, number in readers.items() if number == 0]
+        elsewhere = everywhere - words[table]
+        kind: Literal["table", "view"] = "view" if elsewhere[table] == 1 else "table"
+        spare = [ident(column) for column in work.spare[table] if column not in elsewhere]
         if spare:
             whole = f"(\n{text}\n) as whole"
             query = f"select * exclude ({', '.join(spare)})\nfrom {whole}"
