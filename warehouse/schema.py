@@ -184,9 +184,10 @@ def _migrate(path: Path, connection: sa.Connection, found: str | None) -> None:
     from alembic.script import ScriptDirectory
 
     config = alembic_config(connection)
-    known = {s.revision for s in ScriptDirectory.from_config(config).walk_revisions()}
-    if found is not None and found not in known:
-        raise database.newer_schema(path, found)
+    if found is not None:
+        known = {s.revision for s in ScriptDirectory.from_config(config).walk_revisions()}
+        if found not in known:
+            raise database.newer_schema(path, found)
     command.upgrade(config, "head")
 
 
