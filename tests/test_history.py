@@ -338,7 +338,7 @@ def test_the_best_so_far_and_the_records(timed: Warehouse) -> None:
     assert {row[-3:] for row in wh.history("tiny", "NumRet").fetchall()} == {(None, False, None)}
 
 
-def test_no_record_by_the_last_bits(wh: Warehouse) -> None:
+def test_no_record_and_no_place_by_the_last_bits(wh: Warehouse) -> None:
     """P@10 is 1/5 of both: in doubles (0.3 + 0.2 + 0.1) / 3, and a bit more, (0.1 + 0.2 + 0.3) / 3."""
     queries = ("q1", "q2", "q3")
     wh.ingest_qrels({q: {f"r{n}": 1 for n in range(3)} for q in queries}, "tiny")
@@ -353,6 +353,8 @@ def test_no_record_by_the_last_bits(wh: Warehouse) -> None:
     assert found.project(columns).fetchall() == wanted
     assert found.project("gain").fetchall() == [(None,), (None,)]
     assert wh.query(f"select {columns} from history order by step").fetchall() == wanted
+    sql = "select run, place, direction, run_id from leaderboard order by run"
+    assert wh.query(sql).fetchall() == [("down", 1, "higher", 1), ("up", 1, "higher", 2)]
 
 
 def test_a_history_of_two_formulas_says_so(timed: Warehouse) -> None:
