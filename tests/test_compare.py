@@ -516,6 +516,13 @@ def test_a_comparison_is_kept(four: Warehouse) -> None:
     assert stored(four, "select test, correction, resamples, seed from comparison") == [
         ("randomisation", "holm", 10_000, 0)
     ]
+    four.ingest_run(ranks(1, 1, 2, 2), "tiny", name="old", replace=True)
+    four.evaluate(metrics="RR")
+    four.compare(["old", "new"], "tiny", "RR", store=True)
+    sql = "select distinct comparison_id, is_current from comparisons order by all"
+    assert stored(four, sql) == [(1, False), (2, True)]
+    four.ingest_qrels({"q1": {"r": 2}}, "tiny", replace=True)
+    assert stored(four, sql) == [(1, False), (2, False)]
     assert four.verify().is_good
     four.forget("new", "tiny")
     assert stored(four, "from comparisons") == []

@@ -199,9 +199,9 @@ def test_the_views_show_the_newest_evaluation_alone(wh: Warehouse) -> None:
     wh.curve("ROC", "tiny")
     shown = {
         "run_scores": ["value"],
-        "query_scores": ["query_id", "value"],
+        "query_scores": ["query_id", "direction", "run_id", "value"],
         "slice_scores": ["slice", "value"],
-        "slice_query_scores": ["slice", "query_id", "value"],
+        "slice_query_scores": ["slice", "query_id", "direction", "run_id", "value"],
         "curve_points": ["query_id", "position", "x", "y"],
     }
     queries = {

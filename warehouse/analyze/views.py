@@ -31,7 +31,7 @@ EXAMPLES: dict[str, str] = {
     "curve_points": "select run, x, y from curve_points "
     "where curve = 'ROC' and query_id is null and is_current order by run, position",
     "comparisons": "select metric, base, run, difference, p_adjusted from comparisons "
-    "where queries > 1 order by p_adjusted, metric, base, run",
+    "where is_current order by p_adjusted, metric, base, run",
     "prediction": "select run_id, count(*) as documents, max(score) as highest from prediction "
     "group by run_id order by run_id",
 }
