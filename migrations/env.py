@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import duckdb
 from alembic import context
 from alembic.ddl.impl import DefaultImpl
@@ -12,24 +14,36 @@ from warehouse import database
 class Statements:
     """Runs the statements of migrations on DuckDB itself, in the same transaction.
 
-    Most take less time than SQLAlchemy adds to them.
+    Most take less time than SQLAlchemy adds to them, and comments less than a call: those that follow
+    each other go into one.
     """
 
     def __init__(self, con: duckdb.DuckDBPyConnection) -> None:
         self._con = con
+        self._comments: list[str] = []
 
     def exec_driver_sql(self, sql: str) -> duckdb.DuckDBPyConnection:
         """Run one statement; its rows are read with `fetchall`."""
+        if sql.startswith("comment on "):
+            self._comments.append(sql)
+            return self._con
+        self.finish()
         return self._con.execute(sql)
+
+    def finish(self) -> None:
+        """Run the comments that wait for the next statement."""
+        if self._comments:
+            self._con.execute(";".join(self._comments))
+            self._comments = []
 
 
 class DuckDBImpl(DefaultImpl):
-    """Tells Alembic that DuckDB's DDL is part of the transaction."""
+    """Tells Alembic that DuckDB's DDL is part of the transaction, and how migrations run it."""
 
     __dialect__ = "duckdb"
     transactional_ddl = True
 
-    @property
+    @cached_property
     def bind(self) -> Statements:
         """What `op.get_bind` returns."""
         return Statements(database.raw(self.connection))
@@ -37,3 +51,4 @@ class DuckDBImpl(DefaultImpl):
 
 context.configure(connection=context.config.attributes["connection"])
 context.run_migrations()
+context.get_context().impl.bind.finish()
