@@ -777,7 +777,9 @@ def test_an_error_shows_the_place(run: Callable[..., Answer], small: Warehouse) 
 
 def test_the_schema_of_one_view(run: Callable[..., Answer], small: Warehouse) -> None:
     found = run("schema", "rankings")
-    assert found.out.startswith("rankings (view)\n    One row per document that a run retrieved")
+    assert found.out.startswith(
+        "rankings (view)\n    One row per version of a run, query and document"
+    )
     example = found.out.splitlines()[-1].strip()
     assert example.startswith('warehouse query "select rank, doc_id')
     described, _, _ = run("schema", "history").out.partition("\n\n")

@@ -18,6 +18,7 @@ from conftest import migrate
 from projects import stored
 
 from warehouse import database, schema, settings
+from warehouse.cli.commands import MODULES
 from warehouse.errors import UsageError
 from warehouse.evaluate import verify
 from warehouse.templates import render
@@ -101,6 +102,18 @@ def test_everything_carries_a_comment(made: Path) -> None:
             """
         ).fetchall()
     assert bare == []
+
+
+def test_comments_name_what_there_is(made: Path) -> None:
+    """Commands, and the relations and columns that are told by an underscore or a dot."""
+    tables = columns(made)
+    names = {*tables, *(column for found in tables.values() for column in found), "not_included"}
+    for relation, column, comment, _ in _described(made):
+        said = f"{relation}.{column}: {comment}"
+        assert {*re.findall(r"`warehouse (\w+)", comment)} <= {*MODULES}, said
+        assert {*re.findall(r"\b(?<!/)[a-z]+_[a-z_]+\b", comment)} - {"doc_desc"} <= names, said
+        for owner, owned in re.findall(r"\b([a-z_]+)\.([a-z_]+)\b", comment):
+            assert owned in tables.get(owner, [owned] if owned == "toml" else []), said
 
 
 def test_the_command_schema_shows_all_of_it(wh: Warehouse, made: Path) -> None:

@@ -7,12 +7,8 @@ from alembic import op
 revision = "0013"
 down_revision = "0012"
 
-RUN_ID = "Number of the run, as in the table run."
-DIRECTION = "Whether 'higher' or 'lower' values are better, or 'none'."
-CURRENT = "Whether both runs and the qrels were not replaced since."
-
-# view: (query without its new columns, {new column: (SQL, comment)})
-VIEWS: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
+# view: (query without its new columns, the SQL of these); migration 0014 says what they mean
+VIEWS: dict[str, tuple[str, str]] = {
     "comparisons": (
         """
         with
@@ -61,12 +57,7 @@ VIEWS: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
         join version as run using (run_id)
         join version as base on base.run_id = comparison_pair.base_id
         """,
-        {
-            "is_current": (
-                "run.is_current and base.is_current and qrels_version.is_current as is_current",
-                CURRENT,
-            ),
-        },
+        ", run.is_current and base.is_current and qrels_version.is_current as is_current",
     ),
     "query_scores": (
         """
@@ -85,10 +76,7 @@ VIEWS: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
         from run_scores
         join query_score using (evaluation_id)
         """,
-        {
-            "direction": ("run_scores.direction", DIRECTION),
-            "run_id": ("run_scores.run_id", RUN_ID),
-        },
+        ", run_scores.direction, run_scores.run_id",
     ),
     "slice_query_scores": (
         """
@@ -110,41 +98,20 @@ VIEWS: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
         from slice_scores
         join query_score using (evaluation_id, part)
         """,
-        {
-            "direction": ("slice_scores.direction", DIRECTION),
-            "run_id": ("slice_scores.run_id", RUN_ID),
-        },
+        ", slice_scores.direction, slice_scores.run_id",
     ),
 }
 
 
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
-def _replace(view: str, query: str, new: dict[str, tuple[str, str]]) -> None:
-    """Make a view again with these new columns alone; the comments of the others stay."""
-    execute = op.get_bind().exec_driver_sql
-    ((comment,),) = execute(
-        f"select comment from duckdb_views() where view_name = {_quoted(view)}"
-    ).fetchall()
-    found = execute(
-        f"select column_name, comment from duckdb_columns() where table_name = {_quoted(view)}"
-    ).fetchall()
-    comments = {name: meaning for name, meaning in found if name not in VIEWS[view][1]}
-    comments |= {name: meaning for name, (_, meaning) in new.items()}
-    columns = "".join(f", {sql}" for sql, _ in new.values())
-    execute(f'create or replace view "{view}" as {query.format(columns=columns)}')
-    execute(f'comment on view "{view}" is {_quoted(comment)}')
-    for name, meaning in comments.items():
-        execute(f'comment on column "{view}"."{name}" is {_quoted(meaning)}')
+def _replace(view: str, query: str) -> None:
+    op.get_bind().exec_driver_sql(f'create or replace view "{view}" as {query}')
 
 
 def upgrade() -> None:
-    for view, (query, new) in VIEWS.items():
-        _replace(view, query, new)
+    for view, (query, columns) in VIEWS.items():
+        _replace(view, query.format(columns=columns))
 
 
 def downgrade() -> None:
     for view, (query, _) in VIEWS.items():
-        _replace(view, query, {})
+        _replace(view, query.format(columns=""))
