@@ -775,6 +775,33 @@ def test_an_error_shows_the_place(run: Callable[..., Answer], small: Warehouse) 
     assert str(error.value) == found.err.removeprefix("warehouse: ").strip()
 
 
+def test_an_error_about_a_column_says_what_there_is(
+    run: Callable[..., Answer], small: Warehouse
+) -> None:
+    of_board = (
+        "leaderboard has dataset, metric, protocol, place, run, system, value, num_answered, "
+        "num_judged, evaluated_at, direction, run_id"
+    )
+    of_score = (
+        "score has evaluation_id, aggregate, value, num_queries, num_answered, num_judged, part"
+    )
+    quoted = "Text is written between single quotes: 'RR'"
+    for sql, told in {
+        "select board.valeu from leaderboard as board": [of_board],
+        "select valeu from score": [of_score],
+        "select run from Leaderboard join main.score using (valeu)": [of_board, of_score],
+        'select run from leaderboard where metric = "RR"': [quoted, of_board],
+        "select nothing from (values (1)) as t (i)": [],
+        "select metric, run from leaderboard group by run": [],
+    }.items():
+        with pytest.raises(WarehouseError) as error:
+            small.query(sql)
+        lines = str(error.value).splitlines()
+        assert [line for line in lines if " has " in line or line == quoted] == told, sql
+    for end in ([], ["-o", "found.parquet"]):
+        assert run("query", "select valeu from score", *end).err.endswith(f"\n{of_score}\n")
+
+
 def test_the_schema_of_one_view(run: Callable[..., Answer], small: Warehouse) -> None:
     found = run("schema", "rankings")
     assert found.out.startswith(

@@ -39,6 +39,13 @@ _CLOSE = (
 _FIRST_WORD = re.compile(r"(?:\s|\(|--[^\n]*\n|/\*.*?\*/)*(\w+)", re.DOTALL)
 _PIVOTS = ("pivot", "unpivot", "from", "select", "with")
 _LINE = re.compile(r"^LINE (\d+):", re.MULTILINE)
+# How the engine says that a column does not exist.
+_NO_COLUMN = re.compile(
+    r'(?:Referenced column|a column named|Column) "(?P<name>[^"]+)"'
+    r"(?: not found| does not exist| in .+ not found|$)",
+    re.MULTILINE,
+)
+_SOURCE = re.compile(r"\b(?:from|join)\s+(?:\w+\.)*(\w+)", re.IGNORECASE)
 
 
 def caps(given: Resources) -> Resources:
@@ -117,7 +124,7 @@ def query(
     """Run one statement on a reading connection, within `timeout` seconds, and return its rows."""
     close(con)
     text = statement(con, sql, params)
-    with in_words(timeout, lines_above=1), _stopped(con, timeout):
+    with in_words(timeout, lines_above=1), hinted(con, text), _stopped(con, timeout):
         try:
             return keep(con, text, params)
         except duckdb.ParserException:
@@ -135,7 +142,7 @@ def write_parquet(
     """Write the rows of one statement to the permitted Parquet file; return their number."""
     to = f"to {literal(str(path.absolute()))} (format parquet, use_tmp_file false)"
     inside = f"select * from (\n{text}\n)"
-    with in_words(lines_above=1):
+    with in_words(lines_above=1), hinted(con, text):
         if limit is not None:
             command = f"copy ({inside} limit {limit:d}) {to}"
             return int(con.execute(command, params).fetchall()[0][0])
@@ -186,6 +193,36 @@ def in_words(timeout: float | None = None, lines_above: int = 0) -> Iterator[Non
         # the rest suggests installing an extension, which is closed too
         text = str(error).partition("\n\nPlease try installing")[0].strip()
         raise WarehouseError(_LINE.sub(lambda m: _lifted(m, lines_above), text)) from error
+
+
+@contextmanager
+def hinted(con: duckdb.DuckDBPyConnection, sql: str) -> Iterator[None]:
+    """Add to an error about a column that does not exist which columns there are.
+
+    The engine suggests columns of tables, some far from what was written, and none of views.
+    """
+    try:
+        yield
+    except duckdb.BinderException as error:
+        missing = _NO_COLUMN.search(str(error))
+        if missing is None:
+            raise
+        hints = _hints(con, sql, missing["name"])
+        raise duckdb.BinderException("\n".join([f"{str(error).rstrip()}\n", *hints])) from error
+
+
+def _hints(con: duckdb.DuckDBPyConnection, sql: str, missing: str) -> list[str]:
+    """Return how text is quoted, if that may be meant, and the columns of what the SQL reads."""
+    words = [word.lower() for word in _SOURCE.findall(sql)]
+    rows = con.execute(
+        "select table_name, string_agg(column_name, ', ' order by column_index) "
+        "from duckdb_columns() where database_name = current_database() "
+        "and list_contains($words, table_name) group by table_name order by table_name",
+        {"words": words},
+    ).fetchall()
+    quoted = f'"{missing}"' in sql
+    hints = [f"Text is written between single quotes: {literal(missing)}"] if quoted else []
+    return hints + [f"{relation} has {columns}" for relation, columns in rows]
 
 
 def _lifted(found: re.Match[str], lines: int) -> str:

@@ -283,7 +283,7 @@ def serve(work: Work, send: Send) -> Answer:
         if work.output is not None:
             rows = adhoc.write_parquet(con, text, work.params, work.output, work.limit)
             return Answer(rows, rows == work.limit and adhoc.has_more(con, text, work.params, rows))
-        with adhoc.in_words():
+        with adhoc.in_words(), adhoc.hinted(con, text):
             con.execute(text, work.params)
         columns, types = zip(*((d[0], d[1]) for d in con.description or ()), strict=True)
         exactly = exact.select_list(columns, types)
