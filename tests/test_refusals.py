@@ -261,7 +261,7 @@ def test_a_damaged_database(tmp_path: Path) -> None:
     whole.ingest_run(RUN, "tiny", name="one")
     content = whole.path.read_bytes()
     replica = tmp_path / "replica.duckdb"
-    told = re.escape(f"{tmp_path / 'w.duckdb'}: is damaged or cut short: put a copy")
+    told = re.escape(f"{tmp_path / 'w.duckdb'}: is damaged or cut short, or was copied while")
     found = []
     for place in range(12_300, len(content), 100_000):
         wh = Warehouse(tmp_path / "w.duckdb")
@@ -273,10 +273,37 @@ def test_a_damaged_database(tmp_path: Path) -> None:
         replica.unlink(missing_ok=True)
     assert len(found) >= 5
     assert set(found) == {(True, False)}
+    rows = content.index(b"q1999")
+    wh.path.write_bytes(content[:rows] + b"x" + content[rows + 1 :])
+    with pytest.raises(UsageError, match=told):
+        wh.query("select max(query_id) from judgment")
     for length in (13, 5000, len(content) - 1):
         wh.path.write_bytes(content[:length])
         with pytest.raises(UsageError, match=told):
             wh.runs()
+
+
+def test_a_copy_made_while_the_database_was_written(tmp_path: Path) -> None:
+    """DuckDB's own error, with its stack, ended all later calls of the process, of other files too."""
+    whole, copy = Warehouse(tmp_path / "whole.duckdb"), Warehouse(tmp_path / "copy.duckdb")
+    states = []
+    for dataset in "abcd":
+        whole.ingest_qrels({"q": {"1": 1}}, dataset)
+        states.append(whole.path.read_bytes())
+    block, found = 262_144, []
+    for early, late, place in ((0, 2, 0), (1, 3, 6), (2, 3, 0)):
+        at = 12_288 + place * block
+        old, new = states[early][at : at + block], states[late]
+        copy.path.write_bytes(new[:at] + old + new[at + len(old) :])
+        try:
+            copy.runs()
+        except WarehouseError as error:
+            found.append(str(error).split("\n"))
+        assert len(whole.datasets().fetchall()) == 4
+    said = (
+        "is damaged or cut short, or was copied while it was written: put a good copy in its place"
+    )
+    assert {first for first, _ in found} == {f"{copy.path}: {said}"}
 
 
 def test_a_good_log_is_not_blamed_for_too_little_memory(tmp_path: Path) -> None:
@@ -319,3 +346,12 @@ def test_a_log_that_does_not_belong_to_the_database(tmp_path: Path) -> None:
             call()
     log.unlink()
     assert wh.init()
+    early = wh.path.read_bytes()
+    with duckdb.connect(str(wh.path)) as con:
+        con.execute("create table other as select 1 as one")
+        con.execute("checkpoint")
+        con.execute("pragma disable_checkpoint_on_shutdown")
+        con.execute("drop table other")
+    wh.path.write_bytes(early)
+    with pytest.raises(UsageError, match=r"w\.duckdb\.wal: this log beside .* or of another file"):
+        wh.runs()

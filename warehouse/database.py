@@ -29,7 +29,7 @@ import duckdb
 from warehouse.errors import DatabaseError, UsageError, listing
 from warehouse.locks import turns, wait_for_lock
 from warehouse.quoting import ident, literal
-from warehouse.refusals import in_words, not_opened
+from warehouse.refusals import in_words, is_broken_off, newer_schema, not_opened
 from warehouse.settings import LOCK_TIMEOUT, SCHEMA_REVISION
 
 if TYPE_CHECKING:
@@ -116,6 +116,12 @@ def _shared(pid: int) -> duckdb.DuckDBPyConnection:
 
 _opening = threading.Lock()
 _opened = cache(lambda pid: memory())
+
+
+def _forget_shared() -> None:
+    """Let the next connection have a new database in memory: this one is unusable."""
+    with _opening:
+        _opened.cache_clear()
 
 
 def close() -> None:
@@ -265,6 +271,8 @@ def _attached(
             )
         except Exception as error:
             con.close()
+            if is_broken_off(error):
+                _forget_shared()
             raise not_opened(error, path) from error
         try:
             with in_words(path):
@@ -286,8 +294,7 @@ def _detach(con: duckdb.DuckDBPyConnection) -> None:
         con.execute(f"detach {ident(ALIAS)}")
     except duckdb.Error as error:
         con.close()
-        with _opening:
-            _opened.cache_clear()
+        _forget_shared()
         # as on a full disk; what was committed is in the log and read from there
         if "CHECKPOINT during DETACH" not in str(error):
             raise
@@ -389,11 +396,3 @@ def check_schema(con: duckdb.DuckDBPyConnection, path: Path) -> None:
             raise UsageError(f"{path}: a replica with an older schema; make it anew: {again}")
         what = "not a warehouse yet" if found is None else "has an older schema"
         raise UsageError(f"{path}: {what}; run: warehouse init --db {shlex.quote(str(path))}")
-
-
-def newer_schema(path: Path, revision: str) -> UsageError:
-    """Return the error for a database that was written by a newer program."""
-    return UsageError(
-        f"{path}: was written by a newer version of this program (schema {revision}, this one knows "
-        f"up to {SCHEMA_REVISION}); upgrade it: pip install --upgrade ranking-warehouse"
-    )

@@ -15,6 +15,7 @@ from warehouse.errors import (
     WarehouseError,
     first_line,
 )
+from warehouse.settings import SCHEMA_REVISION
 
 # The error of a template's macro `refuse`.
 _REFUSED = re.compile(r"Invalid Input Error: refused: (.*)", re.DOTALL)
@@ -28,9 +29,17 @@ _FULL = re.compile(
 _MEMORY = re.compile(r"(failed to pin|could not allocate) block of size")
 # The engine's error if the system, not its own limit, gives no more memory.
 _NOT_GIVEN = re.compile(r"Allocation failure|\(bad allocation\)")
-_DAMAGED = "Corrupt database file"
+# All but the first are of files with parts of different times, as a copy made during a write.
+_DAMAGED = re.compile(
+    r"corrupt database file|Database file appears to be corrupted|Corrupted \w+ segment|"
+    "Failed to load metadata pointer|This block was written with a mode that|"
+    "Serialization Error: Failed to deserialize",
+    re.IGNORECASE,
+)
 _CUT = "Could not read enough bytes"
-_LOG = re.compile(r"replaying WAL file .*(Corrupt WAL file|does not match|This WAL was created)")
+_LOG = re.compile(
+    r"replaying WAL file .*(Corrupt WAL file|does not match)|This WAL was created for", re.DOTALL
+)
 
 
 @contextmanager
@@ -84,15 +93,36 @@ def worded(error: Exception, path: Path | None = None, *, made: bool = False) ->
             f"{path}: cannot be written: {denied[1]}; the right to write is needed there, and in its "
             "folder, where DuckDB keeps a log beside it"
         )
-    if path is not None and not made and _is_damaged(path, text):
-        return DatabaseError(
-            f"{path}: is damaged or cut short: put a copy of it in its place\n{first_line(refusal)}"
+    if path is not None and not made and is_damaged(text, path):
+        return _damaged(path, refusal)
+    if path is not None and is_broken_off(refusal):
+        return WarehouseError(
+            f"{path}: DuckDB failed inside: {first_line(refusal)}\nif this file was copied while it was "
+            "written, or is damaged, put a good copy in its place"
         )
     return error
 
 
-def _is_damaged(path: Path, text: str) -> bool:
-    return _DAMAGED in text or f'{_CUT} from file "{path.absolute()}"' in text
+def is_damaged(text: str, path: Path | None = None) -> bool:
+    """Whether an error is of a damaged database: the file `path`, or the only one that is open.
+
+    >>> is_damaged("Corrupt database file: computed checksum 1 does not match stored checksum 2")
+    True
+    """
+    which = "" if path is None else f' from file "{path.absolute()}"'
+    return bool(_DAMAGED.search(text)) or f"{_CUT}{which}" in text
+
+
+def is_broken_off(error: Exception) -> bool:
+    """Whether an error of the engine leaves all databases of its connection unusable."""
+    return type(error).__name__ in ("InternalException", "FatalException")
+
+
+def _damaged(path: Path, error: Exception) -> DatabaseError:
+    return DatabaseError(
+        f"{path}: is damaged or cut short, or was copied while it was written: put a good copy in its "
+        f"place\n{first_line(error)}"
+    )
 
 
 def why_not_written(error: Exception, file: str) -> str | None:
@@ -134,7 +164,17 @@ def not_opened(error: Exception, path: Path) -> Exception:
             f"{path}.wal: this log beside the database, with what was written last, is damaged or of "
             f"another file: put copies of both in their place, or move it away\n{first_line(error)}"
         )
+    if is_broken_off(error) and worded(error) is error:
+        return _damaged(path, error)
     clear = worded(error, path)
     if clear is error and isinstance(error, duckdb.IOException):
         return DatabaseError(f"{path}: cannot be opened: {first_line(error)}")
     return clear
+
+
+def newer_schema(path: Path, revision: str) -> UsageError:
+    """Return the error for a database that was written by a newer program."""
+    return UsageError(
+        f"{path}: was written by a newer version of this program (schema {revision}, this one knows "
+        f"up to {SCHEMA_REVISION}); upgrade it: pip install --upgrade ranking-warehouse"
+    )

@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from warehouse import database
 from warehouse.errors import UsageError
 from warehouse.locks import wait_for_lock
+from warehouse.refusals import newer_schema
 from warehouse.settings import LOCK_TIMEOUT, SCHEMA_REVISION, resource_folder
 
 if TYPE_CHECKING:
@@ -187,7 +188,7 @@ def _migrate(path: Path, connection: sa.Connection, found: str | None) -> None:
     if found is not None:
         known = {s.revision for s in ScriptDirectory.from_config(config).walk_revisions()}
         if found not in known:
-            raise database.newer_schema(path, found)
+            raise newer_schema(path, found)
     else:
         # planning the hundreds of statements would take as long as running them on empty tables
         database.raw(connection).execute("pragma disable_optimizer")

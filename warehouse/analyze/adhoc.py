@@ -23,6 +23,7 @@ from warehouse.errors import (
     seconds,
 )
 from warehouse.quoting import literal
+from warehouse.refusals import is_damaged
 
 TIMEOUT = 60.0
 _MEMORY_MB = 4096
@@ -190,6 +191,8 @@ def in_words(timeout: float | None = None, lines_above: int = 0) -> Iterator[Non
             raise
         raise too_long(timeout) from error
     except duckdb.Error as error:
+        if is_damaged(str(error)):  # the caller knows the file
+            raise
         # the rest suggests installing an extension, which is closed too
         text = str(error).partition("\n\nPlease try installing")[0].strip()
         raise WarehouseError(_LINE.sub(lambda m: _lifted(m, lines_above), text)) from error
