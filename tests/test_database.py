@@ -301,6 +301,23 @@ def test_a_new_process_does_not_wait_for_threads_of_the_old_one(tmp_path: Path, 
     assert done.returncode == 7
 
 
+JUPYTER = """
+import sys, types
+kernel = types.SimpleNamespace(config={"IPKernelApp": {}})
+sys.modules["IPython"] = types.SimpleNamespace(get_ipython=lambda: kernel)
+from warehouse import database
+print(database.memory().sql("select current_setting('enable_progress_bar')").fetchall())
+"""
+
+
+def test_jupyter_without_the_package_of_its_progress_bars() -> None:
+    """DuckDB refuses to turn off bars that it cannot draw: no call worked in such a notebook."""
+    done = subprocess.run(
+        [sys.executable, "-c", JUPYTER], check=False, capture_output=True, text=True
+    )
+    assert (done.stdout, done.stderr) == ("[(False,)]\n", "")
+
+
 FULL = """
 import resource, signal, sys
 from warehouse.warehouse import Warehouse

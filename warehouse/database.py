@@ -54,7 +54,9 @@ class Resources:
     def apply(self, con: duckdb.DuckDBPyConnection) -> None:
         """Set the limits on a connection."""
         con.execute("set TimeZone = 'UTC'")
-        con.execute("set enable_progress_bar = false")
+        # in Jupyter without ipywidgets, DuckDB has none and refuses to set it
+        with suppress(duckdb.InvalidInputException):
+            con.execute("set enable_progress_bar = false")
         # Templates name what they share; other common parts that DuckDB finds, such as two scans of
         # the predictions, would be kept in memory as a whole.
         con.execute("set disabled_optimizers = 'common_subplan'")
