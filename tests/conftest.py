@@ -45,7 +45,7 @@ def _copied_schema(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """
     empty = tmp_path_factory.mktemp("empty") / "empty.duckdb"
 
-    def ensure(path: Path, **options: float) -> bool:
+    def ensure(path: Path, **options: object) -> bool:
         if path.exists() or not path.parent.is_dir():
             return migrate(path, **options)
         if not empty.exists():

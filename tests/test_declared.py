@@ -275,6 +275,14 @@ def test_init_with_a_database_makes_that_alone(
     assert [path.name for path in tmp_path.iterdir()] == ["x.duckdb"]
 
 
+@pytest.mark.usefixtures("migrated")
+def test_init_with_a_wrong_limit_makes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "x.duckdb"
+    code, _, err = command("init", "--db", str(path), "--memory-limit", "little", "--threads", "1")
+    assert (code, path.exists()) == (2, False)
+    assert "memory limit 'little': write a size" in err
+
+
 def test_all_that_the_starter_shows_may_be_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

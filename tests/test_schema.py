@@ -290,6 +290,9 @@ def test_a_file_of_an_older_program_says_what_to_do(made_once: Path, tmp_path: P
         UsageError, match=f"has an older schema; run: warehouse init --db '{wh.path}'$"
     ):
         wh.runs()
+    # the limits of the other work hold for the upgrade, which may be the largest of all
+    with pytest.raises(UsageError, match="memory limit 'little': write a size"):
+        Warehouse(wh.path, memory_limit="little").init()
 
 
 @pytest.mark.parametrize("content", [b"", b"a note to myself\n" * 500, bytes(range(256)) * 64])

@@ -63,7 +63,6 @@ class Fusing(File):
         >>> found.fetchall()
         [('x', 4.0), ('z', 2.0), ('y', 2.0)]
         """
-        from warehouse import schema
         from warehouse.fuse import making
         from warehouse.fuse import recipe as reading
         from warehouse.ingest import RunOptions
@@ -72,7 +71,8 @@ class Fusing(File):
         sources = texts(runs)
         if name in sources:
             raise UsageError(f"{name}: a run cannot take the place of one that it is made of")
-        schema.ensure(self._existing(), lock_timeout=self.lock_timeout)
+        self._existing()
+        self._ensure()
         prepared = self._complete(
             sources, dataset, method, normalise, weights, train_queries, train_share, tune, protocol
         )

@@ -41,12 +41,11 @@ class Importing(File):
         if mlflow-skinny is not installed, and InputError if the store is a file or folder that does
         not exist.
         """
-        from warehouse import schema
         from warehouse.ingest.mlflow_runs import ARTIFACTS, Store, load_artifact
 
         store = Store(uri)
         store.experiment(experiment)  # before a file is made here
-        schema.ensure(self.path, lock_timeout=self.lock_timeout)
+        self._ensure()
         every: list[tuple[str, Loaded | WarehouseError]] = []
         for artifact in store.artifacts(experiment, artifacts or ARTIFACTS):
             done: Loaded | WarehouseError

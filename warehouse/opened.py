@@ -108,6 +108,12 @@ class File:
     def _write(self) -> AbstractContextManager[sa.Connection]:
         return database.write(self.path, resources=self.resources, lock_timeout=self.lock_timeout)
 
+    def _ensure(self) -> bool:
+        """Make the file if it is missing, or upgrade its schema; return whether it changed."""
+        from warehouse import schema
+
+        return schema.ensure(self.path, resources=self.resources, lock_timeout=self.lock_timeout)
+
     def _existing(self) -> Path:
         if not self.path.exists():
             raise UsageError(

@@ -160,7 +160,12 @@ def next_id(connection: sa.Connection, *columns: sa.Column[Any]) -> int:
     return max(int(connection.execute(one).scalar_one()) for one in highest) + 1
 
 
-def ensure(path: Path, *, lock_timeout: float = LOCK_TIMEOUT) -> bool:
+def ensure(
+    path: Path,
+    *,
+    resources: database.Resources | None = None,
+    lock_timeout: float = LOCK_TIMEOUT,
+) -> bool:
     """Make the file if it is missing and upgrade its schema; return whether it changed."""
     database.check_place(path)
     folder = (path.resolve() if path.is_symlink() else path).parent
@@ -169,13 +174,15 @@ def ensure(path: Path, *, lock_timeout: float = LOCK_TIMEOUT) -> bool:
     if path.is_dir():
         raise UsageError(f"{path}: is a directory; name a file in it")
     if not path.exists():
+        if resources is not None:
+            database.memory(resources).close()  # wrong limits are refused before there is a file
         wait_for_lock(lambda: database.create(path), path, lock_timeout)
     # looking takes a fraction of the time of opening for writing
     with database.read(path, lock_timeout=lock_timeout) as con:
         found = database.revision(con, path)
     if found == SCHEMA_REVISION:
         return False
-    with database.write(path, lock_timeout=lock_timeout) as connection:
+    with database.write(path, resources=resources, lock_timeout=lock_timeout) as connection:
         _migrate(path, connection, found)
     return True
 

@@ -104,9 +104,7 @@ class Syncing(File):
         except UsageError:
             if dry_run:
                 raise
-            from warehouse import schema
-
-            schema.ensure(self.path, lock_timeout=self.lock_timeout)
+            self._ensure()
         return True
 
 

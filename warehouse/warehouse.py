@@ -82,14 +82,12 @@ class Warehouse(
 
         With `own`, a replica that was restored as the database becomes writable again.
         """
-        from warehouse import schema
-
         was_replica = (
             own
             and self.path.exists()
             and database.disown(self.path, lock_timeout=self.lock_timeout)
         )
-        return schema.ensure(self.path, lock_timeout=self.lock_timeout) or was_replica
+        return self._ensure() or was_replica
 
     def _ready_for(self, source: object) -> None:
         """Make the database if it does not exist, or upgrade its schema.

@@ -23,6 +23,8 @@ def init(
         typer.Option("--own", help="Make a restored replica writable again."),
     ] = False,
     db: options.Database = None,
+    memory_limit: options.MemoryLimit = None,
+    threads: options.Threads = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
     """Write a warehouse.toml and make the database that it names.
@@ -39,7 +41,7 @@ def init(
         say(f"{path}: written; say in it where qrels and runs are, then: warehouse sync")
     # the file just written counts
     with project.using(None):
-        wh = Warehouse(db, lock_timeout=lock_timeout)
+        wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     existed = wh.path.exists()
     changed = wh.init(own=own)
     news = "is a warehouse of its own now" if own else "brought up to date"
