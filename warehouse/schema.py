@@ -175,7 +175,7 @@ def ensure(
         raise UsageError(f"{path}: is a directory; name a file in it")
     if not path.exists():
         if resources is not None:
-            database.memory(resources).close()  # wrong limits are refused before there is a file
+            database.scratch(resources).close()  # wrong limits are refused before there is a file
         wait_for_lock(lambda: database.create(path), path, lock_timeout)
     # looking takes a fraction of the time of opening for writing
     with database.read(path, lock_timeout=lock_timeout) as con:
