@@ -89,7 +89,9 @@ def test_what_is_declared(folder: Folder) -> None:
     [
         ("settle", "setle", "unknown key 'setle'; did you mean settle?"),
         ('"500ms"', '"soon"', "settle: 'soon': write a time as in 2s"),
-        ('"500ms"', "-1", "settle: -1: seconds are 0 or more"),
+        ('"500ms"', "-1", "settle: -1: seconds are 0 or more, up to a day (86400)"),
+        ('"500ms"', "1e300", "settle: 1e+300: seconds are 0 or more, up to a day"),
+        ('"500ms"', '"24.1h"', "settle: 24.1h: seconds are 0 or more, up to a day"),
         ('"500ms"', "true", "'settle' has the wrong type: true or false; write a string or a"),
         ("[evaluate]", "[evaluat]", "unknown key 'evaluat'; did you mean evaluate?"),
         ('metrics = ["nDCG@10", "AP"]', 'metric = ["AP"]', "evaluate: unknown key 'metric'; did"),

@@ -26,6 +26,7 @@ BEST, LAST = "best", "last"
 # For finding the line of a key in a table: the table goes from its head to the next head.
 _ABOVE = dict.fromkeys(("database", "settle"), "the lines above the first table")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_LONGEST = 86_400
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)")
 
 _READING: dict[str, records.Kinds] = {"format": str, "columns": dict, "normalise": str}
@@ -185,19 +186,22 @@ def declared() -> Declared:
 
 
 def duration(given: str | float, where: str) -> float:
-    """Read a time in seconds.
+    """Read a time in seconds, up to a day. Raises DefinitionError.
 
     >>> duration("500ms", "settle"), duration(3, "settle")
     (0.5, 3.0)
     """
+    seconds: float
     if isinstance(given, str):
         found = _DURATION.fullmatch(given.strip())
         if found is None:
             raise DefinitionError(f"{where}: {given!r}: write a time as in 2s, 500ms or 1m")
-        return float(found[1]) * _UNITS[found[2]]
-    if not 0 <= given < float("inf"):
-        raise DefinitionError(f"{where}: {given}: seconds are 0 or more")
-    return float(given)
+        seconds = float(found[1]) * _UNITS[found[2]]
+    else:
+        seconds = given
+    if not 0 <= seconds <= _LONGEST:
+        raise DefinitionError(f"{where}: {given}: seconds are 0 or more, up to a day (86400)")
+    return float(seconds)
 
 
 def known_dataset(name: str, datasets: Mapping[str, Any]) -> str:
