@@ -279,6 +279,22 @@ def test_json_lines(con, put):
         ]
 
 
+def test_json_lines_are_known_by_their_first_lines(con, put):
+    """A line that is longer than the head of a file counts whole; the keys of the next one, too."""
+    passage = "x" * (1 << 16)
+    line = '{"query_id": "q", "doc_id": "%s", "passage": "%s", "score": %d}\n'
+    readers.stage(con, put(line % ("a", passage, 1) + line % ("b", "", 2), "a.jsonl"), "run")
+    assert rows(con) == [("q", "a", 1.0), ("q", "b", 2.0)]
+    lines = ['{"query_id": "q", "doc_id": "a"}', '{"query_id": "q", "doc_id": "b", "rank": 1}']
+    error = refused(con, put("\n".join(lines), "a.jsonl"), "run")
+    assert error.problems == ((1, "the rank is missing"),)
+    for text, told in (
+        ("[1]\n3\nx\n", "not JSON Lines: the first line is not"),
+        (" \n", "is empty"),
+    ):
+        assert told in str(refused(con, put(text, "a.jsonl"), "run", format="jsonl"))
+
+
 @pytest.mark.core
 def test_json_lines_qrels(con, put):
     text = '{"u.x": "q", "d/x": "a", "r": 1.0}\n{"u.x": "q", "d/x": "b", "r": true}\n'

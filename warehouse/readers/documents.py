@@ -22,9 +22,9 @@ from warehouse.errors import InputError, first_line, is_utf8
 from warehouse.quoting import literal
 from warehouse.readers import checks, tables
 from warehouse.readers.columns import chosen, ranked_by_rank
-from warehouse.readers.files import LocalFile
+from warehouse.readers.files import HEAD, LocalFile
 from warehouse.readers.guess import head_text
-from warehouse.readers.lines import BadLines, blocks, refuse_if_not_text
+from warehouse.readers.lines import LONGEST_LINE, BadLines, blocks, refuse_if_not_text
 from warehouse.readers.staged import Kind
 
 Ranking = Literal["score", "rank"]
@@ -305,7 +305,7 @@ def _pointer(name: str) -> str:
 def _keys(file: LocalFile) -> Sequence[str]:
     """Return the keys of the first objects, each once, in order."""
     keys: dict[str, None] = {}
-    for line in head_text(file).split("\n")[:_HEAD_LINES]:
+    for line in _first_lines(file):
         try:
             value = json.loads(line)
         except ValueError:
@@ -313,3 +313,14 @@ def _keys(file: LocalFile) -> Sequence[str]:
         if isinstance(value, dict):
             keys |= dict.fromkeys(value)
     return list(keys)
+
+
+def _first_lines(file: LocalFile) -> Iterator[str]:
+    """Yield the lines that begin in a file's head, each to its end, but not too many."""
+    seen = 0
+    with Path(file.path).open(encoding="utf-8-sig", errors="replace", newline="\n") as handle:
+        for _ in range(_HEAD_LINES):
+            if seen > HEAD or not (line := handle.readline(LONGEST_LINE)):
+                return
+            seen += len(line)
+            yield line
