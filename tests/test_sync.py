@@ -133,6 +133,28 @@ def test_a_file_that_is_asked_for_again_counts_again(synced: Project) -> None:
     assert synced.told() == [("unchanged", "other/bm25/one.run")]
     synced.settings(*changes[1][::-1])
     assert synced.told() == []
+    # one with the same content and another description does
+    synced.write("third/dense/one.run", RUN)
+    synced.settings('"runs/', '"third/')
+    assert synced.told() == [("replaced", "third/dense/one.run"), ("computed", None)]
+    synced.settings('"third/', '"runs/')
+    assert synced.told() == [("replaced", "runs/bm25/one.run"), ("computed", None)]
+    assert synced.runs()[-1] == ("one", 5, "bm25")
+
+
+def test_what_is_known_of_a_file_is_of_one_dataset_and_kind(synced: Project) -> None:
+    """Nothing is read again: neither what is declared twice, nor namesakes in other datasets."""
+    synced.settings("[[runs]]", '''
+        [datasets.other]
+        qrels = "qrels.txt"
+        training = "qrels.txt"
+        [[runs]]
+        files = "other/{name}.run"
+        dataset = "other"
+        [[runs]]''')  # fmt: skip
+    synced.write("other/one.run", BETTER)
+    assert [status for status, _ in synced.told()] == ["loaded"] * 5 + ["computed"] * 2
+    assert synced.told() == []
 
 
 def test_a_file_that_goes_while_a_sync_runs_is_no_error(
