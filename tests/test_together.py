@@ -80,8 +80,8 @@ def test_regular_files_of_one_layout_are_read_at_once(
     paths = some(write)
     assert sizes(paths) == [4, 2, 1, 1, 1, 1, 2]
     assert [group.first for group in together.groups(paths)] == [0, 4, 6, 7, 8, 9, 10]
-    monkeypatch.setattr(together, "_BYTES", 2 * paths[0].stat().st_size)
-    assert max(sizes(paths)) == 2
+    monkeypatch.setattr(together, "_BYTES", 2 * max(path.stat().st_size for path in paths))
+    assert sizes(paths) == [2, 2, 2, 1, 1, 1, 1, 2]
     monkeypatch.undo()
     monkeypatch.setattr(together, "_FILES", 3)
     assert sizes(paths) == [3, 1, 2, 1, 1, 1, 1, 2]
@@ -187,6 +187,10 @@ def test_the_first_bad_file_is_told_with_its_line(write: Write) -> None:
     assert str(found.value).splitlines()[1:] == [
         "  line 3: document 'a' is there twice for query 'q1', first on line 1"
     ]
+    # the CSV reader takes 1_0 for ten, in whichever file
+    bad.write_text("q1 Q0 a 1 1_0 t\n")
+    with pytest.raises(InputError, match="line 1: score '1_0' is not a number"):
+        Warehouse.score(QRELS, [write("good.run", listed(0)), bad])
     with pytest.raises(InputError, match="no query of the run is judged"):
         Warehouse.score(QRELS, [write("good.run", listed(0)), write("x.run", [("x", "a", 1.0)])])
     with pytest.raises(InputError, match="no such file"):

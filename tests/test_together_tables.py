@@ -101,6 +101,10 @@ def test_only_tables_of_one_format_and_header_are_read_at_once(
     paths += [write("4.tsv", listed(4)), *(write(f"{n}.parquet", listed(n)) for n in range(5, 7))]
     assert sizes(paths) == [2, 2, 1, 2]
     assert sizes(paths[:4], normalise="lower(doc_id)") == [1, 1, 1, 1]
+    # as many lines are skipped in each file: two of data in one without blank lines
+    blank = write("blank.csv", listed(1))
+    blank.write_text("\n\n" + blank.read_text())
+    assert sizes([blank, *paths[:2]]) == [1, 2]
     monkeypatch.setattr(together, "_BYTES", 4 * paths[-1].stat().st_size)
     assert sizes(paths[-2:]) == [1, 1]  # a byte of Parquet counts for more than one of text
 
