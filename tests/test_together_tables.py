@@ -243,8 +243,10 @@ def test_lines_may_end_in_several_ways(
 def test_columns_in_another_order_are_other_columns(
     write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    paths = [write("a.parquet", listed(0))]
-    paths.append(write("b.parquet", f"select doc_id, query_id, score from ({listed(1)})"))
+    turned = "select doc_id, query_id, score"
+    paths = [write("c.csv", listed(2)), write("d.csv", f"{turned} from ({listed(3)})")]
+    paths += [write("a.parquet", listed(0)), write("b.parquet", f"{turned} from ({listed(1)})")]
+    assert sizes(paths) == [1, 1, 2]
     alone = [tuple(Warehouse.score(QRELS, path, "AP P@5").means().values()) for path in paths]
     read = at_once(monkeypatch)
     board = Warehouse.score(QRELS, paths, "AP P@5").board().fetchall()
