@@ -91,7 +91,7 @@ def test_qrels(con, put):
         RUN.replace("\n", " \t\r\n"),
         RUN.replace("\n", "\n\n  \n"),
         "\ufeff" + RUN,
-        "\ufeff# top\n" + RUN,
+        "\ufeff# Q0 d1 1 2.5 bm25\n" + RUN,
         "  # by hand\n" + RUN + "#end",
         RUN + "# Q0 d1 1 2.5 bm25\n",
         RUN.removesuffix("\n"),

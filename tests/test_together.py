@@ -210,6 +210,13 @@ def test_what_is_of_one_run_is_refused_of_several(write: Write, tmp_path: Path) 
         Warehouse.score(QRELS, [paths[0], paths[0]])
 
 
+def test_columns_are_not_named_for_trec_files(write: Write, tmp_path: Path) -> None:
+    paths = [write("a.run", listed(0)), write("b.run", listed(1))]
+    wh = Warehouse(tmp_path / "w.duckdb")
+    done = wh.ingest_runs(paths, "d", columns={"score": "s"})
+    assert [str(one).partition(" for csv")[0] for one in done] == ["columns can be named"] * 2
+
+
 # --------------------------------------------------------------------------- storing
 
 TABLES = (
