@@ -213,11 +213,15 @@ def test_a_damaged_file_is_told_and_undoes_no_other(
 
 def test_a_line_that_does_not_fit_is_told(write: Write, tmp_path: Path) -> None:
     paths = [write(f"{n}.csv", listed(n)) for n in range(3)]
-    with paths[1].open("a") as file:
-        file.write("q1,d99\n")
-    done = Warehouse(tmp_path / "w.duckdb").ingest_runs(paths, "d")
-    assert [type(one).__name__ for one in done] == ["Loaded", "InputError", "Loaded"]
-    assert "1.csv: 1 problem\n  line 127: " in str(done[1])
+    text = paths[1].read_bytes()
+    for line, told in (
+        (b"q1,d99\n", "1.csv: 1 problem\n  line 127: "),
+        (b"q1,d99,\xff\n", "1.csv: not UTF-8 text: 1 line\n  line 127: not UTF-8"),
+    ):
+        paths[1].write_bytes(text + line)
+        done = Warehouse(tmp_path / "w.duckdb").ingest_runs(paths, "d")
+        assert [type(one).__name__ for one in done] == ["Loaded", "InputError", "Loaded"]
+        assert told in str(done[1])
 
 
 @pytest.mark.core
