@@ -119,6 +119,22 @@ def test_json_lines_with_lists_and_absent_values(con, put) -> None:
     ]
 
 
+def test_json_lists_of_several_kinds_of_values_and_empty_ones(con, put) -> None:
+    text = (
+        '{"doc_id":1,"v":[1,"x",true],"w":[],"b":true}\n{"doc_id":2,"v":[2],"w":null,"b":false}\n'
+    )
+    read = stage_attributes(con, put("a.jsonl", text), "document")
+    assert read.columns == {"v": "list", "w": "list", "b": "boolean"}
+    assert staged(con) == [
+        ("1", "b", 1, "true", None),
+        ("1", "v", 1, "1", None),
+        ("1", "v", 2, "x", None),
+        ("1", "v", 3, "true", None),
+        ("2", "b", 1, "false", None),
+        ("2", "v", 1, "2", None),
+    ]
+
+
 def test_ids_that_look_like_a_date_or_a_uuid_stay_as_they_are_written(con, put) -> None:
     text = '{"doc_id": "2020-01-01T10:00:00", "n": 1}\n{"doc_id": "2020-01-01T11:00:00", "n": 2}\n'
     stage_attributes(con, put("a.jsonl", text), "document")
@@ -260,6 +276,10 @@ def test_rows_that_are_refused_with_their_lines(con, put) -> None:
             "line 2: the value of v is a list or a record; other rows have values of another kind",
         ),
         (
+            '{"doc_id":1,"v":[1,"x"]}\n{"doc_id":2,"v":["y",[2]]}\n',
+            "line 2: a list of v holds a list or a record",
+        ),
+        (
             '[{"doc_id":1,"v":1},{"doc_id":1,"v":3}]',
             "row 2: the id '1' is there twice, first in row 1",
         ),
@@ -283,6 +303,8 @@ def test_nested_values_are_refused(con, put, value: str) -> None:
         ('{"d1": {"year": 1}, "d1": {"year": 2}}', "the key 'd1' is there twice"),
         ('{"d1": {"year": 1, "year": 2}}', "the key 'year' is there twice"),
         ('{"d1": {"year": 1}', "not JSON: Expecting"),
+        ("3", "not a JSON object of the form"),
+        ('{"d1": {"": 1}}', "holds JSON that is not an object, or a key without a name"),
     ],
 )
 def test_nested_json_that_is_refused(con, put, text: str, told: str) -> None:
@@ -344,6 +366,20 @@ def test_python_values(con) -> None:
         ("vector", 2, "2.0"),
         ("whole", 1, "3.0"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({}, "is empty"),
+        ({"a": 3}, "'a': not a dict of the form"),
+        ({"a": {"doc_id": "b"}}, "'a': 'doc_id' names the keys, not a value"),
+        (duckdb.sql("select ['a'] as doc_id, 1 as n"), "'doc_id' holds lists or records, not ids"),
+    ],
+)
+def test_objects_that_are_no_attributes_are_refused(con, given: Any, told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        stage_attributes(con, given, "document")
 
 
 @pytest.mark.parametrize("value", [b"x", object()])

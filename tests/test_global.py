@@ -37,7 +37,8 @@ def con() -> duckdb.DuckDBPyConnection:
 @pytest.fixture
 def put(tmp_path: Path) -> Callable[[str, str], str]:
     def write(name: str, text: str) -> str:
-        (tmp_path / name).write_text(text)
+        # \udcff is a byte that is not UTF-8
+        (tmp_path / name).write_text(text, errors="surrogateescape")
         return str(tmp_path / name)
 
     return write
@@ -152,6 +153,7 @@ def test_other_column_names_and_parquet(con, tmp_path: Path) -> None:
         ("truth.txt", " \n\n", "is empty"),
         ("truth.csv", "item,n\nA,1\n", r"no column 'doc_id' \(the source has: item, n\).*item"),
         ("a.run", "q1 Q0 A 1 0.5 tag\n", "looks like a run"),
+        ("truth.txt", "A\nB\udcff\nC\n", "1 problem\n  line 2: not UTF-8"),
         ("truth.txt", "A\nB\nA\n", "line 3: document 'A' is there twice .* first on line 1"),
         ("truth.csv", "doc_id,relevance\nA,x\n,1\n", "line 2: relevance 'x' is not an integer"),
         (

@@ -194,9 +194,9 @@ def _stage(
     if not checks.row_count(con):
         raise InputError(f"{table.source}: is empty: there is no row of data")
     _refuse_problems(con, table, "checks/subjects", key=key)
-    mixed = [column.name for column in columns if column.is_json]
-    for name in mixed:
-        _refuse_problems(con, table, "checks/attribute_nested", column=name)
+    for column in columns:
+        if column.is_json:
+            _refuse_problems(con, table, "checks/attribute_nested", column=column)
 
 
 def _unfold(
