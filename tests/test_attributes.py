@@ -304,7 +304,7 @@ def test_nested_values_are_refused(con, put, value: str) -> None:
         ('{"d1": {"year": 1, "year": 2}}', "the key 'year' is there twice"),
         ('{"d1": {"year": 1}', "not JSON: Expecting"),
         ("3", "not a JSON object of the form"),
-        ('{"d1": {"": 1}}', "holds JSON that is not an object, or a key without a name"),
+        ('{"d1": {"": 1}}', "key without a name|column 2 has no name"),
     ],
 )
 def test_nested_json_that_is_refused(con, put, text: str, told: str) -> None:

@@ -30,7 +30,8 @@ _JSON_PLACE = re.compile(
 )
 
 _WRITTEN = re.compile(r"(DATE|TIME|UUID)[^\[]*\Z")
-_NUMBERED = re.compile(r".*_\d+\Z", re.DOTALL)
+# How DuckDB calls the second of two keys that are alike, and 1.5 one without a name.
+_NUMBERED = re.compile(r"(.*_|C)\d+\Z", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -209,9 +210,7 @@ def _json(
         with in_words():
             described = con.execute(f"describe select * from {sniffed}").fetchall()
             types = {str(row[0]): str(row[1]) for row in described}
-            if any(
-                _NUMBERED.match(name) for name in types
-            ):  # perhaps numbered by DuckDB, if two are alike
+            if any(_NUMBERED.match(name) for name in types):
                 keys = con.execute(templates.render("ingest/json_keys", path=path)).fetchall()
                 _check_names(source, [str(name) for (name,) in keys])
     except duckdb.Error as error:
