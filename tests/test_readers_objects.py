@@ -351,9 +351,10 @@ def test_two_keys_of_one_id(key: object) -> None:
 
 def test_ids_of_a_dict_and_of_a_frame_are_the_same() -> None:
     pd = pytest.importorskip("pandas")
-    frame = pd.DataFrame({"query_id": [1.0, 1.0], "doc_id": [2, 3], "score": [0.5, 0.7]})
-    lists = {1.0: {2: 0.5, 3: 0.7}}
+    lists = {1.0: {2: 0.5, 3: 0.7, 3.5: 0.1}}
+    frame = pd.DataFrame({"query_id": [1.0] * 3, "doc_id": [2, 3, 3.5], "score": [0.5, 0.7, 0.1]})
     for run in (frame, lists):
+        assert Warehouse.score({"1": {"3.5": 1}}, run, "RR").means() == {"RR": 1 / 3}
         assert Warehouse.score({"1": {"2": 1}}, run, "RR").means() == {"RR": 0.5}
         assert Warehouse.score({1: {2: 1}}, run, "RR").means() == {"RR": 0.5}
     for day in ("2020-01-02", "2020-01-02 10:00:00.25", "2020-01-02 10:00:00.000001+02:00"):

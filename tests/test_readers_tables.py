@@ -216,6 +216,16 @@ def test_columns_that_are_missing(con, put):
         readers.stage(con, path, "run", columns={"relevance": "rating"})
 
 
+def test_renamed_columns_of_a_run(con, put):
+    """A score of another name ranks, not the rank beside it; a header of numbers names columns, too."""
+    columns = {"query_id": "0", "doc_id": "1", "score": "2"}
+    result = readers.stage(con, put("0,1,2,rank\nq,a,3,1\n", "a.csv"), "run", columns=columns)
+    assert (rows(con), result.ranked_by) == ([("q", "a", 3.0)], "score")
+    assert "its first line holds values (0, 1, 2, rank)" in str(
+        refused(con, put("0,1,2,rank\nq,a,3,1\n", "a.csv"), "run")
+    )
+
+
 def test_semicolons_between_the_columns_are_told_of(con, put):
     path = put("query_id;doc_id;score\nq;a;1\n", "a.csv")
     told = "semicolons stand between its columns (query_id;doc_id;score)"
@@ -303,6 +313,10 @@ def test_json_lines_qrels(con, put):
     assert error.problems == ((2, "relevance 'true' is not an integer"),)
     readers.stage(con, put(text.replace("true", "-2"), "a.jsonl"), "qrels", columns=columns)
     assert rows(con) == [("q", "a", 1, "0"), ("q", "b", -2, "0")]
+    # without an iteration in a line it is 0, as in a table without that column
+    text = text.replace("true}", '-2, "iteration": 7}')
+    readers.stage(con, put(text, "a.jsonl"), "qrels", columns=columns)
+    assert rows(con) == [("q", "a", 1, "0"), ("q", "b", -2, "7")]
 
 
 @pytest.mark.core
@@ -359,6 +373,10 @@ def test_ids_that_lost_digits_are_refused(con, parquet, below, lost):
     told = str(refused(con, parquet(f"{sql.format(below)} union all {sql.format(lost)}"), "run"))
     assert "the column 'doc_id' holds ids as real numbers" in told
     assert "where several ids become one: read them as text or as integers" in told
+    columns = {"query_id": "doc_id", "doc_id": "query_id"}
+    assert "the column 'doc_id'" in str(
+        refused(con, parquet(sql.format(lost)), "run", columns=columns)
+    )
 
 
 @pytest.mark.core

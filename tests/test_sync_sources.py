@@ -255,6 +255,7 @@ def test_global_judgments_follow_the_runs(synced: Project) -> None:
         ("computed", None),
     ]
     assert synced.told() == []
+    assert not synced.warehouse.sync(dry_run=True).events
     synced.write("runs/bm25/two.run", "q9 Q0 a 1 1 t\n")
     assert synced.told() == [
         ("loaded", "runs/bm25/two.run"),
@@ -304,6 +305,20 @@ def test_several_protocols_and_formats(synced: Project) -> None:
         "default",
         "trec_eval_9",
     ]
+
+
+def test_each_source_of_runs_is_read_in_its_own_way(synced: Project) -> None:
+    """Files of two sources could be read at once, in one way."""
+    text = (synced.path / "warehouse.toml").read_text()
+    for name, how in (("first", ""), ("second", 'columns.score = "other"\n')):
+        text += f'[[runs]]\nfiles = "{name}/*.csv"\ndataset = "tiny"\n{how}'
+        synced.write(f"{name}/{name}.csv", "query_id,doc_id,score,other\nq1,a,1,2\n")
+    synced.write("warehouse.toml", text)
+    synced.sync()
+    scores = synced.warehouse.query(
+        "select run.name, score from prediction join run using (run_id) where run.name <> 'one'"
+    )
+    assert sorted(scores.fetchall()) == [("first", 1.0), ("second", 2.0)]
 
 
 def test_the_first_source_that_has_a_file_says_what_it_is(synced: Project) -> None:

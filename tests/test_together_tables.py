@@ -145,6 +145,11 @@ def test_types_are_those_of_each_file(write: Write, monkeypatch: pytest.MonkeyPa
     board = Warehouse.score({"q1": {"7": 1}}, paths, "RR").board().fetchall()
     assert board == [("texts", 1 / 3), ("numbers", 1.0)]
     assert read == [0]
+    # 2 ** 53 + 1 has no real number of its own
+    lost = "select 'q1' as query_id, 9007199254740993::double as doc_id, 1.0 as score"
+    paths = [write(f"lost{n}.parquet", lost) for n in range(2)]
+    with pytest.raises(InputError, match="holds ids as real numbers"):
+        Warehouse.score({"q1": {"7": 1}}, paths, "RR")
 
 
 @pytest.mark.core
