@@ -118,7 +118,6 @@ def find(asked: Declared) -> Found:
             if source.key not in taken:
                 taken.add(source.key)
                 found.sources.append(source)
-    found.sources.sort(key=lambda source: source.needs_runs)
     return found
 
 
