@@ -81,8 +81,13 @@ def test_csv_qrels(con, put):
     result = readers.stage(con, put(text, "a.csv"), "qrels")
     assert (result.format, result.ranked_by) == ("csv", None)
     assert rows(con) == [("q", "a", 2, "Q0"), ("q", "b", -1, "7")]
-    readers.stage(con, put("query_id,doc_id,relevance\nq,a,2\n", "a.csv"), "qrels")
-    assert rows(con) == [("q", "a", 2, "0")]
+    # without an iteration it is 0
+    for text in (
+        "query_id,doc_id,relevance\nq,a,2\n",
+        "query_id,doc_id,iteration,relevance\nq,a,,2",
+    ):
+        readers.stage(con, put(text, "a.csv"), "qrels")
+        assert rows(con) == [("q", "a", 2, "0")]
 
 
 @pytest.mark.core
@@ -276,7 +281,7 @@ def test_a_second_column_of_a_name_is_refused(con, parquet, tmp_path):
 def test_json_lines(con, put):
     text = (
         '{"query_id": 1, "doc_id": "a", "score": 0.5, "more": [1]}\n\n'
-        '{"doc_id": 2.0, "query_id": "é", "score": "1e1"}\r\n'
+        '{"doc_id": 2.0, "query_id": "é", "score": "1e1"}\r\n\t\r\n'
         '{"query_id": 12345678901234567890, "doc_id": "x y", "score": -3}'
     )
     for name in ("a.jsonl", "a.txt"):
@@ -370,6 +375,10 @@ def test_ids_that_lost_digits_are_refused(con, parquet, below, lost):
     sql = "select 1 as query_id, {} as doc_id, 0.5 as score"
     readers.stage(con, parquet(sql.format(below)), "run")
     assert rows(con) == [("1", below.split(":")[0], 0.5)]
+    # decimal numbers have all their digits
+    exact = "123456789012345678901"
+    readers.stage(con, parquet(sql.format(f"{exact}::decimal(38, 0)")), "run")
+    assert rows(con) == [("1", exact, 0.5)]
     told = str(refused(con, parquet(f"{sql.format(below)} union all {sql.format(lost)}"), "run"))
     assert "the column 'doc_id' holds ids as real numbers" in told
     assert "where several ids become one: read them as text or as integers" in told

@@ -115,6 +115,13 @@ def hold_wrong_side_cars(synced: Project, kind: str, wrong: list[tuple[str, str]
     assert (synced.runs("name"), done.exit_code) == ([("one",)], 2)
 
 
+def test_without_side_cars_a_file_of_their_name_is_a_run(synced: Project) -> None:
+    synced.settings('{system}/{name}.run*"', '{system}/*"')
+    synced.write("runs/bm25/one.run.json", '{"q1": {"a": 1}}')
+    synced.sync()
+    assert sorted(synced.runs("name, num_predictions")) == [("one", 3), ("one.run", 1)]
+
+
 def test_wrong_side_cars(synced: Project) -> None:
     wrong = [
         ('{"systm": "x"}', "unknown key 'systm'; did you mean system?"),
