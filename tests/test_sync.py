@@ -195,6 +195,11 @@ def test_a_young_file_is_looked_at_twice(synced: Project, monkeypatch: pytest.Mo
     assert out == "tiny: runs/bm25/new.run is still being written, left for the next time\n"
     assert command("sync")[1].startswith("tiny: run new loaded from runs/bm25/new.run (3 pred")
     assert slept == [60, 60]
+    # a side-car is a part of the file
+    synced.settings('dataset = "tiny"', 'dataset = "tiny"\nsidecar = true')
+    synced.write("runs/bm25/new.run", RUN)
+    synced.write("runs/bm25/new.run.json", "{}", age=0)
+    assert (command("sync")[0], slept) == (0, [60, 60, 60])
 
 
 @pytest.mark.parametrize("fails", [False, True])

@@ -278,6 +278,9 @@ def test_global_judgments_follow_the_runs(synced: Project) -> None:
     assert synced.told() == []
     synced.write("queries.txt", "q1\nq2\n")
     assert synced.told() == [("replaced", "links.txt"), ("computed", None)]
+    # with queries of their own they do not follow the runs any more
+    synced.write("runs/bm25/three.run", "q1 Q0 a 1 1 t\n")
+    assert synced.told() == [("loaded", "runs/bm25/three.run"), ("computed", None)]
 
 
 def test_what_is_said_of_a_source_counts_as_its_content(synced: Project) -> None:
