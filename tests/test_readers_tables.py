@@ -77,7 +77,7 @@ def test_delimited_run(con, put, delimiter, name, extension):
 
 @pytest.mark.core
 def test_csv_qrels(con, put):
-    text = "\ufeffquery_id,doc_id,relevance,iteration\r\nq,a,2,Q0\r\nq,b,-1,7\r\n"
+    text = "\ufeffquery_id,doc_id,relevance,iteration\r\nq,a,2,Q0\r\nq,b,-1.00,7\r\n"
     result = readers.stage(con, put(text, "a.csv"), "qrels")
     assert (result.format, result.ranked_by) == ("csv", None)
     assert rows(con) == [("q", "a", 2, "Q0"), ("q", "b", -1, "7")]
@@ -379,6 +379,8 @@ def test_ids_that_lost_digits_are_refused(con, parquet, below, lost):
     exact = "123456789012345678901"
     readers.stage(con, parquet(sql.format(f"{exact}::decimal(38, 0)")), "run")
     assert rows(con) == [("1", exact, 0.5)]
+    error = refused(con, parquet(sql.format("'nan'::double")), "run")
+    assert error.problems == ((None, "row 1: the document id is empty"),)
     told = str(refused(con, parquet(f"{sql.format(below)} union all {sql.format(lost)}"), "run"))
     assert "the column 'doc_id' holds ids as real numbers" in told
     assert "where several ids become one: read them as text or as integers" in told
