@@ -241,14 +241,20 @@ def test_a_thread_that_waits_too_long_is_told(tmp_path: Path, read_only: bool, p
 
 
 def test_a_writer_does_not_wait_for_readers_that_come_later(tmp_path: Path, prepared) -> None:
-    """Readers of which one always holds the file would keep a writer out for ever."""
+    """Readers of which one always holds the file would keep a writer out for ever.
+
+    One that has the file open already is let in again: the writer waits for it.
+    """
     wh = prepared(tmp_path / "w.duckdb", FIRST)
     order: list[str] = []
-    held, done = threading.Event(), threading.Event()
+    held, awaited, again, done = (threading.Event() for _ in range(4))
 
     def first() -> None:
         with database.read(wh.path):
             held.set()
+            awaited.wait(30)
+            with database.read(wh.path):
+                again.set()
             done.wait(30)
 
     def write() -> None:
@@ -265,6 +271,8 @@ def test_a_writer_does_not_wait_for_readers_that_come_later(tmp_path: Path, prep
     threads[1].start()
     while not +locks.turns._waiting:  # without those that count 0
         time.sleep(0.01)
+    awaited.set()
+    assert again.wait(5)
     threads.append(threading.Thread(target=late))
     threads[2].start()
     threads[2].join(0.2)
