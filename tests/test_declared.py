@@ -63,6 +63,18 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
     return made
 
 
+def test_the_queries_of_judgments_are_watched(folder: Folder) -> None:
+    text = 'qrels = { file = "other.txt", global = true, queries = "far/queries.txt" }\n'
+    queries = folder.write("far/queries.txt", "q1\n")
+    folder.write(
+        "warehouse.toml", WHOLE.replace('qrels = "other.txt"\n', text + "protocols = []\n")
+    )
+    assert queries in declared().watched
+    assert declared().concerns(queries)
+    # an empty list of protocols names none: the usual ones count
+    assert declared().datasets["other"].evaluation.protocols == ("default",)
+
+
 def test_what_is_declared(folder: Folder) -> None:
     found = declared()
     assert (found.settle, found.folder) == (0.5, folder.path)
@@ -137,6 +149,7 @@ def test_what_is_declared(folder: Folder) -> None:
         ("max_drop = 0.01", "max_drop = inf", "gates 1: max_drop is 0 or more, not inf"),
         ("max_drop = 0.01", "alpha = nan", "gates 1: alpha lies between 0 and 1, not nan"),
         ("max_drop = 0.01", "alpha = 1", "gates 1: alpha lies between 0 and 1, not 1"),
+        ("max_drop = 0.01", "alpha = 0", "gates 1: alpha lies between 0 and 1, not 0"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_gets_one_line(folder: Folder, old: str, new: str, words: str) -> None:

@@ -142,19 +142,23 @@ class Declared:
     @property
     def watched(self) -> list[Path]:
         """Return the files and folders in which a change may matter."""
-        paths = {ground.file for dataset in self.datasets.values() for ground in dataset.grounds}
-        paths |= {
+        folders = (
             self.folder / pattern.folder for source in self.runs for pattern in source.patterns
-        }
+        )
+        paths = self._ground_files.union(folders)
         # for a missing or unreadable path, the nearest readable folder above
         return sorted(
             {next(p for p in (path, *path.parents) if os.access(p, os.R_OK)) for path in paths}
         )
 
+    @property
+    def _ground_files(self) -> set[Path]:
+        grounds = (ground for dataset in self.datasets.values() for ground in dataset.grounds)
+        return {file for ground in grounds for file in (ground.file, ground.queries) if file}
+
     def concerns(self, path: Path) -> bool:
         """Whether a file is declared, or is the side-car of a declared file."""
-        grounds = [ground for dataset in self.datasets.values() for ground in dataset.grounds]
-        if any(path in (ground.file, ground.queries) for ground in grounds):
+        if path in self._ground_files:
             return True
         return any(
             pattern.matches(str(file), self.folder)
