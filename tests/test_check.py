@@ -11,6 +11,7 @@ import shutil
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -465,17 +466,23 @@ def test_a_gate_that_a_sync_was_ended_before_is_held_by_the_next(
 def test_a_gate_that_the_engine_fails_at_stays_due(
     synced: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gated(synced, "")
+    synced.settings('metrics = ["RR"]', 'metrics = ["RR"]\nprotocols = ["default", "trec_eval_9"]')
+    gated(synced, "", 'protocol = "trec_eval_9"\n')
+    check = regressions.check
+
+    def fails(*asked: Any, **options: Any) -> object:
+        if asked[3].name == "trec_eval_9":
+            raise duckdb.IOException("the disk is full")
+        return check(*asked, **options)
+
     with monkeypatch.context() as patched:
         patched.setattr(regressions, "check", fails)
-        code, _, err = command("sync")
+        code, out, err = command("sync")
+    good = "one is good: no run was before it\n"
     assert (code, "the disk is full" in err) == (1, True)
-    code, out, _ = command("sync")
-    assert (code, out) == (0, "tiny: gate RR: one is good: no run was before it\n")
-
-
-def fails(*_: object, **__: object) -> None:
-    raise duckdb.IOException("the disk is full")
+    assert out.endswith(f"tiny: gate RR: {good}")
+    # that of the other protocol is not due any more
+    assert command("sync") == (0, f"tiny: gate RR by protocol trec_eval_9: {good}", "")
 
 
 def test_json_has_the_gates(synced: Project) -> None:
