@@ -94,6 +94,10 @@ def test_what_is_declared(folder: Folder) -> None:
     )  # fmt: skip
     assert runs.tags == {"stage": "first", "fold": "2"}
     assert found.gates == (Gate("films", "nDCG@10", max_drop=0.01),)
+    # a limit of 0 lets no drop pass; what is listed twice counts once
+    folder.write("warehouse.toml", WHOLE.replace("0.01", "0").replace('["P@5"', '["P@5", "P@5"'))
+    assert declared().gates == (Gate("films", "nDCG@10", max_drop=0),)
+    assert declared().datasets["films"].evaluation.metrics == ("P@5",)
 
 
 @pytest.mark.parametrize(
