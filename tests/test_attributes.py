@@ -19,6 +19,7 @@ from warehouse import database
 from warehouse.errors import ConflictError, InputError, UsageError
 from warehouse.evaluate import files, grounds
 from warehouse.readers.attributes import stage_attributes
+from warehouse.readers.staged import Query
 from warehouse.warehouse import Warehouse
 
 pytestmark = pytest.mark.core
@@ -374,7 +375,10 @@ def test_python_values(con) -> None:
         ({}, "is empty"),
         ({"a": 3}, "'a': not a dict of the form"),
         ({"a": {"doc_id": "b"}}, "'a': 'doc_id' names the keys, not a value"),
-        (duckdb.sql("select ['a'] as doc_id, 1 as n"), "'doc_id' holds lists or records, not ids"),
+        (
+            Query("select ['a'] as doc_id, 1 as n", "<a>"),
+            "'doc_id' holds lists or records, not ids",
+        ),
     ],
 )
 def test_objects_that_are_no_attributes_are_refused(con, given: Any, told: str) -> None:
