@@ -60,7 +60,8 @@ def test_the_line_of_a_trec_file(con, tmp_path: Path):
     assert problems(con, path, "run") == ((2, "score 'high' is not a number"),)
 
 
-def test_a_tag_may_hold_blanks(con, tmp_path: Path):
+def test_what_stands_behind_the_tag_is_not_read(con, tmp_path: Path):
+    """trec_eval 9.0.4 prints `runid all tag` for this file."""
     path = tmp_path / "x.run"
     path.write_text("q Q0 a 1 2.0 t and more\nq Q0 b 2 1.0 tag with blanks\n")
     staged = readers.stage(con, path, "run")

@@ -116,7 +116,8 @@ def test_more_fields_than_six(con, put):
     result = readers.stage(con, put(RUN + "q7 Q0 d9 1 3.0 my tag\nq8 Q0 d9 1 3.0 t\n"), "run")
     line = RUN.count("\n") + 1
     assert result.warnings == (
-        f"1 line has more than 6 fields (line {line}): all after the fifth is read as the tag",
+        f"1 line has more than 6 fields (line {line}): the sixth is the tag, and nothing behind it is "
+        "read",
     )
     # a file without an end of line, and another after it; lines that end by a carriage return alone
     for text, told in (

@@ -336,7 +336,7 @@ def long_tags(con: duckdb.DuckDBPyConnection) -> list[str]:
     have, first = ("has", "") if number == 1 else ("have", " first")
     return [
         f"{counted(number, 'line')} {have} more than {FIELDS['run']} fields (line {line:,}{first}): "
-        "all after the fifth is read as the tag"
+        "the sixth is the tag, and nothing behind it is read"
     ]
 
 

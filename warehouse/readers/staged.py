@@ -62,7 +62,7 @@ LAYOUT: Mapping[Kind, str] = {
     "training": _QRELS_LAYOUT,
 }
 
-# A run may have more: its tag takes the rest of the line, as in trec_eval.
+# A run may have more: as in trec_eval, its tag is the sixth, and the rest of the line is nothing.
 FIELDS: Mapping[Kind, int] = {kind: len(layout.split()) for kind, layout in LAYOUT.items()}
 
 _HAVE: Mapping[Kind, str] = {
