@@ -277,6 +277,12 @@ def test_a_damaged_database(tmp_path: Path) -> None:
     wh.path.write_bytes(content[:rows] + b"x" + content[rows + 1 :])
     with pytest.raises(UsageError, match=told):
         wh.query("select max(query_id) from judgment")
+    # what a query says itself is no damage
+    for sql in ("select 'Corrupt database file'::int", "select error('Corrupt database file')"):
+        with pytest.raises(
+            WarehouseError, match=r"^(Conversion|Invalid Input) Error: .*Corrupt data"
+        ):
+            whole.query(sql)
     for length in (13, 5000, len(content) - 1):
         wh.path.write_bytes(content[:length])
         with pytest.raises(UsageError, match=told):

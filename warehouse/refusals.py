@@ -93,7 +93,7 @@ def worded(error: Exception, path: Path | None = None, *, made: bool = False) ->
             f"{path}: cannot be written: {denied[1]}; the right to write is needed there, and in its "
             "folder, where DuckDB keeps a log beside it"
         )
-    if path is not None and not made and is_damaged(text, path):
+    if path is not None and not made and is_damaged(refusal, path):
         return _damaged(path, refusal)
     if path is not None and is_broken_off(refusal):
         return WarehouseError(
@@ -103,12 +103,17 @@ def worded(error: Exception, path: Path | None = None, *, made: bool = False) ->
     return error
 
 
-def is_damaged(text: str, path: Path | None = None) -> bool:
+def is_damaged(error: Exception, path: Path | None = None) -> bool:
     """Whether an error is of a damaged database: the file `path`, or the only one that is open.
 
-    >>> is_damaged("Corrupt database file: computed checksum 1 does not match stored checksum 2")
+    Errors of SQL and of its values are not: they quote what may be any text.
+
+    >>> is_damaged(OSError("Corrupt database file: computed checksum 1 does not match 2"))
     True
     """
+    if {"DataError", "ProgrammingError"} & {kind.__name__ for kind in type(error).__mro__}:
+        return False
+    text = str(error)
     which = "" if path is None else f' from file "{path.absolute()}"'
     return bool(_DAMAGED.search(text)) or f"{_CUT}{which}" in text
 

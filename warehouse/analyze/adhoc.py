@@ -191,7 +191,7 @@ def in_words(timeout: float | None = None, lines_above: int = 0) -> Iterator[Non
             raise
         raise too_long(timeout) from error
     except duckdb.Error as error:
-        if is_damaged(str(error)):  # the caller knows the file
+        if is_damaged(error):  # the caller knows the file
             raise
         # the rest suggests installing an extension, which is closed too
         text = str(error).partition("\n\nPlease try installing")[0].strip()
