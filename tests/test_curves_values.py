@@ -439,3 +439,25 @@ def test_the_eleven_points_of_trec_eval(name: str, version: str, tmp_path: Path)
             assert math.isclose(y, float(theirs[key]), rel_tol=1e-12, abs_tol=1e-12), key
             compared += 1
     assert compared > 50
+
+
+@needs_cases
+def test_recall_by_rank_of_trec_eval(wh: Warehouse) -> None:
+    """Per query and in the mean, whose list has points at hundreds of ranks."""
+    found = case("dl19_passage")
+    golden = found.golden("trec_eval-9.0.8-exact", "base")
+    assert golden is not None
+    wh.ingest_qrels(found.qrels, "d")
+    for run in list(found.runs)[:3]:
+        wh.ingest_run(found.runs[run], "d", name=run)
+        wh.trace("RecallByRank@1000", "d", runs=[run])
+        rows = wh.query("select query_id, x, y from curve_points where run = $r", r=run).fetchall()
+        by_query: dict[str, list[tuple[float, float]]] = {}
+        for query_id, x, y in rows:
+            by_query.setdefault(query_id or "all", []).append((x, y))
+        assert len(by_query["all"]) > 64
+        for query_id, curve in by_query.items():
+            for k in (5, 10, 15, 20, 30, 100, 200, 500, 1000):
+                recall = max(point for point in curve if point[0] <= k)[1]
+                theirs = float(golden[run][f"recall_{k}", query_id])
+                assert math.isclose(recall, theirs, rel_tol=1e-12), (run, query_id, k)
