@@ -14,8 +14,11 @@ from warehouse import templates
 Numbers = list[float | None]
 
 
-def running(macro: str, terms: str) -> str:
-    text = f"{{{{ {macro}('number', list=['name', 'part'], place='place', terms={terms}) }}}}"
+def running(macro: str, terms: str, where: str = "true") -> str:
+    text = (
+        f"{{{{ {macro}('number', list=['name', 'part'], place='place', terms={terms}, "
+        f"where='{where}') }}}}"
+    )
     return templates.environment().from_string(text).render()
 
 
@@ -40,9 +43,9 @@ def put(con: duckdb.DuckDBPyConnection, lists: dict[str, Numbers], first: int = 
     )
 
 
-def found(con: duckdb.DuckDBPyConnection, sql: str, column: str) -> dict[str, list[float]]:
+def found(con: duckdb.DuckDBPyConnection, sql: str, column: str) -> dict[str, Numbers]:
     rows = con.execute(f"select name, {column} from ({sql}) order by name, place").fetchall()
-    made: dict[str, list[float]] = {}
+    made: dict[str, Numbers] = {}
     for name, value in rows:
         made.setdefault(name, []).append(value)
     return made
@@ -76,6 +79,19 @@ def test_what_is_null_adds_nothing(con: duckdb.DuckDBPyConnection) -> None:
     assert sums == {"a": [0, 0.5, 0.5, 0.75], "b": [0.0] * 300 + [3.0], "c": [0.0]}
     products = found(con, running("products_before", "{'before': 'x'}"), "before")
     assert products == {"a": [1, 1, 0.5, 0.5], "b": [1.0] * 301, "c": [1.0]}
+
+
+@pytest.mark.core
+def test_only_some_rows_count(con: duckdb.DuckDBPyConnection) -> None:
+    """The others stay, without a total."""
+    put(con, {"a": [0.5, 0.0, 4.0, 0.0, 0.25], "b": [0.0] * 100, "c": [2.0] + [0.0] * 98 + [3.0]})
+    sums = found(con, running("running_sums", "{'so_far': 'x'}", "x > 0"), "so_far")
+    assert sums["a"] == [0.5, None, 4.5, None, 4.75]
+    assert sums["b"] == [None] * 100
+    assert sums["c"] == [2.0, *[None] * 98, 5.0]
+    products = found(con, running("products_before", "{'before': 'x'}", "x > 0"), "before")
+    assert products["a"] == [1.0, None, 0.5, None, 2.0]
+    assert products["c"] == [1.0, *[None] * 98, 2.0]
 
 
 def test_a_row_without_a_place_stands_alone(con: duckdb.DuckDBPyConnection) -> None:
