@@ -577,3 +577,33 @@ def test_a_run_of_ms_marco_size_in_one_gigabyte(tmp_path: Path, program) -> None
     )
     # the whole process, Python and the libraries too
     assert found["peak_mb"] < 1024
+
+
+@pytest.mark.parametrize("seed", [0, 21])
+def test_every_level_of_every_list(seed: int, wh: Warehouse) -> None:
+    """DuckDB 2.0.0 failed inside, with some lengths of the lists, when levels were cross joined."""
+    dice = random.Random(seed)
+    docs = [f"d{i}" for i in range(200)]
+    qrels = {
+        f"q{q}": dict.fromkeys(dice.sample(docs, dice.choice([1, 5, 100, 200])), 1)
+        for q in range(25)
+    }
+    wh.ingest_qrels(qrels, "d")
+    for name in ("a", "b", "c"):
+        run = {
+            q: {doc: dice.random() for doc in dice.sample(docs, dice.choice([1, 50, 200]))}
+            for q in qrels
+            if dice.random() < 0.9
+        }
+        wh.ingest_run(run, "d", name=name)
+    wh.evaluate("d", metrics=["IAP", "IAP(rel=2)"])
+    levels = [f"IPrec@{level / 10}" for level in range(11)]
+    wh.evaluate("d", metrics=levels)
+    means = {
+        (run, metric): value
+        for run, metric, value in wh.query("select run, metric, value from run_scores").fetchall()
+    }
+    for run in ("a", "b", "c"):
+        mean = sum(means[run, level] for level in levels) / 11
+        assert means[run, "IAP"] == pytest.approx(mean, rel=1e-12)
+        assert means[run, "IAP(rel=2)"] == 0

@@ -429,11 +429,26 @@ def test_nothing_over_a_window_has_a_filter() -> None:
     """DuckDB's count with a filter takes a time that grows with the square of the window's length."""
     filtered = re.compile(r"filter\s*\((?:[^()]|\([^()]*\))*\)(?:\{%[^%]*%\})?\s*over\b")
     assert filtered.search("count(*) filter (where (a or b)) over down_the_list")
-    texts = {
+    assert [name for name, text in texts().items() if filtered.search(text)] == []
+
+
+def test_no_cross_join_with_a_list() -> None:
+    """A list is unnested in the select.
+
+    DuckDB 2.0.0 may fail inside where a cross join has more rows than some part of a join before it:
+    "dict-surviving cache: global dictionary column changed identity".
+    """
+    crossed = re.compile(r"cross join \(\s*select unnest\(")
+    assert crossed.search("from a cross join (select unnest([1, 2]) as level)")
+    assert [name for name, text in texts().items() if crossed.search(text)] == []
+
+
+def texts() -> dict[str, str]:
+    """Return the text of every template, by the name of its file, without comments."""
+    return {
         path.name: re.sub(r"\{#.*?#\}", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
         for path in resource_folder("sql").rglob("*" + templates.SUFFIX)
     }
-    assert [name for name, text in texts.items() if filtered.search(text)] == []
 
 
 def sums_without_order(sql: str) -> list[str]:
