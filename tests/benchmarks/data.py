@@ -37,6 +37,8 @@ class Work:
 WORKS = {
     "msmarco": Work(queries=6980, judged=1, graded=False),
     "deep": Work(queries=54, judged=278),
+    # of each query's 156 candidates a run has 120
+    "judged": Work(queries=6000, judged=156, depth=120),
     "many": Work(queries=200, judged=50, runs=100),
     "slices": Work(queries=10_000, judged=100, depth=200),
     "compare": Work(

@@ -54,6 +54,10 @@ GOALS = (
         Goal("`score`, deep", "deep", works.TREC, limit, peer)
         for peer, limit in ((C, None), (PY, None), ("ir_measures", 1), ("ranx", 1))
     ),
+    *(
+        Goal("`score`, TREC text, all documents judged", "judged", works.TREC, None, peer)
+        for peer in (C, PY, "ir_measures", "ranx")
+    ),
     Goal("`warehouse --help`", "help", works.HELP, 0.2),
     Goal("a new metric for 1,000 stored runs", "history", works.NEW_METRIC, 1.5),
     Goal("all metrics anew for 1,000 stored runs", "history", works.ALL_METRICS, 5),

@@ -109,7 +109,7 @@ def _msmarco(folder: Path, wanted: Sequence[str]) -> Everybody:
     return _beside(ours, peers(qrels, [run], wanted))
 
 
-def _deep(folder: Path, wanted: Sequence[str]) -> Everybody:
+def _one(folder: Path, wanted: Sequence[str]) -> Everybody:
     qrels, run = folder / "qrels.txt", folder / "run00.trec"
     return _beside([_scored(TREC, qrels, run)], peers(qrels, [run], wanted))
 
@@ -272,7 +272,12 @@ BENCHMARKS = {
         "6,980 queries with 1,000 documents each, about one relevant per query", _msmarco, "msmarco"
     ),
     "deep": Benchmark(
-        "54 queries with 1,000 documents each, 15 thousand graded judgments", _deep, "deep"
+        "54 queries with 1,000 documents each, 15 thousand graded judgments", _one, "deep"
+    ),
+    "judged": Benchmark(
+        "6,000 queries with 120 documents each, all of them judged, as in learning to rank",
+        _one,
+        "judged",
     ),
     "many": Benchmark(
         "100 runs of 200 queries with 1,000 documents each, 50 judged", _many, "many"
