@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import shutil
 from pathlib import Path
 from typing import Any
@@ -151,7 +152,55 @@ def test_lists_that_the_highest_score_says_nothing_of_are_told(wh: Warehouse) ->
     assert told not in wh.fuse(NAMES, DATASET, normalise="max", name="both").notes
 
 
+@pytest.fixture(scope="module")
+def tied(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a warehouse of two runs that, merged by votes, leave most documents in a tie."""
+    dice = random.Random(5)
+    queries, docs = [f"q{n}" for n in range(30)], [f"d{n}" for n in range(40)]
+    runs = {
+        name: {q: {d: dice.random() for d in dice.sample(docs, 30)} for q in queries}
+        for name in NAMES
+    }
+    qrels = {q: dict.fromkeys(dice.sample(docs, 8), 1) for q in queries}
+    return shutil.copy(loaded(runs, qrels).path, tmp_path_factory.mktemp("tied") / "tied.duckdb")
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("method", ["condorcet", "bordafuse", "rrf", "max"])
+def test_equal_scores_stand_in_the_order_of_the_default_protocol(
+    tied: Path, tmp_path: Path, method: str
+) -> None:
+    """Other protocols take them as they stand; otherwise these values would be left to chance."""
+    wh = Warehouse(shutil.copy(tied, tmp_path / "copy.duckdb"))
+    wh.fuse(NAMES, DATASET, method, name="merged")
+    stands = "select query_id, doc_id from prediction where run_id = 3 order by "
+    found = rows(wh, f"{stands} position")
+    assert len(found) > 1000
+    assert found == rows(wh, f"{stands} query_id, score desc, doc_id desc")
+    for protocol in ("default", "rectools"):
+        wh.evaluate(DATASET, metrics="P@5", protocol=protocol)
+    values = (
+        "select value from query_scores where run = 'merged' and protocol = '{}' order by query_id"
+    )
+    assert rows(wh, values.format("rectools")) == rows(wh, values.format("default"))
+
+
 # ------------------------------------------------------------------------- training and tuning
+
+
+@pytest.mark.parametrize("protocol", ["default", "rectools"])
+def test_a_trial_is_what_the_merged_run_is(tied: Path, tmp_path: Path, protocol: str) -> None:
+    """Also under rules that take equal scores as they stand."""
+    wh = Warehouse(shutil.copy(tied, tmp_path / "copy.duckdb"))
+    asked: dict[str, Any] = {"tune": "RR", "protocol": protocol, "train_share": 1}
+    made = wh.fuse(NAMES, DATASET, "w_bordafuse", name="tuned", **asked)
+    assert made.trials is not None
+    tried = dict(made.trials.project('weights, "RR"').fetchall())
+    wh.fuse(NAMES, DATASET, "w_bordafuse", weights=[0.5, 0.5], name="even")  # where most are tied
+    wh.evaluate(DATASET, metrics="RR", protocol=protocol)
+    values = dict(rows(wh, "select run, value from leaderboard"))
+    assert values["tuned"] == tried[",".join(f"{w:g}" for w in made.weights)]
+    assert values["even"] == tried["0.5,0.5"]
 
 
 def test_trained_on_some_queries_which_are_left_out_on_request(wh: Warehouse) -> None:

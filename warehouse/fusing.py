@@ -47,9 +47,10 @@ class Fusing(File):
         `weights` are in the order of the runs. `queries` is "union" (those of any run) or "common"
         (those of all runs). Trained methods, and `tune` by a metric under `protocol`, use the
         judged queries of `train_queries` (ids, or a file of them) or a `train_share` of the judged
-        queries; the new run has these queries too, unless `leave_out_training`. The other arguments
-        are those of `ingest_run`. Raises UsageError for wrong names and missing arguments, and
-        ConflictError if the name is taken by other content.
+        queries; the new run has these queries too, unless `leave_out_training`. Its documents stand
+        by score, then by id, both descending. The other arguments are those of `ingest_run`. Raises
+        UsageError for wrong names and missing arguments, and ConflictError if the name is taken by
+        other content.
 
         >>> import tempfile
         >>> from warehouse.warehouse import Warehouse

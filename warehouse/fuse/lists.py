@@ -65,12 +65,19 @@ def without_positive(con: duckdb.DuckDBPyConnection, recipe: Recipe) -> list[str
     ]
 
 
-def statement(recipe: Recipe, query: str | None = None) -> str:
-    """Return the SQL of the merged lists, or of another query over the normalised ones in `entry`."""
+def statement(recipe: Recipe) -> str:
+    """Return the SQL of the merged lists: `query_id, doc_id, score`, each list best first."""
+    return render("statements/fused", query=recipe.query, **_entries(recipe))
+
+
+def put_entries(con: duckdb.DuckDBPyConnection, recipe: Recipe) -> None:
+    """Put the lists in scope into `entry`, with their ranks and normalised scores."""
+    con.execute(render("statements/entries", **_entries(recipe)))
+
+
+def _entries(recipe: Recipe) -> dict[str, str]:
     rules = replace(protocols.get(protocols.DEFAULT), queries="run")
-    return render(
-        "statements/fused",
-        ranked=ranked_sql(rules),
-        normalised=compiled(recipe.normalisation.body).render().strip(),
-        query=recipe.query if query is None else query,
-    )
+    return {
+        "ranked": ranked_sql(rules),
+        "normalised": compiled(recipe.normalisation.body).render().strip(),
+    }

@@ -125,9 +125,7 @@ def put(con: duckdb.DuckDBPyConnection, recipe: Recipe, training: Training) -> N
     grounds.put_whole(con, judged)
     lists.put_runs(con, recipe)
     con.execute("create or replace temp table fused_query as from trained_query")
-    con.execute(
-        f"create or replace temp table entry as\n{lists.statement(recipe, 'select * from entry')}"
-    )
+    lists.put_entries(con, recipe)
     if not con.execute("select exists (select 1 from entry)").fetchall()[0][0]:
         raise UsageError(
             f"{listing(training.queries, 3)}: no run that is merged has any of the training queries"
