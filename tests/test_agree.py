@@ -451,4 +451,3 @@ def test_the_command(demo: Warehouse) -> None:
     assert [line.split(",")[1] for line in out.splitlines()[1:]] == ["nDCG@10"] * 5
     code, _, told = command("agree", "-d", "dl19", "--of", "runs", "--by-query", *db)
     assert (code, "orders of runs are over all queries" in told) == (2, True)
-    assert command("agree", *db)[2] == "name a dataset with -d"

@@ -273,7 +273,7 @@ def test_the_version() -> None:
         (["metrics", "shw", "nDCG"], "'show'"),
         (["evaluate", "--metrc", "AP"], "--metric"),
         (["leaderboard", "--datset", "tiny"], "--dataset"),
-        (["leaderboard"], "--dataset"),
+        (["ingest", "run", "x"], "--dataset"),
     ],
 )
 def test_wrong_commands_and_options_name_the_nearest(

@@ -93,5 +93,5 @@ def test_boards_of_slices_that_are_not_there(wh: Warehouse) -> None:
     wh.evaluate("other", metrics="P@1")
     with pytest.raises(UsageError, match="a slice belongs to one dataset"):
         wh.leaderboard(["tiny", "other"], slice="size")
-    with pytest.raises(UsageError, match="say of which dataset"):
+    with pytest.raises(UsageError, match="name a dataset with -d; known are other, tiny"):
         wh.slices(name="size")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from warehouse import protocols
-from warehouse.analyze import across, board
+from warehouse.analyze import across, board, datasets
 from warehouse.errors import UsageError, check_word
 from warehouse.metrics import Metrics
 from warehouse.opened import File, Texts, texts
@@ -117,7 +117,7 @@ class Agreeing(File):
             rules = board.stored_rules(con, protocol)
             other = dataset if replicated_in is None else replicated_in
             for name in dict.fromkeys((dataset, other)):
-                board.check_dataset(con, name)
+                datasets.check(con, name)
             return reproduction.reproduce(
                 con, reproduction.Sides(dataset, other, original, reproduced, base),
                 board.names(con, [dataset, other], texts(metrics), rules), rules, depth=depth, p=p,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from warehouse import protocols
-from warehouse.analyze import board, regressions
+from warehouse.analyze import board, datasets, regressions
 from warehouse.errors import UsageError
 from warehouse.metrics import Metrics
 from warehouse.opened import File, texts
@@ -49,7 +49,7 @@ class Checking(File):
             raise UsageError("name a metric to compare the runs by")
         with self._read() as con:
             rules = board.stored_rules(con, protocol)
-            name = regressions.dataset_of(con, dataset)
+            name = datasets.chosen(con, dataset)
             return regressions.check(
                 con, name, board.names(con, [name], asked, rules), rules,
                 regressions.Limits(max_drop, alpha), against=against, run=run,

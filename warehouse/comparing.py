@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from warehouse import protocols
-from warehouse.analyze import board, past
+from warehouse.analyze import board, datasets, past
 from warehouse.errors import UsageError, check_at_least
 from warehouse.metrics import Metric, Metrics, known_metric, parse_one
 from warehouse.opened import File, Texts, texts
@@ -79,7 +79,7 @@ class Comparing(File):
         [('low', 'high', 2, 0, 1, 1.0)]
         """
         from warehouse.analyze import compare as comparing
-        from warehouse.analyze import comparison, regressions, significance
+        from warehouse.analyze import comparison, significance
         from warehouse.evaluate import candidates, what_if
 
         how = comparing.How(test, correction, alpha, interval, resamples, seed)
@@ -89,7 +89,7 @@ class Comparing(File):
                 "judged_only: is computed from what there is now; leave as_of and qrels out"
             )
         with self._read() as con:
-            dataset = regressions.dataset_of(con, dataset)
+            dataset = datasets.chosen(con, dataset)
             with past.put(con, [dataset], past.state(as_of, qrels)) as (_, gone):
                 rules, names = self._names(con, dataset, metrics, protocol)
                 given = [*(base for base in texts(bases) if base not in texts(runs)), *texts(runs)]
@@ -143,12 +143,12 @@ class Comparing(File):
         `as_of` and `qrels` are those of `leaderboard`. Needs the extra "stats", as `compare` does.
         """
         from warehouse.analyze import compare as comparing
-        from warehouse.analyze import regressions, side_by_side, significance
+        from warehouse.analyze import side_by_side, significance
 
         significance.needs_scipy()
         check_at_least(1, queries=queries, depth=depth)
         with self._read() as con:
-            name = regressions.dataset_of(con, dataset)
+            name = datasets.chosen(con, dataset)
             with past.put(con, [name], past.state(as_of, qrels)) as (_, gone):
                 rules, names = self._names(con, name, [metric], protocol)
                 if len(names) != 1:

@@ -45,11 +45,11 @@ class Deciling(File):
         >>> wh.decile_sizes("tiny").fetchall()
         [('2', 1, 2.0, 0.6666666666666666, 'a', 'a'), ('1', 1, 1.0, 0.3333333333333333, 'b', 'b')]
         """
-        from warehouse.analyze import board
+        from warehouse.analyze import datasets
         from warehouse.ingest import make_deciles
 
         with self._read() as con:
-            board.check_dataset(con, dataset)
+            datasets.check(con, dataset)
         with self._write() as connection:
             return make_deciles(
                 connection, dataset,

@@ -5,8 +5,7 @@ from __future__ import annotations
 import duckdb
 
 from warehouse import database
-from warehouse.analyze import board
-from warehouse.errors import UsageError
+from warehouse.analyze import board, datasets
 from warehouse.opened import File
 from warehouse.templates import render
 
@@ -22,7 +21,7 @@ class Enumerating(File):
         """
         with self._read() as con:
             if dataset is not None:
-                board.check_dataset(con, dataset)
+                datasets.check(con, dataset)
             return database.keep(con, render("analyses/runs"), {"dataset": dataset})
 
     def datasets(self) -> duckdb.DuckDBPyRelation:
@@ -35,6 +34,19 @@ class Enumerating(File):
         with self._read() as con:
             return database.keep(con, render("analyses/datasets"))
 
+    def only_dataset(self) -> str:
+        """Return the name of the only dataset. Raises UsageError if there are none or several.
+
+        >>> import tempfile
+        >>> from warehouse.warehouse import Warehouse
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_qrels({"q": {"a": 1}}, "tiny")
+        >>> wh.only_dataset()
+        'tiny'
+        """
+        with self._read() as con:
+            return datasets.chosen(con, None)
+
     def attributes(self, dataset: str | None = None) -> duckdb.DuckDBPyRelation:
         """Return the current attributes of documents and queries, with their types and counts.
 
@@ -44,7 +56,7 @@ class Enumerating(File):
         """
         with self._read() as con:
             if dataset is not None:
-                board.check_dataset(con, dataset)
+                datasets.check(con, dataset)
             return database.keep(con, render("analyses/attributes"), {"dataset": dataset})
 
     def slices(
@@ -52,16 +64,17 @@ class Enumerating(File):
     ) -> duckdb.DuckDBPyRelation:
         """Return the slices that have been evaluated, or the parts of one slice of a dataset.
 
+        For one slice, the dataset is by default the only one.
+
         Columns: `dataset, slice, of, version, parts, members, definition`; for one slice `part,
         members, queries, judgments, relevant`, by the current qrels.
         """
         with self._read() as con:
             if dataset is not None:
-                board.check_dataset(con, dataset)
+                datasets.check(con, dataset)
             if name is None:
                 return database.keep(con, render("analyses/slices"), {"dataset": dataset})
-            if dataset is None:
-                raise UsageError(f"slice {name}: say of which dataset")
+            dataset = datasets.chosen(con, dataset)
             board.check_slice(con, dataset, name)
             return database.keep(
                 con, render("analyses/slice_parts"), {"dataset": dataset, "slice": name}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from warehouse import database, protocols
-from warehouse.analyze import board, past
+from warehouse.analyze import board, datasets, past
 from warehouse.errors import UsageError, no_such_run
 from warehouse.metrics import Metrics, parse
 from warehouse.opened import File, Texts, texts
@@ -91,7 +91,7 @@ class Remembering(File):
         """
         with self._read() as con:
             if dataset is not None:
-                board.check_dataset(con, dataset)
+                datasets.check(con, dataset)
             return database.keep(con, render("analyses/qrels"), {"dataset": dataset})
 
     @request()
@@ -120,7 +120,7 @@ class Remembering(File):
         from warehouse.analyze.history import qrels_diff
 
         with self._read() as con:
-            board.check_dataset(con, dataset)
+            datasets.check(con, dataset)
             rules = board.stored_rules(con, protocol)
             names = board.names(con, [dataset], texts(metrics), rules)
             return qrels_diff(con, dataset, before, after, rules, names)
@@ -138,7 +138,7 @@ class Remembering(File):
         usual = parse(*DEFAULT_METRICS, defaults=protocols.get(protocols.DEFAULT).defaults())
         with self._read() as con:
             if dataset is not None:
-                board.check_dataset(con, dataset)
+                datasets.check(con, dataset)
             return status(con, dataset, usual)
 
     @request()
@@ -169,7 +169,7 @@ class Remembering(File):
 
         with self._read() as con:
             if dataset is not None:
-                board.check_dataset(con, dataset)
+                datasets.check(con, dataset)
             return verify(con, dataset, sample=sample, seed=seed, on_group=on_group)
 
     def show(self, run: str, dataset: str) -> duckdb.DuckDBPyRelation:
@@ -182,7 +182,7 @@ class Remembering(File):
         not merged.
         """
         with self._read() as con:
-            board.check_dataset(con, dataset)
+            datasets.check(con, dataset)
             found = database.keep(
                 con, render("analyses/run_versions"), {"dataset": dataset, "run": run}
             )
@@ -252,7 +252,7 @@ class Remembering(File):
         from warehouse.ingest.forget import forget
 
         with self._read() as con:
-            board.check_dataset(con, dataset)
+            datasets.check(con, dataset)
             found = forget(con, run, dataset, version=version, dry_run=True)
         if dry_run:
             return found

@@ -8,10 +8,10 @@ from fnmatch import fnmatchcase
 
 import duckdb
 
+from warehouse.analyze import datasets
 from warehouse.analyze.board import (
     Board,
     Valued,
-    check_dataset,
     chosen,
     directions,
     put_together,
@@ -40,7 +40,7 @@ def named_datasets(con: duckdb.DuckDBPyConnection, names: Sequence[str]) -> list
     for name in names:
         fitting = [one for one in known if fnmatchcase(one, name)] if name not in known else [name]
         if not fitting:
-            check_dataset(con, name)
+            datasets.check(con, name)
         found |= dict.fromkeys(fitting)
     if not found:
         raise UsageError("name a dataset")

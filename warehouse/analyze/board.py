@@ -10,8 +10,9 @@ from itertools import groupby
 import duckdb
 
 from warehouse import aggregates, protocols
+from warehouse.analyze import datasets
 from warehouse.database import keep
-from warehouse.errors import UsageError, check_word, command, listing, nearest, none_yet
+from warehouse.errors import UsageError, command, listing, nearest, none_yet
 from warehouse.metrics import Asked, known_metric, parse, split
 from warehouse.protocols import Protocol
 from warehouse.templates import render
@@ -56,12 +57,6 @@ def narrowed(con: duckdb.DuckDBPyConnection, dataset: str, protocol: Protocol) -
     con.execute("drop view temp.run_scores; drop table temp.current_score")
 
 
-def check_dataset(con: duckdb.DuckDBPyConnection, dataset: str) -> None:
-    """Refuse an unknown dataset with the nearest known one."""
-    known = [str(row[0]) for row in con.execute("select name from dataset").fetchall()]
-    check_word("dataset", dataset, known)
-
-
 def check_slice(con: duckdb.DuckDBPyConnection, dataset: str, slice: str) -> None:
     """Refuse a slice that a dataset does not have, with the nearest one."""
     rows = con.execute(
@@ -85,7 +80,7 @@ def evaluated_metrics(
 
     For a slice, they are the metrics that its parts have values of.
     """
-    check_dataset(con, dataset)
+    datasets.check(con, dataset)
     if slice is not None:
         check_slice(con, dataset, slice)
     found = _with_values(con, dataset, protocol, slice)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import duckdb
 
 from warehouse import curves
-from warehouse.analyze.board import check_dataset
+from warehouse.analyze import datasets
 from warehouse.curves import Curve
 from warehouse.database import RESULT, keep
 from warehouse.errors import UsageError, counted, listing, nearest
@@ -73,7 +73,7 @@ def trace(
     query: str | None = None,
 ) -> Trace:
     """Read the stored points of a curve."""
-    check_dataset(con, dataset)
+    datasets.check(con, dataset)
     found = curves.of(metric)
     judged = judged_queries(con, dataset)
     if query is not None and query not in judged:

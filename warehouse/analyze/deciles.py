@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import duckdb
 
-from warehouse.analyze.board import check_dataset
+from warehouse.analyze import datasets
 from warehouse.database import keep
 from warehouse.errors import UsageError, command, listing, nearest
 from warehouse.templates import render
@@ -16,7 +16,7 @@ FORMAT = "deciles"
 def deciles(con: duckdb.DuckDBPyConnection, dataset: str | None = None) -> duckdb.DuckDBPyRelation:
     """Return the current mappings of labels to deciles, of one dataset or of all."""
     if dataset is not None:
-        check_dataset(con, dataset)
+        datasets.check(con, dataset)
     return keep(con, render("analyses/deciles", format=FORMAT), {"dataset": dataset})
 
 
@@ -26,7 +26,7 @@ def sizes(con: duckdb.DuckDBPyConnection, dataset: str, name: str) -> duckdb.Duc
     Occurrences are those from which it was made. For a loaded mapping, they are counted in the
     training set or, without one, in the qrels.
     """
-    check_dataset(con, dataset)
+    datasets.check(con, dataset)
     rows = con.execute(render("statements/current_attributes"), {"dataset": dataset}).fetchall()
     attributes = [str(attribute) for subject, attribute, _ in rows if subject == "document"]
     if name not in attributes:

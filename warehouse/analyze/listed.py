@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import duckdb
 
-from warehouse.analyze import board
+from warehouse.analyze import datasets
 from warehouse.errors import UsageError, check_at_least, no_such_run, none_yet
 from warehouse.evaluate.plan import ranked_sql
 from warehouse.evaluate.stored_hits import scope_predictions
@@ -31,7 +31,7 @@ def current_runs(
 
     Raises UsageError for a dataset without runs and for unknown names.
     """
-    board.check_dataset(con, dataset)
+    datasets.check(con, dataset)
     rows = con.execute(
         "select run_id, run, num_predictions from runs where dataset = $1 order by run", [dataset]
     ).fetchall()

@@ -159,18 +159,6 @@ def check(
     return Check(relation, made, dataset, run, limits)
 
 
-def dataset_of(con: duckdb.DuckDBPyConnection, dataset: str | None) -> str:
-    """Return a dataset, or the only one. Raises UsageError if there is no such dataset."""
-    if dataset is not None:
-        board.check_dataset(con, dataset)
-        return dataset
-    rows = con.execute("select name from dataset order by name").fetchall()
-    known = [str(row[0]) for row in rows]
-    if len(known) != 1:
-        raise UsageError(f"name a dataset with -d; known are {listing(known) or 'none yet'}")
-    return known[0]
-
-
 def _check_runs(con: duckdb.DuckDBPyConnection, dataset: str, run: str | None, against: str) -> str:
     """Return the run to check; refuse names that no current run has."""
     rows = con.execute(

@@ -20,6 +20,7 @@ def agree(
         typer.Option(
             "--dataset",
             "-d",
+            show_default="the only one",
             help="Name of the dataset; with --of runs, repeat it to compare several.",
         ),
     ] = None,
@@ -88,10 +89,9 @@ def agree(
     from warehouse.errors import UsageError
     from warehouse.warehouse import Warehouse
 
-    if not dataset:
-        raise UsageError("name a dataset with -d")
-    found = Warehouse(db, lock_timeout=lock_timeout).agree(
-        dataset,
+    wh = Warehouse(db, lock_timeout=lock_timeout)
+    found = wh.agree(
+        dataset or [wh.only_dataset()],
         runs or (),
         of=of,
         metrics=metric or (),

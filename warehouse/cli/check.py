@@ -29,10 +29,7 @@ def check(
             "or with this run.",
         ),
     ] = "best",
-    dataset: Annotated[
-        str | None,
-        typer.Option("--dataset", "-d", help="Name of the dataset; default: the only one."),
-    ] = None,
+    dataset: options.OneDataset = None,
     run: Annotated[
         str | None,
         typer.Option("--run", "-r", show_default="the newest", help="The run to check."),

@@ -24,10 +24,7 @@ def compare(
             "Without any run, the base is the first that was loaded.",
         ),
     ] = None,
-    dataset: Annotated[
-        str | None,
-        typer.Option("--dataset", "-d", help="Name of the dataset; default: the only one."),
-    ] = None,
+    dataset: options.OneDataset = None,
     metric: options.Metrics = None,
     base: Annotated[
         list[str] | None,

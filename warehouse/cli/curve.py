@@ -18,7 +18,7 @@ def curve(
     name: Annotated[
         str, typer.Argument(help="A curve, as in ROC, 'ROC(rel=2)@100' or PrecisionRecall.")
     ],
-    dataset: options.Dataset,
+    dataset: options.OneDataset = None,
     run: Annotated[
         list[str] | None,
         typer.Option("--run", "-r", help="A run; repeatable. Default: all."),
@@ -57,8 +57,9 @@ def curve(
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     with output.Progress("computing", 1) as step:
         found = wh.trace(
-            name, dataset, runs=run or (), query=query, protocol=protocol, on_curve=step
-        )
+            name, options.the_dataset(wh, dataset), runs=run or (), query=query, protocol=protocol,
+            on_curve=step,
+        )  # fmt: skip
     _say(found, drawn=drawn)
     if not drawn or out is None:
         titles = {"x": found.curve.x.name, "y": found.curve.y.name}

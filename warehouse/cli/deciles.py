@@ -36,7 +36,7 @@ def deciles(
 
 
 def make(
-    dataset: options.Dataset,
+    dataset: options.OneDataset = None,
     origin: Annotated[
         str | None,
         typer.Option(
@@ -72,7 +72,7 @@ def make(
 
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     made = wh.make_deciles(
-        dataset,
+        options.the_dataset(wh, dataset),
         origin=origin,
         by=cast(Literal["mass", "count"], by),
         parts=parts,
@@ -85,7 +85,7 @@ def make(
 
 
 def show(
-    dataset: options.Dataset,
+    dataset: options.OneDataset = None,
     name: Annotated[
         str, typer.Option("--name", help="Name of the attribute that holds the deciles.")
     ] = "decile",
@@ -98,7 +98,8 @@ def show(
     """Show the deciles: their sizes, most and least frequent labels."""
     from warehouse.warehouse import Warehouse
 
-    found = Warehouse(db, lock_timeout=lock_timeout).decile_sizes(dataset, name)
+    wh = Warehouse(db, lock_timeout=lock_timeout)
+    found = wh.decile_sizes(options.the_dataset(wh, dataset), name)
     output.show(found, format, out, places=places)
 
 

@@ -18,7 +18,7 @@ def explain(
     run: Annotated[str, typer.Argument(help="Name of the run.")],
     metric: Annotated[str, typer.Argument(help="A metric that has been evaluated.")],
     query: Annotated[str, typer.Argument(help="A query.")],
-    dataset: options.Dataset,
+    dataset: options.OneDataset = None,
     top: Annotated[
         int | None,
         typer.Option(
@@ -46,8 +46,15 @@ def explain(
     """
     from warehouse.warehouse import Warehouse
 
-    found = Warehouse(db, lock_timeout=lock_timeout).explain(
-        run, metric, query, dataset, top=top, protocol=protocol, qrels=qrels
+    wh = Warehouse(db, lock_timeout=lock_timeout)
+    found = wh.explain(
+        run,
+        metric,
+        query,
+        options.the_dataset(wh, dataset),
+        top=top,
+        protocol=protocol,
+        qrels=qrels,
     )
     titles = {"doc_id": "document", "value_so_far": "so far"}
     output.show(found.relation, format, out, places=places, titles=titles)
@@ -92,7 +99,7 @@ def _time(moment: object) -> str:
 
 def show(
     run: Annotated[str, typer.Argument(help="Name of the run.")],
-    dataset: options.Dataset,
+    dataset: options.OneDataset = None,
     format: options.Format = "table",
     out: options.Output = None,
     db: options.Database = None,
@@ -106,7 +113,8 @@ def show(
     """
     from warehouse.warehouse import Warehouse
 
-    found = Warehouse(db, lock_timeout=lock_timeout).show(run, dataset)
+    wh = Warehouse(db, lock_timeout=lock_timeout)
+    found = wh.show(run, options.the_dataset(wh, dataset))
     if format == "table":
         found = output.sideways(found, "version")
     output.show(found, format, out)

@@ -13,8 +13,8 @@ from warehouse.settings import LOCK_TIMEOUT
 
 def fuse(
     runs: Annotated[list[str], typer.Argument(help="Two runs or more.")],
-    dataset: options.Dataset,
     name: Annotated[str, typer.Option("--name", help="Name of the new run.")],
+    dataset: options.OneDataset = None,
     method: Annotated[
         str,
         typer.Option(
@@ -108,7 +108,7 @@ def fuse(
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     made = wh.fuse(
         runs,
-        dataset,
+        options.the_dataset(wh, dataset),
         method,
         name=name,
         normalise=normalise,

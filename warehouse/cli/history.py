@@ -12,10 +12,10 @@ from warehouse.settings import LOCK_TIMEOUT
 
 
 def history(
-    dataset: options.Dataset,
     metric: Annotated[
         str, typer.Option("--metric", "-m", help="A metric that has been evaluated, as in nDCG@10.")
     ],
+    dataset: options.OneDataset = None,
     system: Annotated[
         str | None, typer.Option("--system", help="Only the runs of this system.")
     ] = None,
@@ -54,8 +54,9 @@ def history(
         pictures.check(format, out)
     wh = Warehouse(db, lock_timeout=lock_timeout)
     found = wh.timeline(
-        dataset, metric, system=system, runs=run or (), protocol=protocol, as_of=as_of, qrels=qrels
-    )
+        options.the_dataset(wh, dataset), metric, system=system, runs=run or (), protocol=protocol,
+        as_of=as_of, qrels=qrels,
+    )  # fmt: skip
     if output.say_forgotten([found.metric], protocol) and parse_one(found.metric).metric.is_count:
         places = 0
     if format in timelines.FORMATS and out is not None:

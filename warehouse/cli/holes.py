@@ -18,7 +18,7 @@ _TOLD = 12
 
 
 def holes(
-    dataset: options.Dataset,
+    dataset: options.OneDataset = None,
     runs: Annotated[
         list[str] | None, typer.Argument(metavar="RUN", help="Runs; default: all.")
     ] = None,
@@ -72,7 +72,9 @@ def holes(
         raise UsageError(
             "--by-run: lists runs, but -f trec writes documents; leave out one of the two"
         )
-    found = Warehouse(db, lock_timeout=lock_timeout).holes(
+    wh = Warehouse(db, lock_timeout=lock_timeout)
+    dataset = options.the_dataset(wh, dataset)
+    found = wh.holes(
         dataset, runs or (), depth=depth, top=top, per_query=per_query, protocol=protocol
     )
     if format == "trec":

@@ -13,13 +13,14 @@ from warehouse.settings import LOCK_TIMEOUT
 
 def leaderboard(
     dataset: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(
             "--dataset",
             "-d",
+            show_default="the only one",
             help="Name of the dataset; for several repeat it, or write a pattern, as in 'proj*'.",
         ),
-    ],
+    ] = None,
     metric: options.Metrics = None,
     slice: options.Slice = None,
     sort: Annotated[
@@ -82,9 +83,9 @@ def leaderboard(
 
     wh = Warehouse(db, lock_timeout=lock_timeout)
     board = wh.board(
-        dataset, metrics=metric or (), slice=slice, sort=sort, top=top, protocol=protocol,
-        weights=options.weights(weights), by=by, each=each, ci=ci, ties=ties, alpha=alpha,
-        as_of=as_of, qrels=qrels,
+        dataset or wh.only_dataset(), metrics=metric or (), slice=slice, sort=sort, top=top,
+        protocol=protocol, weights=options.weights(weights), by=by, each=each, ci=ci, ties=ties,
+        alpha=alpha, as_of=as_of, qrels=qrels,
     )  # fmt: skip
     output.show_board(board, format, out, places=places)
     known = output.say_forgotten(board.metrics.values(), protocol)

@@ -35,7 +35,7 @@ def qrels(
 def diff(
     before: Annotated[int, typer.Argument(min=1, help="A version of the qrels.")],
     after: Annotated[int, typer.Argument(min=1, help="The version to compare it with.")],
-    dataset: options.Dataset,
+    dataset: options.OneDataset = None,
     rows: Annotated[bool, typer.Option("--rows", help="List the judgments that differ.")] = False,
     boards: Annotated[
         bool, typer.Option("--boards", help="List the runs' values and places under both versions.")
@@ -60,9 +60,9 @@ def diff(
 
     if rows and boards:
         raise UsageError("--rows and --boards: one at a time")
-    found = Warehouse(db, lock_timeout=lock_timeout).qrels_diff(
-        dataset, before, after, metrics=metric or (), protocol=protocol
-    )
+    wh = Warehouse(db, lock_timeout=lock_timeout)
+    dataset = options.the_dataset(wh, dataset)
+    found = wh.qrels_diff(dataset, before, after, metrics=metric or (), protocol=protocol)
     shown = found.rows if rows else found.boards if boards else found.counts
     output.show(
         shown,

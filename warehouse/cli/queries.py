@@ -13,7 +13,7 @@ from warehouse.settings import LOCK_TIMEOUT
 
 def queries(
     run: Annotated[str, typer.Argument(help="Name of the run.")],
-    dataset: options.Dataset,
+    dataset: options.OneDataset = None,
     metric: options.Metrics = None,
     slice: options.Slice = None,
     worst: Annotated[
@@ -37,8 +37,8 @@ def queries(
 
     wh = Warehouse(db, lock_timeout=lock_timeout)
     found = wh.queries(
-        run, dataset, metrics=metric or (), slice=slice, worst=worst, protocol=protocol,
-        as_of=as_of, qrels=qrels,
+        run, options.the_dataset(wh, dataset), metrics=metric or (), slice=slice, worst=worst,
+        protocol=protocol, as_of=as_of, qrels=qrels,
     )  # fmt: skip
     titles = {
         "query_id": "query",

@@ -16,7 +16,7 @@ def reproduce(
     reproduced: Annotated[
         str, typer.Argument(metavar="REPRODUCED", help="The run that reproduces it.")
     ],
-    dataset: options.Dataset,
+    dataset: options.OneDataset = None,
     base: Annotated[
         tuple[str, str] | None,
         typer.Option(
@@ -71,10 +71,11 @@ def reproduce(
     from warehouse.errors import UsageError
     from warehouse.warehouse import Warehouse
 
-    found = Warehouse(db, lock_timeout=lock_timeout).reproduce(
+    wh = Warehouse(db, lock_timeout=lock_timeout)
+    found = wh.reproduce(
         original,
         reproduced,
-        dataset,
+        options.the_dataset(wh, dataset),
         base=base,
         replicated_in=other,
         metrics=metric or (),

@@ -10,7 +10,7 @@ from typing import Literal, cast
 import duckdb
 
 from warehouse import fusions
-from warehouse.analyze import board
+from warehouse.analyze import datasets
 from warehouse.errors import UsageError, counted, listing, nearest, no_such_run
 from warehouse.fusions import Method, Normalisation
 from warehouse.notation import Metric
@@ -61,7 +61,7 @@ class Recipe:
 
 def sources(con: duckdb.DuckDBPyConnection, dataset: str, names: Sequence[str]) -> list[Source]:
     """Return the current runs with these names. Reports all wrong names at once, as UsageError."""
-    board.check_dataset(con, dataset)
+    datasets.check(con, dataset)
     rows = con.execute(
         "select run.run_id, runs.run, run.version, run.content_hash from runs "
         "join run using (run_id) where dataset = $1",

@@ -1,0 +1,79 @@
+"""Commands without `-d`: a single dataset is meant; of several, one has to be named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from projects import QRELS, command
+
+from warehouse.errors import UsageError
+from warehouse.warehouse import Warehouse
+
+COMMANDS = [
+    "leaderboard --top 3",
+    "queries bm25 --worst 3",
+    "agree bm25 tasb",
+    "agree --of runs",
+    "history -m nDCG@10",
+    "show bm25",
+    "holes bm25 --top 2",
+    "reproduce bm25 tasb -m nDCG@10",
+    "explain bm25 nDCG@10 47923",
+    "curve ROC -r bm25",
+    "compare bm25 tasb -m nDCG@10",
+    "check -m nDCG@10",
+    "qrels diff 1 2",
+    "deciles make --from qrels --parts 2",
+    "deciles show",
+    "slices part",
+    "fuse bm25 tasb --name both",
+]
+
+
+@pytest.fixture(scope="module")
+def filled(demo_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the demo's database with whatever else the commands show."""
+    path = tmp_path_factory.mktemp("only") / "demo.duckdb"
+    path.write_bytes(demo_file.read_bytes())
+    wh = Warehouse(path)
+    wh.evaluate(metrics="nDCG@10", slices="part = quantiles(num_relevant, 2)")
+    wh.ingest_qrels({"47923": {"a": 1, "b": 1}, "87452": {"a": 1}}, "dl19", replace=True)
+    wh.make_deciles("dl19", origin="qrels", parts=2)
+    wh.fuse(["bm25", "tasb"], "dl19", name="both")
+    wh.evaluate(metrics=["nDCG@10", "RR"], slices="part = quantiles(num_relevant, 2)")
+    wh.trace("ROC", "dl19", runs=["bm25"])
+    return path
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_the_only_dataset_is_meant(filled: Path, line: str) -> None:
+    words = [*line.split(), "--db", str(filled)]
+    answer = command(*words)
+    assert answer[0] == 0
+    assert answer == command(*words, "-d", "dl19")
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_of_several_one_has_to_be_named(tmp_path: Path, line: str) -> None:
+    wh = Warehouse(tmp_path / "several.duckdb")
+    for name in ("one", "two"):
+        wh.ingest_qrels(QRELS, name)
+    told = "name a dataset with -d; known are one, two"
+    assert command(*line.split(), "--db", str(wh.path)) == (2, "", told)
+    with pytest.raises(UsageError, match=told):
+        wh.only_dataset()
+
+
+def test_without_any_it_is_said_how_to_load_one(tmp_path: Path) -> None:
+    path = tmp_path / "empty.duckdb"
+    Warehouse(path).init()
+    told = "there is no dataset yet: warehouse ingest run FILE -d DATASET"
+    assert command("leaderboard", "--db", str(path)) == (2, "", told)
+
+
+@pytest.mark.parametrize("line", ["ingest qrels FILE", "ingest run FILE", "forget bm25"])
+def test_what_makes_or_removes_takes_none_for_granted(filled: Path, line: str) -> None:
+    code, out, told = command(*line.split(), "--db", str(filled))
+    assert (code, out) == (2, "")
+    assert "Missing option '--dataset'" in told

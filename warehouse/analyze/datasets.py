@@ -1,0 +1,30 @@
+"""Naming datasets."""
+
+from __future__ import annotations
+
+import duckdb
+
+from warehouse.errors import UsageError, check_word, command, listing
+
+
+def _known(con: duckdb.DuckDBPyConnection) -> list[str]:
+    rows = con.execute("select name from dataset order by name").fetchall()
+    return [str(row[0]) for row in rows]
+
+
+def check(con: duckdb.DuckDBPyConnection, dataset: str) -> None:
+    """Refuse an unknown dataset with the nearest known one."""
+    check_word("dataset", dataset, _known(con))
+
+
+def chosen(con: duckdb.DuckDBPyConnection, dataset: str | None) -> str:
+    """Return a dataset, or the only one. Raises UsageError if there is no such dataset."""
+    if dataset is not None:
+        check(con, dataset)
+        return dataset
+    known = _known(con)
+    if not known:
+        raise UsageError(f"there is no dataset yet: {command('ingest run FILE', 'DATASET')}")
+    if len(known) > 1:
+        raise UsageError(f"name a dataset with -d; known are {listing(known)}")
+    return known[0]
