@@ -558,9 +558,13 @@ def test_a_closed_pipe_leaves_no_traceback(tmp_path: Path, program) -> None:
         assert (found.returncode, found.stderr) == (141, ""), command
 
 
+needs_full_disk = pytest.mark.skipif(
+    not Path("/dev/full").exists(), reason="no /dev/full, whose disk is always full, on this system"
+)
+
+
+@needs_full_disk
 def test_a_disk_that_is_full_is_told_of(tmp_path: Path, program) -> None:
-    if not Path("/dev/full").exists():
-        pytest.skip("this system has no disk that is always full")
     Warehouse(tmp_path / "warehouse.duckdb").init()
     for command in ("runs", "runs -f csv", "--help", "query 'select 1' -f json"):
         found = program.shell(f"warehouse {command} > /dev/full", tmp_path)
@@ -568,7 +572,13 @@ def test_a_disk_that_is_full_is_told_of(tmp_path: Path, program) -> None:
         assert found.stderr.startswith("warehouse: No space left on device\n")
 
 
-@pytest.mark.parametrize("closed", ["2> /dev/full", "2>&1 1> out | true; exit $PIPESTATUS"])
+@pytest.mark.parametrize(
+    "closed",
+    [
+        pytest.param("2> /dev/full", marks=needs_full_disk),
+        "2>&1 1> out | true; exit $PIPESTATUS",
+    ],
+)
 def test_narration_that_is_not_heard_stops_nothing(tmp_path: Path, program, closed: str) -> None:
     """The work is done, and the exit code is the work's: it was Python's own 120, or 141."""
     Warehouse(tmp_path / "warehouse.duckdb").init()

@@ -182,6 +182,7 @@ def test_equal_scores_stand_in_the_order_of_the_default_protocol(
     values = (
         "select value from query_scores where run = 'merged' and protocol = '{}' order by query_id"
     )
+    assert len(rows(wh, values.format("default"))) == 30
     assert rows(wh, values.format("rectools")) == rows(wh, values.format("default"))
 
 
