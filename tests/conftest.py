@@ -69,6 +69,25 @@ def wh(tmp_path: Path) -> Warehouse:
     return Warehouse(tmp_path / "warehouse.duckdb")
 
 
+@pytest.fixture
+def con() -> Iterator[duckdb.DuckDBPyConnection]:
+    """Return a connection to an empty database in memory."""
+    with duckdb.connect() as connection:
+        yield connection
+
+
+@pytest.fixture
+def put(tmp_path: Path) -> Callable[..., Path]:
+    """Return a function that writes a file and returns its path."""
+
+    def write(content: str | bytes, name: str = "file.txt") -> Path:
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return write
+
+
 Prepared = Callable[[Path, Callable[[Warehouse], object]], Warehouse]
 
 

@@ -43,11 +43,6 @@ FILMS = {"up": {"year": 2009, "genres": ["animation", "comedy"]}, "alien": {"yea
 
 
 @pytest.fixture
-def con() -> duckdb.DuckDBPyConnection:
-    return duckdb.connect()
-
-
-@pytest.fixture
 def put(tmp_path: Path) -> Callable[[str, str], str]:
     def write(name: str, text: str) -> str:
         (tmp_path / name).write_text(text)

@@ -15,13 +15,13 @@ from pathlib import Path
 
 import pytest
 from projects import stored
+from shared_cases import CASES, needs_cases
 
 from warehouse.errors import UsageError
 from warehouse.evaluate import engine, plan
 from warehouse.metrics import parse
 from warehouse.warehouse import Warehouse
 
-CASES = Path(__file__).resolve().parents[2] / "shared" / "cases"
 Counts = Callable[[Path], dict[str, int]]
 
 QRELS = {"q1": {"a": 2, "b": 0}, "q2": {"c": 1}}
@@ -373,7 +373,7 @@ def test_stored_values_are_the_scored_ones_to_the_bit(
 @pytest.mark.parametrize(
     "number", [pytest.param(3, marks=pytest.mark.slow), pytest.param(13, marks=pytest.mark.long)]
 )
-@pytest.mark.skipif(not CASES.is_dir(), reason="the folder shared/cases is not beside the checkout")
+@needs_cases
 def test_stored_values_are_the_scored_ones_on_the_shared_case(wh: Warehouse, number: int) -> None:
     folder = CASES / "dl19_passage"
     runs = sorted((folder / "runs").glob("*.run.gz"))[-number:]

@@ -30,11 +30,6 @@ def ranked(lists: dict[str, list[str]]) -> dict[str, dict[str, float]]:
 
 
 @pytest.fixture
-def con() -> duckdb.DuckDBPyConnection:
-    return duckdb.connect()
-
-
-@pytest.fixture
 def put(tmp_path: Path) -> Callable[[str, str], str]:
     def write(name: str, text: str) -> str:
         # \udcff is a byte that is not UTF-8

@@ -20,11 +20,6 @@ RUN = {"q1": {" d1": 2.0, "d2 ": 1.0}, "q2": {"d1": 0.5}}
 STEM = r"lower(regexp_replace(doc_id, '\.txt$', ''))"
 
 
-@pytest.fixture
-def con() -> duckdb.DuckDBPyConnection:
-    return duckdb.connect()
-
-
 def rows(wh: Warehouse, sql: str) -> list[tuple]:
     return wh.query(sql).fetchall()
 

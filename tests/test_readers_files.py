@@ -13,7 +13,6 @@ import threading
 from functools import cache
 from pathlib import Path
 
-import duckdb
 import pytest
 import zstandard
 
@@ -23,12 +22,6 @@ from warehouse.readers import files, lines, together
 
 RUN = b"".join(b"q%d Q0 d%d 1 %d t\n" % (n % 50, n, n * 31 % 1009) for n in range(60_000))
 SHA = hashlib.sha256(RUN).hexdigest()
-
-
-@pytest.fixture
-def con():
-    with duckdb.connect() as connection:
-        yield connection
 
 
 @pytest.fixture

@@ -11,17 +11,12 @@ import pytest
 from hypothesis import given as random_cases
 from hypothesis import settings
 from hypothesis import strategies as st
+from staging import rows
 
 from warehouse import readers
 from warehouse.errors import InputError, UsageError
 from warehouse.readers import documents, together
 from warehouse.warehouse import Warehouse
-
-
-@pytest.fixture
-def con():
-    with duckdb.connect() as connection:
-        yield connection
 
 
 @pytest.fixture(params=["arrow", "json"])
@@ -32,10 +27,6 @@ def way(request, monkeypatch):
     else:
         monkeypatch.setitem(sys.modules, "pyarrow", None)
     return request.param
-
-
-def rows(con):
-    return con.execute("from staged").fetchall()
 
 
 @pytest.mark.core

@@ -8,29 +8,12 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from shared_cases import CASES, needs_cases
+from staging import refused, rows
 
 from warehouse import readers
 from warehouse.errors import InputError, UsageError
 from warehouse.readers import documents
-
-CASES = Path(__file__).resolve().parents[2] / "shared" / "cases"
-needs_cases = pytest.mark.skipif(not CASES.is_dir(), reason="the folder of shared cases is absent")
-
-
-@pytest.fixture
-def con():
-    with duckdb.connect() as connection:
-        yield connection
-
-
-@pytest.fixture
-def put(tmp_path):
-    def write(content: str | bytes, name: str) -> Path:
-        path = tmp_path / name
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
-        return path
-
-    return write
 
 
 @pytest.fixture
@@ -41,19 +24,6 @@ def parquet(tmp_path):
         return tmp_path / name
 
     return write
-
-
-def rows(con):
-    return con.execute("from staged").fetchall()
-
-
-def refused(con, source, kind, **options) -> InputError:
-    with pytest.raises(InputError) as caught:
-        readers.stage(con, source, kind, **options)
-    assert caught.value.message.startswith(str(source))
-    left = con.execute("select table_name from duckdb_tables() where table_name like 'staged%'")
-    assert left.fetchall() == []
-    return caught.value
 
 
 @pytest.mark.core

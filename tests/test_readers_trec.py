@@ -5,10 +5,9 @@ from __future__ import annotations
 import pickle
 import tarfile
 import zipfile
-from pathlib import Path
 
-import duckdb
 import pytest
+from staging import nothing_left, refused, rows
 
 from warehouse import readers
 from warehouse.errors import InputError, UsageError
@@ -18,40 +17,6 @@ RUN = "q1 Q0 d1 1 2.5 bm25\nq1 Q0 d2 2 1.5 bm25\nq2 Q0 d1 1 -3 bm25\n"
 RUN_ROWS = [("q1", "d1", 2.5), ("q1", "d2", 1.5), ("q2", "d1", -3.0)]
 QRELS = "q1 0 d1 2\nq1 0 d3 -1\nq2 7 d1 +1\n"
 QRELS_ROWS = [("q1", "d1", 2, "0"), ("q1", "d3", -1, "0"), ("q2", "d1", 1, "7")]
-
-
-@pytest.fixture
-def con():
-    with duckdb.connect() as connection:
-        yield connection
-
-
-@pytest.fixture
-def put(tmp_path):
-    def write(content: str | bytes, name: str = "file.txt") -> Path:
-        path = tmp_path / name
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
-        return path
-
-    return write
-
-
-def rows(con):
-    return con.execute("from staged").fetchall()
-
-
-def refused(con, path, kind, **options) -> InputError:
-    with pytest.raises(InputError) as caught:
-        readers.stage(con, path, kind, **options)
-    assert caught.value.message.startswith(str(path))
-    assert no_table(con)
-    return caught.value
-
-
-def no_table(con):
-    return con.execute(
-        "select count(*) from duckdb_tables() where table_name = 'staged'"
-    ).fetchall() == [(0,)]
 
 
 @pytest.mark.core
@@ -490,7 +455,7 @@ def test_within_a_transaction(con, put):
         readers.stage(con, put(RUN + "q"), "run")
     con.execute("create table still_alive as select 1")
     con.execute("commit")
-    assert no_table(con)
+    assert nothing_left(con)
 
 
 def test_a_refusal_removes_the_table_of_before(con, put):

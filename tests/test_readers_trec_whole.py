@@ -2,53 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import duckdb
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from shared_cases import CASES, needs_cases
+from staging import refused, rows
 
 from warehouse import readers
-from warehouse.errors import InputError
 from warehouse.readers import checks
-
-CASES = Path(__file__).resolve().parents[2] / "shared" / "cases"
-needs_cases = pytest.mark.skipif(not CASES.is_dir(), reason="the folder of shared cases is absent")
-
-
-@pytest.fixture
-def con():
-    with duckdb.connect() as connection:
-        yield connection
-
-
-@pytest.fixture
-def put(tmp_path):
-    def write(content: str | bytes, name: str = "file.txt") -> Path:
-        path = tmp_path / name
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
-        return path
-
-    return write
-
-
-def rows(con):
-    return con.execute("from staged").fetchall()
-
-
-def refused(con, path, kind, **options) -> InputError:
-    with pytest.raises(InputError) as caught:
-        readers.stage(con, path, kind, **options)
-    assert caught.value.message.startswith(str(path))
-    assert no_table(con)
-    return caught.value
-
-
-def no_table(con):
-    return con.execute(
-        "select count(*) from duckdb_tables() where table_name = 'staged'"
-    ).fetchall() == [(0,)]
 
 
 @pytest.mark.core

@@ -21,11 +21,6 @@ def running(macro: str, terms: str, where: str = "") -> str:
     return templates.environment().from_string(text).render()
 
 
-@pytest.fixture
-def con() -> duckdb.DuckDBPyConnection:
-    return duckdb.connect()
-
-
 def put(con: duckdb.DuckDBPyConnection, lists: dict[str, Numbers], first: int = 1) -> None:
     """Put lists into the table `number`, in no order; some have a null in what tells lists apart."""
     rows = [
