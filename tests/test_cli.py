@@ -274,6 +274,9 @@ def test_the_version() -> None:
         (["evaluate", "--metrc", "AP"], "--metric"),
         (["leaderboard", "--datset", "tiny"], "--dataset"),
         (["ingest", "run", "x"], "--dataset"),
+        (["leaderboard", "tiny"], "named with -d: warehouse leaderboard -d tiny"),
+        (["leaderboard", "tiny", "x"], "unexpected extra argument(s) (tiny x)"),
+        (["init", "x"], "unexpected extra argument(s) (x)"),
     ],
 )
 def test_wrong_commands_and_options_name_the_nearest(

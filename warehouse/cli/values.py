@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Callable
 from difflib import get_close_matches
 from pathlib import Path
@@ -18,7 +19,7 @@ from typing import Any, get_args, get_origin
 from typer.core import TyperCommand, TyperGroup
 
 from warehouse.cli import habits
-from warehouse.errors import UsageError, is_utf8
+from warehouse.errors import UsageError, is_utf8, visible
 
 _DIGITS = re.compile("[0-9]{1,15}")
 
@@ -93,15 +94,27 @@ class Command(_Plain, TyperCommand):
     """A command that uses the fast path and recognises options of other programs."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the arguments, as typer does; suggest a replacement for another program's options."""
+        """Read the arguments, as typer does; suggest what to write for those that it refuses."""
+        allows_more, ctx.allow_extra_args = ctx.allow_extra_args, True
         try:
-            return super().parse_args(ctx, args)
+            more: list[str] = super().parse_args(ctx, args)
         except Exception as refused:  # typer's class has no public name
             option = getattr(refused, "option_name", None) or ""
             way = habits.instead(self.name, option)
             if way is None:
                 raise
             raise UsageError(f"{option}: no such option; {way}") from None
+        if more and not allows_more and not ctx.resilient_parsing:
+            ctx.fail(self._unexpected(ctx, more))
+        return more
+
+    def _unexpected(self, ctx: Any, words: list[str]) -> str:
+        """Say that the command has no place for some words, one of which may be a dataset's name."""
+        told = f"Got unexpected extra argument(s) ({' '.join(map(visible, words))})"
+        if len(words) > 1 or not any("--dataset" in param.opts for param in self.params):
+            return told
+        name = shlex.quote(visible(words[0]))
+        return f"{told}; a dataset is named with -d: {ctx.command_path} -d {name}"
 
 
 class Group(_Plain, TyperGroup):
