@@ -277,6 +277,31 @@ def test_what_is_counted_of_queries_and_documents(wh: Warehouse) -> None:
     }
 
 
+def test_a_slice_is_made_from_values_that_the_same_call_computes(wh: Warehouse) -> None:
+    loaded(wh, {"q1": {"a": 1}, "q2": {"b": 1}}, {"q1": {"a": 1.0}, "q2": {"c": 2.0, "b": 1.0}})
+    asked = {"metrics": ["RR", "AP"], "slices": ["difficulty", "d = mean_score('RR') < 1"]}
+    with pytest.raises(UsageError, match="no run of tiny has values of RR"):
+        wh.evaluate(metrics="AP", slices="d = mean_score('RR')")
+    assert wh.evaluate(**asked, dry_run=True).details == wh.evaluate(**asked).details
+    halves = {("0.5", metric): 0.5 for metric in ("AP", "RR")}
+    assert parts(wh, "difficulty") == halves | {("1", metric): 1.0 for metric in ("AP", "RR")}
+    # new judgments leave no values to make them from
+    wh.ingest_qrels({"q1": {"z": 1}, "q2": {"c": 1}}, "tiny", replace=True)
+    status = wh.status("tiny")
+    assert (status.num_missing, status.num_orphaned) == (6, 0)
+    # they are made from values against the newest judgments
+    wh.ingest_run({"q1": {"z": 1.0}}, "tiny", name="two")
+    old = wh.evaluate("tiny", qrels=1)
+    assert ([row[1:3] for row in old.details], len(old.left_out)) == (
+        [("two", "RR"), ("two", "AP")],
+        2,
+    )
+    done = wh.evaluate("tiny")
+    assert (done.computed, done.left_out) == (12, [])
+    # of one 0 and 1 / 1, of two 1 and 0
+    assert {part for part, _ in parts(wh, "difficulty")} == {"0.5"}
+
+
 # --------------------------------------------------------------------------- versions and staleness
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import duckdb
 
@@ -118,18 +118,23 @@ def check_scores(
     counts: Sequence[str],
     dataset: str,
     protocol: Protocol,
-) -> None:
-    """Refuse metrics that the slice reads and of which no run has values."""
+    to_come: Collection[str],
+) -> bool:
+    """Refuse metrics that the slice reads and of which no run has values.
+
+    Returns whether the values of all are there; those of the others are `to_come`.
+    """
     named = expression.functions.get(_OF_SCORES, frozenset())
     named |= {"AP"} if "difficulty" in counts else frozenset()
     if not named:
-        return
+        return True
     rows = con.execute(
         "select distinct metric from run_scores where is_current and dataset = $1 and protocol = $2",
         [dataset, protocol.name],
     ).fetchall()
     stored = {str(row[0]) for row in rows}
-    for name in sorted(named - stored):
+    lacking = named - stored
+    for name in sorted(lacking.difference(to_come)):
         try:
             metric = str(parse_one(name, defaults=protocol.defaults()).metric)
         except UsageError as error:
@@ -138,6 +143,7 @@ def check_scores(
         why = (
             f"no run of {dataset} has values of {metric} under protocol {protocol.name} yet: {how}"
         )
-        if metric in stored:
+        if metric in stored or metric in to_come:
             why = f"values of {name} are stored as {metric}: write {_OF_SCORES}('{metric}')"
         raise UsageError(f"slice {given}: {why}")
+    return not lacking

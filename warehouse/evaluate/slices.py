@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import partial
 
@@ -74,17 +75,33 @@ class Slice:
         return self.subject == "document"
 
 
-def resolve(con: duckdb.DuckDBPyConnection, dataset: str, given: str, protocol: Protocol) -> Slice:
+class NotYetError(Exception):
+    """The members of the slice `name` depend on values that are computed in the same call."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+
+def resolve(
+    con: duckdb.DuckDBPyConnection,
+    dataset: str,
+    given: str,
+    protocol: Protocol,
+    to_come: Collection[str] = (),
+) -> Slice:
     """Return the slice of a dataset that a text names or defines, as of now.
 
-    The qrels and the training set must be in scope. Raises UsageError for an unreadable definition.
+    The qrels and the training set must be in scope. Raises UsageError for an unreadable definition,
+    and NotYetError if it reads values of metrics that are still `to_come`.
     """
     name, text = _name_and_text(con, dataset, given)
     expression = _read(con, given, text)
     attributes = attributes_of(con, dataset)
     subject = subject_of(dataset, given, expression, attributes)
     named, counts = columns_read(expression, subject, attributes[subject])
-    check_scores(con, given, expression, counts, dataset, protocol)
+    if not check_scores(con, given, expression, counts, dataset, protocol, to_come):
+        raise NotYetError(name)
     subjects = partial(
         render, "slices/subjects",
         dataset=dataset, subject=subject, id=IDS[subject], protocol=protocol.name,

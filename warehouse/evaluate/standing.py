@@ -186,19 +186,26 @@ def _of_protocol(
         return rows, 0, 0
     with_hits = _with_hits(con, rules)
     read: set[str] = set()
+    # what the whole lacks comes first, as in `evaluate`: slices may be made from its values
+    whole: list[tuple[str, str, str, str]] = []
     for slice, metrics in known.items():
         work = plan(metrics.values(), rules)
         try:
             found = stored.evaluate(
-                con, _job(work, dataset, slice), list(asked.values()), dry_run=True
+                con,
+                _job(work, dataset, slice),
+                list(asked.values()),
+                dry_run=True,
+                outcome=stored.Outcome(details=[*whole]),
             )
         except UsageError as error:
             what = listing(metrics) + _by(slice)
             rows.append((dataset, "orphaned", what, rules.name, 0, None, str(error)))
             continue
         pending: dict[tuple[str, str], list[str]] = defaultdict(list)
-        for _, run, metric_name, state in found.details:
+        for _, run, metric_name, state in found.details[len(whole) :]:
             pending[metric_name, state].append(run)
+        whole = found.details if slice is None else whole
         up_to_date += found.up_to_date
         for name, others in found.unfit.items():
             unfit[name] = list(dict.fromkeys([*unfit.get(name, ()), *others]))
