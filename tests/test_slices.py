@@ -289,13 +289,16 @@ def test_a_slice_is_made_from_values_that_the_same_call_computes(wh: Warehouse) 
     wh.ingest_qrels({"q1": {"z": 1}, "q2": {"c": 1}}, "tiny", replace=True)
     status = wh.status("tiny")
     assert (status.num_missing, status.num_orphaned) == (6, 0)
-    # they are made from values against the newest judgments
+    # against the old ones it is made of the values against these
     wh.ingest_run({"q1": {"z": 1.0}}, "tiny", name="two")
-    old = wh.evaluate("tiny", qrels=1)
-    assert ([row[1:3] for row in old.details], len(old.left_out)) == (
-        [("two", "RR"), ("two", "AP")],
-        2,
+    assert wh.evaluate("tiny", qrels=1, metrics="AP").computed == 1
+    assert wh.evaluate("tiny", qrels=1, slices="difficulty").left_out == []
+    with pytest.raises(UsageError, match=r"values of P@1 .*: warehouse .* -m P@1 --qrels 1$"):
+        wh.evaluate("tiny", qrels=1, metrics="AP", slices="p = mean_score('P@1')")
+    members = stored(
+        wh, "select part from slice_member join slice using (slice_id) where version = 2"
     )
+    assert members == [("0.25",), ("0.5",)]  # of one 1 and 1 / 2, of two 0
     done = wh.evaluate("tiny")
     assert (done.computed, done.left_out) == (12, [])
     # of one 0 and 1 / 1, of two 1 and 0

@@ -117,10 +117,11 @@ def check_scores(
     expression: Expression,
     counts: Sequence[str],
     dataset: str,
+    qrels_id: int,
     protocol: Protocol,
     to_come: Collection[str],
 ) -> bool:
-    """Refuse metrics that the slice reads and of which no run has values.
+    """Refuse metrics that the slice reads and of which no current run has values against the qrels.
 
     Returns whether the values of all are there; those of the others are `to_come`.
     """
@@ -129,8 +130,7 @@ def check_scores(
     if not named:
         return True
     rows = con.execute(
-        "select distinct metric from run_scores where is_current and dataset = $1 and protocol = $2",
-        [dataset, protocol.name],
+        render("slices/scored"), {"qrels_id": qrels_id, "protocol": protocol.name}
     ).fetchall()
     stored = {str(row[0]) for row in rows}
     lacking = named - stored
@@ -139,7 +139,10 @@ def check_scores(
             metric = str(parse_one(name, defaults=protocol.defaults()).metric)
         except UsageError as error:
             raise UsageError(f"slice {given}: {error}") from None
-        how = command("evaluate", dataset, metrics=[metric], protocol=protocol.name)
+        how = command(
+            "evaluate", dataset,
+            metrics=[metric], qrels=_older(con, qrels_id), protocol=protocol.name,
+        )  # fmt: skip
         why = (
             f"no run of {dataset} has values of {metric} under protocol {protocol.name} yet: {how}"
         )
@@ -147,3 +150,13 @@ def check_scores(
             why = f"values of {name} are stored as {metric}: write {_OF_SCORES}('{metric}')"
         raise UsageError(f"slice {given}: {why}")
     return not lacking
+
+
+def _older(con: duckdb.DuckDBPyConnection, qrels_id: int) -> int | None:
+    """Return the version of qrels that are not the newest of their dataset."""
+    rows = con.execute(
+        "select version from qrels where qrels_id = $id and version < (select max(other.version) "
+        "from qrels as other where other.dataset_id = qrels.dataset_id)",
+        {"id": qrels_id},
+    ).fetchall()
+    return int(rows[0][0]) if rows else None

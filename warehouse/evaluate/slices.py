@@ -87,25 +87,26 @@ def resolve(
     con: duckdb.DuckDBPyConnection,
     dataset: str,
     given: str,
+    qrels_id: int,
     protocol: Protocol,
     to_come: Collection[str] = (),
 ) -> Slice:
     """Return the slice of a dataset that a text names or defines, as of now.
 
-    The qrels and the training set must be in scope. Raises UsageError for an unreadable definition,
-    and NotYetError if it reads values of metrics that are still `to_come`.
+    These qrels and the training set must be in scope. Raises UsageError for an unreadable
+    definition, and NotYetError if it reads values of metrics that are still `to_come`.
     """
     name, text = _name_and_text(con, dataset, given)
     expression = _read(con, given, text)
     attributes = attributes_of(con, dataset)
     subject = subject_of(dataset, given, expression, attributes)
     named, counts = columns_read(expression, subject, attributes[subject])
-    if not check_scores(con, given, expression, counts, dataset, protocol, to_come):
+    if not check_scores(con, given, expression, counts, dataset, qrels_id, protocol, to_come):
         raise NotYetError(name)
     subjects = partial(
         render, "slices/subjects",
-        dataset=dataset, subject=subject, id=IDS[subject], protocol=protocol.name,
-        attributes=named, counts=counts,
+        dataset=dataset, subject=subject, id=IDS[subject], qrels_id=qrels_id,
+        protocol=protocol.name, attributes=named, counts=counts,
     )  # fmt: skip
     con.execute(subjects(known=True))
     alias = ALIASES[subject]

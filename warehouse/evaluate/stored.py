@@ -163,9 +163,12 @@ class _Evaluation:
         con, protocol = self.con, work.protocol
         kind = grounds.kind_of(con, qrels_id)
         grounds.put_stored(con, qrels_id, kind)
-        to_come = self._to_come(dataset, qrels_id) if self.dry_run else set()
+        # the names of metrics by a slice end in the slice
+        due = {metric for one, _, metric, _ in self.outcome.details if one == dataset}
         try:
-            found = slices.resolve(con, dataset, given, protocol, to_come)
+            found = slices.resolve(
+                con, dataset, given, qrels_id, protocol, due if self.dry_run else ()
+            )
         except slices.NotYetError as error:  # there are none of the slice either
             self._pending(work, group, qrels_id, contents, _NEW, f" by {error.name}")
             return
@@ -205,17 +208,6 @@ class _Evaluation:
                     if "predictions" in work.needs:
                         stored_hits.scope_predictions(con, runs, of_part=True)
                 engine.compute(con, work, part=part, ready=ready, on_metric=self.on_metric)
-
-    def _to_come(self, dataset: str, qrels_id: int) -> set[str]:
-        """Return the metrics with pending values that slices can be made from."""
-        ((newest,),) = self.con.execute(
-            "select max_by(qrels_id, version) from qrels join dataset using (dataset_id) "
-            "where dataset.name = $dataset",
-            {"dataset": dataset},
-        ).fetchall()
-        # the names of metrics by a slice end in the slice
-        pending = (metric for one, _, metric, _ in self.outcome.details if one == dataset)
-        return set(pending) if qrels_id == newest else set()
 
     def _pending(
         self,
