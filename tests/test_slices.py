@@ -347,6 +347,37 @@ def test_only_what_changed_is_computed_again(wh: Warehouse) -> None:
 
 
 @pytest.mark.core
+def test_each_protocol_and_version_of_the_qrels_has_its_members(wh: Warehouse) -> None:
+    # the run lacks q2: its AP is 0 under the protocol default, and null under the other
+    loaded(wh, {"q1": {"a": 1}, "q2": {"b": 1}}, {"q1": {"a": 1.0}})
+    by = {"metrics": "AP", "slices": ["difficulty", "num_relevant"]}
+    one, other = ({"protocol": name} for name in ("default", "trec_eval_9"))
+    made = [wh.evaluate(**by, **protocol).slices for protocol in (one, other)]
+    assert [[line.split(": ")[0] for line in lines] for lines in made] == [
+        ["slice difficulty", "slice num_relevant"], ["slice difficulty, version 2"]
+    ]  # fmt: skip
+    wh.ingest_qrels({"q1": {"a": 1, "b": 1}, "q2": {"b": 1}}, "tiny", replace=True)
+    assert wh.evaluate("tiny").computed + wh.evaluate("tiny", **other).computed == 6
+    assert wh.evaluate("tiny", qrels=1, **by).computed == 0
+    status = wh.status("tiny")
+    assert (status.num_to_compute, status.num_up_to_date) == (0, 6)
+    assert (wh.verify().num_verified, wh.verify().skipped) == (12, {})
+
+    def shown(slice: str, **options: object) -> list[str]:
+        board = wh.leaderboard("tiny", slice=slice, **options)
+        return [part for part, *_ in board.fetchall()]
+
+    assert shown("difficulty", qrels=1, **one) == ["0", "1"]
+    assert shown("difficulty", **one) == ["0", "0.5"]
+    assert shown("difficulty", **other) == ["0.5", "not_included"]
+    assert (shown("num_relevant", qrels=1), shown("num_relevant")) == (["1"], ["1", "2"])
+    # members that go back are a version of their own, for both protocols the same one
+    for grades in ({"a": 1}, {"a": 1, "b": 1}):
+        wh.ingest_qrels({"q1": grades, "q2": {"b": 1}}, "tiny", replace=True)
+    lines = [wh.evaluate("tiny", **protocol).slices for protocol in (one, other)]
+    assert lines == [[], []]
+
+
 def test_boards_show_the_whole_or_a_slice(wh: Warehouse) -> None:
     qrels = {"q1": {"a": 1}, "q2": {"a": 1}, "q3": {"b": 1}}
     loaded(wh, qrels, {"q1": {"a": 1.0}, "q2": {"b": 2.0, "a": 1.0}})

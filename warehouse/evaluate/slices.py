@@ -19,6 +19,7 @@ from functools import partial
 import duckdb
 
 from warehouse import expressions
+from warehouse.database import ALIAS
 from warehouse.errors import UsageError, command, counted, listing, nearest
 from warehouse.evaluate.plan import ranked_sql
 from warehouse.evaluate.slice_columns import (
@@ -60,7 +61,7 @@ class Slice:
     content_hash: str
     num_parts: int
     slice_id: int | None
-    version: int
+    next_version: int
     # the SQL of the rows of the documents that nobody judged, null where other rows have a say
     _others: tuple[str, str] | None = None
 
@@ -130,14 +131,23 @@ def resolve(
             f"{command('attributes', dataset)}"
         )
     _check_number(given, num_parts)
-    found = _stored(con, dataset, name)
-    same = found is not None and found[2:] == (subject, text, content)
+    ((last, slice_id),) = con.execute(
+        render("slices/stored", file=ALIAS),
+        {
+            "dataset": dataset,
+            "name": name,
+            "qrels_id": qrels_id,
+            "protocol": protocol.name,
+            "subject": subject,
+            "definition": text,
+            "content_hash": content,
+        },
+    ).fetchall()
     with_others = subject == "document" and not expression.has_window
     with_others = with_others and not expression.functions.keys() & _OF_ALL_ROWS
     return Slice(
         dataset, name, subject, text, content, num_parts,
-        slice_id=found[0] if found and same else None,
-        version=(found[1] if found else 0) + (not same),
+        slice_id, next_version=last + 1,
         _others=(subjects(known=False), rows(table="other_row", family=family)) if with_others else None,
     )  # fmt: skip
 
@@ -188,19 +198,6 @@ def _family(con: duckdb.DuckDBPyConnection, text: str, alias: str) -> str:
         f"describe select ({text}\n) as part from slice_subject as {alias}"
     ).fetchall()
     return "real" if str(described[0][1]) in ("DOUBLE", "FLOAT") else "other"
-
-
-def _stored(
-    con: duckdb.DuckDBPyConnection, dataset: str, name: str
-) -> tuple[int, int, str, str, str] | None:
-    """Return id, version, subject, definition and content of the current version of a slice."""
-    rows = con.execute(
-        "select slice_id, slice.version, subject, definition, content_hash from slice "
-        "join dataset using (dataset_id) where dataset.name = $dataset and slice.name = $name "
-        "order by slice.version desc limit 1",
-        {"dataset": dataset, "name": name},
-    ).fetchall()
-    return tuple(rows[0]) if rows else None
 
 
 def keep(con: duckdb.DuckDBPyConnection, found: Slice) -> int:
@@ -306,7 +303,7 @@ def take_over(con: duckdb.DuckDBPyConnection, qrels_id: int, protocol: Protocol)
 
 
 def told(found: Slice) -> str:
-    """Describe a slice in one line."""
-    version = f", version {found.version}" if found.version > 1 else ""
+    """Describe a new slice in one line."""
+    version = f", version {found.next_version}" if found.next_version > 1 else ""
     what = f"{counted(found.num_parts, 'part')} of the {PLURALS[found.subject]}"
     return f"slice {found.name}{version}: {what}"
