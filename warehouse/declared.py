@@ -290,7 +290,11 @@ def _dataset(
             table = {"file": value} if isinstance(value, str) else value
             grounds.append(_ground(key, table, f"{where}.{key}", here))
     for place, table in _each(given, "attributes", where):
-        grounds.append(_ground("attributes", table, place, here))
+        ground = _ground("attributes", table, place, here)
+        if (ground.kind, ground.file) in ((one.kind, one.file) for one in grounds):
+            twice = f"has another table with of = {ground.kind!r}; name a copy of it, or a link"
+            raise DefinitionError(f"{place}: file: {table['file']} {twice}")
+        grounds.append(ground)
     own = {key: value for key, value in given.items() if key in _EVALUATE_KEYS}
     return Dataset(tuple(grounds), _evaluation(own, where, usual))
 
