@@ -270,6 +270,12 @@ def test_global_judgments_follow_the_runs(synced: Project) -> None:
         ("computed", None),
     ]
     assert synced.told() == []
+    # nor does a query stay that only a forgotten run had, although it was not the newest
+    synced.write("runs/bm25/last.run", "q1 Q0 a 1 1 t\n")
+    assert synced.told()[1:] == [("unchanged", "links.txt"), ("computed", None)]
+    synced.warehouse.forget("two", "tiny", reason="tried")
+    assert synced.told() == [("replaced", "links.txt"), ("computed", None)]
+    assert synced.told() == []
     synced.settings("global = true", 'global = true, normalise = "upper(doc_id)"')
     assert synced.told() == [("replaced", "links.txt"), ("computed", None)]
     synced.settings("global = true", 'global = true, queries = "queries.txt"')

@@ -43,13 +43,15 @@ def known(con: duckdb.DuckDBPyConnection, only: Source | None = None) -> dict[Ke
 
 def with_runs(con: duckdb.DuckDBPyConnection, source: Source) -> Source | None:
     """Return judgments for the queries of all present runs, or None while there are no runs."""
-    ((newest,),) = con.execute(
-        "select max(run_id) from run join dataset using (dataset_id) where dataset.name = $dataset",
+    # a run that comes has the highest id ever, one that is forgotten lowers the number
+    ((newest, number),) = con.execute(
+        "select max(run_id), count(*) from run join dataset using (dataset_id) "
+        "where dataset.name = $dataset",
         {"dataset": source.dataset},
     ).fetchall()
     if newest is None:
         return None
-    settings = json.loads(source.settings) | {"runs": newest}
+    settings = json.loads(source.settings) | {"runs": [newest, number]}
     return replace(source, settings=json.dumps(settings, sort_keys=True))
 
 
