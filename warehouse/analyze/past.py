@@ -71,7 +71,7 @@ def put(
     """Make a connection read what was there then, for some datasets or patterns of names.
 
     Yields the datasets, and notes on what has gone since. Raises UsageError if there was nothing
-    yet, or if the qrels have no such version; errors inside name the state.
+    yet, or if the qrels have no such version; errors inside name the state and what has gone.
     """
     gone: tuple[str, ...] = ()
     if wanted.as_of is not None:
@@ -84,19 +84,19 @@ def put(
     if wanted.as_of is not None:
         _check_time(con, found, wanted.as_of)
         gone = _gone(con, found, wanted.as_of)
-    with _told(wanted):
+    with _told(wanted, gone):
         yield found, gone
 
 
 @contextmanager
-def _told(wanted: State) -> Iterator[None]:
-    """Let errors name the state, unless it is the present."""
+def _told(wanted: State, gone: Sequence[str] = ()) -> Iterator[None]:
+    """Let errors name the state, unless it is the present, and what has gone since."""
     try:
         yield
     except UsageError as error:
         if wanted.is_now:
             raise
-        raise UsageError(f"{error} ({wanted})") from None
+        raise UsageError("\n".join([f"{error} ({wanted})", *gone])) from None
 
 
 def _cut(con: duckdb.DuckDBPyConnection, wanted: State, dataset: str | None) -> None:
