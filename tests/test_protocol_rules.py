@@ -61,6 +61,8 @@ ANSWERED: Run = {"a": {"z": 4.0, "x": 2.0}, "b": {"p": 3.0, "q": 1.0}}
         # one list by score: z p x q, of which x is the only one that is relevant
         ("AP(aggregate=pooled)", 1 / 2, 0, (1 / 3) / 1),
         ("AUC(aggregate=pooled)", 0 / 1, None, 1 / 3),
+        # b has no relevant document, so it weighs nothing
+        ("AP(aggregate=weighted, weight=relevant)", 1 / 2, 0, (1 * 1 / 2 + 0 * 0) / (1 + 0)),
         ("NumPref", 1, 0, 1),
         ("PrefBalanced", 1, 0, 1 / 2),
         ("P_IA@2", 1 / 2, 0, 1 / 4),
