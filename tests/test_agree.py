@@ -14,7 +14,7 @@ import oracles_agreement as twin
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from projects import command
+from projects import BEST, Folder, command
 from shared_cases import CASES, needs_cases
 
 from warehouse.analyze.agreement import MEASURES
@@ -424,6 +424,18 @@ def test_what_puts_runs_in_no_order_is_refused_or_left_out(wh: Warehouse) -> Non
     assert found.relation.project("metric, other").fetchall() == [("RR", "P@1")]
     with pytest.raises(UsageError, match="Volume: neither higher nor lower is better"):
         wh.agree("tiny", of="runs", metrics="RR Volume")
+
+
+def test_values_by_an_older_formula_are_told(here: Folder, loaded: Warehouse) -> None:
+    loaded.evaluate(metrics="Best@2 RR")
+    assert loaded.agree("tiny", of="runs").notes == ()
+    here.metric(BEST.replace("max(relevance)", "2 * max(relevance)"))
+    loaded.evaluate(metrics="Best@2", runs="one")
+    assert loaded.agree("tiny", of="runs").notes == (
+        "Best@2 in tiny: 1 run with a value by an older formula than the others: "
+        "warehouse evaluate -d tiny -m Best@2",
+    )
+    assert loaded.agree("tiny", of="runs", runs=["one"]).notes[1:] == ()
 
 
 def test_the_command(demo: Warehouse) -> None:

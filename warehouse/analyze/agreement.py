@@ -10,7 +10,7 @@ import duckdb
 
 from warehouse import database
 from warehouse.analyze import board, listed
-from warehouse.errors import UsageError, check_word, counted, listing, nearest
+from warehouse.errors import UsageError, check_word, command, counted, listing, nearest
 from warehouse.protocols import Protocol
 from warehouse.templates import render
 
@@ -162,19 +162,24 @@ def of_runs(
         raise UsageError(
             f"{names[0]}: agreement needs two metrics; {datasets[0]} has values of {listing(chosen)}"
         )
+    compared = {
+        "datasets": list(datasets),
+        "metrics": chosen,
+        "runs": list(runs),
+        "protocol": protocol.name,
+    }
     relation = database.keep(
         con,
         render("analyses/agree_runs", by=by, against=against, p=float(p)),
-        {
-            "names": names,
-            "datasets": list(datasets),
-            "metrics": chosen,
-            "runs": list(runs),
-            "protocol": protocol.name,
-        }
-        | ({} if against is None else {"against": against}),
+        {"names": names, **compared} | ({} if against is None else {"against": against}),
     )
-    return Agreement(relation, _notes_of_runs(relation, by))
+    older = con.execute(render("analyses/agree_formulas"), compared).fetchall()
+    notes = (
+        f"{metric} in {dataset}: {counted(number, 'run')} with a value by an older formula than the "
+        f"others: {command('evaluate', dataset, metrics=[metric], protocol=protocol.name)}"
+        for dataset, metric, number in older
+    )
+    return Agreement(relation, (*_notes_of_runs(relation, by), *notes))
 
 
 def _ranking(
