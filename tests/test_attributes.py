@@ -457,11 +457,13 @@ def test_a_taken_attribute_is_refused_by_name(wh: Warehouse, counts) -> None:
     wh.ingest_attributes(FILMS, "films", "docs", name="facts")
     before = counts(wh.path)
     more = {"up": {"year": 2009, "length": 96}}
-    with pytest.raises(ConflictError, match=r"1 attribute of documents .*: year \(in facts\)"):
+    with pytest.raises(ConflictError, match=r"1 attribute of docs .*: year \(in facts\)"):
         wh.ingest_attributes(more, "films", "docs", name="more")
     assert counts(wh.path) == before
     # of queries, or in another dataset, it is another attribute; a replaced version holds none
     wh.ingest_attributes(more, "films", "queries", name="more")
+    with pytest.raises(ConflictError, match=r"2 attributes of queries .* in the place of more:"):
+        wh.ingest_attributes(more, "films", "queries", name="other")
     wh.ingest_attributes(more, "series", "docs", name="more")
     wh.ingest_attributes({"up": {"genre": "x"}}, "films", "docs", name="facts", replace=True)
     assert wh.ingest_attributes(more, "films", "docs", name="more").status == "loaded"

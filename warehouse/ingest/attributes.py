@@ -11,7 +11,7 @@ import duckdb
 import sqlalchemy as sa
 
 from warehouse import database, schema
-from warehouse.errors import ConflictError, UsageError, counted, nearest
+from warehouse.errors import ConflictError, UsageError, counted, listing, nearest
 from warehouse.ingest import steps
 from warehouse.readers.attributes import StagedAttributes, stage_attributes
 from warehouse.readers.files import default_name
@@ -89,7 +89,7 @@ def keep(
                 f"already (version {version}, from {current['source']}); load these under another "
                 "name with --name, or as a new version with --replace (the old one stays readable)"
             )
-        _refuse_taken(con, staged, dataset, dataset_id, name)
+        _refuse_taken(con, staged, of, dataset, dataset_id, name)
         status = "loaded" if current is None else "replaced"
         version += current is not None
         number = schema.next_id(connection, table.c.attribute_set_id)
@@ -157,6 +157,7 @@ def _content_hash(con: duckdb.DuckDBPyConnection, staged: StagedAttributes) -> s
 def _refuse_taken(
     con: duckdb.DuckDBPyConnection,
     staged: StagedAttributes,
+    of: Of,
     dataset: str,
     dataset_id: int,
     name: str,
@@ -173,8 +174,9 @@ def _refuse_taken(
     ).fetchall()
     if found:
         taken = ", ".join(f"{attribute} (in {other})" for attribute, other in found)
+        others = listing(sorted({str(other) for _, other in found}))
         raise ConflictError(
-            f"{staged.source}: dataset {dataset} has {counted(len(found), 'attribute')} of "
-            f"{staged.subject}s of the same name already: {taken}; rename the columns, leave them "
-            "out, or replace the other table by giving its --name with --replace"
+            f"{staged.source}: dataset {dataset} has {counted(len(found), 'attribute')} of {of} "
+            f"of the same name already: {taken}; rename the columns, leave them out, or load this "
+            f"table in the place of {others}: with --name and --replace, in warehouse.toml by 'name'"
         )
