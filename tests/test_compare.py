@@ -137,6 +137,28 @@ def test_corrections_by_hand() -> None:
         assert [row["p_adjusted"] for row in rows] == pytest.approx(adjusted, rel=1e-12)
 
 
+def test_marks_are_on_the_side_of_the_test(wh: Warehouse) -> None:
+    """Of 30 queries, b loses 25 by 1/10 - 1/11 and wins five by 1 - 1/20: in the mean it is better,
+    but queries, 25 to 5, and signed ranks, 25 * 13 to 26 + ... + 30 = 140, speak for a."""
+    queries = [f"q{number}" for number in range(30)]
+
+    def lists(most: int, others: int) -> dict[str, dict[str, float]]:
+        return {
+            query: {"d": 0.0} | {f"x{n}": 1.0 for n in range((others if place < 5 else most) - 1)}
+            for place, query in enumerate(queries)
+        }
+
+    wh.ingest_qrels({query: {"d": 1} for query in queries}, "tiny")
+    wh.ingest_run(lists(10, 20), "tiny", name="a")
+    wh.ingest_run(lists(11, 1), "tiny", name="b")
+    wh.evaluate("tiny", metrics="RR")
+    for test, better in (("t", ["b"]), ("wilcoxon", ["a"]), ("sign", ["a"]), ("randomisation", [])):
+        found = wh.compare(["a", "b"], "tiny", "RR", test=test)
+        (row,) = pairs(found)
+        assert (row["difference"] > 0, row["wins"], row["losses"]) == (True, 5, 25)
+        assert [run for (_, run), one in values(found).items() if one["better_than"]] == better
+
+
 def test_lower_is_better(four: Warehouse) -> None:
     """MaxRank is 1 everywhere for old and 2, 2, 1, 2 for new: lower is better, so old wins."""
     found = four.compare(["old", "new"], "tiny", "MaxRank", alpha=0.1)

@@ -91,9 +91,11 @@ class Compared:
 
     `values` has a row for each metric and run: `metric, run, letter, value, place, better_than,
     judged, if_all_relevant`. `letter` names the run. `better_than` has the letters of the runs that
-    it was tested against and is significantly better than. `place` is 1 for the best. `judged` is
-    the share of judged documents down to the metric's cutoff (`Judged@k`). `if_all_relevant` is the
-    value if all unjudged documents that the run retrieved were relevant, or null if not requested.
+    it was tested against and is significantly better than: on the side that the test speaks for,
+    which may not be that of the mean in the sign test and Wilcoxon's. `place` is 1 for the best.
+    `judged` is the share of judged documents down to the metric's cutoff (`Judged@k`).
+    `if_all_relevant` is the value if all unjudged documents that the run retrieved were relevant, or
+    null if not requested.
 
     `pairs` has a row for each hypothesis: `metric, base, run, base_value, value, difference, low,
     high, effect_size, wins, ties, losses, queries, left_out, statistic, p, p_adjusted,
@@ -348,7 +350,7 @@ def _described(differences: Numbers, better: int, how: How) -> list[dict[str, An
         effects = means / deviations
     columns = {
         "difference": means, "low": means - half, "high": means + half, "effect_size": effects,
-        "statistic": statistics, "p": ps,
+        "statistic": statistics, "p": ps, "leaning": significance.leaning(how.test, differences),
     }  # fmt: skip
     rows = [
         {name: _finite(values[place]) for name, values in columns.items()}
@@ -361,7 +363,7 @@ def _described(differences: Numbers, better: int, how: How) -> list[dict[str, An
     return rows
 
 
-_NUMBERS = ("difference", "low", "high", "effect_size", "statistic", "p")
+_NUMBERS = ("difference", "low", "high", "effect_size", "statistic", "p", "leaning")
 
 
 def _finite(value: float) -> float | None:

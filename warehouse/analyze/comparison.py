@@ -106,7 +106,7 @@ def _better_than(
     better = {name: found.better(number) for number, name in enumerate(found.metrics)}
     marks: dict[tuple[str, str], list[str]] = {}
     for row in rows:
-        gain = better[row["metric"]] * (row["difference"] or 0)
+        gain = better[row["metric"]] * (row["leaning"] or 0)
         if row["is_significant"] and gain:
             one, other = (row["run"], row["base"]) if gain > 0 else (row["base"], row["run"])
             marks.setdefault((row["metric"], one), []).append(letters[other])
