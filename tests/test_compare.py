@@ -24,7 +24,7 @@ from test_check import FOUR, ranks
 from warehouse.analyze import compare as comparing
 from warehouse.analyze.comparison import letter
 from warehouse.errors import UsageError
-from warehouse.report import formats
+from warehouse.report import comparisons, formats
 from warehouse.warehouse import Warehouse
 
 stats = pytest.importorskip("scipy.stats")
@@ -465,6 +465,26 @@ def test_a_judgment_below_0_is_none(wh: Warehouse) -> None:
     of_q = (1 + 1 / 2 + 1 / 2 * (1 + e) / (1 + 2 * e)) / 2
     found = values(wh.compare(["low", "high"], "tiny", "infAP", test="sign", bounds=True))
     assert found["infAP", "high"]["if_all_relevant"] == pytest.approx(of_q / 2, abs=1e-12)
+
+
+def test_a_cutoff_that_counts_other_than_ranks_is_no_depth(wh: Warehouse) -> None:
+    """The one non-relevant document that PartialAUC@1 and PAP@1 count may stand at any rank: of x y a
+    it is x, above a: 0. If x and y were relevant, as they would be, nothing would stand above: 1.
+    """
+    wh.ingest_qrels({"q": {"a": 1, "n": 0}}, "tiny")
+    wh.ingest_run({"q": {"a": 3.0, "x": 2.0, "n": 1.0}}, "tiny", name="one")
+    wh.ingest_run({"q": {"x": 3.0, "y": 2.0, "a": 1.0}}, "tiny", name="other")
+    wh.evaluate(metrics="PartialAUC@1 PAP@1")
+    found = wh.compare(["one", "other"], "tiny", "PartialAUC@1 PAP@1", test="sign", bounds=True)
+    assert {
+        key: (r["value"], r["judged"], r["if_all_relevant"]) for key, r in values(found).items()
+    } == {
+        (metric, run): numbers
+        for metric in ("PartialAUC@1", "PAP@1")
+        for run, numbers in (("one", (1.0, 2 / 3, 1.0)), ("other", (0.0, 1 / 3, 1.0)))
+    }
+    assert "Judged@" not in comparisons.values(found, "table")
+    assert len(wh.explain("one", "PartialAUC@1", "q", "tiny").relation.fetchall()) == 3
 
 
 @needs_cases

@@ -327,6 +327,7 @@ def _parameter(name: str, spec: Mapping[str, Any], where: str) -> Parameter:
         above=spec.get("above"),
         choices=tuple(spec.get("choices", ())),
         follows_level=spec.get("follows_level", name == "rel"),
+        is_rank=spec.get("is_rank", name == "cutoff"),
         needs=spec.get("needs", {}),
         at_most=spec.get("at_most", {}),
         replaces=tuple(spec.get("replaces", ())),

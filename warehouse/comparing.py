@@ -191,7 +191,7 @@ def _judged(
         r.qrels_id is None or grounds.kind_of(con, r.qrels_id) == grounds.PREFERENCES for r in runs
     ):
         return {}
-    cutoffs = {str(metric): metric.params.get("cutoff") for metric in metrics}
+    cutoffs = {str(metric): metric.depth for metric in metrics}
     names = {c: "Judged" if c is None else f"Judged@{c}" for c in cutoffs.values()}
     shares = {c: parse_one(name).metric for c, name in names.items()}
     found = what_if.values(con, list(shares.values()), rules, runs)

@@ -37,6 +37,7 @@ PARAM_KEYS: dict[str, Kinds] = {
     "required": bool,
     "summary": str,
     "follows_level": bool,
+    "is_rank": bool,
     "needs": dict,
     "at_most": dict,
     "replaces": list,

@@ -71,6 +71,13 @@ class Metric:
         return ARROWS.get(self.direction, "")
 
     @property
+    def depth(self) -> int | None:
+        """Return how many documents of each list count, or None if all do."""
+        cutoff = self.definition.parameter("cutoff")
+        depth = self.params[cutoff.name] if cutoff is not None and cutoff.is_rank else None
+        return depth if isinstance(depth, int) else None
+
+    @property
     def is_count(self) -> bool:
         """Return whether its value over all queries is a sum of counts."""
         return self.aggregate == "sum" and self.definition.counts

@@ -53,7 +53,7 @@ class Parameter:
     are ignored if this one is given. `at_most` has, by choice, the maximum of the parameter that
     the choice needs. `only_for` is another parameter and its only value for which this one is
     allowed. `inherited` parameters belong to every metric, or to every metric that reads the same
-    relation.
+    relation. `is_rank` says that only so many documents of a list count.
     """
 
     name: str
@@ -66,6 +66,7 @@ class Parameter:
     above: str | None = None
     choices: tuple[str, ...] = ()
     follows_level: bool = False
+    is_rank: bool = False
     needs: Mapping[str, str] = field(default_factory=dict)
     at_most: Mapping[str, float] = field(default_factory=dict)
     replaces: tuple[str, ...] = ()

@@ -77,8 +77,7 @@ def explain(
     value = _value(con, found["evaluation_id"], query, name)
     known = known_metric(name)
     if known is not None and top is None:
-        cutoff = known.params.get("cutoff")
-        top = min(cutoff, 100) if isinstance(cutoff, int) else TOP
+        top = TOP if known.depth is None else min(known.depth, 100)
     top = TOP if top is None else top
     is_known = known is not None and protocol.name in protocols.catalogue()
     kind = grounds.kind_of(con, found["qrels_id"])

@@ -62,7 +62,7 @@ def all_relevant(
     """
     by_cutoff: defaultdict[object, list[Metric]] = defaultdict(list)
     for metric in metrics:
-        by_cutoff[metric.params.get("cutoff")].append(metric)
+        by_cutoff[metric.depth].append(metric)
     found: Values = {}
     for run in runs:
         if run.qrels_id is None or grounds.kind_of(con, run.qrels_id) != "judgments":

@@ -8,6 +8,7 @@ from warehouse.analyze.compare import Compared
 from warehouse.analyze.side_by_side import SideBySide
 from warehouse.analyze.significance import level
 from warehouse.database import records
+from warehouse.metrics import known_metric
 from warehouse.report.formats import Mark, marked, table
 
 _ARROWS = {"higher": " ↑", "lower": " ↓"}
@@ -44,8 +45,8 @@ def values(found: Compared, format: str, *, places: int = 4) -> str:
 
 def _judged(metric: str) -> str:
     """Return the head of the column with the share of judged documents of a metric."""
-    cutoff = metric.rpartition("@")[2]
-    return f"Judged@{cutoff}" if "@" in metric and cutoff.isdecimal() else "Judged"
+    known = known_metric(metric)
+    return "Judged" if known is None or known.depth is None else f"Judged@{known.depth}"
 
 
 def _value(row: dict[str, Any], places: int) -> str:
