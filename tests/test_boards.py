@@ -93,6 +93,24 @@ def test_ardoco_does_not_divide_its_mean_auc_by_the_weights(wh: Warehouse) -> No
     assert board.fetchall() == [(1, "traces", None, 0.625, 0.5, 1.0, 2, 2)]
 
 
+def test_what_preferences_have_above_level_0_is_relevant(wh: Warehouse, tmp_path: Path) -> None:
+    """Of A, judged, b stands above the worse a: PrefSimple 0, weight 1. Of B, all three preferences
+    are kept: 1, and two documents have a level above 0: (0 * 1 + 1 * 2) / 3."""
+    (tmp_path / "prefs").write_text("q 1 1 a 2\nq 1 1 b 1\nq 1 1 c 0\n")
+    wh.ingest_qrels({"q": {"a": 1, "b": 0}}, "A")
+    wh.ingest_run({"q": {"b": 2.0, "a": 1.0}}, "A", name="one")
+    wh.ingest_qrels(tmp_path / "prefs", "B", format="prefs")
+    wh.ingest_run({"q": {"a": 3.0, "b": 2.0, "c": 1.0}}, "B", name="one")
+    wh.evaluate(metrics="PrefSimple")
+    board = wh.leaderboard(["A", "B"], weights="relevant", each=True)
+    assert board.project('PrefSimple, "PrefSimple A", "PrefSimple B"').fetchall() == [
+        (2 / 3, 0.0, 1.0)
+    ]
+    wh.evaluate("B", metrics="PrefSimple", slices="last = doc_id = 'c'")
+    shown = wh.slices("B", "last").fetchall()
+    assert shown == [("false", 2, 1, 2, 2), ("true", 1, 1, 1, 0)]
+
+
 def test_the_value_in_each_dataset_and_the_order(projects: Warehouse) -> None:
     board = projects.leaderboard(["C", "B"], metrics=["AP", "NumRel"], each=True)
     assert board.columns == [
