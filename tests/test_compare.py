@@ -229,6 +229,11 @@ def test_equal_differences_are_equal_whatever_their_last_bits(wh: Warehouse) -> 
         (row,) = pairs(wh.compare(["one", "other"], "tenths", test=test))
         assert (row["wins"], row["ties"], row["losses"]) == (4, 1, 5)
         assert (row["statistic"], row["p"]) == (statistic, 1.0)
+    # side by side, they are in the order of the ids
+    lists = wh.side_by_side("one", "other", "tenths", "P@10", queries=20, depth=1).relation
+    assert [query for (query,) in lists.project("query_id").fetchall()] == [
+        f"q{n}" for n in range(9)
+    ]
 
 
 def test_equal_values_share_a_place_whatever_their_last_bits(wh: Warehouse) -> None:

@@ -45,7 +45,7 @@ def side_by_side(
     asked = {"queries": queries}
     database.keep(
         con,
-        render("analyses/most_different", compared=resampling.COMPARED),
+        render("analyses/most_different", compared=resampling.COMPARED, units=resampling.UNITS),
         asked,
         name="differing",
     )
