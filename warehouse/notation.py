@@ -195,10 +195,8 @@ def settle(
         elif p.name in overrides:
             settled[p.name] = p.adopt(overrides[p.name])
         elif p.required and complete:
-            at = f"@{0.5 if p.type == 'number' else 10}"
-            value = "genre" if p.type == "attribute" else 3
-            example = found.name + (at if p.name == found.at else f"({p.name}={value})")
             article = "an" if p.name[0] in "aeiou" else "a"
+            example = _example(found, given)
             raise UsageError(f"{text}: needs {article} {p.name}, as in {example}")
         else:
             settled[p.name] = p.default
@@ -207,6 +205,21 @@ def settle(
         _check_company(text, p, found, settled)
         _check_above(text, p, settled)
     return Metric(found, found.name, tuple(settled.items()))
+
+
+def _example(found: Definition, given: Mapping[str, Value]) -> Metric:
+    """Return the metric as given, with a value for every required parameter that is missing."""
+    values = dict(given)
+    for p in found.parameters:
+        if p.required and p.name not in values:
+            below = values.get(p.above or "")
+            values[p.name] = (
+                "genre" if p.type == "attribute"
+                else 0.5 if p.type == "number"
+                else 10 if p.name == found.at
+                else 3 if not isinstance(below, int) else max(3, below + 1)
+            )  # fmt: skip
+    return Metric(found, found.name, tuple(values.items()))
 
 
 def _replace(
