@@ -98,7 +98,7 @@ def test_the_protocol_says_which_queries_and_documents_count(tiny: Warehouse, he
 
 @pytest.mark.core
 def test_random_runs_are_as_the_twin_says(wh: Warehouse) -> None:
-    """Ties, gaps and negative judgments; and Judged@k is the metric's, before and after judging."""
+    """Ties and gaps; without judgments below 0, the share is Judged@k, before and after judging."""
     rng = random.Random(5)
     docs = [f"d{n}" for n in range(30)]
     qrels = {
@@ -147,14 +147,19 @@ def test_random_runs_are_as_the_twin_says(wh: Warehouse) -> None:
 
 
 def test_what_assessors_get_can_be_filled_in_and_loaded(tiny: Warehouse, tmp_path: Path) -> None:
-    """Unfilled lines are no judgments: they are holes again, and no metric counts them."""
+    """Unfilled lines are no judgments: they are holes again."""
     file = tmp_path / "to_judge.txt"
     code, out, told = command(
         "holes", "-d", "tiny", "-f", "trec", "-o", str(file), "--db", str(tiny.path)
     )
     assert (code, out) == (0, "")
     assert file.read_text() == "q1 0 pooled -1\nq1 0 x -1\nq1 0 y -1\nq2 0 x -1\nq2 0 y -1\n"
-    assert "5 of 5 unjudged documents\none: 3 of its 3 holes, Judged@10 0.4167 -> 1.0000" in told
+    share = "3 of its 3 holes, judged of the first 10: 0.4167 -> 1.0000"
+    assert told.endswith(f"\n5 of 5 unjudged documents\none: {share}\ntwo: {share}\n")
+    # which the metric is not: it counts the judgment below 0 of two's third document, 2/3 and 1/2
+    tiny.evaluate("tiny", metrics="Judged@10")
+    board = tiny.leaderboard("tiny").project('run, "Judged@10"').fetchall()
+    assert board == [("two", pytest.approx(7 / 12)), ("one", pytest.approx(5 / 12))]
     filled = file.read_text().replace("q1 0 x -1", "q1 0 x 1")
     known = "q1 0 a 1\nq1 0 b 0\nq2 0 a 2\n"
     file.write_text(known + filled)

@@ -57,8 +57,8 @@ def holes(
 
     The first document to judge is the one that most runs have among their first documents; among
     equals, the one with the higher mean of 1/rank over the runs. The queries are those that count
-    under the protocol. A judgment below 0 counts as not judged. What judging the documents would
-    fill goes to stderr, for each run.
+    under the protocol. A judgment below 0 counts as not judged (the metric Judged@k counts it, as
+    in ir_measures). What judging the documents would fill goes to stderr, for each run.
 
     -f trec writes qrels with relevance -1, which TREC's tools read as "not judged", so that a line
     that nobody fills in does no harm. They are sorted by query and document, so that they tell
@@ -100,8 +100,8 @@ def _say(found: Holes, dataset: str, places: int) -> None:
     most = sorted((row for row in rows if row[2]), key=lambda row: -row[3])
     for run, _, unjudged, filled, judged, after in most[:_TOLD]:
         output.say(
-            f"{run}: {filled:,} of its {counted(unjudged, 'hole')}, "
-            f"Judged@{found.depth} {judged:.{places}f} -> {after:.{places}f}"
+            f"{run}: {filled:,} of its {counted(unjudged, 'hole')}, judged of the first "
+            f"{found.depth}: {judged:.{places}f} -> {after:.{places}f}"
         )
     if len(most) > _TOLD:
         output.say(f"and {counted(len(most) - _TOLD, 'run')} more: --by-run")
