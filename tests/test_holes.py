@@ -167,6 +167,13 @@ def test_what_assessors_get_can_be_filled_in_and_loaded(tiny: Warehouse, tmp_pat
     assert tiny.holes("tiny").total == 4
 
 
+def test_the_unjudged_documents_of_each_query_are_the_holes(tiny: Warehouse) -> None:
+    """Two of the holes of `two`, x and pooled, are of q1, and one is of q2; Unjudged counts them too."""
+    tiny.evaluate("tiny", metrics="Unjudged@10")
+    page = tiny.queries("two", "tiny").project('query_id, unjudged_at_10, "Unjudged@10"')
+    assert page.fetchall() == [("q1", 2, 0.2), ("q2", 1, 0.1)]
+
+
 def test_nothing_to_judge_says_so(wh: Warehouse) -> None:
     wh.ingest_qrels({"q1": {"a": 1}}, "tiny")
     wh.ingest_run({"q1": {"a": 1.0}}, "tiny", name="one")

@@ -138,9 +138,10 @@ class Boarding(File):
         """Return a run's values for each query, with its counts of documents.
 
         Columns: `query_id`, one per metric, `retrieved, relevant_retrieved, relevant,
-        unjudged_at_10`. `worst=N` returns the N worst by the first metric, worst first. With
-        `slice`, which must have been evaluated, the columns are `part, query_id` and one per
-        metric, and `worst=N` applies to each part. `as_of` and `qrels` are those of `leaderboard`.
+        unjudged_at_10`, where a judgment below 0 is none. `worst=N` returns the N worst by the first
+        metric, worst first. With `slice`, which must have been evaluated, the columns are `part,
+        query_id` and one per metric, and `worst=N` applies to each part. `as_of` and `qrels` are
+        those of `leaderboard`.
         """
         check_at_least(1, worst=worst)
         with (
