@@ -113,8 +113,8 @@ def compare(
 
     In the table of values, the best value of a metric is bold (* in plain text) and the second
     underlined (+); letters after a value name the runs that it is significantly better than. Judged
-    is the share of judged documents down to the metric's cutoff. Unjudged documents count as not
-    relevant; --bounds shows the other extreme.
+    is the share of documents with a judgment down to the metric's cutoff. Documents without one, or
+    with one below 0, count as not relevant; --bounds shows the other extreme.
 
     The table of pairs has the mean difference over the queries for which both runs have a value,
     its confidence interval, Cohen's d of the pairs, wins, ties and losses, and p before and after
