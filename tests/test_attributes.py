@@ -459,6 +459,9 @@ def test_a_taken_attribute_is_refused_by_name(wh: Warehouse, counts) -> None:
     more = {"up": {"year": 2009, "length": 96}}
     with pytest.raises(ConflictError, match=r"1 attribute of docs .*: year \(in facts\)"):
         wh.ingest_attributes(more, "films", "docs", name="more")
+    # a slice would read the one for the other, and a board would show the values of one under both names
+    with pytest.raises(ConflictError, match=r": year \(in facts\)"):
+        wh.ingest_attributes({"up": {"Year": "long ago"}}, "films", "docs", name="more")
     assert counts(wh.path) == before
     # of queries, or in another dataset, it is another attribute; a replaced version holds none
     wh.ingest_attributes(more, "films", "queries", name="more")
@@ -517,6 +520,8 @@ def test_attributes_of_files_in_scope(con, put) -> None:
     assert con.execute(SCOPE).fetchall() == IN_SCOPE
     with pytest.raises(InputError, match=r"the attribute year is in .*years\.csv too"):
         files.scope_attributes(con, [first, FILMS])
+    with pytest.raises(InputError, match=r"the attribute YEAR is in .*years\.csv too"):
+        files.scope_attributes(con, [first, {"up": {"YEAR": 1}}])
 
 
 def test_score_takes_attributes() -> None:

@@ -171,7 +171,7 @@ def scope_attributes(
 
     A source has attributes of documents if it has a column `doc_id`, else of queries if it has a
     column `query_id`. The tables' columns are the id and `attribute, position, text, number`. Two
-    sources may not have the same attribute for the same subject.
+    sources may not have the same attribute for the same subject, in upper or lower case.
     """
     for subject, table in grounds.VIEWS.items():
         con.execute(
@@ -183,14 +183,14 @@ def scope_attributes(
         from warehouse.readers.attributes import stage_attributes
     for source in sources:
         staged = stage_attributes(con, source, None, normalise=normalise)
-        known = seen[staged.subject]
+        known = {name.lower(): source for name, source in seen[staged.subject].items()}
         for attribute in staged.columns:
-            if attribute in known:
+            if attribute.lower() in known:
                 raise InputError(
-                    f"{staged.source}: the attribute {attribute} is in {known[attribute]} too; "
-                    "rename it, or leave it out of one of the two"
+                    f"{staged.source}: the attribute {attribute} is in {known[attribute.lower()]} "
+                    "too; rename it, or leave it out of one of the two"
                 )
-            known[attribute] = staged.source
+            seen[staged.subject][attribute] = staged.source
         con.execute(f"insert into {grounds.VIEWS[staged.subject]} from staged_attribute")
     return {subject: list(names) for subject, names in seen.items()}
 

@@ -162,7 +162,10 @@ def _refuse_taken(
     dataset_id: int,
     name: str,
 ) -> None:
-    """Refuse an attribute that another current table has for the same dataset and subject."""
+    """Refuse an attribute that another current table has for the same dataset and subject.
+
+    Names that differ only in case are the same: they are columns of slices, and parts of columns' names.
+    """
     found = con.execute(
         render("checks/attribute_taken"),
         {
