@@ -252,6 +252,25 @@ def test_a_text_stays_a_text(wh: Warehouse) -> None:
     assert board.fetchall() == [(1, "x'y\"", "s;--", 1.0, 1.0, 1.0, 2, 2)]
 
 
+def test_columns_that_differ_only_in_case_are_refused(wh: Warehouse) -> None:
+    """To SQL they are one column: the board had the value in one of the datasets under both names."""
+    for dataset, relevance in (("DL", 1), ("dl", 0)):
+        wh.ingest_qrels({"q": {"a": relevance}}, dataset)
+        wh.ingest_run({"q": {"a": 1.0}}, dataset, name="one")
+    for kind in ("Genre", "genre"):  # one after the other in one table: values of both are kept
+        wh.ingest_attributes({"a": {kind: kind}}, "DL", "docs", name="facts", replace=True)
+        wh.evaluate("DL", metrics=f"AP CategoricalDiversity(attribute={kind})@1")
+    wh.evaluate("dl", metrics="AP")
+    with pytest.raises(UsageError, match=r"AP DL and AP dl: differ only in case"):
+        wh.leaderboard(["DL", "dl"], each=True)
+    assert wh.leaderboard(["DL", "dl"]).fetchall() == [(1, "one", None, 0.5, 2, 2)]
+    for table in (wh.leaderboard, lambda name: wh.queries("one", name)):
+        with pytest.raises(
+            UsageError, match=r"attribute=Genre\)@1 and .*genre\)@1: differ only in"
+        ):
+            table("DL")
+
+
 # --------------------------------------------------------------------------- queries without a value
 
 

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 import duckdb
 
-from warehouse.analyze import datasets
+from warehouse.analyze import columns, datasets
 from warehouse.analyze.board import (
     Board,
     Valued,
@@ -81,6 +81,7 @@ def leaderboard(
     notes = [_how(weighed, weights)]
     notes += _left_out(con, datasets, shown, by, scope)
     parts = [(f"{m} {d}", m, d) for m in shown for d in datasets] if each else []
+    columns.check([*shown, *(column for column, *_ in parts)])
     better = directions(con, datasets, shown, protocol)
     sql = render(
         "analyses/leaderboard_across",
@@ -94,9 +95,9 @@ def leaderboard(
     )
     relation = keep(con, sql, scope | {"weights": [float(weighed[d]) for d in datasets]})
     notes += undefined_notes(con, relation, found, shown, protocol, by=by)
-    columns = {m: m for m in shown} | {column: metric for column, metric, _ in parts}
+    named = {m: m for m in shown} | {column: metric for column, metric, _ in parts}
     over_queries = put_together(found.values(), shown)
-    return Board(relation, columns, better, tuple(datasets), over_queries, tuple(notes))
+    return Board(relation, named, better, tuple(datasets), over_queries, tuple(notes))
 
 
 def check_weights(weights: Weights, datasets: Sequence[str]) -> None:

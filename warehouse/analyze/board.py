@@ -10,7 +10,7 @@ from itertools import groupby
 import duckdb
 
 from warehouse import aggregates, protocols
-from warehouse.analyze import datasets
+from warehouse.analyze import columns, datasets
 from warehouse.database import keep
 from warehouse.errors import UsageError, command, listing, nearest, none_yet
 from warehouse.metrics import Asked, known_metric, parse, split
@@ -253,6 +253,7 @@ def leaderboard(
     if sort is not None and sort not in found:
         found |= chosen(con, dataset, [sort], protocol, slice)
     shown = list(found)
+    columns.check(shown)
     by = shown[0] if sort is None else sort
     better = directions(con, [dataset], shown, protocol)
     sql = render(
@@ -266,8 +267,8 @@ def leaderboard(
     relation = keep(con, sql, {"dataset": dataset, "protocol": protocol.name})
     notes = undefined_notes(con, relation, {dataset: found}, shown, protocol, slice=slice)
     over_queries = put_together([found], shown)
-    columns = {name: name for name in shown}
-    return Board(relation, columns, better, (dataset,), over_queries, notes)
+    named = {name: name for name in shown}
+    return Board(relation, named, better, (dataset,), over_queries, notes)
 
 
 def put_together(found: Iterable[Mapping[str, Valued]], metrics: Sequence[str]) -> str:
@@ -363,6 +364,7 @@ def queries(
     For a slice, they are the values in each part, without counts.
     """
     shown = choose(con, dataset, metrics, protocol, slice)
+    columns.check(shown)
     rows = con.execute(
         "select distinct run from run_scores where is_current and dataset = $dataset "
         "and protocol = $protocol",
