@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from projects import invoked
 
+from warehouse import metric_checks
 from warehouse.errors import UsageError
 from warehouse.warehouse import Warehouse
 
@@ -269,6 +270,9 @@ def test_columns_that_differ_only_in_case_are_refused(wh: Warehouse) -> None:
             UsageError, match=r"attribute=Genre\)@1 and .*genre\)@1: differ only in"
         ):
             table("DL")
+    # and no metric of a project may have the name of one that stands there anyway
+    for table in (wh.leaderboard("dl"), wh.queries("one", "dl"), wh.leaderboard(["DL", "dl"])):
+        assert {*table.columns} - {"AP"} <= metric_checks.COLUMNS
 
 
 # --------------------------------------------------------------------------- queries without a value

@@ -281,6 +281,7 @@ def test_a_wrong_file_gets_one_line(here: Folder, old: str, new: str, words: str
         ("map", "the name map is taken by AP"),
         ("ndcg_burges", "the name ndcg_burges is taken by nDCG"),
         ("official", "the name official is taken by the notation"),
+        ("Place", "tables of values have a column place; choose another name"),
         ("my-best", "letters, digits and _"),
         ("Best.v2", "letters, digits and _"),
     ],

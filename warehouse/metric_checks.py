@@ -19,6 +19,12 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _FORMAT = re.compile(r"\{(:\.\d{1,2}f)?\}")
 # Words of the notation that are not metrics: trec_eval's sets, and its line that is not a number.
 RESERVED = ("official", "set", "all_trec", "qrels_jg", "prefs", "all_prefs", "relstring")
+# Columns that stand beside those of metrics, in what is shown and in the SQL that makes it.
+COLUMNS = frozenset({
+    "part", "place", "group", "run", "system", "answered", "judged", "name", "num_answered",
+    "num_judged", "query_id", "retrieved", "relevant_retrieved", "relevant", "unjudged_at_10",
+    "num_ret", "judged_at_10", "method", "weights",
+})  # fmt: skip
 
 
 def check_header(found: Definition) -> None:
@@ -186,6 +192,10 @@ def check_names(own: Iterable[Definition], others: Iterable[Definition]) -> None
     for one in others:
         taken |= {name.lower(): one.name for name in _names(one)}
     for one in own:
+        if one.name.lower() in COLUMNS - taken.keys():
+            raise DefinitionError(
+                f"{one.where}: tables of values have a column {one.name.lower()}; choose another name"
+            )
         if not _NAME.fullmatch(one.name):
             raise DefinitionError(
                 f"{one.where}: the file's name is the metric's: letters, digits and _, a letter first"
