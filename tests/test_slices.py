@@ -232,17 +232,20 @@ def test_parts_of_equal_number_and_of_equal_mass(wh: Warehouse) -> None:
     """Weights 5 3 2 1 1, 12 in all: before them are 0 5 8 10 11, 3 parts: 3-0 3-1 3-2 3-2 3-2."""
     weights = {"a": 5, "b": 3, "c": 2, "d": 1, "e": 1}
     loaded(wh, {q: {"x": 1} for q in weights}, {q: {"x": 1.0} for q in weights})
-    wh.ingest_attributes({q: {"w": w} for q, w in weights.items()}, "tiny", "queries", name="w")
-    wh.evaluate(metrics="P@1", slices=["m = mass(w, 3)", "q = quantiles(w, 2)"])
+    # an attribute may be named as ids are in the table of attributes
+    described = {q: {"w": w, "subject_id": f"s{w}"} for q, w in weights.items()}
+    wh.ingest_attributes(described, "tiny", "queries", name="w")
+    wh.evaluate(metrics="P@1", slices=["m = mass(w, 3)", "q = quantiles(w, 2)", "subject_id"])
     members = wh.query(
         "select name, part, subject_id from slice join slice_member using (slice_id)"
     )
-    found: dict[str, dict[str, str]] = {"m": {}, "q": {}}
+    found: dict[str, dict[str, str]] = {"m": {}, "q": {}, "subject_id": {}}
     for name, part, query in members.fetchall():
         found[name][query] = part
     assert found["m"] == {"a": "3", "b": "2", "c": "1", "d": "1", "e": "1"}
     # from the lowest: d e c | b a
     assert found["q"] == {"d": "1", "e": "1", "c": "1", "b": "2", "a": "2"}
+    assert found["subject_id"] == {"a": "s5", "b": "s3", "c": "s2", "d": "s1", "e": "s1"}
 
 
 def test_what_is_counted_of_queries_and_documents(wh: Warehouse) -> None:

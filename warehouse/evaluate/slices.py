@@ -113,7 +113,7 @@ def resolve(
     alias = ALIASES[subject]
     expressions.bind(
         con, f"slice {given}", text, _HINT,
-        table=f"slice_subject as {alias}", column=f"{alias}.subject_id",
+        table=f"slice_subject as {alias}", column=f"{alias}.slice_subject_id",
     )  # fmt: skip
     rows = partial(render, "slices/rows", expression=text, alias=alias, rest=REST)
     family = _family(con, text, alias)
