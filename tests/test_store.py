@@ -159,6 +159,27 @@ def _ranx(folder: Path) -> Path:
     return path
 
 
+def test_equal_scores_in_another_order(wh: Warehouse, tmp_path: Path) -> None:
+    """They are the same predictions, but b above a makes the reciprocal rank of a 1/2 as it stands."""
+    wh.ingest_qrels({"q": {"a": 1}}, "tiny")
+    paths = [tmp_path / "one.run", tmp_path / "two.run"]
+
+    def load(*orders: str, replace: bool = False) -> list[tuple[str, bool]]:
+        for path, order in zip(paths, orders, strict=True):
+            scores = {"a": 1.0, "b": 1.0, "c": 0.5}
+            path.write_text("".join(f"q Q0 {doc} 0 {scores[doc]} t\n" for doc in order))
+        done = wh.ingest_runs(paths, "tiny", replace=replace)
+        return [(one.status, "another order of equal scores" in str(one.warnings)) for one in done]
+
+    assert load("abc", "abc") == [("loaded", False), ("loaded", False)]
+    assert load("cab", "cba") == [("unchanged", False), ("unchanged", True)]
+    assert load("cab", "cba", replace=True) == [("unchanged", False), ("replaced", False)]
+    assert load("acb", "bac") == [("unchanged", False), ("unchanged", False)]
+    wh.evaluate(metrics="RR", protocol="rectools")
+    board = wh.leaderboard("tiny", metrics="RR", protocol="rectools")
+    assert board.project("run, RR").fetchall() == [("one", 1.0), ("two", 0.5)]
+
+
 @pytest.mark.parametrize(
     "make", [_trec, _shuffled, _tabbed, _gzipped, _csv, _jsonl, _ranx], ids=lambda f: f.__name__
 )

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
+import duckdb
 import sqlalchemy as sa
 
 from warehouse import database, readers, times
@@ -156,14 +158,15 @@ def load_staged(
     known = Known.read(connection, dataset_id, names, hashes)
     done: list[steps.Loaded | WarehouseError] = []
     stored: dict[bool, list[int | None]] = {False: [], True: []}
-    for staged, said, name, (content, is_numbered), queries in zip(
-        batch.runs, options, names, contents, overlap, strict=True
+    for number, (staged, said, name, (content, is_numbered), queries) in enumerate(
+        zip(batch.runs, options, names, contents, overlap, strict=True)
     ):
         for ids in stored.values():
             ids.append(None)
         try:
             _check_namesake(name, staged.source, named)
-            loaded = _describe(known, staged, name, content, dataset, said, replace)
+            is_reordered = partial(_is_reordered, con, run_number["run_number"], number)
+            loaded = _describe(known, staged, name, content, dataset, said, replace, is_reordered)
         except WarehouseError as error:
             done.append(error)
             continue
@@ -198,15 +201,18 @@ def _describe(
     dataset: str,
     options: RunOptions,
     replace: bool,
+    is_reordered: Callable[[int], bool],
 ) -> steps.Loaded:
     """Describe a run and add it to the known runs, unless it is there already.
 
+    `is_reordered` tells whether its equal scores stand otherwise than in the stored run of a number.
     Raises ConflictError if the name has other content.
     """
     current = known.current.get(name)
     warnings = list(staged.warnings)
     if current is not None and current["content_hash"] == content.content_hash:
-        differs = _described_otherwise(current, known.tags(current["run_id"]), options)
+        run_id = current["run_id"]
+        differs = _stored_otherwise(current, known.tags(run_id), options, is_reordered(run_id))
         if not (replace and differs):
             if differs:
                 warnings.append(
@@ -278,16 +284,28 @@ def _run_name(staged: readers.Staged, options: RunOptions) -> str:
     return default_name(staged.source)
 
 
-def _described_otherwise(
-    current: Mapping[str, Any], tags: Mapping[str, str], options: RunOptions
+def _is_reordered(
+    con: duckdb.DuckDBPyConnection, run_number: str, number: int, run_id: int
+) -> bool:
+    """Whether a staged run has equal scores in another order than a stored one with its content.
+
+    The content has no order, but under some protocols equal scores stand as in the source.
+    """
+    sql = render("checks/ties_reordered", run_number=run_number)
+    return bool(con.execute(sql, {"number": number, "run_id": run_id}).fetchall())
+
+
+def _stored_otherwise(
+    current: Mapping[str, Any], tags: Mapping[str, str], options: RunOptions, is_reordered: bool
 ) -> str:
-    """Name what is given now but stored differently: system, time, tags; empty if nothing is."""
+    """Name what is given now but stored differently, as the system; empty if nothing is."""
     exact = options.exact
     differs = {
         "system": (options.system is not None or "system" in exact)
         and options.system != current["system"],
         "time": "time" in exact and options.run_at != current["run_at"],
         "set of tags": (options.tags or "tags" in exact) and dict(options.tags) != tags,
+        "order of equal scores": is_reordered,
     }
     return " and ".join(name for name, is_other in differs.items() if is_other)
 
