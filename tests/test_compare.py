@@ -236,6 +236,25 @@ def test_equal_differences_are_equal_whatever_their_last_bits(wh: Warehouse) -> 
     ]
 
 
+def test_values_of_one_number_do_not_differ_side_by_side(wh: Warehouse) -> None:
+    """AP of ranks 1 7 14 is (1 + 2/7 + 3/14) / 3 = 1/2, as that of 2 4 6; as doubles they differ."""
+    ranks = {"one": {"p": (1, 7, 14), "q": (1, 2, 3)}, "other": {"p": (2, 4, 6), "q": (2, 4, 6)}}
+    wh.ingest_qrels({q: dict.fromkeys("abc", 1) for q in "pq"}, "tiny")
+    for name, lists in ranks.items():
+        run = {}
+        for query, places in lists.items():
+            run[query] = {f"x{n}": -float(n) for n in range(1, 15) if n not in places}
+            run[query] |= {doc: -float(n) for doc, n in zip("abc", places, strict=True)}
+        wh.ingest_run(run, "tiny", name=name)
+    wh.evaluate(metrics="AP")
+    assert (
+        len(wh.query("select distinct value from query_scores where query_id = 'p'").fetchall())
+        == 2
+    )
+    found = wh.side_by_side("one", "other", "tiny", "AP", depth=1).relation
+    assert found.project("query_id, difference").fetchall() == [("q", -0.5)]
+
+
 def test_equal_values_share_a_place_whatever_their_last_bits(wh: Warehouse) -> None:
     """Six of thirty are (0.1 + 0.2 + 0.3) / 3 and (0.3 + 0.2 + 0.1) / 3, which are two doubles."""
     of_tenths(wh, [1, 2, 3], [3, 2, 1])
