@@ -381,6 +381,7 @@ def test_each_protocol_and_version_of_the_qrels_has_its_members(wh: Warehouse) -
     assert lines == [[], []]
 
 
+@pytest.mark.core
 def test_boards_show_the_whole_or_a_slice(wh: Warehouse) -> None:
     qrels = {"q1": {"a": 1}, "q2": {"a": 1}, "q3": {"b": 1}}
     loaded(wh, qrels, {"q1": {"a": 1.0}, "q2": {"b": 2.0, "a": 1.0}})
