@@ -13,8 +13,8 @@ The engine works on relations that its caller has put in scope on a connection:
                       itself included, so many have a relevance of 1 and above, and so many of 0
     scope_prediction  (run_id, query_id, doc_id, score, position, lower_is_better)   the ranked lists,
                       for the metrics that need them whole
-    query_key         an enumeration of the query ids: the type of query_id in all of these but the
-                      predictions, where the text is as good; it sorts as the ids do
+    query_key         the type of query_id in all of these but the predictions, where the text is as
+                      good: an enumeration of the query ids, which sorts as they do, or text
     pending           (evaluation_id, run_id, metric_number, kind, aggregate)   what is to be computed
 
 and writes to `query_score` and `score`, or to `curve_point`: a curve is computed as a metric is, and

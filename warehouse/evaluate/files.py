@@ -107,7 +107,8 @@ def score(
             if is_global:
                 sql = asked or "select query_id from staged"
                 con.execute(f"create or replace temp table expanded_qrels as\n{for_queries(sql)}")
-            grounds.put_read_qrels(con, read_qrels, rows)
+            num_rows = None if is_global else read_qrels.rows + sum(run.rows for run in batch.runs)
+            grounds.put_read_qrels(con, read_qrels, rows, num_rows)
             num_judged, scored = _scored(con, work, batch, read_qrels, lower_is_better)
             yield Scored(batch.first, scored, read_qrels, num_judged, read_training)
 

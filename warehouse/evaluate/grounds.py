@@ -36,6 +36,9 @@ PREFERENCES = "preferences"
 # The attributes in scope, by what they describe.
 VIEWS: Mapping[Subject, str] = {"document": "scope_attribute", "query": "scope_query_attribute"}
 _NEEDS: Mapping[Subject, str] = {"document": "attributes", "query": "query_attributes"}
+# The most queries whose ids are enumerated. Each statement that names the type makes a copy of it:
+# with half a million queries that takes half a second, and more memory than the ids.
+_ENUMERATED = 65_536
 # What a dataset may have beside its qrels and runs, and most metrics do not need.
 _BESIDE = frozenset({"training", *_NEEDS.values()})
 # A value of `weight` that is not an attribute: see relations/weights.
@@ -54,14 +57,16 @@ def put_stored(con: duckdb.DuckDBPyConnection, qrels_id: int, kind: str) -> None
 
     The runs must be in scope.
     """
-    lists = "(select query_id from ranking semi join scope_run using (run_id))"
-    put_keys(con, stored_qrels(qrels_id, kind), lists)
-    put_qrels(con, kind, stored_qrels(qrels_id, kind))
-    put_whole(con, stored_qrels(qrels_id, kind))
-    ((dataset,),) = con.execute(
-        "select name from dataset join qrels using (dataset_id) where qrels_id = $id",
+    ((dataset, num_queries),) = con.execute(
+        "select name, greatest(num_queries, "
+        "(select max(num_queries) from run semi join scope_run using (run_id))) "
+        "from dataset join qrels using (dataset_id) where qrels_id = $id",
         {"id": qrels_id},
     ).fetchall()
+    lists = "(select query_id from ranking semi join scope_run using (run_id))"
+    put_keys(con, stored_qrels(qrels_id, kind), lists, num_queries)
+    put_qrels(con, kind, stored_qrels(qrels_id, kind))
+    put_whole(con, stored_qrels(qrels_id, kind))
     put_attributes(con, dataset)
     found = _current_training(con, dataset)
     rows = f"(select * from example where training_id = {literal(found[0])})" if found else None
@@ -79,9 +84,13 @@ def put_attributes(con: duckdb.DuckDBPyConnection, dataset: str) -> None:
     con.execute(render("statements/scope_attribute", dataset=dataset))
 
 
-def put_keys(con: duckdb.DuckDBPyConnection, rows: str, lists: str) -> None:
-    """Make the type of the query ids in the qrels and in the ranked lists of the runs in scope."""
-    con.execute(render("statements/query_keys", rows=rows, lists=lists))
+def put_keys(con: duckdb.DuckDBPyConnection, rows: str, lists: str, number: int) -> None:
+    """Make the type of the query ids in the qrels and in the ranked lists of the runs in scope.
+
+    `number` says about how many queries there are.
+    """
+    words = {"rows": rows, "lists": lists, "is_enumeration": number <= _ENUMERATED}
+    con.execute(render("statements/query_keys", **words))
 
 
 def put_qrels(con: duckdb.DuckDBPyConnection, kind: str, rows: str) -> None:
@@ -94,9 +103,18 @@ def put_whole(con: duckdb.DuckDBPyConnection, rows: str) -> None:
     con.execute(render("statements/scope_whole", rows=rows))
 
 
-def put_read_qrels(con: duckdb.DuckDBPyConnection, read: readers.Staged, rows: str) -> None:
-    """Put qrels from a table of read rows in scope; a run must be staged."""
-    put_keys(con, rows, "staged_ranking")
+def put_read_qrels(
+    con: duckdb.DuckDBPyConnection, read: readers.Staged, rows: str, num_rows: int | None = None
+) -> None:
+    """Put qrels from a table of read rows in scope; runs must be staged.
+
+    `num_rows` is the number of rows of qrels and runs together, if it is known.
+    """
+    number = num_rows
+    if number is None or number > _ENUMERATED:
+        each = (f"(select count(distinct query_id) from {of})" for of in (rows, "staged_ranking"))
+        ((number,),) = con.execute(f"select greatest({', '.join(each)})").fetchall()
+    put_keys(con, rows, "staged_ranking", number)
     put_qrels(con, _KINDS[read.kind], rows)
     put_whole(con, rows)
 
