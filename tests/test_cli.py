@@ -1041,8 +1041,11 @@ def test_what_ends_it_leaves_no_temporary_files(tmp_path: Path, program, name: s
     before = wh.path.read_bytes()
     aside = tmp_path / "aside"
     aside.mkdir()
+    # under nohup the tests ignore SIGHUP, and what they start would ignore it too
+    heeded = "" if name == "SIGINT" else f"signal.signal(signal.{name}, signal.SIG_DFL)\n"
     process = program.python(
-        "import tempfile\n"
+        "import signal, tempfile\n"
+        f"{heeded}"
         f"tempfile.tempdir = {str(aside)!r}\n"
         "from warehouse.cli import main\n"
         "main()\n",
