@@ -1,4 +1,4 @@
-"""Alembic's entry: runs the migrations on the connection that warehouse.schema hands over."""
+"""Alembic's entry: runs the migrations on the connection that warehouse.store.schema hands over."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import duckdb
 from alembic import context
 from alembic.ddl.impl import DefaultImpl
 
-from warehouse import database
+from warehouse.store import database
 
 
 class Statements:

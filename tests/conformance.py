@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 from shared_cases import CASES, EDGES, Case, Golden, aggregate, cases, opened
 
-from warehouse import metrics as notation
-from warehouse import protocols
 from warehouse.errors import UsageError
+from warehouse.metrics import notation, protocols
 from warehouse.warehouse import Warehouse
 
 PROTOCOLS = {"9.0.8": "trec_eval_9", "10.0": "trec_eval_10"}

@@ -20,7 +20,8 @@ from projects import BEST, QRELS, RUN, SETTINGS, Answer, Folder, invoked
 from syncs import Project
 
 import warehouse
-from warehouse import cli, schema
+from warehouse import cli
+from warehouse.store import schema
 from warehouse.warehouse import Warehouse
 
 PACKAGE = Path(warehouse.__file__).parent

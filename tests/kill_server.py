@@ -23,7 +23,7 @@ from typing import Any
 import duckdb
 import sqlalchemy as sa
 
-from warehouse import database
+from warehouse.store import database
 from warehouse.warehouse import Warehouse
 
 DATASET, METRICS = "tiny", "RR nDCG@10"

@@ -17,7 +17,8 @@ import duckdb
 from alembic import command
 from kill_server import DATASET, METRICS
 
-from warehouse import database, schema, templates
+from warehouse.sql_text import templates
+from warehouse.store import database, schema
 from warehouse.warehouse import Warehouse
 
 QUERIES = 40
@@ -149,7 +150,7 @@ class Folder:
         self.server = subprocess.Popen(
             [sys.executable, str(Path(__file__).parent / "kill_server.py")],
             cwd=path,
-            env=os.environ | {"PYTHONPATH": str(Path(templates.__file__).parent.parent)},
+            env=os.environ | {"PYTHONPATH": str(Path(templates.__file__).parents[2])},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from typer.testing import CliRunner, Result
 
-from warehouse import database
 from warehouse.errors import WarehouseError
+from warehouse.store import database
 from warehouse.warehouse import Warehouse
 
 SETTINGS = """\

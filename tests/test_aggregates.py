@@ -16,12 +16,12 @@ from hypothesis import given, settings
 from shared_cases import case, needs_cases
 from test_metric_properties import FEW, SEEDS, Qrels, Run, collection
 
-from warehouse import protocols
-from warehouse.aggregates import AGGREGATES, POOLED, WEIGHTED
 from warehouse.errors import UsageError
 from warehouse.evaluate import engine
 from warehouse.evaluate.plan import plan
-from warehouse.metrics import parse
+from warehouse.metrics import protocols
+from warehouse.metrics.aggregates import AGGREGATES, POOLED, WEIGHTED
+from warehouse.metrics.notation import parse
 from warehouse.warehouse import Warehouse
 
 PLAIN = [name for name in AGGREGATES if name not in (POOLED, WEIGHTED)]

@@ -19,7 +19,7 @@ from shared_cases import CASES, needs_cases
 
 from warehouse.analyze.agreement import MEASURES
 from warehouse.errors import UsageError
-from warehouse.templates import render
+from warehouse.sql_text.templates import render
 from warehouse.warehouse import Warehouse
 
 GOLDEN = json.loads((Path(__file__).parent / "golden_peers" / "repro_eval.json").read_text())

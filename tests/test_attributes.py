@@ -15,11 +15,11 @@ import duckdb
 import pytest
 from shared_cases import CASES, needs_cases
 
-from warehouse import database
 from warehouse.errors import ConflictError, InputError, UsageError
-from warehouse.evaluate import files, grounds
+from warehouse.evaluate import files, ground_truth
 from warehouse.readers.attributes import stage_attributes
 from warehouse.readers.staged import Query
+from warehouse.store import database
 from warehouse.warehouse import Warehouse
 
 pytestmark = pytest.mark.core
@@ -507,7 +507,7 @@ def test_stored_attributes_in_scope(wh: Warehouse) -> None:
     wh.ingest_attributes({"ann": {"age": 30}}, "films", "queries", name="people")
     wh.ingest_attributes({"up": {"other": 1}}, "series", "docs", name="facts")
     with database.read(wh.path) as con:
-        grounds.put_attributes(con, "films")
+        ground_truth.put_attributes(con, "films")
         assert con.execute(SCOPE).fetchall() == sorted([*IN_SCOPE, ("up", "length", 1, "96", 96.0)])
 
 

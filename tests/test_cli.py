@@ -21,10 +21,10 @@ import pytest
 import typer
 from projects import Answer, invoked, words_of
 
-from warehouse import database
 from warehouse.cli import commands
 from warehouse.cli.examples import EXAMPLES
 from warehouse.errors import LockedError, WarehouseError
+from warehouse.store import database
 from warehouse.warehouse import Warehouse
 
 Counts = Callable[[Path], dict[str, int]]

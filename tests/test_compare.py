@@ -24,7 +24,7 @@ from test_check import FOUR, ranks
 from warehouse.analyze import compare as comparing
 from warehouse.analyze.comparison import letter
 from warehouse.errors import UsageError
-from warehouse.report import comparisons, formats
+from warehouse.report import comparison_tables, formats
 from warehouse.warehouse import Warehouse
 
 stats = pytest.importorskip("scipy.stats")
@@ -507,7 +507,7 @@ def test_a_cutoff_that_counts_other_than_ranks_is_no_depth(wh: Warehouse) -> Non
         for metric in ("PartialAUC@1", "PAP@1")
         for run, numbers in (("one", (1.0, 2 / 3, 1.0)), ("other", (0.0, 1 / 3, 1.0)))
     }
-    assert "Judged@" not in comparisons.values(found, "table")
+    assert "Judged@" not in comparison_tables.values(found, "table")
     assert len(wh.explain("one", "PartialAUC@1", "q", "tiny").relation.fetchall()) == 3
 
 

@@ -10,10 +10,12 @@ import duckdb
 import pytest
 from rows import insert
 
-from warehouse import Warehouse, protocols, templates
+from warehouse import Warehouse
 from warehouse.evaluate import hits, stored_hits
 from warehouse.evaluate.plan import matched_sql, ranked_sql
+from warehouse.metrics import protocols
 from warehouse.readers import checks
+from warehouse.sql_text import templates
 
 pytestmark = pytest.mark.core
 

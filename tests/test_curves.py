@@ -11,11 +11,12 @@ import pytest
 from projects import invoked
 from test_templates import doubled, rules, scope, stubbed, sums_without_order, tables_of
 
-from warehouse import catalogue, curves, metric_checks, protocols, relations, templates
 from warehouse.errors import DefinitionError, UsageError
 from warehouse.evaluate.plan import matched_sql, plan
-from warehouse.evaluate.stored import Job
-from warehouse.protocols import Protocol
+from warehouse.evaluate.stored_runs import Job
+from warehouse.metrics import catalogue, checks, curves, protocols
+from warehouse.metrics.protocols import Protocol
+from warehouse.sql_text import relations, templates
 from warehouse.warehouse import Warehouse
 
 __all__ = ["scope"]  # a fixture
@@ -89,7 +90,7 @@ def test_a_wrong_header_is_refused(old: str, new: str, message: str) -> None:
 def test_the_files(name: str) -> None:
     found = curves.curves()[name]
     types = {p.name: p.type for p in found.parameters}
-    metric_checks.check_body(found, found.body, types)
+    checks.check_body(found, found.body, types)
     # a parameter that relations ask for has the type that metrics give it
     asked = {v for read in found.reads for v in relations.variables(read)}
     known = {p.name: p.type for one in catalogue.catalogue().values() for p in one.parameters}

@@ -12,10 +12,10 @@ import oracles_curves as twins
 import pytest
 from shared_cases import case, needs_cases
 
-from warehouse import curves, protocols
 from warehouse.evaluate.plan import plan
-from warehouse.evaluate.stored import Job
-from warehouse.metrics import parse, parse_one
+from warehouse.evaluate.stored_runs import Job
+from warehouse.metrics import curves, protocols
+from warehouse.metrics.notation import parse, parse_one
 from warehouse.warehouse import Warehouse
 
 Qrels = dict[str, dict[str, int]]

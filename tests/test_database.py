@@ -14,9 +14,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from warehouse import database, locks
-from warehouse.database import Resources
 from warehouse.errors import LockedError, UsageError
+from warehouse.store import database, locks
+from warehouse.store.database import Resources
 from warehouse.warehouse import Warehouse
 
 pytestmark = pytest.mark.core

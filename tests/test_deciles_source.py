@@ -19,8 +19,8 @@ import pytest
 from projects import stored
 from shared_cases import CASES, needs_cases
 
-from warehouse import protocols
-from warehouse.metrics import parse
+from warehouse.metrics import protocols
+from warehouse.metrics.notation import parse
 from warehouse.warehouse import Warehouse
 
 Run = dict[str, dict[str, float]]

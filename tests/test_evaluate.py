@@ -18,8 +18,8 @@ from projects import stored
 from shared_cases import CASES, needs_cases
 
 from warehouse.errors import UsageError
-from warehouse.evaluate import engine, grounds, plan
-from warehouse.metrics import parse
+from warehouse.evaluate import engine, ground_truth, plan
+from warehouse.metrics.notation import parse
 from warehouse.warehouse import Warehouse
 
 Counts = Callable[[Path], dict[str, int]]
@@ -361,7 +361,7 @@ def assert_stored_is_scored(wh: Warehouse, dataset: str, qrels: Path, runs: list
 def test_stored_values_are_the_scored_ones_to_the_bit(
     wh: Warehouse, demo_data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("warehouse.evaluate.stored.BATCH_LISTED", 10_000)
+    monkeypatch.setattr("warehouse.evaluate.stored_runs.BATCH_LISTED", 10_000)
     qrels = demo_data / "qrels.txt.gz"
     runs = [demo_data / f"{name}.run.gz" for name in ("bm25", "rr_gpt35_bm25", "splade_pp_ed")]
     wh.ingest_qrels(str(qrels), "dl19")
@@ -398,7 +398,7 @@ def test_order_of_loading_lines_and_threads_change_no_bit(
     found = []
     for number, threads in enumerate((1, 2, 2)):
         if number == 2:
-            monkeypatch.setattr(grounds, "_ENUMERATED", 0)
+            monkeypatch.setattr(ground_truth, "_ENUMERATED", 0)
         chance = random.Random(number)
         wh = Warehouse(tmp_path / f"{number}.duckdb", threads=threads)
         chance.shuffle(names)

@@ -13,11 +13,11 @@ import pytest
 from fusions import DATASET, loaded
 from projects import command
 
-from warehouse import fusions, metrics, protocols
 from warehouse.errors import ConflictError, UsageError
 from warehouse.evaluate.plan import plan
 from warehouse.fuse import tuning
 from warehouse.fuse.recipe import Source, recipe
+from warehouse.metrics import fusion, notation, protocols
 from warehouse.warehouse import Warehouse
 
 RUNS = {
@@ -286,7 +286,7 @@ def test_grids(method: str, number: int, first: str, last: str) -> None:
     runs = [Source(n, f"run {n}", 1, "") for n in range(3)]
     tried = list(tuning.grid(recipe(runs, method, None, None, tuned=True)))
     assert len(tried) == number
-    assert [fusions.written(tried[n].method) for n in (0, -1)] == [first, last]
+    assert [fusion.written(tried[n].method) for n in (0, -1)] == [first, last]
 
 
 def test_of_equal_trials_the_first_in_the_grid_is_taken(wh: Warehouse) -> None:
@@ -379,7 +379,7 @@ def test_nothing_in_common_and_no_qrels() -> None:
 
 def test_too_many_sets_of_weights() -> None:
     runs = [Source(n, f"run {n}", 1, "") for n in range(7)]
-    work = plan(metrics.parse("AP"), protocols.get("default"))
+    work = plan(notation.parse("AP"), protocols.get("default"))
     with pytest.raises(UsageError, match="more than 5,000 sets of weights to try"):
         tuning.tune(duckdb.connect(), recipe(runs, "wsum", None, None, tuned=True), work)
 

@@ -11,7 +11,7 @@ import duckdb
 import pytest
 
 from warehouse.errors import ConflictError, InputError, UsageError
-from warehouse.readers.everywhere import stage_everywhere, stage_queries
+from warehouse.readers.global_qrels import stage_everywhere, stage_queries
 from warehouse.warehouse import Warehouse
 
 pytestmark = pytest.mark.core

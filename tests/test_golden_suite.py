@@ -18,8 +18,7 @@ from conformance import (
 from projects import invoked
 from shared_cases import case, needs_cases
 
-from warehouse import metrics as notation
-from warehouse import protocols
+from warehouse.metrics import notation, protocols
 from warehouse.warehouse import Warehouse
 
 pytestmark = needs_cases

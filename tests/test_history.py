@@ -18,7 +18,7 @@ from projects import BEST, Folder, command
 
 from warehouse.analyze import past
 from warehouse.errors import UsageError
-from warehouse.templates import render
+from warehouse.sql_text.templates import render
 from warehouse.warehouse import Warehouse
 
 QRELS = {"q1": {"a": 1, "b": 0, "c": 2}, "q2": {"d": 1}}

@@ -19,8 +19,8 @@ import pytest
 from hostile_sql import ENDLESS, HARMLESS, HUGE, REFUSED
 from projects import command
 
-from warehouse import database
 from warehouse.errors import UsageError, WarehouseError
+from warehouse.store import database
 from warehouse.warehouse import Warehouse
 
 # DuckDB 1.5 starts a thread when it is imported, so that a new interpreter takes the place of a fork:
@@ -33,7 +33,7 @@ DB = ("--db", "w.duckdb")
 RUN_ALL = """
 import json, sys, time
 from pathlib import Path
-from warehouse.report import apart
+from warehouse.report import query_process
 from warehouse.errors import WarehouseError
 from warehouse.warehouse import Warehouse
 
@@ -43,7 +43,7 @@ answers = []
 forks, statements = json.loads(Path("statements.json").read_text())
 for sql, timeout in statements:
     deadline = time.monotonic() + 5
-    while forks and not apart._is_alone():
+    while forks and not query_process._is_alone():
         assert time.monotonic() < deadline, "a thread is left"
         time.sleep(0.01)
     text, started = [], time.monotonic()
@@ -223,9 +223,9 @@ def test_whether_there_is_more(asked: Warehouse, tmp_path: Path, limit: int | No
 def test_a_crash_hurts_nobody(asked: Warehouse, program) -> None:
     process = program.python(
         "import os, signal, sys\n"
-        "from warehouse.report import apart\n"
+        "from warehouse.report import query_process\n"
         "from warehouse.cli import main\n"
-        "apart.serve = lambda work, send: os.kill(os.getpid(), signal.SIGSEGV)\n"
+        "query_process.serve = lambda work, send: os.kill(os.getpid(), signal.SIGSEGV)\n"
         "sys.argv = ['warehouse', 'query', 'select 1', '--db', 'w.duckdb']\n"
         "main()\n",
         cwd=Path(),
@@ -239,14 +239,14 @@ def test_a_crash_hurts_nobody(asked: Warehouse, program) -> None:
 def endless(program, *arguments: str) -> subprocess.Popen[str]:
     """Start a query that never ends and wait until it has the file open."""
     process = program.python(
-        "import sys\nfrom warehouse.report import apart\nfrom warehouse.cli import main\n"
-        "raised, kept = apart._serve_and_leave, apart._OPENED\n"
-        "get = apart.queue.Queue.get\n"
+        "import sys\nfrom warehouse.report import query_process\nfrom warehouse.cli import main\n"
+        "raised, kept = query_process._serve_and_leave, query_process._OPENED\n"
+        "get = query_process.queue.Queue.get\n"
         "def heard(self, **k):\n"
         "    frame = get(self, **k)\n"
         "    if frame[0] == kept: print('opened', file=sys.stderr, flush=True)\n"
         "    return frame\n"
-        "apart.queue.Queue.get = heard\n"
+        "query_process.queue.Queue.get = heard\n"
         "main()\n",
         *["query", ENDLESS[0], "--db", "w.duckdb", *arguments],
         cwd=Path(),

@@ -21,11 +21,11 @@ from typing import Any
 
 import pytest
 
-from warehouse import metrics as notation
-from warehouse import templates
-from warehouse.aggregates import AGGREGATE
-from warehouse.catalogue import catalogue
 from warehouse.errors import UsageError
+from warehouse.metrics import notation
+from warehouse.metrics.aggregates import AGGREGATE
+from warehouse.metrics.catalogue import catalogue
+from warehouse.sql_text import templates
 from warehouse.warehouse import Warehouse
 
 FOLDER = Path(__file__).parent / "cases" / "metrics"

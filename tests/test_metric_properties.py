@@ -23,8 +23,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twins import JUDGED_FIRST, OF_RUN, Ranked, compare, own
 
-from warehouse import metrics as notation
-from warehouse.catalogue import catalogue
+from warehouse.metrics import notation
+from warehouse.metrics.catalogue import catalogue
 from warehouse.warehouse import Warehouse
 
 # The metrics that add up gains, which `gains` may set.

@@ -20,8 +20,8 @@ from test_metric_properties import Qrels, Run, collection
 from twins import close, counted, own, ranked, rules_of
 
 from warehouse import Warehouse
-from warehouse import metrics as notation
-from warehouse.protocols import Protocol
+from warehouse.metrics import notation
+from warehouse.metrics.protocols import Protocol
 from warehouse.readers import checks
 
 METRICS = ("RR", "AP", "AP@3", "P@2", "bpref", "NumRet")

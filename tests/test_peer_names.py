@@ -8,11 +8,11 @@ from math import log2
 
 import pytest
 
-from warehouse import protocols
-from warehouse.analyze.metric_pages import _elsewhere
-from warehouse.catalogue import Definition, catalogue
+from warehouse.analyze.metric_catalogue import _elsewhere
 from warehouse.errors import UsageError
-from warehouse.metrics import (
+from warehouse.metrics import protocols
+from warehouse.metrics.catalogue import Definition, catalogue
+from warehouse.metrics.notation import (
     TREC_SETS,
     Defaults,
     Relstring,

@@ -15,9 +15,8 @@ from test_diversity import by_iteration, highest, written
 from test_metric_properties import collection
 from twins import OF_RUN, Qrels, Ranked, Run, compare, own
 
-from warehouse import metrics as notation
-from warehouse import protocols
 from warehouse.evaluate.plan import plan
+from warehouse.metrics import notation, protocols
 from warehouse.warehouse import Warehouse
 
 # --------------------------------------------------------------------------- the twins

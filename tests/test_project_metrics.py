@@ -19,10 +19,10 @@ from projects import (
     score,
 )
 
-from warehouse import catalogue, project, protocols
-from warehouse import metrics as notation
+from warehouse.config import project
 from warehouse.errors import DefinitionError, UsageError, WarehouseError
-from warehouse.evaluate import stored
+from warehouse.evaluate import stored_runs
+from warehouse.metrics import catalogue, notation, protocols
 from warehouse.warehouse import Warehouse
 
 # --------------------------------------------------------------------------- a metric of one's own
@@ -81,7 +81,7 @@ def test_the_whole_lists_are_read_in_batches(
     here.metric(UNKNOWN, "Unknown")
     over_all = "union all select run_id, null, count(*) from {{ lists }} group by run_id\n"
     here.metric(UNKNOWN.replace('"mean"', '"pooled"') + over_all, "Listed")
-    monkeypatch.setattr(stored, "BATCH_LISTED", 1)
+    monkeypatch.setattr(stored_runs, "BATCH_LISTED", 1)
     assert score("Unknown", "Unknown(judged_only=True)") == {
         "Unknown": 0.5,
         "Unknown(judged_only=True)": 0.0,

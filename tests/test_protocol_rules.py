@@ -20,7 +20,7 @@ from test_metric_properties import FEW, LARGE, METRICS, Qrels, Run
 from test_recsys import surroundings
 from twins import JUDGED_FIRST, OF_RUN, OF_RUN_RELEVANT, OWN_PROTOCOLS, close
 
-from warehouse import protocols
+from warehouse.metrics import protocols
 from warehouse.warehouse import Warehouse
 
 

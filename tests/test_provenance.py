@@ -110,7 +110,7 @@ def test_a_changed_relation_makes_its_readers_stale(
 ) -> None:
     from dataclasses import replace
 
-    from warehouse import relations
+    from warehouse.sql_text import relations
 
     get = relations.get
 

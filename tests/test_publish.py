@@ -20,7 +20,7 @@ from test_schema import storage_version
 
 from warehouse.cli import publish
 from warehouse.errors import LockedError, UsageError
-from warehouse.report.replacing import replace_folder
+from warehouse.report.file_replacement import replace_folder
 from warehouse.warehouse import Warehouse
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from warehouse.analyze import views
+from warehouse.analyze import view_examples
 from warehouse.report import formats
 from warehouse.warehouse import Warehouse
 
@@ -138,21 +138,21 @@ def test_queries_won_and_hard_queries(wh: Warehouse) -> None:
 
 def test_every_view_has_an_example(wh: Warehouse) -> None:
     found = wh.schema().filter("kind = 'view' and \"column\" is null").fetchall()
-    assert [row[1] for row in found] == list(views.EXAMPLES)
+    assert [row[1] for row in found] == list(view_examples.EXAMPLES)
     for _, relation, _, _, comment, example in found:
         assert re.match(r"One row per ", comment), relation
-        assert example == views.EXAMPLES[relation]
+        assert example == view_examples.EXAMPLES[relation]
         assert '"' not in example, "it is shown between double quotes"
 
 
-@pytest.mark.parametrize("relation", views.EXAMPLES)
+@pytest.mark.parametrize("relation", view_examples.EXAMPLES)
 def test_the_examples_of_the_views_answer(
     wh: Warehouse, small_with_parts: Warehouse, relation: str
 ) -> None:
-    assert relation in views.EXAMPLES[relation]
+    assert relation in view_examples.EXAMPLES[relation]
     if relation.startswith(("slice", "curve", "comparison", "fused")):
         wh = small_with_parts
-    assert wh.query(views.EXAMPLES[relation]).fetchall()
+    assert wh.query(view_examples.EXAMPLES[relation]).fetchall()
 
 
 @pytest.fixture(scope="module")

@@ -30,7 +30,7 @@ import pytest
 from projects import Answer, invoked, words_of
 
 import warehouse
-from warehouse.catalogue import catalogue
+from warehouse.metrics.catalogue import catalogue
 from warehouse.warehouse import Warehouse
 
 README = Path(__file__).resolve().parents[1] / "README.md"

@@ -15,7 +15,7 @@ from test_metric_properties import DOCS, Qrels, Run, collection
 from twins import JUDGED_FIRST, OF_RUN, OF_RUN_RELEVANT, Ranked
 
 from warehouse.errors import UsageError
-from warehouse.metrics import Metric, parse
+from warehouse.metrics.notation import Metric, parse
 from warehouse.warehouse import Warehouse
 
 pytestmark = pytest.mark.core

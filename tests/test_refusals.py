@@ -14,10 +14,11 @@ from unittest import mock
 import duckdb
 import pytest
 
-from warehouse import cli, database
+from warehouse import cli
 from warehouse.errors import UsageError, WarehouseError
 from warehouse.readers.objects import relation_of
-from warehouse.refusals import worded
+from warehouse.store import database
+from warehouse.store.engine_errors import worded
 from warehouse.warehouse import Warehouse
 
 pytestmark = pytest.mark.core

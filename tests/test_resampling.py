@@ -10,9 +10,10 @@ from math import sqrt
 import duckdb
 import pytest
 
-from warehouse import database, templates
 from warehouse.analyze import resampling
 from warehouse.analyze.resampling import Resampling
+from warehouse.sql_text import templates
+from warehouse.store import database
 
 pytestmark = pytest.mark.core
 

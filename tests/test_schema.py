@@ -17,11 +17,12 @@ from alembic.script import ScriptDirectory
 from conftest import migrate
 from projects import stored
 
-from warehouse import database, schema, settings
 from warehouse.cli.commands import MODULES
+from warehouse.config import settings
 from warehouse.errors import UsageError
 from warehouse.evaluate import verify
-from warehouse.templates import render
+from warehouse.sql_text.templates import render
+from warehouse.store import database, schema
 from warehouse.warehouse import Warehouse
 
 pytestmark = [pytest.mark.core, pytest.mark.usefixtures("migrated")]

@@ -28,7 +28,7 @@ from twins import JUDGED_FIRST, OF_RUN, Ranked, close, own
 from twins import compare as compare_twins
 
 from warehouse.errors import UsageError
-from warehouse.metrics import Metric, parse
+from warehouse.metrics.notation import Metric, parse
 from warehouse.warehouse import Warehouse
 
 

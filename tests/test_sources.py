@@ -21,10 +21,10 @@ from test_metric_properties import COLLECTIONS, FEW, LARGE, SEEDS, Qrels, Run, c
 from twins import JUDGED_FIRST, OF_RUN, Ranked, close, own
 from twins import compare as compare_twins
 
-from warehouse import protocols
 from warehouse.errors import UsageError
 from warehouse.evaluate.plan import plan
-from warehouse.metrics import Metric, parse
+from warehouse.metrics import protocols
+from warehouse.metrics.notation import Metric, parse
 from warehouse.warehouse import Warehouse
 
 TWINS = oracles.TWINS | oracles_sources.TWINS

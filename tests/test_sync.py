@@ -15,8 +15,8 @@ from projects import command
 from syncs import BETTER, QRELS, RUN, Project
 
 from warehouse.errors import DatabaseError, InputError, UsageError, WarehouseError
-from warehouse.ingest import sources, taking
 from warehouse.readers.together import Group
+from warehouse.sync import loading, sources
 from warehouse.warehouse import Warehouse
 
 # --------------------------------------------------------------------------- new, changed, unchanged
@@ -209,7 +209,7 @@ def test_a_file_that_changes_while_it_is_read_is_left(
     synced.sync()
     before = counts(synced.path / "w.duckdb")
     synced.write("runs/bm25/new.run", RUN)
-    load = taking.load_run
+    load = loading.load_run
 
     def slow(connection, path, *arguments, **options):
         done = load(connection, path, *arguments, **options)
@@ -219,7 +219,7 @@ def test_a_file_that_changes_while_it_is_read_is_left(
         return done
 
     with monkeypatch.context() as patch:
-        patch.setattr(taking, "load_run", slow)
+        patch.setattr(loading, "load_run", slow)
         assert synced.told() == [("waiting", "runs/bm25/new.run")]
     assert counts(synced.path / "w.duckdb") == before
     assert synced.told() == [("loaded", "runs/bm25/new.run"), ("computed", None)]
@@ -256,13 +256,13 @@ def test_runs_that_are_read_at_once_are_one_transaction(
     for name in ("a", "b", "c", "d"):
         synced.write(f"runs/bm25/{name}.run", RUN)
     one_by_one: list[str] = []
-    take = taking.take
+    take = loading.take
 
     def counted(connection, source, opened=None):
         one_by_one.append(source.name)
         return take(connection, source, opened)
 
-    monkeypatch.setattr(taking, "take", counted)
+    monkeypatch.setattr(loading, "take", counted)
     assert [status for status, _ in synced.told()] == ["loaded"] * 4 + ["computed"]
     assert one_by_one == []
     for name in ("a", "b"):

@@ -359,7 +359,7 @@ def test_what_was_taken_in_is_remembered(synced: Project) -> None:
 def test_an_older_database_is_brought_up_to_date(synced: Project) -> None:
     from alembic import command as alembic
 
-    from warehouse import database, schema
+    from warehouse.store import database, schema
 
     wh = synced.warehouse
     wh.init()

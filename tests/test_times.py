@@ -8,7 +8,7 @@ import pytest
 from projects import command
 from syncs import BETTER, RUN, Project
 
-from warehouse import times
+from warehouse.config import times
 from warehouse.errors import UsageError
 from warehouse.warehouse import Warehouse
 

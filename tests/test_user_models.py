@@ -21,9 +21,9 @@ from test_metric_properties import COLLECTIONS, FEW, LARGE, Qrels, Run
 from test_templates import sums_without_order, tables_of
 from twins import JUDGED_FIRST, OF_RUN, Ranked, compare, own
 
-from warehouse import metrics as notation
-from warehouse import protocols, templates
 from warehouse.evaluate.plan import plan
+from warehouse.metrics import notation, protocols
+from warehouse.sql_text import templates
 from warehouse.warehouse import Warehouse
 
 PEERS = Path(__file__).parent / "golden_peers"

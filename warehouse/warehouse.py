@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Literal
 
 import duckdb
 
-from warehouse import database, protocols
-from warehouse import metrics as notation
 from warehouse.agreeing import Agreeing
-from warehouse.arguments import checked
 from warehouse.asking import Asking
 from warehouse.boarding import Boarding
 from warehouse.checking import Checking
 from warehouse.comparing import Comparing
+from warehouse.config.arguments import checked
+from warehouse.config.project import request
+from warehouse.config.settings import DEFAULT_METRICS
 from warehouse.deciling import Deciling
 from warehouse.enumerating import Enumerating
 from warehouse.errors import WarehouseError
@@ -24,16 +24,16 @@ from warehouse.evaluate.plan import plan
 from warehouse.evaluate.scoring import Scores
 from warehouse.fusing import Fusing
 from warehouse.importing import Importing
-from warehouse.metrics import Metrics
+from warehouse.metrics import notation, protocols
+from warehouse.metrics.notation import Metrics
 from warehouse.opened import Texts, texts
-from warehouse.project import request
 from warehouse.remembering import Remembering
-from warehouse.settings import DEFAULT_METRICS
+from warehouse.store import database
 from warehouse.syncing import Syncing
 from warehouse.tracing import Tracing
 
 if TYPE_CHECKING:
-    from warehouse.evaluate.stored import Outcome
+    from warehouse.evaluate.stored_runs import Outcome
     from warehouse.ingest import Loaded, LoadedAttributes
 
 __all__ = ["DEFAULT_METRICS", "Scores", "Warehouse"]
@@ -346,8 +346,8 @@ class Warehouse(
         >>> wh.leaderboard("tiny", slice="first").project("part, RR").fetchall()
         [('false', 0.0), ('true', 1.0)]
         """
-        from warehouse.evaluate.standing import due
-        from warehouse.evaluate.stored import Job
+        from warehouse.evaluate.status import due
+        from warehouse.evaluate.stored_runs import Job
 
         rules, words, by = protocols.get(protocol), texts(metrics), texts(slices)
         wanted = notation.parse(*(words or DEFAULT_METRICS), defaults=rules.defaults())

@@ -33,7 +33,7 @@ def history(folder: Path, queries: int, judged: int, depth: int, runs: int) -> i
     import duckdb
 
     from warehouse import Warehouse
-    from warehouse.quoting import literal
+    from warehouse.sql_text.quoting import literal
 
     con = duckdb.connect()
     con.execute(

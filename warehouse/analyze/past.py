@@ -13,10 +13,11 @@ from dataclasses import dataclass
 
 import duckdb
 
-from warehouse import database, times
-from warehouse.analyze.across import named_datasets
+from warehouse.analyze.across_datasets import named_datasets
+from warehouse.config import times
 from warehouse.errors import UsageError, command, listing
-from warehouse.templates import render
+from warehouse.sql_text.templates import render
+from warehouse.store import database
 
 Moment = str | dt.date | dt.datetime
 

@@ -9,12 +9,12 @@ from typing import Any, Literal
 
 import duckdb
 
-from warehouse import database
-from warehouse.analyze import board
+from warehouse.analyze import leaderboard
 from warehouse.analyze.significance import two_sided
 from warehouse.errors import UsageError, counted, listing, nearest, no_such_run, none_yet
-from warehouse.protocols import Protocol
-from warehouse.templates import render
+from warehouse.metrics.protocols import Protocol
+from warehouse.sql_text.templates import render
+from warehouse.store import database
 
 BEST, LAST = "best", "last"
 # How many of the queries that lost most are kept.
@@ -194,7 +194,7 @@ def _check_values(
     )
     if runs:
         absent = [row["metric"] for row in rows if row["is_missing"] or row["without_value"]]
-        command = board.evaluate_command(con, dataset, absent, protocol)
+        command = leaderboard.evaluate_command(con, dataset, absent, protocol)
         raise UsageError(
             f"{dataset}: no value of {', '.join(absent)} for {listing(runs, 4)}, or none by the same "
             f"formula, under protocol {protocol.name} yet: {command}"
@@ -218,7 +218,7 @@ def _judged(row: dict[str, Any], limits: Limits) -> Comparison:
     verdict: Verdict = "first"
     if row["against"] is not None:
         sign = -1 if row["direction"] == "lower" else 1
-        drop = round(-sign * row["difference"], board.DIGITS)
+        drop = round(-sign * row["difference"], leaderboard.DIGITS)
         regressed = drop > limits.most
         if limits.alpha is not None:
             if row["num_pairs"] < 2:

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import duckdb
 
-from warehouse import database
 from warehouse.analyze import resampling
 from warehouse.analyze.compare import Gathered
-from warehouse.evaluate import grounds, stored_hits
+from warehouse.evaluate import ground_truth, stored_hits
 from warehouse.evaluate.plan import ranked_sql
-from warehouse.protocols import Protocol
-from warehouse.templates import render
+from warehouse.metrics.protocols import Protocol
+from warehouse.sql_text.templates import render
+from warehouse.store import database
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def side_by_side(
         {"ids": ids},
     )
     con.execute("create or replace temp table scope_part as select query_id from differing")
-    grounds.put_stored(con, qrels_id, grounds.kind_of(con, qrels_id))
+    ground_truth.put_stored(con, qrels_id, ground_truth.kind_of(con, qrels_id))
     stored_hits.scope_predictions(con, ids, of_part=True)
     sql = render("analyses/side_by_side", ranked=ranked_sql(protocol), differing="differing")
     relation = database.keep(

@@ -47,8 +47,8 @@ def main() -> None:
     sys.stderr.flush()
     if not isinstance(code, int):
         sys.exit(str(code))
-    if "warehouse.database" in sys.modules:
-        from warehouse import database
+    if "warehouse.store.database" in sys.modules:
+        from warehouse.store import database
 
         database.leave()
     atexit._run_exitfuncs()
@@ -148,10 +148,10 @@ def run() -> None:
 
 def _call() -> None:
     from warehouse.cli.commands import application
-    from warehouse.project import request
+    from warehouse.config.project import request
 
     if sys.argv[1:2] == ["score"] and not _HELP.intersection(sys.argv):
-        from warehouse import database
+        from warehouse.store import database
 
         database.open_early()
     with request():

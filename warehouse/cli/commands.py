@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from warehouse.cli.values import Command, Group, Listing
-from warehouse.settings import VERSION
+from warehouse.config.settings import VERSION
 
 # In the order of the help, with groups of commands last.
 MODULES: Mapping[str, str] = {

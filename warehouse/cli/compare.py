@@ -8,8 +8,8 @@ import typer
 
 from warehouse.cli import options, output
 from warehouse.cli.examples import epilog
+from warehouse.config.settings import LOCK_TIMEOUT
 from warehouse.errors import UsageError
-from warehouse.settings import LOCK_TIMEOUT
 
 # The depth to which lists are shown.
 _DEPTH = 10
@@ -120,7 +120,7 @@ def compare(
     its confidence interval, Cohen's d of the pairs, wins, ties and losses, and p before and after
     the correction. Needs the extra "stats".
     """
-    from warehouse.report import comparisons, formats
+    from warehouse.report import comparison_tables, formats
     from warehouse.warehouse import Warehouse
 
     wh = Warehouse(db, lock_timeout=lock_timeout)
@@ -144,7 +144,7 @@ def compare(
         if not lists.relation.limit(1).fetchall():
             output.say(f"{lists.metric}: no query differs between {lists.base} and {lists.run}")
         if format in formats.FOR_PEOPLE:
-            output.emit(comparisons.side_by_side(lists, format, places=places), out, format)
+            output.emit(comparison_tables.side_by_side(lists, format, places=places), out, format)
         else:
             output.show(lists.relation, format, out)
         for note in lists.notes:
@@ -163,7 +163,7 @@ def compare(
             on_step=step,
         )  # fmt: skip
     if format in formats.FOR_PEOPLE:
-        tables = {"values": comparisons.values, "pairs": comparisons.pairs}
+        tables = {"values": comparison_tables.values, "pairs": comparison_tables.pairs}
         parts = [tables[name] for name in tables if only in (None, name)]
         text = "\n".join(part(found, format, places=places) for part in parts)
         output.emit(text, out, format)

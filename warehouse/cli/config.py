@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import typer
 
-from warehouse import project
 from warehouse.cli import options, output
 from warehouse.cli.examples import epilog
+from warehouse.config import project
 
 
 def show(
@@ -21,12 +21,12 @@ def show(
     A setting comes from an option, the environment, a line of a file or a default. The whole file
     is checked; a wrong key, name or value is an error.
     """
-    from warehouse.analyze import settings_page
+    from warehouse.sync import project_settings
 
     source = context.get_parameter_source("db")
     from_option = source is not None and source.name == "COMMANDLINE"
     with project.using(config):
-        output.show(settings_page.settings(db if from_option else None), format, out)
+        output.show(project_settings.settings(db if from_option else None), format, out)
 
 
 def register(app: typer.Typer) -> None:

@@ -8,7 +8,7 @@ import typer
 
 from warehouse.cli import options, output
 from warehouse.cli.examples import epilog
-from warehouse.settings import LOCK_TIMEOUT
+from warehouse.config.settings import LOCK_TIMEOUT
 
 if TYPE_CHECKING:
     from warehouse.analyze.curves import Trace
@@ -106,9 +106,9 @@ def curves(
     """
     if context.invoked_subcommand is not None:
         return
-    from warehouse.analyze import curve_pages
+    from warehouse.analyze import curve_catalogue
 
-    output.show(curve_pages.curves_for_people(format), format, out)
+    output.show(curve_catalogue.curves_for_people(format), format, out)
     output.say(
         "one in full: warehouse curves show NAME; its points: warehouse curve NAME -d DATASET"
     )
@@ -121,9 +121,9 @@ def show(
     protocol: options.Protocol = "default",
 ) -> None:
     """Show a curve: formula, axes, parameters, other names and SQL."""
-    from warehouse.analyze import curve_pages
+    from warehouse.analyze import curve_catalogue
 
-    output.emit(curve_pages.describe(*names, protocol=protocol), None)
+    output.emit(curve_catalogue.describe(*names, protocol=protocol), None)
 
 
 def register(app: typer.Typer) -> None:

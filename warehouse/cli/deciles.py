@@ -8,8 +8,8 @@ import typer
 
 from warehouse.cli import options, output
 from warehouse.cli.examples import epilog
+from warehouse.config.settings import LOCK_TIMEOUT
 from warehouse.errors import counted
-from warehouse.settings import LOCK_TIMEOUT
 
 
 def deciles(

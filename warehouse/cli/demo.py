@@ -16,7 +16,7 @@ import typer
 from warehouse.cli import output
 from warehouse.cli.examples import epilog
 from warehouse.errors import UsageError
-from warehouse.report import replacing
+from warehouse.report import file_replacement
 
 DATA = Path(__file__).parent.parent / "demo"
 
@@ -75,7 +75,7 @@ def _put_files(folder: Path, qrels: str, runs: Iterable[str]) -> None:
         )
     (folder / "runs").mkdir(parents=True, exist_ok=True)
     for path, content in contents.items():
-        with replacing.written(path) as part:
+        with file_replacement.written(path) as part:
             part.write_bytes(content)
     output.say(
         f"{folder / Path(qrels).stem} and {folder / 'runs'}: the judgments and runs as files"

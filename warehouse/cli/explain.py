@@ -8,7 +8,7 @@ import typer
 
 from warehouse.cli import options, output
 from warehouse.cli.examples import epilog
-from warehouse.settings import LOCK_TIMEOUT
+from warehouse.config.settings import LOCK_TIMEOUT
 
 if TYPE_CHECKING:
     from warehouse.analyze.explain import Explanation

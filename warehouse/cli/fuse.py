@@ -8,7 +8,7 @@ import typer
 
 from warehouse.cli import options, output
 from warehouse.cli.examples import epilog
-from warehouse.settings import LOCK_TIMEOUT
+from warehouse.config.settings import LOCK_TIMEOUT
 
 
 def fuse(
@@ -147,11 +147,11 @@ def fusions(
     """
     if context.invoked_subcommand is not None:
         return
-    from warehouse.analyze import fusion_pages
+    from warehouse.analyze import fusion_catalogue
 
-    output.show(fusion_pages.fusions_for_people(format), format, out)
+    output.show(fusion_catalogue.fusions_for_people(format), format, out)
     output.say("normalisations, of the score s and the rank i in a list of n:")
-    for line in fusion_pages.normalisations():
+    for line in fusion_catalogue.normalisations():
         output.say(line)
     output.say("one in full: warehouse fusions show NAME")
 
@@ -162,9 +162,9 @@ def show(
     ],
 ) -> None:
     """Show a method: formula, parameters, other names and SQL."""
-    from warehouse.analyze import fusion_pages
+    from warehouse.analyze import fusion_catalogue
 
-    output.emit(fusion_pages.describe(*names), None)
+    output.emit(fusion_catalogue.describe(*names), None)
 
 
 def register(app: typer.Typer) -> None:

@@ -8,7 +8,7 @@ import typer
 
 from warehouse.cli import options, output
 from warehouse.cli.examples import epilog
-from warehouse.settings import LOCK_TIMEOUT
+from warehouse.config.settings import LOCK_TIMEOUT
 
 
 def history(
@@ -46,7 +46,7 @@ def history(
     others goes to stderr. After new judgments, only current versions are evaluated; use --qrels to
     see the others. A picture needs the extra "plot".
     """
-    from warehouse.metrics import parse_one
+    from warehouse.metrics.notation import parse_one
     from warehouse.report import pictures, timelines
     from warehouse.warehouse import Warehouse
 

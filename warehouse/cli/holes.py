@@ -8,10 +8,10 @@ import typer
 
 from warehouse.cli import options, output
 from warehouse.cli.examples import epilog
-from warehouse.settings import LOCK_TIMEOUT
+from warehouse.config.settings import LOCK_TIMEOUT
 
 if TYPE_CHECKING:
-    from warehouse.analyze.unjudged import Holes
+    from warehouse.analyze.holes import Holes
 
 # The most runs reported one by one.
 _TOLD = 12

@@ -9,8 +9,8 @@ import typer
 from warehouse.cli import attributes, mlflow, options
 from warehouse.cli.examples import epilog
 from warehouse.cli.output import Progress, say, say_loaded
+from warehouse.config.settings import LOCK_TIMEOUT
 from warehouse.errors import UsageError, WarehouseError
-from warehouse.settings import LOCK_TIMEOUT
 
 if TYPE_CHECKING:
     from warehouse.ingest import Loaded

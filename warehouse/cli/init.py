@@ -7,14 +7,14 @@ from typing import Annotated
 
 import typer
 
-from warehouse import project
 from warehouse.cli import options
 from warehouse.cli.examples import epilog
 from warehouse.cli.output import say
-from warehouse.report.replacing import written
-from warehouse.settings import LOCK_TIMEOUT
+from warehouse.config import project
+from warehouse.config.settings import LOCK_TIMEOUT
+from warehouse.report.file_replacement import written
 
-STARTER = Path(__file__).parent.parent / "starter.toml"
+STARTER = Path(__file__).parent.parent / "sync" / "starter.toml"
 
 
 def init(

@@ -8,7 +8,7 @@ import typer
 
 from warehouse.cli import options, output
 from warehouse.cli.examples import epilog
-from warehouse.settings import LOCK_TIMEOUT
+from warehouse.config.settings import LOCK_TIMEOUT
 
 
 def leaderboard(
@@ -78,7 +78,7 @@ def leaderboard(
     (paired t-tests, Holm correction over all pairs shown). --ci and --ties need the extra "stats".
     """
     from warehouse.errors import command, counted
-    from warehouse.metrics import parse_one
+    from warehouse.metrics.notation import parse_one
     from warehouse.warehouse import Warehouse
 
     wh = Warehouse(db, lock_timeout=lock_timeout)

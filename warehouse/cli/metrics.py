@@ -23,9 +23,9 @@ def metrics(
     """
     if context.invoked_subcommand is not None:
         return
-    from warehouse.analyze import metric_pages
+    from warehouse.analyze import metric_catalogue
 
-    output.show(metric_pages.metrics_for_people(format), format, out)
+    output.show(metric_catalogue.metrics_for_people(format), format, out)
     output.say(
         "one in full: warehouse metrics show NAME; all with summaries: warehouse metrics -f markdown"
     )
@@ -39,9 +39,9 @@ def show(
     protocol: options.Protocol = "default",
 ) -> None:
     """Show a metric: formula, parameters, other names and SQL."""
-    from warehouse.analyze import metric_pages
+    from warehouse.analyze import metric_catalogue
 
-    output.emit(metric_pages.describe(*names, protocol=protocol), None)
+    output.emit(metric_catalogue.describe(*names, protocol=protocol), None)
 
 
 def register(app: typer.Typer) -> None:

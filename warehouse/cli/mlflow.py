@@ -9,8 +9,8 @@ import typer
 from warehouse.cli import options
 from warehouse.cli.examples import epilog
 from warehouse.cli.output import say, say_loaded
+from warehouse.config.settings import LOCK_TIMEOUT
 from warehouse.errors import WarehouseError
-from warehouse.settings import LOCK_TIMEOUT
 
 if TYPE_CHECKING:
     from warehouse.ingest import Loaded
@@ -44,7 +44,7 @@ def mlflow(
     if stems are the same. A run that was loaded before keeps its name, and a forgotten run is not
     loaded again. Needs mlflow-skinny: pip install 'ranking-warehouse[mlflow]'.
     """
-    from warehouse.events import left_away
+    from warehouse.sync.events import left_away
     from warehouse.warehouse import Warehouse
 
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)

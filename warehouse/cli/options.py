@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from warehouse import times
+from warehouse.config import times
 from warehouse.errors import UsageError
 
 if TYPE_CHECKING:
@@ -98,9 +98,9 @@ def formats_of(
 def _output(value: Path | None) -> Path | None:
     if value is None or str(value) == "-":
         return None
-    from warehouse.report import replacing
+    from warehouse.report import file_replacement
 
-    replacing.check_file(value)
+    file_replacement.check_file(value)
     return value
 
 

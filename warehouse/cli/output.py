@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warehouse.errors import UsageError, counted, is_utf8, listing, visible
-from warehouse.quoting import ident, literal
-from warehouse.report import formats, replacing
+from warehouse.report import file_replacement, formats
+from warehouse.sql_text.quoting import ident, literal
 
 if TYPE_CHECKING:
     import duckdb
 
-    from warehouse.analyze.board import Board
+    from warehouse.analyze.leaderboard import Board
     from warehouse.ingest import Loaded
 
 
@@ -103,7 +103,7 @@ def pieces(output: Path | None, format: str) -> Iterator[Callable[[str], object]
 @contextmanager
 def written(output: Path) -> Iterator[Path]:
     """Yield a path to write a file to; report the file when it is in place."""
-    with replacing.written(output) as path:
+    with file_replacement.written(output) as path:
         yield path
     say(f"wrote {output}")
 
@@ -179,8 +179,8 @@ def sideways(relation: duckdb.DuckDBPyRelation, column: str) -> duckdb.DuckDBPyR
 
 def show_board(board: Board, format: str, output: Path | None, *, places: int = 4) -> None:
     """Write a leaderboard and its notes; tables have an arrow for each metric's better direction."""
-    from warehouse.catalogue import ARROWS
-    from warehouse.metrics import known_metric
+    from warehouse.metrics.catalogue import ARROWS
+    from warehouse.metrics.notation import known_metric
 
     titles = {"place": "#"}
     counts: set[str] = set()
@@ -197,7 +197,7 @@ def show_board(board: Board, format: str, output: Path | None, *, places: int = 
 
 def say_forgotten(metrics: Iterable[str], protocol: str) -> list[str]:
     """Report values whose definition is gone; return the metrics that can be computed."""
-    from warehouse.analyze.board import forgotten
+    from warehouse.analyze.leaderboard import forgotten
 
     shown = list(dict.fromkeys(metrics))
     gone = forgotten(shown, protocol)

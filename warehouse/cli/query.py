@@ -10,8 +10,8 @@ import typer
 
 from warehouse.cli import options, output
 from warehouse.cli.examples import epilog
+from warehouse.config.settings import LOCK_TIMEOUT
 from warehouse.errors import UsageError
-from warehouse.settings import LOCK_TIMEOUT
 
 SHOWN = 1000
 

@@ -8,7 +8,7 @@ import typer
 
 from warehouse.cli import options, output
 from warehouse.cli.examples import epilog
-from warehouse.settings import LOCK_TIMEOUT
+from warehouse.config.settings import LOCK_TIMEOUT
 
 
 def schema(
@@ -23,16 +23,16 @@ def schema(
     """Describe the views and tables and their columns.
 
     Each view has an example."""
-    from warehouse.analyze import views
-    from warehouse.quoting import literal
+    from warehouse.analyze import view_examples
+    from warehouse.sql_text.quoting import literal
     from warehouse.warehouse import Warehouse
 
     found = Warehouse(db, lock_timeout=lock_timeout).schema()
     if relation is not None:
-        views.check_relation(found.fetchall(), relation)
+        view_examples.check_relation(found.fetchall(), relation)
         found = found.filter(f"relation = {literal(relation)}")
     if format == "table":
-        output.emit(views.page(found.fetchall()), out)
+        output.emit(view_examples.page(found.fetchall()), out)
     else:
         output.show(found, format, out)
 

@@ -122,10 +122,9 @@ def score(
     they mean in trec_eval; -f trec prints its layout. Several runs are scored at once, and each
     gets a line.
     """
-    from warehouse import metrics as notation
-    from warehouse import protocols
     from warehouse.errors import UsageError
     from warehouse.evaluate import scoring  # not the class, which loads every other verb
+    from warehouse.metrics import notation, protocols
     from warehouse.report import trec
 
     runs, words = _runs(run, metrics or [])
@@ -198,8 +197,8 @@ def _runs(run: str, words: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _is_run(word: str) -> bool:
-    from warehouse import metrics as notation
     from warehouse.errors import UsageError
+    from warehouse.metrics import notation
 
     try:
         notation.request(word)

@@ -9,8 +9,8 @@ import typer
 
 from warehouse.cli import options, output
 from warehouse.cli.examples import epilog
+from warehouse.config.settings import LOCK_TIMEOUT
 from warehouse.errors import UsageError, command, counted, listing
-from warehouse.settings import LOCK_TIMEOUT
 
 # How many evaluations `verify` recomputes by default.
 _SAMPLE = 100
@@ -30,13 +30,13 @@ def status(
     is stale if the formula has changed since. Orphaned values belong to nothing any more.
     Predictions are read if a run's hits have not been made yet, or if a metric reads whole lists.
     """
-    from warehouse.evaluate import grounds
+    from warehouse.evaluate import ground_truth
     from warehouse.warehouse import Warehouse
 
     found = Warehouse(db, lock_timeout=lock_timeout).status(dataset)
     output.show(found.relation, format, out)
     for name, metrics in found.unfit.items():
-        output.warn(grounds.left_out(name, metrics))
+        output.warn(ground_truth.left_out(name, metrics))
     if not found.num_runs:
         output.say("no runs yet: " + command("ingest run FILE", dataset or "DATASET"))
     else:

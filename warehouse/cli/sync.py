@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from warehouse import project
 from warehouse.cli import options
 from warehouse.cli.examples import epilog
 from warehouse.cli.output import Progress, emit, say, warn
+from warehouse.config import project
 from warehouse.errors import UsageError
 
 if TYPE_CHECKING:
-    from warehouse.events import Event, Status, Synced
+    from warehouse.sync.events import Event, Status, Synced
     from warehouse.warehouse import Warehouse
 
 LOCK_TIMEOUT = 600.0

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from warehouse import project
 from warehouse.cli import options
 from warehouse.cli.examples import epilog
 from warehouse.cli.output import say
 from warehouse.cli.sync import LOCK_TIMEOUT, opened, run
+from warehouse.config import project
 from warehouse.errors import UsageError, WarehouseError, listing
 
 if TYPE_CHECKING:
-    from warehouse.declared import Declared
-    from warehouse.events import Status
+    from warehouse.sync.declarations import Declared
+    from warehouse.sync.events import Status
 
 # Seconds between looks without a reported change: not every file system reports them.
 _AT_LEAST_EVERY = 60.0
@@ -139,7 +139,7 @@ def _is_told_to(path: Path) -> bool:
 
 def _watched(before: _Watched | None = None) -> _Watched:
     """Return what to watch; `before` stays while the project's file is wrong."""
-    from warehouse.declared import declared
+    from warehouse.sync.declarations import declared
 
     try:
         asked = declared()

@@ -34,12 +34,12 @@ from typing import Literal
 import duckdb
 
 from warehouse.errors import UsageError, counted, listing
-from warehouse.evaluate import own
+from warehouse.evaluate import project_metrics
 from warehouse.evaluate.passes import passes
 from warehouse.evaluate.plan import Plan
-from warehouse.metrics import Metric
-from warehouse.quoting import ident
-from warehouse.templates import render
+from warehouse.metrics.notation import Metric
+from warehouse.sql_text.quoting import ident
+from warehouse.sql_text.templates import render
 
 # Scratch tables: rows of metrics that are read again, numbered, and values over all queries of
 # pooled metrics.
@@ -175,10 +175,12 @@ def _rows(con: duckdb.DuckDBPyConnection, work: Plan, alike: Sequence[Metric], t
     """Return the query of the rows of some metrics with the same rows, computed if read again."""
     metric = alike[0]
     query = work.queries[metric]
-    with own.blamed(metric):
+    with project_metrics.blamed(metric):
         if metric.definition.is_own:
             rankings = work.rankings(metric)
-            return own.checked(con, metric, query, made=work.tables, rankings=rankings, table=table)
+            return project_metrics.checked(
+                con, metric, query, made=work.tables, rankings=rankings, table=table
+            )
         if len(alike) == 1 and metric.aggregate != "pooled":
             return query
         con.execute(f"create or replace temp table {ident(table)} as\n{query}")

@@ -10,14 +10,14 @@ import duckdb
 
 from warehouse import readers
 from warehouse.errors import InputError, UsageError
-from warehouse.evaluate import engine, grounds, hits
+from warehouse.evaluate import engine, ground_truth, hits
 from warehouse.evaluate.plan import Plan, relations_sql
-from warehouse.protocols import Protocol
+from warehouse.metrics.protocols import Protocol
 from warehouse.readers import together
 from warehouse.readers.checks import walk_staged
-from warehouse.readers.everywhere import for_queries, stage_everywhere, stage_queries
+from warehouse.readers.global_qrels import for_queries, stage_everywhere, stage_queries
 from warehouse.readers.staged import IDS, Subject
-from warehouse.templates import render
+from warehouse.sql_text.templates import render
 
 
 @dataclass(frozen=True)
@@ -71,13 +71,13 @@ def score(
     of_qrels = readers.qrels_kind(qrels_format, iterations=iterations)
     columns_of = readers.columns_of(columns, of_qrels, "run")
     names = scope_attributes(con, attributes, normalise=normalise)
-    lacking = grounds.lacking(work, training is not None, names, grounds.OF_FILES)
+    lacking = ground_truth.lacking(work, training is not None, names, ground_truth.OF_FILES)
     if lacking:
         raise UsageError("\n".join(lacking))
     read_training = None
     if training is not None:
         read_training = readers.stage(con, training, "training", normalise=normalise)
-    grounds.put_read_training(con, read_training)
+    ground_truth.put_read_training(con, read_training)
     rows = "given_qrels"
     if is_global:
         if iterations:
@@ -94,10 +94,10 @@ def score(
         read_qrels = readers.stage(
             con, qrels, of_qrels, format=qrels_format, columns=columns_of[of_qrels], **how
         )
-        _, others = grounds.fitting(work, read_qrels.kind)
+        _, others = ground_truth.fitting(work, read_qrels.kind)
         if others:
-            raise UsageError(grounds.unfit(read_qrels.source, others))
-        grounds.keep(con, rows)
+            raise UsageError(ground_truth.unfit(read_qrels.source, others))
+        ground_truth.keep(con, rows)
     for group in together.groups(
         runs, format=run_format, columns=columns_of["run"], single=is_global, **how
     ):
@@ -108,7 +108,7 @@ def score(
                 sql = asked or "select query_id from staged"
                 con.execute(f"create or replace temp table expanded_qrels as\n{for_queries(sql)}")
             num_rows = None if is_global else read_qrels.rows + sum(run.rows for run in batch.runs)
-            grounds.put_read_qrels(con, read_qrels, rows, num_rows)
+            ground_truth.put_read_qrels(con, read_qrels, rows, num_rows)
             num_judged, scored = _scored(con, work, batch, read_qrels, lower_is_better)
             yield Scored(batch.first, scored, read_qrels, num_judged, read_training)
 
@@ -174,7 +174,7 @@ def scope_attributes(
     column `query_id`. The tables' columns are the id and `attribute, position, text, number`. Two
     sources may not have the same attribute for the same subject, in upper or lower case.
     """
-    for subject, table in grounds.VIEWS.items():
+    for subject, table in ground_truth.VIEWS.items():
         con.execute(
             f"create or replace temp table {table} ({IDS[subject]} varchar, attribute varchar, "
             "position integer, text varchar, number double)"
@@ -192,7 +192,7 @@ def scope_attributes(
                     "too; rename it, or leave it out of one of the two"
                 )
             seen[staged.subject][attribute] = staged.source
-        con.execute(f"insert into {grounds.VIEWS[staged.subject]} from staged_attribute")
+        con.execute(f"insert into {ground_truth.VIEWS[staged.subject]} from staged_attribute")
     return {subject: list(names) for subject, names in seen.items()}
 
 

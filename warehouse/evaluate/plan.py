@@ -11,12 +11,12 @@ from typing import Any, Literal
 
 import jinja2
 
-from warehouse import relations, templates
-from warehouse.aggregates import WEIGHT
 from warehouse.errors import DefinitionError
-from warehouse.metrics import Metric
-from warehouse.protocols import Protocol
-from warehouse.relations import Relation
+from warehouse.metrics.aggregates import WEIGHT
+from warehouse.metrics.notation import Metric
+from warehouse.metrics.protocols import Protocol
+from warehouse.sql_text import relations, templates
+from warehouse.sql_text.relations import Relation
 
 # What an expression of a template may raise.
 _TEMPLATE_ERRORS = (

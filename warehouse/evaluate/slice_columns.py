@@ -7,10 +7,10 @@ from collections.abc import Collection, Mapping, Sequence
 import duckdb
 
 from warehouse.errors import UsageError, command, listing, nearest
-from warehouse.expressions import Expression
-from warehouse.metrics import parse_one
-from warehouse.protocols import Protocol
-from warehouse.templates import render
+from warehouse.metrics.notation import parse_one
+from warehouse.metrics.protocols import Protocol
+from warehouse.sql_text.expressions import Expression
+from warehouse.sql_text.templates import render
 
 IDS = {"query": "query_id", "document": "doc_id"}
 ALIASES = {"query": "queries", "document": "docs"}

@@ -18,8 +18,7 @@ from functools import partial
 
 import duckdb
 
-from warehouse import expressions
-from warehouse.database import ALIAS
+from warehouse.config.settings import VERSION
 from warehouse.errors import UsageError, command, counted, listing, nearest
 from warehouse.evaluate.plan import ranked_sql
 from warehouse.evaluate.slice_columns import (
@@ -32,12 +31,13 @@ from warehouse.evaluate.slice_columns import (
     counted_columns,
     subject_of,
 )
-from warehouse.expressions import Expression
-from warehouse.protocols import Protocol
-from warehouse.quoting import ident, literal
-from warehouse.refusals import in_words
-from warehouse.settings import VERSION
-from warehouse.templates import render
+from warehouse.metrics.protocols import Protocol
+from warehouse.sql_text import expressions
+from warehouse.sql_text.expressions import Expression
+from warehouse.sql_text.quoting import ident, literal
+from warehouse.sql_text.templates import render
+from warehouse.store.database import ALIAS
+from warehouse.store.engine_errors import in_words
 
 REST = "not_included"
 # With more parts than this, an id was probably used as an attribute.

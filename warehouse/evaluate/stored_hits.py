@@ -8,9 +8,9 @@ import duckdb
 
 from warehouse.evaluate import hits
 from warehouse.evaluate.candidates import Candidate, in_batches
-from warehouse.protocols import Protocol
+from warehouse.metrics.protocols import Protocol
 from warehouse.readers.checks import make_steps, walk
-from warehouse.templates import render
+from warehouse.sql_text.templates import render
 
 # The most predictions that one statement ranks; more runs go in batches, so that memory is bounded.
 BATCH_PREDICTIONS = 4_000_000

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 
 import duckdb
 
-from warehouse import protocols
 from warehouse.errors import UsageError, counted
 from warehouse.evaluate.plan import ranked_sql
 from warehouse.fuse.recipe import Queries, Recipe
-from warehouse.templates import compiled, render
+from warehouse.metrics import protocols
+from warehouse.sql_text.templates import compiled, render
 
 
 @dataclass(frozen=True)

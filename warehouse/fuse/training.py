@@ -8,15 +8,14 @@ from dataclasses import dataclass
 
 import duckdb
 
-from warehouse import fusions, protocols
-from warehouse import metrics as notation
 from warehouse.errors import UsageError, command, counted, listing
-from warehouse.evaluate import engine, grounds
+from warehouse.evaluate import engine, ground_truth
 from warehouse.evaluate.plan import Plan, matched_sql, plan
 from warehouse.fuse import lists
 from warehouse.fuse.recipe import Recipe
-from warehouse.protocols import Protocol
-from warehouse.templates import render
+from warehouse.metrics import fusion, notation, protocols
+from warehouse.metrics.protocols import Protocol
+from warehouse.sql_text.templates import render
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,7 @@ def choose(
             f"{dataset}: has no qrels to train on: {command('ingest qrels FILE', dataset)}"
         )
     qrels_id, version = rows[0]
-    stored = grounds.stored_qrels(qrels_id, grounds.kind_of(con, qrels_id))
+    stored = ground_truth.stored_qrels(qrels_id, ground_truth.kind_of(con, qrels_id))
     judged = [
         str(row[0])
         for row in con.execute(
@@ -113,16 +112,16 @@ def put(con: duckdb.DuckDBPyConnection, recipe: Recipe, training: Training) -> N
         "create or replace temp table scope_run as select unnest($ids::integer[]) as run_id",
         {"ids": recipe.run_ids},
     )
-    kind = grounds.kind_of(con, training.qrels_id)
-    grounds.put_stored(con, training.qrels_id, kind)
+    kind = ground_truth.kind_of(con, training.qrels_id)
+    ground_truth.put_stored(con, training.qrels_id, kind)
     con.execute(
         "create or replace temp table trained_query as select unnest($ids::varchar[]) as query_id",
         {"ids": list(training.queries)},
     )
-    stored = grounds.stored_qrels(training.qrels_id, kind)
+    stored = ground_truth.stored_qrels(training.qrels_id, kind)
     judged = f"(select * from {stored} as judged semi join trained_query using (query_id))"
-    grounds.put_qrels(con, kind, judged)
-    grounds.put_whole(con, judged)
+    ground_truth.put_qrels(con, kind, judged)
+    ground_truth.put_whole(con, judged)
     lists.put_runs(con, recipe)
     con.execute("create or replace temp table fused_query as from trained_query")
     lists.put_entries(con, recipe)
@@ -182,10 +181,12 @@ def metric_plan(
         raise UsageError(f"{name}: stands for several metrics; name one")
     if found[0].direction == "none":
         raise UsageError(f"{found[0]}: neither higher nor lower is better, so nothing is best")
-    work, others = grounds.fitting(plan(found, rules), grounds.kind_of(con, training.qrels_id))
+    work, others = ground_truth.fitting(
+        plan(found, rules), ground_truth.kind_of(con, training.qrels_id)
+    )
     if others:
-        raise UsageError(grounds.unfit(training.dataset, others))
-    lacking = grounds.lacking_stored(con, work, training.dataset)
+        raise UsageError(ground_truth.unfit(training.dataset, others))
+    lacking = ground_truth.lacking_stored(con, work, training.dataset)
     if lacking:
         raise UsageError("\n".join(lacking))
     return work
@@ -194,10 +195,8 @@ def metric_plan(
 def is_needed(recipe: Recipe, tune: str | None) -> bool:
     """Whether the method is trained or tuned; refuse to tune one that has nothing to tune."""
     definition = recipe.definition
-    if tune is not None and not definition.grid and fusions.WEIGHTS not in definition.needs:
-        tunable = [
-            m.name for m in fusions.methods().values() if m.grid or fusions.WEIGHTS in m.needs
-        ]
+    if tune is not None and not definition.grid and fusion.WEIGHTS not in definition.needs:
+        tunable = [m.name for m in fusion.methods().values() if m.grid or fusion.WEIGHTS in m.needs]
         raise UsageError(f"{definition.name}: has nothing to tune; {', '.join(tunable)} have")
     usual = {p.name: p.default for p in definition.parameters}
     given = [
@@ -209,4 +208,4 @@ def is_needed(recipe: Recipe, tune: str | None) -> bool:
         raise UsageError(
             f"{', '.join(given)} is given, but --tune would choose it; leave out one of the two"
         )
-    return tune is not None or fusions.TRAINING in definition.needs
+    return tune is not None or fusion.TRAINING in definition.needs

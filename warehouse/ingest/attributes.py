@@ -10,14 +10,14 @@ from typing import Literal
 import duckdb
 import sqlalchemy as sa
 
-from warehouse import database, schema
+from warehouse.config.settings import VERSION
 from warehouse.errors import ConflictError, UsageError, counted, listing, nearest
 from warehouse.ingest import steps
 from warehouse.readers.attributes import StagedAttributes, stage_attributes
 from warehouse.readers.files import default_name
 from warehouse.readers.staged import Subject
-from warehouse.settings import VERSION
-from warehouse.templates import render
+from warehouse.sql_text.templates import render
+from warehouse.store import database, schema
 
 Of = Literal["docs", "queries"]
 SUBJECTS: Mapping[str, Subject] = {"docs": "document", "queries": "query"}

@@ -8,12 +8,12 @@ from typing import Literal
 import duckdb
 import sqlalchemy as sa
 
-from warehouse import database
 from warehouse.errors import UsageError, command, counted, listing, nearest
 from warehouse.ingest import steps
 from warehouse.ingest.attributes import LoadedAttributes, keep
 from warehouse.readers.attributes import StagedAttributes
-from warehouse.templates import render
+from warehouse.sql_text.templates import render
+from warehouse.store import database
 
 By = Literal["mass", "count"]
 BY: Mapping[str, str] = {"mass": "equal mass", "count": "equal count"}

@@ -12,7 +12,8 @@ from typing import Any, Literal
 import duckdb
 import sqlalchemy as sa
 
-from warehouse import database, readers, times
+from warehouse import readers
+from warehouse.config import times
 from warehouse.errors import (
     ConflictError,
     UsageError,
@@ -23,11 +24,12 @@ from warehouse.errors import (
     is_utf8,
 )
 from warehouse.ingest import steps
-from warehouse.ingest.known import Known
+from warehouse.ingest.known_runs import Known
 from warehouse.readers.files import default_name
 from warehouse.readers.staged import RUN_NUMBER
 from warehouse.readers.together import Batch
-from warehouse.templates import render
+from warehouse.sql_text.templates import render
+from warehouse.store import database
 
 # How far the clocks or dates of two places may differ.
 _AHEAD = dt.timedelta(days=1)

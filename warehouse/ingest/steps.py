@@ -10,9 +10,10 @@ from typing import Any, Literal
 import duckdb
 import sqlalchemy as sa
 
-from warehouse import readers, schema
+from warehouse import readers
+from warehouse.config.settings import VERSION
 from warehouse.errors import UsageError, is_utf8
-from warehouse.settings import VERSION
+from warehouse.store import schema
 
 Status = Literal["loaded", "unchanged", "replaced", "forgotten"]
 What = Literal["run", "qrels", "training"]

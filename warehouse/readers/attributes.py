@@ -10,13 +10,13 @@ from typing import Any
 
 import duckdb
 
-from warehouse import templates
 from warehouse.errors import InputError, UsageError, listing, nearest
 from warehouse.readers import checks
 from warehouse.readers.normalise import normalise as normalise_ids
 from warehouse.readers.staged import IDS, Subject, file_order
 from warehouse.readers.tables import is_nested
 from warehouse.readers.wide import Table, open_table
+from warehouse.sql_text import templates
 
 _LIST = re.compile(r"(?P<element>.*)\[\d*\]")
 _NUMBER = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|BIGNUM|VARINT|FLOAT|DOUBLE|DECIMAL.*")

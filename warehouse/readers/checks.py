@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import duckdb
 
-from warehouse import templates
 from warehouse.errors import InputError, counted
 from warehouse.readers.lines import count
 from warehouse.readers.staged import FIELDS, KEYS, RUN_NUMBER, Kind
+from warehouse.sql_text import templates
 
 LIMIT = 10
 # The most steps of ranked lists that one walk keeps.

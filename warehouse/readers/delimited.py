@@ -9,11 +9,11 @@ from pathlib import Path
 
 import duckdb
 
-from warehouse import templates
 from warehouse.errors import InputError, first_line
 from warehouse.readers import checks, rejects
 from warehouse.readers.files import LocalFile
 from warehouse.readers.lines import refuse_long_lines
+from warehouse.sql_text import templates
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 _LINE_ENDS = {"\r\n": "CR LF", "\n": "LF", "\r": "CR"}

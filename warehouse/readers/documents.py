@@ -17,15 +17,15 @@ from uuid import UUID
 
 import duckdb
 
-from warehouse import templates
 from warehouse.errors import InputError, first_line, is_utf8
-from warehouse.quoting import literal
 from warehouse.readers import checks, tables
 from warehouse.readers.columns import chosen, ranked_by_rank
 from warehouse.readers.files import HEAD, LocalFile
 from warehouse.readers.guess import head_text
 from warehouse.readers.lines import LONGEST_LINE, BadLines, blocks, refuse_if_not_text
 from warehouse.readers.staged import Kind
+from warehouse.sql_text import templates
+from warehouse.sql_text.quoting import literal
 
 Ranking = Literal["score", "rank"]
 _HEAD_LINES = 100

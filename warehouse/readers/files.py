@@ -26,7 +26,7 @@ from pathlib import Path, PurePath
 from typing import BinaryIO
 
 from warehouse.errors import InputError, is_utf8, url
-from warehouse.readers.looks import BLOCK, Look, Looking
+from warehouse.readers.line_looks import BLOCK, Look, Looking
 from warehouse.readers.packed import LONGEST_MAGIC, packing_of, plain_blocks
 
 HEAD = 1 << 16

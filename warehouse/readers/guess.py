@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import PurePath
 
 from warehouse.readers.files import COMPRESSED, LocalFile
-from warehouse.readers.looks import BOM
+from warehouse.readers.line_looks import BOM
 from warehouse.readers.staged import COLUMNS
 
 _EXTENSIONS = {

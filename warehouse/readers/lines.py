@@ -12,7 +12,7 @@ from pathlib import Path
 
 from warehouse.errors import InputError
 from warehouse.readers.files import LocalFile
-from warehouse.readers.looks import BOM
+from warehouse.readers.line_looks import BOM
 
 BLOCK = 1 << 22
 LONGEST_LINE = 1 << 26

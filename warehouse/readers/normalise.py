@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import duckdb
 
-from warehouse import expressions, templates
 from warehouse.errors import InputError, UsageError, counted
 from warehouse.readers import checks
-from warehouse.refusals import in_words
+from warehouse.sql_text import expressions, templates
+from warehouse.store.engine_errors import in_words
 
 _ONE = "write one expression over the columns of a row, as in lower(trim(doc_id))"
 

@@ -12,9 +12,9 @@ from typing import Any
 import duckdb
 
 from warehouse.errors import InputError, UsageError, WarehouseError, first_line
-from warehouse.quoting import literal
 from warehouse.readers.staged import Query
-from warehouse.refusals import in_words
+from warehouse.sql_text.quoting import literal
+from warehouse.store.engine_errors import in_words
 
 _VIEW = "warehouse_reader_source"
 _TABLES = (

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import BinaryIO
 
 from warehouse.errors import InputError
-from warehouse.readers.looks import BLOCK
+from warehouse.readers.line_looks import BLOCK
 
 # first bytes of compressed streams
 _PACKED = {

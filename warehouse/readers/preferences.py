@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import duckdb
 
-from warehouse import templates
 from warehouse.readers import checks
 from warehouse.readers.files import LocalFile
 from warehouse.readers.lines import BadLines, blocks
 from warehouse.readers.staged import FIELDS, LAYOUT, Kind
+from warehouse.sql_text import templates
 
 _KIND: Kind = "preferences"
 

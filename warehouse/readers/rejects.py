@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import duckdb
 
-from warehouse import templates
+from warehouse.sql_text import templates
 
 
 @contextlib.contextmanager

@@ -9,16 +9,16 @@ from typing import Any, Literal
 
 import duckdb
 
-from warehouse import templates
 from warehouse.errors import InputError, first_line
-from warehouse.quoting import ident, literal
 from warehouse.readers import checks, delimited, objects, rejects
 from warehouse.readers.columns import chosen, ranked_by_rank
 from warehouse.readers.files import LocalFile
 from warehouse.readers.guess import is_number
 from warehouse.readers.lines import refuse_if_not_text
 from warehouse.readers.staged import Kind
-from warehouse.refusals import in_words
+from warehouse.sql_text import templates
+from warehouse.sql_text.quoting import ident, literal
+from warehouse.store.engine_errors import in_words
 
 Ranking = Literal["score", "rank"]
 # Our columns with their SQL and their family, as in ingest/from_relation.

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import duckdb
 
-from warehouse import templates
 from warehouse.errors import InputError
 from warehouse.readers import checks, rejects
 from warehouse.readers.files import LocalFile
+from warehouse.readers.line_looks import Look
 from warehouse.readers.lines import LONGEST_RECORD, BadLines, blocks, count, last_data_line
-from warehouse.readers.looks import Look
 from warehouse.readers.staged import FIELDS, LAYOUT, PREFERENCES, Kind
+from warehouse.sql_text import templates
 
 _TAIL = 1 << 16
 

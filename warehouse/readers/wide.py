@@ -14,15 +14,15 @@ from typing import Any
 
 import duckdb
 
-from warehouse import templates
 from warehouse.errors import InputError, UsageError, first_line
-from warehouse.quoting import ident, literal
 from warehouse.readers import checks, delimited, documents, objects, rejects
 from warehouse.readers.files import LocalFile, check_file, open_file
 from warehouse.readers.guess import guess, head_text
 from warehouse.readers.lines import refuse_if_not_text
 from warehouse.readers.staged import canonical_format
-from warehouse.refusals import in_words
+from warehouse.sql_text import templates
+from warehouse.sql_text.quoting import ident, literal
+from warehouse.store.engine_errors import in_words
 
 FORMATS = ("csv", "tsv", "jsonl", "parquet")
 _JSON_PLACE = re.compile(

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from warehouse.errors import UsageError, check_word, visible
-from warehouse.report import exact
+from warehouse.report import exact_values
 
 if TYPE_CHECKING:
     import duckdb
@@ -112,7 +112,7 @@ def text(
     bm25,0.5
     """
     columns = list(relation.columns)
-    exactly = exact.select_list(columns, relation.types)
+    exactly = exact_values.select_list(columns, relation.types)
     rows = (relation if exactly is None else relation.project(exactly)).fetchall()
     if format in FOR_PEOPLE:
         heads = [(titles or {}).get(column, column) for column in columns]
@@ -240,7 +240,7 @@ def _cell(value: object, places: int) -> str:
         return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.{places}f}"
-    if isinstance(value, dt.datetime) and not exact.is_infinite(value):
+    if isinstance(value, dt.datetime) and not exact_values.is_infinite(value):
         # one without a zone is what it says, wherever it is read
         return (value.astimezone(dt.UTC) if value.tzinfo else value).strftime("%Y-%m-%d %H:%M")
     text = _json_text(value) if isinstance(value, dict | list | tuple) else _text(value)
@@ -265,7 +265,7 @@ def _in_markdown(text: str) -> str:
 
 def _text(value: object) -> str:
     if isinstance(value, dt.date):  # as a datetime is, too
-        return exact.moment(value)
+        return exact_values.moment(value)
     return f"{value:f}" if isinstance(value, decimal.Decimal) else str(value)
 
 

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import duckdb
 
-from warehouse import database
-from warehouse.analyze import views
+from warehouse.analyze import view_examples
+from warehouse.config.settings import LOCK_TIMEOUT, SCHEMA_REVISION, VERSION
 from warehouse.errors import UsageError
-from warehouse.quoting import ident, literal
-from warehouse.report.replacing import made_beside, replace_file, replace_folder
-from warehouse.settings import LOCK_TIMEOUT, SCHEMA_REVISION, VERSION
-from warehouse.templates import render
+from warehouse.report.file_replacement import made_beside, replace_file, replace_folder
+from warehouse.sql_text.quoting import ident, literal
+from warehouse.sql_text.templates import render
+from warehouse.store import database
 
 # Clients of the last two years read it.
 STORAGE_VERSION = "v1.4.0"
@@ -161,7 +161,7 @@ def publish_parquet(
 
 def _described(con: duckdb.DuckDBPyConnection) -> dict[str, dict[str, object]]:
     """Return the manifest's entry for each table and view."""
-    sql = render("analyses/schema", database=database.ALIAS, examples=views.EXAMPLES)
+    sql = render("analyses/schema", database=database.ALIAS, examples=view_examples.EXAMPLES)
     found: dict[str, dict[str, object]] = {}
     columns: dict[str, list[dict[str, str]]] = {}
     for kind, name, column, type, comment, _ in con.execute(sql).fetchall():

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from warehouse.errors import UsageError
-from warehouse.metrics import Defaults, Line, Relstring, trec_name
+from warehouse.metrics.notation import Defaults, Line, Relstring, trec_name
 
 
 def text(
