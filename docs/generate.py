@@ -19,13 +19,16 @@ from typing import Any
 
 import typer
 
-from warehouse import declared, project, protocols, templates
-from warehouse.analyze import curve_pages, fusion_pages, metric_pages, pages
-from warehouse.catalogue import ARROWS, Definition, catalogue
+from warehouse.analyze import fusion_catalogue, metric_catalogue, pages
 from warehouse.cli.commands import application
 from warehouse.cli.examples import EXAMPLES
-from warehouse.curves import curves
-from warehouse.fusions import methods, normalisations
+from warehouse.config import project
+from warehouse.metrics import protocols
+from warehouse.metrics.catalogue import ARROWS, Definition, catalogue
+from warehouse.metrics.curves import curves
+from warehouse.metrics.fusion import methods, normalisations
+from warehouse.sql_text import templates
+from warehouse.sync import declarations
 from warehouse.warehouse import Warehouse
 
 HERE = Path(__file__).resolve().parent
@@ -102,10 +105,10 @@ def metric_reference() -> Iterator[tuple[str, str]]:
     """Yield the list of metrics and a page for each."""
     rows = [
         (
-            f"[{escaped(metric_pages.usage(found))}]({name}.md)",
-            escaped(metric_pages.in_short(found.summary)),
+            f"[{escaped(metric_catalogue.usage(found))}]({name}.md)",
+            escaped(metric_catalogue.in_short(found.summary)),
             ARROWS.get(found.direction, ""),
-            escaped(metric_pages.parameters(found)),
+            escaped(metric_catalogue.parameters(found)),
             undefined(found),
         )
         for name, found in catalogue().items()
@@ -132,20 +135,20 @@ def undefined(found: Definition) -> str:
 
 def metric_page(found: Definition) -> str:
     """Return the page of a metric."""
-    *_, sql = metric_pages.describe(found.name).partition("SQL of ")
+    *_, sql = metric_catalogue.describe(found.name).partition("SQL of ")
     title, _, script = sql.partition("\n")
     low, high = (f"{bound:g}" for bound in found.range)
     better = {"higher": "Higher is better.", "lower": "Lower is better."}
     facts = [
         f"Values range from {low} to {high}." if found.range else "",
         better.get(found.direction, "Neither higher nor lower is better."),
-        f"Over all queries: {metric_pages.WORDS[found.aggregate]}.",
+        f"Over all queries: {metric_catalogue.WORDS[found.aggregate]}.",
         f"A query without a value counts as {undefined(found)}"
         + (", which is left out." if found.undefined is None else "."),
     ]
     return sections(
         f"# {escaped(found.name)}\n",
-        f"**{escaped(found.title)}**: `{metric_pages.usage(found)}`\n",
+        f"**{escaped(found.title)}**: `{metric_catalogue.usage(found)}`\n",
         escaped(found.summary) + "\n",
         formula(found),
         " ".join(fact for fact in facts if fact) + "\n",
@@ -177,12 +180,12 @@ def parameter_section(found: Definition) -> str:
     own = [p for p in found.parameters if not p.inherited]
     shared = [p for p in found.parameters if p.inherited]
     rows = [
-        (word(("@" if p.name == found.at else "") + p.name), escaped(metric_pages.kind(p)), escaped(p.summary))
+        (word(("@" if p.name == found.at else "") + p.name), escaped(metric_catalogue.kind(p)), escaped(p.summary))
         for p in own
     ]
     told = (
         "It also has the parameters that all metrics of its kind have: "
-        + ", ".join(f"`{p.name}` ({escaped(metric_pages.kind(p))})" for p in shared)
+        + ", ".join(f"`{p.name}` ({escaped(metric_catalogue.kind(p))})" for p in shared)
         + ".\n"
     )
     if not own and not shared:
@@ -196,7 +199,7 @@ def parameter_section(found: Definition) -> str:
 
 def names_section(found: Definition) -> str:
     """Return a table of the names that other programs have for a metric."""
-    names = metric_pages.names_elsewhere(found, fixed=True)
+    names = metric_catalogue.names_elsewhere(found, fixed=True)
     rows = [(peer, ", ".join(map(escaped, listed))) for peer, listed in names.items()]
     if not rows:
         return ""
@@ -270,7 +273,7 @@ def curve_page() -> str:
 
 def fusion_page() -> str:
     """Return the page of the fusion methods and normalisations."""
-    relation = fusion_pages.fusions()
+    relation = fusion_catalogue.fusions()
     told = [dict(zip(relation.columns, row, strict=True)) for row in relation.fetchall()]
     parts = [
         "# Fusion methods\n",
@@ -458,17 +461,17 @@ def project_page() -> str:
 
 def declared_keys() -> Mapping[str, Mapping[str, Any]]:
     """Return the keys of each table of the file, as the program declares them."""
-    ground = declared._GROUND_KEYS
+    ground = declarations._GROUND_KEYS
     top = {k: v for k, v in project._KEYS.items() if v not in (list, dict)}
     return {
         "the top of the file": top,
-        "[evaluate]": declared._EVALUATE_KEYS,
-        "[datasets.NAME]": declared._DATASET_KEYS,
+        "[evaluate]": declarations._EVALUATE_KEYS,
+        "[datasets.NAME]": declarations._DATASET_KEYS,
         "[datasets.NAME.qrels]": ground["qrels"],
         "[datasets.NAME.training]": ground["training"],
         "[[datasets.NAME.attributes]]": ground["attributes"],
-        "[[runs]]": declared._RUN_KEYS,
-        "[[gates]]": declared._GATE_KEYS,
+        "[[runs]]": declarations._RUN_KEYS,
+        "[[gates]]": declarations._GATE_KEYS,
     }
 
 
