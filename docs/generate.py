@@ -8,6 +8,7 @@ tests of metrics have worked by hand.
 
 from __future__ import annotations
 
+import logging
 import math
 import re
 import tempfile
@@ -118,8 +119,9 @@ def metric_reference() -> Iterator[tuple[str, str]]:
         sections(
             "# Metrics\n",
             "Each metric is one file in `sql/metrics`. Parts of a name in brackets can be left out. "
-            "Parameters are shown with their defaults. *Undefined* is the value of a query for which the "
-            "metric has none, such as a query without relevant documents; null is left out of the mean.\n",
+            "Parameters are shown with their defaults. *Undefined* is the value of a query for which "
+            "the metric has none, such as a query without relevant documents; null is left out of the "
+            "mean.\n",
             table(("metric", "what it is", "better", "parameters", "undefined"), rows),
             contents(catalogue()),
         ),
@@ -161,14 +163,44 @@ def metric_page(found: Definition) -> str:
     )
 
 
-def formula(found: Any) -> str:
-    """Return the formula in words and, where the file has it in LaTeX, as mathematics."""
+# What the symbols of formulas stand for, by a pattern of LaTeX.
+SYMBOLS = {
+    r"r_": "$r_i$ is 1 if the document at rank $i$ is relevant, else 0",
+    r"\bR_[ikmn{]": "$R_i$ is the number of relevant documents among the first $i$",
+    r"\bR\b(?!_)": "$R$ is the number of relevant documents of the query",
+    r"N_i": "$N_i$ non-relevant documents are above rank $i$, of $N$ that the words name",
+    r"\bn\b": "$n$ is the number of retrieved documents",
+    r"k\b": "$k$ is the cutoff",
+    r"\\ell": "$\\ell$ is a level of recall",
+    r"g_": "$g_i$ is the gain of the document at rank $i$",
+    r"g\^\*": "$g^*_i$ is that of the ideal ranking",
+    r"s_": "$s_i$ is its score",
+    r"J_k": "$J_k$ is the number of judged documents among the first $k$",
+    r"V_": "$V_i$ are the values of the attribute that the document at rank $i$ has",
+    r"T_i\}": "$T_i$ are its subtopics, of $S$; $c_{t,i}$ documents above it have $t$",
+    r"t \\in T\}": "$T$ are the iterations (subtopics or groups)",
+    r"\bC\b": "$C$ is the size of the catalogue",
+    r"f_i": "$f_i$ is the frequency of the document in the training set",
+    r"\bU\b": "$U$ is the size of the training set, as the words say",
+    r"w\^\*": "$w_i$ is the weight of the document at rank $i$, $w^*_i$ the $i$-th highest",
+    r"\bH\b": "$H$ are the documents that the query has in the training set",
+    r"\\rho": "$\\rho_d$ is the rank of $d$; without a cutoff if it is not retrieved",
+    r"c_[di]\b": "$c$ is how often a document is among the first $k$ of a query",
+}
+
+
+def formula(found: Definition) -> str:
+    """Return the formula typeset, what its symbols stand for, and the formula in words."""
     latex = latex_of(found)
-    typeset = f"$$\n{latex}\n$$\n" if latex else ""
-    return sections("## Formula\n", typeset, code(found.formula))
+    if latex is None:
+        return sections("## Formula\n", code(found.formula))
+    right = latex.partition("=")[2]
+    symbols = [told for pattern, told in SYMBOLS.items() if re.search(pattern, right)]
+    where = f"Here {'; '.join(symbols)}.\n" if symbols else ""
+    return sections("## Formula\n", f"$$\n{latex}\n$$\n", where, "In words:\n", code(found.formula))
 
 
-def latex_of(found: Any) -> str | None:
+def latex_of(found: Definition) -> str | None:
     """Return the formula in LaTeX that a file's header has."""
     text = (HERE.parent / found.where).read_text(encoding="utf-8")
     latex: str | None = templates.header(text, found.where).get("latex")
@@ -180,7 +212,11 @@ def parameter_section(found: Definition) -> str:
     own = [p for p in found.parameters if not p.inherited]
     shared = [p for p in found.parameters if p.inherited]
     rows = [
-        (word(("@" if p.name == found.at else "") + p.name), escaped(metric_catalogue.kind(p)), escaped(p.summary))
+        (
+            word(("@" if p.name == found.at else "") + p.name),
+            escaped(metric_catalogue.kind(p)),
+            escaped(p.summary),
+        )
         for p in own
     ]
     told = (
@@ -215,12 +251,24 @@ def worked_examples(name: str) -> str:
     case = tomllib.loads(text)["case"][0]
     why = dict(re.findall(r'^"([^"\n]+)" = .*?#\s*(.+)$', text.split("[[case]]")[1], re.MULTILINE))
     given = [
-        *(f"{'judged' if 'qrels' in case else 'preferences'}, query {query}: {documents}"
-          for query, documents in (case.get("qrels") or case["prefs"]).items()),
+        *(
+            f"{'judged' if 'qrels' in case else 'preferences'}, query {query}: {documents}"
+            for query, documents in (case.get("qrels") or case["prefs"]).items()
+        ),
         *(f"ranking, query {query}: {documents}" for query, documents in case["run"].items()),
-        *(f"training, query {query}: {documents}" for query, documents in case.get("training", {}).items()),
-        *(f"attribute {attribute}: {values}" for attribute, values in case.get("attributes", {}).items()),
-        *(f"{key}: {case[key]}" for key in ("protocol", "level", "depth", "judged_only") if key in case),
+        *(
+            f"training, query {query}: {documents}"
+            for query, documents in case.get("training", {}).items()
+        ),
+        *(
+            f"attribute {attribute}: {values}"
+            for attribute, values in case.get("attributes", {}).items()
+        ),
+        *(
+            f"{key}: {case[key]}"
+            for key in ("protocol", "level", "depth", "judged_only")
+            if key in case
+        ),
     ]
     rows = [
         (word(metric), escaped(query), word(told), value(told), escaped(why.get(metric, "")))
@@ -257,13 +305,17 @@ def value(arithmetic: str) -> str:
 
 def curve_page() -> str:
     """Return the page of the curves."""
-    parts = ["# Curves\n", "`warehouse curve` computes and draws these. Each is one file in `sql/curves`.\n"]
+    parts = [
+        "# Curves\n",
+        "`warehouse curve` computes and draws these. Each is one file in `sql/curves`.\n",
+    ]
     for name, found in curves().items():
         parts += [
             f"## {escaped(name)}\n",
             f"**{escaped(found.title)}**. {escaped(found.summary)}\n",
             code(found.formula),
-            f"Horizontal: {found.x.name}. Vertical: {found.y.name}. Over all queries: {found.aggregate}.\n",
+            f"Horizontal: {found.x.name}. Vertical: {found.y.name}. "
+            f"Over all queries: {found.aggregate}.\n",
             parameter_section(found).replace("## Parameters", "### Parameters"),
             names_section(found).replace("## Names elsewhere", "### Names elsewhere"),
             f"Source: {escaped(found.reference)}\n",
@@ -277,15 +329,20 @@ def fusion_page() -> str:
     told = [dict(zip(relation.columns, row, strict=True)) for row in relation.fetchall()]
     parts = [
         "# Fusion methods\n",
-        "`warehouse fuse` merges runs by one of these methods. Each is one file in `sql/fusion`. In the "
-        "formulas, s_r is the score and i_r the rank of the document in run r, w_r the weight of the run, "
-        "n_r the length of its list, h the number of runs that have the document, and c the number of "
-        "candidates of the query.\n",
+        "`warehouse fuse` merges runs by one of these methods. Each is one file in `sql/fusion`. In "
+        "the formulas, s_r is the score and i_r the rank of the document in run r, w_r the weight of "
+        "the run, n_r the length of its list, h the number of runs that have the document, and c the "
+        "number of candidates of the query.\n",
         table(
             ("method", "title", "reads", "needs", "parameters", "tuned", "names elsewhere"),
             [
-                [f"`{row['method']}`", *(escaped(row[key] or "") for key in
-                 ("title", "reads", "needs", "parameters", "tuned", "elsewhere"))]
+                [
+                    f"`{row['method']}`",
+                    *(
+                        escaped(row[key] or "")
+                        for key in ("title", "reads", "needs", "parameters", "tuned", "elsewhere")
+                    ),
+                ]
                 for row in told
             ],
         ),
@@ -320,7 +377,11 @@ def protocol_page() -> str:
             for row in rows
             if row[-1]
         ]
-        parts += [f"## {escaped(name)}\n", escaped(found.summary) + "\n", table(("rule", "value"), shown)]
+        parts += [
+            f"## {escaped(name)}\n",
+            escaped(found.summary) + "\n",
+            table(("rule", "value"), shown),
+        ]
     return sections(*parts)
 
 
@@ -395,13 +456,16 @@ def command_page(name: str, command: Any) -> str:
 def schema_reference() -> Iterator[tuple[str, str]]:
     """Yield the list of views, a page for each, and a page of the tables below them."""
     with tempfile.TemporaryDirectory() as folder:
+        logging.getLogger("alembic").setLevel(logging.WARNING)
         warehouse = Warehouse(Path(folder) / "empty.duckdb")
         warehouse.init()
         rows = warehouse.schema().fetchall()
     found = {key: list(group) for key, group in groupby(rows, key=lambda row: (row[0], row[1]))}
     views = {name: group for (kind, name), group in found.items() if kind == "view"}
     tables = {name: group for (kind, name), group in found.items() if kind == "table"}
-    listed = [(f"[{escaped(name)}]({name}.md)", escaped(group[0][4])) for name, group in views.items()]
+    listed = [
+        (f"[{escaped(name)}]({name}.md)", escaped(group[0][4])) for name, group in views.items()
+    ]
     yield (
         "views/index.md",
         sections(
@@ -413,10 +477,15 @@ def schema_reference() -> Iterator[tuple[str, str]]:
         ),
     )
     for name, group in views.items():
-        example = f"$ warehouse query \"{group[0][5]}\""
+        example = f'$ warehouse query "{group[0][5]}"'
         yield (
             f"views/{name}.md",
-            sections(f"# {escaped(name)}\n", relation_part(group), "## Example\n", code(example, "console")),
+            sections(
+                f"# {escaped(name)}\n",
+                relation_part(group),
+                "## Example\n",
+                code(example, "console"),
+            ),
         )
     below = [
         part
@@ -442,18 +511,22 @@ def project_page() -> str:
     told = tomllib.loads(KEYS.read_text(encoding="utf-8"))
     parts = [
         "# Keys of warehouse.toml\n",
-        "`warehouse init` writes this file with comments. It is looked for in the current folder, then in "
-        "the folders above; `--config FILE` or `WAREHOUSE_CONFIG` names another. The same keys can stand "
-        "in `pyproject.toml` under `[tool.warehouse]`. Paths are relative to the file. A key that is not "
-        "listed here is refused.\n",
+        "`warehouse init` writes this file with comments. The program looks for it in the current "
+        "folder, then in the folders above; `--config FILE` or `WAREHOUSE_CONFIG` names another. The "
+        "same keys can stand in `pyproject.toml` under `[tool.warehouse]`. Paths are relative to the "
+        "file. A key that is not listed here is refused.\n",
     ]
     for title, keys in declared_keys().items():
         sentences = told.pop(title)
         if set(sentences) - {"about"} != set(keys):
-            wrong = set(sentences) - {"about"} ^ set(keys)
+            wrong = (set(sentences) - {"about"}) ^ set(keys)
             raise KeyError(f"{KEYS.name}: {title}: {', '.join(sorted(wrong))}")
         rows = [(word(key), kinds_in_words(kinds), sentences[key]) for key, kinds in keys.items()]
-        parts += [f"## `{title}`\n", sentences["about"] + "\n", table(("key", "type", "meaning"), rows)]
+        parts += [
+            f"## `{title}`\n",
+            sentences["about"] + "\n",
+            table(("key", "type", "meaning"), rows),
+        ]
     if told:
         raise KeyError(f"{KEYS.name}: {', '.join(told)}: no such table")
     return sections(*parts)

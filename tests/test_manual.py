@@ -219,7 +219,9 @@ def test_links_lead_to_files(name: str) -> None:
     page = PAGES[name]
     for target in re.findall(r"\]\((?!https?:|#)([^)]+)\)", page.read_text(encoding="utf-8")):
         path = (page.parent / target.split("#")[0]).resolve()
-        inside = path.relative_to(DOCS / "reference") if DOCS / "reference" in path.parents else None
+        inside = (
+            path.relative_to(DOCS / "reference") if DOCS / "reference" in path.parents else None
+        )
         if inside and (inside.parts[0] in GENERATED or str(inside) in GENERATED_PAGES):
             continue
         assert path.exists(), f"{name}: {target}"
@@ -262,9 +264,9 @@ def test_a_page_of_a_metric_is_complete(generated: dict[str, str], name: str) ->
 @pytest.mark.slow
 def test_the_manual_is_built_without_warnings_and_needs_no_network(tmp_path: Path) -> None:
     pytest.importorskip("myst_parser", reason="the extra docs is not installed")
+    line = f"-m sphinx -q -W --keep-going -d {tmp_path}/trees {DOCS} {tmp_path}/html"
     done = subprocess.run(
-        [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-d", str(tmp_path / "trees")]
-        + [str(DOCS), str(tmp_path / "html")],
+        [sys.executable, *line.split()],
         capture_output=True,
         text=True,
         check=False,
