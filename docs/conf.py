@@ -29,14 +29,19 @@ highlight_language = "text"
 suppress_warnings = ["misc.highlighting_failure"]
 
 
+def mathml(node: Any, display: str) -> str:
+    """Return a formula as MathML, which browsers show by themselves; a name stays one word."""
+    return convert(node.astext(), display=display).replace('</mi><mi mathvariant="normal">', "")
+
+
 def inline(translator: Any, node: Any) -> None:
-    """Write a formula within a line as MathML, which browsers show by themselves."""
-    translator.body.append(convert(node.astext()))
+    """Write a formula within a line."""
+    translator.body.append(mathml(node, "inline"))
 
 
 def block(translator: Any, node: Any) -> None:
-    """Write a formula on a line of its own as MathML."""
-    translator.body.append(f'<div class="math">{convert(node.astext(), display="block")}</div>')
+    """Write a formula on a line of its own."""
+    translator.body.append(f'<div class="math">{mathml(node, "block")}</div>')
 
 
 def setup(app: Any) -> None:

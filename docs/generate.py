@@ -172,7 +172,7 @@ SYMBOLS = {
     r"\bn\b": "$n$ is the number of retrieved documents",
     r"k\b": "$k$ is the cutoff",
     r"\\ell": "$\\ell$ is a level of recall",
-    r"g_": "$g_i$ is the gain of the document at rank $i$",
+    r"(?<!o)g_": "$g_i$ is the gain of the document at rank $i$",
     r"g\^\*": "$g^*_i$ is that of the ideal ranking",
     r"s_": "$s_i$ is its score",
     r"J_k": "$J_k$ is the number of judged documents among the first $k$",
@@ -243,49 +243,51 @@ def names_section(found: Definition) -> str:
 
 
 def worked_examples(name: str) -> str:
-    """Return the first case of a metric that was worked by hand, with its arithmetic."""
+    """Return a case of a metric that was worked by hand, with its arithmetic: one query if possible."""
     file = CASES / f"{name}.toml"
-    if not file.exists():
-        return ""
-    text = file.read_text(encoding="utf-8")
-    case = tomllib.loads(text)["case"][0]
-    why = dict(re.findall(r'^"([^"\n]+)" = .*?#\s*(.+)$', text.split("[[case]]")[1], re.MULTILINE))
-    given = [
-        *(
-            f"{'judged' if 'qrels' in case else 'preferences'}, query {query}: {documents}"
-            for query, documents in (case.get("qrels") or case["prefs"]).items()
-        ),
-        *(f"ranking, query {query}: {documents}" for query, documents in case["run"].items()),
-        *(
-            f"training, query {query}: {documents}"
-            for query, documents in case.get("training", {}).items()
-        ),
-        *(
-            f"attribute {attribute}: {values}"
-            for attribute, values in case.get("attributes", {}).items()
-        ),
-        *(
-            f"{key}: {case[key]}"
-            for key in ("protocol", "level", "depth", "judged_only")
-            if key in case
-        ),
+    whole = file.read_text(encoding="utf-8")
+    cases = list(zip(tomllib.loads(whole)["case"], whole.split("[[case]]")[1:], strict=True))
+    simple = [
+        found for found in cases if isinstance(next(iter(found[0]["expected"].values())), str)
     ]
+    case, text = (simple or cases)[0]
+    notes = dict(re.findall(r'^"([^"\n]+)" = .*?#\s*(.+)$', text, re.MULTILINE))
     rows = [
-        (word(metric), escaped(query), word(told), value(told), escaped(why.get(metric, "")))
-        for metric, each in case["expected"].items()
+        (word(metric), escaped(query), word(told), value(told), escaped(notes.get(metric, "")))
+        for metric, each in list(case["expected"].items())[: 8 if simple else 3]
         for query, told in (each.items() if isinstance(each, dict) else [("", each)])
     ]
-    if not any(row[1] for row in rows):
-        rows = [row[:1] + row[2:] for row in rows]
-        head = ("metric", "arithmetic", "value", "")
-    else:
-        head = ("metric", "query", "arithmetic", "value", "")
+    head = ("metric", "query", "arithmetic", "value", "")
+    kept = [at for at, title in enumerate(head) if not title or any(row[at] for row in rows)]
     return sections(
         "## Worked example\n",
         escaped(case["why"]) + ".\n",
-        code("\n".join(given)),
-        table(head, rows),
+        code("\n".join(given(case))),
+        "Documents stand with their grade or, in a ranking with ties, with their score. A ranking "
+        "begins with its best document.\n",
+        table([head[at] for at in kept], [[row[at] for at in kept] for row in rows]),
     )
+
+
+def given(case: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the lines that say what a case evaluates, and by which rules."""
+    judged = case.get("qrels") or case["prefs"]
+    titles = {
+        "qrels": "judgments",
+        "prefs": "preferences",
+        "run": "ranking",
+        "training": "training",
+    }
+    for key, title in titles.items():
+        for query, documents in case.get(key, {}).items():
+            whose = f" of {query}" if len(judged) > 1 else ""
+            yield f"{title}{whose}: {documents}"
+    for attribute, values in case.get("attributes", {}).items():
+        told = (f"{doc}: {' '.join(v) if isinstance(v, list) else v}" for doc, v in values.items())
+        yield f"{attribute} of {', '.join(told)}"
+    for key in ("protocol", "level", "depth", "judged_only"):
+        if key in case:
+            yield f"{key}: {case[key]}"
 
 
 def value(arithmetic: str) -> str:
@@ -523,7 +525,7 @@ def project_page() -> str:
             raise KeyError(f"{KEYS.name}: {title}: {', '.join(sorted(wrong))}")
         rows = [(word(key), kinds_in_words(kinds), sentences[key]) for key, kinds in keys.items()]
         parts += [
-            f"## `{title}`\n",
+            f"## {word(title) if title.startswith('[') else title.capitalize()}\n",
             sentences["about"] + "\n",
             table(("key", "type", "meaning"), rows),
         ]
