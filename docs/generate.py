@@ -2,8 +2,8 @@
 
 The build of the manual calls `write`. What it writes is not committed: the catalogue of templates,
 the help of the commands, the comments of the schema and the declaration of the project's file are
-the only sources, besides the sentences about keys in `project_keys.toml` and the cases that the
-tests of metrics have worked by hand.
+the only sources, besides the sentences in `project_keys.toml` and `symbols.toml`, and the cases that
+the tests of metrics have worked by hand.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from warehouse.warehouse import Warehouse
 HERE = Path(__file__).resolve().parent
 CASES = HERE.parent / "tests" / "cases" / "metrics"
 KEYS = HERE / "project_keys.toml"
+SYMBOLS = HERE / "symbols.toml"
 
 
 def write(folder: Path) -> None:
@@ -139,10 +140,10 @@ def metric_page(found: Definition) -> str:
     """Return the page of a metric."""
     *_, sql = metric_catalogue.describe(found.name).partition("SQL of ")
     title, _, script = sql.partition("\n")
-    low, high = (f"{bound:g}" for bound in found.range)
+    low, high = (f"{bound:g}".replace("inf", "∞") for bound in found.range)
     better = {"higher": "Higher is better.", "lower": "Lower is better."}
     facts = [
-        f"Values range from {low} to {high}." if found.range else "",
+        f"Values range from {low} to {high}.",
         better.get(found.direction, "Neither higher nor lower is better."),
         f"Over all queries: {metric_catalogue.WORDS[found.aggregate]}.",
         f"A query without a value counts as {undefined(found)}"
@@ -153,7 +154,7 @@ def metric_page(found: Definition) -> str:
         f"**{escaped(found.title)}**: `{metric_catalogue.usage(found)}`\n",
         escaped(found.summary) + "\n",
         formula(found),
-        " ".join(fact for fact in facts if fact) + "\n",
+        " ".join(facts) + "\n",
         parameter_section(found),
         worked_examples(found.name),
         names_section(found),
@@ -163,41 +164,17 @@ def metric_page(found: Definition) -> str:
     )
 
 
-# What the symbols of formulas stand for, by a pattern of LaTeX.
-SYMBOLS = {
-    r"r_": "$r_i$ is 1 if the document at rank $i$ is relevant, else 0",
-    r"\bR_[ikmn{]": "$R_i$ is the number of relevant documents among the first $i$",
-    r"\bR\b(?!_)": "$R$ is the number of relevant documents of the query",
-    r"N_i": "$N_i$ non-relevant documents are above rank $i$, of $N$ that the words name",
-    r"\bn\b": "$n$ is the number of retrieved documents",
-    r"k\b": "$k$ is the cutoff",
-    r"\\ell": "$\\ell$ is a level of recall",
-    r"(?<!o)g_": "$g_i$ is the gain of the document at rank $i$",
-    r"g\^\*": "$g^*_i$ is that of the ideal ranking",
-    r"s_": "$s_i$ is its score",
-    r"J_k": "$J_k$ is the number of judged documents among the first $k$",
-    r"V_": "$V_i$ are the values of the attribute that the document at rank $i$ has",
-    r"T_i\}": "$T_i$ are its subtopics, of $S$; $c_{t,i}$ documents above it have $t$",
-    r"t \\in T\}": "$T$ are the iterations (subtopics or groups)",
-    r"\bC\b": "$C$ is the size of the catalogue",
-    r"f_i": "$f_i$ is the frequency of the document in the training set",
-    r"\bU\b": "$U$ is the size of the training set, as the words say",
-    r"w\^\*": "$w_i$ is the weight of the document at rank $i$, $w^*_i$ the $i$-th highest",
-    r"\bH\b": "$H$ are the documents that the query has in the training set",
-    r"\\rho": "$\\rho_d$ is the rank of $d$; without a cutoff if it is not retrieved",
-    r"c_[di]\b": "$c$ is how often a document is among the first $k$ of a query",
-}
-
-
 def formula(found: Definition) -> str:
     """Return the formula typeset, what its symbols stand for, and the formula in words."""
     latex = latex_of(found)
     if latex is None:
         return sections("## Formula\n", code(found.formula))
     right = latex.partition("=")[2]
-    symbols = [told for pattern, told in SYMBOLS.items() if re.search(pattern, right)]
+    known = tomllib.loads(SYMBOLS.read_text(encoding="utf-8"))
+    symbols = [told for pattern, told in known.items() if re.search(pattern, right)]
     where = f"Here {'; '.join(symbols)}.\n" if symbols else ""
-    return sections("## Formula\n", f"$$\n{latex}\n$$\n", where, "In words:\n", code(found.formula))
+    typeset = f"With the default parameters:\n\n$$\n{latex}\n$$\n"
+    return sections("## Formula\n", typeset, where, "In words:\n", code(found.formula))
 
 
 def latex_of(found: Definition) -> str | None:
