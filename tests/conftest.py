@@ -16,6 +16,8 @@ from unittest import mock
 
 import duckdb
 import pytest
+import quick
+from hypothesis import settings
 from projects import BEST, QRELS, RUN, SETTINGS, Answer, Folder, invoked
 from syncs import Project
 
@@ -26,6 +28,13 @@ from warehouse.warehouse import Warehouse
 
 PACKAGE = Path(warehouse.__file__).parent
 migrate = schema.ensure
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give properties fewer examples in the quick run; `quick.examples` reads the profile."""
+    settings.register_profile("quick", max_examples=quick.QUICK)
+    if "not slow" in config.option.markexpr:
+        settings.load_profile("quick")
 
 
 @pytest.fixture(autouse=True)

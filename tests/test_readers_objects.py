@@ -9,8 +9,8 @@ import sys
 import duckdb
 import pytest
 from hypothesis import given as random_cases
-from hypothesis import settings
 from hypothesis import strategies as st
+from quick import examples
 from staging import rows
 
 from warehouse import readers
@@ -144,7 +144,7 @@ VALUES = {
 
 
 @pytest.mark.parametrize("kind", VALUES)
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @random_cases(data=st.data())
 def test_both_ways_of_a_dict_read_the_same(kind, data, shared):
     pytest.importorskip("pyarrow")

@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 import oracles
 import oracles_sklearn
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from peers import read_case
+from quick import examples
 from shared_cases import CASES, needs_cases, rows
 from test_metric_properties import (
     COLLECTIONS,
@@ -40,7 +41,7 @@ from warehouse.warehouse import Warehouse
     judged_only=st.booleans(),
     level=st.sampled_from([None, None, 2]),
 )
-@settings(max_examples=8, deadline=None)
+@examples(8)
 def test_twins(
     data: tuple[Qrels, Run], protocol: str, depth: int | None, judged_only: bool, level: int | None
 ) -> None:

@@ -13,9 +13,10 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracles_user_models import METRICS, TWINS
+from quick import examples
 from shared_cases import CASES, needs_cases, opened
 from test_metric_properties import COLLECTIONS, FEW, LARGE, Qrels, Run
 from test_templates import sums_without_order, tables_of
@@ -130,7 +131,7 @@ def test_ntcireval(metric: str, values: tuple[float, ...]) -> None:
     judged_only=st.booleans(),
     level=st.sampled_from([None, None, 2]),
 )
-@settings(max_examples=8, deadline=None)
+@examples(8)
 def test_twins(
     data: tuple[Qrels, Run],
     protocol: str,
