@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from docutils import nodes
 from latex2mathml.converter import convert
 
 HERE = Path(__file__).resolve().parent
@@ -35,21 +36,20 @@ def mathml(node: Any, display: str) -> str:
 
 
 def inline(translator: Any, node: Any) -> None:
-    """Write a formula within a line."""
+    """Write a formula within a line, in place of its LaTeX."""
     translator.body.append(mathml(node, "inline"))
+    raise nodes.SkipNode
 
 
 def block(translator: Any, node: Any) -> None:
-    """Write a formula on a line of its own."""
+    """Write a formula on a line of its own, in place of its LaTeX."""
     translator.body.append(f'<div class="math">{mathml(node, "block")}</div>')
+    raise nodes.SkipNode
 
 
 def setup(app: Any) -> None:
     """Generate the reference before the pages are read."""
     import generate
 
-    def leave(translator: Any, node: Any) -> None:
-        pass
-
-    app.add_html_math_renderer("mathml", (inline, leave), (block, leave))
+    app.add_html_math_renderer("mathml", (inline, None), (block, None))
     app.connect("builder-inited", lambda _: generate.write(HERE / "reference"))
