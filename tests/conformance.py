@@ -227,7 +227,8 @@ def parsed(version: str, name: str) -> Golden:
 TWICE = f"{EDGES}/dup_docs_in_run"
 
 
-SLOW = {("ir_measures", "bibtex"), ("ir_measures", "mptp2078")}
+# What the quick run looks at of each peer.
+QUICK = ("robust03", f"{EDGES}/plain", f"{EDGES}/ties_blocks", f"{EDGES}/negative_judgements")
 # Of these CI looks at one run.
 LARGER = ("bibtex", "mptp2078", "robust03")
 
@@ -249,7 +250,7 @@ def peer_keys(tool: str) -> list[object]:
             if row["tool"] == tool and row["qrels"] == data.qrels_name
         }
         for place, (run, opts) in enumerate(found):
-            marks = [pytest.mark.slow] if (tool, data.name) in SLOW else []
+            marks = [] if data.name in QUICK else [pytest.mark.slow]
             if place and data.name in LARGER:
                 marks = [pytest.mark.long]
             label = "-".join([data.name, run, opts])

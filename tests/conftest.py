@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +36,19 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.register_profile("quick", max_examples=quick.QUICK)
     if "not slow" in config.option.markexpr:
         settings.load_profile("quick")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what `sample` leaves out of the quick run as slow."""
+    seen: Counter[tuple[Path, str]] = Counter()
+    for item in items:
+        sample = item.get_closest_marker("sample")
+        if sample is not None:
+            test = (item.path, item.originalname)
+            if seen[test] % sample.args[0]:
+                item.add_marker("slow")
+            seen[test] += 1
 
 
 @pytest.fixture(autouse=True)

@@ -1,28 +1,11 @@
-"""What the quick run takes of a test that has many parameters or examples; CI runs all of them."""
+"""How many random examples a property has: a share of them in the quick run, all in the full one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-import pytest
 from hypothesis import settings
 
-# The examples of a property in the quick run, as a percentage of those in the full one.
+# The examples of the quick run, as a percentage of those of the full one.
 QUICK = 20
-
-
-def some(values: Iterable[object], every: int) -> list[object]:
-    """Give each `every`-th set of parameters, the first included, and mark the others slow.
-
-    A tuple is a set of parameters, anything else the only one of its set.
-    """
-    return [
-        pytest.param(
-            *(value if isinstance(value, tuple) else (value,)),
-            marks=[pytest.mark.slow] if place % every else [],
-        )
-        for place, value in enumerate(values)
-    ]
 
 
 def examples(number: int, **options: object) -> settings:

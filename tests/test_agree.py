@@ -205,6 +205,7 @@ def test_ties_are_those_of_urbano_and_marrero(
 # --------------------------------------------------------------------------- against others
 
 
+@pytest.mark.slow
 def test_kendalls_tau_is_scipys_on_every_query_of_the_demo(demo: Warehouse) -> None:
     stats = pytest.importorskip("scipy.stats")
     rows = demo.query(

@@ -46,6 +46,7 @@ def judgments(wh: Warehouse) -> list[tuple]:
 # --------------------------------------------------------------------------- ArDoCo's own example
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("lists", "average_precision", "lag"),
     [

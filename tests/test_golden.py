@@ -14,6 +14,7 @@ import math
 
 import pytest
 from conformance import (
+    LARGER,
     OPTIONS,
     PROTOCOLS,
     TWICE,
@@ -88,9 +89,10 @@ def layers(data: Case, version: str, opts: str, run: str) -> tuple[Golden, Golde
 def keys() -> list[object]:
     """Return a parameter set for every invocation of trec_eval and pytrec_eval that gave values.
 
-    What is held against the same scoring stands together: it is kept for the next. Options other than
-    trec_eval's own are tried on one run of each case, each option on another one, and pytrec_eval, which
-    gives trec_eval's values, on one run; all of them on all runs are "long".
+    What is held against the same scoring stands together: it is kept for the next. Quick are the values
+    without options, of one run of the larger cases, and every option on the plain case. Options other
+    than trec_eval's own are tried on one run of each case, each option on another one, and pytrec_eval,
+    which gives trec_eval's values, on one run: these are slow. All of them on all runs are "long".
     """
     made: list[object] = []
     core = {(f"{EDGES}/plain", "base"), (f"{EDGES}/ties_float32", "base"), (f"{EDGES}/tabs", "c")}
@@ -111,7 +113,12 @@ def keys() -> list[object]:
             # of one run the two versions of trec_eval take turns
             asked = run == turn and (len(runs) > 1 or version != "10.0" or opts in ("c", "cl2JM10"))
             is_usual = opts == "base" and tool != PYTREC_EVAL
-            marks += [] if is_usual or asked else [pytest.mark.long]
+            if not (is_usual or asked):
+                marks.append(pytest.mark.long)
+            elif data.name != f"{EDGES}/plain" and not (
+                is_core or (is_usual and (run == runs[0] or data.name not in LARGER))
+            ):
+                marks.append(pytest.mark.slow)
             label = "-".join([data.name, run, tool, version, opts])
             made.append(pytest.param(data, tool, version, opts, run, id=label, marks=marks))
     return made
@@ -208,6 +215,7 @@ def values(name: str, protocol: str, opts: str = "base") -> dict[tuple[str, str]
     return ask(data.qrels, data.runs["run"], protocol, **OPTIONS[opts]).values
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "name", ["crlf", "tabs", "scientific_scores", "interleaved_queries", "rank_contradicts_score"]
 )

@@ -15,6 +15,9 @@ from syncs import BETTER, RUN
 from warehouse.errors import UsageError
 from warehouse.warehouse import Warehouse
 
+# In the quick run the store is a database, as MLflow makes it now.
+pytestmark = pytest.mark.sample(2)
+
 
 @pytest.fixture(params=["sqlite:///{}/mlflow.db", "{}/mlruns"])
 def store(request, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mlflow_database: Path) -> str:

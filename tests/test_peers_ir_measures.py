@@ -120,6 +120,7 @@ def test_every_measure_of_the_registry_is_compared() -> None:
     assert registry == compared
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", range(2))
 def test_measures_of_pytrec_eval(seed: int) -> None:
     qrels, run = random_collection(100 + seed, queries=80)
@@ -140,6 +141,7 @@ def test_measures_in_python(seed: int) -> None:
     same(mine(IN_PYTHON, qrels, run), theirs(IN_PYTHON, qrels, run))
 
 
+@pytest.mark.sample(2)
 @needs_cwl
 @pytest.mark.parametrize("seed", range(2))
 def test_measures_of_cwl_eval(seed: int) -> None:
@@ -170,6 +172,7 @@ def test_measures_of_gdeval(seed: int) -> None:
     same(mine(GDEVAL, qrels, run), theirs(GDEVAL, qrels, run), tolerance=5.1e-6)
 
 
+@pytest.mark.sample(5)
 @needs_cases
 @pytest.mark.parametrize(
     ("folder", "run"),

@@ -34,6 +34,7 @@ def by_iteration(seed: int) -> tuple[pandas.DataFrame, Run]:
     return pandas.DataFrame(rows, columns=["query_id", "iteration", "doc_id", "relevance"]), run
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", range(2))
 def test_measures_of_pyndeval(seed: int) -> None:
     qrels, run = by_iteration(160 + seed)

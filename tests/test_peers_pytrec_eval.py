@@ -71,6 +71,7 @@ def leave_out(measures: list[str], queries: set[str], *found: Values) -> None:
             values[measure] = {q: v for q, v in values[measure].items() if q not in queries}
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("judged_only", [False, True])
 @pytest.mark.parametrize("level", [1, 2])
 @pytest.mark.parametrize("seed", range(2))
@@ -78,6 +79,7 @@ def test_random_collections(seed: int, level: int, judged_only: bool) -> None:
     compare(*random_collection(seed, queries=80), level, judged_only)
 
 
+@pytest.mark.sample(5)
 @needs_cases
 @pytest.mark.parametrize("level", [1, 2])
 @pytest.mark.parametrize(

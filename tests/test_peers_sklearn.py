@@ -76,6 +76,7 @@ def compare(qrels: Qrels, run: Run) -> None:
     same({name: {q: values[name][q] for q in found[name]} for name in found}, found)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("seed", range(3))
 def test_random_collections(seed: int) -> None:
     """A query with one class only has no AUC in either: NaN there, null here."""
@@ -128,6 +129,7 @@ def rows_and_whole(of: Callable[[object, object], float], truth: list, scores: l
     return found
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("seed", range(3))
 def test_whole_matrices(seed: int) -> None:
     """Row by row and over all rows, those without a relevant or without a non-relevant label too."""

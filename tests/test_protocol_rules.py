@@ -41,6 +41,7 @@ JUDGED: Qrels = {"a": {"x": 1, "y": 0}, "c": {"x": 1}}
 ANSWERED: Run = {"a": {"z": 4.0, "x": 2.0}, "b": {"p": 3.0, "q": 1.0}}
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("metric", "of_a", "of_b", "whole"),
     [

@@ -374,6 +374,7 @@ def all_terms(wh: Warehouse) -> None:
     wh.evaluate(metrics=list(TERMS))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.core
 @pytest.mark.parametrize("metric", TERMS)
 def test_the_parts_are_the_terms_of_the_sum(tmp_path: Path, prepared, metric: str) -> None:
@@ -407,8 +408,9 @@ METRICS = (
 )  # fmt: skip
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
-    ("protocol", "metrics"), [("default", METRICS), ("trec_eval_9", METRICS[:3])]
+    ("protocol", "metrics"), [("trec_eval_9", METRICS[:3]), ("default", METRICS)]
 )
 def test_the_parts_add_up_to_the_stored_value(
     demo: Warehouse, protocol: str, metrics: tuple[str, ...]
@@ -666,6 +668,7 @@ def several_times(wh: Warehouse) -> None:
         put(wh.path, again, *[f"insert into {table} from again"] * times, "drop table again")
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("size", [1, 3, 4, 1_000])
 def test_long_tables_are_looked_through_in_stretches(
     evaluated: Warehouse, prepared, monkeypatch: pytest.MonkeyPatch, size: int

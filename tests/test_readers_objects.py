@@ -238,6 +238,7 @@ def test_no_library_is_imported_for_files(tmp_path):
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
+@pytest.mark.sample(2)
 @pytest.mark.core
 def test_dicts_and_files_in_parts(con, way, tmp_path, monkeypatch):
     given = {f"q{q}": {f"d{d * 7 % 50}": q + d / 8 for d in range(50)} for q in range(60)}
@@ -340,6 +341,7 @@ def test_two_keys_of_one_id(key: object) -> None:
             Warehouse.score({"q": {"a": 1}}, run, "RR")
 
 
+@pytest.mark.slow
 def test_ids_of_a_dict_and_of_a_frame_are_the_same() -> None:
     pd = pytest.importorskip("pandas")
     lists = {1.0: {2: 0.5, 3: 0.7, 3.5: 0.1}}

@@ -171,6 +171,7 @@ def load_case(wh: Warehouse, name: str) -> Warehouse:
     return wh
 
 
+@pytest.mark.sample(3)
 @needs_cases
 @pytest.mark.parametrize(
     "golden",

@@ -277,6 +277,7 @@ def bibtex(run: str) -> dict[str, float | None]:
     return {measure: means[name] for measure, name in NAMES.items()}
 
 
+@pytest.mark.slow
 @needs_cases
 def test_bibtex_whole_matrix() -> None:
     """The run ridge holds the score of every label; every row of the matrix has labels.
@@ -291,6 +292,7 @@ def test_bibtex_whole_matrix() -> None:
         assert close(ours[measure], wanted, 1e-3)
 
 
+@pytest.mark.slow
 @needs_cases
 def test_bibtex_cut_lists() -> None:
     """The runs prior and knn20 are cut to 50 labels, where scikit-learn had the scores of all 159.

@@ -85,6 +85,7 @@ def check_against_scoring(
 # --------------------------------------------------------------------------- parts by themselves
 
 
+@pytest.mark.sample(3)
 @pytest.mark.core
 @pytest.mark.parametrize(("seed", "protocol"), [(1, "default"), (3, "trec_eval_9"), (4, "xclib")])
 def test_a_part_of_the_queries_is_what_these_queries_alone_are(
@@ -111,6 +112,7 @@ def test_a_part_of_the_queries_is_what_these_queries_alone_are(
     check_against_scoring(wh, "kind", cut, protocol)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.core
 @pytest.mark.parametrize(("seed", "depth"), [(3, None), (4, 6)])
 def test_a_part_of_the_documents_is_what_these_documents_alone_are(
@@ -349,6 +351,7 @@ def test_only_what_changed_is_computed_again(wh: Warehouse) -> None:
     assert wh.slices("other").project(shown).fetchall() == [("small", 1, "query_id = 'q1'")]
 
 
+@pytest.mark.slow
 @pytest.mark.core
 def test_each_protocol_and_version_of_the_qrels_has_its_members(wh: Warehouse) -> None:
     # the run lacks q2: its AP is 0 under the protocol default, and null under the other

@@ -202,6 +202,7 @@ def test_a_young_file_is_looked_at_twice(synced: Project, monkeypatch: pytest.Mo
     assert (command("sync")[0], slept) == (0, [60, 60, 60])
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("fails", [False, True])
 def test_a_file_that_changes_while_it_is_read_is_left(
     synced: Project, monkeypatch: pytest.MonkeyPatch, counts, fails: bool

@@ -59,6 +59,7 @@ def tied(run: Path) -> set[str]:
     return found
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("name", "qrels", "run"),
     [
@@ -187,6 +188,7 @@ def test_the_best_order_is_compatible(data: tuple[Qrels, Run]) -> None:
         assert ours["AUC", query] in (1.0, None)
 
 
+@pytest.mark.slow
 def test_many_threads_to_the_bit() -> None:
     """Enough rows for DuckDB to share them out: products and sums must still go in one order."""
     rng = random.Random(7)
@@ -200,6 +202,7 @@ def test_many_threads_to_the_bit() -> None:
     assert one == two == four
 
 
+@pytest.mark.slow
 @needs_cases
 def test_runs_evaluated_together_have_the_values_of_each_alone(tmp_path: Path) -> None:
     """To the bit: a product over a window, for one, would fall into other pieces."""

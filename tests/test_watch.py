@@ -157,6 +157,7 @@ def test_changes_are_gathered_for_so_long(syncs: Callable[..., list[float]]) -> 
     assert syncs(*[None] * 480) == [0, 60, 120]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     importlib.util.find_spec("watchfiles") is None, reason="watchfiles is not installed"
 )
