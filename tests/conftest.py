@@ -38,6 +38,12 @@ def pytest_configure(config: pytest.Config) -> None:
         settings.load_profile("quick")
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out, in the quick run, the files that are slow as a whole: importing their peers is too."""
+    is_peer = collection_path.name.startswith("test_peers_")
+    return True if is_peer and "not slow" in config.option.markexpr else None
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what `sample` leaves out of the quick run as slow."""

@@ -358,7 +358,7 @@ def _sklearn(found: Found, lists: dict[str | None, twins.Listed], *, roc: bool) 
     assert compared
 
 
-@pytest.mark.sample(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [11, 12, 13])
 def test_scikit_learn_on_random_data(seed: int, wh: Warehouse) -> None:
     qrels, run = collection(seed, 40)
@@ -370,6 +370,7 @@ def test_scikit_learn_on_random_data(seed: int, wh: Warehouse) -> None:
     _sklearn(points(wh, "precision_recall_curve(aggregate=pooled)", "d"), lists, roc=False)
 
 
+@pytest.mark.slow
 @needs_cases
 @pytest.mark.parametrize(
     ("name", "run", "rel"),

@@ -407,6 +407,7 @@ def test_the_history_of_another_time_and_other_qrels(timed: Warehouse) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_history_says_what_it_leaves_out(wh: Warehouse) -> None:
     wh.ingest_qrels({"q": {"a": 1}}, "tiny")
     for document in "abc":

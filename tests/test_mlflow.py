@@ -15,8 +15,7 @@ from syncs import BETTER, RUN
 from warehouse.errors import UsageError
 from warehouse.warehouse import Warehouse
 
-# In the quick run the store is a database, as MLflow makes it now.
-pytestmark = pytest.mark.sample(2)
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(params=["sqlite:///{}/mlflow.db", "{}/mlruns"])

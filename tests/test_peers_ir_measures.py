@@ -28,6 +28,8 @@ from peers import (
 )
 from shared_cases import EDGES, needs_cases
 
+pytestmark = pytest.mark.slow
+
 ir_measures = peer("ir_measures")
 needs_cwl = pytest.mark.skipif(
     not ir_measures.cwl_eval.is_available(), reason="cwl-eval is not installed"
@@ -120,7 +122,6 @@ def test_every_measure_of_the_registry_is_compared() -> None:
     assert registry == compared
 
 
-@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", range(2))
 def test_measures_of_pytrec_eval(seed: int) -> None:
     qrels, run = random_collection(100 + seed, queries=80)
@@ -141,7 +142,6 @@ def test_measures_in_python(seed: int) -> None:
     same(mine(IN_PYTHON, qrels, run), theirs(IN_PYTHON, qrels, run))
 
 
-@pytest.mark.sample(2)
 @needs_cwl
 @pytest.mark.parametrize("seed", range(2))
 def test_measures_of_cwl_eval(seed: int) -> None:
@@ -172,7 +172,6 @@ def test_measures_of_gdeval(seed: int) -> None:
     same(mine(GDEVAL, qrels, run), theirs(GDEVAL, qrels, run), tolerance=5.1e-6)
 
 
-@pytest.mark.sample(5)
 @needs_cases
 @pytest.mark.parametrize(
     ("folder", "run"),

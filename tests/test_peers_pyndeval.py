@@ -12,6 +12,8 @@ import pytest
 from peers import ALL, Run, Values, near, peer, random_collection, same, undefined, without
 from test_peers_ir_measures import DIVERSITY, NORMALISED_NRBP, mine, theirs
 
+pytestmark = pytest.mark.slow
+
 pandas = peer("pandas")
 peer("pyndeval")
 
@@ -34,7 +36,6 @@ def by_iteration(seed: int) -> tuple[pandas.DataFrame, Run]:
     return pandas.DataFrame(rows, columns=["query_id", "iteration", "doc_id", "relevance"]), run
 
 
-@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", range(2))
 def test_measures_of_pyndeval(seed: int) -> None:
     qrels, run = by_iteration(160 + seed)

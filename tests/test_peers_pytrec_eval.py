@@ -22,6 +22,8 @@ from shared_cases import EDGES, needs_cases
 from warehouse.errors import InputError
 from warehouse.warehouse import Warehouse
 
+pytestmark = pytest.mark.slow
+
 pytrec_eval = peer("pytrec_eval")
 
 # It has a string of trec_eval only as the number 0.
@@ -71,7 +73,6 @@ def leave_out(measures: list[str], queries: set[str], *found: Values) -> None:
             values[measure] = {q: v for q, v in values[measure].items() if q not in queries}
 
 
-@pytest.mark.sample(5)
 @pytest.mark.parametrize("judged_only", [False, True])
 @pytest.mark.parametrize("level", [1, 2])
 @pytest.mark.parametrize("seed", range(2))
@@ -79,7 +80,6 @@ def test_random_collections(seed: int, level: int, judged_only: bool) -> None:
     compare(*random_collection(seed, queries=80), level, judged_only)
 
 
-@pytest.mark.sample(5)
 @needs_cases
 @pytest.mark.parametrize("level", [1, 2])
 @pytest.mark.parametrize(

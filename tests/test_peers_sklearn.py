@@ -12,6 +12,8 @@ import pytest
 from peers import ALL, Qrels, Run, Values, ours, peer, random_collection, read_case, same, tied
 from shared_cases import EDGES, needs_cases
 
+pytestmark = pytest.mark.slow
+
 metrics = peer("sklearn.metrics")
 
 CUTOFFS = (1, 3, 5, 10, None)
@@ -76,7 +78,6 @@ def compare(qrels: Qrels, run: Run) -> None:
     same({name: {q: values[name][q] for q in found[name]} for name in found}, found)
 
 
-@pytest.mark.sample(3)
 @pytest.mark.parametrize("seed", range(3))
 def test_random_collections(seed: int) -> None:
     """A query with one class only has no AUC in either: NaN there, null here."""
@@ -129,7 +130,6 @@ def rows_and_whole(of: Callable[[object, object], float], truth: list, scores: l
     return found
 
 
-@pytest.mark.sample(3)
 @pytest.mark.parametrize("seed", range(3))
 def test_whole_matrices(seed: int) -> None:
     """Row by row and over all rows, those without a relevant or without a non-relevant label too."""

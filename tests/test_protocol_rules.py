@@ -173,6 +173,7 @@ def test_without_a_depth_the_order_is_nothing(data: tuple[Qrels, Run]) -> None:
     assert values(*data, names, protocol=JUDGED_FIRST) == values(*data, names, judged_only=True)
 
 
+@pytest.mark.slow
 @FEW
 @given(data=LARGE)
 def test_a_depth_of_judged_documents_is_that_of_lists_without_others(

@@ -257,6 +257,7 @@ def test_status_names_what_preferences_cannot_give_by_any_protocol(
     assert wh.status().unfit == {"tiny": ["AP", "P@5"]}
 
 
+@pytest.mark.slow
 def test_slices_are_brought_up_to_date_too_but_not_curves(wh: Warehouse) -> None:
     wh.ingest_qrels(QRELS, "tiny")
     wh.ingest_run(ONE, "tiny", name="one")
@@ -708,6 +709,7 @@ def test_what_nothing_computes_any_more_is_left_out(here: Folder, evaluated: War
         evaluated.verify("tinny")
 
 
+@pytest.mark.slow
 def test_a_slice_with_other_members_is_left_out(wh: Warehouse) -> None:
     wh.ingest_qrels(QRELS, "tiny")
     wh.ingest_run(ONE, "tiny", name="one")

@@ -258,6 +258,7 @@ def test_memory_that_the_system_does_not_give(
     assert capsys.readouterr().err.startswith("warehouse: out of memory: the system gives")
 
 
+@pytest.mark.slow
 def test_a_damaged_database(tmp_path: Path) -> None:
     """A byte that is another, in the catalogue or in the rows, and a file that ends too soon."""
     whole = Warehouse(tmp_path / "whole.duckdb")

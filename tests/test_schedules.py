@@ -50,6 +50,7 @@ def ran(line: str, home: Path) -> None:
         assert said in done.stdout if said else done.stdout == ""
 
 
+@pytest.mark.slow
 def test_the_line_for_cron(home: Path) -> None:
     found = CRON.fullmatch(only("cron").strip())
     assert found

@@ -175,6 +175,7 @@ def test_ids_have_no_say(data: tuple[Qrels, Run], rng: random.Random) -> None:
     assert all(close(one[key], two[key]) for key in one | two)
 
 
+@pytest.mark.slow
 def test_averaged_ties_are_the_mean_of_all_orders() -> None:
     qrels = {"q": {"a": 3, "b": 1, "c": 2, "e": 1}}
     tied = {"a": 2.0, "b": 2.0, "x": 2.0, "c": 1.0, "y": 1.0, "d": 0.0}

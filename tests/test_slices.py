@@ -250,6 +250,7 @@ def test_parts_of_equal_number_and_of_equal_mass(wh: Warehouse) -> None:
     assert found["subject_id"] == {"a": "s5", "b": "s3", "c": "s2", "d": "s1", "e": "s1"}
 
 
+@pytest.mark.slow
 def test_what_is_counted_of_queries_and_documents(wh: Warehouse) -> None:
     qrels = {"q1": {"a": 1, "b": 2, "c": 0}, "q2": {"a": 1}}
     loaded(wh, qrels, {"q1": {"c": 2.0, "a": 1.0}, "q2": {"a": 1.0}})
@@ -282,6 +283,7 @@ def test_what_is_counted_of_queries_and_documents(wh: Warehouse) -> None:
     }
 
 
+@pytest.mark.slow
 def test_a_slice_is_made_from_values_that_the_same_call_computes(wh: Warehouse) -> None:
     loaded(wh, {"q1": {"a": 1}, "q2": {"b": 1}}, {"q1": {"a": 1.0}, "q2": {"c": 2.0, "b": 1.0}})
     asked = {"metrics": ["RR", "AP"], "slices": ["difficulty", "d = mean_score('RR') < 1"]}

@@ -119,6 +119,7 @@ def latin(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_file_whose_name_is_not_utf8_is_refused_alone(latin: Path) -> None:
     for words in (
         ("score", "qrels.txt", "\udce9one.run", "RR"),

@@ -233,6 +233,7 @@ def test_a_line_that_does_not_fit_is_told(write: Write, tmp_path: Path) -> None:
         assert told in str(done[1])
 
 
+@pytest.mark.slow
 @pytest.mark.core
 def test_lines_may_end_in_several_ways(
     write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -276,6 +277,7 @@ def test_a_table_has_no_tag_to_be_named_by(write: Write, tmp_path: Path) -> None
     assert wh.datasets().fetchall() == []
 
 
+@pytest.mark.slow
 def test_ranks_rank_and_scores_contradict_them(
     write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
