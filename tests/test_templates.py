@@ -26,7 +26,7 @@ from rows import insert
 from test_metric_properties import METRICS as OF_THE_PEERS
 from test_metric_properties import collection
 
-from warehouse import catalogue, metric_checks, protocols, relations, templates
+from warehouse import catalogue, database, metric_checks, protocols, relations, templates
 from warehouse import metrics as notation
 from warehouse.aggregates import AGGREGATES
 from warehouse.errors import UsageError, WarehouseError
@@ -213,7 +213,7 @@ STUBS = SCOPE | {
 @cache
 def stubbed() -> duckdb.DuckDBPyConnection:
     """Return a connection with an empty table for each relation."""
-    con = duckdb.connect()
+    con = database.memory()
     for table, columns in STUBS.items():
         con.execute(f"create table {table} ({columns})")
     return con
@@ -301,7 +301,7 @@ def scope() -> Iterator[duckdb.DuckDBPyConnection]:
     rng = random.Random(3)
     qrels, first = collection(rng)
     _, second = collection(rng)
-    with duckdb.connect() as con:
+    with database.memory() as con:
         for table, columns in SCOPE.items():
             con.execute(f"create table {table} ({columns})")
         con.execute("insert into scope_run values (1), (2), (3)")

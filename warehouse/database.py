@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from warehouse import functions
 from warehouse.errors import DatabaseError, UsageError, listing
 from warehouse.locks import turns, wait_for_lock
 from warehouse.quoting import ident, literal
@@ -74,13 +75,14 @@ class Resources:
 
 
 def memory(resources: Resources | None = None) -> duckdb.DuckDBPyConnection:
-    """Open a database in memory."""
+    """Open a database in memory, with the functions of the formulas."""
     con = duckdb.connect(":memory:")
     given = resources or Resources()
     if given.temp_directory is None:
         # Otherwise DuckDB would spill into a folder in the current directory.
         given = replace(given, temp_directory=str(_spill_folder() or ""))
     given.apply(con)
+    functions.make(con)
     return con
 
 
@@ -278,7 +280,7 @@ def _attached(
             raise not_opened(error, path) from error
         try:
             with in_words(path):
-                con.execute(f"use {ident(ALIAS)}")
+                con.execute(f"set search_path = '{ALIAS}.main,{functions.SCHEMA}'")
                 yield con
         except BaseException:
             with suppress(duckdb.Error):  # it is less specific than the first error

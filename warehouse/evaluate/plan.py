@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import jinja2
 
-from warehouse import relations, templates
+from warehouse import functions, relations, templates
 from warehouse.aggregates import WEIGHT
 from warehouse.errors import DefinitionError
 from warehouse.metrics import Metric
@@ -192,8 +192,8 @@ class Plan:
     def fingerprint(self, metric: Metric, contents: Contents | None = None) -> str:
         """Return a hash of everything that a metric's values depend on, besides run and judgments.
 
-        That is the SQL without comments, the better direction, and those contents that the metric
-        reads.
+        That is the SQL without comments and that of the functions that it calls, the better
+        direction, and those contents that the metric reads.
         """
         query = templates.normalised(self.add(metric))
         undefined = repr(self.protocol.undefined_of(metric))
@@ -201,6 +201,8 @@ class Plan:
         lines += sorted(
             f"{name}: {templates.normalised(self.tables[name])}" for name in self.below(metric)
         )
+        called = functions.used(*lines).items()
+        lines += sorted(f"{name}{templates.normalised(text)}" for name, text in called)
         if contents is not None:
             if "training" in self.needs_of(metric):
                 lines.append(f"training: {contents.training}")
@@ -214,7 +216,8 @@ class Plan:
         """Return everything that is run for one metric as one readable SQL script."""
         query = self.add(metric)
         made = [f"create temp table {name} as\n{self.tables[name]};" for name in self.below(metric)]
-        return "\n\n".join([*made, f"-- {metric}\n{query};"])
+        called = functions.script(*made, query)
+        return "\n\n".join([*called, *made, f"-- {metric}\n{query};"])
 
     def below(self, metric: Metric) -> list[str]:
         """Return the tables that a metric reads, directly or not, in the order of making."""
