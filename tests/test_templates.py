@@ -26,7 +26,7 @@ from rows import insert
 from test_metric_properties import METRICS as OF_THE_PEERS
 from test_metric_properties import collection
 
-from warehouse import catalogue, database, metric_checks, protocols, relations, templates
+from warehouse import catalogue, database, functions, metric_checks, protocols, relations, templates
 from warehouse import metrics as notation
 from warehouse.aggregates import AGGREGATES
 from warehouse.errors import UsageError, WarehouseError
@@ -415,13 +415,13 @@ def test_a_grain_that_is_not_unique_is_seen(scope: duckdb.DuckDBPyConnection) ->
 
 @pytest.mark.parametrize("name", METRIC_FILES)
 def test_no_bare_division(name: str) -> None:
-    """Every division goes through the macro `ratio`, so that undefined is null.
+    """Every division goes through the function `ratio`, so that undefined is null.
 
-    Nothing is ordered but in a macro's sum and in a window, which has a name.
+    Nothing is ordered but in a sum and in a window, which has a name.
     """
     body = catalogue.catalogue()[name].body
     assert "/" not in body
-    named = r"over \w+|\bwindow\n? *\w+ as \([^()]*\)|\{\{.*?\}\}|\{%.*?%\}"
+    named = r"over \w+|\bwindow\n? *\w+ as \([^()]*\)|sum\((?:[^()]|\([^()]*\))*\)"
     assert "order by" not in re.sub(named, "", body, flags=re.DOTALL)
 
 
@@ -716,7 +716,7 @@ def test_a_changed_formula_changes_the_fingerprint() -> None:
     seen = {fingerprint(source)}
     for old, new in (
         ("count(*) filter", "count(doc_id) filter"),
-        ("within(cutoff)", "within(cutoff + 1)"),
+        ("within(rank, {{ cutoff | literal }})", "within(rank, {{ cutoff + 1 }})"),
         ("undefined = 0", "undefined = 1"),
         ("undefined = 0", 'undefined = "null"'),
         ('= "mean"', '= "sum"'),
@@ -726,6 +726,19 @@ def test_a_changed_formula_changes_the_fingerprint() -> None:
         assert fingerprint(changed) not in seen, new
         seen.add(fingerprint(changed))
     assert fingerprint(source, "trec_eval_9") not in seen
+
+
+@pytest.mark.parametrize(("name", "is_called"), [("within", True), ("ratio", True), ("listed_gain", False)])
+def test_the_fingerprint_covers_the_functions(
+    monkeypatch: pytest.MonkeyPatch, name: str, is_called: bool
+) -> None:
+    """A changed function makes stale what calls it, and nothing else."""
+    source = text("metrics", "P")
+    plain = fingerprint(source)
+    defined = dict(functions.definitions())
+    defined[name] += " + 0"
+    monkeypatch.setattr(functions, "definitions", lambda: defined)
+    assert (fingerprint(source) != plain) == is_called
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,17 @@
+create temp macro at_most(number, k) as
+    least(number, k);
+
+create temp macro ratio(numerator, denominator) as
+    numerator / nullif(denominator, 0);
+
+create temp macro total(x, place) as
+    coalesce(sum(x order by place), 0),
+(x, condition, place) as
+    coalesce(sum(x order by place) filter (where condition), 0);
+
+create temp macro within(rank, k) as
+    k is null or rank <= k;
+
 create temp table rankings as
 with
 judged_query as (
@@ -7,7 +21,7 @@ length as (
     select
         run_id,
         query_id,
-        num_ret
+        at_most(num_ret, null) as num_ret
     from scope_ranking
 ),
 counted as (
@@ -44,7 +58,6 @@ select
     nonrel_so_far,
     rank
 from scope_hit
-where true
 )
 )
 select
@@ -58,9 +71,9 @@ select
     coalesce(nonrel_so_far, 0) as nonrel_so_far,
     count(rank) over so_far as pooled_so_far,
     num_ret,
-    num_rel,
-    num_nonrel,
-    num_judged
+num_rel,
+num_nonrel,
+num_judged
 from rankings
 join relevant using (query_id)
 left join hit using (run_id, query_id)
@@ -73,6 +86,9 @@ window so_far as (
 select
     run_id,
     query_id,
-    (coalesce(sum(rel_so_far / nullif(rank, 0) order by rank) filter (where is_rel), 0)) / nullif(num_rel, 0) as value
+    ratio(
+        total(ratio(rel_so_far, rank), is_rel and within(rank, null), rank),
+        num_rel
+    ) as value
 from hits_rel_1
 group by run_id, query_id, num_rel;

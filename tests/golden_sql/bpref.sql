@@ -1,3 +1,14 @@
+create temp macro at_most(number, k) as
+    least(number, k);
+
+create temp macro ratio(numerator, denominator) as
+    numerator / nullif(denominator, 0);
+
+create temp macro total(x, place) as
+    coalesce(sum(x order by place), 0),
+(x, condition, place) as
+    coalesce(sum(x order by place) filter (where condition), 0);
+
 create temp table rankings as
 with
 judged_query as (
@@ -7,7 +18,7 @@ length as (
     select
         run_id,
         query_id,
-        num_ret
+        at_most(num_ret, null) as num_ret
     from scope_ranking
 ),
 counted as (
@@ -44,7 +55,6 @@ select
     nonrel_so_far,
     rank
 from scope_hit
-where true
 )
 )
 select
@@ -58,9 +68,9 @@ select
     coalesce(nonrel_so_far, 0) as nonrel_so_far,
     count(rank) over so_far as pooled_so_far,
     num_ret,
-    num_rel,
-    num_nonrel,
-    num_judged
+num_rel,
+num_nonrel,
+num_judged
 from rankings
 join relevant using (query_id)
 left join hit using (run_id, query_id)
@@ -70,16 +80,16 @@ window so_far as (
 );
 
 -- bpref
-with
-preferred as (
-    select
-        *,
-        1 - coalesce((least(nonrel_so_far, num_rel)) / nullif(least(num_nonrel, num_rel), 0), 0) as preference
-    from hits_rel_1
-)
 select
     run_id,
     query_id,
-    (coalesce(sum(preference order by rank) filter (where is_rel), 0)) / nullif(num_rel, 0) as value
-from preferred
+    ratio(
+        total(
+            1 - coalesce(ratio(least(nonrel_so_far, num_rel), least(num_nonrel, num_rel)), 0),
+            is_rel,
+            rank
+        ),
+        num_rel
+    ) as value
+from hits_rel_1
 group by run_id, query_id, num_rel;

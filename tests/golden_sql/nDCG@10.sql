@@ -1,8 +1,27 @@
+create temp macro at_most(number, k) as
+    least(number, k);
+
+create temp macro total(x, place) as
+    coalesce(sum(x order by place), 0),
+(x, condition, place) as
+    coalesce(sum(x order by place) filter (where condition), 0);
+
+create temp macro ratio(numerator, denominator) as
+    numerator / nullif(denominator, 0);
+
+create temp macro discount(rank) as
+    log2(rank + 1);
+
+create temp macro within(rank, k) as
+    k is null or rank <= k;
+
 create temp table ideal_gains_rel_1 as
 select
     query_id,
     relevance,
-    row_number() over (partition by query_id order by relevance desc) as ideal_rank
+    row_number() over (
+        partition by query_id order by relevance desc
+    ) as ideal_rank
 from scope_judgment
 where relevance >= 1;
 
@@ -15,7 +34,7 @@ length as (
     select
         run_id,
         query_id,
-        num_ret
+        at_most(num_ret, null) as num_ret
     from scope_ranking
 ),
 counted as (
@@ -52,7 +71,6 @@ select
     nonrel_so_far,
     rank
 from scope_hit
-where true
 )
 )
 select
@@ -66,9 +84,9 @@ select
     coalesce(nonrel_so_far, 0) as nonrel_so_far,
     count(rank) over so_far as pooled_so_far,
     num_ret,
-    num_rel,
-    num_nonrel,
-    num_judged
+num_rel,
+num_nonrel,
+num_judged
 from rankings
 join relevant using (query_id)
 left join hit using (run_id, query_id)
@@ -81,7 +99,11 @@ create temp table discounted_cutoff_10_dcg_log2_rel_1_ties_rank as
 select
     run_id,
     query_id,
-    coalesce(sum(relevance / nullif(log2(rank + 1), 0) order by rank) filter (where is_rel and rank <= 10), 0) as dcg
+    total(
+        ratio(relevance, discount(rank)),
+        is_rel and within(rank, 10),
+        rank
+    ) as dcg
 from hits_rel_1
 group by run_id, query_id;
 
@@ -90,13 +112,17 @@ with
 best as (
     select
         query_id,
-        coalesce(sum(relevance / nullif(log2(ideal_rank + 1), 0) order by ideal_rank) filter (where true and ideal_rank <= 10), 0) as ideal_dcg
+        total(
+            ratio(relevance, discount(ideal_rank)),
+            within(ideal_rank, 10),
+            ideal_rank
+        ) as ideal_dcg
     from ideal_gains_rel_1
     group by query_id
 )
 select
     run_id,
     query_id,
-    dcg / nullif(ideal_dcg, 0) as value
+    ratio(dcg, ideal_dcg) as value
 from discounted_cutoff_10_dcg_log2_rel_1_ties_rank
 left join best using (query_id);
