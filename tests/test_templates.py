@@ -728,7 +728,9 @@ def test_a_changed_formula_changes_the_fingerprint() -> None:
     assert fingerprint(source, "trec_eval_9") not in seen
 
 
-@pytest.mark.parametrize(("name", "is_called"), [("within", True), ("ratio", True), ("listed_gain", False)])
+@pytest.mark.parametrize(
+    ("name", "is_called"), [("within", True), ("ratio", True), ("listed_gain", False)]
+)
 def test_the_fingerprint_covers_the_functions(
     monkeypatch: pytest.MonkeyPatch, name: str, is_called: bool
 ) -> None:

@@ -58,4 +58,4 @@ def used(*sql: str) -> dict[str, str]:
 
 def script(*sql: str) -> list[str]:
     """Return the statements that make the macros that some SQL calls, on any connection."""
-    return [f"create temp macro {name}{text};" for name, text in used(*sql).items()]
+    return [f"create or replace temp macro {name}{text};" for name, text in used(*sql).items()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import duckdb
 
+from warehouse import functions
 from warehouse import fusions as known
 from warehouse.analyze import metric_pages
 from warehouse.analyze.pages import relation
@@ -83,7 +84,8 @@ def describe(*names: str) -> str:
         weights = [1 / runs] * runs if known.WEIGHTS in found.needs else []
         head = f"SQL of {method} for two runs, over their lists in entry"
         lines = [*metric_pages.about(method, facts), "", head, ""]
-        pages.append("\n".join([*lines, known.sql(method, weights, runs), ""]))
+        sql = known.sql(method, weights, runs)
+        pages.append("\n".join([*lines, *functions.script(sql), sql, ""]))
     return "\n\n".join(pages)
 
 

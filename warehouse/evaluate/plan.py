@@ -18,6 +18,7 @@ from warehouse.metrics import Metric
 from warehouse.protocols import Protocol
 from warehouse.relations import Relation
 
+_SCOPE = re.compile(r"\bscope_\w+")
 # What an expression of a template may raise.
 _TEMPLATE_ERRORS = (
     jinja2.TemplateError, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError,
@@ -212,12 +213,19 @@ class Plan:
                 lines.append(f"attribute {name} of queries: {contents.query_attributes.get(name)}")
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
-    def script(self, metric: Metric) -> str:
-        """Return everything that is run for one metric as one readable SQL script."""
-        query = self.add(metric)
-        made = [f"create temp table {name} as\n{self.tables[name]};" for name in self.below(metric)]
-        called = functions.script(*made, query)
-        return "\n\n".join([*called, *made, f"-- {metric}\n{query};"])
+    def script(self) -> str:
+        """Return everything that is run for the metrics as one readable SQL script.
+
+        It runs on a warehouse or a replica of it, on any connection.
+        """
+        below = dict.fromkeys(name for metric in self.queries for name in self.below(metric))
+        made = [f"create or replace temp table {name} as\n{self.tables[name]};" for name in below]
+        asked = [f"-- {metric}\n{query};" for metric, query in self.queries.items()]
+        names = frozenset(_SCOPE.findall("\n".join([*made, *asked])))
+        scope = templates.render(
+            "statements/file_scope", names=names, ordering=self.protocol.ordering
+        )
+        return "\n\n".join([*functions.script(*made, *asked), scope, *made, *asked])
 
     def below(self, metric: Metric) -> list[str]:
         """Return the tables that a metric reads, directly or not, in the order of making."""
