@@ -1,4 +1,4 @@
-"""The functions of the formulas: each against plain Python, and the scripts that call them on a replica."""
+"""Each function of the formulas against plain Python, and the printed scripts on a replica."""
 
 from __future__ import annotations
 
@@ -49,7 +49,11 @@ def odds(p: float) -> float:
 Case = tuple[str, Callable[..., Any], Sequence[tuple[Any, ...]]]
 SMALL = [(1, 5), (3, 3), (2, 40), (4, 3)]
 SCALARS: dict[str, Case] = {
-    "ratio": ("ratio($1, $2)", plain_ratio, [(1, 3), (0.1, 0.7), (1, 0), (0, 0), (NULL, 2), (2, NULL)]),
+    "ratio": (
+        "ratio($1, $2)",
+        plain_ratio,
+        [(1, 3), (0.1, 0.7), (1, 0), (0, 0), (NULL, 2), (2, NULL)],
+    ),
     "square": ("square($1)", lambda x: x * x, [(0.1,), (3,), (-0.7,)]),
     "within": (
         "within($1::integer, $2::integer)",
@@ -61,14 +65,22 @@ SCALARS: dict[str, Case] = {
         lambda n, k: n if k is None else min(n, k),
         [(3, 5), (7, 5), (7, NULL), (0, 1)],
     ),
-    "comparable": ("comparable($1)", lambda x: round(x, 12), [((0.1 + 0.2 + 0.3) / 3,), (0.5,), (-1e-13,)]),
+    "comparable": (
+        "comparable($1)",
+        lambda x: round(x, 12),
+        [((0.1 + 0.2 + 0.3) / 3,), (0.5,), (-1e-13,)],
+    ),
     "discount": ("discount($1)", lambda rank: math.log2(rank + 1), [(1,), (2,), (3,), (1000,)]),
     "listed_gain": (
         "listed_gain($1::integer, map {1: 3e0, 3: 0.5e0, 4: -2e0})",
         lambda grade: grade_gain(grade, {1: 3.0, 3: 0.5, 4: -2.0}),
         [(1,), (2,), (3,), (4,), (0,), (-1,), (9,)],
     ),
-    "exponential_gain": ("exponential_gain($1)", lambda grade: 2.0**grade - 1, [(0,), (1,), (4,), (-1,), (1000,)]),
+    "exponential_gain": (
+        "exponential_gain($1)",
+        lambda grade: 2.0**grade - 1,
+        [(0,), (1,), (4,), (-1,), (1000,)],
+    ),
     "needed_documents": (
         "needed_documents($1, $2, $3)",
         lambda num_rel, recall, rule: {
@@ -76,22 +88,38 @@ SCALARS: dict[str, Case] = {
             "trec_eval_9": lambda: math.floor(recall * num_rel + 0.9),
             "trec_eval_10": lambda: math.floor(recall * num_rel + 0.5),
         }[rule](),
-        [(n, r / 10, rule) for n in (1, 7, 30) for r in range(11) for rule in ("ceil", "trec_eval_9", "trec_eval_10")],
+        [
+            (n, r / 10, rule)
+            for n in (1, 7, 30)
+            for r in range(11)
+            for rule in ("ceil", "trec_eval_9", "trec_eval_10")
+        ],
     ),
     "depth_of_multiple": (
         "depth_of_multiple($1, $2)",
-        lambda num_rel, multiple: num_rel if multiple == 1 else math.floor(multiple * num_rel + 0.9),
+        lambda num_rel, multiple: (
+            num_rel if multiple == 1 else math.floor(multiple * num_rel + 0.9)
+        ),
         [(7, 1.0), (7, 0.2), (7, 1.8), (3, 0.4)],
     ),
-    "goodness": ("goodness($1, $2)", lambda score, lower: -score if lower else score, [(2.0, True), (2.0, False)]),
+    "goodness": (
+        "goodness($1, $2)",
+        lambda score, lower: -score if lower else score,
+        [(2.0, True), (2.0, False)],
+    ),
     "in_single": (
         "in_single($1)::double",
-        lambda score: duckdb.sql(f"select {score!r}::float::double").fetchall()[0][0]
-        if abs(score) < 3e38 else math.copysign(math.inf, score),
+        lambda score: (
+            duckdb.sql(f"select {score!r}::float::double").fetchall()[0][0]
+            if abs(score) < 3e38
+            else math.copysign(math.inf, score)
+        ),
         [(0.1,), (1e300,), (-1e300,), (16777217.0,)],
     ),
     "sum_of_reciprocals": (
-        "sum_of_reciprocals($1, $2)", lambda a, b: sum(1 / n for n in range(a, b + 1)), SMALL,
+        "sum_of_reciprocals($1, $2)",
+        lambda a, b: sum(1 / n for n in range(a, b + 1)),
+        SMALL,
     ),
     "sum_of_discounts": (
         "sum_of_discounts($1, $2)",
@@ -110,14 +138,20 @@ SCALARS: dict[str, Case] = {
         [(1.0, 1.0), (1.0, 50.0), (2.5, 9.5)],
     ),
     "possible_pairs": (
-        "possible_pairs($1, 3, 5, 11)", {"both": 3, "one": 8, "all": 11}.__getitem__, [("both",), ("one",), ("all",)],
+        "possible_pairs($1, 3, 5, 11)",
+        {"both": 3, "one": 8, "all": 11}.__getitem__,
+        [("both",), ("one",), ("all",)],
     ),
     "kept_pairs": (
-        "kept_pairs($1, 3, 5)", {"both": 3, "one": 8, "all": 8}.__getitem__, [("both",), ("one",), ("all",)],
+        "kept_pairs($1, 3, 5)",
+        {"both": 3, "one": 8, "all": 8}.__getitem__,
+        [("both",), ("one",), ("all",)],
     ),
     "information": (
         "information($1::integer, $2::integer)",
-        lambda frequency, population: math.log2(population / frequency) if frequency and population else None,
+        lambda frequency, population: (
+            math.log2(population / frequency) if frequency and population else None
+        ),
         [(1, 8), (3, 7), (0, 5), (2, 0), (NULL, 5)],
     ),
     "cosine": (
@@ -131,7 +165,9 @@ SCALARS: dict[str, Case] = {
         [(10, 0.0, 5.0), (10, 2.6, 5.0), (10, 5.0, 5.0), (3, 4.9, 5.0)],
     ),
     "floored_log": (
-        "floored_log($1::double)", lambda x: None if x is None else math.log(max(x, 1e-5)), [(0.5,), (0.0,), (NULL,)],
+        "floored_log($1::double)",
+        lambda x: None if x is None else math.log(max(x, 1e-5)),
+        [(0.5,), (0.0,), (NULL,)],
     ),
     "tau_b": (
         "tau_b($1, $2, $3)",
@@ -140,16 +176,33 @@ SCALARS: dict[str, Case] = {
     ),
     "student_t": (
         "student_t($1, $2)",
-        lambda difference, error: math.copysign(math.inf, difference) if difference and not error
-        else plain_ratio(difference, error),
+        lambda difference, error: (
+            math.copysign(math.inf, difference)
+            if difference and not error
+            else plain_ratio(difference, error)
+        ),
         [(1.0, 0.5), (1.0, 0.0), (-1.0, 0.0), (0.0, 0.0)],
     ),
-    "in_units": ("in_units($1, $2)", lambda x, units: round(x * units), [(0.3, 1024.0), (-0.7, 2.0**40)]),
-    "whole_units": ("whole_units($1, $2)", lambda x, units: round(x * units) / units, [(0.3, 1024.0), (1.0, 0.25)]),
-    "picked": ("picked($1::ubigint, $2)", lambda word, n: word * n >> 32, [(0, 7), (2**32 - 1, 7), (2**31, 10)]),
+    "in_units": (
+        "in_units($1, $2)",
+        lambda x, units: round(x * units),
+        [(0.3, 1024.0), (-0.7, 2.0**40)],
+    ),
+    "whole_units": (
+        "whole_units($1, $2)",
+        lambda x, units: round(x * units) / units,
+        [(0.3, 1024.0), (1.0, 0.25)],
+    ),
+    "picked": (
+        "picked($1::ubigint, $2)",
+        lambda word, n: word * n >> 32,
+        [(0, 7), (2**32 - 1, 7), (2**31, 10)],
+    ),
     "borda_points": (
         "borda_points($1::integer, $2, $3)",
-        lambda rank, num_ret, candidates: (candidates - num_ret + 1) / 2 if rank is None else candidates - rank + 1,
+        lambda rank, num_ret, candidates: (
+            (candidates - num_ret + 1) / 2 if rank is None else candidates - rank + 1
+        ),
         [(1, 3, 9), (3, 3, 9), (NULL, 3, 9)],
     ),
     "never_zero": ("never_zero($1)", lambda p: p or 0.001, [(0.0,), (0.3,)]),
@@ -159,8 +212,8 @@ SCALARS: dict[str, Case] = {
         lambda rank, num_ret, segments: (rank - 1) // math.ceil(num_ret / segments) + 1,
         [(rank, 10, 4) for rank in range(1, 11)] + [(1, 1, 25)],
     ),
-}  # fmt: skip
-# The aggregate functions, over rows of (place, x), and those that only refuse.
+}
+# Those with a test of their own.
 OTHERS = {
     "total", "mean_of", "from_lowest", "sorted_sum", "common_features", "tau_ap", "same_less_swapped",
     "units_per_one", "refuse",

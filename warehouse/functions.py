@@ -1,4 +1,4 @@
-"""The functions of the formulas: the DuckDB macros of `sql/functions.sql`, which every connection has."""
+"""The functions of the formulas: the DuckDB macros of `sql/functions.sql`, on every connection."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from warehouse import relations, templates
+from warehouse import functions, relations, templates
 from warehouse.aggregates import AGGREGATE, WEIGHT
 from warehouse.errors import DefinitionError, nearest
 from warehouse.parameters import Parameter
@@ -153,6 +153,8 @@ def check_body(found: Definition, text: str, types: Mapping[str, str]) -> None:
         if name in known:
             raise DefinitionError(f"{where}: the SQL reads {name}: add it to reads")
         hint = nearest(name, [*declared, *known, *macros]) or f"; declare it: [params.{name}]"
+        if name in functions.definitions():
+            hint = f"; it is a function of the SQL: write {name}(...) without braces"
         raise DefinitionError(f"{where}: the SQL uses {name!r}, which is not declared{hint}")
     for name in sorted(set(needed) - declared):
         raise DefinitionError(
