@@ -20,7 +20,7 @@ from syncs import BETTER, QRELS, RUN, Project
 
 from warehouse.analyze import regressions
 from warehouse.analyze.significance import two_sided
-from warehouse.cli import sync
+from warehouse.cli.commands import sync
 from warehouse.errors import DefinitionError, UsageError
 from warehouse.syncing import Event
 from warehouse.warehouse import Warehouse

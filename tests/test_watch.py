@@ -20,7 +20,7 @@ import pytest
 from projects import command
 from syncs import BETTER, RUN, SETTINGS, Project
 
-from warehouse.cli import sync, watch
+from warehouse.cli.commands import sync, watch
 from warehouse.syncing import Synced
 
 CODE = """

@@ -147,15 +147,23 @@ def run() -> None:
 
 
 def _call() -> None:
-    from warehouse.cli.commands import application
+    import typer
+
+    from warehouse.cli.application import application, completed, explained
     from warehouse.config.project import request
 
-    if sys.argv[1:2] == ["score"] and not _HELP.intersection(sys.argv):
+    words = completed(sys.argv[1:])
+    if words[0] == "score" and not _HELP.intersection(words):
         from warehouse.store import database
 
         database.open_early()
     with request():
-        application(*sys.argv[1:2])(prog_name="warehouse")
+        try:
+            code = application(words[0])(words, prog_name="warehouse", standalone_mode=False)
+        except typer.TyperException as error:
+            _say(explained(error, words))
+            code = UsageError.exit_code
+    sys.exit(code)
 
 
 def _told(error: OSError) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from warehouse.config import times
-from warehouse.errors import UsageError
+from warehouse.errors import UsageError, is_utf8
 
 if TYPE_CHECKING:
     from warehouse.warehouse import Warehouse
@@ -208,6 +208,8 @@ def pairs(texts: Sequence[str] | None, option: str) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for text in texts or ():
+        if not is_utf8(text):
+            raise UsageError(f"{option} {text}: is not UTF-8")
         key, equals, value = text.partition("=")
         if not equals or not key.strip():
             raise UsageError(f"{option} {text}: write it as KEY=VALUE")

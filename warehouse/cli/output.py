@@ -20,34 +20,9 @@ if TYPE_CHECKING:
     from warehouse.ingest import Loaded
 
 
-# Suffixes of formats that are not written, with what to do instead.
-_UNWRITTEN = {
-    **dict.fromkeys(
-        ("gz", "bz2", "xz", "zst", "lz4", "zip", "7z", "tar", "tgz"),
-        "no result is written compressed: leave that end of the name out, and compress the file",
-    ),
-    **dict.fromkeys(
-        ("xlsx", "xls", "ods", "numbers"),
-        "no spreadsheet is written; programs for them read a file whose name ends in .csv",
-    ),
-    **dict.fromkeys(
-        ("duckdb", "ddb", "db", "sqlite", "sqlite3"),
-        "no result is written as a database: take .parquet; warehouse publish copies the whole",
-    ),
-    **dict.fromkeys(
-        ("svg", "png", "pdf"),
-        "no picture is drawn of this: take .html or .tex; warehouse curve and history draw",
-    ),
-    **dict.fromkeys(
-        ("jpg", "jpeg", "gif", "webp", "eps", "tif", "tiff", "bmp"),
-        "no picture is written so: warehouse curve and history draw .svg, .png and .pdf",
-    ),
-    **dict.fromkeys(
-        ("arrow", "feather", "orc", "avro", "xml", "yaml", "yml", "pkl", "npy", "npz"),
-        "no result is written so: take .csv, .json or .parquet",
-    ),
-}
-_ALSO_CALLED = {"md": "markdown", "tex": "latex", "htm": "html", "ndjson": "jsonl"}
+# Suffixes that are not the name of their format.
+_SUFFIXES = {"md": "markdown", "tex": "latex", "htm": "html", "ndjson": "jsonl", "txt": "table"}
+_COMPRESSED = ("gz", "bz2", "xz", "zst")
 
 
 def say(text: str) -> None:
@@ -68,11 +43,11 @@ def chosen(format: str | None, output: Path | None, more: Sequence[str] = ()) ->
     """
     known = (*formats.FORMATS, *more)
     suffix = "" if output is None else output.suffix.removeprefix(".").lower()
-    if suffix in _UNWRITTEN and suffix not in known:
-        raise UsageError(f"{output}: {_UNWRITTEN[suffix]}")
+    named = _SUFFIXES.get(suffix, suffix)
+    if suffix in _COMPRESSED or (format is None and named[:1].isalpha() and named not in known):
+        raise UsageError(f"{output}: results are written as {', '.join(known)}, not as .{suffix}")
     if format is None:
-        format = _ALSO_CALLED.get(suffix, suffix)
-        format = format if format in known else "table"
+        format = named if named in known else "table"
     if formats.check(format, known) == "parquet":
         parquet_file(output)
     return format
