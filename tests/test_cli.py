@@ -253,6 +253,31 @@ def test_a_list_of_commands_has_whole_sentences(
     assert "..." not in listed.split("Examples:")[0]
 
 
+@pytest.mark.parametrize(
+    ("words", "completion"),
+    [
+        ("warehouse leader", "leaderboard"),
+        ("warehouse metrics sh", "show"),
+        ("warehouse ingest a", "attributes"),
+        ("warehouse score --per", "--per-query"),
+    ],
+)
+def test_the_shell_completes_words(words: str, completion: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "warehouse"],
+        env=os.environ
+        | {
+            "_WAREHOUSE_COMPLETE": "complete_bash",
+            "COMP_WORDS": words,
+            "COMP_CWORD": str(words.count(" ")),
+        },
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == [completion]
+
+
 def test_without_arguments_it_shows_help() -> None:
     found = invoked()
     assert "Usage: warehouse" in found.output

@@ -28,6 +28,8 @@ from warehouse.cli import commands
 from warehouse.config.settings import VERSION
 
 SECTIONS = ("Begin", "Load", "Evaluate", "Look", "Compare", "History", "Share", "Catalogue")
+# More characters than a summary has: lines are wrapped, not cut.
+_WHOLE = 1000
 
 
 class _Sections(TyperGroup):
@@ -39,10 +41,7 @@ class _Sections(TyperGroup):
         for section, found in groupby(self.commands.values(), attrgetter("rich_help_panel")):
             with formatter.section(section):
                 formatter.write_dl(
-                    [
-                        (f"{one.name:{longest}}", one.get_short_help_str(formatter.width))
-                        for one in found
-                    ]
+                    [(f"{one.name:{longest}}", one.get_short_help_str(_WHOLE)) for one in found]
                 )
 
 

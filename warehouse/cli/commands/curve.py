@@ -38,7 +38,7 @@ def curve(
     protocol: options.Protocol = "default",
     format: Annotated[
         str,
-        options.formats_of(
+        options.format_option(
             "table, json, jsonl, csv, tsv, markdown, latex or parquet for the points; svg, png, pdf "
             "or html for a picture (with -o).",
             ["svg", "png", "pdf", "html"],
@@ -83,7 +83,7 @@ def curve(
             f"the picture has the best {len(best)} of {len(shown)} runs; choose others with --run"
         )
         shown = [one for one in shown if one in best]
-    with output.written(out) as path:
+    with output.new_file(out) as path:
         pictures.draw(found, shown, path, format)
 
 

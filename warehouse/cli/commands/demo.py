@@ -46,7 +46,7 @@ def demo(
     plan = tomllib.loads((DATA / "demo.toml").read_text(encoding="utf-8"))
     dataset, metrics = plan["dataset"], plan["metrics"]
     if files is not None:
-        _put_files(files, plan["qrels"], plan["runs"])
+        _write_files(files, plan["qrels"], plan["runs"])
     wh = Warehouse(db)
     with output.Progress("loading", len(plan["runs"]) + 1) as step:
         step("qrels")
@@ -65,26 +65,26 @@ def demo(
         output.say(f"  {_program()} {command} --db {shlex.quote(str(db))}")
 
 
-def _put_files(folder: Path, qrels: str, runs: Iterable[str]) -> None:
+def _write_files(folder: Path, qrels: str, runs: Iterable[str]) -> None:
     """Write the judgments and runs as files; existing files with other content are kept."""
     contents = {folder / Path(qrels).stem: gzip.decompress((DATA / qrels).read_bytes())}
     for name in runs:
         contents[folder / "runs" / f"{name}.run.gz"] = (DATA / f"{name}.run.gz").read_bytes()
-    others = [path for path, content in contents.items() if _is_other(path, content)]
+    others = [path for path, content in contents.items() if _differs(path, content)]
     if others:
         raise UsageError(
             f"{others[0]}: is there already with other content; name another folder after --files"
         )
     (folder / "runs").mkdir(parents=True, exist_ok=True)
     for path, content in contents.items():
-        with file_replacement.written(path) as part:
+        with file_replacement.new_file(path) as part:
             part.write_bytes(content)
     output.say(
         f"{folder / Path(qrels).stem} and {folder / 'runs'}: the judgments and runs as files"
     )
 
 
-def _is_other(path: Path, content: bytes) -> bool:
+def _differs(path: Path, content: bytes) -> bool:
     return path.exists() and not (path.is_file() and path.read_bytes() == content)
 
 

@@ -88,7 +88,7 @@ def _say(found: Explanation, places: int) -> None:
         f"computed {_time(found.evaluated_at)} under protocol {found.protocol} by warehouse "
         f"{found.program_version} with DuckDB {found.engine_version}; fingerprint {found.fingerprint}"
     )
-    if not output.say_forgotten([found.metric], found.protocol):
+    if not output.say_undefined([found.metric], found.protocol):
         return
     if found.is_stale:
         output.say("the value is stale: the parts are those of today's formula")

@@ -35,7 +35,7 @@ def history(
     protocol: options.Protocol = "default",
     format: Annotated[
         str,
-        options.formats_of(
+        options.format_option(
             "table, json, jsonl, csv, tsv, markdown, latex, html or parquet; svg, png or pdf for a "
             "picture (with -o).",
             ["svg", "png", "pdf"],
@@ -64,10 +64,10 @@ def history(
         options.the_dataset(wh, dataset), metric, system=system, runs=run or (), protocol=protocol,
         as_of=as_of, qrels=qrels,
     )  # fmt: skip
-    if output.say_forgotten([found.metric], protocol) and parse_one(found.metric).metric.is_count:
+    if output.say_undefined([found.metric], protocol) and parse_one(found.metric).metric.is_count:
         places = 0
     if format in timelines.FORMATS and out is not None:
-        with output.written(out) as path:
+        with output.new_file(out) as path:
             timelines.draw(found, path, format)
         for note in found.notes:
             output.say(f"{found.metric}: {note}")

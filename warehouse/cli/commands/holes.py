@@ -22,7 +22,7 @@ EXAMPLES = {
 }
 
 # The most runs reported one by one.
-_TOLD = 12
+_MOST_SAID = 12
 
 
 def holes(
@@ -50,7 +50,7 @@ def holes(
     protocol: options.Protocol = "default",
     format: Annotated[
         str,
-        options.formats_of(
+        options.format_option(
             "table, json, jsonl, csv, tsv, markdown, latex, html, parquet (with -o), or trec: qrels to "
             "fill in.",
             ["trec"],
@@ -106,10 +106,10 @@ def _say(found: Holes, dataset: str, places: int) -> None:
         return
     output.say(f"{number:,} of {counted(found.total, 'unjudged document')}")
     most = sorted((row for row in rows if row[2]), key=lambda row: -row[3])
-    for run, _, unjudged, filled, judged, after in most[:_TOLD]:
+    for run, _, unjudged, filled, judged, after in most[:_MOST_SAID]:
         output.say(
             f"{run}: {filled:,} of its {counted(unjudged, 'hole')}, judged of the first "
             f"{found.depth}: {judged:.{places}f} -> {after:.{places}f}"
         )
-    if len(most) > _TOLD:
-        output.say(f"and {counted(len(most) - _TOLD, 'run')} more: --by-run")
+    if len(most) > _MOST_SAID:
+        output.say(f"and {counted(len(most) - _MOST_SAID, 'run')} more: --by-run")

@@ -159,7 +159,7 @@ def run(
     """
     from warehouse.warehouse import Warehouse
 
-    found = options.expanded(files)
+    found = options.expand_globs(files)
     if name is not None and len(found) > 1:
         raise UsageError(f"--name {name}: names one run, but {len(found)} files are given")
     if name_from not in ("stem", "tag"):

@@ -11,7 +11,7 @@ from warehouse.cli import options
 from warehouse.cli.output import say
 from warehouse.config import project
 from warehouse.config.settings import LOCK_TIMEOUT
-from warehouse.report.file_replacement import written
+from warehouse.report.file_replacement import new_file
 
 SECTION, PLACE = "Begin", 2
 EXAMPLES = {"init": ("warehouse init", "warehouse init --db mine.duckdb")}
@@ -38,7 +38,7 @@ def init(
 
     if db is None and project.current().file is None:
         path = Path(project.FILE)
-        with written(path) as part:
+        with new_file(path) as part:
             part.write_bytes(STARTER.read_bytes())
         say(f"{path}: written; say in it where qrels and runs are, then: warehouse sync")
     # the file just written counts

@@ -102,7 +102,7 @@ def leaderboard(
         alpha=alpha, as_of=as_of, qrels=qrels,
     )  # fmt: skip
     output.show_board(board, format, out, places=places)
-    known = output.say_forgotten(board.metrics.values(), protocol)
+    known = output.say_undefined(board.metrics.values(), protocol)
     if not known or as_of is not None:
         return
     shown = [parse_one(name).metric for name in known]

@@ -52,12 +52,12 @@ def publish(
             raise UsageError("-: a replica is not written to stdout; name a file, or --parquet DIR")
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     if path is not None:
-        _tell(wh.publish(path, storage_version=storage_version))
+        _say_published(wh.publish(path, storage_version=storage_version))
     if parquet is not None:
-        _tell(wh.publish_parquet(parquet))
+        _say_published(wh.publish_parquet(parquet))
 
 
-def _tell(made: Published) -> None:
+def _say_published(made: Published) -> None:
     output.say(
         f"{made.path}: published, {made.relations} tables and views, {made.size / 1e6:,.1f} MB"
     )

@@ -55,4 +55,4 @@ def queries(
     }
     output.show(found, format, out, places=places, titles=titles)
     shown = found.columns[1:-4] if slice is None else found.columns[2:]
-    output.say_forgotten(shown, protocol)
+    output.say_undefined(shown, protocol)

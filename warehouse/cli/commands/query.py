@@ -87,7 +87,7 @@ def query(
             format = formats.check(word)
         else:
             file = Path(word)
-    format = output.chosen(format, out)
+    format = output.choose_format(format, out)
     if (sql is None) == (file is None):
         raise UsageError("give the SQL, or a file with it: warehouse query SQL | -f FILE")
     if file is not None:
@@ -109,7 +109,7 @@ def query(
         answer = wh.stream_parquet(text, target, params, limit=limit, timeout=seconds)
         output.say(f"wrote {target}")
     else:
-        with output.pieces(out, format) as write:
+        with output.open_writer(out, format) as write:
             answer = wh.stream(
                 text,
                 params,

@@ -31,14 +31,14 @@ EXAMPLES = {
         "warehouse score subtopics.txt runs/web.run alpha_nDCG@10 map_avgjg -R qrels_jg",
     )
 }
-_VERSION = "the version is printed by 'warehouse --version'"
+_VERSION = "'warehouse --version' prints the version"
 # Options of trec_eval.
 INSTEAD: Mapping[str, str] = {
-    "-a": "the set all_trec has all of trec_eval's measures",
-    "-D": "what each document adds to a value is shown by 'warehouse explain', of a stored run",
-    "-n": "the values over all queries always come along: with -q as the query all, at the end",
-    "-N": "the metric has the size of the collection, as in 'Utility(collection=1000)'",
-    "-T": "the format of the run is said by --run-format, as in --run-format trec",
+    "-a": "the set all_trec has all measures of trec_eval",
+    "-D": "'warehouse explain' shows what each document adds to a value of a stored run",
+    "-n": "the values over all queries are always printed; with -q they come last, as the query all",
+    "-N": "give the size of the collection to the metric, as in 'Utility(collection=1000)'",
+    "-T": "name the format of the run with --run-format, as in --run-format trec",
     "-v": _VERSION,
     "--version": _VERSION,
 }
@@ -128,7 +128,7 @@ def score(
     queries: options.Queries = None,
     format: Annotated[
         str,
-        options.formats_of(
+        options.format_option(
             "table, json, jsonl, csv, tsv, markdown, latex, html, parquet (with -o) or trec.",
             ["trec"],
         ),
@@ -152,14 +152,14 @@ def score(
     from warehouse.report import trec
 
     runs, words = _runs(run, metrics or [])
-    if out is not None and any(_is_same(out, given) for given in (qrels, *runs)):
+    if out is not None and any(_is_same_file(out, given) for given in (qrels, *runs)):
         raise UsageError(f"{out}: is one of the files to score; give the result a file of its own")
     if [qrels, *runs, training].count("-") > 1:
         raise UsageError("only one of the files can be read from stdin")
     if format == "trec" and len(runs) > 1:
         raise UsageError("-f trec: trec_eval's layout has room for one run; use another format")
     if rel_info is not None:
-        iterations, qrels_format = _rel_info(rel_info, iterations, qrels_format)
+        iterations, qrels_format = _read_rel_info(rel_info, iterations, qrels_format)
     wanted = [*words, *(metric or ())] or ["official"]
     if format != "trec":
         notation.request(*wanted)  # refuses relstring, which only that layout has room for
@@ -217,7 +217,7 @@ def _runs(run: str, words: list[str]) -> tuple[list[str], list[str]]:
     A word that could be both is a metric; ./AP is the file.
     """
     others = list(takewhile(_is_run, words))
-    return options.expanded([run, *others]), words[len(others) :]
+    return options.expand_globs([run, *others]), words[len(others) :]
 
 
 def _is_run(word: str) -> bool:
@@ -239,17 +239,17 @@ def _warnings(scores: Scores, counting: str) -> Iterator[str]:
     runs: dict[str, list[str]] = {}
     names = scores.names or ("",)
     for name, read in zip(names, scores.read, strict=True):
-        for warning in _warnings_of(read, scores.num_judged, counting):
+        for warning in _run_warnings(read, scores.num_judged, counting):
             runs.setdefault(warning, []).append(name)
     for warning, those in runs.items():
         yield f"{listing(those, 4)}: {warning}" if scores.names else warning
 
 
-def _is_same(out: Path, given: str) -> bool:
+def _is_same_file(out: Path, given: str) -> bool:
     return out.exists() and Path(given).exists() and out.samefile(given)
 
 
-def _warnings_of(read: ScoredRun, num_judged: int, counting: str) -> Iterator[str]:
+def _run_warnings(read: ScoredRun, num_judged: int, counting: str) -> Iterator[str]:
     from warehouse.evaluate.hits import NO_HITS
 
     yield from read.staged.warnings
@@ -269,7 +269,9 @@ def _warnings_of(read: ScoredRun, num_judged: int, counting: str) -> Iterator[st
         yield f"{queries} of the run {are} not judged; {they} {treated}"
 
 
-def _rel_info(kind: str, iterations: bool, qrels_format: str | None) -> tuple[bool, str | None]:
+def _read_rel_info(
+    kind: str, iterations: bool, qrels_format: str | None
+) -> tuple[bool, str | None]:
     """Translate trec_eval's -R to our two options."""
     from warehouse.errors import UsageError, nearest
 

@@ -32,5 +32,5 @@ def show(
     wh = Warehouse(db, lock_timeout=lock_timeout)
     found = wh.show(run, options.the_dataset(wh, dataset))
     if format == "table":
-        found = output.sideways(found, "version")
+        found = output.transpose(found, "version")
     output.show(found, format, out)

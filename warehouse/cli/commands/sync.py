@@ -52,7 +52,7 @@ def sync(
     nothing is printed. Two syncs at once are safe. Start with: warehouse init
     """
     with project.using(config):
-        wh = opened(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
+        wh = open_project(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
         done = run(wh, dry_run=dry_run, quiet=as_json)
     if as_json:
         emit(json.dumps(done.as_dict(), ensure_ascii=False, indent=2) + "\n", None, "json")
@@ -60,7 +60,7 @@ def sync(
         raise typer.Exit(done.exit_code)
 
 
-def opened(db: Path | None, **resources: object) -> Warehouse:
+def open_project(db: Path | None, **resources: object) -> Warehouse:
     """Return the warehouse of the project, which must name its database."""
     from warehouse.warehouse import Warehouse
 
@@ -77,15 +77,15 @@ def run(
     *,
     dry_run: bool = False,
     quiet: bool = False,
-    unsaid: Container[Status] = ("unchanged",),
-    told: set[str] | None = None,
+    silent: Container[Status] = ("unchanged",),
+    reported: set[str] | None = None,
 ) -> Synced:
     """Sync and print each event, on stdout unless `quiet`; problems go to stderr.
 
-    `told` has the problems, verdicts of gates and remarks printed last time, which are not
+    `reported` has the problems, verdicts of gates and remarks printed last time, which are not
     repeated; it becomes those of this time.
     """
-    before = frozenset(told or ())
+    before = frozenset(reported or ())
     found: set[str] = set()
     progress: Progress | None = None
 
@@ -104,7 +104,7 @@ def run(
             return
         if event.status == "failed":
             say(f"warehouse: {event.text}")
-        elif event.status not in unsaid and not quiet:
+        elif event.status not in silent and not quiet:
             emit(event.text + "\n", None)
         for text in event.warnings:
             warn(f"{event.file or event.dataset}: {text}")
@@ -118,7 +118,7 @@ def run(
         found.add(text)
         if text not in before:
             warn(text)
-    if told is not None:
-        told.clear()
-        told |= found
+    if reported is not None:
+        reported.clear()
+        reported |= found
     return done

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from warehouse.cli import options
-from warehouse.cli.commands.sync import LOCK_TIMEOUT, opened, run
+from warehouse.cli.commands.sync import LOCK_TIMEOUT, open_project, run
 from warehouse.cli.output import say
 from warehouse.config import project
 from warehouse.errors import UsageError, WarehouseError, listing
@@ -24,10 +24,10 @@ SECTION, PLACE = "Load", 3
 EXAMPLES = {"watch": ("warehouse watch", "warehouse watch --debounce 5")}
 
 # Seconds between looks without a reported change: not every file system reports them.
-_AT_LEAST_EVERY = 60.0
+_LONGEST_WAIT = 60.0
 # Seconds until files that were being written are checked again.
-_LOOKED_EVERY = 1.0
-_UNSAID: tuple[Status, ...] = ("unchanged", "waiting")
+_SHORTEST_WAIT = 1.0
+_SILENT: tuple[Status, ...] = ("unchanged", "waiting")
 
 
 def watch(
@@ -55,29 +55,29 @@ def watch(
             "'warehouse sync' from time to time"
         ) from None
 
-    told: set[str] = set()
+    reported: set[str] = set()
 
     def sync() -> bool:
         """Sync; return whether files were left for the next time."""
         try:
             with project.using(config):
-                wh = opened(
+                wh = open_project(
                     db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout
                 )
-                done = run(wh, unsaid=_UNSAID, told=told)
+                done = run(wh, silent=_SILENT, reported=reported)
         except WarehouseError as error:
-            if str(error) not in told:
+            if str(error) not in reported:
                 say(f"warehouse: {error}")
-            told.clear()
-            told.add(str(error))
+            reported.clear()
+            reported.add(str(error))
             return False
         return any(event.status == "waiting" for event in done.events)
 
     with project.using(config):
-        database = opened(db).path.absolute()
+        database = open_project(db).path.absolute()
         watched = _watched()
     say(f"watching {listing(map(project.shown, sorted(watched.paths)), 4)}; Ctrl-C ends it")
-    tick = int(min(debounce, _LOOKED_EVERY) * 1000)
+    tick = int(min(debounce, _SHORTEST_WAIT) * 1000)
     due = 0.0
     while True:
         changed: float | None = None
@@ -96,7 +96,7 @@ def watch(
             if now >= due or (changed is not None and now >= changed + debounce):
                 changed = None
                 waiting = sync()
-                due = time.monotonic() + (_LOOKED_EVERY if waiting else _AT_LEAST_EVERY)
+                due = time.monotonic() + (_SHORTEST_WAIT if waiting else _LONGEST_WAIT)
             before = watched
             with project.using(config):
                 watched = _watched(before)
@@ -123,14 +123,14 @@ class _Watched:
         a folder that is moved here are not reported.
         """
         path = Path(os.path.normpath(name))
-        if path == database or name.startswith(f"{database}.") or _is_told_to(path):
+        if path == database or name.startswith(f"{database}.") or _is_output(path):
             return False
         # unlike Path.is_dir, this passes over folders that may not be looked into
         is_folder = os.path.isdir(path)  # noqa: PTH112
         return path == self.file or is_folder or self.asked.concerns(path)
 
 
-def _is_told_to(path: Path) -> bool:
+def _is_output(path: Path) -> bool:
     """Whether it is the file that the command's stdout or stderr goes to."""
     try:
         there = path.stat()
