@@ -136,7 +136,7 @@ def test_more_runs_than_a_picture_has_room_for(demo_db, tmp_path, monkeypatch) -
 
 
 def test_no_two_lines_look_alike() -> None:
-    looks = [pictures._look(number) for number in range(28)]
+    looks = [pictures._line_style(number) for number in range(28)]
     assert len({(look["color"], str(look["linestyle"])) for look in looks}) == 28
     # without colours
     shapes = {(str(look["linestyle"]), look["marker"]) for look in looks[: pictures.MOST_LINES]}

@@ -117,7 +117,7 @@ def test_a_file_that_is_scored_is_not_replaced(wh: Warehouse) -> None:
     Path("r.run").write_text("q1 Q0 a 1 1 t\n")
     for name in ("q.txt", "./r.run"):
         before = Path(name).read_text()
-        code, _, told = command("score", "q.txt", "r.run", "RR", "-o", name)
+        code, _, told = command("score", "q.txt", "r.run", "RR", "-f", "csv", "-o", name)
         assert code == 2
         assert "is one of the files to score" in told
         assert Path(name).read_text() == before
