@@ -70,7 +70,7 @@ def leaves(command: object, path: tuple[str, ...] = ()) -> Iterator[tuple[str, o
 
 
 MODULES = application.modules()
-EXAMPLES = {name: lines for module in MODULES for name, lines in module.EXAMPLES.items()}
+EXAMPLES = application.examples()
 COMMANDS = dict(leaves(typer.main.get_command(application.application())))
 ALL_EXAMPLES = [(name, line) for name, lines in EXAMPLES.items() for line in lines]
 

@@ -60,6 +60,11 @@ def modules() -> list[ModuleType]:
     return sorted(map(module, names()), key=lambda one: (SECTIONS.index(one.SECTION), one.PLACE))
 
 
+def examples() -> dict[str, Sequence[str]]:
+    """Return the examples of all commands, by their full names."""
+    return {name: lines for one in modules() for name, lines in one.EXAMPLES.items()}
+
+
 def application(name: str | None = None) -> typer.Typer:
     """Return the application with one command, or with all if the name is none of theirs."""
     app = typer.Typer(
@@ -102,8 +107,8 @@ def _add(app: typer.Typer, source: ModuleType) -> None:
     app.add_typer(group, name=name, **about)
 
 
-def _epilog(examples: Sequence[str]) -> str:
-    return "\b\nExamples:\n" + "\n".join(f"  {example}" for example in examples)
+def _epilog(lines: Sequence[str]) -> str:
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
 def completed(words: Sequence[str]) -> list[str]:
