@@ -46,14 +46,15 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what `sample` leaves out of the quick run as slow."""
+    """Mark what `sample` leaves out of the quick run as slow, and what it leaves out of CI as long."""
     seen: Counter[tuple[Path, str]] = Counter()
     for item in items:
         sample = item.get_closest_marker("sample")
         if sample is not None:
             test = (item.path, item.originalname)
-            if seen[test] % sample.args[0]:
-                item.add_marker("slow")
+            quick, *rest = sample.args
+            if seen[test] % quick:
+                item.add_marker("long" if any(seen[test] % slow for slow in rest) else "slow")
             seen[test] += 1
 
 

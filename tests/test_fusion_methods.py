@@ -121,7 +121,7 @@ def test_case(two: duckdb.DuckDBPyConnection, folder: str, name: str) -> None:
         assert ours[query] == pytest.approx(expected, rel=1e-12, abs=1e-12)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(4, 2)
 @pytest.mark.parametrize("name", METHODS)
 def test_as_in_plain_python(three: duckdb.DuckDBPyConnection, name: str) -> None:
     """Over lists with ties, of other lengths, and missing; trained on queries without any too."""

@@ -92,7 +92,8 @@ def keys() -> list[object]:
     What is held against the same scoring stands together: it is kept for the next. Quick are the values
     without options, of one run of the larger cases, and every option on the plain case. Slow are options
     on one run of each case, each option on another one, and pytrec_eval, which gives trec_eval's values;
-    the edge cases take turns. All of them on all runs are "long".
+    the edge cases take turns, and so do the versions on other runs of
+    the larger cases. All of them on all runs are "long".
     """
     made: list[object] = []
     core = {(f"{EDGES}/plain", "base"), (f"{EDGES}/ties_float32", "base"), (f"{EDGES}/tabs", "c")}
@@ -117,6 +118,8 @@ def keys() -> list[object]:
             if is_edge and not is_plain:
                 asked = asked and (number + place) % 3 == 0
             is_usual = opts == "base" and tool != PYTREC_EVAL
+            if is_usual and data.name in LARGER and run != runs[0]:
+                is_usual = version == list(PROTOCOLS)[runs.index(run) % 2]
             is_first = version == "9.0.8" and (run == runs[0] or data.name not in LARGER)
             if not (is_usual or asked or is_core):
                 marks.append(pytest.mark.long)

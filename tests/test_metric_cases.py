@@ -141,7 +141,7 @@ def expected(case: dict[str, Any]) -> dict[tuple[str, str], Number | None]:
     return made
 
 
-# One case of each metric tells whether an older DuckDB computes its template; the quick run has it alone.
+# One case of each metric tells whether an older DuckDB computes its template; quick is it alone.
 ALL = [
     pytest.param(
         name, number, id=f"{name}-{number}",

@@ -156,7 +156,7 @@ def golden(version: str, name: str) -> list[str]:
     return path.read_text(encoding="utf-8").splitlines()
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(4, 2)
 @needs_cases
 @pytest.mark.core
 @pytest.mark.parametrize("version", ["9.0.8", "10.0"])

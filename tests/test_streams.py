@@ -54,7 +54,7 @@ def plain(
     return printed
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(4, 2)
 @pytest.mark.core
 @pytest.mark.parametrize(
     "line",
