@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from quick import examples
 from rows import insert
 from test_metric_properties import Qrels, Run, collection
-from twins import close, counted, own, ranked, rules_of
+from twins import close, counted, own, ranked, rules_of, twin
 
 from warehouse import Warehouse
 from warehouse.metrics import notation
@@ -133,8 +133,8 @@ def expected(qrels: Qrels, run: Run, rules: Protocol) -> Values:
         if rules.relevant_only and not oracles.relevant(one.grades, 1):
             continue
         for metric in notation.parse(*METRICS, defaults=rules.defaults()):
-            value = oracles.TWINS[metric.name](one.docs, one.grades, **own(metric))
-            found[str(metric), query] = value
+            value = twin(metric.name, oracles)(one.docs, one.grades, **own(metric))
+            found[str(metric), query] = rules.undefined_of(metric) if value is None else value
     return found
 
 

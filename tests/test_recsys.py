@@ -10,7 +10,7 @@ from typing import Any
 import oracles_recsys
 import pytest
 import twins
-from oracles_recsys import OF_RELEVANCE, TWINS, World
+from oracles_recsys import OF_RELEVANCE, World
 from test_metric_properties import DOCS, Qrels, Run, collection
 from twins import JUDGED_FIRST, OF_RUN, OF_RUN_RELEVANT, Ranked
 
@@ -64,7 +64,7 @@ def compare(
     def whole(metric: Metric, lists: Sequence[Ranked]) -> float | None:
         given = [(one.query, one.docs, one.grades) for one in lists]
         beside = {"PositiveCoverage": {"every": every}}.get(metric.name, {})
-        return TWINS[metric.name](given, world, **twins.own(metric), **beside)
+        return twins.twin(metric.name, oracles_recsys)(given, world, **twins.own(metric), **beside)
 
     twins.compare(
         data, metrics, lambda metric, one, _: whole(metric, [one]), whole,
@@ -79,8 +79,8 @@ def test_a_wrong_twin_is_caught(monkeypatch: pytest.MonkeyPatch, name: str) -> N
     data, world = collection(random.Random(1), 5), surroundings(random.Random(2))
     metrics = [metric for metric in oracles_recsys.METRICS if parse(metric)[0].name == name][:2]
     compare(data, world, "rectools", metrics=metrics)
-    right = TWINS[name]
-    monkeypatch.setitem(TWINS, name, lambda *a, **k: (right(*a, **k) or 0) + 1e-9)
+    right = twins.twin(name, oracles_recsys)
+    monkeypatch.setattr(oracles_recsys, name.lower(), lambda *a, **k: (right(*a, **k) or 0) + 1e-9)
     with pytest.raises(AssertionError):
         compare(data, world, "rectools", metrics=metrics)
 

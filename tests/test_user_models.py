@@ -12,15 +12,16 @@ import random
 from functools import cache
 from pathlib import Path
 
+import oracles_user_models
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles_user_models import METRICS, TWINS
+from oracles_user_models import METRICS
 from quick import examples
 from shared_cases import CASES, needs_cases, opened
 from test_metric_properties import COLLECTIONS, FEW, LARGE, Qrels, Run
 from test_templates import sums_without_order, tables_of
-from twins import JUDGED_FIRST, OF_RUN, Ranked, compare, own
+from twins import JUDGED_FIRST, OF_RUN, Ranked, compare, own, twin
 
 from warehouse.evaluate.plan import plan
 from warehouse.metrics import notation, protocols
@@ -142,14 +143,14 @@ def test_twins(
 ) -> None:
     """Every value of every query, and the mean over those queries for which there is one."""
 
-    def twin(metric: notation.Metric, one: Ranked, _: object) -> float | None:
-        value = TWINS[metric.name](one.docs, one.grades, **own(metric))
+    def of_query(metric: notation.Metric, one: Ranked, _: object) -> float | None:
+        value = twin(metric.name, oracles_user_models)(one.docs, one.grades, **own(metric))
         low, high = metric.definition.range
         assert value is None or low <= value <= high + 1e-12, (metric, one.query)
         return value
 
     compare(
-        data, METRICS, twin, tolerance=1e-11, protocol=protocol, depth=depth,
+        data, METRICS, of_query, tolerance=1e-11, protocol=protocol, depth=depth,
         judged_only=judged_only, level=level,
     )  # fmt: skip
 
