@@ -15,7 +15,7 @@ from staging import rows
 
 from warehouse import readers
 from warehouse.errors import InputError, UsageError
-from warehouse.readers import documents, together
+from warehouse.readers import batches, ranx
 from warehouse.warehouse import Warehouse
 
 
@@ -244,15 +244,15 @@ def test_dicts_and_files_in_parts(con, way, tmp_path, monkeypatch):
     expected = [(q, d, score) for q, inner in given.items() for d, score in inner.items()]
     path = tmp_path / "a.json"
     path.write_text(json.dumps(given))
-    monkeypatch.setattr(documents, "_DOCUMENTS", 120)
-    monkeypatch.setattr(documents, "_CHARACTERS", 2_000)
+    monkeypatch.setattr(ranx, "_DOCUMENTS", 120)
+    monkeypatch.setattr(ranx, "_CHARACTERS", 2_000)
     for large in (1, 1 << 30):
-        monkeypatch.setattr(documents, "_LARGE", large)
+        monkeypatch.setattr(ranx, "_LARGE", large)
         readers.stage(con, given, "run")
         assert rows(con) == expected
         readers.stage(con, path, "run")
         assert rows(con) == expected
-    monkeypatch.setattr(documents, "_LARGE", 1)
+    monkeypatch.setattr(ranx, "_LARGE", 1)
     path.write_text('{"q": {"a": 1, "a": 2}}')
     with pytest.raises(InputError, match="is there twice"):
         readers.stage(con, path, "run")
@@ -303,7 +303,7 @@ def test_frames_that_other_libraries_make_of_those_of_pandas(
     other = type("GeoDataFrame", (pd.DataFrame,), {"__module__": "geopandas"})
     given = other({"query_id": ["q"], "doc_id": ["a"], "score": [1.0]})
     assert readers.stage(con, given, "run").source == "<pandas DataFrame>"
-    assert together.listed(given)[0] is given
+    assert batches.source_list(given)[0] is given
 
 
 def test_columns_that_nothing_can_read(wh: Warehouse) -> None:

@@ -203,10 +203,10 @@ def _is_run(word: str) -> bool:
     try:
         notation.request(word)
     except UsageError:
-        from warehouse.readers.guess import ends_as_a_file
+        from warehouse.readers.registry import is_file_name
 
         there = glob.has_magic(word) or os.sep in word or Path(word).is_file()
-        return there or ends_as_a_file(word)
+        return there or is_file_name(word)
     return False
 
 
