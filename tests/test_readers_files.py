@@ -175,7 +175,7 @@ def test_the_look_at_a_file_over_the_edge_of_blocks(tmp_path, monkeypatch):
         path = tmp_path / "a"
         path.write_bytes(content)
         with files.open_file(path) as file:
-            found = (file.lines, file.traits.windows_ends, file.traits.has_comment, file.traits.is_utf8)
+            found = (file.lines, file.traits.windows_ends, file.traits.has_comment, file.traits.is_text)
             assert found == expected, content
             assert file.sha256 == hashlib.sha256(content).hexdigest()
 

@@ -17,8 +17,7 @@ from warehouse.readers.files import check_file, open_file
 from warehouse.readers.kinds import IDS, Subject
 from warehouse.readers.lines import LIMIT
 from warehouse.readers.normalise import normalise as normalise_ids
-from warehouse.readers.relations import is_nested
-from warehouse.readers.tables import Table
+from warehouse.readers.tables import Table, is_nested
 
 _LIST = re.compile(r"(?P<element>.*)\[\d*\]")
 _NUMBER = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|BIGNUM|VARINT|FLOAT|DOUBLE|DECIMAL.*")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from warehouse.errors import InputError
-from warehouse.readers import checks, relations, staging
+from warehouse.readers import checks, staging, tables
 from warehouse.readers.columns import choose
 from warehouse.readers.files import LocalFile
 from warehouse.readers.formats import Confidence, FileFormat, Head, Match, Reading
@@ -62,7 +62,7 @@ class _Delimited(FileFormat):
             )
         found, ranking = choose(source.source, kind, header, mapping)
         with self._records(con, [source], len(header), blank_lines) as relation:
-            relations.fill(con, kind, relation, _by_place(found, header))
+            tables.fill(con, kind, relation, _by_place(found, header))
             rejects = staging.run(con, "ingest/rejects", limit=LIMIT)
         lines = _Lines(source, self.delimiter, rejects, staging.row_count(con))
         checks.check_staged(
@@ -105,10 +105,10 @@ class _Delimited(FileFormat):
         header, blank_lines = _header(files[0], self.delimiter)
         found, ranking = choose(files[0].source, "run", header, mapping)
         with self._records(con, files, len(header), blank_lines) as relation:
-            relations.fill(con, "run", relation, _by_place(found, header), together=True)
+            tables.fill(con, "run", relation, _by_place(found, header), together=True)
             if staging.any_reject(con):
                 return None
-        return relations.batch_readings(con, files, ranking)
+        return tables.batch_readings(con, files, ranking)
 
     @contextlib.contextmanager
     def _records(
@@ -122,7 +122,7 @@ class _Delimited(FileFormat):
         for file in files:
             refuse_long_lines(file)
             _refuse_other_ends(file)
-        with staging.rejects(con), relations.table_errors(files[0].source):
+        with staging.rejects(con), tables.table_errors(files[0].source):
             yield staging.render(
                 "ingest/delimited", paths=[file.path for file in files],
                 delimiter=self.delimiter, width=width, blank_lines=blank_lines,
@@ -168,7 +168,7 @@ def _cells(line: str, delimiter: str) -> list[str]:
         return line.split(delimiter)
 
 
-def _by_place(found: Mapping[str, str], header: Sequence[str]) -> relations.Columns:
+def _by_place(found: Mapping[str, str], header: Sequence[str]) -> tables.Columns:
     """Return the columns of records, which are identified by position."""
     return {ours: (f"c{header.index(theirs)}", "text") for ours, theirs in found.items()}
 

@@ -56,94 +56,72 @@ _TAR, _TAR_AT = b"ustar", 257
 _GLOB = re.compile(r"[*?\[\]{}]|://")
 
 
-@dataclass(frozen=True)
 class TextTraits:
-    """What the bytes of a text say about how to read it."""
+    """What the bytes of a text say about how to read it, found block by block."""
 
-    has_blank: bool
-    has_tab: bool
-    has_underscore: bool
-    has_return: bool
-    has_feed: bool
-    has_nul: bool
-    has_comment: bool
-    is_utf8: bool
-    windows_ends: bool
-    longest_gap: int
-    """The most bytes without a newline that go on from one block of 1 MB to the next."""
+    def __init__(self) -> None:
+        self.has_blank = self.has_tab = self.has_underscore = self.has_feed = False
+        self.has_nul = self.has_comment = False
+        self.longest_gap = 0
+        """The most bytes without a newline that go on from one block of 1 MB to the next."""
+        self._gap = self._returns = self._windows_ends = 0
+        self._has_plain_end = False
+        self._last = b"\n"
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        self._is_utf8 = self._is_whole = True
+
+    @property
+    def has_return(self) -> bool:
+        """Whether there is a carriage return."""
+        return self._returns > 0
+
+    @property
+    def windows_ends(self) -> bool:
+        """Whether CR LF ends every line, and nothing else has a carriage return."""
+        return self._returns == self._windows_ends > 0 and not self._has_plain_end
 
     @property
     def is_text(self) -> bool:
         """Whether the bytes are UTF-8 without NUL."""
-        return self.is_utf8 and not self.has_nul
-
-
-class _TextScan:
-    """Finds the traits of a text, block by block."""
-
-    def __init__(self) -> None:
-        self.returns = self.window_ends = 0
-        self.last = b"\n"
-        self.blank = self.tab = self.feed = self.nul = self.comment = self.underscore = False
-        self.plain_end = False
-        self.utf8 = True
-        self.gap = self.longest_gap = 0
-        self._decoder = codecs.getincrementaldecoder("utf-8")()
-        self._clean = True
+        return self._is_utf8 and self._is_whole and not self.has_nul
 
     def add(self, block: bytes) -> None:
-        """Scan the next bytes, in pieces of one size, so that gaps are measured alike."""
+        """Look at the next bytes, in pieces of one size, so that gaps are measured alike."""
         for start in range(0, len(block), BLOCK):
             self._add(block if len(block) <= BLOCK else block[start : start + BLOCK])
 
     def _add(self, block: bytes) -> None:
-        self.blank = self.blank or b" " in block
-        self.tab = self.tab or b"\t" in block
-        self.feed = self.feed or b"\v" in block or b"\f" in block
-        self.nul = self.nul or b"\x00" in block
-        self.underscore = self.underscore or b"_" in block
-        if not self.comment and b"#" in block:
-            starts = self.last == b"\n" and block.startswith((b"#", BOM + b"#"))
-            self.comment = starts or b"\n#" in block
-        if b"\r" in block or self.last == b"\r":
-            ends = block.count(b"\r\n") + (self.last == b"\r" and block.startswith(b"\n"))
-            self.returns += block.count(b"\r")
-            self.window_ends += ends
-            self.plain_end = self.plain_end or block.count(b"\n") > ends
+        self.has_blank = self.has_blank or b" " in block
+        self.has_tab = self.has_tab or b"\t" in block
+        self.has_feed = self.has_feed or b"\v" in block or b"\f" in block
+        self.has_nul = self.has_nul or b"\x00" in block
+        self.has_underscore = self.has_underscore or b"_" in block
+        if not self.has_comment and b"#" in block:
+            starts = self._last == b"\n" and block.startswith((b"#", BOM + b"#"))
+            self.has_comment = starts or b"\n#" in block
+        if b"\r" in block or self._last == b"\r":
+            ends = block.count(b"\r\n") + (self._last == b"\r" and block.startswith(b"\n"))
+            self._returns += block.count(b"\r")
+            self._windows_ends += ends
+            self._has_plain_end = self._has_plain_end or block.count(b"\n") > ends
         else:
-            self.plain_end = self.plain_end or b"\n" in block
+            self._has_plain_end = self._has_plain_end or b"\n" in block
         self._decode(block)
-        self.last = block[-1:]
+        self._last = block[-1:]
         newline = block.find(b"\n")
-        self.gap += len(block) if newline < 0 else newline
-        self.longest_gap = max(self.longest_gap, self.gap)
+        self._gap += len(block) if newline < 0 else newline
+        self.longest_gap = max(self.longest_gap, self._gap)
         if newline >= 0:
-            self.gap = len(block) - block.rfind(b"\n") - 1
+            self._gap = len(block) - block.rfind(b"\n") - 1
 
     def _decode(self, block: bytes) -> None:
-        if not self.utf8 or (self._clean and block.isascii()):
+        if not self._is_utf8 or (self._is_whole and block.isascii()):
             return
         try:
             self._decoder.decode(block)
-            self._clean = self._decoder.getstate()[0] == b""
+            self._is_whole = self._decoder.getstate()[0] == b""
         except UnicodeDecodeError:
-            self.utf8 = False
-
-    def traits(self) -> TextTraits:
-        """Return the traits of all the bytes."""
-        ends = self.returns == self.window_ends
-        return TextTraits(
-            has_blank=self.blank,
-            has_tab=self.tab,
-            has_return=self.returns > 0,
-            has_feed=self.feed,
-            has_underscore=self.underscore,
-            has_nul=self.nul,
-            has_comment=self.comment,
-            is_utf8=self.utf8 and self._clean,
-            windows_ends=ends and self.window_ends > 0 and not self.plain_end,
-            longest_gap=self.longest_gap,
-        )
+            self._is_utf8 = False
 
 
 @dataclass(frozen=True)
@@ -277,11 +255,11 @@ def _open(stack: contextlib.ExitStack, text: str, source: str, hashed: bool) -> 
 
 
 def _scan_file(path: Path) -> TextTraits:
-    scan = _TextScan()
+    traits = TextTraits()
     with path.open("rb") as handle:
         while block := handle.read(BLOCK):
-            scan.add(block)
-    return scan.traits()
+            traits.add(block)
+    return traits
 
 
 def check_name(path: str) -> None:
@@ -335,10 +313,10 @@ def _copy(
     """Copy a stream, decompressed if necessary, to a temporary file, and scan it meanwhile."""
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="warehouse-"))
     target = Path(folder) / "file"
-    scan, digest, head, size = _TextScan(), hashlib.sha256(), b"", 0
+    traits, digest, head, size = TextTraits(), hashlib.sha256(), b"", 0
     with target.open("wb") as out:
         for block in plain_blocks(handle, source):
-            scan.add(block)
+            traits.add(block)
             if hashed:
                 digest.update(block)
             head += block[: HEAD - len(head)]
@@ -353,7 +331,7 @@ def _copy(
         digest=digest.hexdigest if hashed else _no_hash,
         size=size,
         head=head,
-        scan=scan.traits,
+        scan=lambda: traits,
     )
 
 

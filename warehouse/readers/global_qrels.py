@@ -10,7 +10,7 @@ from typing import Any
 from duckdb import DuckDBPyConnection as Connection
 
 from warehouse.errors import InputError, UsageError, counted, listing, nearest
-from warehouse.readers import checks, registry, relations, staging
+from warehouse.readers import checks, registry, staging, tables
 from warehouse.readers.files import LocalFile, check_file, open_file
 from warehouse.readers.formats import FileFormat, Format
 from warehouse.readers.kinds import ColumnNames, Staged
@@ -159,7 +159,7 @@ def _read_table(con: Connection, table: Table, mapping: ColumnNames) -> None:
         "doc_id": _reading(table, mapping.get("doc_id", "doc_id"), ("null", "text")),
         "value": _reading(table, mapping.get("relevance", "relevance"), ("1", "whole")),
     }
-    relations.fill(con, "qrels", "staged_table", columns)
+    tables.fill(con, "qrels", "staged_table", columns)
     found, total = checks.problems(con, "qrels", place=checks.PLACE, unread=None)
     if total:
         raise table.refuse(found, total)
@@ -169,7 +169,7 @@ def _reading(table: Table, name: str, otherwise: tuple[str, str]) -> tuple[str, 
     """Return a column's SQL and how it is read, or a placeholder if the table lacks it."""
     if name not in table.columns:
         return otherwise
-    return relations.by_type(table.source, name, table.columns[name])
+    return tables.by_type(table.source, name, table.columns[name])
 
 
 def _collapse(con: Connection, source: str) -> None:

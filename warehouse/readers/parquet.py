@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-from warehouse.readers import relations, staging
+from warehouse.readers import staging, tables
 from warehouse.readers.columns import choose
 from warehouse.readers.files import LocalFile
 from warehouse.readers.formats import Confidence, FileFormat, Head, Match, Reading
@@ -41,7 +41,7 @@ class Parquet(FileFormat):
             rows = con.execute("select name from parquet_schema($1)", [source.path]).fetchall()
             return [str(name) for (name,) in rows]
 
-        return relations.read(con, source.source, kind, _relation([source]), mapping, names)
+        return tables.read(con, source.source, kind, _relation([source]), mapping, names)
 
     def read_table(
         self, con: Connection, source: LocalFile, key: str, ids: Collection[str]
@@ -65,10 +65,10 @@ class Parquet(FileFormat):
             return None
         source, relation = files[0].source, _relation(files)
         found, ranking = choose(source, "run", list(types), mapping)
-        relations.refuse_lost_digits(con, source, relation, types, found)
-        columns = relations.by_types(source, found, types)
-        relations.fill(con, "run", relation, columns, together=True)
-        return relations.batch_readings(con, files, ranking)
+        tables.refuse_lost_digits(con, source, relation, types, found)
+        columns = tables.by_types(source, found, types)
+        tables.fill(con, "run", relation, columns, together=True)
+        return tables.batch_readings(con, files, ranking)
 
 
 def _relation(files: Sequence[LocalFile]) -> str:

@@ -38,7 +38,7 @@ class Preferences(FileFormat):
         """
         staging.run(con, "ingest/staged_lines", kind=kind)
         bad = insert_lines(
-            con, source, "ingest/preference_lines", expected=FIELDS[kind], layout=LAYOUT[kind]
+            con, source, "ingest/field_lines", kind=kind, expected=FIELDS[kind], layout=LAYOUT[kind]
         )
         checks.check_staged(con, kind, source.source, place="line", word="level", bad=bad)
         return Reading()

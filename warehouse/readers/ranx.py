@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from warehouse.errors import InputError, counted, first_line, is_utf8
-from warehouse.readers import checks, relations, staging
+from warehouse.readers import checks, staging, tables
 from warehouse.readers.files import LocalFile
 from warehouse.readers.formats import Confidence, FileFormat, Head, Match, ObjectFormat, Reading
 from warehouse.readers.jsonl import fill_from_json
@@ -130,7 +130,7 @@ def read_dict(con: Connection, given: Mapping[Any, Any], source: str, kind: Kind
     value = ("value", "real" if kind == "run" else "whole")
     columns = {"query_id": ("query_id", "text"), "doc_id": ("doc_id", "text"), "value": value}
     with relation_of(con, table) as relation:
-        relations.fill(con, kind, relation, columns)
+        tables.fill(con, kind, relation, columns)
     # the keys of a dict are unique, and all that is in a table can be read
     checks.check_staged(con, kind, source, words=checks.in_words_by_key, unread=None, unique=True)
     return Reading()

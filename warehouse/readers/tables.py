@@ -1,17 +1,132 @@
-"""Tables with all of their columns, whatever their names, for attributes and sets of documents."""
+"""Tables as SQL relations: our columns into `staged`, or all of their columns into `staged_table`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import contextlib
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from warehouse.errors import InputError
+from warehouse.errors import InputError, first_line
 from warehouse.readers import checks, staging
-from warehouse.readers.relations import table_errors
+from warehouse.readers.columns import choose
+from warehouse.readers.formats import Reading
+from warehouse.readers.kinds import ColumnNames, Kind, Ranking
+from warehouse.sql_text.quoting import ident
+from warehouse.store.engine_errors import in_words
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
+
+# Our columns with their SQL and their family, as in ingest/from_relation.
+Columns = Mapping[str, tuple[str, str]]
+_WHOLE = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|BOOLEAN")
+_REAL = re.compile(r"FLOAT|DOUBLE|DECIMAL.*")
+# Types with a fraction represent integers below these exactly.
+_EXACT = {"FLOAT": 2**24, "DOUBLE": 2**53}
+_NESTED = re.compile(r"(STRUCT|MAP|UNION|VARIANT|TUPLE)\b.*|.*\]", re.DOTALL)
+
+
+def read(
+    con: Connection,
+    source: str,
+    kind: Kind,
+    relation: str,
+    mapping: ColumnNames,
+    names: Callable[[], Iterable[str]],
+) -> Reading:
+    """Fill `staged` from a relation; `names` gives the names of its columns in the source."""
+    with table_errors(source):
+        types = staging.types_of(con, relation)
+        found, ranking = choose(source, kind, list(types), mapping)
+        _refuse_twins(source, types, found, names)
+        refuse_lost_digits(con, source, relation, types, found)
+        fill(con, kind, relation, by_types(source, found, types))
+    checks.check_staged(con, kind, source, word=ranking, unread=None, words=checks.in_words_by_row)
+    return Reading(ranking)
+
+
+def batch_readings(
+    con: Connection, sources: Sequence[object], ranking: Ranking
+) -> list[Reading] | None:
+    """Return what is said of runs that fill `staged` together, or None if a row has a problem."""
+    if checks.any_problem(con, "run", unread=None, together=True):
+        return None
+    return [Reading(ranking)] * len(sources)
+
+
+@contextlib.contextmanager
+def table_errors(source: str) -> Iterator[None]:
+    """Raise errors of the engine about a table as InputError."""
+    import duckdb
+
+    try:
+        with in_words():
+            yield
+    except (duckdb.InterruptException, duckdb.TransactionException):
+        raise
+    except duckdb.Error as error:
+        raise InputError(f"{source}: cannot be read as a table: {first_line(error)}") from error
+
+
+def fill(
+    con: Connection, kind: Kind, relation: str, columns: Columns, *, together: bool = False
+) -> None:
+    """Fill `staged` from the SQL of a relation, for one source or for the files of several runs."""
+    staging.run(
+        con, "ingest/from_relation",
+        kind=kind, relation=relation, columns=columns, together=together,
+    )  # fmt: skip
+
+
+def by_types(source: str, found: Mapping[str, str], types: Mapping[str, str]) -> Columns:
+    """Return the columns of a relation, read according to their types."""
+    return {ours: by_type(source, theirs, types[theirs]) for ours, theirs in found.items()}
+
+
+def by_type(source: str, name: str, type_name: str) -> tuple[str, str]:
+    """Return a column's SQL and its family, from its DuckDB type. Raises InputError for lists."""
+    if is_nested(type_name):
+        raise InputError(
+            f"{source}: the column {name!r} holds lists or records: give each document a row of its "
+            "own, as explode of pandas and polars does, and unnest in SQL"
+        )
+    return ident(name), family(type_name)
+
+
+def _refuse_twins(
+    source: str,
+    types: Mapping[str, str],
+    found: Mapping[str, str],
+    names: Callable[[], Iterable[str]],
+) -> None:
+    """Refuse a second column of a name that is read, which DuckDB numbers: `score_1`."""
+    read = {theirs.lower(): theirs for theirs in found.values()}
+    numbered = {name: read.get(re.sub(r"_\d+$", "", name).lower()) for name in types}
+    twins = {name: twin for name, twin in numbered.items() if twin not in (None, name)}
+    if twins and (renamed := sorted(twins.keys() - set(names()))):
+        raise InputError(f"{source}: the column {twins[renamed[0]]!r} is there twice")
+
+
+def refuse_lost_digits(
+    con: Connection, source: str, relation: str, types: Mapping[str, str], found: Mapping[str, str]
+) -> None:
+    """Refuse ids that are real numbers too large to be exact: other ids were rounded to them."""
+    for name in (found["query_id"], found["doc_id"]):
+        limit = _EXACT.get(types[name])
+        if limit is None:
+            continue
+        column = ident(name)
+        ((highest,),) = con.execute(
+            f"select max(abs({column})) filter (where isfinite({column})) from {relation}"
+        ).fetchall()
+        if highest is not None and highest >= limit:
+            raise InputError(
+                f"{source}: the column {name!r} holds ids as real numbers ({types[name]}) of {limit:,} "
+                "and above, where several ids become one: read them as text or as integers, as pandas "
+                "does with dtype='Int64'"
+            )
 
 
 @dataclass(frozen=True)
@@ -56,3 +171,19 @@ def check_names(source: str, names: Sequence[str]) -> None:
                 f"{source}: the columns {seen[name.lower()]!r} and {name!r} have the same name"
             )
         seen[name.lower()] = name
+
+
+def is_nested(type_name: str) -> bool:
+    """Whether the values of a DuckDB type are lists or records.
+
+    >>> is_nested("VARCHAR[]"), is_nested("STRUCT(a INTEGER)"), is_nested("DECIMAL(18,3)")
+    (True, True, False)
+    """
+    return _NESTED.fullmatch(type_name) is not None
+
+
+def family(type_name: str) -> str:
+    """Return how a DuckDB type is read: whole, real or text."""
+    if _WHOLE.fullmatch(type_name):
+        return "whole"
+    return "real" if _REAL.fullmatch(type_name) else "text"

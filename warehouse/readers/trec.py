@@ -163,7 +163,7 @@ def _read_lines(con: Connection, file: LocalFile, kind: Kind) -> tuple[str, ...]
     """Read whole lines, with runs of blanks as one; report all problems with line numbers."""
     staging.run(con, "ingest/staged_lines", kind=kind)
     bad = insert_lines(
-        con, file, "ingest/trec_lines", kind=kind, expected=FIELDS[kind], layout=LAYOUT[kind]
+        con, file, "ingest/field_lines", kind=kind, expected=FIELDS[kind], layout=LAYOUT[kind]
     )
     checks.check_staged(
         con, kind, file.source, place="line", bad=bad, diagnosis=lambda: _diagnosis(con, file, kind)
