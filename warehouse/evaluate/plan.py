@@ -278,8 +278,8 @@ def ranked_sql(protocol: Protocol, first: int | None = None) -> str:
 def plan(metrics: Iterable[Metric], protocol: Protocol, *, sliced: bool = False) -> Plan:
     """Return the plan for some metrics under a protocol.
 
-    >>> from warehouse import metrics, protocols
-    >>> sorted(plan(metrics.parse("AP", "IdealDCG"), protocols.get("default")).tables)
+    >>> from warehouse.metrics import notation, protocols
+    >>> sorted(plan(notation.parse("AP", "IdealDCG"), protocols.get("default")).tables)
     ['hits_rel_1', 'ideal_gains_rel_1', 'rankings']
     """
     made = Plan(protocol, sliced)
