@@ -34,13 +34,7 @@ def ingest(
             help="Split the text of a column into lists, as in genres='|'; repeatable.",
         ),
     ] = None,
-    format: Annotated[
-        str | None,
-        typer.Option(
-            "--format",
-            help="Format of the file: csv, tsv, jsonl or parquet; default: guessed from the file.",
-        ),
-    ] = None,
+    format: Annotated[str | None, options.input_format("attributes")] = None,
     normalise: options.Normalise = None,
     replace: options.Replace = False,
     db: options.Database = None,

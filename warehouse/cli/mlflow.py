@@ -28,7 +28,7 @@ def mlflow(
         str | None,
         typer.Option("--system", help="The system; default: the parameter or tag of that name."),
     ] = None,
-    format: options.InputFormat = None,
+    format: Annotated[str | None, options.input_format("run")] = None,
     column: options.Columns = None,
     normalise: options.Normalise = None,
     replace: options.Replace = False,

@@ -110,7 +110,10 @@ class Format(ABC):
 
     @abstractmethod
     def read(self, con: Connection, source: Any, kind: Kind, mapping: ColumnNames) -> Reading:
-        """Fill the table `staged` of `readers.stage` from a source. Raises InputError."""
+        """Fill the table `staged` of `readers.stage` from a source. Raises InputError.
+
+        It ends with `checks.check_staged`, or `tables.read`, which calls that.
+        """
 
     def read_table(self, con: Connection, source: Any, key: str, ids: Collection[str]) -> Table:
         """Fill the table `staged_table` with all columns of a source that names its columns.
