@@ -78,7 +78,7 @@ def stage(
     """
     wanted = canonical_kind(kind)
     mapping = column_mapping(wanted, columns)
-    given = None if format is None else registry.named(format, wanted)
+    given = None if format is None else registry.find(format, wanted)
     if given is not None:
         wanted = given.kind_of(wanted)
     clear(con)

@@ -14,10 +14,11 @@ from duckdb import DuckDBPyConnection as Connection
 from warehouse.errors import InputError, UsageError, listing, nearest
 from warehouse.readers import checks, registry, staging
 from warehouse.readers.files import check_file, open_file
+from warehouse.readers.formats import Table
 from warehouse.readers.kinds import IDS, Subject
 from warehouse.readers.lines import LIMIT
 from warehouse.readers.normalise import normalise as normalise_ids
-from warehouse.readers.tables import Table, is_nested
+from warehouse.readers.tables import is_nested
 
 _LIST = re.compile(r"(?P<element>.*)\[\d*\]")
 _NUMBER = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|BIGNUM|VARINT|FLOAT|DOUBLE|DECIMAL.*")
@@ -121,7 +122,7 @@ def _open_table(
     `key` names the column for the outer keys of nested values. `hints` are further columns by which
     the header of a table may be recognised.
     """
-    given = None if format is None else registry.named(format, "attributes")
+    given = None if format is None else registry.find(format, "attributes")
     ids = [key, *hints]
     try:
         if isinstance(source, str | os.PathLike):

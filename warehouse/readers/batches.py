@@ -127,7 +127,7 @@ def groups(
         "format": format, "columns": mapping, "normalise": normalise, "hashed": hashed,
         "shared": shared,
     }  # fmt: skip
-    given = None if format is None else registry.named(format, "run")
+    given = None if format is None else registry.find(format, "run")
     can = normalise is None and not single
     first = size = 0
     most = _most_files()

@@ -14,10 +14,19 @@ from warehouse.errors import InputError
 from warehouse.readers import checks, staging, tables
 from warehouse.readers.columns import choose
 from warehouse.readers.files import LocalFile
-from warehouse.readers.formats import Confidence, FileFormat, Head, Match, Reading
+from warehouse.readers.formats import (
+    Confidence,
+    FileFormat,
+    Files,
+    Head,
+    Match,
+    Reading,
+    Readings,
+    Table,
+)
 from warehouse.readers.kinds import ColumnNames, Kind
 from warehouse.readers.lines import LIMIT, BadLines, refuse_if_not_text, refuse_long_lines
-from warehouse.readers.tables import Table, check_names
+from warehouse.readers.tables import check_names
 from warehouse.readers.trec import is_number
 from warehouse.sql_text.quoting import ident
 
@@ -98,9 +107,7 @@ class _Delimited(FileFormat):
         header, blank_lines = _header(file, self.delimiter)
         return file.traits.has_return, file.traits.windows_ends, blank_lines, tuple(header)
 
-    def read_batch(
-        self, con: Connection, files: Sequence[LocalFile], mapping: ColumnNames
-    ) -> Sequence[Reading] | None:
+    def read_batch(self, con: Connection, files: Files, mapping: ColumnNames) -> Readings | None:
         """Read all records in one statement."""
         header, blank_lines = _header(files[0], self.delimiter)
         found, ranking = choose(files[0].source, "run", header, mapping)

@@ -4,41 +4,33 @@ from __future__ import annotations
 
 import io
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from warehouse.errors import InputError
+from warehouse.readers import checks
 from warehouse.readers.files import LocalFile
 from warehouse.readers.kinds import ColumnNames, Contents, Kind, Ranking
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
-    from warehouse.readers.tables import Table
-
 
 class Confidence(IntEnum):
     """How sure a format is that a file is its own; of two that are equally sure, the first one wins."""
 
     NONE = 0
-    DEFAULT = 1
-    """Nothing speaks for another format."""
-    SHAPE = 2
-    """The first line could be of this format."""
-    SUFFIX = 3
-    """The file's name has its suffix."""
-    LAYOUT = 4
-    """The first line has its fields, with numbers where numbers belong."""
-    HEADER = 5
-    """The first line names our columns."""
-    BINARY_SUFFIX = 6
-    """The file's name has the suffix of a binary format, so its text means nothing."""
-    CONTENT = 7
-    """The first bytes are of this format."""
-    CERTAIN = 8
-    """The first bytes are of this format, and of no other that begins alike."""
+    DEFAULT = 1  # nothing speaks for another format
+    SHAPE = 2  # the first line could be of this format
+    SUFFIX = 3  # the file's name has its suffix
+    LAYOUT = 4  # the first line has its fields, with numbers where numbers belong
+    HEADER = 5  # the first line names our columns
+    BINARY_SUFFIX = 6  # the file's name has the suffix of a binary format: its text means nothing
+    CONTENT = 7  # the first bytes are of this format
+    CERTAIN = 8  # the first bytes are of this format, and of no other that begins alike
 
 
 @dataclass(frozen=True)
@@ -85,6 +77,32 @@ class Reading:
     ranked_by: Ranking = "score"
     tag: str | None = None
     warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Table:
+    """A source as the temporary table `staged_table`, in the order of its rows.
+
+    `columns` is `{name: DuckDB type}`; in a format without types (`typed` is False) all are text.
+    `line_of` converts the number of a row to its line, if the source has lines.
+    """
+
+    source: str
+    format: str
+    sha256: str | None
+    columns: Mapping[str, str]
+    typed: bool = True
+    line_of: Callable[[int], int] | None = None
+
+    def refuse(self, found: Iterable[checks.Problem], total: int) -> InputError:
+        """Return the error for rows with problems, by line or by row."""
+        if self.line_of is None:
+            return checks.refuse(self.source, checks.in_words_by_row(found), total)
+        return checks.refuse(self.source, checks.in_words(found, self.line_of), total)
+
+
+Files = Sequence[LocalFile]
+Readings = Sequence[Reading]
 
 
 class Format(ABC):
@@ -161,9 +179,7 @@ class FileFormat(Format):
         """
         return None
 
-    def read_batch(
-        self, con: Connection, files: Sequence[LocalFile], mapping: ColumnNames
-    ) -> Sequence[Reading] | None:
+    def read_batch(self, con: Connection, files: Files, mapping: ColumnNames) -> Readings | None:
         """Fill `staged`, with a column `run_number`, from runs of one batch key in one statement.
 
         Returns None if anything is in doubt: reading each alone tells what. Raises InputError and

@@ -12,12 +12,11 @@ from duckdb import DuckDBPyConnection as Connection
 from warehouse.errors import InputError, UsageError, counted, listing, nearest
 from warehouse.readers import checks, registry, staging, tables
 from warehouse.readers.files import LocalFile, check_file, open_file
-from warehouse.readers.formats import FileFormat, Format
+from warehouse.readers.formats import FileFormat, Format, Table
 from warehouse.readers.kinds import ColumnNames, Staged
 from warehouse.readers.lines import LIMIT
 from warehouse.readers.normalise import normalise as normalise_ids
 from warehouse.readers.ranx import Dict, read_dict, text_of
-from warehouse.readers.tables import Table
 from warehouse.readers.text import EVERY_QUERY, read_ids
 from warehouse.sql_text.quoting import literal
 
@@ -48,7 +47,7 @@ def stage_everywhere(
     [('q1', 'a', 1, '0'), ('q1', 'b', 1, '0'), ('q2', 'a', 1, '0'), ('q2', 'b', 1, '0')]
     """
     mapping = _mapping(columns)
-    given = None if format is None else registry.named(format, "documents")
+    given = None if format is None else registry.find(format, "documents")
     staging.drop(con, "staged", "staged_everywhere")
     try:
         with staging.file_order(con):

@@ -14,10 +14,10 @@ from warehouse.errors import InputError
 from warehouse.readers import checks, staging
 from warehouse.readers.columns import choose
 from warehouse.readers.files import HEAD, LocalFile
-from warehouse.readers.formats import Confidence, FileFormat, Head, Match, Reading
+from warehouse.readers.formats import Confidence, FileFormat, Head, Match, Reading, Table
 from warehouse.readers.kinds import ColumnNames, Kind
 from warehouse.readers.lines import LONGEST_LINE, insert_lines, refuse_if_not_text
-from warehouse.readers.tables import Table, check_names, fill_table, table_errors
+from warehouse.readers.tables import check_names, fill_table, table_errors
 from warehouse.sql_text.quoting import literal
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from warehouse.errors import InputError, UsageError, WarehouseError, first_line
 from warehouse.readers import tables
-from warehouse.readers.formats import ObjectFormat, Reading
+from warehouse.readers.formats import ObjectFormat, Reading, Table
 from warehouse.readers.kinds import ColumnNames, Kind, Query
 from warehouse.readers.staging import suppress_errors, types_of
-from warehouse.readers.tables import Table, fill_table
+from warehouse.readers.tables import fill_table
 from warehouse.sql_text.quoting import literal
 from warehouse.store.engine_errors import in_words
 

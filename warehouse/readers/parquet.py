@@ -8,9 +8,18 @@ from typing import TYPE_CHECKING
 from warehouse.readers import staging, tables
 from warehouse.readers.columns import choose
 from warehouse.readers.files import LocalFile
-from warehouse.readers.formats import Confidence, FileFormat, Head, Match, Reading
+from warehouse.readers.formats import (
+    Confidence,
+    FileFormat,
+    Files,
+    Head,
+    Match,
+    Reading,
+    Readings,
+    Table,
+)
 from warehouse.readers.kinds import ColumnNames, Kind
-from warehouse.readers.tables import Table, fill_table
+from warehouse.readers.tables import fill_table
 from warehouse.sql_text.quoting import literal
 
 if TYPE_CHECKING:
@@ -54,9 +63,7 @@ class Parquet(FileFormat):
         """Take any files; whether their columns are the same is seen when they are read."""
         return ()
 
-    def read_batch(
-        self, con: Connection, files: Sequence[LocalFile], mapping: ColumnNames
-    ) -> Sequence[Reading] | None:
+    def read_batch(self, con: Connection, files: Files, mapping: ColumnNames) -> Readings | None:
         """Read files with the same columns."""
         types, *others = (staging.types_of(con, _relation([file])) for file in files)
         if any(list(of.items()) != list(types.items()) for of in others):

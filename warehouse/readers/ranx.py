@@ -18,12 +18,19 @@ from uuid import UUID
 from warehouse.errors import InputError, counted, first_line, is_utf8
 from warehouse.readers import checks, staging, tables
 from warehouse.readers.files import LocalFile
-from warehouse.readers.formats import Confidence, FileFormat, Head, Match, ObjectFormat, Reading
+from warehouse.readers.formats import (
+    Confidence,
+    FileFormat,
+    Head,
+    Match,
+    ObjectFormat,
+    Reading,
+    Table,
+)
 from warehouse.readers.jsonl import fill_from_json
 from warehouse.readers.kinds import ColumnNames, Contents, Kind
 from warehouse.readers.lines import refuse_if_not_text
 from warehouse.readers.objects import relation_of
-from warehouse.readers.tables import Table
 from warehouse.sql_text.quoting import literal
 
 if TYPE_CHECKING:

@@ -47,10 +47,10 @@ def names(contents: Contents) -> list[str]:
     return [format.name for format in FORMATS if contents in format.contents]
 
 
-def named(name: str, contents: Contents) -> FileFormat:
+def find(name: str, contents: Contents) -> FileFormat:
     """Return the format of a name or an alias. Raises UsageError unless it can hold the contents.
 
-    >>> named("ndjson", "run").name
+    >>> find("ndjson", "run").name
     'jsonl'
     """
     folded = name.lower()
@@ -96,7 +96,7 @@ def qrels_kind(format: str | None, *, iterations: bool) -> Kind:
     >>> qrels_kind("trec", iterations=True), qrels_kind("prefs", iterations=False)
     ('iterations', 'preferences')
     """
-    kind: Kind = "qrels" if format is None else named(format, "qrels").kind_of("qrels")
+    kind: Kind = "qrels" if format is None else find(format, "qrels").kind_of("qrels")
     if not iterations:
         return kind
     if kind == "preferences":

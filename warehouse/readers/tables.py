@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from warehouse.errors import InputError, first_line
@@ -127,28 +126,6 @@ def refuse_lost_digits(
                 "and above, where several ids become one: read them as text or as integers, as pandas "
                 "does with dtype='Int64'"
             )
-
-
-@dataclass(frozen=True)
-class Table:
-    """A source as the temporary table `staged_table`, in the order of its rows.
-
-    `columns` is `{name: DuckDB type}`; in a format without types (`typed` is False) all are text.
-    `line_of` converts the number of a row to its line, if the source has lines.
-    """
-
-    source: str
-    format: str
-    sha256: str | None
-    columns: Mapping[str, str]
-    typed: bool = True
-    line_of: Callable[[int], int] | None = None
-
-    def refuse(self, found: Iterable[checks.Problem], total: int) -> InputError:
-        """Return the error for rows with problems, by line or by row."""
-        if self.line_of is None:
-            return checks.refuse(self.source, checks.in_words_by_row(found), total)
-        return checks.refuse(self.source, checks.in_words(found, self.line_of), total)
 
 
 def fill_table(con: Connection, source: str, relation: str) -> dict[str, str]:

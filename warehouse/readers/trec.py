@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from warehouse.errors import InputError, counted
 from warehouse.readers import checks, staging
 from warehouse.readers.files import LocalFile, TextTraits
-from warehouse.readers.formats import Confidence, FileFormat, Head, Match, Reading
+from warehouse.readers.formats import Confidence, FileFormat, Files, Head, Match, Reading, Readings
 from warehouse.readers.kinds import FIELDS, LAYOUT, ColumnNames, Kind
 from warehouse.readers.lines import LONGEST_RECORD, insert_lines, last_line
 from warehouse.readers.prefs import Preferences
@@ -54,9 +54,7 @@ class Trec(FileFormat):
         traits = file.traits
         return None if mapping or not _is_regular(traits) else (traits.has_tab, traits.has_return)
 
-    def read_batch(
-        self, con: Connection, files: Sequence[LocalFile], mapping: ColumnNames
-    ) -> Sequence[Reading] | None:
+    def read_batch(self, con: Connection, files: Files, mapping: ColumnNames) -> Readings | None:
         """Read regular files with the CSV reader."""
         if not _read_columns(con, files, "run", together=True):
             return None

@@ -16,7 +16,7 @@ from warehouse.errors import DefinitionError, UsageError, listing, nearest
 from warehouse.metrics import notation, protocols
 from warehouse.readers import qrels_kind
 from warehouse.readers.kinds import column_mapping
-from warehouse.readers.registry import named
+from warehouse.readers.registry import find
 from warehouse.sync.patterns import Pattern, places, runs_beside
 
 GroundKind = Literal["qrels", "training", "docs", "queries"]
@@ -326,7 +326,7 @@ def _ground(key: str, given: Mapping[str, Any], where: str, here: project.Projec
 
 def _check_reading(options: Mapping[str, Any], kind: Any) -> None:
     if "format" in options:
-        named(options["format"], "qrels" if kind == "preferences" else kind)
+        find(options["format"], "qrels" if kind == "preferences" else kind)
     column_mapping(kind, options.get("columns"))
 
 
