@@ -37,7 +37,7 @@ reference = "made up"
 params.rel = { type = "integer", default = 1, min = 1, summary = "Lowest relevance that counts." }
 params.cutoff = { type = "integer", required = true, min = 1, summary = "How many are looked at." }
 */
-select run_id, query_id, max(relevance) filter (where is_rel{{ within(cutoff) }}) as value
+select run_id, query_id, max(relevance) filter (where is_rel and within(rank, {{ cutoff }})) as value
 from {{ hits }}
 group by run_id, query_id
 """

@@ -219,7 +219,7 @@ def _facts(metric: Metric, protocol: rules.Protocol) -> dict[str, str]:
 
 def page(metric: Metric, protocol: rules.Protocol, facts: Mapping[str, str]) -> str:
     """Return a page about a metric or a curve: summary, facts, other names, parameters and SQL."""
-    script = plan([metric], protocol).script(metric)
+    script = plan([metric], protocol).script()
     head = f"SQL of {metric} under protocol {protocol.name}"
     return "\n".join([*about(metric, facts), "", head, "", script, ""])
 

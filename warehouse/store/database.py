@@ -28,6 +28,7 @@ import duckdb
 
 from warehouse.config.settings import LOCK_TIMEOUT, SCHEMA_REVISION
 from warehouse.errors import DatabaseError, UsageError, listing
+from warehouse.sql_text import functions
 from warehouse.sql_text.quoting import ident, literal
 from warehouse.store.engine_errors import in_words, is_broken_off, newer_schema, not_opened
 from warehouse.store.locks import turns, wait_for_lock
@@ -74,13 +75,14 @@ class Resources:
 
 
 def memory(resources: Resources | None = None) -> duckdb.DuckDBPyConnection:
-    """Open a database in memory."""
+    """Open a database in memory, with the functions of the formulas."""
     con = duckdb.connect(":memory:")
     given = resources or Resources()
     if given.temp_directory is None:
         # Otherwise DuckDB would spill into a folder in the current directory.
         given = replace(given, temp_directory=str(_spill_folder() or ""))
     given.apply(con)
+    functions.make(con)
     return con
 
 
@@ -278,7 +280,7 @@ def _attached(
             raise not_opened(error, path) from error
         try:
             with in_words(path):
-                con.execute(f"use {ident(ALIAS)}")
+                con.execute(f"set search_path = '{ALIAS}.main,{functions.SCHEMA}'")
                 yield con
         except BaseException:
             with suppress(duckdb.Error):  # it is less specific than the first error
