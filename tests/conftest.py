@@ -21,7 +21,7 @@ from syncs import Project
 
 import warehouse
 from warehouse import cli
-from warehouse.store import schema
+from warehouse.store import database, schema
 from warehouse.warehouse import Warehouse
 
 PACKAGE = Path(warehouse.__file__).parent
@@ -72,8 +72,8 @@ def wh(tmp_path: Path) -> Warehouse:
 
 @pytest.fixture
 def con() -> Iterator[duckdb.DuckDBPyConnection]:
-    """Return a connection to an empty database in memory."""
-    with duckdb.connect() as connection:
+    """Return a connection to an empty database in memory, as the program opens one."""
+    with database.memory() as connection:
         yield connection
 
 

@@ -19,7 +19,7 @@ from warehouse.errors import ConflictError, InputError, UsageError
 from warehouse.evaluate import files
 from warehouse.evaluate.scope import Scope
 from warehouse.readers.attributes import stage_attributes
-from warehouse.readers.staged import Query
+from warehouse.readers.kinds import Query
 from warehouse.store import database
 from warehouse.warehouse import Warehouse
 

@@ -16,6 +16,7 @@ from warehouse.evaluate.plan import matched_sql, ranked_sql
 from warehouse.metrics import protocols
 from warehouse.readers import checks
 from warehouse.sql_text import templates
+from warehouse.store import database
 
 pytestmark = pytest.mark.core
 
@@ -26,7 +27,7 @@ Row = tuple[int, str, str, float]
 
 @pytest.fixture
 def con() -> duckdb.DuckDBPyConnection:
-    con = duckdb.connect()
+    con = database.memory()
     con.execute("create table scope_judgment (query_id varchar, doc_id varchar, relevance integer)")
     return con
 

@@ -14,7 +14,7 @@ import pytest
 from warehouse import Warehouse, ingest
 from warehouse.errors import ConflictError, InputError, UsageError
 from warehouse.ingest import load_staged
-from warehouse.readers import together
+from warehouse.readers import batches
 
 pytestmark = pytest.mark.core
 
@@ -71,7 +71,7 @@ def some(write: Write) -> list[Path]:
 
 def sizes(paths: list[Path]) -> list[int]:
     """Return how many sources each group has."""
-    return [len(group.sources) for group in together.groups(paths)]
+    return [len(group.sources) for group in batches.groups(paths)]
 
 
 def test_regular_files_of_one_layout_are_read_at_once(
@@ -79,11 +79,11 @@ def test_regular_files_of_one_layout_are_read_at_once(
 ) -> None:
     paths = some(write)
     assert sizes(paths) == [4, 2, 1, 1, 1, 1, 2]
-    assert [group.first for group in together.groups(paths)] == [0, 4, 6, 7, 8, 9, 10]
-    monkeypatch.setattr(together, "_BYTES", 2 * max(path.stat().st_size for path in paths))
+    assert [group.first for group in batches.groups(paths)] == [0, 4, 6, 7, 8, 9, 10]
+    monkeypatch.setattr(batches, "_BYTES", 2 * max(path.stat().st_size for path in paths))
     assert sizes(paths) == [2, 2, 2, 1, 1, 1, 1, 2]
     monkeypatch.undo()
-    monkeypatch.setattr(together, "_FILES", 3)
+    monkeypatch.setattr(batches, "_FILES", 3)
     assert sizes(paths) == [3, 1, 2, 1, 1, 1, 1, 2]
     assert sizes([paths[0], paths[0].with_name("absent.run"), paths[1]]) == [1, 1, 1]
 
@@ -108,7 +108,7 @@ def test_scores_are_those_of_each_run(
         paths, metrics = paths[:5], ("AP", "P@3")
     alone = [Warehouse.score(QRELS, path, metrics, protocol=protocol) for path in paths]
     for bytes_ in (1 << 20, 2 * paths[0].stat().st_size):
-        monkeypatch.setattr(together, "_BYTES", bytes_)
+        monkeypatch.setattr(batches, "_BYTES", bytes_)
         scores = Warehouse.score(QRELS, paths, metrics, protocol=protocol)
         expected = [
             (name, *row)
@@ -246,7 +246,7 @@ def test_what_is_stored_is_what_each_run_stores(
     each = Warehouse(tmp_path / "each.duckdb")
     each.ingest_qrels(QRELS, "d")
     one_by_one = [each.ingest_run(path, "d", system="s", tags={"a": "b"}) for path in paths]
-    monkeypatch.setattr(together, "_FILES", 3)
+    monkeypatch.setattr(batches, "_FILES", 3)
     assert sizes(paths) == [3, 1, 2, 1]
     at_once = Warehouse(tmp_path / "at_once.duckdb")
     at_once.ingest_qrels(QRELS, "d")
@@ -305,7 +305,7 @@ def test_what_is_read_at_once_is_stored_whole_or_not_at_all(
 ) -> None:
     wh = Warehouse(tmp_path / "w.duckdb")
     paths = [write(f"run{n}.run", listed(n)) for n in range(4)]
-    monkeypatch.setattr(together, "_FILES", 2)
+    monkeypatch.setattr(batches, "_FILES", 2)
     calls = iter([None, RuntimeError("the disk is full")])
 
     def load(*arguments: Any) -> Any:

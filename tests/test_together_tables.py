@@ -7,12 +7,12 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-import duckdb
 import pytest
 
 from warehouse import Warehouse
 from warehouse.errors import InputError, UsageError
-from warehouse.readers import tables, together
+from warehouse.readers import batches
+from warehouse.store import database
 
 QRELS = {f"q{q}": {f"d{n}": (q * n) % 3 for n in range(0, 40, 1 + q)} for q in range(6)}
 Write = Callable[..., Path]
@@ -29,7 +29,7 @@ def write(tmp_path: Path) -> Write:
             ".csv": "format csv, header",
             ".tsv": "format csv, header, delimiter '\t'",
         }[path.suffix]
-        with duckdb.connect() as con:
+        with database.memory() as con:
             con.execute(f"copy ({sql}) to '{path}' ({how})")
         return path
 
@@ -51,20 +51,20 @@ def listed(seed: int) -> str:
 
 
 def sizes(paths: list[Path], **how: object) -> list[int]:
-    return [len(group.sources) for group in together.groups(paths, **how)]  # type: ignore
+    return [len(group.sources) for group in batches.groups(paths, **how)]  # type: ignore
 
 
 def at_once(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Count the files that are read at once, each time."""
     counted: list[int] = []
-    read = tables.read_together
+    read = batches._read_together
 
     def counting(con: object, files: list[object], *others: object) -> object:
-        ranking = read(con, files, *others)  # type: ignore
-        counted.append(len(files) if ranking else 0)
-        return ranking
+        readings = read(con, files, *others)  # type: ignore
+        counted.append(len(files) if readings else 0)
+        return readings
 
-    monkeypatch.setattr(tables, "read_together", counting)
+    monkeypatch.setattr(batches, "_read_together", counting)
     return counted
 
 
@@ -105,7 +105,7 @@ def test_only_tables_of_one_format_and_header_are_read_at_once(
     blank = write("blank.csv", listed(1))
     blank.write_text("\n\n" + blank.read_text())
     assert sizes([blank, *paths[:2]]) == [1, 2]
-    monkeypatch.setattr(together, "_BYTES", 4 * paths[-1].stat().st_size)
+    monkeypatch.setattr(batches, "_BYTES", 4 * paths[-1].stat().st_size)
     assert sizes(paths[-2:]) == [1, 1]  # a byte of Parquet counts for more than one of text
 
 

@@ -8,7 +8,7 @@ import duckdb
 
 from warehouse import readers
 from warehouse.metrics.protocols import Protocol
-from warehouse.readers.staged import Subject
+from warehouse.readers.kinds import Subject
 from warehouse.sql_text.quoting import ident, literal
 from warehouse.sql_text.templates import render
 

@@ -15,7 +15,7 @@ from warehouse.errors import ConflictError, UsageError, counted, listing, neares
 from warehouse.ingest import steps
 from warehouse.readers.attributes import StagedAttributes, stage_attributes
 from warehouse.readers.files import default_name
-from warehouse.readers.staged import Subject
+from warehouse.readers.kinds import Subject
 from warehouse.sql_text.templates import render
 from warehouse.store import database, schema
 

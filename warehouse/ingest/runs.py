@@ -25,9 +25,9 @@ from warehouse.errors import (
 )
 from warehouse.ingest import steps
 from warehouse.ingest.known_runs import Known
+from warehouse.readers.batches import Batch
 from warehouse.readers.files import default_name
-from warehouse.readers.staged import RUN_NUMBER
-from warehouse.readers.together import Batch
+from warehouse.readers.kinds import RUN_NUMBER
 from warehouse.sql_text.templates import render
 from warehouse.store import database
 
