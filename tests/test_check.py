@@ -179,6 +179,7 @@ def test_what_is_undefined_is_counted(wh: Warehouse) -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_test_is_scipys_on_real_runs(demo: Warehouse) -> None:
     names = [row[0] for row in demo.query("select run from runs").fetchall()]
     rows = demo.query(

@@ -73,6 +73,14 @@ MODULES = application.modules()
 EXAMPLES = application.examples()
 COMMANDS = dict(leaves(typer.main.get_command(application.application())))
 ALL_EXAMPLES = [(name, line) for name, lines in EXAMPLES.items() for line in lines]
+# The quick run has the first of each command, but not of one that waits for MLflow.
+RUN_EXAMPLES = [
+    pytest.param(
+        name, line, id=line,
+        marks=[] if line == EXAMPLES[name][0] and name != "ingest mlflow" else [pytest.mark.slow],
+    )
+    for name, line in ALL_EXAMPLES
+]  # fmt: skip
 
 
 def test_every_command_has_examples_and_the_other_way_round() -> None:
@@ -174,7 +182,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, demo_data: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(("name", "line"), ALL_EXAMPLES, ids=[line for _, line in ALL_EXAMPLES])
+@pytest.mark.parametrize(("name", "line"), RUN_EXAMPLES)
 def test_every_example_runs_as_printed(
     name: str, line: str, prepared: Path, demo_file: Path, tmp_path: Path, program,
     run: Callable[..., Answer], request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch,
@@ -604,6 +612,7 @@ def test_a_disk_that_is_full_is_told_of(tmp_path: Path, program) -> None:
         assert found.stderr.startswith("warehouse: No space left on device\n")
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "closed",
     [
@@ -676,6 +685,7 @@ def test_the_demo_and_what_it_proposes(
         assert found.out or "computed 18 values" in found.err
 
 
+@pytest.mark.slow
 def test_the_demo_as_files(run: Callable[..., Answer], demo_here: Path, demo_data: Path) -> None:
     """They score as the database says, and take the place of nothing."""
     found = run("demo", "--files", "data")
@@ -1061,6 +1071,7 @@ def test_a_closed_stream_leads_nowhere(closed: str) -> None:
     assert found.stderr == ("" if "2>" in closed else "e\n")
 
 
+@pytest.mark.sample(3)
 @pytest.mark.skipif(sys.platform == "win32", reason="this system ends processes otherwise")
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
 def test_what_ends_it_leaves_no_temporary_files(tmp_path: Path, program, name: str) -> None:

@@ -88,6 +88,7 @@ def test_counting_and_sorting_agree(con: duckdb.DuckDBPyConnection, protocol: st
     assert found > 100
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("lowest_first", [False, True], ids=["scores", "distances"])
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_places_and_sorting_agree(
@@ -241,6 +242,7 @@ RISING = {"q1": {"9": 2.0, "8": 3.0}}
 RUNS = {"words": WORDS, "numbers": NUMBERS, "distances": DISTANCES, "rising": RISING}
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("batch", "names", "sorted_runs"),
     [

@@ -44,6 +44,7 @@ def texts(svg: ET.Element) -> list[str]:
     return ["".join(node.itertext()) for node in svg.iter(f"{SVG}text")]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("format", ["svg", "png", "pdf", "html"])
 def test_the_same_picture_twice(format: str, tmp_path: Path, demo_db: str) -> None:
     one, other = tmp_path / f"one.{format}", tmp_path / f"other.{format}"
@@ -104,6 +105,7 @@ def test_hostile_names_are_text(wh: Warehouse, tmp_path: Path) -> None:
     assert "<d>" not in page
 
 
+@pytest.mark.slow
 def test_signs_that_the_font_has_not(wh: Warehouse, tmp_path: Path) -> None:
     """A picture of pixels lacks them, and the command says so; in SVG the text is there."""
     wh.ingest_qrels({"q": {"a": 1, "b": 0}}, "tiny")

@@ -47,6 +47,7 @@ def judgments(wh: Warehouse) -> list[tuple]:
 # --------------------------------------------------------------------------- ArDoCo's own example
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("lists", "average_precision", "lag"),
     [

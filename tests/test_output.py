@@ -33,6 +33,7 @@ def wh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prepared) -> Warehouse:
     return prepared(Path("warehouse.duckdb"), two_runs)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("name", "begins"),
     [

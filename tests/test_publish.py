@@ -243,6 +243,7 @@ def test_what_somebody_wrote_to_a_replica_is_no_part_of_the_next(small: Warehous
         assert content("replica.duckdb", but="publication") == content("w.duckdb")
 
 
+@pytest.mark.slow
 def test_a_link_to_a_replica_stays_a_link(small: Warehouse) -> None:
     Path("far").mkdir()
     Path("replica.duckdb").symlink_to("far/away.duckdb")

@@ -46,6 +46,7 @@ def packed(name: str) -> bytes:
     return skipped + b"".join(map(pack, parts))
 
 
+@pytest.mark.sample(6, 2)
 @pytest.mark.parametrize(
     "name",
     [

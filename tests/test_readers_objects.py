@@ -9,8 +9,8 @@ import sys
 import duckdb
 import pytest
 from hypothesis import given as random_cases
-from hypothesis import settings
 from hypothesis import strategies as st
+from quick import examples
 from staging import rows
 
 from warehouse import readers
@@ -145,7 +145,7 @@ VALUES = {
 
 
 @pytest.mark.parametrize("kind", VALUES)
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @random_cases(data=st.data())
 def test_both_ways_of_a_dict_read_the_same(kind, data, shared):
     pytest.importorskip("pyarrow")
@@ -239,6 +239,7 @@ def test_no_library_is_imported_for_files(tmp_path):
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
+@pytest.mark.sample(2)
 @pytest.mark.core
 def test_dicts_and_files_in_parts(con, way, tmp_path, monkeypatch):
     given = {f"q{q}": {f"d{d * 7 % 50}": q + d / 8 for d in range(50)} for q in range(60)}
@@ -341,6 +342,7 @@ def test_two_keys_of_one_id(key: object) -> None:
             Warehouse.score({"q": {"a": 1}}, run, "RR")
 
 
+@pytest.mark.slow
 def test_ids_of_a_dict_and_of_a_frame_are_the_same() -> None:
     pd = pytest.importorskip("pandas")
     lists = {1.0: {2: 0.5, 3: 0.7, 3.5: 0.1}}

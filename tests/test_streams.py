@@ -54,6 +54,7 @@ def plain(
     return printed
 
 
+@pytest.mark.sample(4, 2)
 @pytest.mark.core
 @pytest.mark.parametrize(
     "line",
@@ -79,6 +80,7 @@ def test_what_comes_in_is_utf8_in_every_locale(program, folder: Path) -> None:
     assert written(program, folder, line, "cp1252").decode() == "cat\n猫\n"
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("line", "encoding"),
     [
@@ -117,6 +119,7 @@ def latin(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_file_whose_name_is_not_utf8_is_refused_alone(latin: Path) -> None:
     for words in (
         ("score", "qrels.txt", "\udce9one.run", "RR"),

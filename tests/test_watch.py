@@ -157,6 +157,7 @@ def test_changes_are_gathered_for_so_long(syncs: Callable[..., list[float]]) -> 
     assert syncs(*[None] * 480) == [0, 60, 120]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     importlib.util.find_spec("watchfiles") is None, reason="watchfiles is not installed"
 )
@@ -185,6 +186,7 @@ def test_what_it_tells_is_no_change(synced: Project, program) -> None:
         process.wait(timeout=30)
 
 
+@pytest.mark.slow
 def test_a_problem_that_stays_is_told_once(synced: Project) -> None:
     told: set[str] = set()
     for text, number in (("q1\n", 1), ("q1\n", 0), ("q1 x\n", 1), (RUN, 0), ("q1 x\n", 1)):
