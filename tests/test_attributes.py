@@ -16,7 +16,8 @@ import pytest
 from shared_cases import CASES, needs_cases
 
 from warehouse.errors import ConflictError, InputError, UsageError
-from warehouse.evaluate import files, ground_truth
+from warehouse.evaluate import files
+from warehouse.evaluate.scope import Scope
 from warehouse.readers.attributes import stage_attributes
 from warehouse.readers.staged import Query
 from warehouse.store import database
@@ -507,7 +508,7 @@ def test_stored_attributes_in_scope(wh: Warehouse) -> None:
     wh.ingest_attributes({"ann": {"age": 30}}, "films", "queries", name="people")
     wh.ingest_attributes({"up": {"other": 1}}, "series", "docs", name="facts")
     with database.read(wh.path) as con:
-        ground_truth.put_attributes(con, "films")
+        Scope(con).attributes("films")
         assert con.execute(SCOPE).fetchall() == sorted([*IN_SCOPE, ("up", "length", 1, "96", 96.0)])
 
 

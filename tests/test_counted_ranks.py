@@ -54,7 +54,7 @@ def put(
         "create or replace temp type query_key as enum (select query_id from staged_ranking)"
     )
     words = {"lower_is_better": lowest_first, "first": 7, "together": True}
-    con.execute(templates.render("statements/score_scope", **words))
+    con.execute(templates.render("scope/read_runs", **words))
 
 
 def lists(rng: random.Random) -> list[Row]:

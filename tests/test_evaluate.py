@@ -18,7 +18,7 @@ from projects import stored
 from shared_cases import CASES, needs_cases
 
 from warehouse.errors import UsageError
-from warehouse.evaluate import engine, ground_truth, plan
+from warehouse.evaluate import engine, plan, scope
 from warehouse.metrics.notation import parse
 from warehouse.warehouse import Warehouse
 
@@ -398,7 +398,7 @@ def test_order_of_loading_lines_and_threads_change_no_bit(
     found = []
     for number, threads in enumerate((1, 2, 2)):
         if number == 2:
-            monkeypatch.setattr(ground_truth, "_ENUMERATED", 0)
+            monkeypatch.setattr(scope, "_ENUMERATED", 0)
         chance = random.Random(number)
         wh = Warehouse(tmp_path / f"{number}.duckdb", threads=threads)
         chance.shuffle(names)

@@ -15,8 +15,9 @@ from shared_cases import CASES, needs_cases
 
 from warehouse import readers
 from warehouse.errors import ConflictError, InputError, UsageError
-from warehouse.evaluate import candidates, files, ground_truth, stored_hits
+from warehouse.evaluate import candidates, files, stored_hits
 from warehouse.evaluate.plan import plan
+from warehouse.evaluate.scope import Scope, qrels_kind
 from warehouse.ingest import steps
 from warehouse.metrics import notation, protocols
 from warehouse.store import database
@@ -336,8 +337,8 @@ def test_scopes_of_stored_qrels_one_after_the_other(wh: Warehouse, put) -> None:
         con = database.raw(connection)
         con.execute("create temp table scope_run (run_id integer)")
         for qrels_id in (1, 2, 3, 2, 1):
-            kind = ground_truth.kind_of(con, qrels_id)
-            ground_truth.put_stored(con, qrels_id, kind)
+            kind = qrels_kind(con, qrels_id)
+            Scope(con).stored_truth(qrels_id)
             found = in_scope(con)
             training = [("u", "b", 1), ("u", "c", 3)] if qrels_id == 1 else []
             assert found["scope_training"] == training
@@ -368,9 +369,11 @@ def test_every_document_of_the_preferences_has_its_rank(wh: Warehouse, put) -> N
     rules = protocols.get("default")
     with database.write(wh.path) as connection:
         con = database.raw(connection)
-        con.execute("create temp table scope_run as select 1 as run_id")
-        ground_truth.put_stored(con, 1, "preferences")
-        stored_hits.put_rankings(con, rules, 1)
+        scope = Scope(con)
+        scope.runs([1])
+        scope.stored_truth(1)
+        scope.rankings()
+        scope.hits(rules, 1)
         assert len(stored_hits.make(con, rules, 1, candidates.find(con, "choices", []))) == 1
     found = rows(
         wh, "select query_id, doc_id, relevance, rank from store.hit order by query_id, rank"
@@ -395,9 +398,10 @@ def test_scopes_of_files(put) -> None:
     assert found["scope_preference"] == [("q1", "0", "0", "a", 1.0)]
     assert found["scope_training"] == []
     read = readers.stage(con, put("p", PREFS), "qrels", format="prefs")
-    rows = ground_truth.keep(con, "given")
+    scope = Scope(con)
+    rows = scope.rename_staged("given")
     readers.stage(con, RUN, "run")
-    ground_truth.put_read_qrels(con, read, rows)
+    scope.read_qrels(read, rows)
     assert in_scope(con)["scope_judgment"] == AS_GRADES
 
 

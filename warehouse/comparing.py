@@ -185,11 +185,10 @@ def _judged(
     runs: Sequence[Candidate],
 ) -> Values:
     """Return, by metric and run, the share of judged documents down to the metric's cutoff."""
-    from warehouse.evaluate import ground_truth, what_if
+    from warehouse.evaluate import scope, what_if
 
     if any(
-        r.qrels_id is None or ground_truth.kind_of(con, r.qrels_id) == ground_truth.PREFERENCES
-        for r in runs
+        r.qrels_id is None or scope.qrels_kind(con, r.qrels_id) == scope.PREFERENCES for r in runs
     ):
         return {}
     cutoffs = {str(metric): metric.depth for metric in metrics}

@@ -84,13 +84,13 @@ class File:
 
         `with_it` then writes in the same transaction.
         """
-        from warehouse.evaluate import candidates, ground_truth, stored_runs
+        from warehouse.evaluate import candidates, requirements, stored_runs
 
         with self._read() as con:
             asked = candidates.find(con, dataset, runs, qrels)
             possible, found = stored_runs.look(con, jobs, asked)
         if dataset in found.unfit:
-            raise UsageError(ground_truth.unfit(dataset, found.unfit[dataset]))
+            raise UsageError(requirements.unfit(dataset, found.unfit[dataset]))
         if not dry_run and found.computed:
             with self._transaction() as con:
                 found = stored_runs.Outcome(left_out=found.left_out, at=Clock(con).now())

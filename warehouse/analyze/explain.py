@@ -17,8 +17,9 @@ import duckdb
 
 from warehouse.analyze import leaderboard
 from warehouse.errors import UsageError, check_at_least, listing, nearest
-from warehouse.evaluate import engine, ground_truth
+from warehouse.evaluate import engine, requirements
 from warehouse.evaluate.plan import Plan, plan, ranked_sql
+from warehouse.evaluate.scope import Scope, qrels_kind, stored_qrels
 from warehouse.metrics import protocols
 from warehouse.metrics.notation import Metric, known_metric
 from warehouse.metrics.protocols import Protocol
@@ -81,17 +82,14 @@ def explain(
         top = TOP if known.depth is None else min(known.depth, 100)
     top = TOP if top is None else top
     is_known = known is not None and protocol.name in protocols.catalogue()
-    kind = ground_truth.kind_of(con, found["qrels_id"])
-    con.execute(
-        "create or replace temp table scope_run as select $run_id::integer as run_id",
-        {"run_id": found["run_id"]},
-    )
-    ground_truth.put_stored(con, found["qrels_id"], kind)
+    scope = Scope(con)
+    scope.runs([found["run_id"]])
+    scope.stored_truth(found["qrels_id"])
     stale = True
     work = plan([known] if is_known and known is not None else [], protocol)
     if is_known and known is not None:
         stale = _is_stale(con, work, known, dataset, found["fingerprint"])
-    _prefixes(con, found, query, protocol, kind, top, known)
+    _prefixes(con, found, query, protocol, top, known)
     if is_known:
         engine.compute(con, work)
     relation = database.keep(con, render("analyses/explain"), {"query_id": query, "top": top})
@@ -150,7 +148,7 @@ def _value(
 def _is_stale(
     con: duckdb.DuckDBPyConnection, work: Plan, metric: Metric, dataset: str, fingerprint: str
 ) -> bool:
-    return work.fingerprint(metric, ground_truth.contents(con, work, dataset)) != fingerprint
+    return work.fingerprint(metric, requirements.contents(con, work, dataset)) != fingerprint
 
 
 def _prefixes(
@@ -158,23 +156,18 @@ def _prefixes(
     found: dict[str, Any],
     query: str,
     protocol: Protocol,
-    kind: str,
     top: int,
     metric: Metric | None,
 ) -> None:
     """Put the list in scope, cut after each rank, with the judgments of the query."""
-    rows = ground_truth.stored_qrels(found["qrels_id"], kind)
-    ground_truth.put_qrels(con, kind, f"(select * from {rows} where query_id = {literal(query)})")
-    con.execute(
-        render(
-            "statements/prefixes",
-            run_id=found["run_id"],
-            query_id=query,
-            ranked=ranked_sql(protocol),
-            top=top,
-            aggregate="mean" if metric is None else metric.aggregate,
-        )
-    )
+    kind = qrels_kind(con, found["qrels_id"])
+    rows = stored_qrels(found["qrels_id"], kind)
+    scope = Scope(con)
+    scope.qrels(kind, f"(select * from {rows} where query_id = {literal(query)})")
+    scope.prefixes(
+        found["run_id"], query, ranked_sql(protocol),
+        top=top, aggregate="mean" if metric is None else metric.aggregate,
+    )  # fmt: skip
 
 
 def _missed(con: duckdb.DuckDBPyConnection, rel: object) -> tuple[str, ...]:

@@ -9,9 +9,8 @@ import duckdb
 
 from warehouse.analyze import ranked_lists
 from warehouse.errors import UsageError, check_at_least, none_yet
-from warehouse.evaluate import ground_truth
 from warehouse.evaluate.plan import ranked_sql, relations_sql
-from warehouse.evaluate.stored_hits import scope_predictions
+from warehouse.evaluate.scope import Scope
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.templates import render
 from warehouse.store import database
@@ -85,12 +84,9 @@ def _put(
     if not rows:
         raise UsageError(none_yet("qrels", dataset))
     ids = [run.run_id for run in runs]
-    con.execute(
-        "create or replace temp table scope_run as select unnest($ids::integer[]) as run_id",
-        {"ids": ids},
-    )
-    qrels_id = int(rows[0][0])
-    ground_truth.put_stored(con, qrels_id, ground_truth.kind_of(con, qrels_id))
-    con.execute(render("statements/scope_ranking", of_part=False))
-    scope_predictions(con, ids)
+    scope = Scope(con)
+    scope.runs(ids)
+    scope.stored_truth(int(rows[0][0]))
+    scope.rankings()
+    scope.predictions(ids)
     con.execute(f"create or replace temp table head as\n{ranked_sql(protocol, depth)}")

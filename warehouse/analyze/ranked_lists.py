@@ -10,7 +10,7 @@ import duckdb
 from warehouse.analyze import datasets
 from warehouse.errors import UsageError, check_at_least, no_such_run, none_yet
 from warehouse.evaluate.plan import ranked_sql
-from warehouse.evaluate.stored_hits import scope_predictions
+from warehouse.evaluate.scope import Scope
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.templates import render
 
@@ -58,7 +58,7 @@ def put(
     query_id, item, rank`; an item is a number for a document of a query.
     """
     check_at_least(1, depth=depth)
-    scope_predictions(con, [run.run_id for run in runs])
+    Scope(con).predictions([run.run_id for run in runs])
     cuts = [cut for cut in (depth, protocol.depth) if cut is not None]
     ranked = ranked_sql(whole_lists(protocol), min(cuts) if cuts else None)
     sql = render("analyses/agree_lists", ranked=ranked)

@@ -54,7 +54,7 @@ def evaluate(
     expression. Beside the attributes it can use num_relevant and difficulty (mean AP) of queries,
     and frequency and training_frequency of documents.
     """
-    from warehouse.evaluate import ground_truth
+    from warehouse.evaluate import requirements
     from warehouse.warehouse import DEFAULT_METRICS, Warehouse
 
     wanted = metric or []
@@ -76,7 +76,7 @@ def evaluate(
     for name in done.without_qrels:
         warn(f"{name}: skipped, it has no qrels yet: {command('ingest qrels FILE', name)}")
     for name, metrics in done.unfit.items():
-        warn(ground_truth.left_out(name, metrics))
+        warn(requirements.left_out(name, metrics))
     for line in (*done.left_out, *done.warnings):
         warn(line)
     for line in done.slices:

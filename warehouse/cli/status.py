@@ -30,13 +30,13 @@ def status(
     is stale if the formula has changed since. Orphaned values belong to nothing any more.
     Predictions are read if a run's hits have not been made yet, or if a metric reads whole lists.
     """
-    from warehouse.evaluate import ground_truth
+    from warehouse.evaluate import requirements
     from warehouse.warehouse import Warehouse
 
     found = Warehouse(db, lock_timeout=lock_timeout).status(dataset)
     output.show(found.relation, format, out)
     for name, metrics in found.unfit.items():
-        output.warn(ground_truth.left_out(name, metrics))
+        output.warn(requirements.left_out(name, metrics))
     if not found.num_runs:
         output.say("no runs yet: " + command("ingest run FILE", dataset or "DATASET"))
     else:

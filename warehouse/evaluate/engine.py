@@ -1,23 +1,8 @@
 """Running a plan: the one place where metrics are computed, for stored runs and for files alike.
 
-The engine works on relations that its caller has put in scope on a connection:
-
-    scope_run         (run_id)                              the runs to evaluate
-    scope_judgment    (query_id, doc_id, relevance)         the qrels, all of one version; this and
-                      what else there is to evaluate against: see evaluate/grounds.py
-    scope_ranking     (run_id, query_id, num_ret, whole_num_ret)   the length of each ranked list,
-                      and that of the whole list where a part is in scope
-    scope_hit         (run_id, query_id, doc_id, relevance, rank, whole_rank, rel_so_far, nonrel_so_far)
-                      judged documents retrieved; whole_rank is the rank in the whole list, rank that
-                      among the documents of the part that is in scope, if it is one; down to each,
-                      itself included, so many have a relevance of 1 and above, and so many of 0
-    scope_prediction  (run_id, query_id, doc_id, score, position, lower_is_better)   the ranked lists,
-                      for the metrics that need them whole
-    query_key         the type of query_id in all of these but the predictions, where the text is as
-                      good: an enumeration of the query ids, which sorts as they do, or text
-    pending           (evaluation_id, run_id, metric_number, kind, aggregate)   what is to be computed
-
-and writes to `query_score` and `score`, or to `curve_point`: a curve is computed as a metric is, and
+The engine works on the tables that its caller has filled by `Scope`, and on `pending
+(evaluation_id, run_id, metric_number, kind, aggregate)`, which says what is to be computed. It writes
+to `query_score` and `score`, or to `curve_point`: a curve is computed as a metric is, and
 gives its points, those of all queries with no query_id. A metric that is pooled gives, beside the rows
 of its queries, one row for each run with no query_id: the value over all queries. Metrics that differ
 only in how their queries are put together have the same rows, which are computed once. What queries

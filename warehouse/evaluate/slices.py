@@ -19,7 +19,6 @@ import duckdb
 
 from warehouse.config.settings import VERSION
 from warehouse.errors import UsageError, command, counted, listing, nearest
-from warehouse.evaluate.plan import ranked_sql
 from warehouse.evaluate.slice_columns import (
     ALIASES,
     IDS,
@@ -225,14 +224,6 @@ def keep(con: duckdb.DuckDBPyConnection, found: Slice) -> int:
     return int(number)
 
 
-def put_members(con: duckdb.DuckDBPyConnection, found: Slice) -> None:
-    """Make `scope_member` from the members, with the real name of the id column."""
-    con.execute(
-        "create or replace temp table scope_member as "
-        f"select subject_id as {found.id}, part from slice_row"
-    )
-
-
 def add_others(con: duckdb.DuckDBPyConnection, found: Slice, protocol: Protocol) -> None:
     """Add documents and counting queries of the runs in scope that have no known attributes."""
     if not found.of_documents and protocol.queries == "run":
@@ -267,26 +258,6 @@ def parts(con: duckdb.DuckDBPyConnection, found: Slice, protocol: Protocol) -> l
     named = [str(row[0]) for row in con.execute(sql).fetchall()]
     _check_number(found.name, len(named))
     return named
-
-
-def put_part(con: duckdb.DuckDBPyConnection, found: Slice, part: str) -> None:
-    """Put the members of one part in scope."""
-    con.execute(
-        f"create or replace temp table scope_part as select {found.id} "
-        "from scope_member where part = $part",
-        {"part": part},
-    )
-
-
-def put_document_hits(con: duckdb.DuckDBPyConnection, protocol: Protocol) -> None:
-    """Rank the predictions in scope within each part; members and whole qrels must be in scope."""
-    sql = render("slices/documents", ranked=ranked_sql(protocol), rest=REST, depth=protocol.depth)
-    con.execute(sql)
-
-
-def put_document_part(con: duckdb.DuckDBPyConnection, part: str) -> None:
-    """Put the hits and list lengths of one part of the documents in scope."""
-    con.execute(render("slices/document_part", part=part))
 
 
 def take_over(con: duckdb.DuckDBPyConnection, qrels_id: int, protocol: Protocol) -> frozenset[int]:

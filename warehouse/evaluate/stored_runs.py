@@ -11,10 +11,11 @@ import duckdb
 
 from warehouse.config.settings import VERSION
 from warehouse.errors import UsageError, listing
-from warehouse.evaluate import engine, ground_truth, slices, stored_hits
+from warehouse.evaluate import engine, requirements, slices, stored_hits
 from warehouse.evaluate.candidates import Candidate, in_batches
 from warehouse.evaluate.hits import NO_HITS
-from warehouse.evaluate.plan import Contents, Plan, plan
+from warehouse.evaluate.plan import Contents, Plan, plan, ranked_sql
+from warehouse.evaluate.scope import Scope, qrels_kind, stored_qrels
 from warehouse.sql_text.templates import render
 
 # The most predictions whose ranked lists are kept at one time, for metrics that read whole lists.
@@ -112,7 +113,7 @@ def evaluate(
         qrels_id = group[0].qrels_id
         if qrels_id is None:
             continue
-        contents = ground_truth.contents(con, fitting, dataset)
+        contents = requirements.contents(con, fitting, dataset)
         if job.whole:
             evaluation.whole(fitting, group, qrels_id, contents)
         for given in job.by:
@@ -129,6 +130,11 @@ class _Evaluation:
     dry_run: bool
     on_metric: Callable[[str], None] | None
 
+    @property
+    def scope(self) -> Scope:
+        """The tables that the metrics read."""
+        return Scope(self.con)
+
     def whole(
         self,
         work: Plan,
@@ -141,12 +147,12 @@ class _Evaluation:
         for batch in in_batches(group, BATCH_LISTED) if listed else [group]:
             if not self._pending(work, batch, qrels_id, contents):
                 continue
-            self._scope(work, qrels_id)
+            runs = self._put_in_scope(work, qrels_id)
             made = stored_hits.make(self.con, work.protocol, qrels_id, batch)
             self.outcome.new_hit_sets += len(made)
             self.outcome.without_hits += [run for run, num_hits in made.items() if not num_hits]
             if listed:
-                stored_hits.scope_predictions(self.con, _pending_runs(self.con))
+                self.scope.predictions(runs)
             self._record(work, qrels_id)
             engine.compute(self.con, work, on_metric=self.on_metric)
 
@@ -160,9 +166,9 @@ class _Evaluation:
         contents: Contents,
     ) -> None:
         """Compute what is pending for the parts of a slice, after the whole."""
-        con, protocol = self.con, work.protocol
-        kind = ground_truth.kind_of(con, qrels_id)
-        ground_truth.put_stored(con, qrels_id, kind)
+        con, scope, protocol = self.con, self.scope, work.protocol
+        kind = qrels_kind(con, qrels_id)
+        scope.stored_truth(qrels_id)
         # the names of metrics by a slice end in the slice
         due = {metric for one, _, metric, _ in self.outcome.details if one == dataset}
         try:
@@ -177,7 +183,7 @@ class _Evaluation:
         if found.slice_id is None:
             self.outcome.slices.append(slices.told(found))
         # the members stay as they are now, although batches of runs add documents of their own
-        slices.put_members(con, found)
+        scope.members(found.id)
         batches = in_batches(group, BATCH_LISTED) if found.of_documents else [group]
         number = found.slice_id or _NEW
         for batch in batches:
@@ -185,28 +191,28 @@ class _Evaluation:
                 continue
             if number == _NEW:
                 number = slices.keep(con, found)
-            self._scope(work, qrels_id)
-            runs = _pending_runs(con)
+            runs = self._put_in_scope(work, qrels_id)
             if found.of_documents or "predictions" in work.needs:
-                stored_hits.scope_predictions(con, runs)
+                scope.predictions(runs)
             slices.add_others(con, found, protocol)
             if found.of_documents:
-                slices.put_document_hits(con, protocol)
+                scope.part_predictions(ranked_sql(protocol), rest=slices.REST, depth=protocol.depth)
             parts = slices.parts(con, found, protocol)
             self._record(work, qrels_id, slice_id=number)
             ready: frozenset[int] = frozenset()
             if not found.of_documents:
                 ready = slices.take_over(con, qrels_id, protocol)
-            slices.cut_qrels(con, found, ground_truth.stored_qrels(qrels_id, kind))
+            slices.cut_qrels(con, found, stored_qrels(qrels_id, kind))
             for part in parts:
-                slices.put_part(con, found, part)
-                ground_truth.put_qrels(con, kind, slices.judged_in(part))
+                scope.part(found.id, "scope_member where part = $part", part=part)
+                scope.qrels(kind, slices.judged_in(part))
                 if found.of_documents:
-                    slices.put_document_part(con, part)
+                    scope.document_part(part)
                 else:
-                    stored_hits.put_rankings(con, protocol, qrels_id, of_part=True)
+                    scope.rankings(of_part=True)
+                    scope.hits(protocol, qrels_id, of_part=True)
                     if "predictions" in work.needs:
-                        stored_hits.scope_predictions(con, runs, of_part=True)
+                        scope.predictions(runs, of_part=True)
                 engine.compute(con, work, part=part, ready=ready, on_metric=self.on_metric)
 
     def _pending(
@@ -223,12 +229,13 @@ class _Evaluation:
         _count(self.con, self.outcome, group, len(work.queries), by)
         return not self.dry_run and _any_pending(self.con)
 
-    def _scope(self, work: Plan, qrels_id: int) -> None:
-        """Put the runs with pending values in scope, with all that they are evaluated against."""
-        con = self.con
-        con.execute("create or replace temp table scope_run as select distinct run_id from pending")
-        ground_truth.put_stored(con, qrels_id, ground_truth.kind_of(con, qrels_id))
-        stored_hits.put_rankings(con, work.protocol, qrels_id)
+    def _put_in_scope(self, work: Plan, qrels_id: int) -> list[int]:
+        """Put the runs with pending values in scope, with their ground truth; return the runs."""
+        runs = self.scope.pending_runs()
+        self.scope.stored_truth(qrels_id)
+        self.scope.rankings()
+        self.scope.hits(work.protocol, qrels_id)
+        return runs
 
     def _record(self, work: Plan, qrels_id: int, *, slice_id: int | None = None) -> None:
         """Write what is pending to the catalogue of evaluations."""
@@ -261,10 +268,10 @@ def _groups(
             if dataset not in outcome.without_qrels:
                 outcome.without_qrels.append(dataset)
             continue
-        fitting, others = ground_truth.fitting(work, ground_truth.kind_of(con, qrels_id))
+        fitting, others = requirements.fitting(work, qrels_kind(con, qrels_id))
         if others:
             outcome.unfit.setdefault(dataset, others)
-        lacking += ground_truth.lacking_stored(con, fitting, dataset)
+        lacking += requirements.lacking_stored(con, fitting, dataset)
         groups.append((dataset, group, fitting))
     if lacking:
         raise UsageError("\n".join(lacking))
@@ -279,10 +286,7 @@ def _find_pending(
     contents: Contents,
     slice_id: int | None,
 ) -> None:
-    con.execute(
-        "create or replace temp table scope_run as select unnest($ids::integer[]) as run_id",
-        {"ids": [c.run_id for c in group]},
-    )
+    Scope(con).runs([c.run_id for c in group])
     con.execute(
         render("statements/wanted"),
         {
@@ -322,8 +326,3 @@ def _count(
         outcome.stale += bool(is_stale)
     outcome.computed += len(rows)
     outcome.up_to_date += len(group) * metrics - len(rows)
-
-
-def _pending_runs(con: duckdb.DuckDBPyConnection) -> list[int]:
-    rows = con.execute("select run_id from scope_run order by run_id").fetchall()
-    return [int(row[0]) for row in rows]

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 import duckdb
 
 from warehouse.errors import UsageError, check_at_least
-from warehouse.evaluate import ground_truth, stored_runs
+from warehouse.evaluate import requirements, stored_runs
 from warehouse.evaluate.candidates import Candidate
 from warehouse.evaluate.plan import plan
+from warehouse.evaluate.scope import qrels_kind
 from warehouse.metrics import protocols
 from warehouse.metrics.curves import known_curve
 from warehouse.metrics.notation import Metric, known_metric
@@ -176,8 +177,8 @@ def _computable(
     found: list[_Stored] = []
     metrics = {one.metric: _metric(one) for one in group}
     work = plan([m for m in metrics.values() if m is not None], rules)
-    work, _ = ground_truth.fitting(work, ground_truth.kind_of(con, first.qrels_id))
-    contents = ground_truth.contents(con, work, first.dataset)
+    work, _ = requirements.fitting(work, qrels_kind(con, first.qrels_id))
+    contents = requirements.contents(con, work, first.dataset)
     if first.subject == "document":
         work = plan(work.queries, rules, sliced=True)
     prints = {str(metric): work.fingerprint(metric, contents) for metric in work.queries}

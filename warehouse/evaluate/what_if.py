@@ -12,9 +12,10 @@ from dataclasses import replace
 import duckdb
 
 from warehouse.errors import UsageError
-from warehouse.evaluate import ground_truth, stored_hits, stored_runs
+from warehouse.evaluate import stored_runs
 from warehouse.evaluate.candidates import Candidate
 from warehouse.evaluate.plan import plan, ranked_sql
+from warehouse.evaluate.scope import Scope, qrels_kind
 from warehouse.metrics.notation import Metric
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.quoting import ident
@@ -65,14 +66,15 @@ def all_relevant(
         by_cutoff[metric.depth].append(metric)
     found: Values = {}
     for run in runs:
-        if run.qrels_id is None or ground_truth.kind_of(con, run.qrels_id) != "judgments":
+        if run.qrels_id is None or qrels_kind(con, run.qrels_id) != "judgments":
             raise UsageError(
                 f"{run.dataset}: unjudged documents can be counted as relevant only if documents "
                 "are judged once, not by subtopic or in preferences"
             )
         for cutoff, those in by_cutoff.items():
-            ground_truth.put_stored(con, run.qrels_id, "judgments")
-            stored_hits.scope_predictions(con, [run.run_id])
+            scope = Scope(con)
+            scope.stored_truth(run.qrels_id)
+            scope.predictions([run.run_id])
             con.execute(
                 render(
                     "statements/all_relevant",

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import duckdb
 
 from warehouse.errors import UsageError, command, counted, listing
-from warehouse.evaluate import engine, ground_truth
+from warehouse.evaluate import engine, requirements
 from warehouse.evaluate.plan import Plan, matched_sql, plan
+from warehouse.evaluate.scope import Scope, qrels_kind, stored_qrels
 from warehouse.fuse import lists
 from warehouse.fuse.recipe import Recipe
 from warehouse.metrics import fusion, notation, protocols
@@ -74,7 +75,7 @@ def choose(
             f"{dataset}: has no qrels to train on: {command('ingest qrels FILE', dataset)}"
         )
     qrels_id, version = rows[0]
-    stored = ground_truth.stored_qrels(qrels_id, ground_truth.kind_of(con, qrels_id))
+    stored = stored_qrels(qrels_id, qrels_kind(con, qrels_id))
     judged = [
         str(row[0])
         for row in con.execute(
@@ -107,20 +108,18 @@ def choose(
 
 def put(con: duckdb.DuckDBPyConnection, recipe: Recipe, training: Training) -> None:
     """Put the training queries in scope, with their judgments and the lists of the runs."""
-    con.execute(
-        "create or replace temp table scope_run as select unnest($ids::integer[]) as run_id",
-        {"ids": recipe.run_ids},
-    )
-    kind = ground_truth.kind_of(con, training.qrels_id)
-    ground_truth.put_stored(con, training.qrels_id, kind)
+    scope = Scope(con)
+    scope.runs(recipe.run_ids)
+    scope.stored_truth(training.qrels_id)
     con.execute(
         "create or replace temp table trained_query as select unnest($ids::varchar[]) as query_id",
         {"ids": list(training.queries)},
     )
-    stored = ground_truth.stored_qrels(training.qrels_id, kind)
+    kind = qrels_kind(con, training.qrels_id)
+    stored = stored_qrels(training.qrels_id, kind)
     judged = f"(select * from {stored} as judged semi join trained_query using (query_id))"
-    ground_truth.put_qrels(con, kind, judged)
-    ground_truth.put_whole(con, judged)
+    scope.qrels(kind, judged)
+    scope.whole_qrels(judged)
     lists.put_runs(con, recipe)
     con.execute("create or replace temp table fused_query as from trained_query")
     lists.put_entries(con, recipe)
@@ -157,14 +156,7 @@ def values(con: duckdb.DuckDBPyConnection, work: Plan, num_runs: int) -> list[fl
     """Return the value over the training queries of each of the runs in `trial_entry`, by number."""
     (metric,) = work.queries
     matched = matched_sql(work.protocol)
-    con.execute(
-        render(
-            "statements/trial_scope",
-            num_runs=num_runs,
-            aggregate=metric.aggregate,
-            matched=matched,
-        )
-    )
+    Scope(con).trial_runs(matched, num_runs=num_runs, aggregate=metric.aggregate)
     engine.compute(con, work)
     rows = con.execute("select evaluation_id, value from temp.score where part is null").fetchall()
     found = dict(rows)
@@ -180,12 +172,10 @@ def metric_plan(
         raise UsageError(f"{name}: stands for several metrics; name one")
     if found[0].direction == "none":
         raise UsageError(f"{found[0]}: neither higher nor lower is better, so nothing is best")
-    work, others = ground_truth.fitting(
-        plan(found, rules), ground_truth.kind_of(con, training.qrels_id)
-    )
+    work, others = requirements.fitting(plan(found, rules), qrels_kind(con, training.qrels_id))
     if others:
-        raise UsageError(ground_truth.unfit(training.dataset, others))
-    lacking = ground_truth.lacking_stored(con, work, training.dataset)
+        raise UsageError(requirements.unfit(training.dataset, others))
+    lacking = requirements.lacking_stored(con, work, training.dataset)
     if lacking:
         raise UsageError("\n".join(lacking))
     return work
