@@ -314,7 +314,7 @@ def test_wrong_commands_and_options_name_the_nearest(
         (["score", "qrels.txt", "one.run", "-f", "trek"], "trek: no such output format; did you mean"),
         (["query", "select 1", "-f", "jsn"], "jsn: no such output format; did you mean json?"),
         (["ingest", "run", "one.run", "-d", "x", "--format", "trek"], "trec"),
-        (["schema", "evalution"], "evalution: no such table or view; did you mean evaluation?"),
+        (["schema", "evalution"], "evalution: no such table or view; did you mean store.evaluation?"),
         (["metrics", "show", "nDGC"], "nDGC: no such metric; did you mean nDCG?"),
         (["protocols", "show", "defalt"], "defalt: no such protocol; did you mean default?"),
         (["leaderboard", "-d", "tiny", "-m", "nDCG@10"], "warehouse evaluate -d tiny -m nDCG@10"),
@@ -705,7 +705,7 @@ def test_query_answers(small: Warehouse, program) -> None:
 def test_query_from_a_file_and_stdin(
     run: Callable[..., Answer], small: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Path("ask.sql").write_text("select count(*) as runs\nfrom run -- all of them\n;\n")
+    Path("ask.sql").write_text("select count(*) as runs\nfrom runs -- all of them\n;\n")
     for arguments in (["--file", "ask.sql", "-f", "csv"], ["-f", "ask.sql", "-f", "csv"]):
         assert run("query", *arguments).out == "runs\n2\n"
     monkeypatch.setattr(sys, "stdin", io.StringIO("select 7 as n"))
@@ -802,7 +802,7 @@ def test_an_error_about_a_column_says_what_there_is(
     for sql, told in {
         "select board.valeu from leaderboard as board": [of_board],
         "select valeu from store.score": [of_score],
-        "select run from Leaderboard join main.score using (valeu)": [of_board, of_score],
+        "select run from Leaderboard join store.score using (valeu)": [of_board, of_score],
         'select run from leaderboard where metric = "RR"': [quoted, of_board],
         "select nothing from (values (1)) as t (i)": [],
         "select metric, run from leaderboard group by run": [],

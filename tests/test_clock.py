@@ -30,7 +30,9 @@ def stopped(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def board(wh: Warehouse) -> list[tuple]:
-    return wh.query("select run, value from leaderboard where metric = 'RR' order by run").fetchall()
+    return wh.query(
+        "select run, value from leaderboard where metric = 'RR' order by run"
+    ).fetchall()
 
 
 @pytest.mark.usefixtures("stopped")

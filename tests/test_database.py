@@ -295,7 +295,7 @@ def test_a_new_process_does_not_wait_for_threads_of_the_old_one(tmp_path: Path, 
     wh = prepared(tmp_path / "w.duckdb", FIRST)
     program = (
         "import os, sys, threading\n"
-        "from warehouse import locks\n"
+        "from warehouse.store import locks\n"
         "turn = locks.turns.taken(sys.argv[1], 1, read_only=False)\n"
         "holder = threading.Thread(target=turn.__enter__)\n"
         "holder.start(); holder.join()\n"
@@ -313,7 +313,7 @@ JUPYTER = """
 import sys, types
 kernel = types.SimpleNamespace(config={"IPKernelApp": {}})
 sys.modules["IPython"] = types.SimpleNamespace(get_ipython=lambda: kernel)
-from warehouse import database
+from warehouse.store import database
 print(database.memory().sql("select current_setting('enable_progress_bar')").fetchall())
 """
 

@@ -388,7 +388,7 @@ def test_a_broken_metric_leaves_the_rest_of_the_program_alone(
     here.metric("nonsense")
     for words in (
         ("query", "select count(*) from store.run"), ("runs",), ("datasets",), ("init",),
-        ("schema", "store.hit"),
+        ("schema", "hit"),
     ):  # fmt: skip
         assert command(*words)[0] == 0, words
     for words in (
