@@ -43,7 +43,7 @@ answers = []
 forks, statements = json.loads(Path("statements.json").read_text())
 for sql, timeout in statements:
     deadline = time.monotonic() + 5
-    while forks and not query_process._is_alone():
+    while forks and not query_process._may_fork():
         assert time.monotonic() < deadline, "a thread is left"
         time.sleep(0.01)
     text, started = [], time.monotonic()
@@ -240,7 +240,7 @@ def endless(program, *arguments: str) -> subprocess.Popen[str]:
     """Start a query that never ends and wait until it has the file open."""
     process = program.python(
         "import sys\nfrom warehouse.report import query_process\nfrom warehouse.cli import main\n"
-        "raised, kept = query_process._serve_and_leave, query_process._OPENED\n"
+        "raised, kept = query_process._serve_and_exit, query_process._OPENED\n"
         "get = query_process.queue.Queue.get\n"
         "def heard(self, **k):\n"
         "    frame = get(self, **k)\n"

@@ -43,7 +43,7 @@ def test_a_metric_works_like_the_built_in_ones(here: Folder, loaded: Warehouse) 
     code, out, _ = command("metrics", "show", "Best")
     assert code == 0
     assert "formulas/Best.sql.j2, of this project" in out
-    assert "max(relevance) filter (where is_rel and rank <= 10) as value" in out
+    assert "max(relevance) filter (where is_rel and within(rank, 10)) as value" in out
 
 
 def test_a_metric_that_extends(here: Folder) -> None:
@@ -189,9 +189,12 @@ def test_a_file_with_another_ending_is_told_of(here: Folder, ending: str) -> Non
         ('["hits"]', '["hits", "ideal"]', "reads ideal, but the SQL does not: write {{ ideal }}"),
         ('["hits"]', "[]", "the SQL reads hits: add it to reads"),
         ('["hits"]', "[1]", "'reads' is a list of relations' names"),
-        ("within(cutoff)", "within(cutof)", "'cutof', which is not declared; did you mean cutoff?"),
-        ("within(cutoff)", "wihtin(cutoff)", "'wihtin', which is not declared; did you mean within?"),
-        ("{{ within(cutoff) }}", "", "parameter cutoff: declared, but the SQL does not use it"),
+        ("{{ cutoff }}", "{{ cutof }}", "'cutof', which is not declared; did you mean cutoff?"),
+        ("{{ cutoff }}", "{{ has_gian(1) }}", "'has_gian', which is not declared; did you mean"),
+        ("and within(rank, {{ cutoff }})", "{{ within(cutoff) }}",
+         "'within', which is not declared; it is a function of the SQL: write within(...) without"),
+        (" and within(rank, {{ cutoff }})", "",
+         "parameter cutoff: declared, but the SQL does not use it"),
         ("params.rel", "params.level", "reads hits, which asks for a parameter 'rel'"),
         ('"integer", default = 1', '"number", default = 1.0', "hits asks for one of type integer"),
         ('"integer", default = 1', '"integr", default = 1', "(integer, number, choice, boolean"),
@@ -204,8 +207,8 @@ def test_a_file_with_another_ending_is_told_of(here: Folder, ending: str) -> Non
         ("required = true", 'above = "rell"', "above: no parameter 'rell'; did you mean rel?"),
         ("required = true", 'required = "yes"', "'required' has the wrong type: a string"),
         ("required", "requird", "parameter cutoff: unknown key 'requird'; did you mean required?"),
-        ("params.rel = {", 'params.total = { type = "boolean", summary = "x" }\nparams.rel = {',
-         "parameter total: the name of a macro; choose another"),
+        ("params.rel = {", 'params.above = { type = "boolean", summary = "x" }\nparams.rel = {',
+         "parameter above: the name of a macro; choose another"),
         ("undefined = 0", 'undefined = 0\nat = "cut"', "at: no parameter 'cut'; did you mean cutoff?"),
         ("undefined = 0", 'undefined = 0\nnames.me = "B"', "'me' has the wrong type: a string"),
         ("undefined = 0", 'undefined = 0\nnames.me = [{ cutoff = 3 }]',

@@ -18,7 +18,7 @@ import pytest
 from projects import command
 from test_schema import storage_version
 
-from warehouse.cli import publish
+from warehouse.cli.commands import publish
 from warehouse.errors import LockedError, UsageError
 from warehouse.report.file_replacement import replace_folder
 from warehouse.warehouse import Warehouse

@@ -18,7 +18,7 @@ from conftest import migrate
 from projects import command, stored
 
 from warehouse.analyze.view_examples import EXAMPLES
-from warehouse.cli.commands import MODULES
+from warehouse.cli.application import names as commands
 from warehouse.config import settings
 from warehouse.errors import UsageError, WarehouseError
 from warehouse.evaluate import verify
@@ -64,7 +64,7 @@ def made(made_once: Path, wh: Warehouse) -> Path:
 
 # --------------------------------------------------------------------------- tables and comments
 
-PEOPLES = set(EXAMPLES) - {"store.prediction"}
+PEOPLES = set(EXAMPLES)
 
 
 def test_main_has_the_views_for_people_alone(wh: Warehouse, made: Path) -> None:
@@ -144,7 +144,7 @@ def test_comments_name_what_there_is(made: Path) -> None:
     names = {*tables, *(column for found in tables.values() for column in found), "not_included"}
     for relation, column, comment, _ in _described(made):
         said = f"{relation}.{column}: {comment}"
-        assert {*re.findall(r"`warehouse (\w+)", comment)} <= {*MODULES}, said
+        assert {*re.findall(r"`warehouse (\w+)", comment)} <= {*commands()}, said
         assert {*re.findall(r"\b(?<!/)[a-z]+_[a-z_]+\b", comment)} - {"doc_desc"} <= names, said
         for owner, owned in re.findall(r"\b([a-z_]+)\.([a-z_]+)\b", comment):
             known = {"store": [*tables], "warehouse": ["toml"]} | tables

@@ -32,7 +32,8 @@ from warehouse.evaluate.plan import Plan, matched_sql, plan
 from warehouse.metrics import catalogue, checks, notation, protocols
 from warehouse.metrics.aggregates import AGGREGATES
 from warehouse.metrics.protocols import Protocol
-from warehouse.sql_text import relations, templates
+from warehouse.sql_text import functions, relations, templates
+from warehouse.store import database
 from warehouse.warehouse import Warehouse
 
 GOLDEN = Path(__file__).parent / "golden_sql"
@@ -213,7 +214,7 @@ STUBS = SCOPE | {
 @cache
 def stubbed() -> duckdb.DuckDBPyConnection:
     """Return a connection with an empty table for each relation."""
-    con = duckdb.connect()
+    con = database.memory()
     for table, columns in STUBS.items():
         con.execute(f"create table {table} ({columns})")
     return con
@@ -301,7 +302,7 @@ def scope() -> Iterator[duckdb.DuckDBPyConnection]:
     rng = random.Random(3)
     qrels, first = collection(rng)
     _, second = collection(rng)
-    with duckdb.connect() as con:
+    with database.memory() as con:
         for table, columns in SCOPE.items():
             con.execute(f"create table {table} ({columns})")
         con.execute("insert into scope_run values (1), (2), (3)")
@@ -415,13 +416,13 @@ def test_a_grain_that_is_not_unique_is_seen(scope: duckdb.DuckDBPyConnection) ->
 
 @pytest.mark.parametrize("name", METRIC_FILES)
 def test_no_bare_division(name: str) -> None:
-    """Every division goes through the macro `ratio`, so that undefined is null.
+    """Every division goes through the function `ratio`, so that undefined is null.
 
-    Nothing is ordered but in a macro's sum and in a window, which has a name.
+    Nothing is ordered but in a sum and in a window, which has a name.
     """
     body = catalogue.catalogue()[name].body
     assert "/" not in body
-    named = r"over \w+|\bwindow\n? *\w+ as \([^()]*\)|\{\{.*?\}\}|\{%.*?%\}"
+    named = r"over \w+|\bwindow\n? *\w+ as \([^()]*\)|sum\((?:[^()]|\([^()]*\))*\)"
     assert "order by" not in re.sub(named, "", body, flags=re.DOTALL)
 
 
@@ -716,7 +717,7 @@ def test_a_changed_formula_changes_the_fingerprint() -> None:
     seen = {fingerprint(source)}
     for old, new in (
         ("count(*) filter", "count(doc_id) filter"),
-        ("within(cutoff)", "within(cutoff + 1)"),
+        ("within(rank, {{ cutoff | literal }})", "within(rank, {{ cutoff + 1 }})"),
         ("undefined = 0", "undefined = 1"),
         ("undefined = 0", 'undefined = "null"'),
         ('= "mean"', '= "sum"'),
@@ -726,6 +727,21 @@ def test_a_changed_formula_changes_the_fingerprint() -> None:
         assert fingerprint(changed) not in seen, new
         seen.add(fingerprint(changed))
     assert fingerprint(source, "trec_eval_9") not in seen
+
+
+@pytest.mark.parametrize(
+    ("name", "is_called"), [("within", True), ("ratio", True), ("listed_gain", False)]
+)
+def test_the_fingerprint_covers_the_functions(
+    monkeypatch: pytest.MonkeyPatch, name: str, is_called: bool
+) -> None:
+    """A changed function makes stale what calls it, and nothing else."""
+    source = text("metrics", "P")
+    plain = fingerprint(source)
+    defined = dict(functions.definitions())
+    defined[name] += " + 0"
+    monkeypatch.setattr(functions, "definitions", lambda: defined)
+    assert (fingerprint(source) != plain) == is_called
 
 
 @pytest.mark.parametrize(

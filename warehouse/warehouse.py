@@ -364,10 +364,11 @@ class Warehouse(
     @checked
     @request()
     def sql(metrics: Metrics, *, protocol: str = protocols.DEFAULT) -> str:
-        """Return the SQL that computes some metrics, as readable scripts."""
+        """Return the SQL that computes some metrics, as a script that runs on a replica."""
         rules = protocols.get(protocol)
-        work = plan(notation.parse(*texts(metrics), defaults=rules.defaults()), rules)
-        return "\n\n".join(work.script(metric) for metric in work.queries) + "\n"
+        return (
+            plan(notation.parse(*texts(metrics), defaults=rules.defaults()), rules).script() + "\n"
+        )
 
     # ------------------------------------------------------------------ files in, numbers out
 

@@ -33,8 +33,6 @@ EXAMPLES: dict[str, str] = {
     "where curve = 'ROC' and query_id is null and is_current order by run, position",
     "comparisons": "select metric, base, run, difference, p_adjusted from comparisons "
     "where is_current order by p_adjusted, metric, base, run",
-    "store.prediction": "select run_id, count(*) as documents, max(score) as highest "
-    "from store.prediction group by run_id order by run_id",
 }
 
 Row = Sequence[object]

@@ -90,9 +90,9 @@ def lacking(
 ) -> list[str]:
     """Return a sentence for each metric that reads a training set or an attribute that is missing.
 
-    >>> from warehouse import metrics, protocols
+    >>> from warehouse.metrics import notation, protocols
     >>> from warehouse.evaluate.plan import plan
-    >>> work = plan(metrics.parse("PSP@5"), protocols.get("default"))
+    >>> work = plan(notation.parse("PSP@5"), protocols.get("default"))
     >>> lacking(work, False, {}, OF_FILES)
     ['PSP@5 reads a training set, and what was given has none; load it with: --training FILE']
     """

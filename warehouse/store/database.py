@@ -28,6 +28,7 @@ import duckdb
 
 from warehouse.config.settings import LOCK_TIMEOUT, SCHEMA_REVISION
 from warehouse.errors import DatabaseError, UsageError, listing
+from warehouse.sql_text import functions
 from warehouse.sql_text.quoting import ident, literal
 from warehouse.store.engine_errors import in_words, is_broken_off, newer_schema, not_opened
 from warehouse.store.locks import turns, wait_for_lock
@@ -76,13 +77,14 @@ class Resources:
 
 
 def memory(resources: Resources | None = None) -> duckdb.DuckDBPyConnection:
-    """Open a database in memory."""
+    """Open a database in memory, with the functions of the formulas."""
     con = duckdb.connect(":memory:")
     given = resources or Resources()
     if given.temp_directory is None:
         # Otherwise DuckDB would spill into a folder in the current directory.
         given = replace(given, temp_directory=str(_spill_folder() or ""))
     given.apply(con)
+    functions.make(con)
     return con
 
 
@@ -306,14 +308,14 @@ def _find_tables(con: duckdb.DuckDBPyConnection) -> None:
     A file that is no warehouse, or not yet, has no schema for tables.
     """
     try:
-        con.execute(f"set search_path = '{ALIAS}.{STORE},{ALIAS}.main'")
+        con.execute(f"set search_path = '{ALIAS}.{STORE},{ALIAS}.main,{functions.SCHEMA}'")
     except duckdb.CatalogException:
         find_views(con)
 
 
 def find_views(con: duckdb.DuckDBPyConnection) -> None:
     """Let SQL find the file's views for people by their names alone, and its tables as `store.run`."""
-    con.execute(f"use {ALIAS}.main")
+    con.execute(f"set search_path = '{ALIAS}.main,{functions.SCHEMA}'")
 
 
 def _detach(con: duckdb.DuckDBPyConnection) -> None:
