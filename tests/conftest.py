@@ -317,7 +317,7 @@ def counts() -> Callable[[Path], dict[str, int]]:
         with duckdb.connect(str(path), read_only=True) as con:
             tables = con.execute("select table_name from duckdb_tables() order by 1").fetchall()
             return {
-                name: con.execute(f'select count(*) from "{name}"').fetchall()[0][0]
+                name: con.execute(f'select count(*) from store."{name}"').fetchall()[0][0]
                 for (name,) in tables
             }
 

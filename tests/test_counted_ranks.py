@@ -288,7 +288,7 @@ def test_stored_runs_are_ranked_by_place_where_they_stand_in_order(
         for dataset in ("another", "d"):
             wh.ingest_run(run, dataset, name=name, lower_is_better=name == "distances")
     wh.evaluate("d", metrics="RR")
-    ids = dict(wh.query("select run_id, name from run").fetchall())
+    ids = dict(wh.query("select run_id, name from store.run").fetchall())
     assert sorted(ids[run] for run in seen) == sorted_runs
     expected = {"words": [1 / 3, 1], "numbers": [1 / 2, 1], "distances": [1, 1], "rising": [1, 0]}
     for name in names:

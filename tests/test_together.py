@@ -222,11 +222,11 @@ def test_columns_are_not_named_for_trec_files(write: Write, tmp_path: Path) -> N
 # --------------------------------------------------------------------------- storing
 
 TABLES = (
-    "select * exclude (run_at, ingested_at) from run order by run_id",
-    "select run_id, query_id, doc_id, score, row_number() over () from prediction_by_number",
-    "select run_id, query_id, doc_id, score, row_number() over () from prediction_by_text",
-    "select run_id, query_id, num_ret from ranking order by all",
-    "select run_id, key, value from run_tag order by all",
+    "select * exclude (run_at, ingested_at) from store.run order by run_id",
+    "select run_id, query_id, doc_id, score, row_number() over () from store.prediction_by_number",
+    "select run_id, query_id, doc_id, score, row_number() over () from store.prediction_by_text",
+    "select run_id, query_id, num_ret from store.ranking order by all",
+    "select run_id, key, value from store.run_tag order by all",
 )
 
 
@@ -282,7 +282,7 @@ def test_a_file_that_fails_undoes_no_other(write: Write, tmp_path: Path) -> None
     ]
     assert [type(one).__name__ for one in done] == kinds
     assert isinstance(done[1], ConflictError)
-    assert [row[0] for row in wh.query("select name from run order by run_id").fetchall()] == [
+    assert [row[0] for row in wh.query("select name from store.run order by run_id").fetchall()] == [
         "taken", "a", "b", "c",
     ]  # fmt: skip
     again = wh.ingest_runs(paths[:2], "d", replace=True)
@@ -321,8 +321,11 @@ def test_what_is_read_at_once_is_stored_whole_or_not_at_all(
     with pytest.raises(RuntimeError, match="the disk is full"):
         wh.ingest_runs(paths, "d", on_run=lambda path, one: done.append((path, one.name)))  # type: ignore[union-attr]
     assert done == [(paths[0], "run0"), (paths[1], "run1")]
-    assert wh.query("select name from run order by run_id").fetchall() == [("run0",), ("run1",)]
-    runs = "select distinct run_id from prediction union select distinct run_id from ranking"
+    assert wh.query("select name from store.run order by run_id").fetchall() == [
+        ("run0",),
+        ("run1",),
+    ]
+    runs = "select distinct run_id from store.prediction union select distinct run_id from store.ranking"
     assert sorted(wh.query(runs).fetchall()) == [(1,), (2,)]
 
 

@@ -90,7 +90,10 @@ def test_what_each_is_by_itself(
     wh = Warehouse(tmp_path / "at_once.duckdb")
     assert wh.ingest_runs(paths, "d") == one_by_one
     assert read == [3, 3]
-    for sql in ("from prediction order by all", "select * exclude (run_at, ingested_at) from run"):
+    for sql in (
+        "from store.prediction order by all",
+        "select * exclude (run_at, ingested_at) from store.run",
+    ):
         assert wh.query(sql).fetchall() == each.query(sql).fetchall()
 
 
@@ -215,7 +218,9 @@ def test_a_damaged_file_is_told_and_undoes_no_other(
     assert f"{place}.parquet: cannot be read as a table" in str(done[place])
     loaded = [str(n) for n in range(3) if n != place]
     assert [one.name for one in done if not isinstance(one, Exception)] == loaded
-    assert wh.query("select name from run order by run_id").fetchall() == [(n,) for n in loaded]
+    assert wh.query("select name from store.run order by run_id").fetchall() == [
+        (n,) for n in loaded
+    ]
     with pytest.raises(InputError, match=f"{place}.parquet: cannot be read as a table"):
         Warehouse.score({"q1": {"d1": 1}}, paths, "AP")
 

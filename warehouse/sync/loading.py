@@ -22,6 +22,7 @@ from warehouse.readers.batches import Batch, Group
 from warehouse.readers.files import LocalFile
 from warehouse.sql_text.templates import render
 from warehouse.store import database, schema
+from warehouse.store.clock import Clock
 from warehouse.sync import run_description
 from warehouse.sync.sources import RUN, Key, Source
 
@@ -159,7 +160,7 @@ def _remember(connection: sa.Connection, taken: Sequence[tuple[Source, Taken]]) 
             table.c.path.in_([str(source.path) for source, _ in taken]),
         )
     )
-    now = dt.datetime.now(dt.UTC)
+    now = Clock(database.raw(connection)).now()
     connection.execute(
         table.insert(),
         [
