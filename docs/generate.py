@@ -439,8 +439,8 @@ def schema_reference() -> Iterator[tuple[str, str]]:
         warehouse.init()
         rows = warehouse.schema().fetchall()
     found = {key: list(group) for key, group in groupby(rows, key=lambda row: (row[0], row[1]))}
-    views = {name: group for (kind, name), group in found.items() if kind == "view"}
-    tables = {name: group for (kind, name), group in found.items() if kind == "table"}
+    views = {name: group for (_, name), group in found.items() if "." not in name}
+    tables = {name: group for (_, name), group in found.items() if "." in name}
     listed = [
         (f"[{escaped(name)}]({name}.md)", escaped(group[0][4])) for name, group in views.items()
     ]
@@ -470,7 +470,10 @@ def schema_reference() -> Iterator[tuple[str, str]]:
         for name, group in tables.items()
         for part in (f"## {escaped(name)}\n", relation_part(group))
     ]
-    about = "The views read these tables. Their numbers (`run_id` …) are those of one file.\n"
+    about = (
+        "The views read these tables, which are in a schema of their own. Their numbers (`run_id` …) "
+        "are those of one file; `content_hash` is the same in every file.\n"
+    )
     yield "views/tables.md", sections("# Tables\n", about, *below)
 
 

@@ -24,7 +24,7 @@ from syncs import Project
 
 import warehouse
 from warehouse import cli
-from warehouse.store import schema
+from warehouse.store import database, schema
 from warehouse.warehouse import Warehouse
 
 PACKAGE = Path(warehouse.__file__).parent
@@ -102,8 +102,8 @@ def wh(tmp_path: Path) -> Warehouse:
 
 @pytest.fixture
 def con() -> Iterator[duckdb.DuckDBPyConnection]:
-    """Return a connection to an empty database in memory."""
-    with duckdb.connect() as connection:
+    """Return a connection to an empty database in memory, as the program opens one."""
+    with database.memory() as connection:
         yield connection
 
 
@@ -317,7 +317,7 @@ def counts() -> Callable[[Path], dict[str, int]]:
         with duckdb.connect(str(path), read_only=True) as con:
             tables = con.execute("select table_name from duckdb_tables() order by 1").fetchall()
             return {
-                name: con.execute(f'select count(*) from "{name}"').fetchall()[0][0]
+                name: con.execute(f'select count(*) from store."{name}"').fetchall()[0][0]
                 for (name,) in tables
             }
 

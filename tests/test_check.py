@@ -461,7 +461,7 @@ def test_a_gate_that_a_sync_was_ended_before_is_held_by_the_next(
         "tiny: gate RR: three 0.2500 is good beside one 0.7500",
     ]
     assert command("sync") == (0, "", "")
-    assert synced.warehouse.query("from gate_due").fetchall() == []
+    assert synced.warehouse.query("from store.gate_due").fetchall() == []
 
 
 def test_a_gate_that_the_engine_fails_at_stays_due(

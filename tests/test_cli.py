@@ -351,7 +351,7 @@ def test_wrong_commands_and_options_name_the_nearest(
         (["score", "qrels.txt", "one.run", "-f", "trek"], "trek: no such output format; did you mean"),
         (["query", "select 1", "-f", "jsn"], "jsn: no such output format; did you mean json?"),
         (["ingest", "run", "one.run", "-d", "x", "--format", "trek"], "trec"),
-        (["schema", "evalution"], "evalution: no such table or view; did you mean evaluation?"),
+        (["schema", "evalution"], "evalution: no such table or view; did you mean store.evaluation?"),
         (["metrics", "show", "nDGC"], "nDGC: no such metric; did you mean nDCG?"),
         (["protocols", "show", "defalt"], "defalt: no such protocol; did you mean default?"),
         (["leaderboard", "-d", "tiny", "-m", "nDCG@10"], "warehouse evaluate -d tiny -m nDCG@10"),
@@ -498,7 +498,7 @@ def test_several_files_one_fails_the_others_stay(run: Callable[..., Answer], her
     assert "bad.run" in found.err
     assert "line 1" in found.err
     assert "2 of 3 files loaded or unchanged" in found.err
-    names = Warehouse("warehouse.duckdb").query("select name from run order by 1").fetchall()
+    names = Warehouse("warehouse.duckdb").query("select name from store.run order by 1").fetchall()
     assert names == [("one",), ("two",)]
     again = run("ingest", "run", "*.run", "-d", "tiny")
     assert again.code == 2
@@ -517,7 +517,7 @@ def test_a_conflict_is_exit_code_2(run: Callable[..., Answer], small: Warehouse)
 def test_wrong_sql_is_exit_code_1(small: Warehouse, program) -> None:
     told = {
         "query 'selec 1'": "selec",
-        "query 'select nope from run'": "nope",
+        "query 'select nope from store.run'": "nope",
         "query 'from rnu'": "rnu",
         "query \"select 1/0 + 'a'::int\"": "Could not convert",
     }
@@ -729,7 +729,7 @@ def test_query_answers(small: Warehouse, program) -> None:
         "\"select place, run from leaderboard where metric = 'RR' order by all\"":
             "place,run\n1,one\n2,two\n",
     }  # fmt: skip
-    listings = ("'show tables'", "'describe run'", "'summarize score'")
+    listings = ("'show tables'", "'describe store.run'", "'summarize store.score'")
     answers = program.calls(
         *(f"query {words} -f csv" for words in (*expected, *listings)), cwd=small.path.parent
     )
@@ -744,7 +744,7 @@ def test_query_answers(small: Warehouse, program) -> None:
 def test_query_from_a_file_and_stdin(
     run: Callable[..., Answer], small: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Path("ask.sql").write_text("select count(*) as runs\nfrom run -- all of them\n;\n")
+    Path("ask.sql").write_text("select count(*) as runs\nfrom runs -- all of them\n;\n")
     for arguments in (["--file", "ask.sql", "-f", "csv"], ["-f", "ask.sql", "-f", "csv"]):
         assert run("query", *arguments).out == "runs\n2\n"
     monkeypatch.setattr(sys, "stdin", io.StringIO("select 7 as n"))
@@ -840,8 +840,8 @@ def test_an_error_about_a_column_says_what_there_is(
     quoted = "Text is written between single quotes: 'RR'"
     for sql, told in {
         "select board.valeu from leaderboard as board": [of_board],
-        "select valeu from score": [of_score],
-        "select run from Leaderboard join main.score using (valeu)": [of_board, of_score],
+        "select valeu from store.score": [of_score],
+        "select run from Leaderboard join store.score using (valeu)": [of_board, of_score],
         'select run from leaderboard where metric = "RR"': [quoted, of_board],
         "select nothing from (values (1)) as t (i)": [],
         "select metric, run from leaderboard group by run": [],
@@ -851,7 +851,7 @@ def test_an_error_about_a_column_says_what_there_is(
         lines = str(error.value).splitlines()
         assert [line for line in lines if " has " in line or line == quoted] == told, sql
     for end in ([], ["-o", "found.parquet"]):
-        assert run("query", "select valeu from score", *end).err.endswith(f"\n{of_score}\n")
+        assert run("query", "select valeu from store.score", *end).err.endswith(f"\n{of_score}\n")
 
 
 def test_the_schema_of_one_view(run: Callable[..., Answer], small: Warehouse) -> None:

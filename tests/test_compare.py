@@ -435,8 +435,8 @@ def test_values_of_another_formula_are_not_compared(four: Warehouse) -> None:
 
     with duckdb.connect(str(four.path)) as con:
         con.execute(
-            "update evaluation set fingerprint = 'other' where metric = 'RR' "
-            "and run_id = (select run_id from run where name = 'new')"
+            "update store.evaluation set fingerprint = 'other' where metric = 'RR' "
+            "and run_id = (select run_id from store.run where name = 'new')"
         )
     with pytest.raises(UsageError, match="none by the same formula"):
         four.compare(["old", "new"], "tiny", "RR")
@@ -579,7 +579,7 @@ def test_a_comparison_is_kept(four: Warehouse) -> None:
         "order by metric desc",
     )
     assert sorted(rows) == sorted(found.pairs.fetchall())
-    assert stored(four, "select test, correction, resamples, seed from comparison") == [
+    assert stored(four, "select test, correction, resamples, seed from store.comparison") == [
         ("randomisation", "holm", 10_000, 0)
     ]
     four.ingest_run(ranks(1, 1, 2, 2), "tiny", name="old", replace=True)

@@ -16,6 +16,7 @@ from warehouse.evaluate.plan import matched_sql, ranked_sql
 from warehouse.metrics import protocols
 from warehouse.readers import checks
 from warehouse.sql_text import templates
+from warehouse.store import database
 
 pytestmark = pytest.mark.core
 
@@ -26,7 +27,7 @@ Row = tuple[int, str, str, float]
 
 @pytest.fixture
 def con() -> duckdb.DuckDBPyConnection:
-    con = duckdb.connect()
+    con = database.memory()
     con.execute("create table scope_judgment (query_id varchar, doc_id varchar, relevance integer)")
     return con
 
@@ -287,7 +288,7 @@ def test_stored_runs_are_ranked_by_place_where_they_stand_in_order(
         for dataset in ("another", "d"):
             wh.ingest_run(run, dataset, name=name, lower_is_better=name == "distances")
     wh.evaluate("d", metrics="RR")
-    ids = dict(wh.query("select run_id, name from run").fetchall())
+    ids = dict(wh.query("select run_id, name from store.run").fetchall())
     assert sorted(ids[run] for run in seen) == sorted_runs
     expected = {"words": [1 / 3, 1], "numbers": [1 / 2, 1], "distances": [1, 1], "rising": [1, 0]}
     for name in names:

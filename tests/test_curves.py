@@ -292,7 +292,7 @@ def test_metrics_and_curves_do_not_see_each_other(seed: Warehouse, counts) -> No
     seed.trace("ROC", "seed")
     assert seed.evaluate("seed", metrics="AUC").computed == 0
     assert seed.leaderboard("seed").columns[3:4] == ["AUC"]
-    kinds = seed.query("select kind, metric, direction from evaluation order by 1").fetchall()
+    kinds = seed.query("select kind, metric, direction from store.evaluation order by 1").fetchall()
     assert kinds == [("curve", "ROC", "higher"), ("metric", "AUC", "higher")]
     assert seed.query("select distinct metric from run_scores").fetchall() == [("AUC",)]
 

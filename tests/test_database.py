@@ -20,7 +20,7 @@ from warehouse.store.database import Resources
 from warehouse.warehouse import Warehouse
 
 pytestmark = pytest.mark.core
-SQL = "select name from run order by name"
+SQL = "select name from store.run order by name"
 
 
 @pytest.fixture
@@ -123,7 +123,7 @@ def leave_open(path: Path, error: Exception | None) -> None:
     """Read a file, and end with a transaction that is still open."""
     with database.read(path) as con:
         con.begin()
-        con.execute("create temp table t as from run")
+        con.execute("create temp table t as from store.run")
         if error is not None:
             raise error
 
@@ -157,7 +157,7 @@ def test_after_a_file_that_is_none_there_is_room(
 
 def change(path: Path, sql: str, error: type[BaseException] | None = None) -> None:
     with database.transaction(path) as con:
-        con.execute("delete from run")
+        con.execute("delete from store.run")
         con.execute(sql)
         if error is not None:
             raise error
@@ -174,8 +174,8 @@ def test_a_transaction_that_fails_leaves_the_file_as_it_was(
         change(one.path, "from nowhere")
     assert one.leaderboard("d").fetchall()[0][1] == "first"
     assert [path.name for path in one.path.parent.iterdir() if "wal" in path.name] == []
-    change(one.path, "delete from score")
-    assert one.query("select count(*) from run").fetchall() == [(0,)]
+    change(one.path, "delete from store.score")
+    assert one.query("select count(*) from store.run").fetchall() == [(0,)]
 
 
 # --------------------------------------------------------------------------- threads take turns
@@ -335,10 +335,10 @@ limit, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
 resource.setrlimit(resource.RLIMIT_FSIZE, (wh.path.stat().st_size, hard))
 run = {f"q{i}": {f"d{j}": j / 7 for j in range(100)} for i in range(40)}
 print(wh.ingest_run(run, "tiny", name="one").status, wh.path.with_name("w.duckdb.wal").exists())
-print(wh.query("select count(*) from prediction").fetchall())
+print(wh.query("select count(*) from store.prediction").fetchall())
 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))
 print(wh.ingest_run(run, "tiny", name="two").status, wh.verify().is_good)
-print(wh.query("select count(*) from prediction").fetchall())
+print(wh.query("select count(*) from store.prediction").fetchall())
 """
 
 

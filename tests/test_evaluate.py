@@ -176,7 +176,7 @@ def test_another_formula_makes_values_stale_and_keeps_the_old(
     tiny: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tiny.evaluate(metrics="RR P@1")
-    old = stored(tiny, "select evaluation_id, query_id, value from query_score order by all")
+    old = stored(tiny, "select evaluation_id, query_id, value from store.query_score order by all")
     add = plan.Plan.add
 
     def halved(self: plan.Plan, metric: object) -> str:
@@ -203,7 +203,7 @@ def test_another_formula_makes_values_stale_and_keeps_the_old(
         "select query_id, value from query_scores where metric = 'RR' and run = 'first' order by 1",
     )
     assert of_queries == [("q1", 0.25), ("q2", 0.5)]
-    kept = stored(tiny, "select evaluation_id, query_id, value from query_score order by all")
+    kept = stored(tiny, "select evaluation_id, query_id, value from store.query_score order by all")
     assert kept[: len(old)] == old
     assert len(kept) == len(old) + 4
     assert tiny.leaderboard("tiny", metrics="RR").fetchall()[0][3] == 0.375

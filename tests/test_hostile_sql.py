@@ -122,7 +122,7 @@ def test_what_is_endless_or_huge_is_ended(asked: Warehouse, program) -> None:
         assert absent or error.startswith(("took longer than", "out of memory")), (sql, error)
         assert seconds < timeout + 20, sql
     assert state()["w.duckdb"] == before
-    assert asked.query("select count(*) from run").fetchall() == [(1,)]
+    assert asked.query("select count(*) from store.run").fetchall() == [(1,)]
 
 
 def refused(wh: Warehouse, sql: str) -> str | None:

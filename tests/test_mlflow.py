@@ -60,7 +60,7 @@ def fill(uri: str, folder: Path) -> None:
 
 def rows(wh: Warehouse) -> list[tuple]:
     return wh.query(
-        "select run.name, system, epoch(run.run_at), run.source from run order by run_id"
+        "select run.name, system, epoch(run.run_at), run.source from store.run order by run_id"
     ).fetchall()
 
 

@@ -71,7 +71,7 @@ def test_the_wheel_carries_what_it_should_and_nothing_else(wheel: Path) -> None:
         "*.dist-info/entry_points.txt",
     ):
         assert fnmatch.filter(names, pattern), pattern
-    known = (".py", ".sql.j2", ".toml", ".gz", "NOTICE", "py.typed", ".md", ".html")
+    known = (".py", ".sql", ".sql.j2", ".toml", ".gz", "NOTICE", "py.typed", ".md", ".html")
     assert [name for name in inside if not name.endswith(known)] == []
     assert len(names) == len(set(names))
     assert wheel.stat().st_size < 5_000_000

@@ -391,7 +391,8 @@ def test_a_broken_metric_leaves_the_rest_of_the_program_alone(
     loaded.evaluate(metrics="AP")
     here.metric("nonsense")
     for words in (
-        ("query", "select count(*) from run"), ("runs",), ("datasets",), ("schema", "hit"), ("init",),
+        ("query", "select count(*) from store.run"), ("runs",), ("datasets",), ("init",),
+        ("schema", "hit"),
     ):  # fmt: skip
         assert command(*words)[0] == 0, words
     for words in (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import duckdb
 import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
@@ -12,6 +11,7 @@ from staging import refused, rows
 
 from warehouse import readers
 from warehouse.readers import checks
+from warehouse.store import database
 
 
 @pytest.mark.core
@@ -76,7 +76,7 @@ def test_any_mixture_of_blanks_equals_the_clean_file(tmp_path, data):
         text = cells[0] + "".join(data.draw(blanks) + cell for cell in cells[1:])
         mixed.append(data.draw(edges) + text + data.draw(edges))
         mixed.append(data.draw(st.sampled_from(["\n", "\r\n", "\n\n", "\n# c\n", "\n \t\n"])))
-    with duckdb.connect() as con:
+    with database.memory() as con:
         (tmp_path / "clean").write_text("\n".join(clean), encoding="utf-8", newline="")
         (tmp_path / "mixed").write_text("".join(mixed), encoding="utf-8", newline="")
         readers.stage(con, tmp_path / "clean", "run")

@@ -248,7 +248,7 @@ def test_what_data_make_impossible_is_bad_input(tmp_path: Path, program) -> None
     done = program.shell("warehouse evaluate -m 'AP PSP(B=0)@2' --db films.duckdb", tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("warehouse: document up: is relevant, and its worth with A=0.55")
-    assert wh.query("from evaluation").fetchall() == []
+    assert wh.query("from store.evaluation").fetchall() == []
 
 
 def test_a_catalogue_may_be_as_great_as_any_number() -> None:

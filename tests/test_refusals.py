@@ -281,7 +281,7 @@ def test_a_damaged_database(tmp_path: Path) -> None:
     rows = content.index(b"q1999")
     wh.path.write_bytes(content[:rows] + b"x" + content[rows + 1 :])
     with pytest.raises(UsageError, match=told):
-        wh.query("select max(query_id) from judgment")
+        wh.query("select max(query_id) from store.judgment")
     # what a query says itself is no damage
     for sql in ("select 'Corrupt database file'::int", "select error('Corrupt database file')"):
         with pytest.raises(
@@ -325,7 +325,7 @@ def test_a_good_log_is_not_blamed_for_too_little_memory(tmp_path: Path) -> None:
         con.execute("pragma disable_checkpoint_on_shutdown")
         con.execute("set wal_autocheckpoint = '1GB'")
         con.execute(
-            "insert into run_tag select i, i || repeat('x', 400), '' from range(50_000) as t(i)"
+            "insert into store.run_tag select i, i || repeat('x', 400), '' from range(50_000) as t(i)"
         )
     told = []
     for limit in ("1MB", "2MB", "3MB"):
@@ -336,7 +336,7 @@ def test_a_good_log_is_not_blamed_for_too_little_memory(tmp_path: Path) -> None:
             except WarehouseError as error:
                 told.append(str(error).split(":")[0])
     assert set(told) == {"out of memory"}
-    assert wh.query("select count(*) from run_tag").fetchall() == [(50_000,)]
+    assert wh.query("select count(*) from store.run_tag").fetchall() == [(50_000,)]
 
 
 def test_a_log_that_does_not_belong_to_the_database(tmp_path: Path) -> None:

@@ -239,7 +239,7 @@ def test_parts_of_equal_number_and_of_equal_mass(wh: Warehouse) -> None:
     wh.ingest_attributes(described, "tiny", "queries", name="w")
     wh.evaluate(metrics="P@1", slices=["m = mass(w, 3)", "q = quantiles(w, 2)", "subject_id"])
     members = wh.query(
-        "select name, part, subject_id from slice join slice_member using (slice_id)"
+        "select name, part, subject_id from store.slice join store.slice_member using (slice_id)"
     )
     found: dict[str, dict[str, str]] = {"m": {}, "q": {}, "subject_id": {}}
     for name, part, query in members.fetchall():
@@ -269,7 +269,9 @@ def test_what_is_counted_of_queries_and_documents(wh: Warehouse) -> None:
     )
     with pytest.raises(UsageError, match=r"stored as AP: write mean_score\('AP'\)$"):
         wh.evaluate(metrics="P@1", slices="p = mean_score('map')")
-    rows = wh.query("select name, subject_id, part from slice join slice_member using (slice_id)")
+    rows = wh.query(
+        "select name, subject_id, part from store.slice join store.slice_member using (slice_id)"
+    )
     found: dict[str, dict[str, str]] = {}
     for name, subject, part in rows.fetchall():
         found.setdefault(name, {})[subject] = part
@@ -303,7 +305,8 @@ def test_a_slice_is_made_from_values_that_the_same_call_computes(wh: Warehouse) 
     with pytest.raises(UsageError, match=r"values of P@1 .*: warehouse .* -m P@1 --qrels 1$"):
         wh.evaluate("tiny", qrels=1, metrics="AP", slices="p = mean_score('P@1')")
     members = stored(
-        wh, "select part from slice_member join slice using (slice_id) where version = 2"
+        wh,
+        "select part from store.slice_member join store.slice using (slice_id) where version = 2",
     )
     assert members == [("0.25",), ("0.5",)]  # of one 1 and 1 / 2, of two 0
     done = wh.evaluate("tiny")

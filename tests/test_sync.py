@@ -15,7 +15,7 @@ from projects import command
 from syncs import BETTER, QRELS, RUN, Project
 
 from warehouse.errors import DatabaseError, InputError, UsageError, WarehouseError
-from warehouse.readers.together import Group
+from warehouse.readers.batches import Group
 from warehouse.sync import loading, sources
 from warehouse.warehouse import Warehouse
 

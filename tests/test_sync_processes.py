@@ -31,15 +31,15 @@ def held(path: Path) -> dict[str, int]:
     with duckdb.connect(str(path), read_only=True) as con:
         row = con.execute("""
             select
-                (select count(*) from run),
-                (select count(distinct name) from run),
-                (select count(distinct run_id) from prediction),
-                (select count(*) from qrels),
-                (select count(*) from source_file),
-                (select count(distinct (path, kind)) from source_file),
-                (select count(*) from evaluation),
-                (select count(distinct (run_id, metric)) from evaluation),
-                (select count(*) from score)
+                (select count(*) from store.run),
+                (select count(distinct name) from store.run),
+                (select count(distinct run_id) from store.prediction),
+                (select count(*) from store.qrels),
+                (select count(*) from store.source_file),
+                (select count(distinct (path, kind)) from store.source_file),
+                (select count(*) from store.evaluation),
+                (select count(distinct (run_id, metric)) from store.evaluation),
+                (select count(*) from store.score)
         """).fetchone()
     names = whole(0)
     return dict(zip(names, row, strict=True))

@@ -56,7 +56,7 @@ KEPT = ("AP", "nDCG@10", "bpref")
 METRIC_FILES = templates.names_in("metrics")
 RELATIONS = templates.names_in("relations")
 PROTOCOL_VARIABLES = relations.PROTOCOL_VARIABLES
-HOSTILE = "x'; drop table run; --"
+HOSTILE = "x'; drop table store.run; --"
 SCOPE = {
     "scope_run": "run_id integer",
     "scope_judgment": "query_id varchar, doc_id varchar, relevance integer",

@@ -15,6 +15,7 @@ from warehouse.config.arguments import checked
 from warehouse.config.settings import DATABASE_VARIABLE, LOCK_TIMEOUT, database_path
 from warehouse.errors import UsageError, check_at_least, seconds
 from warehouse.store import database
+from warehouse.store.clock import Clock
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
@@ -92,7 +93,7 @@ class File:
             raise UsageError(requirements.unfit(dataset, found.unfit[dataset]))
         if not dry_run and found.computed:
             with self._transaction() as con:
-                found = stored_runs.Outcome(left_out=found.left_out)
+                found = stored_runs.Outcome(left_out=found.left_out, at=Clock(con).now())
                 asked = candidates.find(con, dataset, runs, qrels)
                 for job in possible:
                     stored_runs.evaluate(con, job, asked, on_metric=on_metric, outcome=found)

@@ -29,8 +29,8 @@ from warehouse.sync import events
 from warehouse.sync.events import Event, Synced
 
 if TYPE_CHECKING:
+    from warehouse.readers.batches import Group
     from warehouse.readers.files import LocalFile
-    from warehouse.readers.together import Group
     from warehouse.sync.declarations import Declared
     from warehouse.sync.loading import Taken
     from warehouse.sync.sources import Source
@@ -207,8 +207,8 @@ def _alike(ready: Sequence[Source]) -> Iterator[list[Source]]:
 
 def _take_alike(work: _Sync, alike: Sequence[Source], total: int) -> Iterator[Event]:
     """Load runs, as many per transaction as are read at once; or one file."""
+    from warehouse.readers.batches import groups
     from warehouse.readers.files import LocalFile
-    from warehouse.readers.together import groups
     from warehouse.sync import loading, sources
 
     if alike[0].kind != sources.RUN:

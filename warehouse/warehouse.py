@@ -244,12 +244,12 @@ class Warehouse(
         """
         from warehouse.ingest import load_staged
         from warehouse.ingest.runs import check_names, given
-        from warehouse.readers import together
+        from warehouse.readers import batches
         from warehouse.readers.files import missing
 
         options = given(None, name_from, system, tags, run_at, lower_is_better)
         check_names(dataset, options)
-        each = together.listed(sources)
+        each = batches.source_list(sources)
         tell = on_run or (lambda source, done: None)
         if not self.path.exists():
             absent = [error for error in map(missing, each) if error is not None]
@@ -259,11 +259,11 @@ class Warehouse(
                 return [*absent]
         self.init()
 
-        def load(group: together.Group) -> list[Loaded | WarehouseError]:
+        def load(group: batches.Group) -> list[Loaded | WarehouseError]:
             done: list[Loaded | WarehouseError] = []
             with self._write() as connection:
-                for batch in group.staged(database.raw(connection)):
-                    if isinstance(batch, together.Refused):
+                for batch in group.read(database.raw(connection)):
+                    if isinstance(batch, batches.Refusal):
                         done.append(batch.error)
                     else:
                         of_each = [options] * len(batch.runs)
@@ -272,7 +272,7 @@ class Warehouse(
 
         every: list[Loaded | WarehouseError] = []
         named: dict[str, str] = {}
-        for group in together.groups(each, format=format, columns=columns, normalise=normalise):
+        for group in batches.groups(each, format=format, columns=columns, normalise=normalise):
             try:
                 done = load(group)
             except duckdb.TransactionException:

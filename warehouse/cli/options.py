@@ -14,6 +14,7 @@ from warehouse.config import times
 from warehouse.errors import UsageError, is_utf8
 
 if TYPE_CHECKING:
+    from warehouse.readers.kinds import Contents
     from warehouse.warehouse import Warehouse
 
 Database = Annotated[
@@ -130,14 +131,17 @@ LockTimeout = Annotated[
     float,
     typer.Option("--lock-timeout", min=0, help="Seconds to wait while another process writes."),
 ]
-InputFormat = Annotated[
-    str | None,
-    typer.Option(
-        "--format",
-        help="Format of the file: trec, csv, tsv, jsonl, parquet or ranx (for qrels also prefs); "
-        "default: guessed from the file.",
-    ),
-]
+
+
+def input_format(contents: Contents, of: str = "file", name: str = "--format") -> Any:
+    """Return the option for the format of a file; its help names those that can hold the contents."""
+    from warehouse.readers import registry  # needed by commands that read files, and only then
+
+    *others, last = registry.names(contents)
+    known = f"{', '.join(others)} or {last}"
+    return typer.Option(name, help=f"Format of the {of}: {known}; default: guessed from the file.")
+
+
 Columns = Annotated[
     list[str] | None,
     typer.Option(

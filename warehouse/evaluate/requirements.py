@@ -11,7 +11,7 @@ from warehouse.errors import command, listing, nearest
 from warehouse.evaluate.plan import Contents, Plan, plan
 from warehouse.evaluate.scope import ATTRIBUTES, PREFERENCES, Scope, current_training
 from warehouse.metrics.notation import Metric
-from warehouse.readers.staged import IDS, Subject
+from warehouse.readers.kinds import IDS, Subject
 from warehouse.sql_text.templates import render
 
 _NEEDS: Mapping[Subject, str] = {"document": "attributes", "query": "query_attributes"}

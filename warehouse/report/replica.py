@@ -57,6 +57,7 @@ def publish(
             f"{storage_version}: write a storage version as {STORAGE_VERSION}: the oldest DuckDB "
             "that has to read the replica"
         )
+    database.check_name(target)
     place = Path(os.path.realpath(target)) if target.is_symlink() else target
     with new_version(place, lock_timeout) as part:
         _check(source, target, lock_timeout)
@@ -107,7 +108,7 @@ def _check(source: Path, target: Path, lock_timeout: float) -> None:
 
 
 def _mark_as_replica(con: duckdb.DuckDBPyConnection, source: Path) -> None:
-    table = f"replica.main.{database.PUBLICATION}"
+    table = f"replica.{database.STORE}.{database.PUBLICATION}"
     con.execute(
         # the warehouse may be a replica itself
         f"create or replace table {table} as select $1::varchar as source, now() as published_at, "
@@ -140,9 +141,11 @@ def publish_parquet(
         part.mkdir()
         relations = _describe(con)
         for name, about in relations.items():
+            table = name.removeprefix(f"{database.STORE}.")
+            schema = "main" if table == name else database.STORE
             rows = con.execute(
-                f"copy (from {ident(name)}) to {literal(str(part / (name + '.parquet')))} "
-                "(format parquet, compression zstd)"
+                f"copy (from {schema}.{ident(table)}) "
+                f"to {literal(str(part / (name + '.parquet')))} (format parquet, compression zstd)"
             ).fetchall()[0][0]
             about |= {"rows": rows, "file": f"{name}.parquet"}
         manifest = {
@@ -170,5 +173,5 @@ def _describe(con: duckdb.DuckDBPyConnection) -> dict[str, dict[str, object]]:
             found[name] = {"kind": kind, "comment": comment, "columns": columns[name]}
         else:
             columns[name].append({"name": column, "type": type, "comment": comment})
-    del found["alembic_version"]
+    del found[f"{database.STORE}.alembic_version"]
     return found

@@ -54,7 +54,7 @@ def qrels(
     label: Annotated[
         str | None, typer.Option("--label", help="A label for this version of the qrels.")
     ] = None,
-    format: options.InputFormat = None,
+    format: Annotated[str | None, options.input_format("qrels")] = None,
     column: options.Columns = None,
     normalise: options.Normalise = None,
     is_global: options.Global = False,
@@ -68,8 +68,7 @@ def qrels(
 ) -> None:
     """Load qrels (relevance judgments).
 
-    The file is TREC qrels, CSV or TSV with a header, JSON Lines, Parquet or ranx JSON. With
-    --iterations a document can be judged once per iteration (a subtopic or a judgment group).
+    With --iterations a document can be judged once per iteration (a subtopic or a judgment group).
     --format prefs reads preferences, with query, group, subgroup, document and level on each line.
     Loading the same judgments again does nothing ("unchanged"); other judgments need --replace and
     become a new version.
@@ -93,7 +92,7 @@ def training(
     label: Annotated[
         str | None, typer.Option("--label", help="A label for this version of the training set.")
     ] = None,
-    format: options.InputFormat = None,
+    format: Annotated[str | None, options.input_format("training")] = None,
     column: options.Columns = None,
     normalise: options.Normalise = None,
     replace: options.Replace = False,
@@ -141,7 +140,7 @@ def run(
     lower_is_better: Annotated[
         bool, typer.Option("--lower-is-better", help="The scores are distances: smallest first.")
     ] = False,
-    format: options.InputFormat = None,
+    format: Annotated[str | None, options.input_format("run")] = None,
     column: options.Columns = None,
     normalise: options.Normalise = None,
     replace: options.Replace = False,
@@ -152,10 +151,9 @@ def run(
 ) -> None:
     """Load runs.
 
-    A file is a TREC run, CSV or TSV with a header, JSON Lines, Parquet or ranx JSON. A file that
-    fails is reported and makes the exit code 2; the other files are still loaded. Two files of one
-    call cannot be the same run. Loading the same content again does nothing ("unchanged"). Many
-    files are read at once.
+    A file that fails is reported and makes the exit code 2; the other files are still loaded. Two
+    files of one call cannot be the same run. Loading the same content again does nothing
+    ("unchanged"). Many files are read at once.
     """
     from warehouse.warehouse import Warehouse
 
@@ -216,13 +214,7 @@ def attributes(
             help="Split the text of a column into lists, as in genres='|'; repeatable.",
         ),
     ] = None,
-    format: Annotated[
-        str | None,
-        typer.Option(
-            "--format",
-            help="Format of the file: csv, tsv, jsonl or parquet; default: guessed from the file.",
-        ),
-    ] = None,
+    format: Annotated[str | None, options.input_format("attributes")] = None,
     normalise: options.Normalise = None,
     replace: options.Replace = False,
     db: options.Database = None,
@@ -271,7 +263,7 @@ def mlflow(
         str | None,
         typer.Option("--system", help="The system; default: the parameter or tag of that name."),
     ] = None,
-    format: options.InputFormat = None,
+    format: Annotated[str | None, options.input_format("run")] = None,
     column: options.Columns = None,
     normalise: options.Normalise = None,
     replace: options.Replace = False,

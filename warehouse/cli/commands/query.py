@@ -16,7 +16,7 @@ SECTION, PLACE = "Look", 6
 EXAMPLES = {
     "query": (
         "warehouse query \"from leaderboard where metric = 'AP' order by place\"",
-        "warehouse query 'select count(*) as judgments from judgment where query_id = $q' -p "
+        "warehouse query 'select count(*) as judgments from judgments where query_id = $q' -p "
         "q=19335",
         "warehouse query 'from rankings' --limit 5 -f csv",
         "warehouse query 'from history' --timeout 5 -f parquet -o history.parquet",

@@ -31,8 +31,8 @@ def schema(
 
     found = Warehouse(db, lock_timeout=lock_timeout).schema()
     if relation is not None:
-        view_examples.check_relation(found.fetchall(), relation)
-        found = found.filter(f"relation = {literal(relation)}")
+        name = view_examples.known_relation(found.fetchall(), relation)
+        found = found.filter(f"relation = {literal(name)}")
     if format == "table":
         output.emit(view_examples.page(found.fetchall()), out)
     else:

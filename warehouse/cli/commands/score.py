@@ -95,8 +95,7 @@ def score(
         bool, typer.Option("--lower-is-better", help="The scores are distances: smallest first.")
     ] = False,
     qrels_format: Annotated[
-        str | None,
-        typer.Option("--qrels-format", help="Format of the qrels; default: guessed from the file."),
+        str | None, options.input_format("qrels", "qrels", "--qrels-format")
     ] = None,
     iterations: options.Iterations = False,
     rel_info: Annotated[
@@ -111,10 +110,7 @@ def score(
     training: Annotated[
         str | None, typer.Option("--training", help="A training set, for metrics that need one.")
     ] = None,
-    run_format: Annotated[
-        str | None,
-        typer.Option("--run-format", help="Format of the run; default: guessed from the file."),
-    ] = None,
+    run_format: Annotated[str | None, options.input_format("run", "run", "--run-format")] = None,
     attributes: Annotated[
         list[str] | None,
         typer.Option(
@@ -227,10 +223,10 @@ def _is_run(word: str) -> bool:
     try:
         notation.request(word)
     except UsageError:
-        from warehouse.readers.guess import ends_as_a_file
+        from warehouse.readers.registry import is_file_name
 
         there = glob.has_magic(word) or os.sep in word or Path(word).is_file()
-        return there or ends_as_a_file(word)
+        return there or is_file_name(word)
     return False
 
 
@@ -279,9 +275,12 @@ def _read_rel_info(
     if kind not in known:
         raise UsageError(f"-R {kind}: is one of {', '.join(known)}{nearest(kind, known)}")
     if kind == "prefs":
-        if qrels_format not in (None, "prefs"):
+        from warehouse.readers import qrels_kind
+        from warehouse.readers.prefs import Preferences
+
+        if qrels_format and qrels_kind(qrels_format, iterations=False) != "preferences":
             raise UsageError(
                 f"-R prefs is a format of its own: leave out --qrels-format {qrels_format}"
             )
-        return iterations, "prefs"
+        return iterations, Preferences.name
     return iterations or kind != "qrels", qrels_format

@@ -1,7 +1,6 @@
-"""Many runs, one after another: regular TREC files of one layout are staged by one statement, and so are
-tables of one format.
+"""Many runs, read in batches: files of one format that are alike are staged by one statement.
 
-Reading, checking and ranking some runs at once takes a fraction of the time that each takes by itself.
+Reading, checking and ranking some runs at once takes a fraction of the time that each takes alone.
 """
 
 from __future__ import annotations
@@ -13,28 +12,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import duckdb
+from duckdb import DuckDBPyConnection as Connection
 
 from warehouse.errors import InputError, WarehouseError
-from warehouse.readers import checks, clear, delimited, objects, stage, tables, trec
+from warehouse.readers import checks, clear, registry, stage, staging
 from warehouse.readers.files import LocalFile, open_file
-from warehouse.readers.guess import guess, other_layout
-from warehouse.readers.staged import (
-    RUN_NUMBER,
-    Staged,
-    canonical_format,
-    checked_mapping,
-    file_order,
-)
+from warehouse.readers.formats import FileFormat, Reading
+from warehouse.readers.kinds import RUN_NUMBER, ColumnNames, Staged, column_mapping
+from warehouse.readers.objects import is_table
 
 # The most bytes of text at once, which bounds the memory, and the most files, which stay open; some
 # of the open files that the system allows are for the program, its libraries and the database.
 _BYTES = 1 << 27
 _FILES = 200
 _OTHER_FILES = 40
-# The size of TREC text relative to Parquet, measured on large runs.
-_PARQUET = 3
-# The formats of files that can be read together, and what else they must share.
-_Layout = tuple[str, *tuple[object, ...]]
+# The format of files that can be read together, and what else they share.
+_Key = tuple[FileFormat, tuple[object, ...]]
 
 
 @dataclass(frozen=True)
@@ -50,7 +43,7 @@ class Batch:
 
 
 @dataclass(frozen=True)
-class Refused:
+class Refusal:
     """A source that cannot be loaded as it is."""
 
     place: int
@@ -67,9 +60,9 @@ class Group:
     first: int
     sources: Sequence[object]
     how: Mapping[str, Any]
-    format: str | None = None
+    format: FileFormat | None = None
 
-    def staged(self, con: duckdb.DuckDBPyConnection) -> Iterator[Batch | Refused]:
+    def read(self, con: Connection) -> Iterator[Batch | Refusal]:
         """Stage the runs, all at once if nothing is in doubt, else one after another.
 
         The tables are those of `readers.stage`, made anew each time; a batch that is together also
@@ -78,18 +71,18 @@ class Group:
         """
         if len(self.sources) > 1 and self.format is not None:
             files = [source for source in self.sources if isinstance(source, LocalFile)]
-            runs = _together(con, files, self.format, self.how["columns"])
+            runs = _stage_together(con, files, self.format, self.how["columns"])
             if runs is not None:
                 yield Batch(self.first, runs, together=True)
                 return
         for place, source in enumerate(self.sources, start=self.first):
             if isinstance(source, InputError):
-                yield Refused(place, source)
+                yield Refusal(place, source)
                 continue
             try:
                 staged = stage(con, source, "run", **self.how)
             except WarehouseError as error:
-                yield Refused(place, error)
+                yield Refusal(place, error)
             else:
                 yield Batch(place, (staged,), together=False)
         if len(self.sources) > 1:
@@ -104,13 +97,13 @@ class Group:
         ]
 
 
-def listed(sources: object) -> list[object]:
+def source_list(sources: object) -> list[object]:
     """Return the sources as a list; a single one, whatever its parts, is the only one.
 
-    >>> listed("one.run"), listed(["one.run", "other.run"])
+    >>> source_list("one.run"), source_list(["one.run", "other.run"])
     (['one.run'], ['one.run', 'other.run'])
     """
-    is_one = isinstance(sources, str | os.PathLike | Mapping) or objects.is_table(sources)
+    is_one = isinstance(sources, str | os.PathLike | Mapping) or is_table(sources)
     return list(sources) if isinstance(sources, Iterable) and not is_one else [sources]
 
 
@@ -129,33 +122,37 @@ def groups(
     The options of `readers.stage` are the same for all; `single` requests groups of one. A source
     that cannot be opened is yielded as its error. A group is closed when the next one is requested.
     """
-    mapping = checked_mapping("run", columns)
+    mapping = column_mapping("run", columns)
     how = {
         "format": format, "columns": mapping, "normalise": normalise, "hashed": hashed,
         "shared": shared,
     }  # fmt: skip
-    wanted = None if format is None else canonical_format(format)
+    given = None if format is None else registry.find(format, "run")
     can = normalise is None and not single
     first = size = 0
     most = _most_files()
     group: list[object] = []
-    alike: _Layout | None = None
+    shares: _Key | None = None
     with contextlib.ExitStack() as stack:
         for source in sources:
-            given, opened = _opened(source, hashed)
-            layout = _layout(given, wanted, mapping) if can else None
-            bytes_ = _text_size(given, layout)
+            opened, closing = _open(source, hashed)
+            key = _batch_key(opened, given, mapping) if can else None
+            bytes_ = (
+                opened.size * (key[0].text_size if key else 1)
+                if isinstance(opened, LocalFile)
+                else 0
+            )
             is_full = size + bytes_ > _BYTES or len(group) == most
-            if group and (layout is None or layout != alike or is_full):
-                yield Group(first, tuple(group), how, alike[0] if alike else None)
+            if group and (key is None or key != shares or is_full):
+                yield Group(first, tuple(group), how, shares[0] if shares else None)
                 stack.close()
                 first, size = first + len(group), 0
                 group.clear()
-            stack.enter_context(opened)
-            group.append(given)
-            alike, size = layout, size + bytes_
+            stack.enter_context(closing)
+            group.append(opened)
+            shares, size = key, size + bytes_
         if group:
-            yield Group(first, tuple(group), how, alike[0] if alike else None)
+            yield Group(first, tuple(group), how, shares[0] if shares else None)
 
 
 def _most_files() -> int:
@@ -169,82 +166,73 @@ def _most_files() -> int:
     return min(max(allowed - _OTHER_FILES, 1), _FILES)
 
 
-def _opened(source: object, hashed: bool) -> tuple[object, contextlib.ExitStack]:
-    opened = contextlib.ExitStack()
+def _open(source: object, hashed: bool) -> tuple[object, contextlib.ExitStack]:
+    """Return a source, opened if it is a file, or its error, and what closes it."""
+    closing = contextlib.ExitStack()
     if not isinstance(source, str | os.PathLike):
-        return source, opened
+        return source, closing
     try:
-        return opened.enter_context(open_file(source, hashed=hashed)), opened
+        return closing.enter_context(open_file(source, hashed=hashed)), closing
     except InputError as error:
-        return error, opened
+        return error, closing
 
 
-def _layout(given: object, format: str | None, mapping: Mapping[str, str]) -> _Layout | None:
-    """Return what files must share to be read together, or None for those read singly."""
-    if not isinstance(given, LocalFile) or not given.head:
-        return None
-    found = format or guess(given, mapping.values())
-    if found == "parquet":
-        return (found,)
-    if found == "trec" and not format and other_layout(given):  # reading it by itself says so
+def _batch_key(source: object, given: FileFormat | None, mapping: ColumnNames) -> _Key | None:
+    """Return what files must share to be read together, or None for those read alone."""
+    if not isinstance(source, LocalFile) or not source.head:
         return None
     try:
-        look = given.look
-        if found == "trec" and not mapping and trec.is_regular(look):
-            return found, *trec.layout(look)
-        if found in delimited.DELIMITERS and look.is_text:
-            header, blank_lines = delimited.header_of(given, delimited.DELIMITERS[found])
-            return found, look.has_return, look.windows_ends, blank_lines, tuple(header)
-    except InputError:  # reading it by itself says so
-        pass
-    return None
+        format = given or registry.guess(source, "run", registry.column_names(mapping))
+        shared = format.batch_key(source, mapping)
+    except InputError:  # reading it alone says so
+        return None
+    return None if shared is None else (format, shared)
 
 
-def _text_size(given: object, layout: _Layout | None) -> int:
-    """Return the size of the text in bytes, or an estimate."""
-    if not isinstance(given, LocalFile):
-        return 0
-    return given.size * (_PARQUET if layout == ("parquet",) else 1)
-
-
-def _together(
-    con: duckdb.DuckDBPyConnection,
-    files: Sequence[LocalFile],
-    format: str,
-    mapping: Mapping[str, str],
+def _stage_together(
+    con: Connection, files: Sequence[LocalFile], format: FileFormat, mapping: ColumnNames
 ) -> tuple[Staged, ...] | None:
     """Stage runs in one statement; return None if anything is in doubt."""
     clear(con)
-    ranked_by: tables.Ranking | None = "score"
-    tags: list[str | None] | None = [None] * len(files)
-    with file_order(con):
-        if format == "trec":
-            tags = trec.read_together(con, files)
-        else:
-            ranked_by = tables.read_together(con, files, format, mapping)
-        if tags is None or ranked_by is None:
+    with staging.file_order(con):
+        readings = _read_together(con, files, format, mapping)
+        if readings is None:
             return None
-        present = checks.columns(con)
-        ranks = "rank" in present
-        warnings = checks.run_warnings(con, ranks=ranks, word=ranked_by, together=True)
+        ranks = "rank" in staging.types_of(con)
+        ranked_by = readings[0].ranked_by
+        warnings = checks.run_warnings(con, ranks=ranks, ranked_by=ranked_by, together=True)
     sizes = dict(
         con.execute(
             f"select {RUN_NUMBER}, sum(num_ret)::bigint from staged_ranking group by {RUN_NUMBER}"
         ).fetchall()
     )
-    if len(sizes) < len(files):  # one has no line: reading it by itself says so
+    if len(sizes) < len(files):  # one has no line: reading it alone says so
         return None
-    checks.drop_service_columns(con, "run", present)
+    checks.drop_service_columns(con, "run")
     return tuple(
         Staged(
             kind="run",
             source=file.source,
-            format=format,
+            format=format.name,
             rows=sizes[number],
             source_sha256=file.sha256,
-            ranked_by=ranked_by,
-            tag=tag,
+            ranked_by=reading.ranked_by,
+            tag=reading.tag,
             warnings=tuple(warnings.get(number, ())),
         )
-        for number, (file, tag) in enumerate(zip(files, tags, strict=True))
+        for number, (file, reading) in enumerate(zip(files, readings, strict=True))
     )
+
+
+def _read_together(
+    con: Connection, files: Sequence[LocalFile], format: FileFormat, mapping: ColumnNames
+) -> Sequence[Reading] | None:
+    try:
+        readings = format.read_batch(con, files, mapping)
+    except duckdb.InterruptException:
+        raise
+    except (duckdb.Error, InputError):
+        readings = None
+    if readings is None:
+        con.execute("drop table if exists temp.staged")
+    return readings

@@ -1,34 +1,49 @@
-"""JSON: one object a line, or one object of objects as ranx writes it; and dicts of dicts."""
+"""Nested JSON as ranx writes it, {query: {document: number}}; and dicts of dicts, which are the same."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 import sys
+import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-import duckdb
-
-from warehouse.errors import InputError, first_line, is_utf8
-from warehouse.readers import checks, tables
-from warehouse.readers.columns import chosen, ranked_by_rank
-from warehouse.readers.files import HEAD, LocalFile
-from warehouse.readers.guess import head_text
-from warehouse.readers.lines import LONGEST_LINE, BadLines, blocks, refuse_if_not_text
-from warehouse.readers.staged import Kind
-from warehouse.sql_text import templates
+from warehouse.errors import InputError, counted, first_line, is_utf8
+from warehouse.readers import checks, staging, tables
+from warehouse.readers.files import LocalFile
+from warehouse.readers.formats import (
+    Confidence,
+    FileFormat,
+    Head,
+    Match,
+    ObjectFormat,
+    Reading,
+    Table,
+)
+from warehouse.readers.jsonl import fill_from_json
+from warehouse.readers.kinds import ColumnNames, Contents, Kind
+from warehouse.readers.lines import refuse_if_not_text
+from warehouse.readers.objects import relation_of
 from warehouse.sql_text.quoting import literal
 
-Ranking = Literal["score", "rank"]
-_HEAD_LINES = 100
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection as Connection
+
+_CONTENTS: tuple[Contents, ...] = ("run", "qrels", "training", "attributes", "documents")
+_LACKS: Mapping[Contents, str] = {
+    "iterations": "{query: {document: grade}} holds no iterations: a document is there once for each "
+    "query. Leave them out (--iterations), or take a format that has them, as trec"
+}
+_NESTED = re.compile(r'\{\s*("(?:[^"\\]|\\.)*"\s*:\s*\{|\}\s*$)', re.DOTALL)
+# Lists by query, which have their own error: no other line begins another object.
+_LISTS = re.compile(r'\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\[(?!.*\n\s*\{\s*")', re.DOTALL)
 # The size of a nested file from which Python reads it, the number of documents of a dict that go to
 # DuckDB as one text, and the number of characters of JSON that are unfolded at a time: these bound
 # the memory.
@@ -43,63 +58,92 @@ _HALF = re.compile(r"[^\"]{0,40}[\ud800-\udfff][^\"]{0,40}")
 _Part = tuple[str, dict[str, str]]
 
 
-def read_lines(
-    con: duckdb.DuckDBPyConnection, file: LocalFile, kind: Kind, mapping: Mapping[str, str]
-) -> Ranking | None:
-    """Fill `staged` from a JSON Lines file. Raises InputError."""
-    available = _keys(file)
-    if not available and not head_text(file).strip():
-        raise InputError(f"{file.source}: is empty: there is no line of data")
-    if not available:
-        raise InputError(f"{file.source}: not JSON Lines: the first line is not a JSON object")
-    found = chosen(file.source, kind, available, mapping)
-    by_rank = ranked_by_rank(kind, found, available, mapping)
-    con.execute(templates.render("ingest/careful_table", kind=kind))
-    pointers = {ours: _pointer(theirs) for ours, theirs in found.items()}
-    insert = templates.render("ingest/json_lines", kind=kind, pointers=pointers)
-    bad = BadLines(checks.LIMIT)
-    for block in blocks(file, bad, single_blanks=False):
-        con.execute(insert, {"text": block.text, "first": block.first}).fetchall()
-    problems, total = checks.problems(con, kind, place="line", word="rank" if by_rank else "score")
-    if total or bad.total:
-        places = [*checks.in_words(problems), *bad.problems]
-        raise checks.refuse_staged(con, kind, file.source, places, total + bad.total)
-    if kind != "run":
-        return None
-    return "rank" if by_rank else "score"
+class NestedJson(FileFormat):
+    """One JSON object in a file: {query: {document: number}}."""
 
+    name = "ranx"
+    aliases = ("json",)
+    suffixes = (".json",)
+    contents = _CONTENTS
+    lacks = _LACKS
 
-def read_nested_file(con: duckdb.DuckDBPyConnection, file: LocalFile, kind: Kind) -> int:
-    """Fill `staged` from `{query: {document: number}}` in a file. Raises InputError.
+    def sniff(self, head: Head) -> Match:
+        """Go by the first characters, then by the suffix."""
+        text = head.text.lstrip()
+        is_named = head.suffix in self.suffixes
+        if _NESTED.match(text) or (is_named and _LISTS.match(text)):
+            return Match(Confidence.CERTAIN)
+        return Match(Confidence.SUFFIX if is_named else Confidence.NONE)
 
-    Returns the number of queries without documents, for which nothing is staged.
-    """
-    refuse_if_not_text(file, checks.LIMIT)
-    given = _loaded(file) if file.size > _LARGE else None
-    if given is None:
-        whole = f"read_text({literal(file.path)})"
+    def read(self, con: Connection, source: LocalFile, kind: Kind, mapping: ColumnNames) -> Reading:
+        """Read it with DuckDB, a large one with Python, which takes less memory for one value."""
+        refuse_if_not_text(source)
+        given = _load(source) if source.size > _LARGE else None
+        if given is not None:
+            return _read_parts(con, source.source, kind, _texts(source.source, given))
+        whole = f"read_text({literal(source.path)})"
         text = f"(select ltrim(content, chr({_MARK})) as content from {whole})"
-        return _read_parts(con, file.source, kind, [(text, {})])
-    return _read_parts(con, file.source, kind, _texts(file.source, given))
+        return _read_parts(con, source.source, kind, [(text, {})])
+
+    def read_table(
+        self, con: Connection, source: LocalFile, key: str, ids: Collection[str]
+    ) -> Table:
+        """Read {id: {name: value}}."""
+        refuse_if_not_text(source)
+        try:
+            text = Path(source.path).read_text(encoding="utf-8-sig")
+            value = json.loads(text, object_pairs_hook=_without_repetition)
+        except (UnicodeDecodeError, json.JSONDecodeError) as error:
+            raise InputError(f"{source.source}: not JSON: {error}") from None
+        except ValueError as error:
+            raise InputError(f"{source.source}: {error}; keep one of them") from None
+        if not isinstance(value, dict):
+            shape = "{id: {name: value}}"
+            raise InputError(f"{source.source}: not a JSON object of the form {shape}")
+        types = _fill_table(con, source.source, value, key)
+        return Table(source.source, self.name, source.sha256, types)
 
 
-def read_dict(
-    con: duckdb.DuckDBPyConnection, given: Mapping[Any, Any], source: str, kind: Kind
-) -> int:
-    """Fill `staged` from a dict of dicts, as `read_nested_file` does. Raises InputError."""
-    table = _arrow(given, kind)
+class Dict(ObjectFormat):
+    """A dict of dicts in memory."""
+
+    name = "dict"
+    contents = _CONTENTS
+    lacks = _LACKS
+
+    def takes(self, source: Any) -> bool:
+        """Take any mapping."""
+        return isinstance(source, Mapping)
+
+    def source_name(self, source: Any) -> str:
+        """Return the name of its type."""
+        return f"<{type(source).__name__}>"
+
+    def read(self, con: Connection, source: Any, kind: Kind, mapping: ColumnNames) -> Reading:
+        """Read it through Arrow if that is there, else as JSON."""
+        return read_dict(con, source, self.source_name(source), kind)
+
+    def read_table(self, con: Connection, source: Any, key: str, ids: Collection[str]) -> Table:
+        """Read {id: {name: value}}."""
+        name = self.source_name(source)
+        return Table(name, self.name, None, _fill_table(con, name, source, key))
+
+
+def read_dict(con: Connection, given: Mapping[Any, Any], source: str, kind: Kind) -> Reading:
+    """Fill `staged` from a dict of dicts, as `NestedJson` does. Raises InputError."""
+    table = _arrow_table(given, kind)
     if table is None:
         return _read_parts(con, source, kind, _texts(source, given))
-    family = "real" if kind == "run" else "whole"
-    columns = {"query_id": ("query_id", "text"), "doc_id": ("doc_id", "text")}
-    columns["value"] = ("value", family)
-    tables.fill_from(con, table, kind, columns)
+    value = ("value", "real" if kind == "run" else "whole")
+    columns = {"query_id": ("query_id", "text"), "doc_id": ("doc_id", "text"), "value": value}
+    with relation_of(con, table) as relation:
+        tables.fill(con, kind, relation, columns)
     # the keys of a dict are unique, and all that is in a table can be read
-    _refuse_problems(con, source, kind, unread=None, unique=True)
-    return 0
+    checks.check_staged(con, kind, source, words=checks.in_words_by_key, unread=None, unique=True)
+    return Reading()
 
 
-def _arrow(given: Mapping[Any, Any], kind: Kind) -> Any:
+def _arrow_table(given: Mapping[Any, Any], kind: Kind) -> Any:
     """Return the pairs of a dict as an Arrow table, ten times faster than through JSON.
 
     Returns None if pyarrow is not installed, or if a key is not a text or a value not a plain
@@ -131,7 +175,7 @@ def _arrow(given: Mapping[Any, Any], kind: Kind) -> Any:
     return pa.table({"query_id": keys, "doc_id": documents, "value": values})
 
 
-def _loaded(file: LocalFile) -> dict[str, Any] | None:
+def _load(file: LocalFile) -> dict[str, Any] | None:
     """Read a large file with Python: DuckDB takes many times the memory for one JSON value.
 
     Returns None if the file is not JSON or repeats a key: then DuckDB reads it, and reports the
@@ -139,16 +183,16 @@ def _loaded(file: LocalFile) -> dict[str, Any] | None:
     """
     try:
         with Path(file.path).open(encoding="utf-8-sig") as handle:
-            value = json.load(handle, object_pairs_hook=without_repetition)
+            value = json.load(handle, object_pairs_hook=_without_repetition)
     except ValueError:
         return None
     return value if isinstance(value, dict) else None
 
 
-def without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Make an object from JSON pairs; a ValueError names a repeated key.
 
-    >>> without_repetition([("d1", 1), ("d2", 2)])
+    >>> _without_repetition([("d1", 1), ("d2", 2)])
     {'d1': 1, 'd2': 2}
     """
     value = dict(pairs)
@@ -176,13 +220,13 @@ def _text(source: str, part: Mapping[Any, Any]) -> _Part:
     # JSON would write others too: None as null, 1.0 as 1.0, and 1 as it writes "1"
     if {type(key) for key in chain(part, *inner)} not in ({str}, {int}):
         part = _with_text_keys(source, part)
-    return "(select $content as content)", {"content": as_json(source, part)}
+    return "(select $content as content)", {"content": _as_json(source, part)}
 
 
-def as_json(source: str, value: Any) -> str:
+def _as_json(source: str, value: Any) -> str:
     """Return the JSON of a value. Raises InputError for values that JSON cannot hold."""
     try:
-        text = json.dumps(value, default=plain, ensure_ascii=False)
+        text = json.dumps(value, default=_plain, ensure_ascii=False)
     except (TypeError, ValueError) as error:
         raise InputError(f"{source}: {first_line(error)}") from error
     if not is_utf8(text):
@@ -192,31 +236,22 @@ def as_json(source: str, value: Any) -> str:
     return text
 
 
-def _read_parts(
-    con: duckdb.DuckDBPyConnection, source: str, kind: Kind, parts: Iterable[_Part]
-) -> int:
-    con.execute(templates.render("ingest/careful_table", kind=kind))
+def _read_parts(con: Connection, source: str, kind: Kind, parts: Iterable[_Part]) -> Reading:
+    """Fill `staged` from parts of a source as JSON texts."""
+    staging.run(con, "ingest/staged_lines", kind=kind)
     empty = sum(_unfold(con, source, kind, content, bound) for content, bound in parts)
-    _refuse_problems(con, source, kind)
-    return empty
+    checks.check_staged(con, kind, source, words=checks.in_words_by_key)
+    if not empty:
+        return Reading()
+    what = f"{counted(empty, 'query')} without a document passed over"
+    meaning = {
+        "run": ": the run does not answer them",
+        "qrels": ": to count them, judge one with relevance 0",
+    }
+    return Reading(warnings=(what + meaning.get(kind, ""),))
 
 
-def _refuse_problems(
-    con: duckdb.DuckDBPyConnection,
-    source: str,
-    kind: Kind,
-    *,
-    unread: str | None = checks.UNREAD,
-    unique: bool = False,
-) -> None:
-    problems, total = checks.problems(con, kind, place=checks.PLACE, unread=unread, unique=unique)
-    if total:
-        raise checks.refuse_staged(con, kind, source, checks.in_words_by_key(problems), total)
-
-
-def _unfold(
-    con: duckdb.DuckDBPyConnection, source: str, kind: Kind, content: str, bound: dict[str, str]
-) -> int:
+def _unfold(con: Connection, source: str, kind: Kind, content: str, bound: dict[str, str]) -> int:
     """Put the pairs of one JSON text into `staged` in batches; return how many queries are empty."""
     shape = f"select case when json_valid(content) then json_type(content) end from {content}"
     found = con.execute(shape, bound).fetchall()
@@ -225,24 +260,49 @@ def _unfold(
         raise InputError(
             f"{source}: not a JSON object of the form {{query: {{document: number}}}}{but}"
         )
-    con.execute("drop table if exists temp.staged_query")
+    staging.drop(con, "staged_query")
     try:
-        sql = templates.render("ingest/nested_queries", content=content)
-        con.execute(sql, bound).fetchall()
-        ((queries, characters, empty),) = con.execute(
-            templates.render("ingest/nested_size")
-        ).fetchall()
-        insert = templates.render("ingest/nested_json", kind=kind)
+        staging.run(con, "ingest/nested_queries", bound, content=content)
+        ((queries, characters, empty),) = staging.run(con, "ingest/nested_size")
+        insert = staging.render("ingest/nested_json", kind=kind)
         step = max(1, int(queries * _CHARACTERS / max(characters, 1)))
         for low in range(0, queries, step):
             con.execute(insert, {"low": low, "high": low + step - 1}).fetchall()
         return int(empty)
     finally:
-        with contextlib.suppress(duckdb.Error):
-            con.execute("drop table if exists temp.staged_query")
+        staging.drop(con, "staged_query")
 
 
-def plain(value: Any) -> Any:
+def _fill_table(con: Connection, source: str, given: Mapping[Any, Any], key: str) -> dict[str, str]:
+    """Fill `staged_table` from a dict of dicts, which DuckDB reads as JSON Lines."""
+    if not given:
+        raise InputError(f"{source}: is empty: there is no row of data")
+    with tempfile.TemporaryDirectory(prefix="warehouse-") as folder:
+        path = Path(folder) / "rows.jsonl"
+        with path.open("w", encoding="utf-8") as handle:
+            for id, values in given.items():
+                if not isinstance(values, Mapping):
+                    raise InputError(f"{source}: {id!r}: not a dict of the form {{name: value}}")
+                if key in values:
+                    raise InputError(f"{source}: {id!r}: {key!r} names the keys, not a value")
+                row = {key: text_of(source, id)} | {
+                    str(name): value for name, value in values.items() if not _is_missing(value)
+                }
+                handle.write(_as_json(f"{source}: {id!r}", row) + "\n")
+        return fill_from_json(con, source, str(path), [key])
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether a value stands for a missing one: NaN, or pandas' NA, which is not even unequal."""
+    try:
+        return bool(value != value)
+    except TypeError:
+        return True
+    except ValueError:  # several values
+        return False
+
+
+def _plain(value: Any) -> Any:
     """Convert values that JSON does not know: NumPy's values, sets, decimals, dates.
 
     The members of a set are sorted. Raises TypeError for values without a text of their own.
@@ -296,31 +356,3 @@ def _time_text(time: datetime) -> str:
     shown = str(time if time.tzinfo is None else time.astimezone(UTC))
     clock, zone, _ = shown.partition("+")
     return (clock.rstrip("0") if "." in clock else clock) + ("+00" if zone else "")
-
-
-def _pointer(name: str) -> str:
-    return "/" + name.replace("~", "~0").replace("/", "~1")
-
-
-def _keys(file: LocalFile) -> Sequence[str]:
-    """Return the keys of the first objects, each once, in order."""
-    keys: dict[str, None] = {}
-    for line in _first_lines(file):
-        try:
-            value = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(value, dict):
-            keys |= dict.fromkeys(value)
-    return list(keys)
-
-
-def _first_lines(file: LocalFile) -> Iterator[str]:
-    """Yield the lines that begin in a file's head, each to its end, but not too many."""
-    seen = 0
-    with Path(file.path).open(encoding="utf-8-sig", errors="replace", newline="\n") as handle:
-        for _ in range(_HEAD_LINES):
-            if seen > HEAD or not (line := handle.readline(LONGEST_LINE)):
-                return
-            seen += len(line)
-            yield line

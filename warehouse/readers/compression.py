@@ -9,10 +9,11 @@ from importlib import import_module
 from typing import BinaryIO
 
 from warehouse.errors import InputError
-from warehouse.readers.line_looks import BLOCK
 
+# The number of bytes of a file that are read at a time.
+BLOCK = 1 << 20
 # first bytes of compressed streams
-_PACKED = {
+_MAGIC = {
     "gzip": re.compile(rb"\x1f\x8b"),
     "bzip2": re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"),  # BZh9 alone could be a query
     "xz": re.compile(rb"\xfd7zXZ\x00"),
@@ -20,29 +21,29 @@ _PACKED = {
 }
 LONGEST_MAGIC = 10
 # modules of the standard library that decompress it
-_UNPACKERS = {"gzip": "gzip", "bzip2": "bz2", "xz": "lzma"}
+_MODULES = {"gzip": "gzip", "bzip2": "bz2", "xz": "lzma"}
 
 
 def plain_blocks(handle: BinaryIO, source: str) -> Iterator[bytes]:
     """Yield the content of a stream, decompressed if necessary. Raises InputError if it is damaged."""
     first = handle.read(BLOCK)
-    packing = packing_of(first)
-    if packing == "zstd":
-        yield from _unzstd(_Rejoined(first, handle), source)
-    elif packing is not None:
-        yield from _unpacked(_Rejoined(first, handle), source, packing)
+    compression = compression_of(first)
+    if compression == "zstd":
+        yield from _decompress_zstd(_Stream(first, handle), source)
+    elif compression is not None:
+        yield from _decompress(_Stream(first, handle), source, compression)
     else:
         while first:
             yield first
             first = handle.read(BLOCK)
 
 
-def packing_of(start: bytes) -> str | None:
+def compression_of(start: bytes) -> str | None:
     """Return the compression of a stream that begins so, or None."""
-    return next((packing for packing, magic in _PACKED.items() if magic.match(start)), None)
+    return next((compression for compression, magic in _MAGIC.items() if magic.match(start)), None)
 
 
-class _Rejoined:
+class _Stream:
     """A stream whose first block has already been read."""
 
     def __init__(self, first: bytes, rest: BinaryIO) -> None:
@@ -58,25 +59,25 @@ class _Rejoined:
         return self._rest.read(size)
 
 
-def _unpacked(stream: _Rejoined, source: str, packing: str) -> Iterator[bytes]:
-    unpacker = import_module(_UNPACKERS[packing])
+def _decompress(stream: _Stream, source: str, compression: str) -> Iterator[bytes]:
+    module = import_module(_MODULES[compression])
     # gzip and bz2 report it as OSError, but errors of a failing disk have an errno
-    damages = (zlib.error, getattr(unpacker, "LZMAError", zlib.error), OSError)
+    damages = (zlib.error, getattr(module, "LZMAError", zlib.error), OSError)
     try:
-        with unpacker.open(stream, "rb") as plain:
+        with module.open(stream, "rb") as plain:
             while block := plain.read(BLOCK):
                 yield block
     except EOFError:
         raise InputError(
-            f"{source}: the {packing} stream ends early: the file is truncated"
+            f"{source}: the {compression} stream ends early: the file is truncated"
         ) from None
     except damages as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        raise InputError(f"{source}: the {packing} stream is damaged: {error}") from None
+        raise InputError(f"{source}: the {compression} stream is damaged: {error}") from None
 
 
-def _unzstd(stream: _Rejoined, source: str) -> Iterator[bytes]:
+def _decompress_zstd(stream: _Stream, source: str) -> Iterator[bytes]:
     import zstandard
 
     # zstandard's stream reader silently ends a truncated stream; this one does not.

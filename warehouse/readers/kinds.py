@@ -1,13 +1,10 @@
-"""What a reader returns, and the names of the formats."""
+"""The kinds of rows that readers make, their columns, and what is said of a source that was read."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, cast
-
-import duckdb
 
 from warehouse.errors import UsageError, nearest
 
@@ -15,18 +12,13 @@ from warehouse.errors import UsageError, nearest
 # document.
 Kind = Literal["run", "qrels", "iterations", "preferences", "training"]
 
-FORMATS = ("trec", "csv", "tsv", "jsonl", "parquet", "ranx")
-# The format of preferences; given for qrels, it makes them preferences.
-PREFERENCES = "prefs"
-ALIASES = {
-    "json": "ranx",
-    "ndjson": "jsonl",
-    "jsonlines": "jsonl",
-    "trec_eval": "trec",
-    "pq": "parquet",
-    "preferences": PREFERENCES,
-}
-NAMED_COLUMNS = ("csv", "tsv", "jsonl", "parquet", "table")
+# What a source may hold beside these: attributes of documents or queries, and one set of documents that
+# is the ground truth of every query.
+Contents = Kind | Literal["attributes", "documents"]
+# What orders the documents of a run: the higher score, or the lower rank.
+Ranking = Literal["score", "rank"]
+# Names that the user gives for the columns of a source: {our name: their name}.
+ColumnNames = Mapping[str, str]
 
 # Our column names by kind; the optional ones come last.
 COLUMNS: Mapping[Kind, tuple[str, ...]] = {
@@ -98,7 +90,7 @@ class Staged:
     format: str
     rows: int
     source_sha256: str | None
-    ranked_by: Literal["score", "rank"] | None
+    ranked_by: Ranking | None
     tag: str | None
     warnings: tuple[str, ...]
     normalise: str | None = None
@@ -111,51 +103,7 @@ def canonical_kind(kind: str) -> Kind:
     raise UsageError(f"unknown kind {kind!r}{nearest(kind, COLUMNS)} (known: {', '.join(COLUMNS)})")
 
 
-def canonical_format(name: str, kind: Kind = "run") -> str:
-    """Return the format's own name, also for an alias; refuse unknown names with the nearest.
-
-    >>> canonical_format("ndjson")
-    'jsonl'
-    """
-    folded = name.lower()
-    folded = ALIASES.get(folded, folded)
-    known = formats(kind)
-    if folded not in known:
-        raise UsageError(
-            f"unknown format {name!r}{nearest(folded, known)} (known: {', '.join(known)})"
-        )
-    return folded
-
-
-def qrels_kind(format: str | None, *, iterations: bool) -> Kind:
-    """Return the kind as which qrels are read.
-
-    >>> qrels_kind("trec", iterations=True), qrels_kind("prefs", iterations=False)
-    ('iterations', 'preferences')
-    """
-    name = None if format is None else canonical_format(format, "qrels")
-    if name != PREFERENCES:
-        return "iterations" if iterations else "qrels"
-    if iterations:
-        raise UsageError(
-            "preferences have groups and subgroups: --iterations is for judgments, "
-            f"the format {PREFERENCES} for preferences; take one of the two"
-        )
-    return "preferences"
-
-
-def formats(kind: Kind) -> tuple[str, ...]:
-    """Return the formats in which a kind may be given.
-
-    >>> formats("preferences")
-    ('prefs',)
-    """
-    if kind == "preferences":
-        return (PREFERENCES,)
-    return (*FORMATS, PREFERENCES) if kind == "qrels" else FORMATS
-
-
-def checked_mapping(kind: Kind, columns: Mapping[str, str] | None) -> dict[str, str]:
+def column_mapping(kind: Kind, columns: Mapping[str, str] | None) -> dict[str, str]:
     """Return `{our name: their name}`; refuse a name of ours that the kind does not have."""
     mapping = dict(columns or {})
     for ours, theirs in mapping.items():
@@ -186,18 +134,3 @@ def columns_of(columns: Mapping[str, str] | None, *kinds: Kind) -> dict[Kind, di
         kind: {ours: theirs for ours, theirs in (columns or {}).items() if ours in COLUMNS[kind]}
         for kind in kinds
     }
-
-
-@contextlib.contextmanager
-def file_order(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """Keep the order of the source, whatever the settings of the connection."""
-    ((keeps,),) = con.execute("select current_setting('preserve_insertion_order')").fetchall()
-    if keeps:
-        yield
-        return
-    con.execute("set preserve_insertion_order = true")
-    try:
-        yield
-    finally:
-        with contextlib.suppress(duckdb.Error):
-            con.execute("set preserve_insertion_order = false")
