@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from projects import command, stored
+from refusals import expect_refusal
 from shared_cases import case, needs_cases
 from test_check import FOUR, ranks
 
@@ -399,13 +400,13 @@ def test_nothing_differs(four: Warehouse) -> None:
 def test_what_is_missing_or_wrong(four: Warehouse) -> None:
     four.ingest_run(ranks(1, 2, 1, 1), "tiny", name="late")
     for words, arguments, options in [
-        ("no run of that name; did you mean old", (["ol", "new"], "tiny", "RR"), {}),
+        ("ol … old", (["ol", "new"], "tiny", "RR"), {}),
         ("old: named twice", (["old", "old"], "tiny", "RR"), {}),
-        ("no such dataset; did you mean tiny", (["old", "new"], "tny", "RR"), {}),
+        ("tny … tiny", (["old", "new"], "tny", "RR"), {}),
         ("no value of RR for late", (["old", "late"], "tiny", "RR"), {}),
         ("no values of AP", (["old", "new"], "tiny", "AP"), {}),
-        ("no such test; did you mean wilcoxon", (["old", "new"], "tiny"), {"test": "wilcoxn"}),
-        ("no such correction; did you mean holm", (["old"], "tiny"), {"correction": "holms"}),
+        ("wilcoxn … wilcoxon", (["old", "new"], "tiny"), {"test": "wilcoxn"}),
+        ("holms … holm", (["old"], "tiny"), {"correction": "holms"}),
         ("no such interval", (["old"], "tiny"), {"interval": "bca"}),
         ("would correct twice", (["old"], "tiny"), {"test": "tukey", "correction": "holm"}),
         ("leave as_of and qrels out", (["old"], "tiny"), {"judged_only": True, "qrels": 1}),
@@ -413,7 +414,7 @@ def test_what_is_missing_or_wrong(four: Warehouse) -> None:
         ("resamples are 100 to", (["old"], "tiny"), {"resamples": 1}),
         ("resamples is a whole number", (["old"], "tiny"), {"resamples": 1e4}),
     ]:
-        with pytest.raises(UsageError, match=words):
+        with expect_refusal(words):
             four.compare(*arguments, **options)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import oracles_deciles
 import pytest
 from projects import invoked, stored
+from refusals import expect_refusal
 from shared_cases import CASES, needs_cases
 
 from warehouse.errors import ConflictError, UsageError
@@ -166,10 +167,10 @@ def test_what_is_refused(tags: Warehouse, counts) -> None:
             {"parts": 6},
             r"--parts 6: what is counted \(training\) has 5 labels, fewer than parts; .* at most 5",
         ),
-        ({"by": "mas"}, "--by mas: .* did you mean mass"),
+        ({"by": "mas"}, "--by mas.*mass"),
         ({"origin": "qrels"}, "dataset tags has no judgments .*warehouse ingest qrels FILE"),
-        ({"origin": "trainng"}, "no attribute .*did you mean training"),
-        ({"origin": "sen"}, "no attribute .*did you mean seen"),
+        ({"origin": "trainng"}, "trainng.*training"),
+        ({"origin": "sen"}, "sen.*seen"),
         ({"origin": "genre"}, "--from genre: this attribute is a text; occurrences are a number"),
         ({"origin": "below", "parts": 2}, "--from below: the document b has a number below 0"),
         ({"origin": "none", "parts": 2}, r"no label occurs in what is counted \(none\)"),
@@ -185,16 +186,16 @@ def test_what_there_is_not(wh: Warehouse) -> None:
     with pytest.raises(UsageError, match="no such database"):
         wh.make_deciles("tags")
     wh.ingest_qrels({"1": {"x": 1, "y": 1}}, "tags")
-    with pytest.raises(UsageError, match="tag: no such dataset; did you mean tags"):
+    with expect_refusal("tag … tags"):
         wh.make_deciles("tag")
-    with pytest.raises(UsageError, match="tag: no such dataset; did you mean tags"):
+    with expect_refusal("tag … tags"):
         wh.deciles("tag")
     with pytest.raises(UsageError, match=r"has no training set; .*--from qrels"):
         wh.make_deciles("tags", origin="training")
     with pytest.raises(UsageError, match="make them with: warehouse deciles make -d tags"):
         wh.decile_sizes("tags")
     wh.make_deciles("tags", parts=2)
-    with pytest.raises(UsageError, match="no deciles of that name; did you mean decile"):
+    with expect_refusal("decil … decile"):
         wh.decile_sizes("tags", "decil")
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from projects import stored
+from refusals import expect_refusal
 from shared_cases import CASES, needs_cases
 
 from warehouse.errors import UsageError
@@ -143,13 +144,13 @@ def test_one_dataset_or_one_run(tiny: Warehouse) -> None:
 
 @pytest.mark.core
 def test_wrong_names_get_the_nearest(tiny: Warehouse) -> None:
-    with pytest.raises(UsageError, match=r"tinny: no such dataset; did you mean tiny\?"):
+    with expect_refusal("tinny … tiny"):
         tiny.evaluate("tinny")
-    with pytest.raises(UsageError, match=r"frist: no such run; did you mean first\?"):
+    with expect_refusal("frist … first"):
         tiny.evaluate(runs=["frist"])
     with pytest.raises(UsageError, match=r"(?s)nDGC@10.*nDCG.*RRR"):
         tiny.evaluate(metrics="nDGC@10 RRR AP")
-    with pytest.raises(UsageError, match=r"trec_eval9: no such protocol; did you mean trec_eval_9"):
+    with expect_refusal("trec_eval9 … trec_eval_9"):
         tiny.evaluate(protocol="trec_eval9")
 
 

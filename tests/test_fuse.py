@@ -12,6 +12,7 @@ import duckdb
 import pytest
 from fusions import DATASET, loaded
 from projects import command
+from refusals import expect_refusal
 
 from warehouse.errors import ConflictError, UsageError
 from warehouse.evaluate.plan import plan
@@ -317,13 +318,13 @@ def test_an_undefined_metric_has_no_best(wh: Warehouse) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"runs": ["one", "tow"]}, "tow: dataset d has no run of that name; did you mean two?"),
+        ({"runs": ["one", "tow"]}, "tow … two"),
         ({"runs": ["one"]}, "one: merging needs two or more runs; d has one, two"),
         ({"runs": ["one", "one", "two"]}, "one: named twice; a run is merged once"),
         ({"dataset": "e"}, "e: no such dataset; known are d"),
-        ({"method": "combsom"}, "combsom: no such fusion method; did you mean CombSUM?"),
-        ({"normalise": "minmx"}, "minmx: no such normalisation; did you mean min-max?"),
-        ({"queries": "unoin"}, "queries is one of union, common, not unoin; did you mean union?"),
+        ({"method": "combsom"}, "combsom … CombSUM"),
+        ({"normalise": "minmx"}, "minmx … min-max"),
+        ({"queries": "unoin"}, "queries … unoin … union"),
         ({"name": "one"}, "one: a run cannot take the place of one that it is made of"),
         ({"name": " "}, "the name of the run is empty"),
         ({"method": "wsum"}, "wsum needs a weight for each run, as in --weights 0.5,0.5, or"),
@@ -338,7 +339,7 @@ def test_an_undefined_metric_has_no_best(wh: Warehouse) -> None:
             "k=9 is given, but --tune would choose it; leave",
         ),
         ({"tune": "AP"}, "--tune AP tries on judged queries; say on which, with --train-queries"),
-        ({"tune": "APP", "train_share": 1}, "APP: no such metric; did you mean AP?"),
+        ({"tune": "APP", "train_share": 1}, "APP … AP"),
         ({"tune": "Judged@5", "method": "sum", "train_share": 1}, "sum: has nothing to tune; gmnz, "),
         ({"tune": "NumRet(aggregate=stddev)", "train_share": 1}, "NumRet(aggregate=stddev): neither"),
         ({"tune": "PSP@5", "train_share": 1}, "PSP@5 reads a training set, and dataset d has none"),
@@ -354,11 +355,10 @@ def test_an_undefined_metric_has_no_best(wh: Warehouse) -> None:
 )  # fmt: skip
 def test_what_is_refused(made: Path, given: dict[str, Any], message: str) -> None:
     asked: dict[str, Any] = {"runs": NAMES, "dataset": DATASET, "name": "new"} | given
-    with pytest.raises(UsageError) as error:
+    with expect_refusal(message):
         Warehouse(made).fuse(
             asked.pop("runs"), asked.pop("dataset"), asked.pop("method", "rrf"), **asked
         )
-    assert str(error.value).startswith(message)
 
 
 def test_what_is_refused_leaves_nothing(wh: Warehouse) -> None:

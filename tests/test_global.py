@@ -9,6 +9,7 @@ from typing import Any
 
 import duckdb
 import pytest
+from refusals import expect_refusal
 
 from warehouse.errors import ConflictError, InputError, UsageError
 from warehouse.readers.global_qrels import stage_everywhere, stage_queries
@@ -178,7 +179,7 @@ def test_contradictions_name_the_document_and_its_queries(con, put) -> None:
 
 
 def test_wrong_options(con, wh: Warehouse, put) -> None:
-    with pytest.raises(UsageError, match="has no column 'doc'; did you mean doc_id"):
+    with expect_refusal("doc … doc_id"):
         stage_everywhere(con, put("truth.txt", TRUTH), columns={"doc": "x"})
     with pytest.raises(UsageError, match=r"columns can be named for .* not for text"):
         stage_everywhere(con, put("truth.txt", TRUTH), columns={"doc_id": "x"})

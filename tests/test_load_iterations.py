@@ -11,6 +11,7 @@ import duckdb
 import pandas as pd
 import pytest
 from projects import invoked
+from refusals import expect_refusal, tells
 from shared_cases import CASES, needs_cases
 
 from warehouse import readers
@@ -268,7 +269,7 @@ def test_groups_may_contradict_each_other(wh: Warehouse, put) -> None:
 def test_wrong_words(wh: Warehouse, put) -> None:
     with pytest.raises(InputError, match=r"looks like preferences .*--format prefs"):
         wh.ingest_qrels(put("p.txt", "q g s a 1\nq g s b 0\n"), "tiny")
-    with pytest.raises(UsageError, match=r"unknown format 'perfs'; did you mean prefs\?"):
+    with expect_refusal("perfs … prefs"):
         wh.ingest_qrels(put("p.txt", PREFS), "tiny", format="perfs")
     with pytest.raises(UsageError, match="not from prefs"):
         wh.ingest_run(put("p.txt", PREFS), "tiny", format="prefs")
@@ -468,7 +469,7 @@ def test_the_options_of_trec_eval(put) -> None:
     assert score(qrels, run, "P@2", "-R", "qrels_prefs")[0] == 0
     assert "--iterations" in score(qrels, run, "P@2", "-R", "qrels")[1]
     assert "the qrels are preferences" in score(prefs, run, "P@2", "-R", "prefs")[1]
-    assert "did you mean prefs?" in score(prefs, run, "P@2", "-R", "pref")[1]
+    assert tells(score(prefs, run, "P@2", "-R", "pref")[1], "pref … prefs")
     assert (
         "leave out --qrels-format csv"
         in score(prefs, run, "P@2", "-R", "prefs", "--qrels-format", "csv")[1]

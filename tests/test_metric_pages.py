@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from refusals import tells
 
 from warehouse.analyze import metric_catalogue as pages
 from warehouse.analyze import pages as tables
@@ -206,8 +207,8 @@ def test_several_pages_and_all_wrong_names_at_once() -> None:
     with pytest.raises(UsageError) as raised:
         pages.describe("ndgc@10", "AP", "RR(reel=2)", "official", "relstring")
     lines = str(raised.value).splitlines()
-    assert lines[0] == "ndgc@10: no such metric; did you mean nDCG@10?"
-    assert lines[1] == "RR(reel=2): RR has no parameter 'reel'; did you mean rel?"
+    assert tells(lines[0], "ndgc@10 … nDCG@10")
+    assert tells(lines[1], "RR(reel=2) … rel")
     assert lines[2].startswith("official: a set of metrics")
     assert lines[3].startswith("relstring: not a metric")
 

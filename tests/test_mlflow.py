@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 from projects import command
+from refusals import expect_refusal
 from syncs import BETTER, RUN
 
-from warehouse.errors import UsageError
 from warehouse.warehouse import Warehouse
 
 pytestmark = pytest.mark.slow
@@ -188,7 +188,7 @@ def test_a_namesake_that_is_new_is_another_run(store: str, client: Any) -> None:
 
 def test_problems(store: str) -> None:
     wh = Warehouse("w.duckdb")
-    with pytest.raises(UsageError, match="no experiment 'rankin'; did you mean ranking"):
+    with expect_refusal("rankin … ranking"):
         wh.ingest_mlflow(store, "rankin", "tiny")
     assert not wh.path.exists()
     code, _, err = command(

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given as random_cases
 from hypothesis import strategies as st
 from quick import examples
+from refusals import expect_refusal
 from staging import rows
 
 from warehouse import readers
@@ -387,5 +388,5 @@ def test_score_names_the_columns_of_each_source(tmp_path) -> None:
         assert Warehouse.score(truth, run, "RR", columns=columns).means() == {"RR": 0.5}
     both = Warehouse.score(qrels, [run, {"q": {"a": 1.0}}], "RR", columns=columns).board()
     assert both.fetchall() == [("run 1", 0.5), ("run 2", 1.0)]
-    with pytest.raises(UsageError, match="no source has a column 'scores'; did you mean score"):
+    with expect_refusal("scores … score"):
         Warehouse.score(qrels, run, "RR", columns={"scores": "pred"})

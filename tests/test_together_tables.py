@@ -8,9 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from refusals import expect_refusal
 
 from warehouse import Warehouse
-from warehouse.errors import InputError, UsageError
+from warehouse.errors import InputError
 from warehouse.readers import batches
 from warehouse.store import database
 
@@ -135,7 +136,7 @@ def test_columns_may_have_other_names_and_ranks_may_do(
         boards.append(wh.leaderboard("d").fetchall())
     assert boards[0] == boards[1]
     assert read == [3]
-    with pytest.raises(UsageError, match="no column 'doc_idd'; did you mean doc_id"):
+    with expect_refusal("doc_idd … doc_id"):
         wh.ingest_runs(paths, "d", columns={"doc_idd": "item"})
 
 
