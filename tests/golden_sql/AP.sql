@@ -103,9 +103,9 @@ select
     coalesce(nonrel_so_far, 0) as nonrel_so_far,
     count(rank) over so_far as pooled_so_far,
     num_ret,
-num_rel,
-num_nonrel,
-num_judged
+    num_rel,
+    num_nonrel,
+    num_judged
 from rankings
 join relevant using (query_id)
 left join hit using (run_id, query_id)
