@@ -1,6 +1,3 @@
-create or replace temp macro at_most(number, k) as
-    least(number, k);
-
 create or replace temp macro ratio(numerator, denominator) as
     numerator / nullif(denominator, 0);
 
@@ -50,7 +47,7 @@ length as (
     select
         run_id,
         query_id,
-        at_most(num_ret, null) as num_ret
+        num_ret as num_ret
     from scope_ranking
 ),
 counted as (

@@ -1,6 +1,3 @@
-create or replace temp macro at_most(number, k) as
-    least(number, k);
-
 create or replace temp macro total(x, place) as
     coalesce(sum(x order by place), 0),
 (x, condition, place) as
@@ -66,7 +63,7 @@ length as (
     select
         run_id,
         query_id,
-        at_most(num_ret, null) as num_ret
+        num_ret as num_ret
     from scope_ranking
 ),
 counted as (
