@@ -9,9 +9,9 @@ from typing import Any
 
 import duckdb
 
-from warehouse import fusions
 from warehouse.fuse import lists, training
 from warehouse.fuse import recipe as reading
+from warehouse.metrics import fusion
 from warehouse.warehouse import Warehouse
 
 Lists = dict[str, dict[str, float]]
@@ -55,9 +55,9 @@ def _others(con: duckdb.DuckDBPyConnection, names: Sequence[str]) -> list[str]:
 
 def merged(con: duckdb.DuckDBPyConnection, found: reading.Recipe) -> Lists:
     """Return the result of a recipe; a trained method is trained on all judged queries."""
-    if fusions.TRAINING in found.definition.needs:
+    if fusion.TRAINING in found.definition.needs:
         training.put(con, found, training.choose(con, DATASET, None, 1.0))
-        if fusions.AVERAGE_PRECISION in found.definition.needs:
+        if fusion.AVERAGE_PRECISION in found.definition.needs:
             training.put_precisions(con, training.precisions(con, found))
     lists.put_runs(con, found)
     lists.put_queries(con, found, "union")

@@ -18,16 +18,25 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import duckdb
+import next_revision
 import sqlalchemy as sa
 
-from warehouse import database
+from warehouse.store import database
 from warehouse.warehouse import Warehouse
 
 DATASET, METRICS = "tiny", "RR nDCG@10"
 Words = list[tuple[str, int, float]]
+
+
+def migrate() -> None:
+    """Migrate a file as a newer program would."""
+    with next_revision.installed(Path("migrations")):
+        Warehouse("old.duckdb").init()
+
 
 VERBS: dict[str, Callable[..., object]] = {
     "ingest": lambda path, name: Warehouse("w.duckdb").ingest_run(path, DATASET, name=name),
@@ -35,7 +44,7 @@ VERBS: dict[str, Callable[..., object]] = {
         path, DATASET, name=name, replace=True
     ),
     "evaluate": lambda: Warehouse("w.duckdb").evaluate(DATASET, metrics=METRICS),
-    "migrate": lambda: Warehouse("old.duckdb").init(),
+    "migrate": migrate,
     "create": lambda: Warehouse("new.duckdb").init(),
     "publish": lambda: Warehouse("w.duckdb").publish("replica.duckdb"),
 }

@@ -19,8 +19,7 @@ from typing import Any
 import pytest
 from shared_cases import CASES, opened
 
-from warehouse import metrics as notation
-from warehouse import protocols
+from warehouse.metrics import notation, protocols
 from warehouse.warehouse import Warehouse
 
 Qrels = dict[str, dict[str, int]]

@@ -12,16 +12,16 @@ from pathlib import Path
 import duckdb
 import oracles
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from shared_cases import case, needs_cases
 from test_metric_properties import FEW, SEEDS, Qrels, Run, collection
 
-from warehouse import protocols
-from warehouse.aggregates import AGGREGATES, POOLED, WEIGHTED
 from warehouse.errors import UsageError
 from warehouse.evaluate import engine
 from warehouse.evaluate.plan import plan
-from warehouse.metrics import parse
+from warehouse.metrics import protocols
+from warehouse.metrics.aggregates import AGGREGATES, POOLED, WEIGHTED
+from warehouse.metrics.notation import parse
 from warehouse.warehouse import Warehouse
 
 PLAIN = [name for name in AGGREGATES if name not in (POOLED, WEIGHTED)]
@@ -116,7 +116,7 @@ def collections(seed: int, runs: int = 4) -> tuple[Qrels, list[Run]]:
 SEVERAL = SEEDS.map(collections)
 
 
-@settings(FEW, max_examples=3)
+@FEW
 @given(data=SEVERAL)
 def test_twins(data: tuple[Qrels, list[Run]]) -> None:
     qrels, runs = data
@@ -196,7 +196,7 @@ def pooled_twin(text: str, qrels: Qrels, run: Run) -> float | None:
     return 1 - f if metric.name == "E" else f
 
 
-@settings(FEW, max_examples=3)
+@FEW
 @given(data=SEVERAL)
 def test_pooled(data: tuple[Qrels, list[Run]]) -> None:
     qrels, runs = data
@@ -391,7 +391,7 @@ def test_a_board_names_each_way_that_values_of_a_metric_were_put_together(wh: Wa
         wh.ingest_run(RUN, "tiny", name=name)
         wh.evaluate(metrics="RR", runs=name)
     with duckdb.connect(str(wh.path)) as con:
-        con.execute("update score set aggregate = 'sum' where evaluation_id = 1")
+        con.execute("update store.score set aggregate = 'sum' where evaluation_id = 1")
     assert wh.board("tiny", metrics="RR").over_queries == "mean over queries; RR: sum"
 
 

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from warehouse import Warehouse, arguments
+from warehouse import Warehouse
+from warehouse.config import arguments
 from warehouse.errors import UsageError, WarehouseError
-from warehouse.metrics import parse_one
+from warehouse.metrics.notation import parse_one
 
 QRELS = {"q": {"a": 1}, "r": {"b": 1}}
 RUNS = {"low": {"q": {"b": 2.0, "a": 1.0}}, "high": {"q": {"a": 2.0}, "r": {"b": 1.0}}}

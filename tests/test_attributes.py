@@ -15,11 +15,12 @@ import duckdb
 import pytest
 from shared_cases import CASES, needs_cases
 
-from warehouse import database
 from warehouse.errors import ConflictError, InputError, UsageError
-from warehouse.evaluate import files, grounds
+from warehouse.evaluate import files
+from warehouse.evaluate.scope import Scope
 from warehouse.readers.attributes import stage_attributes
-from warehouse.readers.staged import Query
+from warehouse.readers.kinds import Query
+from warehouse.store import database
 from warehouse.warehouse import Warehouse
 
 pytestmark = pytest.mark.core
@@ -214,7 +215,7 @@ def test_the_genres_of_movielens(wh: Warehouse) -> None:
     elements = sum(line.rsplit(",", 1)[1].count("|") + 1 for line in rows)
     assert (made.num_subjects, made.num_values) == (len(rows), len(rows) + elements)
     first = wh.query(
-        "select list(text order by position) from attribute "
+        "select list(text order by position) from store.attribute "
         "where subject_id = '1' and attribute = 'genres'"
     )
     assert first.fetchall() == [(["Adventure", "Animation", "Children", "Comedy", "Fantasy"],)]
@@ -417,9 +418,9 @@ def test_wrong_options_are_refused(con, wh: Warehouse, put) -> None:
 def test_stored_with_types_source_and_counts(wh: Warehouse, put) -> None:
     made = wh.ingest_attributes(put("films.csv", CSV), "films", "docs")
     assert (made.status, made.name, made.version) == ("loaded", "films", 1)
-    assert wh.query("from attribute order by all").fetchall() == [(1, *row) for row in ROWS]
+    assert wh.query("from store.attribute order by all").fetchall() == [(1, *row) for row in ROWS]
     assert wh.query(
-        "select subject, name, version, format, num_subjects, normalise from attribute_set"
+        "select subject, name, version, format, num_subjects, normalise from store.attribute_set"
     ).fetchall() == [("document", "films", 1, "csv", 2, None)]
     assert wh.attributes("films").project(
         "attribute, type, ids, present, different"
@@ -477,11 +478,11 @@ def test_ids_can_be_normalised(wh: Warehouse) -> None:
         FILMS, "films", "queries", name="facts", normalise="upper(query_id) || '-' || year"
     )
     assert made.status == "loaded"
-    assert wh.query("select distinct subject_id from attribute order by all").fetchall() == [
+    assert wh.query("select distinct subject_id from store.attribute order by all").fetchall() == [
         ("ALIEN-1979",),
         ("UP-2009",),
     ]
-    assert wh.query("select normalise from attribute_set").fetchall() == [
+    assert wh.query("select normalise from store.attribute_set").fetchall() == [
         ("upper(query_id) || '-' || year",)
     ]
     with pytest.raises(InputError, match="1 id becomes the same as another") as found:
@@ -507,7 +508,7 @@ def test_stored_attributes_in_scope(wh: Warehouse) -> None:
     wh.ingest_attributes({"ann": {"age": 30}}, "films", "queries", name="people")
     wh.ingest_attributes({"up": {"other": 1}}, "series", "docs", name="facts")
     with database.read(wh.path) as con:
-        grounds.put_attributes(con, "films")
+        Scope(con).attributes("films")
         assert con.execute(SCOPE).fetchall() == sorted([*IN_SCOPE, ("up", "length", 1, "96", 96.0)])
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from projects import invoked
 
-from warehouse import metric_checks
 from warehouse.errors import UsageError
+from warehouse.metrics import checks
 from warehouse.warehouse import Warehouse
 
 # The projects A, B and C. AP of the run `one`:
@@ -272,7 +272,7 @@ def test_columns_that_differ_only_in_case_are_refused(wh: Warehouse) -> None:
             table("DL")
     # and no metric of a project may have the name of one that stands there anyway
     for table in (wh.leaderboard("dl"), wh.queries("one", "dl"), wh.leaderboard(["DL", "dl"])):
-        assert {*table.columns} - {"AP"} <= metric_checks.COLUMNS
+        assert {*table.columns} - {"AP"} <= checks.COLUMNS
 
 
 # --------------------------------------------------------------------------- queries without a value

@@ -24,7 +24,7 @@ from test_check import FOUR, ranks
 from warehouse.analyze import compare as comparing
 from warehouse.analyze.comparison import letter
 from warehouse.errors import UsageError
-from warehouse.report import comparisons, formats
+from warehouse.report import comparison_tables, formats
 from warehouse.warehouse import Warehouse
 
 stats = pytest.importorskip("scipy.stats")
@@ -435,8 +435,8 @@ def test_values_of_another_formula_are_not_compared(four: Warehouse) -> None:
 
     with duckdb.connect(str(four.path)) as con:
         con.execute(
-            "update evaluation set fingerprint = 'other' where metric = 'RR' "
-            "and run_id = (select run_id from run where name = 'new')"
+            "update store.evaluation set fingerprint = 'other' where metric = 'RR' "
+            "and run_id = (select run_id from store.run where name = 'new')"
         )
     with pytest.raises(UsageError, match="none by the same formula"):
         four.compare(["old", "new"], "tiny", "RR")
@@ -507,7 +507,7 @@ def test_a_cutoff_that_counts_other_than_ranks_is_no_depth(wh: Warehouse) -> Non
         for metric in ("PartialAUC@1", "PAP@1")
         for run, numbers in (("one", (1.0, 2 / 3, 1.0)), ("other", (0.0, 1 / 3, 1.0)))
     }
-    assert "Judged@" not in comparisons.values(found, "table")
+    assert "Judged@" not in comparison_tables.values(found, "table")
     assert len(wh.explain("one", "PartialAUC@1", "q", "tiny").relation.fetchall()) == 3
 
 
@@ -579,7 +579,7 @@ def test_a_comparison_is_kept(four: Warehouse) -> None:
         "order by metric desc",
     )
     assert sorted(rows) == sorted(found.pairs.fetchall())
-    assert stored(four, "select test, correction, resamples, seed from comparison") == [
+    assert stored(four, "select test, correction, resamples, seed from store.comparison") == [
         ("randomisation", "holm", 10_000, 0)
     ]
     four.ingest_run(ranks(1, 1, 2, 2), "tiny", name="old", replace=True)

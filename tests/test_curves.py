@@ -11,11 +11,12 @@ import pytest
 from projects import invoked
 from test_templates import doubled, rules, scope, stubbed, sums_without_order, tables_of
 
-from warehouse import catalogue, curves, metric_checks, protocols, relations, templates
 from warehouse.errors import DefinitionError, UsageError
 from warehouse.evaluate.plan import matched_sql, plan
-from warehouse.evaluate.stored import Job
-from warehouse.protocols import Protocol
+from warehouse.evaluate.stored_runs import Job
+from warehouse.metrics import catalogue, checks, curves, protocols
+from warehouse.metrics.protocols import Protocol
+from warehouse.sql_text import relations, templates
 from warehouse.warehouse import Warehouse
 
 __all__ = ["scope"]  # a fixture
@@ -89,7 +90,7 @@ def test_a_wrong_header_is_refused(old: str, new: str, message: str) -> None:
 def test_the_files(name: str) -> None:
     found = curves.curves()[name]
     types = {p.name: p.type for p in found.parameters}
-    metric_checks.check_body(found, found.body, types)
+    checks.check_body(found, found.body, types)
     # a parameter that relations ask for has the type that metrics give it
     asked = {v for read in found.reads for v in relations.variables(read)}
     known = {p.name: p.type for one in catalogue.catalogue().values() for p in one.parameters}
@@ -124,6 +125,7 @@ def test_what_a_curve_reads_is_what_it_says(name: str) -> None:
     )
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("rule", list(rules())[::5], ids=str)
 def test_columns_and_points(scope, rule: Protocol) -> None:
     """Every curve has its columns, and points numbered from 0, within the axes, from left to right."""
@@ -290,7 +292,7 @@ def test_metrics_and_curves_do_not_see_each_other(seed: Warehouse, counts) -> No
     seed.trace("ROC", "seed")
     assert seed.evaluate("seed", metrics="AUC").computed == 0
     assert seed.leaderboard("seed").columns[3:4] == ["AUC"]
-    kinds = seed.query("select kind, metric, direction from evaluation order by 1").fetchall()
+    kinds = seed.query("select kind, metric, direction from store.evaluation order by 1").fetchall()
     assert kinds == [("curve", "ROC", "higher"), ("metric", "AUC", "higher")]
     assert seed.query("select distinct metric from run_scores").fetchall() == [("AUC",)]
 
@@ -300,6 +302,7 @@ def test_the_same_name_as_a_metric_is_not_a_metric(seed: Warehouse) -> None:
         seed.evaluate("seed", metrics="ROC")
 
 
+@pytest.mark.slow
 def test_the_same_points_whatever_the_threads(demo_data: Path, tmp_path: Path) -> None:
     found = []
     for threads in (1, 4):

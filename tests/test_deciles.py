@@ -22,9 +22,11 @@ TRAINING = {query: dict.fromkeys(labels, 1) for query, labels in LABELS.items()}
 def mapping(wh: Warehouse, dataset: str = "tags", name: str = "decile") -> dict[str, int]:
     found = stored(
         wh,
-        "with newest as (select max(attribute_set_id) as attribute_set_id from attribute_set "
-        "join dataset using (dataset_id) where dataset.name = $dataset and attribute_set.name = $name) "
-        "select subject_id, number::integer from attribute semi join newest using (attribute_set_id) "
+        "with newest as (select max(attribute_set_id) as attribute_set_id from store.attribute_set "
+        "join store.dataset using (dataset_id) "
+        "where dataset.name = $dataset and attribute_set.name = $name) "
+        "select subject_id, number::integer from store.attribute "
+        "semi join newest using (attribute_set_id) "
         "where attribute = $name order by all",
         dataset=dataset,
         name=name,
@@ -75,6 +77,7 @@ def test_the_example_of_the_source(wh: Warehouse) -> None:
     assert all(0.07 < share < 0.13 for (share,) in shares)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("seed", range(3))
 def test_random_frequencies(wh: Warehouse, seed: int) -> None:
     rng = random.Random(seed)

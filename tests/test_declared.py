@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from projects import Folder, command
 
-from warehouse import project
-from warehouse.cli.init import STARTER
-from warehouse.declared import Gate, declared
+from warehouse.cli.commands.init import STARTER
+from warehouse.config import project
 from warehouse.errors import DefinitionError, UsageError
-from warehouse.patterns import Pattern
+from warehouse.sync.declarations import Gate, declared
+from warehouse.sync.patterns import Pattern
 
 WHOLE = """\
 database = "w.duckdb"
@@ -322,7 +322,7 @@ def test_all_that_the_starter_shows_may_be_said(
     monkeypatch.chdir(tmp_path)
     assert declared().datasets.keys() == {"mine", "films"}
     # and nothing is left out of it
-    from warehouse.declared import _GATE_KEYS, _GROUND_KEYS, _RUN_KEYS
+    from warehouse.sync.declarations import _GATE_KEYS, _GROUND_KEYS, _RUN_KEYS
 
     shown = STARTER.read_text()
     for key in {*_RUN_KEYS, *_GATE_KEYS, *(key for keys in _GROUND_KEYS.values() for key in keys)}:

@@ -10,7 +10,7 @@ from oracles_diversity import METRICS, TWINS
 from test_metric_properties import collection
 from twins import OF_RUN, Ranked, compare, own, ranked, rules_of
 
-from warehouse import metrics as notation
+from warehouse.metrics import notation
 from warehouse.warehouse import Warehouse
 
 
@@ -71,6 +71,7 @@ def highest(judged: Judged) -> dict[str, dict[str, int]]:
     return found
 
 
+@pytest.mark.sample(4, 2)
 @pytest.mark.core
 @pytest.mark.parametrize(
     ("seed", "options"),

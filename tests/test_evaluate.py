@@ -18,8 +18,8 @@ from projects import stored
 from shared_cases import CASES, needs_cases
 
 from warehouse.errors import UsageError
-from warehouse.evaluate import engine, grounds, plan
-from warehouse.metrics import parse
+from warehouse.evaluate import engine, plan, scope
+from warehouse.metrics.notation import parse
 from warehouse.warehouse import Warehouse
 
 Counts = Callable[[Path], dict[str, int]]
@@ -176,7 +176,7 @@ def test_another_formula_makes_values_stale_and_keeps_the_old(
     tiny: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tiny.evaluate(metrics="RR P@1")
-    old = stored(tiny, "select evaluation_id, query_id, value from query_score order by all")
+    old = stored(tiny, "select evaluation_id, query_id, value from store.query_score order by all")
     add = plan.Plan.add
 
     def halved(self: plan.Plan, metric: object) -> str:
@@ -203,7 +203,7 @@ def test_another_formula_makes_values_stale_and_keeps_the_old(
         "select query_id, value from query_scores where metric = 'RR' and run = 'first' order by 1",
     )
     assert of_queries == [("q1", 0.25), ("q2", 0.5)]
-    kept = stored(tiny, "select evaluation_id, query_id, value from query_score order by all")
+    kept = stored(tiny, "select evaluation_id, query_id, value from store.query_score order by all")
     assert kept[: len(old)] == old
     assert len(kept) == len(old) + 4
     assert tiny.leaderboard("tiny", metrics="RR").fetchall()[0][3] == 0.375
@@ -361,7 +361,7 @@ def assert_stored_is_scored(wh: Warehouse, dataset: str, qrels: Path, runs: list
 def test_stored_values_are_the_scored_ones_to_the_bit(
     wh: Warehouse, demo_data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("warehouse.evaluate.stored.BATCH_LISTED", 10_000)
+    monkeypatch.setattr("warehouse.evaluate.stored_runs.BATCH_LISTED", 10_000)
     qrels = demo_data / "qrels.txt.gz"
     runs = [demo_data / f"{name}.run.gz" for name in ("bm25", "rr_gpt35_bm25", "splade_pp_ed")]
     wh.ingest_qrels(str(qrels), "dl19")
@@ -390,6 +390,7 @@ def everything(wh: Warehouse) -> dict[tuple, str | None]:
     return {tuple(row[:4]): bits(row[4]) for row in [*found, *totals]}
 
 
+@pytest.mark.slow
 def test_order_of_loading_lines_and_threads_change_no_bit(
     tmp_path: Path, demo_data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -398,7 +399,7 @@ def test_order_of_loading_lines_and_threads_change_no_bit(
     found = []
     for number, threads in enumerate((1, 2, 2)):
         if number == 2:
-            monkeypatch.setattr(grounds, "_ENUMERATED", 0)
+            monkeypatch.setattr(scope, "_ENUMERATED", 0)
         chance = random.Random(number)
         wh = Warehouse(tmp_path / f"{number}.duckdb", threads=threads)
         chance.shuffle(names)
@@ -584,6 +585,7 @@ def test_a_run_of_ms_marco_size_in_one_gigabyte(tmp_path: Path, program) -> None
     assert found["peak_mb"] < 1024
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", [0, 21])
 def test_every_level_of_every_list(seed: int, wh: Warehouse) -> None:
     """DuckDB 2.0.0 failed inside, with some lengths of the lists, when levels were cross joined."""

@@ -18,8 +18,8 @@ import duckdb
 import pytest
 
 from warehouse.errors import UsageError
-from warehouse.metrics import lines, request
-from warehouse.protocols import get
+from warehouse.metrics.notation import lines, request
+from warehouse.metrics.protocols import get
 from warehouse.report import formats, trec
 from warehouse.warehouse import Warehouse
 

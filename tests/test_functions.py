@@ -16,10 +16,11 @@ from oracles_diversity import METRICS as OF_ITERATIONS
 from test_metric_pages import text_of
 from test_metric_properties import collection
 
-from warehouse import database, functions, templates
-from warehouse import metrics as notation
-from warehouse.catalogue import catalogue
-from warehouse.settings import resource_folder
+from warehouse.config.settings import resource_folder
+from warehouse.metrics import notation
+from warehouse.metrics.catalogue import catalogue
+from warehouse.sql_text import functions, templates
+from warehouse.store import database
 from warehouse.warehouse import Warehouse
 
 Number = float | None

@@ -13,11 +13,11 @@ import pytest
 from fusions import DATASET, loaded
 from projects import command
 
-from warehouse import fusions, metrics, protocols
 from warehouse.errors import ConflictError, UsageError
 from warehouse.evaluate.plan import plan
 from warehouse.fuse import tuning
 from warehouse.fuse.recipe import Source, recipe
+from warehouse.metrics import fusion, notation, protocols
 from warehouse.warehouse import Warehouse
 
 RUNS = {
@@ -86,8 +86,8 @@ def test_it_is_written_down_where_it_comes_from(wh: Warehouse) -> None:
     assert shown == [
         ("wsum; normalisation min-max; union of the queries", "two v1 * 0.7, one v1 * 0.3")
     ]
-    hashes = rows(wh, "select content_hash from run where name = 'two'")
-    assert rows(wh, "select content_hash from fusion_source where name = 'two'") == hashes
+    hashes = rows(wh, "select content_hash from store.run where name = 'two'")
+    assert rows(wh, "select content_hash from store.fusion_source where name = 'two'") == hashes
 
 
 def test_a_source_that_is_forgotten_or_replaced_breaks_nothing(wh: Warehouse) -> None:
@@ -111,7 +111,7 @@ def test_a_source_that_is_forgotten_or_replaced_breaks_nothing(wh: Warehouse) ->
 def test_the_same_again_another_content_and_a_new_version(wh: Warehouse) -> None:
     wh.fuse(NAMES, DATASET, "sum", name="both")
     again = wh.fuse(NAMES, DATASET, "sum", name="both")
-    assert (again.loaded.status, len(rows(wh, "from fusion"))) == ("unchanged", 1)
+    assert (again.loaded.status, len(rows(wh, "from store.fusion"))) == ("unchanged", 1)
     before = content(wh, "both")
     with pytest.raises(ConflictError, match="another run named both already"):
         wh.fuse(NAMES, DATASET, "rrf", name="both")
@@ -165,6 +165,7 @@ def tied(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return shutil.copy(loaded(runs, qrels).path, tmp_path_factory.mktemp("tied") / "tied.duckdb")
 
 
+@pytest.mark.sample(4)
 @pytest.mark.core
 @pytest.mark.parametrize("method", ["condorcet", "bordafuse", "rrf", "max"])
 def test_equal_scores_stand_in_the_order_of_the_default_protocol(
@@ -173,7 +174,7 @@ def test_equal_scores_stand_in_the_order_of_the_default_protocol(
     """Other protocols take them as they stand; otherwise these values would be left to chance."""
     wh = Warehouse(shutil.copy(tied, tmp_path / "copy.duckdb"))
     wh.fuse(NAMES, DATASET, method, name="merged")
-    stands = "select query_id, doc_id from prediction where run_id = 3 order by "
+    stands = "select query_id, doc_id from store.prediction where run_id = 3 order by "
     found = rows(wh, f"{stands} position")
     assert len(found) > 1000
     assert found == rows(wh, f"{stands} query_id, score desc, doc_id desc")
@@ -189,6 +190,7 @@ def test_equal_scores_stand_in_the_order_of_the_default_protocol(
 # ------------------------------------------------------------------------- training and tuning
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("protocol", ["default", "rectools"])
 def test_a_trial_is_what_the_merged_run_is(tied: Path, tmp_path: Path, protocol: str) -> None:
     """Also under rules that take equal scores as they stand."""
@@ -212,12 +214,12 @@ def test_trained_on_some_queries_which_are_left_out_on_request(wh: Warehouse) ->
         "trained on 2 queries with version 1 of the qrels (q, s); values over these flatter the run "
         "(--leave-out-training leaves them out)",
     )
-    assert rows(wh, "from fusion_query order by all") == [(3, "q"), (3, "s")]
+    assert rows(wh, "from store.fusion_query order by all") == [(3, "q"), (3, "s")]
     left = wh.fuse(
         NAMES, DATASET, "posfuse", name="left", train_queries=["s", "q"], leave_out_training=True
     )
     assert content(wh, "left") == [row for row in content(wh, "all") if row[0] == "r"]
-    assert rows(wh, "select num_trained, is_left_out from fusion order by run_id") == [
+    assert rows(wh, "select num_trained, is_left_out from store.fusion order by run_id") == [
         (2, False), (2, True),
     ]  # fmt: skip
     assert "they are left out" in left.notes[-1]
@@ -234,7 +236,9 @@ def test_a_share_is_the_same_queries_each_time(wh: Warehouse) -> None:
     found = [
         [
             row[0]
-            for row in rows(wh, f"select query_id from fusion_query where run_id = {n} order by 1")
+            for row in rows(
+                wh, f"select query_id from store.fusion_query where run_id = {n} order by 1"
+            )
         ]
         for n in (3, 5)
     ]
@@ -264,7 +268,7 @@ def test_the_best_of_the_grid_is_taken(wh: Warehouse, metric: str) -> None:
             run.setdefault(query, {})[doc] = score
         scores = Warehouse.score(QRELS, run, [metric])
         assert scores.means()[metric] == pytest.approx(tried[text], abs=1e-12)
-    assert rows(wh, "select tuned_by, protocol from fusion where run_id = 3") == [
+    assert rows(wh, "select tuned_by, protocol from store.fusion where run_id = 3") == [
         (metric, "default")
     ]
 
@@ -286,7 +290,7 @@ def test_grids(method: str, number: int, first: str, last: str) -> None:
     runs = [Source(n, f"run {n}", 1, "") for n in range(3)]
     tried = list(tuning.grid(recipe(runs, method, None, None, tuned=True)))
     assert len(tried) == number
-    assert [fusions.written(tried[n].method) for n in (0, -1)] == [first, last]
+    assert [fusion.written(tried[n].method) for n in (0, -1)] == [first, last]
 
 
 def test_of_equal_trials_the_first_in_the_grid_is_taken(wh: Warehouse) -> None:
@@ -361,7 +365,9 @@ def test_what_is_refused_leaves_nothing(wh: Warehouse) -> None:
     """Also where the loading refuses it, after all else is done."""
     with pytest.raises(UsageError, match="the name of the run is empty"):
         wh.fuse(NAMES, DATASET, "mapfuse", train_share=1, name=" ")
-    assert rows(wh, "select (select count(*) from run), (select count(*) from fusion)") == [(2, 0)]
+    assert rows(
+        wh, "select (select count(*) from store.run), (select count(*) from store.fusion)"
+    ) == [(2, 0)]
 
 
 def test_nothing_in_common_and_no_qrels() -> None:
@@ -379,7 +385,7 @@ def test_nothing_in_common_and_no_qrels() -> None:
 
 def test_too_many_sets_of_weights() -> None:
     runs = [Source(n, f"run {n}", 1, "") for n in range(7)]
-    work = plan(metrics.parse("AP"), protocols.get("default"))
+    work = plan(notation.parse("AP"), protocols.get("default"))
     with pytest.raises(UsageError, match="more than 5,000 sets of weights to try"):
         tuning.tune(duckdb.connect(), recipe(runs, "wsum", None, None, tuned=True), work)
 

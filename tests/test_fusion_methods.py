@@ -17,16 +17,17 @@ import oracles_fusion as oracles
 import pytest
 from fusions import DATASET, Lists, loaded, merged, recipe
 
-from warehouse import fusions, templates
+from warehouse.config.settings import resource_folder
 from warehouse.errors import DefinitionError, UsageError
-from warehouse.settings import resource_folder
+from warehouse.metrics import fusion
+from warehouse.sql_text import templates
 from warehouse.warehouse import Warehouse
 
 CASES = Path(__file__).parent / "cases"
 RUNS = {"A": {"q": {"x": 3.0, "y": 2.0}, "r": {"x": 1.0}}, "B": {"q": {"z": 2.0, "x": 1.0}}}
 QRELS = {"q": {"x": 1, "u": 1, "y": 0}, "r": {"y": 1, "x": 0}}
-METHODS = sorted(fusions.methods())
-NORMALISATIONS = sorted(fusions.normalisations())
+METHODS = sorted(fusion.methods())
+NORMALISATIONS = sorted(fusion.normalisations())
 # Where one list alone has the scores of its ranks, none above another.
 WITHOUT_ORDER = ("log_isr", "posfuse", "probfuse", "segfuse", "slidefuse", "bayesfuse")
 
@@ -69,7 +70,7 @@ def three() -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def _weights(name: str, number: int) -> list[float] | None:
-    needed = fusions.WEIGHTS in fusions.methods()[name].needs
+    needed = fusion.WEIGHTS in fusion.methods()[name].needs
     return [0.5, 0.3, 0.2][:number] if needed else None
 
 
@@ -120,6 +121,7 @@ def test_case(two: duckdb.DuckDBPyConnection, folder: str, name: str) -> None:
         assert ours[query] == pytest.approx(expected, rel=1e-12, abs=1e-12)
 
 
+@pytest.mark.sample(4, 2)
 @pytest.mark.parametrize("name", METHODS)
 def test_as_in_plain_python(three: duckdb.DuckDBPyConnection, name: str) -> None:
     """Over lists with ties, of other lengths, and missing; trained on queries without any too."""
@@ -197,6 +199,7 @@ def test_the_level_of_what_is_relevant() -> None:
 # ------------------------------------------------------------------------- what always holds
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", METHODS)
 def test_order_of_the_runs_changes_no_bit(three: duckdb.DuckDBPyConnection, name: str) -> None:
     """Weights go with their runs."""
@@ -228,6 +231,7 @@ def test_normalised_scores_keep_the_order(three: duckdb.DuckDBPyConnection, name
             assert (min(docs.values()), max(docs.values())) == (0, 1)
 
 
+@pytest.mark.slow
 def test_threads_change_no_bit() -> None:
     """With more than a thousand lists, so that the work is shared out."""
     rng = random.Random(5)
@@ -267,7 +271,7 @@ def test_equal_scores_are_ranked_by_document_descending(two: duckdb.DuckDBPyConn
 @pytest.mark.parametrize("name", METHODS)
 def test_method_file(name: str) -> None:
     """What a header declares is what the SQL uses."""
-    found = fusions.methods()[name]
+    found = fusion.methods()[name]
     text = found.body
     for path in sorted((resource_folder("sql") / "fusing").iterdir()):
         if f"fusing/{path.name}" in text:
@@ -276,9 +280,9 @@ def test_method_file(name: str) -> None:
     params = {p.name for p in found.parameters}
     weights = {"weights", "whole_weights"}
     assert params - {"rel"} == used - weights - {"num_runs", "ranked", "entries", "ends", "votes"}
-    assert bool(used & weights) == (fusions.WEIGHTS in found.needs)
+    assert bool(used & weights) == (fusion.WEIGHTS in found.needs)
     trained = "trained_entry" in text or "trained_precision" in text
-    assert trained == (fusions.TRAINING in found.needs) == ("rel" in params)
+    assert trained == (fusion.TRAINING in found.needs) == ("rel" in params)
     assert ("score" in found.body.replace("as score", "")) == found.scores
     assert found.summary.endswith(".")
 
@@ -293,7 +297,7 @@ def test_method_file(name: str) -> None:
     ],
 )  # fmt: skip
 def test_names(text: str, canonical: str) -> None:
-    assert str(fusions.parse(text)) == canonical
+    assert str(fusion.parse(text)) == canonical
 
 
 @pytest.mark.parametrize(
@@ -310,7 +314,7 @@ def test_names(text: str, canonical: str) -> None:
 )
 def test_wrong_names(text: str, message: str) -> None:
     with pytest.raises(UsageError) as error:
-        fusions.parse(text)
+        fusion.parse(text)
     assert str(error.value).startswith(message)
 
 
@@ -329,4 +333,4 @@ def test_wrong_names(text: str, message: str) -> None:
 def test_wrong_headers(head: str, message: str) -> None:
     common = 'title = "t"\nsummary = "s"\nformula = "f"\nreference = "r"'
     with pytest.raises(DefinitionError, match=message):
-        fusions._method("mine", f"/*\n{common}\n{head}\n*/\nselect 1", "mine.sql.j2")
+        fusion._method("mine", f"/*\n{common}\n{head}\n*/\nselect 1", "mine.sql.j2")

@@ -8,9 +8,8 @@ import pytest
 from conformance import Ours, looked_at_with, peer_keys, tied_queries
 from shared_cases import EDGES, Case, Golden, aggregate_of, needs_cases, opened
 
-from warehouse import metrics as notation
-from warehouse import protocols
 from warehouse.errors import UsageError
+from warehouse.metrics import notation, protocols
 from warehouse.warehouse import Warehouse
 
 pytestmark = needs_cases

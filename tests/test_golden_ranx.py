@@ -14,7 +14,7 @@ import pytest
 from conformance import looked_at_with, peer_keys
 from shared_cases import Case, Golden, aggregate_of, opened
 
-from warehouse import metrics as notation
+from warehouse.metrics import notation
 from warehouse.warehouse import Warehouse
 
 OTHERWISE = {

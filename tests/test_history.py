@@ -18,7 +18,7 @@ from projects import BEST, Folder, command
 
 from warehouse.analyze import past
 from warehouse.errors import UsageError
-from warehouse.templates import render
+from warehouse.sql_text.templates import render
 from warehouse.warehouse import Warehouse
 
 QRELS = {"q1": {"a": 1, "b": 0, "c": 2}, "q2": {"d": 1}}
@@ -43,6 +43,7 @@ def _board(**options: object) -> tuple[list[str], list[tuple]]:
     return found.columns, found.fetchall()
 
 
+@pytest.mark.slow
 def test_the_board_as_of_every_past_step_is_the_one_that_was_shown(here: Folder) -> None:
     """Loads, replacements, new qrels, a changed metric and slices; then what is forgotten is missing."""
     wh = Warehouse()
@@ -165,9 +166,9 @@ def test_as_of_a_day_is_its_last_board(wh: Warehouse, monkeypatch: pytest.Monkey
             ("dataset", "created_at"), ("qrels", "ingested_at"), ("run", "ingested_at"),
             ("evaluation", "evaluated_at"),
         ):  # fmt: skip
-            con.execute(f"update {table} set {column} = '2026-08-30 12:00:00+00'")
+            con.execute(f"update store.{table} set {column} = '2026-08-30 12:00:00+00'")
         con.execute(
-            "update evaluation set evaluated_at = "
+            "update store.evaluation set evaluated_at = "
             "case evaluation_id when 1 then '2026-09-01 23:59:59.999999+00'::timestamptz "
             "else '2026-09-02 00:00:00+00'::timestamptz end"
         )
@@ -207,7 +208,9 @@ def test_forgetting_leaves_a_tombstone_and_nothing_else(
     assert (gone.versions, gone.num_predictions, gone.num_evaluations) == ((1,), 4, 5)
     assert gone.current is None
     assert counts(wh.path) == before | {"forgotten_run": 1, "run_tag": 1}
-    kept = wh.query("select name, version, reason, forgotten_at is not null from forgotten_run")
+    kept = wh.query(
+        "select name, version, reason, forgotten_at is not null from store.forgotten_run"
+    )
     assert kept.fetchall() == [("two", 1, "trained on the test set", True)]
     assert [row[1] for row in wh.leaderboard("tiny").fetchall()] == ["one"]
     again = wh.ingest_run(TWO, "tiny", name="two")
@@ -369,8 +372,9 @@ def test_a_history_of_two_formulas_says_so(timed: Warehouse) -> None:
     wh.ingest_qrels({"q": {"b": 1}}, "other", replace=True)
     with duckdb.connect(str(wh.path)) as con:  # as another formula would have made it
         con.execute(
-            "update evaluation set fingerprint = 'older' where metric = 'RR' "
-            "and run_id in (select run_id from run where name in ('early', 'first'))"
+            "update store.evaluation set fingerprint = 'older', "
+            "evaluated_at = evaluated_at - interval 1 microsecond where metric = 'RR' "
+            "and run_id in (select run_id from store.run where name in ('early', 'first'))"
         )
 
     def told(*asked: str) -> str:
@@ -406,6 +410,7 @@ def test_the_history_of_another_time_and_other_qrels(timed: Warehouse) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_history_says_what_it_leaves_out(wh: Warehouse) -> None:
     wh.ingest_qrels({"q": {"a": 1}}, "tiny")
     for document in "abc":
@@ -460,6 +465,7 @@ def test_wrong_words_for_a_history(timed: Warehouse) -> None:
             timed.history("tiny", **options)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("metric", ["RR", "MaxRank", "NumRet"])
 def test_a_history_as_a_picture(here: Folder, prepared: Prepared, metric: str) -> None:
     pytest.importorskip("matplotlib")
@@ -579,8 +585,9 @@ def test_an_older_version_can_be_completed(here: Folder) -> None:
     assert not found.notes
     with duckdb.connect(str(wh.path)) as con:  # as another formula, then, would have made them
         con.execute(
-            "update evaluation set fingerprint = 'older' "
-            "where evaluation_id in (select min(evaluation_id) from evaluation)"
+            "update store.evaluation set fingerprint = 'older', "
+            "evaluated_at = evaluated_at - interval 1 microsecond "
+            "where evaluation_id in (select min(evaluation_id) from store.evaluation)"
         )
     mixed = wh.qrels_diff("tiny", 1, 2)
     assert mixed.boards.project("run").fetchall() == [("two",)]

@@ -13,12 +13,14 @@ import pytest
 from projects import invoked
 from shared_cases import CASES, needs_cases
 
-from warehouse import database, protocols, readers
-from warehouse import metrics as notation
+from warehouse import readers
 from warehouse.errors import ConflictError, InputError, UsageError
-from warehouse.evaluate import candidates, files, grounds, stored_hits
+from warehouse.evaluate import candidates, files, stored_hits
 from warehouse.evaluate.plan import plan
+from warehouse.evaluate.scope import Scope, qrels_kind
 from warehouse.ingest import steps
+from warehouse.metrics import notation, protocols
+from warehouse.store import database
 from warehouse.warehouse import Warehouse
 
 pytestmark = pytest.mark.core
@@ -74,10 +76,12 @@ def test_the_tables(wh: Warehouse, put) -> None:
         2,
         5,
     )
-    found = rows(wh, "select query_id, iteration, doc_id, relevance from judgment order by all")
+    found = rows(
+        wh, "select query_id, iteration, doc_id, relevance from store.judgment order by all"
+    )
     assert found == sorted(JUDGED)
-    assert rows(wh, "select kind, num_judgments from qrels") == [("iterations", 5)]
-    assert rows(wh, "select count(*) from preference") == [(0,)]
+    assert rows(wh, "select kind, num_judgments from store.qrels") == [("iterations", 5)]
+    assert rows(wh, "select count(*) from store.preference") == [(0,)]
 
 
 def sources(put) -> dict[str, object]:
@@ -146,7 +150,7 @@ def test_unchanged_refused_replaced(wh: Warehouse, put) -> None:
     with pytest.raises(ConflictError, match=r"other qrels already \(version 1, 5 judgments"):
         wh.ingest_qrels({"q1": {"a": 1}}, "tiny")
     assert wh.ingest_qrels({"q1": {"a": 1}}, "tiny", replace=True).version == 2
-    assert rows(wh, "select version, kind from qrels order by 1") == [
+    assert rows(wh, "select version, kind from store.qrels order by 1") == [
         (1, "iterations"),
         (2, "judgments"),
     ]
@@ -185,9 +189,11 @@ def test_preferences(wh: Warehouse, put) -> None:
     path = put("p.txt", PREFS)
     loaded = wh.ingest_qrels(path, "tiny", format="prefs")
     assert (loaded.status, loaded.num_queries, loaded.num_rows) == ("loaded", 2, 8)
-    assert rows(wh, "select * exclude (qrels_id) from preference order by all") == sorted(PREFERRED)
-    assert rows(wh, "select count(*) from judgment") == [(0,)]
-    stored_row = "select kind, format, num_queries, num_judgments from qrels"
+    assert rows(wh, "select * exclude (qrels_id) from store.preference order by all") == sorted(
+        PREFERRED
+    )
+    assert rows(wh, "select count(*) from store.judgment") == [(0,)]
+    stored_row = "select kind, format, num_queries, num_judgments from store.qrels"
     assert rows(wh, stored_row) == [("preferences", "prefs", 2, 8)]
     assert wh.ingest_qrels(path, "tiny", format="prefs").status == "unchanged"
     other = put("other.txt", PREFS.replace("3.0", "4.0"))
@@ -264,7 +270,7 @@ def test_wrong_words(wh: Warehouse, put) -> None:
         wh.ingest_qrels(put("p.txt", "q g s a 1\nq g s b 0\n"), "tiny")
     with pytest.raises(UsageError, match=r"unknown format 'perfs'; did you mean prefs\?"):
         wh.ingest_qrels(put("p.txt", PREFS), "tiny", format="perfs")
-    with pytest.raises(UsageError, match="unknown format 'prefs'"):
+    with pytest.raises(UsageError, match="not from prefs"):
         wh.ingest_run(put("p.txt", PREFS), "tiny", format="prefs")
     with pytest.raises(UsageError, match="columns can be named"):
         wh.ingest_qrels(put("p.txt", PREFS), "tiny", format="prefs", columns={"doc_id": "a"})
@@ -331,8 +337,8 @@ def test_scopes_of_stored_qrels_one_after_the_other(wh: Warehouse, put) -> None:
         con = database.raw(connection)
         con.execute("create temp table scope_run (run_id integer)")
         for qrels_id in (1, 2, 3, 2, 1):
-            kind = grounds.kind_of(con, qrels_id)
-            grounds.put_stored(con, qrels_id, kind)
+            kind = qrels_kind(con, qrels_id)
+            Scope(con).stored_truth(qrels_id)
             found = in_scope(con)
             training = [("u", "b", 1), ("u", "c", 3)] if qrels_id == 1 else []
             assert found["scope_training"] == training
@@ -363,11 +369,15 @@ def test_every_document_of_the_preferences_has_its_rank(wh: Warehouse, put) -> N
     rules = protocols.get("default")
     with database.write(wh.path) as connection:
         con = database.raw(connection)
-        con.execute("create temp table scope_run as select 1 as run_id")
-        grounds.put_stored(con, 1, "preferences")
-        stored_hits.put_rankings(con, rules, 1)
+        scope = Scope(con)
+        scope.runs([1])
+        scope.stored_truth(1)
+        scope.rankings()
+        scope.hits(rules, 1)
         assert len(stored_hits.make(con, rules, 1, candidates.find(con, "choices", []))) == 1
-    found = rows(wh, "select query_id, doc_id, relevance, rank from hit order by query_id, rank")
+    found = rows(
+        wh, "select query_id, doc_id, relevance, rank from store.hit order by query_id, rank"
+    )
     assert found == [("q1", "c", 1, 2), ("q1", "a", 1, 3), ("q1", "d", 1, 5), ("q2", "e", 0, 1)]
 
 
@@ -388,9 +398,10 @@ def test_scopes_of_files(put) -> None:
     assert found["scope_preference"] == [("q1", "0", "0", "a", 1.0)]
     assert found["scope_training"] == []
     read = readers.stage(con, put("p", PREFS), "qrels", format="prefs")
-    rows = grounds.keep(con, "given")
+    scope = Scope(con)
+    rows = scope.rename_staged("given")
     readers.stage(con, RUN, "run")
-    grounds.put_read_qrels(con, read, rows)
+    scope.read_qrels(read, rows)
     assert in_scope(con)["scope_judgment"] == AS_GRADES
 
 

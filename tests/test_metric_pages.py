@@ -6,13 +6,14 @@ import re
 
 import pytest
 
-from warehouse import project, protocols
-from warehouse.analyze import metric_pages as pages
+from warehouse.analyze import metric_catalogue as pages
 from warehouse.analyze import pages as tables
-from warehouse.catalogue import Definition, catalogue
+from warehouse.config import project
 from warehouse.errors import UsageError
 from warehouse.evaluate.plan import plan
-from warehouse.metrics import parse, parse_one
+from warehouse.metrics import protocols
+from warehouse.metrics.catalogue import Definition, catalogue
+from warehouse.metrics.notation import parse, parse_one
 from warehouse.report import formats
 from warehouse.warehouse import Warehouse
 

@@ -15,8 +15,12 @@ from syncs import BETTER, RUN
 from warehouse.errors import UsageError
 from warehouse.warehouse import Warehouse
 
+pytestmark = pytest.mark.slow
 
-@pytest.fixture(params=["sqlite:///{}/mlflow.db", "{}/mlruns"])
+
+@pytest.fixture(
+    params=["sqlite:///{}/mlflow.db", pytest.param("{}/mlruns", marks=pytest.mark.long)]
+)
 def store(request, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mlflow_database: Path) -> str:
     """Return the address of a store with an experiment of five runs."""
     monkeypatch.chdir(tmp_path)
@@ -56,7 +60,7 @@ def fill(uri: str, folder: Path) -> None:
 
 def rows(wh: Warehouse) -> list[tuple]:
     return wh.query(
-        "select run.name, system, epoch(run.run_at), run.source from run order by run_id"
+        "select run.name, system, epoch(run.run_at), run.source from store.run order by run_id"
     ).fetchall()
 
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from warehouse import protocols
-from warehouse.catalogue import Definition, catalogue
 from warehouse.errors import UsageError
-from warehouse.metrics import Defaults, Metric, parse, parse_one, request
-from warehouse.parameters import Parameter, split
+from warehouse.metrics import protocols
+from warehouse.metrics.catalogue import Definition, catalogue
+from warehouse.metrics.notation import Defaults, Metric, parse, parse_one, request
+from warehouse.metrics.parameters import Parameter, split
 
 
 def read(text: str, **options: object) -> list[str]:

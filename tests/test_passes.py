@@ -7,9 +7,9 @@ import struct
 
 import pytest
 
-from warehouse import metrics, protocols
 from warehouse.evaluate.passes import passes
 from warehouse.evaluate.plan import plan
+from warehouse.metrics import notation, protocols
 from warehouse.warehouse import Warehouse
 
 ONE_PASS = "RR RR@10 RR(rel=2) Success@1 Success@10 IPrec@0.0 IPrec@0.5 IPrec@1.0 NumRelRet"
@@ -44,13 +44,14 @@ def bits(rows: list[tuple[str, str, str, float | None]]) -> dict[tuple[str, ...]
 def of(asked: str) -> list[tuple[int, float | None, str]]:
     """Return the metrics as a pass has them."""
     rules = protocols.get("default")
-    work = plan(metrics.parse(asked, defaults=rules.defaults()), rules)
+    work = plan(notation.parse(asked, defaults=rules.defaults()), rules)
     return [
         (number, rules.undefined_of(metric), query)
         for number, (metric, query) in enumerate(work.queries.items())
     ]
 
 
+@pytest.mark.slow
 def test_values_are_those_of_each_by_itself() -> None:
     """Of runs that are silent on queries, with each of the metrics' values asked of both at once."""
     (qrels, run), (_, other) = collection(1), collection(2)

@@ -8,11 +8,11 @@ from math import log2
 
 import pytest
 
-from warehouse import protocols
-from warehouse.analyze.metric_pages import _elsewhere
-from warehouse.catalogue import Definition, catalogue
+from warehouse.analyze.metric_catalogue import names_elsewhere
 from warehouse.errors import UsageError
-from warehouse.metrics import (
+from warehouse.metrics import protocols
+from warehouse.metrics.catalogue import Definition, catalogue
+from warehouse.metrics.notation import (
     TREC_SETS,
     Defaults,
     Relstring,
@@ -425,7 +425,7 @@ def test_letters_that_leave_it_open_are_refused() -> None:
 def test_every_name_of_a_peer_is_read_as_its_page_says(name: str) -> None:
     """Without a protocol, or with each of those that put the peer's names first."""
     found = catalogue()[name]
-    listed = _elsewhere(found)
+    listed = names_elsewhere(found)
     for alias in (*found.names, *found.ranx_names):
         peer = getattr(alias, "peer", "ranx")
         cutoff = peer == "ranx" and wants_cutoff(found)

@@ -16,11 +16,11 @@ from projects import (
     score,
 )
 
-from warehouse import metrics as notation
-from warehouse import project, protocols
+from warehouse.config import project
+from warehouse.config.settings import database_path
 from warehouse.errors import DefinitionError, UsageError
 from warehouse.evaluate.plan import plan
-from warehouse.settings import database_path
+from warehouse.metrics import notation, protocols
 from warehouse.warehouse import Warehouse
 
 # --------------------------------------------------------------------------- where the file is

@@ -20,7 +20,7 @@ from test_metric_properties import FEW, LARGE, METRICS, Qrels, Run
 from test_recsys import surroundings
 from twins import JUDGED_FIRST, OF_RUN, OF_RUN_RELEVANT, OWN_PROTOCOLS, close
 
-from warehouse import protocols
+from warehouse.metrics import protocols
 from warehouse.warehouse import Warehouse
 
 
@@ -41,6 +41,7 @@ JUDGED: Qrels = {"a": {"x": 1, "y": 0}, "c": {"x": 1}}
 ANSWERED: Run = {"a": {"z": 4.0, "x": 2.0}, "b": {"p": 3.0, "q": 1.0}}
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("metric", "of_a", "of_b", "whole"),
     [
@@ -172,6 +173,7 @@ def test_without_a_depth_the_order_is_nothing(data: tuple[Qrels, Run]) -> None:
     assert values(*data, names, protocol=JUDGED_FIRST) == values(*data, names, judged_only=True)
 
 
+@pytest.mark.slow
 @FEW
 @given(data=LARGE)
 def test_a_depth_of_judged_documents_is_that_of_lists_without_others(

@@ -15,7 +15,7 @@ from test_metric_properties import DOCS, Qrels, Run, collection
 from twins import JUDGED_FIRST, OF_RUN, OF_RUN_RELEVANT, Ranked
 
 from warehouse.errors import UsageError
-from warehouse.metrics import Metric, parse
+from warehouse.metrics.notation import Metric, parse
 from warehouse.warehouse import Warehouse
 
 pytestmark = pytest.mark.core
@@ -39,6 +39,7 @@ def surroundings(rng: random.Random) -> World:
 PROTOCOLS = ["default", "rectools", "xclib", "trec_eval_10", OF_RUN, OF_RUN_RELEVANT, JUDGED_FIRST]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("seed", range(len(PROTOCOLS)))
 def test_twins(seed: int) -> None:
     rng = random.Random(seed)
@@ -84,6 +85,7 @@ def test_a_wrong_twin_is_caught(monkeypatch: pytest.MonkeyPatch, name: str) -> N
         compare(data, world, "rectools", metrics=metrics)
 
 
+@pytest.mark.slow
 def test_the_same_bits_with_any_number_of_threads() -> None:
     (qrels, run), world = collection(random.Random(5)), surroundings(random.Random(6))
     rows = [
@@ -246,7 +248,7 @@ def test_what_data_make_impossible_is_bad_input(tmp_path: Path, program) -> None
     done = program.shell("warehouse evaluate -m 'AP PSP(B=0)@2' --db films.duckdb", tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("warehouse: document up: is relevant, and its worth with A=0.55")
-    assert wh.query("from evaluation").fetchall() == []
+    assert wh.query("from store.evaluation").fetchall() == []
 
 
 def test_a_catalogue_may_be_as_great_as_any_number() -> None:

@@ -9,7 +9,7 @@ from operator import mul
 import duckdb
 import pytest
 
-from warehouse import templates
+from warehouse.sql_text import templates
 
 Numbers = list[float | None]
 

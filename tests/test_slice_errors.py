@@ -34,7 +34,7 @@ def described(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
         ("x = 1", "names no column; say which are meant"),
         ("x = (select 1)", "holds a subquery"),
         ("x = words, words", "more than one expression|not one value"),
-        ("x = words; drop table run", "syntax error|more than one expression"),
+        ("x = words; drop table store.run", "syntax error|more than one expression"),
         ("x = count(words)", "is an aggregate over many rows"),
         ("x = random() + words", "does not give the same value each time"),
         ("x = read_text(color)", "reads a file"),

@@ -15,8 +15,8 @@ from projects import command
 from syncs import BETTER, QRELS, RUN, Project
 
 from warehouse.errors import DatabaseError, InputError, UsageError, WarehouseError
-from warehouse.ingest import sources, taking
-from warehouse.readers.together import Group
+from warehouse.readers.batches import Group
+from warehouse.sync import loading, sources
 from warehouse.warehouse import Warehouse
 
 # --------------------------------------------------------------------------- new, changed, unchanged
@@ -111,6 +111,7 @@ def test_a_file_that_is_gone_leaves_its_run(synced: Project) -> None:
     assert synced.told() == [("unchanged", "runs/bm25/one.run.txt")]
 
 
+@pytest.mark.slow
 def test_a_file_that_is_asked_for_again_counts_again(synced: Project) -> None:
     synced.write("other/bm25/one.run", BETTER)
     synced.write("fewer.txt", "q1 0 a 1\n")
@@ -202,6 +203,7 @@ def test_a_young_file_is_looked_at_twice(synced: Project, monkeypatch: pytest.Mo
     assert (command("sync")[0], slept) == (0, [60, 60, 60])
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("fails", [False, True])
 def test_a_file_that_changes_while_it_is_read_is_left(
     synced: Project, monkeypatch: pytest.MonkeyPatch, counts, fails: bool
@@ -209,7 +211,7 @@ def test_a_file_that_changes_while_it_is_read_is_left(
     synced.sync()
     before = counts(synced.path / "w.duckdb")
     synced.write("runs/bm25/new.run", RUN)
-    load = taking.load_run
+    load = loading.load_run
 
     def slow(connection, path, *arguments, **options):
         done = load(connection, path, *arguments, **options)
@@ -219,7 +221,7 @@ def test_a_file_that_changes_while_it_is_read_is_left(
         return done
 
     with monkeypatch.context() as patch:
-        patch.setattr(taking, "load_run", slow)
+        patch.setattr(loading, "load_run", slow)
         assert synced.told() == [("waiting", "runs/bm25/new.run")]
     assert counts(synced.path / "w.duckdb") == before
     assert synced.told() == [("loaded", "runs/bm25/new.run"), ("computed", None)]
@@ -256,13 +258,13 @@ def test_runs_that_are_read_at_once_are_one_transaction(
     for name in ("a", "b", "c", "d"):
         synced.write(f"runs/bm25/{name}.run", RUN)
     one_by_one: list[str] = []
-    take = taking.take
+    take = loading.take
 
     def counted(connection, source, opened=None):
         one_by_one.append(source.name)
         return take(connection, source, opened)
 
-    monkeypatch.setattr(taking, "take", counted)
+    monkeypatch.setattr(loading, "take", counted)
     assert [status for status, _ in synced.told()] == ["loaded"] * 4 + ["computed"]
     assert one_by_one == []
     for name in ("a", "b"):
@@ -547,6 +549,7 @@ def test_what_was_forgotten_stays_away_however_new_its_file_is(synced: Project) 
     assert synced.runs()[-1] == ("two", 2, "bm25")
 
 
+@pytest.mark.slow
 def test_one_version_that_was_forgotten_stays_away(synced: Project) -> None:
     synced.sync()
     synced.write("runs/bm25/one.run", BETTER, age=60)
@@ -564,6 +567,7 @@ def test_one_version_that_was_forgotten_stays_away(synced: Project) -> None:
     assert synced.told()[0] == ("loaded", "runs/bm25/new.run")
 
 
+@pytest.mark.slow
 def test_what_was_loaded_again_is_forgotten_no_more(synced: Project) -> None:
     """Its file may hold other content for a while, and its own again."""
     synced.sync()

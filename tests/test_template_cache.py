@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from warehouse import templates
+from warehouse.sql_text import templates
 
 TEXT = "select {{ 1 + 1 }} as two"
 

@@ -18,9 +18,10 @@ from unittest import mock
 import oracles
 from oracles import Grades
 
-from warehouse import protocols, relations
-from warehouse.metrics import Metric
-from warehouse.protocols import Protocol
+from warehouse.metrics import protocols
+from warehouse.metrics.notation import Metric
+from warehouse.metrics.protocols import Protocol
+from warehouse.sql_text import relations
 from warehouse.warehouse import Scores, Warehouse
 
 OWN_PROTOCOLS = Path(__file__).parent / "cases" / "warehouse.toml"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from warehouse.settings import VERSION
+from warehouse.config.settings import VERSION
 
 if TYPE_CHECKING:
     from warehouse.warehouse import Warehouse

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warehouse import protocols
-from warehouse.analyze import across, board, datasets
+from warehouse.analyze import across_datasets, datasets, leaderboard
+from warehouse.config.project import request
 from warehouse.errors import UsageError, check_word
-from warehouse.metrics import Metrics
+from warehouse.metrics import protocols
+from warehouse.metrics.notation import Metrics
 from warehouse.opened import File, Texts, texts
-from warehouse.project import request
 
 if TYPE_CHECKING:
     from warehouse.analyze.agreement import Agreement
+    from warehouse.analyze.holes import Holes
     from warehouse.analyze.reproduction import Reproduction
-    from warehouse.analyze.unjudged import Holes
 
 
 class Agreeing(File):
@@ -56,15 +56,15 @@ class Agreeing(File):
 
         check_word("kind of ranking", of, agreement.OF)
         with self._read() as con:
-            rules = board.stored_rules(con, protocol)
-            datasets = across.named_datasets(con, texts(dataset))
+            rules = leaderboard.stored_rules(con, protocol)
+            datasets = across_datasets.named_datasets(con, texts(dataset))
             if of == "runs":
                 if depth is not None or over != "intersection":
                     raise UsageError(
                         "depth and over: are for lists of documents; orders of runs are compared whole"
                     )
                 return agreement.of_runs(
-                    con, datasets, board.names(con, datasets, texts(metrics), rules), rules,
+                    con, datasets, leaderboard.names(con, datasets, texts(metrics), rules), rules,
                     runs=texts(runs), against=against, p=p,
                 )  # fmt: skip
             if texts(metrics):
@@ -114,13 +114,13 @@ class Agreeing(File):
         from warehouse.analyze import reproduction
 
         with self._read() as con:
-            rules = board.stored_rules(con, protocol)
+            rules = leaderboard.stored_rules(con, protocol)
             other = dataset if replicated_in is None else replicated_in
             for name in dict.fromkeys((dataset, other)):
                 datasets.check(con, name)
             return reproduction.reproduce(
                 con, reproduction.Sides(dataset, other, original, reproduced, base),
-                board.names(con, [dataset, other], texts(metrics), rules), rules, depth=depth, p=p,
+                leaderboard.names(con, [dataset, other], texts(metrics), rules), rules, depth=depth, p=p,
             )  # fmt: skip
 
     @request()
@@ -149,10 +149,10 @@ class Agreeing(File):
         >>> wh.holes("tiny", top=1).relation.fetchall()
         [('q', 'b', 2, 1, 0.75)]
         """
-        from warehouse.analyze import unjudged
+        from warehouse.analyze import holes
 
         with self._read() as con:
-            return unjudged.holes(
-                con, dataset, texts(runs), board.stored_rules(con, protocol),
+            return holes.holes(
+                con, dataset, texts(runs), leaderboard.stored_rules(con, protocol),
                 depth=depth, top=top, per_query=per_query,
             )  # fmt: skip

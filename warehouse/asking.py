@@ -8,13 +8,13 @@ from pathlib import Path
 
 import duckdb
 
-from warehouse import database
-from warehouse.analyze import adhoc, views
-from warehouse.arguments import bindable
+from warehouse.analyze import sql_query, view_examples
+from warehouse.config.arguments import bindable
 from warehouse.errors import UsageError, check_at_least
 from warehouse.opened import File
-from warehouse.report import apart, formats, replacing, replica
-from warehouse.templates import render
+from warehouse.report import file_replacement, formats, query_process, replica
+from warehouse.sql_text.templates import render
+from warehouse.store import database
 
 
 class Asking(File):
@@ -44,8 +44,8 @@ class Asking(File):
         >>> wh.query("select $a + 1 as b, count(*) as runs from runs", a=1).fetchall()
         [(2, 0)]
         """
-        with self._read(adhoc.caps(self.resources)) as con:
-            return adhoc.query(con, sql, bindable({**(params or {}), **named}), timeout)
+        with self._read(sql_query.caps(self.resources)) as con:
+            return sql_query.query(con, sql, bindable({**(params or {}), **named}), timeout)
 
     def stream(
         self,
@@ -56,8 +56,8 @@ class Asking(File):
         format: str = "csv",
         limit: int | None = None,
         places: int = 4,
-        timeout: float | None = adhoc.TIMEOUT,
-    ) -> apart.Answer:
+        timeout: float | None = sql_query.TIMEOUT,
+    ) -> query_process.Answer:
         """Run one SQL statement in a process of its own and write its rows as text, as they come.
 
         It is like `query`, but the statement cannot harm this process, and after `timeout` seconds
@@ -77,11 +77,11 @@ class Asking(File):
         check_at_least(1, limit=limit)
         if formats.check(format) == "parquet":
             raise UsageError("parquet is not text; use stream_parquet")
-        work = apart.Work(
+        work = query_process.Work(
             self._existing(), sql, bindable(params or {}), format, places, limit,
             resources=self.resources, lock_timeout=self.lock_timeout,
         )  # fmt: skip
-        return apart.run(work, write, timeout)
+        return query_process.run(work, write, timeout)
 
     def stream_parquet(
         self,
@@ -90,8 +90,8 @@ class Asking(File):
         params: Mapping[str, object] | None = None,
         *,
         limit: int | None = None,
-        timeout: float | None = adhoc.TIMEOUT,
-    ) -> apart.Answer:
+        timeout: float | None = sql_query.TIMEOUT,
+    ) -> query_process.Answer:
         """Run one SQL statement as `stream` does, and write its rows to a Parquet file.
 
         >>> import tempfile
@@ -104,12 +104,12 @@ class Asking(File):
         3
         """
         check_at_least(1, limit=limit)
-        with replacing.written(Path(path)) as part:
-            work = apart.Work(
+        with file_replacement.new_file(Path(path)) as part:
+            work = query_process.Work(
                 self._existing(), sql, bindable(params or {}), limit=limit, output=part,
                 resources=self.resources, lock_timeout=self.lock_timeout,
             )  # fmt: skip
-            return apart.run(work, lambda _: None, timeout)
+            return query_process.run(work, lambda _: None, timeout)
 
     def publish(
         self, path: str | os.PathLike[str], *, storage_version: str = replica.STORAGE_VERSION
@@ -160,5 +160,6 @@ class Asking(File):
         """
         with self._read() as con:
             return database.keep(
-                con, render("analyses/schema", database=database.ALIAS, examples=views.EXAMPLES)
+                con,
+                render("analyses/schema", database=database.ALIAS, examples=view_examples.EXAMPLES),
             )

@@ -8,12 +8,13 @@ from typing import Literal
 
 import duckdb
 
-from warehouse import protocols
-from warehouse.analyze import across, board, past
+from warehouse.analyze import across_datasets, leaderboard, past
+from warehouse.analyze.leaderboard import Board
+from warehouse.config.project import request
 from warehouse.errors import UsageError, check_at_least
-from warehouse.metrics import Metrics
+from warehouse.metrics import protocols
+from warehouse.metrics.notation import Metrics
 from warehouse.opened import File, Texts, texts
-from warehouse.project import request
 
 
 class Boarding(File):
@@ -29,7 +30,7 @@ class Boarding(File):
         sort: str | None = None,
         top: int | None = None,
         protocol: str = protocols.DEFAULT,
-        weights: across.Weights = "equal",
+        weights: across_datasets.Weights = "equal",
         by: Literal["run", "system"] = "run",
         each: bool = False,
         ci: bool = False,
@@ -76,7 +77,7 @@ class Boarding(File):
         sort: str | None = None,
         top: int | None = None,
         protocol: str = protocols.DEFAULT,
-        weights: across.Weights = "equal",
+        weights: across_datasets.Weights = "equal",
         by: Literal["run", "system"] = "run",
         each: bool = False,
         ci: bool = False,
@@ -84,39 +85,39 @@ class Boarding(File):
         alpha: float = 0.05,
         as_of: past.Moment | None = None,
         qrels: int | None = None,
-    ) -> board.Board:
+    ) -> Board:
         """Return the result of `leaderboard` with notes on how it was made and what was left out."""
         check_at_least(1, top=top)
-        across.check_by(by)
+        across_datasets.check_by(by)
         wanted = past.state(as_of, qrels)
         with (
             self._read() as con,
             past.put(con, texts(dataset), wanted) as (datasets, gone),
             ExitStack() as stack,
         ):
-            rules = board.stored_rules(con, protocol)
-            across.check_weights(weights, datasets)
+            rules = leaderboard.stored_rules(con, protocol)
+            across_datasets.check_weights(weights, datasets)
             if len(datasets) == 1:
-                stack.enter_context(board.narrowed(con, datasets[0], rules))
-            names = board.names(con, datasets, texts(metrics), rules)
-            order = None if sort is None else board.one_name(con, datasets, sort, rules)
+                stack.enter_context(leaderboard.narrowed(con, datasets[0], rules))
+            names = leaderboard.names(con, datasets, texts(metrics), rules)
+            order = None if sort is None else leaderboard.one_name(con, datasets, sort, rules)
             if (ci or ties) and (len(datasets) > 1 or slice is not None):
                 raise UsageError("ci and ties: need one dataset, and no slice")
             if len(datasets) == 1:
-                found = board.leaderboard(
+                found = leaderboard.leaderboard(
                     con, datasets[0], names, rules, slice=slice, sort=order, top=top
                 )
                 if ci or ties:
-                    from warehouse.analyze import certainty
+                    from warehouse.analyze import board_intervals
                 if ties:
                     by_metric = order or next(iter(found.metrics))
-                    found = certainty.with_groups(con, found, rules, by_metric, alpha)
+                    found = board_intervals.with_groups(con, found, rules, by_metric, alpha)
                 if ci:
-                    found = certainty.with_intervals(con, found, rules, alpha)
+                    found = board_intervals.with_intervals(con, found, rules, alpha)
             elif slice is not None:
                 raise UsageError(f"slice {slice}: a slice belongs to one dataset; name one")
             else:
-                found = across.leaderboard(
+                found = across_datasets.leaderboard(
                     con, datasets, names, rules,
                     weights=weights, by=by, each=each, sort=order, top=top,
                 )  # fmt: skip
@@ -148,6 +149,6 @@ class Boarding(File):
             self._read() as con,
             past.put(con, [dataset], past.state(as_of, qrels)) as ((name,), _),
         ):
-            rules = board.stored_rules(con, protocol)
-            wanted = board.names(con, [name], texts(metrics), rules)
-            return board.queries(con, run, name, wanted, rules, slice=slice, worst=worst)
+            rules = leaderboard.stored_rules(con, protocol)
+            wanted = leaderboard.names(con, [name], texts(metrics), rules)
+            return leaderboard.queries(con, run, name, wanted, rules, slice=slice, worst=worst)

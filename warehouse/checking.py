@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from warehouse import protocols
-from warehouse.analyze import board, datasets, regressions
+from warehouse.analyze import datasets, leaderboard, regressions
+from warehouse.config.project import request
 from warehouse.errors import UsageError
-from warehouse.metrics import Metrics
+from warehouse.metrics import protocols
+from warehouse.metrics.notation import Metrics
 from warehouse.opened import File, texts
-from warehouse.project import request
 
 
 class Checking(File):
@@ -48,9 +48,9 @@ class Checking(File):
         if not asked:
             raise UsageError("name a metric to compare the runs by")
         with self._read() as con:
-            rules = board.stored_rules(con, protocol)
+            rules = leaderboard.stored_rules(con, protocol)
             name = datasets.chosen(con, dataset)
             return regressions.check(
-                con, name, board.names(con, [name], asked, rules), rules,
+                con, name, leaderboard.names(con, [name], asked, rules), rules,
                 regressions.Limits(max_drop, alpha), against=against, run=run,
             )  # fmt: skip

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from warehouse import protocols
-from warehouse.analyze import board, datasets, past
+from warehouse.analyze import datasets, leaderboard, past
+from warehouse.config.project import request
 from warehouse.errors import UsageError, check_at_least
-from warehouse.metrics import Metric, Metrics, known_metric, parse_one
+from warehouse.metrics import protocols
+from warehouse.metrics.notation import Metric, Metrics, known_metric, parse_one
+from warehouse.metrics.protocols import Protocol
 from warehouse.opened import File, Texts, texts
-from warehouse.project import request
-from warehouse.protocols import Protocol
 
 if TYPE_CHECKING:
     from warehouse.analyze.compare import Compared
@@ -115,10 +115,10 @@ class Comparing(File):
                     con, found, rows, dataset, rules, how, shares, supposed, judged_only=judged_only
                 )
         if store:
-            from warehouse.analyze import keeping
+            from warehouse.analyze import stored_comparisons
 
             with self._write() as connection:
-                number = keeping.keep(connection, made)
+                number = stored_comparisons.keep(connection, made)
             gone += (
                 f"kept as comparison {number}: from comparisons where comparison_id = {number}",
             )
@@ -166,9 +166,9 @@ class Comparing(File):
         self, con: duckdb.DuckDBPyConnection, dataset: str, metrics: Metrics, protocol: str
     ) -> tuple[Protocol, list[str]]:
         """Return a protocol, and the names of the requested metrics, or of all with values."""
-        rules = board.stored_rules(con, protocol)
-        names = board.names(con, [dataset], texts(metrics), rules)
-        return rules, board.choose(con, dataset, names, rules)
+        rules = leaderboard.stored_rules(con, protocol)
+        names = leaderboard.names(con, [dataset], texts(metrics), rules)
+        return rules, leaderboard.choose(con, dataset, names, rules)
 
 
 def _check_known(names: Sequence[str], known: Sequence[Metric]) -> None:
@@ -185,10 +185,10 @@ def _judged(
     runs: Sequence[Candidate],
 ) -> Values:
     """Return, by metric and run, the share of judged documents down to the metric's cutoff."""
-    from warehouse.evaluate import grounds, what_if
+    from warehouse.evaluate import scope, what_if
 
     if any(
-        r.qrels_id is None or grounds.kind_of(con, r.qrels_id) == grounds.PREFERENCES for r in runs
+        r.qrels_id is None or scope.qrels_kind(con, r.qrels_id) == scope.PREFERENCES for r in runs
     ):
         return {}
     cutoffs = {str(metric): metric.depth for metric in metrics}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import duckdb
 
-from warehouse import database
-from warehouse.analyze import board, datasets
+from warehouse.analyze import datasets, leaderboard
 from warehouse.opened import File
-from warehouse.templates import render
+from warehouse.sql_text.templates import render
+from warehouse.store import database
 
 
 class Enumerating(File):
@@ -75,7 +75,7 @@ class Enumerating(File):
             if name is None:
                 return database.keep(con, render("analyses/slices"), {"dataset": dataset})
             dataset = datasets.chosen(con, dataset)
-            board.check_slice(con, dataset, name)
+            leaderboard.check_slice(con, dataset, name)
             return database.keep(
                 con, render("analyses/slice_parts"), {"dataset": dataset, "slice": name}
             )

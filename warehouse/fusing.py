@@ -6,13 +6,13 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from warehouse import protocols
+from warehouse.config.project import request
 from warehouse.errors import UsageError
+from warehouse.metrics import protocols
 from warehouse.opened import File, Texts, texts
-from warehouse.project import request
 
 if TYPE_CHECKING:
-    from warehouse.fuse.making import Fused, Prepared
+    from warehouse.fuse.fused_run import Fused, Prepared
     from warehouse.fuse.recipe import Recipe
 
 
@@ -42,8 +42,8 @@ class Fusing(File):
     ) -> Fused:
         """Merge current runs of a dataset into a new run, `name`, and record what it was made of.
 
-        Methods are those of `warehouse.fusions.methods()`, as in "rrf(k=20)". `normalise` is one of
-        `warehouse.fusions.normalisations()`, by default min-max if the method reads scores.
+        `method` is a name that `warehouse fusions` lists, as in "rrf(k=20)". `normalise` is the name
+        of a normalisation, by default min-max if the method reads scores.
         `weights` are in the order of the runs. `queries` is "union" (those of any run) or "common"
         (those of all runs). Trained methods, and `tune` by a metric under `protocol`, use the
         judged queries of `train_queries` (ids, or a file of them) or a `train_share` of the judged
@@ -64,7 +64,7 @@ class Fusing(File):
         >>> found.fetchall()
         [('x', 4.0), ('z', 2.0), ('y', 2.0)]
         """
-        from warehouse.fuse import making
+        from warehouse.fuse import fused_run
         from warehouse.fuse import recipe as reading
         from warehouse.ingest import RunOptions
 
@@ -79,7 +79,7 @@ class Fusing(File):
         )
         options = RunOptions(name=name, system=system, tags=dict(tags or {}), run_at=run_at)
         with self._write() as connection:
-            return making.make(
+            return fused_run.make(
                 connection, dataset, prepared, options,
                 queries=which, leave_out=leave_out_training, replace=replace,
             )  # fmt: skip
@@ -97,9 +97,9 @@ class Fusing(File):
         protocol: str,
     ) -> Prepared:
         """Complete the recipe, with training and trials if needed; nothing is written."""
-        from warehouse.fuse import making
+        from warehouse.fuse import fused_run
         from warehouse.fuse import recipe as reading
-        from warehouse.readers.everywhere import stage_queries
+        from warehouse.readers.global_qrels import stage_queries
 
         with self._read() as con:
             found: Recipe = reading.recipe(
@@ -109,7 +109,7 @@ class Fusing(File):
             if train_queries is not None:
                 rows = con.execute(stage_queries(con, train_queries)[0]).fetchall()
                 ids = [str(row[0]) for row in rows]
-            return making.prepare(
+            return fused_run.prepare(
                 con, dataset, found,
                 train_queries=ids, train_share=train_share, tune=tune,
                 protocol=protocols.get(protocol),

@@ -41,7 +41,7 @@ class Importing(File):
         if mlflow-skinny is not installed, and InputError if the store is a file or folder that does
         not exist.
         """
-        from warehouse.ingest.mlflow_runs import ARTIFACTS, Store, load_artifact
+        from warehouse.sync.mlflow_runs import ARTIFACTS, Store, load_artifact
 
         store = Store(uri)
         store.experiment(experiment)  # before a file is made here

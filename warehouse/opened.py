@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, TypeVar
 
 import duckdb
 
-from warehouse import database
-from warehouse.arguments import checked
+from warehouse.config.arguments import checked
+from warehouse.config.settings import DATABASE_VARIABLE, LOCK_TIMEOUT, database_path
 from warehouse.errors import UsageError, check_at_least, seconds
-from warehouse.settings import DATABASE_VARIABLE, LOCK_TIMEOUT, database_path
+from warehouse.store import database
+from warehouse.store.clock import Clock
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
 
-    from warehouse.evaluate.stored import Job, Outcome
+    from warehouse.evaluate.stored_runs import Job, Outcome
 
 Texts = str | Iterable[str]
 _T = TypeVar("_T")
@@ -83,19 +84,19 @@ class File:
 
         `with_it` then writes in the same transaction.
         """
-        from warehouse.evaluate import candidates, grounds, stored
+        from warehouse.evaluate import candidates, requirements, stored_runs
 
         with self._read() as con:
             asked = candidates.find(con, dataset, runs, qrels)
-            possible, found = stored.look(con, jobs, asked)
+            possible, found = stored_runs.look(con, jobs, asked)
         if dataset in found.unfit:
-            raise UsageError(grounds.unfit(dataset, found.unfit[dataset]))
+            raise UsageError(requirements.unfit(dataset, found.unfit[dataset]))
         if not dry_run and found.computed:
             with self._transaction() as con:
-                found = stored.Outcome(left_out=found.left_out)
+                found = stored_runs.Outcome(left_out=found.left_out, at=Clock(con).now())
                 asked = candidates.find(con, dataset, runs, qrels)
                 for job in possible:
-                    stored.evaluate(con, job, asked, on_metric=on_metric, outcome=found)
+                    stored_runs.evaluate(con, job, asked, on_metric=on_metric, outcome=found)
                 if with_it is not None:
                     with_it(con)
         return found
@@ -110,7 +111,7 @@ class File:
 
     def _ensure(self) -> bool:
         """Make the file if it is missing, or upgrade its schema; return whether it changed."""
-        from warehouse import schema
+        from warehouse.store import schema
 
         return schema.ensure(self.path, resources=self.resources, lock_timeout=self.lock_timeout)
 

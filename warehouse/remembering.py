@@ -8,19 +8,20 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from warehouse import database, protocols
-from warehouse.analyze import board, datasets, past
+from warehouse.analyze import datasets, leaderboard, past
+from warehouse.config.project import request
+from warehouse.config.settings import DEFAULT_METRICS
 from warehouse.errors import UsageError, no_such_run
-from warehouse.metrics import Metrics, parse
+from warehouse.metrics import protocols
+from warehouse.metrics.notation import Metrics, parse
 from warehouse.opened import File, Texts, texts
-from warehouse.project import request
-from warehouse.settings import DEFAULT_METRICS
-from warehouse.templates import render
+from warehouse.sql_text.templates import render
+from warehouse.store import database
 
 if TYPE_CHECKING:
     from warehouse.analyze.explain import Explanation
     from warehouse.analyze.history import QrelsDiff, Timeline
-    from warehouse.evaluate.standing import Status
+    from warehouse.evaluate.status import Status
     from warehouse.evaluate.verify import Verified
     from warehouse.ingest.forget import Forgotten
 
@@ -77,7 +78,7 @@ class Remembering(File):
 
         wanted = past.state(as_of, qrels)
         with self._read() as con, past.put(con, [dataset], wanted) as ((name,), gone):
-            rules = board.stored_rules(con, protocol)
+            rules = leaderboard.stored_rules(con, protocol)
             found = timeline(
                 con, name, metric, rules, system=system, runs=texts(runs), wanted=wanted
             )
@@ -121,8 +122,8 @@ class Remembering(File):
 
         with self._read() as con:
             datasets.check(con, dataset)
-            rules = board.stored_rules(con, protocol)
-            names = board.names(con, [dataset], texts(metrics), rules)
+            rules = leaderboard.stored_rules(con, protocol)
+            names = leaderboard.names(con, [dataset], texts(metrics), rules)
             return qrels_diff(con, dataset, before, after, rules, names)
 
     @request()
@@ -133,7 +134,7 @@ class Remembering(File):
         dataset has values of (for `DEFAULT_METRICS`, if the dataset has no values yet). Orphaned
         rows are searched only if no dataset is named.
         """
-        from warehouse.evaluate.standing import status
+        from warehouse.evaluate.status import status
 
         usual = parse(*DEFAULT_METRICS, defaults=protocols.get(protocols.DEFAULT).defaults())
         with self._read() as con:
@@ -222,7 +223,7 @@ class Remembering(File):
         from warehouse.analyze.explain import explain
 
         with self._read() as con, past.put(con, [dataset], past.state(None, qrels)) as ((name,), _):
-            rules = board.stored_rules(con, protocol)
+            rules = leaderboard.stored_rules(con, protocol)
             return explain(con, run, metric, query, name, rules, top=top)
 
     def forget(

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from warehouse import events, project, protocols
-from warehouse import metrics as notation
+from warehouse.config import project
+from warehouse.config.settings import database_path
 from warehouse.errors import (
     DatabaseError,
     LockedError,
@@ -23,16 +23,17 @@ from warehouse.errors import (
     first_line,
 )
 from warehouse.evaluate.plan import plan
-from warehouse.events import Event, Synced
+from warehouse.metrics import notation, protocols
 from warehouse.opened import File
-from warehouse.settings import database_path
+from warehouse.sync import events
+from warehouse.sync.events import Event, Synced
 
 if TYPE_CHECKING:
-    from warehouse.declared import Declared
-    from warehouse.ingest.sources import Source
-    from warehouse.ingest.taking import Taken
+    from warehouse.readers.batches import Group
     from warehouse.readers.files import LocalFile
-    from warehouse.readers.together import Group
+    from warehouse.sync.declarations import Declared
+    from warehouse.sync.loading import Taken
+    from warehouse.sync.sources import Source
 
 
 class Syncing(File):
@@ -71,7 +72,7 @@ class Syncing(File):
         >>> wh.sync(folder / "warehouse.toml").changed
         False
         """
-        from warehouse.declared import declared
+        from warehouse.sync.declarations import declared
 
         with project.using(config):
             if config is not None:
@@ -147,7 +148,7 @@ class _Sync:
 
 def take_in(work: _Sync) -> Iterator[Event]:
     """Load the files that are new or have changed."""
-    from warehouse.ingest import sources, taking
+    from warehouse.sync import loading, sources
 
     if not work.asked.datasets:
         work.remarks.append(f"{project.current().where}: declares no dataset yet")
@@ -156,10 +157,10 @@ def take_in(work: _Sync) -> Iterator[Event]:
     for path, error in found.problems:
         yield work.failed(error, path=path)
     wh = work.warehouse
-    known: Mapping[sources.Key, taking.State] = {}
+    known: Mapping[sources.Key, loading.State] = {}
     if wh._prepared(work.dry_run):
         with wh._read() as con:
-            known = taking.known(con)
+            known = loading.known(con)
     if not any(kind == sources.RUN for _, kind, _ in known):
         work.remarks += found.unmatched
     plain = [source for source in found.sources if not source.needs_runs]
@@ -168,13 +169,13 @@ def take_in(work: _Sync) -> Iterator[Event]:
     rest = [source for source in found.sources if source.needs_runs]
     if rest and wh.path.exists():
         with wh._read() as con:
-            now = [taking.with_runs(con, source) for source in rest]
+            now = [loading.with_runs(con, source) for source in rest]
         due = [s for s in now if s is not None and known.get(s.key) != s.state]
         yield from _take(work, found.sources, due)
 
 
 def _take(work: _Sync, every: Sequence[Source], due: Sequence[Source]) -> Iterator[Event]:
-    from warehouse.ingest import sources
+    from warehouse.sync import sources
 
     refused = sources.namesakes(every, due)
     yield from (work.failed(refused[s.key], s.dataset, s.path) for s in due if s.key in refused)
@@ -193,7 +194,7 @@ def _take(work: _Sync, every: Sequence[Source], due: Sequence[Source]) -> Iterat
 
 def _alike(ready: Sequence[Source]) -> Iterator[list[Source]]:
     """Group consecutive runs of one dataset that are read in the same way."""
-    from warehouse.ingest import sources
+    from warehouse.sync import sources
 
     def way(source: Source) -> tuple[object, ...]:
         if source.kind != sources.RUN:
@@ -206,16 +207,16 @@ def _alike(ready: Sequence[Source]) -> Iterator[list[Source]]:
 
 def _take_alike(work: _Sync, alike: Sequence[Source], total: int) -> Iterator[Event]:
     """Load runs, as many per transaction as are read at once; or one file."""
-    from warehouse.ingest import sources, taking
+    from warehouse.readers.batches import groups
     from warehouse.readers.files import LocalFile
-    from warehouse.readers.together import groups
+    from warehouse.sync import loading, sources
 
     if alike[0].kind != sources.RUN:
         (source,) = alike
         work.on_file(work.shown(source.path), total)
         yield from _take_one(work, source)
         return
-    for group in groups([source.path for source in alike], **taking.reading(alike[0])):
+    for group in groups([source.path for source in alike], **loading.reading(alike[0])):
         members = alike[group.first : group.first + len(group.sources)]
         for source in members:
             work.on_file(work.shown(source.path), total)
@@ -233,11 +234,11 @@ def _take_group(work: _Sync, group: Group, members: Sequence[Source]) -> list[Ta
     """Load runs in one transaction; if that fails, none, and each must be loaded by itself."""
     import sqlalchemy as sa
 
-    from warehouse.ingest import taking
+    from warehouse.sync import loading
 
     try:
         with work.warehouse._write() as connection:
-            return taking.take_together(connection, group, members)
+            return loading.take_together(connection, group, members)
     except (WarehouseError, duckdb.Error, sa.exc.SQLAlchemyError, OSError) as error:
         work.failed(error)  # what stops all is raised again
         return []
@@ -247,12 +248,12 @@ def _take_one(work: _Sync, source: Source, opened: LocalFile | None = None) -> I
     """Load one file; no event if it is gone, or another process has loaded it."""
     import sqlalchemy as sa
 
-    from warehouse.ingest import taking
+    from warehouse.sync import loading
 
     try:
         with work.warehouse._write() as connection:
-            done = taking.take(connection, source, opened)
-    except taking.StillWrittenError:
+            done = loading.take(connection, source, opened)
+    except loading.StillWrittenError:
         yield events.waiting(source.dataset, work.shown(source.path))
     except (WarehouseError, duckdb.Error, sa.exc.SQLAlchemyError, OSError) as error:
         failed = work.failed(error, source.dataset, source.path)
@@ -267,7 +268,7 @@ def _take_one(work: _Sync, source: Source, opened: LocalFile | None = None) -> I
 
 def evaluate(work: _Sync) -> Iterator[Event]:
     """Compute what is missing or stale of everything declared, for gates too."""
-    from warehouse.evaluate.stored import Job
+    from warehouse.evaluate.stored_runs import Job
 
     wh = work.warehouse
     if not wh.path.exists():

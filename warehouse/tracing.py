@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import duckdb
 
-from warehouse import curves, protocols
 from warehouse.analyze.curves import Trace, trace
+from warehouse.config.project import request
 from warehouse.errors import UsageError, none_yet
 from warehouse.evaluate.plan import plan
+from warehouse.metrics import curves, protocols
 from warehouse.opened import File, Texts, texts
-from warehouse.project import request
 
 
 class Tracing(File):
@@ -55,7 +55,7 @@ class Tracing(File):
         on_curve: Callable[[str], None] | None = None,
     ) -> Trace:
         """Return the result of `curve` with its areas and notes."""
-        from warehouse.evaluate.stored import Job
+        from warehouse.evaluate.stored_runs import Job
 
         rules = protocols.get(protocol)
         metric = curves.parse(curve, defaults=rules.defaults())

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Literal
 
 import duckdb
 
-from warehouse import database, protocols
-from warehouse import metrics as notation
 from warehouse.agreeing import Agreeing
-from warehouse.arguments import checked
 from warehouse.asking import Asking
 from warehouse.boarding import Boarding
 from warehouse.checking import Checking
 from warehouse.comparing import Comparing
+from warehouse.config.arguments import checked
+from warehouse.config.project import request
+from warehouse.config.settings import DEFAULT_METRICS
 from warehouse.deciling import Deciling
 from warehouse.enumerating import Enumerating
 from warehouse.errors import WarehouseError
@@ -24,16 +24,16 @@ from warehouse.evaluate.plan import plan
 from warehouse.evaluate.scoring import Scores
 from warehouse.fusing import Fusing
 from warehouse.importing import Importing
-from warehouse.metrics import Metrics
+from warehouse.metrics import notation, protocols
+from warehouse.metrics.notation import Metrics
 from warehouse.opened import Texts, texts
-from warehouse.project import request
 from warehouse.remembering import Remembering
-from warehouse.settings import DEFAULT_METRICS
+from warehouse.store import database
 from warehouse.syncing import Syncing
 from warehouse.tracing import Tracing
 
 if TYPE_CHECKING:
-    from warehouse.evaluate.stored import Outcome
+    from warehouse.evaluate.stored_runs import Outcome
     from warehouse.ingest import Loaded, LoadedAttributes
 
 __all__ = ["DEFAULT_METRICS", "Scores", "Warehouse"]
@@ -244,12 +244,12 @@ class Warehouse(
         """
         from warehouse.ingest import load_staged
         from warehouse.ingest.runs import check_names, given
-        from warehouse.readers import together
+        from warehouse.readers import batches
         from warehouse.readers.files import missing
 
         options = given(None, name_from, system, tags, run_at, lower_is_better)
         check_names(dataset, options)
-        each = together.listed(sources)
+        each = batches.source_list(sources)
         tell = on_run or (lambda source, done: None)
         if not self.path.exists():
             absent = [error for error in map(missing, each) if error is not None]
@@ -259,11 +259,11 @@ class Warehouse(
                 return [*absent]
         self.init()
 
-        def load(group: together.Group) -> list[Loaded | WarehouseError]:
+        def load(group: batches.Group) -> list[Loaded | WarehouseError]:
             done: list[Loaded | WarehouseError] = []
             with self._write() as connection:
-                for batch in group.staged(database.raw(connection)):
-                    if isinstance(batch, together.Refused):
+                for batch in group.read(database.raw(connection)):
+                    if isinstance(batch, batches.Refusal):
                         done.append(batch.error)
                     else:
                         of_each = [options] * len(batch.runs)
@@ -272,7 +272,7 @@ class Warehouse(
 
         every: list[Loaded | WarehouseError] = []
         named: dict[str, str] = {}
-        for group in together.groups(each, format=format, columns=columns, normalise=normalise):
+        for group in batches.groups(each, format=format, columns=columns, normalise=normalise):
             try:
                 done = load(group)
             except duckdb.TransactionException:
@@ -346,8 +346,8 @@ class Warehouse(
         >>> wh.leaderboard("tiny", slice="first").project("part, RR").fetchall()
         [('false', 0.0), ('true', 1.0)]
         """
-        from warehouse.evaluate.standing import due
-        from warehouse.evaluate.stored import Job
+        from warehouse.evaluate.status import due
+        from warehouse.evaluate.stored_runs import Job
 
         rules, words, by = protocols.get(protocol), texts(metrics), texts(slices)
         wanted = notation.parse(*(words or DEFAULT_METRICS), defaults=rules.defaults())

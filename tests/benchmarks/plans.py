@@ -15,7 +15,8 @@ from typing import Any
 import duckdb
 
 from tests.benchmarks import restore
-from warehouse import Warehouse, database
+from warehouse import Warehouse
+from warehouse.store import database
 
 FORBIDDEN = frozenset({"prediction_by_text", "prediction_by_number"})
 # What EXPLAIN does not take, and what reads no rows.

@@ -8,11 +8,11 @@ from typing import Any
 
 import duckdb
 
-from warehouse import database
-from warehouse.analyze import board, listed
+from warehouse.analyze import leaderboard, ranked_lists
 from warehouse.errors import UsageError, check_word, command, counted, listing, nearest
-from warehouse.protocols import Protocol
-from warehouse.templates import render
+from warehouse.metrics.protocols import Protocol
+from warehouse.sql_text.templates import render
+from warehouse.store import database
 
 OF = ("documents", "runs")
 OVER = ("intersection", "union")
@@ -54,16 +54,16 @@ def of_documents(
     all others, tied with each other. Raises UsageError for wrong names and numbers.
     """
     check_word("choice of documents", over, OVER)
-    runs = listed.current_runs(con, dataset, names)
-    base = None if against is None else listed.current_runs(con, dataset, [against])[0]
+    runs = ranked_lists.current_runs(con, dataset, names)
+    base = None if against is None else ranked_lists.current_runs(con, dataset, [against])[0]
     pairs = _pairs(runs, base)
     if not pairs:
-        others = [run.name for run in listed.current_runs(con, dataset) if run != runs[0]]
+        others = [run.name for run in ranked_lists.current_runs(con, dataset) if run != runs[0]]
         there = f"name another beside {runs[0].name}" if others else "it has only one"
         raise UsageError(f"{dataset}: agreement needs two runs; {there}")
     involved = dict.fromkeys(run for pair in pairs for run in pair)
-    longest = listed.put(con, list(involved), protocol, depth)
-    listed.put_masses(con, p, longest)
+    longest = ranked_lists.put(con, list(involved), protocol, depth)
+    ranked_lists.put_masses(con, p, longest)
     sql = render("analyses/agree_documents", p=float(p), over=over)
     made = "create or replace temp table agreement as"
     for batch in _batches(pairs):
@@ -78,18 +78,18 @@ def of_documents(
 
 
 def _pairs(
-    runs: Sequence[listed.Run], base: listed.Run | None
-) -> list[tuple[listed.Run, listed.Run]]:
+    runs: Sequence[ranked_lists.Run], base: ranked_lists.Run | None
+) -> list[tuple[ranked_lists.Run, ranked_lists.Run]]:
     if base is not None:
         return [(run, base) for run in runs if run != base]
     return [(one, other) for place, one in enumerate(runs) for other in runs[place + 1 :]]
 
 
 def _batches(
-    pairs: Sequence[tuple[listed.Run, listed.Run]],
-) -> Iterator[list[tuple[listed.Run, listed.Run]]]:
+    pairs: Sequence[tuple[ranked_lists.Run, ranked_lists.Run]],
+) -> Iterator[list[tuple[ranked_lists.Run, ranked_lists.Run]]]:
     """Divide the pairs into batches of at most so many documents; a pair is never divided."""
-    batch: list[tuple[listed.Run, listed.Run]] = []
+    batch: list[tuple[ranked_lists.Run, ranked_lists.Run]] = []
     filled = 0
     for pair in pairs:
         size = sum(run.num_predictions for run in pair)
@@ -101,7 +101,7 @@ def _batches(
     yield batch
 
 
-def _ids(pairs: Sequence[tuple[listed.Run, listed.Run]]) -> dict[str, list[int]]:
+def _ids(pairs: Sequence[tuple[ranked_lists.Run, ranked_lists.Run]]) -> dict[str, list[int]]:
     return {
         "ones": [one.run_id for one, _ in pairs],
         "others": [other.run_id for _, other in pairs],
@@ -151,10 +151,10 @@ def of_runs(
     by = "metric" if len(datasets) == 1 else "dataset"
     chosen = _ranking(con, datasets, metrics, protocol)
     for dataset in datasets if runs else ():
-        listed.current_runs(con, dataset, runs)
+        ranked_lists.current_runs(con, dataset, runs)
     names = chosen if by == "metric" else list(datasets)
     if by == "metric" and against is not None and against not in names:
-        against = ", ".join(board.names(con, datasets, [against], protocol))
+        against = ", ".join(leaderboard.names(con, datasets, [against], protocol))
     if against is not None and against not in names:
         hint = nearest(against, names) or f"; there are {listing(names)}"
         raise UsageError(f"{against}: nothing of that name is compared{hint}")
@@ -191,11 +191,11 @@ def _ranking(
     """Return the metrics to order runs by: the named ones, or all that the datasets share."""
     shared: list[str] = []
     for place, dataset in enumerate(datasets):
-        there = board.choose(con, dataset, metrics, protocol)
+        there = leaderboard.choose(con, dataset, metrics, protocol)
         shared = there if place == 0 else [name for name in shared if name in there]
     found = []
     for name in shared:
-        if board.direction(con, datasets, name, protocol) != "none":
+        if leaderboard.direction(con, datasets, name, protocol) != "none":
             found.append(name)
         elif metrics:
             raise UsageError(f"{name}: neither higher nor lower is better, so it cannot rank runs")

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from warehouse import database
-from warehouse.analyze import board, listed, resampling, significance
+from warehouse.analyze import leaderboard, ranked_lists, resampling, significance
 from warehouse.analyze.resampling import Chance, Resampling
 from warehouse.errors import UsageError, check_at_least, check_word, listing
-from warehouse.protocols import Protocol
-from warehouse.templates import render
+from warehouse.metrics.protocols import Protocol
+from warehouse.sql_text.templates import render
+from warehouse.store import database
 
 if TYPE_CHECKING:
     import numpy as np
@@ -185,7 +185,7 @@ def current_runs(
     with_others: bool = False,
 ) -> list[str]:
     """Return the runs to compare: the requested ones; for one or none, also all others with values."""
-    there = listed.current_runs(con, dataset, asked)
+    there = ranked_lists.current_runs(con, dataset, asked)
     for run in asked:
         if asked.count(run) > 1:
             raise UsageError(f"{run}: named twice; a run cannot be compared with itself")
@@ -231,7 +231,7 @@ def gather(
             found.silent[run] = row["num_silent"], row["num_judged"]
     if absent:
         missing = dict.fromkeys(run for runs in absent.values() for run in runs)
-        command = board.evaluate_command(con, dataset, list(absent), protocol)
+        command = leaderboard.evaluate_command(con, dataset, list(absent), protocol)
         raise UsageError(
             f"{dataset}: no value of {listing(absent, 4)} for {listing(missing, 4)}, or none by the "
             f"same formula, under protocol {protocol.name} yet: {command}"

@@ -8,12 +8,12 @@ from typing import Any
 
 import duckdb
 
-from warehouse import database
-from warehouse.analyze import board
+from warehouse.analyze import leaderboard
 from warehouse.analyze.compare import Compared, Gathered, How
 from warehouse.errors import counted, listing
 from warehouse.evaluate.what_if import Values
-from warehouse.protocols import Protocol
+from warehouse.metrics.protocols import Protocol
+from warehouse.store import database
 
 # The most pairs that are noted one by one.
 _TOLD = 6
@@ -121,7 +121,7 @@ def _places(found: Gathered) -> dict[tuple[int, int], int]:
         better = found.better(metric)
         of_metric = {run: value for (m, run), value in found.scores.items() if m == metric}
         known = {
-            run: round(better * value, board.DIGITS)
+            run: round(better * value, leaderboard.DIGITS)
             for run, value in of_metric.items()
             if value is not None
         }

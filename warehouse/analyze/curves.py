@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 
 import duckdb
 
-from warehouse import curves
 from warehouse.analyze import datasets
-from warehouse.curves import Curve
-from warehouse.database import RESULT, keep
 from warehouse.errors import UsageError, counted, listing, nearest
-from warehouse.metrics import Metric
-from warehouse.protocols import Protocol
-from warehouse.templates import render
+from warehouse.metrics import curves
+from warehouse.metrics.curves import Curve
+from warehouse.metrics.notation import Metric
+from warehouse.metrics.protocols import Protocol
+from warehouse.sql_text.templates import render
+from warehouse.store.database import RESULT, keep
 
 
 @dataclass(frozen=True)

@@ -15,15 +15,17 @@ from typing import Any
 
 import duckdb
 
-from warehouse import database, protocols
-from warehouse.analyze import board
+from warehouse.analyze import leaderboard
 from warehouse.errors import UsageError, check_at_least, listing, nearest
-from warehouse.evaluate import engine, grounds
+from warehouse.evaluate import engine, requirements
 from warehouse.evaluate.plan import Plan, plan, ranked_sql
-from warehouse.metrics import Metric, known_metric
-from warehouse.protocols import Protocol
-from warehouse.quoting import literal
-from warehouse.templates import render
+from warehouse.evaluate.scope import Scope, qrels_kind, stored_qrels
+from warehouse.metrics import protocols
+from warehouse.metrics.notation import Metric, known_metric
+from warehouse.metrics.protocols import Protocol
+from warehouse.sql_text.quoting import literal
+from warehouse.sql_text.templates import render
+from warehouse.store import database
 
 TOP = 20
 
@@ -72,7 +74,7 @@ def explain(
 ) -> Explanation:
     """Explain a current run's value for a query, document by document down to rank `top`."""
     check_at_least(0, top=top)
-    name = board.one_name(con, [dataset], metric, protocol)
+    name = leaderboard.one_name(con, [dataset], metric, protocol)
     found = _provenance(con, run, name, dataset, protocol)
     value = _value(con, found["evaluation_id"], query, name)
     known = known_metric(name)
@@ -80,17 +82,14 @@ def explain(
         top = TOP if known.depth is None else min(known.depth, 100)
     top = TOP if top is None else top
     is_known = known is not None and protocol.name in protocols.catalogue()
-    kind = grounds.kind_of(con, found["qrels_id"])
-    con.execute(
-        "create or replace temp table scope_run as select $run_id::integer as run_id",
-        {"run_id": found["run_id"]},
-    )
-    grounds.put_stored(con, found["qrels_id"], kind)
+    scope = Scope(con)
+    scope.runs([found["run_id"]])
+    scope.stored_truth(found["qrels_id"])
     stale = True
     work = plan([known] if is_known and known is not None else [], protocol)
     if is_known and known is not None:
         stale = _is_stale(con, work, known, dataset, found["fingerprint"])
-    _prefixes(con, found, query, protocol, kind, top, known)
+    _prefixes(con, found, query, protocol, top, known)
     if is_known:
         engine.compute(con, work)
     relation = database.keep(con, render("analyses/explain"), {"query_id": query, "top": top})
@@ -113,7 +112,7 @@ def _provenance(
     con: duckdb.DuckDBPyConnection, run: str, metric: str, dataset: str, protocol: Protocol
 ) -> dict[str, Any]:
     """Return the catalogue row behind a value; refuse what has no value."""
-    board.choose(con, dataset, [metric], protocol)
+    leaderboard.choose(con, dataset, [metric], protocol)
     asked = {"dataset": dataset, "metric": metric, "protocol": protocol.name}
     relation = con.execute(render("analyses/provenance"), asked | {"run": run})
     columns = [column[0] for column in relation.description]
@@ -149,7 +148,7 @@ def _value(
 def _is_stale(
     con: duckdb.DuckDBPyConnection, work: Plan, metric: Metric, dataset: str, fingerprint: str
 ) -> bool:
-    return work.fingerprint(metric, grounds.contents(con, work, dataset)) != fingerprint
+    return work.fingerprint(metric, requirements.contents(con, work, dataset)) != fingerprint
 
 
 def _prefixes(
@@ -157,23 +156,18 @@ def _prefixes(
     found: dict[str, Any],
     query: str,
     protocol: Protocol,
-    kind: str,
     top: int,
     metric: Metric | None,
 ) -> None:
     """Put the list in scope, cut after each rank, with the judgments of the query."""
-    rows = grounds.stored_qrels(found["qrels_id"], kind)
-    grounds.put_qrels(con, kind, f"(select * from {rows} where query_id = {literal(query)})")
-    con.execute(
-        render(
-            "statements/prefixes",
-            run_id=found["run_id"],
-            query_id=query,
-            ranked=ranked_sql(protocol),
-            top=top,
-            aggregate="mean" if metric is None else metric.aggregate,
-        )
-    )
+    kind = qrels_kind(con, found["qrels_id"])
+    rows = stored_qrels(found["qrels_id"], kind)
+    scope = Scope(con)
+    scope.qrels(kind, f"(select * from {rows} where query_id = {literal(query)})")
+    scope.prefixes(
+        found["run_id"], query, ranked_sql(protocol),
+        top=top, aggregate="mean" if metric is None else metric.aggregate,
+    )  # fmt: skip
 
 
 def _missed(con: duckdb.DuckDBPyConnection, rel: object) -> tuple[str, ...]:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import duckdb
 
-from warehouse.analyze import board
+from warehouse.analyze import leaderboard
 from warehouse.analyze.past import NOW, State
-from warehouse.database import keep
 from warehouse.errors import UsageError, command, counted, listing, nearest
-from warehouse.protocols import Protocol
-from warehouse.templates import render
+from warehouse.metrics.protocols import Protocol
+from warehouse.sql_text.templates import render
+from warehouse.store.database import keep
 
 
 @dataclass(frozen=True)
@@ -47,22 +47,21 @@ def timeline(
     `wanted` is the state that `con` reads: the notes say what to do if missing values can be
     computed.
     """
-    name = board.one_name(con, [dataset], metric, protocol)
+    name = leaderboard.one_name(con, [dataset], metric, protocol)
     asked = {"dataset": dataset, "metric": name, "protocol": protocol.name}
     rows = con.execute(
         "select run, system, direction from run_scores where dataset = $dataset "
-        "and metric = $metric and protocol = $protocol order by evaluation_id",
+        "and metric = $metric and protocol = $protocol order by evaluated_at",
         asked,
     ).fetchall()
     if not rows:
-        board.choose(con, dataset, [name], protocol)
+        leaderboard.choose(con, dataset, [name], protocol)
     _check("run", runs, [str(row[0]) for row in rows])
     _check(
         "system", [] if system is None else [system], [str(s) for _, s, _ in rows if s is not None]
     )
     ((qrels_version,),) = con.execute(
-        "select max(qrels.version) from qrels join dataset using (dataset_id) "
-        "where dataset.name = $dataset",
+        "select any_value(qrels_version) from qrels_version where dataset = $dataset and is_current",
         {"dataset": dataset},
     ).fetchall()
     direction = str(rows[-1][2])

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import duckdb
 
-from warehouse import database
-from warehouse import protocols as rules
-from warehouse.database import keep
-from warehouse.protocols import Protocol
-from warehouse.quoting import ident, literal
+from warehouse.metrics import protocols as rules
+from warehouse.metrics.protocols import Protocol
+from warehouse.sql_text.quoting import ident, literal
+from warehouse.store import database
+from warehouse.store.database import keep
 
 
 def relation(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> duckdb.DuckDBPyRelation:

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 
 import duckdb
 
-from warehouse import database, times
-from warehouse.analyze.across import named_datasets
+from warehouse.analyze.across_datasets import named_datasets
+from warehouse.config import times
 from warehouse.errors import UsageError, command, listing
-from warehouse.templates import render
+from warehouse.sql_text.templates import render
+from warehouse.store import database
 
 Moment = str | dt.date | dt.datetime
 
@@ -144,7 +145,7 @@ def _check_time(
 ) -> None:
     for dataset in datasets:
         rows = con.execute(
-            f"select min(evaluated_at) from {database.ALIAS}.main.evaluation "
+            f"select min(evaluated_at) from {database.ALIAS}.{database.STORE}.evaluation "
             "semi join (from run join dataset using (dataset_id) where dataset.name = $dataset) "
             "using (run_id)",
             {"dataset": dataset},

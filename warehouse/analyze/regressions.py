@@ -9,12 +9,12 @@ from typing import Any, Literal
 
 import duckdb
 
-from warehouse import database
-from warehouse.analyze import board
+from warehouse.analyze import leaderboard
 from warehouse.analyze.significance import two_sided
 from warehouse.errors import UsageError, counted, listing, nearest, no_such_run, none_yet
-from warehouse.protocols import Protocol
-from warehouse.templates import render
+from warehouse.metrics.protocols import Protocol
+from warehouse.sql_text.templates import render
+from warehouse.store import database
 
 BEST, LAST = "best", "last"
 # How many of the queries that lost most are kept.
@@ -162,7 +162,7 @@ def check(
 def _check_runs(con: duckdb.DuckDBPyConnection, dataset: str, run: str | None, against: str) -> str:
     """Return the run to check; refuse names that no current run has."""
     rows = con.execute(
-        "select run from runs where dataset = $1 order by run_at desc, run_id desc", [dataset]
+        "select run from runs where dataset = $1 order by run_at desc, ingested_at desc", [dataset]
     ).fetchall()
     known = [str(row[0]) for row in rows]
     if not known:
@@ -194,7 +194,7 @@ def _check_values(
     )
     if runs:
         absent = [row["metric"] for row in rows if row["is_missing"] or row["without_value"]]
-        command = board.evaluate_command(con, dataset, absent, protocol)
+        command = leaderboard.evaluate_command(con, dataset, absent, protocol)
         raise UsageError(
             f"{dataset}: no value of {', '.join(absent)} for {listing(runs, 4)}, or none by the same "
             f"formula, under protocol {protocol.name} yet: {command}"
@@ -218,7 +218,7 @@ def _judged(row: dict[str, Any], limits: Limits) -> Comparison:
     verdict: Verdict = "first"
     if row["against"] is not None:
         sign = -1 if row["direction"] == "lower" else 1
-        drop = round(-sign * row["difference"], board.DIGITS)
+        drop = round(-sign * row["difference"], leaderboard.DIGITS)
         regressed = drop > limits.most
         if limits.alpha is not None:
             if row["num_pairs"] < 2:

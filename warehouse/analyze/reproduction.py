@@ -9,12 +9,12 @@ from typing import Any
 
 import duckdb
 
-from warehouse import database
-from warehouse.analyze import board, listed
+from warehouse.analyze import leaderboard, ranked_lists
 from warehouse.analyze.significance import two_sided
 from warehouse.errors import UsageError, counted, listing
-from warehouse.protocols import Protocol
-from warehouse.templates import render
+from warehouse.metrics.protocols import Protocol
+from warehouse.sql_text.templates import render
+from warehouse.store import database
 
 _COLUMNS = (
     "metric, pair, original, reproduced, original_arp, reproduced_arp, difference, rmse, nrmse, p, er, "
@@ -80,7 +80,7 @@ def reproduce(
     Raises UsageError for wrong names, and for values that are missing or of another formula.
     """
     runs = [
-        {run.name: run for run in listed.current_runs(con, dataset, names)}
+        {run.name: run for run in ranked_lists.current_runs(con, dataset, names)}
         for dataset, names in zip(
             (sides.dataset, sides.other), zip(*sides.pairs.values(), strict=True), strict=True
         )
@@ -114,13 +114,14 @@ def _metrics(
 ) -> list[str]:
     """Return the metrics to measure; by default, those with values and a better direction."""
     datasets = dict.fromkeys((sides.dataset, sides.other))
-    shared = [board.choose(con, dataset, metrics, protocol) for dataset in datasets]
+    shared = [leaderboard.choose(con, dataset, metrics, protocol) for dataset in datasets]
     if metrics:
         return list(metrics)
     found = [
         name
         for name in shared[0]
-        if name in shared[-1] and board.direction(con, [sides.dataset], name, protocol) != "none"
+        if name in shared[-1]
+        and leaderboard.direction(con, [sides.dataset], name, protocol) != "none"
     ]
     if not found:
         raise UsageError(f"{listing(datasets)}: no metric has values in both under {protocol.name}")
@@ -146,14 +147,14 @@ def _check_values(
             raise UsageError(
                 f"{dataset}: no value of {', '.join(absent)}{missing}, or none by the same formula, "
                 f"under protocol {protocol.name} yet: "
-                f"{board.evaluate_command(con, dataset, absent, protocol)}"
+                f"{leaderboard.evaluate_command(con, dataset, absent, protocol)}"
             )
 
 
 def _documents(
     con: duckdb.DuckDBPyConnection,
     sides: Sides,
-    runs: Sequence[dict[str, listed.Run]],
+    runs: Sequence[dict[str, ranked_lists.Run]],
     protocol: Protocol,
     depth: int,
     p: float,
@@ -161,8 +162,8 @@ def _documents(
     """Keep the agreement of the lists of the pairs, query by query."""
     originals, reproduced = runs
     every = {run.run_id: run for run in (*originals.values(), *reproduced.values())}
-    listed.put(con, list(every.values()), protocol, depth)
-    listed.put_masses(con, p, depth)
+    ranked_lists.put(con, list(every.values()), protocol, depth)
+    ranked_lists.put_masses(con, p, depth)
     asked = {
         "pairs": list(sides.pairs),
         "ones": [originals[one].run_id for one, _ in sides.pairs.values()],

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import duckdb
 
-from warehouse.database import keep
-from warehouse.templates import render
+from warehouse.sql_text.templates import render
+from warehouse.store.database import keep
 
 COMPARED, UNITS = "temp.main.compared", "temp.main.compared_unit"
 HYPOTHESES = "temp.main.hypothesis"

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import duckdb
 
-from warehouse import database
 from warehouse.analyze import resampling
 from warehouse.analyze.compare import Gathered
-from warehouse.evaluate import grounds, stored_hits
 from warehouse.evaluate.plan import ranked_sql
-from warehouse.protocols import Protocol
-from warehouse.templates import render
+from warehouse.evaluate.scope import Scope
+from warehouse.metrics.protocols import Protocol
+from warehouse.sql_text.templates import render
+from warehouse.store import database
 
 
 @dataclass(frozen=True)
@@ -54,13 +54,11 @@ def side_by_side(
     ).fetchall()
     (_, base_id, qrels_id), (_, run_id, _) = rows
     ids = [base_id, run_id]
-    con.execute(
-        "create or replace temp table scope_run as select unnest($ids::integer[]) as run_id",
-        {"ids": ids},
-    )
-    con.execute("create or replace temp table scope_part as select query_id from differing")
-    grounds.put_stored(con, qrels_id, grounds.kind_of(con, qrels_id))
-    stored_hits.scope_predictions(con, ids, of_part=True)
+    scope = Scope(con)
+    scope.runs(ids)
+    scope.part("query_id", "differing")
+    scope.stored_truth(qrels_id)
+    scope.predictions(ids, of_part=True)
     sql = render("analyses/side_by_side", ranked=ranked_sql(protocol), differing="differing")
     relation = database.keep(
         con, sql, {"base_id": base_id, "run_id": run_id, "depth": depth}, name="side_by_side"

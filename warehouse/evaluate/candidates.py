@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import duckdb
 
 from warehouse.errors import UsageError, check_word, command, listing, nearest
-from warehouse.templates import render
+from warehouse.sql_text.templates import render
 
 
 @dataclass(frozen=True)

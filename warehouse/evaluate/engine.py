@@ -1,23 +1,8 @@
 """Running a plan: the one place where metrics are computed, for stored runs and for files alike.
 
-The engine works on relations that its caller has put in scope on a connection:
-
-    scope_run         (run_id)                              the runs to evaluate
-    scope_judgment    (query_id, doc_id, relevance)         the qrels, all of one version; this and
-                      what else there is to evaluate against: see evaluate/grounds.py
-    scope_ranking     (run_id, query_id, num_ret, whole_num_ret)   the length of each ranked list,
-                      and that of the whole list where a part is in scope
-    scope_hit         (run_id, query_id, doc_id, relevance, rank, whole_rank, rel_so_far, nonrel_so_far)
-                      judged documents retrieved; whole_rank is the rank in the whole list, rank that
-                      among the documents of the part that is in scope, if it is one; down to each,
-                      itself included, so many have a relevance of 1 and above, and so many of 0
-    scope_prediction  (run_id, query_id, doc_id, score, position, lower_is_better)   the ranked lists,
-                      for the metrics that need them whole
-    query_key         the type of query_id in all of these but the predictions, where the text is as
-                      good: an enumeration of the query ids, which sorts as they do, or text
-    pending           (evaluation_id, run_id, metric_number, kind, aggregate)   what is to be computed
-
-and writes to `query_score` and `score`, or to `curve_point`: a curve is computed as a metric is, and
+The engine works on the tables that its caller has filled by `Scope`, and on `pending
+(evaluation_id, run_id, metric_number, kind, aggregate)`, which says what is to be computed. It writes
+to `query_score` and `score`, or to `curve_point`: a curve is computed as a metric is, and
 gives its points, those of all queries with no query_id. A metric that is pooled gives, beside the rows
 of its queries, one row for each run with no query_id: the value over all queries. Metrics that differ
 only in how their queries are put together have the same rows, which are computed once. What queries
@@ -34,12 +19,12 @@ from typing import Literal
 import duckdb
 
 from warehouse.errors import UsageError, counted, listing
-from warehouse.evaluate import own
+from warehouse.evaluate import project_metrics
 from warehouse.evaluate.passes import passes
 from warehouse.evaluate.plan import Plan
-from warehouse.metrics import Metric
-from warehouse.quoting import ident
-from warehouse.templates import render
+from warehouse.metrics.notation import Metric
+from warehouse.sql_text.quoting import ident
+from warehouse.sql_text.templates import render
 
 # Scratch tables: rows of metrics that are read again, numbered, and values over all queries of
 # pooled metrics.
@@ -175,10 +160,12 @@ def _rows(con: duckdb.DuckDBPyConnection, work: Plan, alike: Sequence[Metric], t
     """Return the query of the rows of some metrics with the same rows, computed if read again."""
     metric = alike[0]
     query = work.queries[metric]
-    with own.blamed(metric):
+    with project_metrics.blamed(metric):
         if metric.definition.is_own:
             rankings = work.rankings(metric)
-            return own.checked(con, metric, query, made=work.tables, rankings=rankings, table=table)
+            return project_metrics.checked(
+                con, metric, query, made=work.tables, rankings=rankings, table=table
+            )
         if len(alike) == 1 and metric.aggregate != "pooled":
             return query
         con.execute(f"create or replace temp table {ident(table)} as\n{query}")

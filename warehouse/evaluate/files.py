@@ -10,14 +10,15 @@ import duckdb
 
 from warehouse import readers
 from warehouse.errors import InputError, UsageError
-from warehouse.evaluate import engine, grounds, hits
+from warehouse.evaluate import engine, hits, requirements
 from warehouse.evaluate.plan import Plan, relations_sql
-from warehouse.protocols import Protocol
-from warehouse.readers import together
+from warehouse.evaluate.scope import ATTRIBUTES, Scope
+from warehouse.metrics.protocols import Protocol
+from warehouse.readers import batches
 from warehouse.readers.checks import walk_staged
-from warehouse.readers.everywhere import for_queries, stage_everywhere, stage_queries
-from warehouse.readers.staged import IDS, Subject
-from warehouse.templates import render
+from warehouse.readers.global_qrels import for_queries, stage_everywhere, stage_queries
+from warehouse.readers.kinds import IDS, Subject
+from warehouse.sql_text.templates import render
 
 
 @dataclass(frozen=True)
@@ -67,17 +68,18 @@ def score(
     Each step leaves the temporary tables `query_score (evaluation_id, query_id, value)`, `score`
     and `pending` on the connection, with an evaluation for each of its runs and each metric.
     """
+    scope = Scope(con)
     how: Any = {"normalise": normalise, "hashed": False, "shared": True}
     of_qrels = readers.qrels_kind(qrels_format, iterations=iterations)
     columns_of = readers.columns_of(columns, of_qrels, "run")
     names = scope_attributes(con, attributes, normalise=normalise)
-    lacking = grounds.lacking(work, training is not None, names, grounds.OF_FILES)
+    lacking = requirements.lacking(work, training is not None, names, requirements.OF_FILES)
     if lacking:
         raise UsageError("\n".join(lacking))
     read_training = None
     if training is not None:
         read_training = readers.stage(con, training, "training", normalise=normalise)
-    grounds.put_read_training(con, read_training)
+    scope.read_training(read_training)
     rows = "given_qrels"
     if is_global:
         if iterations:
@@ -94,21 +96,21 @@ def score(
         read_qrels = readers.stage(
             con, qrels, of_qrels, format=qrels_format, columns=columns_of[of_qrels], **how
         )
-        _, others = grounds.fitting(work, read_qrels.kind)
+        _, others = requirements.fitting(work, read_qrels.kind)
         if others:
-            raise UsageError(grounds.unfit(read_qrels.source, others))
-        grounds.keep(con, rows)
-    for group in together.groups(
+            raise UsageError(requirements.unfit(read_qrels.source, others))
+        scope.rename_staged(rows)
+    for group in batches.groups(
         runs, format=run_format, columns=columns_of["run"], single=is_global, **how
     ):
-        for batch in group.staged(con):
-            if isinstance(batch, together.Refused):
+        for batch in group.read(con):
+            if isinstance(batch, batches.Refusal):
                 raise batch.error
             if is_global:
                 sql = asked or "select query_id from staged"
                 con.execute(f"create or replace temp table expanded_qrels as\n{for_queries(sql)}")
             num_rows = None if is_global else read_qrels.rows + sum(run.rows for run in batch.runs)
-            grounds.put_read_qrels(con, read_qrels, rows, num_rows)
+            scope.read_qrels(read_qrels, rows, num_rows)
             num_judged, scored = _scored(con, work, batch, read_qrels, lower_is_better)
             yield Scored(batch.first, scored, read_qrels, num_judged, read_training)
 
@@ -116,20 +118,14 @@ def score(
 def _scored(
     con: duckdb.DuckDBPyConnection,
     work: Plan,
-    batch: together.Batch,
+    batch: batches.Batch,
     qrels: readers.Staged,
     lower_is_better: bool,
 ) -> tuple[int, tuple[ScoredRun, ...]]:
     """Compute the metrics of the staged runs; return the number of judged queries, and the runs."""
     turned = lower_is_better or batch.runs[0].ranked_by == "rank"
-    con.execute(
-        render(
-            "statements/score_scope",
-            lower_is_better=turned,
-            first=batch.first,
-            together=batch.together,
-        )
-    )
+    scope = Scope(con)
+    scope.read_runs(first=batch.first, together=batch.together, lower_is_better=turned)
     if turned and batch.runs[0].ranked_by == "score":
         walk_staged(con, ranks=False, lowest_first=True)
     rows = sum(run.rows for run in batch.runs)
@@ -137,11 +133,7 @@ def _scored(
         matched = hits.in_any_order(con, work.protocol)
     else:
         matched = hits.by_place(con, work.protocol, rows)
-    con.execute(
-        f"create or replace temp table scope_hit as "
-        "select * replace (query_id::query_key as query_id), rank as whole_rank "
-        f"from (\n{matched}\n) as matched"
-    )
+    scope.read_hits(matched)
     con.execute(
         "insert into pending "
         "select run_id * len($kinds) + metric_number, run_id, metric_number, kind, aggregate "
@@ -174,7 +166,7 @@ def scope_attributes(
     column `query_id`. The tables' columns are the id and `attribute, position, text, number`. Two
     sources may not have the same attribute for the same subject, in upper or lower case.
     """
-    for subject, table in grounds.VIEWS.items():
+    for subject, table in ATTRIBUTES.items():
         con.execute(
             f"create or replace temp table {table} ({IDS[subject]} varchar, attribute varchar, "
             "position integer, text varchar, number double)"
@@ -192,7 +184,7 @@ def scope_attributes(
                     "too; rename it, or leave it out of one of the two"
                 )
             seen[staged.subject][attribute] = staged.source
-        con.execute(f"insert into {grounds.VIEWS[staged.subject]} from staged_attribute")
+        con.execute(f"insert into {ATTRIBUTES[staged.subject]} from staged_attribute")
     return {subject: list(names) for subject, names in seen.items()}
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import duckdb
 
 from warehouse.evaluate.plan import matched_sql
-from warehouse.protocols import Protocol
+from warehouse.metrics.protocols import Protocol
 from warehouse.readers.checks import STEPS
-from warehouse.templates import render
+from warehouse.sql_text.templates import render
 
 # The warning about runs without hits.
 NO_HITS = (

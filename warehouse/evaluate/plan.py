@@ -11,12 +11,12 @@ from typing import Any, Literal
 
 import jinja2
 
-from warehouse import functions, relations, templates
-from warehouse.aggregates import WEIGHT
 from warehouse.errors import DefinitionError
-from warehouse.metrics import Metric
-from warehouse.protocols import Protocol
-from warehouse.relations import Relation
+from warehouse.metrics.aggregates import WEIGHT
+from warehouse.metrics.notation import Metric
+from warehouse.metrics.protocols import Protocol
+from warehouse.sql_text import functions, relations, templates
+from warehouse.sql_text.relations import Relation
 
 _SCOPE = re.compile(r"\bscope_\w+")
 # What an expression of a template may raise.
@@ -289,8 +289,8 @@ def ranked_sql(protocol: Protocol, first: int | None = None) -> str:
 def plan(metrics: Iterable[Metric], protocol: Protocol, *, sliced: bool = False) -> Plan:
     """Return the plan for some metrics under a protocol.
 
-    >>> from warehouse import metrics, protocols
-    >>> sorted(plan(metrics.parse("AP", "IdealDCG"), protocols.get("default")).tables)
+    >>> from warehouse.metrics import notation, protocols
+    >>> sorted(plan(notation.parse("AP", "IdealDCG"), protocols.get("default")).tables)
     ['hits_rel_1', 'ideal_gains_rel_1', 'rankings']
     """
     made = Plan(protocol, sliced)

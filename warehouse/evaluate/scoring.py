@@ -9,21 +9,22 @@ from dataclasses import dataclass, field, replace
 
 import duckdb
 
-from warehouse import database, protocols, readers
-from warehouse import metrics as notation
-from warehouse.arguments import checked
-from warehouse.database import RESULT, keep
+from warehouse import readers
+from warehouse.config.arguments import checked
+from warehouse.config.project import request
 from warehouse.errors import UsageError, check_at_least
 from warehouse.evaluate import files
 from warehouse.evaluate.plan import plan
 from warehouse.evaluate.zscores import standardise
-from warehouse.project import request
-from warehouse.quoting import ident
-from warehouse.readers import together
+from warehouse.metrics import notation, protocols
+from warehouse.readers import batches
 from warehouse.readers.files import default_name
 from warehouse.readers.zscores import read as read_zscores
-from warehouse.refusals import in_words
-from warehouse.templates import render
+from warehouse.sql_text.quoting import ident
+from warehouse.sql_text.templates import render
+from warehouse.store import database
+from warehouse.store.database import RESULT, keep
+from warehouse.store.engine_errors import in_words
 
 _TOTALS = "totals"
 
@@ -144,7 +145,7 @@ def score(
     for scored in files.score(
         con, qrels, [run] if several is None else several, work,
         qrels_format=qrels_format, run_format=run_format, columns=columns,
-        attributes=together.listed(attributes), normalise=normalise, is_global=is_global,
+        attributes=batches.source_list(attributes), normalise=normalise, is_global=is_global,
         queries=queries, lower_is_better=lower_is_better, iterations=iterations, training=training,
     ):  # fmt: skip
         if reference is not None:

@@ -10,7 +10,6 @@ it.
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -18,10 +17,8 @@ from functools import partial
 
 import duckdb
 
-from warehouse import expressions
-from warehouse.database import ALIAS
+from warehouse.config.settings import VERSION
 from warehouse.errors import UsageError, command, counted, listing, nearest
-from warehouse.evaluate.plan import ranked_sql
 from warehouse.evaluate.slice_columns import (
     ALIASES,
     IDS,
@@ -32,12 +29,14 @@ from warehouse.evaluate.slice_columns import (
     counted_columns,
     subject_of,
 )
-from warehouse.expressions import Expression
-from warehouse.protocols import Protocol
-from warehouse.quoting import ident, literal
-from warehouse.refusals import in_words
-from warehouse.settings import VERSION
-from warehouse.templates import render
+from warehouse.metrics.protocols import Protocol
+from warehouse.sql_text import expressions
+from warehouse.sql_text.expressions import Expression
+from warehouse.sql_text.quoting import ident, literal
+from warehouse.sql_text.templates import render
+from warehouse.store.clock import Clock
+from warehouse.store.database import ALIAS
+from warehouse.store.engine_errors import in_words
 
 REST = "not_included"
 # With more parts than this, an id was probably used as an attribute.
@@ -170,7 +169,7 @@ def _name_and_text(con: duckdb.DuckDBPyConnection, dataset: str, given: str) -> 
         return name, found["expression"].strip()
     rows = con.execute(
         "select slice.name, definition from slice join dataset using (dataset_id) "
-        "where dataset.name = $dataset order by slice.version",
+        "where dataset.name = $dataset order by slice.made_at, slice.content_hash",
         {"dataset": dataset},
     ).fetchall()
     stored = {str(known): str(definition) for known, definition in rows}
@@ -213,7 +212,7 @@ def keep(con: duckdb.DuckDBPyConnection, found: Slice) -> int:
             "definition": found.definition,
             "content_hash": found.content_hash,
             "num_parts": found.num_parts,
-            "made_at": dt.datetime.now(dt.UTC),
+            "made_at": Clock(con).now(),
             "program_version": VERSION,
         },
     ).fetchall()
@@ -223,14 +222,6 @@ def keep(con: duckdb.DuckDBPyConnection, found: Slice) -> int:
         {"id": number},
     )
     return int(number)
-
-
-def put_members(con: duckdb.DuckDBPyConnection, found: Slice) -> None:
-    """Make `scope_member` from the members, with the real name of the id column."""
-    con.execute(
-        "create or replace temp table scope_member as "
-        f"select subject_id as {found.id}, part from slice_row"
-    )
 
 
 def add_others(con: duckdb.DuckDBPyConnection, found: Slice, protocol: Protocol) -> None:
@@ -267,26 +258,6 @@ def parts(con: duckdb.DuckDBPyConnection, found: Slice, protocol: Protocol) -> l
     named = [str(row[0]) for row in con.execute(sql).fetchall()]
     _check_number(found.name, len(named))
     return named
-
-
-def put_part(con: duckdb.DuckDBPyConnection, found: Slice, part: str) -> None:
-    """Put the members of one part in scope."""
-    con.execute(
-        f"create or replace temp table scope_part as select {found.id} "
-        "from scope_member where part = $part",
-        {"part": part},
-    )
-
-
-def put_document_hits(con: duckdb.DuckDBPyConnection, protocol: Protocol) -> None:
-    """Rank the predictions in scope within each part; members and whole qrels must be in scope."""
-    sql = render("slices/documents", ranked=ranked_sql(protocol), rest=REST, depth=protocol.depth)
-    con.execute(sql)
-
-
-def put_document_part(con: duckdb.DuckDBPyConnection, part: str) -> None:
-    """Put the hits and list lengths of one part of the documents in scope."""
-    con.execute(render("slices/document_part", part=part))
 
 
 def take_over(con: duckdb.DuckDBPyConnection, qrels_id: int, protocol: Protocol) -> frozenset[int]:

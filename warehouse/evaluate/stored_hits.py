@@ -1,4 +1,4 @@
-"""The hits, lists and predictions of stored runs: made if missing, and put in scope."""
+"""The hits of stored runs: made where they are missing."""
 
 from __future__ import annotations
 
@@ -8,24 +8,13 @@ import duckdb
 
 from warehouse.evaluate import hits
 from warehouse.evaluate.candidates import Candidate, in_batches
-from warehouse.protocols import Protocol
+from warehouse.evaluate.scope import Scope
+from warehouse.metrics.protocols import Protocol
 from warehouse.readers.checks import make_steps, walk
-from warehouse.templates import render
+from warehouse.sql_text.templates import render
 
 # The most predictions that one statement ranks; more runs go in batches, so that memory is bounded.
 BATCH_PREDICTIONS = 4_000_000
-
-
-def put_rankings(
-    con: duckdb.DuckDBPyConnection, protocol: Protocol, qrels_id: int, *, of_part: bool = False
-) -> None:
-    """Put the stored hits and rankings of the runs in `scope_run` in scope, or those of a part."""
-    con.execute(render("statements/scope_ranking", of_part=of_part))
-    con.execute(
-        render(
-            "statements/scope_hit", qrels_id=qrels_id, ordering=protocol.ordering, of_part=of_part
-        )
-    )
 
 
 def make(
@@ -60,7 +49,7 @@ def _stored_alike(
     """Yield runs grouped by their table, and by whether their lowest scores are the best."""
     if not runs:
         return
-    bounds = _put_batch(con, [run.run_id for run in runs])
+    bounds = Scope(con).batch([run.run_id for run in runs])
     rows = con.execute(render("statements/stored_in", **bounds)).fetchall()
     stored = {run_id: (table, lower_is_better) for run_id, table, lower_is_better in rows}
     for table, lower_is_better in sorted(set(stored.values())):
@@ -79,36 +68,18 @@ def _matched(
 
     If only some runs are in order, there are two queries, each for its own runs.
     """
-    bounds = _put_batch(con, [run.run_id for run in batch])
-    words = {"table": table, "lower_is_better": lower_is_better, **bounds}
-    con.execute(render("statements/stored_lists", **words))
+    scope = Scope(con)
+    scope.stored_lists([run.run_id for run in batch], table, lower_is_better=lower_is_better)
     make_steps(con)
     for stretch in con.execute(render("statements/stored_stretches")).fetchall():
         walk(con, table, "list_place", lowest_first=lower_is_better, stretch=stretch)
     others = hits.out_of_order(con, protocol)
     ordered = [run for run in batch if run.run_id not in others]
     if ordered:
-        _put_batch(con, [run.run_id for run in ordered])
+        scope.batch([run.run_id for run in ordered])
         rows = sum(run.num_predictions for run in ordered)
         numbered = table == "prediction_by_number"
         yield hits.by_place(con, protocol, rows, numbered=numbered)
     if others:
-        scope_predictions(con, sorted(others))
+        scope.predictions(sorted(others))
         yield hits.in_any_order(con, protocol)
-
-
-def scope_predictions(
-    con: duckdb.DuckDBPyConnection, run_ids: Sequence[int], *, of_part: bool = False
-) -> None:
-    """Put the stored predictions of some runs in scope, or those for a part of the queries."""
-    bounds = _put_batch(con, run_ids)
-    con.execute(render("statements/scope_prediction", of_part=of_part, **bounds))
-
-
-def _put_batch(con: duckdb.DuckDBPyConnection, run_ids: Sequence[int]) -> dict[str, int]:
-    """Make the table of the runs of a batch; return its first and last run."""
-    con.execute(
-        "create or replace temp table batch as select unnest($ids::integer[]) as run_id",
-        {"ids": list(run_ids)},
-    )
-    return {"first": min(run_ids), "last": max(run_ids)}

@@ -13,16 +13,19 @@ from dataclasses import dataclass
 
 import duckdb
 
-from warehouse import database, protocols, templates
-from warehouse.curves import known_curve
-from warehouse.database import keep
 from warehouse.errors import UsageError, check_at_least
-from warehouse.evaluate import grounds, stored
+from warehouse.evaluate import requirements, stored_runs
 from warehouse.evaluate.candidates import Candidate
 from warehouse.evaluate.plan import plan
-from warehouse.metrics import Metric, known_metric
-from warehouse.protocols import Protocol
-from warehouse.templates import render
+from warehouse.evaluate.scope import qrels_kind
+from warehouse.metrics import protocols
+from warehouse.metrics.curves import known_curve
+from warehouse.metrics.notation import Metric, known_metric
+from warehouse.metrics.protocols import Protocol
+from warehouse.sql_text import templates
+from warehouse.sql_text.templates import render
+from warehouse.store import database
+from warehouse.store.database import keep
 
 GONE = "of a metric or protocol that is gone"
 STALE = "stale or superseded"
@@ -174,8 +177,8 @@ def _computable(
     found: list[_Stored] = []
     metrics = {one.metric: _metric(one) for one in group}
     work = plan([m for m in metrics.values() if m is not None], rules)
-    work, _ = grounds.fitting(work, grounds.kind_of(con, first.qrels_id))
-    contents = grounds.contents(con, work, first.dataset)
+    work, _ = requirements.fitting(work, qrels_kind(con, first.qrels_id))
+    contents = requirements.contents(con, work, first.dataset)
     if first.subject == "document":
         work = plan(work.queries, rules, sliced=True)
     prints = {str(metric): work.fingerprint(metric, contents) for metric in work.queries}
@@ -207,7 +210,7 @@ def _compute(
         runs = list({one.run_id: one.candidate for one in members}.values())
         by = [] if first.slice is None else [first.slice]
         try:
-            stored.evaluate(con, stored.Job(work, by=by), runs)
+            stored_runs.evaluate(con, stored_runs.Job(work, by=by), runs)
         except UsageError:
             # of a slice: its attributes may be others now, and then nothing has its parts
             if first.slice is None:

@@ -11,15 +11,16 @@ from dataclasses import replace
 
 import duckdb
 
-from warehouse import database
 from warehouse.errors import UsageError
-from warehouse.evaluate import grounds, stored, stored_hits
+from warehouse.evaluate import stored_runs
 from warehouse.evaluate.candidates import Candidate
 from warehouse.evaluate.plan import plan, ranked_sql
-from warehouse.metrics import Metric
-from warehouse.protocols import Protocol
-from warehouse.quoting import ident
-from warehouse.templates import render
+from warehouse.evaluate.scope import Scope, qrels_kind
+from warehouse.metrics.notation import Metric
+from warehouse.metrics.protocols import Protocol
+from warehouse.sql_text.quoting import ident
+from warehouse.sql_text.templates import render
+from warehouse.store import database
 
 # Values over all queries, by the metric's name and the run.
 Values = dict[tuple[str, str], float | None]
@@ -65,14 +66,15 @@ def all_relevant(
         by_cutoff[metric.depth].append(metric)
     found: Values = {}
     for run in runs:
-        if run.qrels_id is None or grounds.kind_of(con, run.qrels_id) != "judgments":
+        if run.qrels_id is None or qrels_kind(con, run.qrels_id) != "judgments":
             raise UsageError(
                 f"{run.dataset}: unjudged documents can be counted as relevant only if documents "
                 "are judged once, not by subtopic or in preferences"
             )
         for cutoff, those in by_cutoff.items():
-            grounds.put_stored(con, run.qrels_id, "judgments")
-            stored_hits.scope_predictions(con, [run.run_id])
+            scope = Scope(con)
+            scope.stored_truth(run.qrels_id)
+            scope.predictions([run.run_id])
             con.execute(
                 render(
                     "statements/all_relevant",
@@ -100,7 +102,7 @@ def _compute(
     for (name,) in rows:
         con.execute(f"drop view temp.main.{ident(name)}")
     con.execute(render("statements/shadow_values", file=database.ALIAS))
-    stored.evaluate(con, stored.Job(plan(metrics, protocol)), runs)
+    stored_runs.evaluate(con, stored_runs.Job(plan(metrics, protocol)), runs)
 
 
 def _found(con: duckdb.DuckDBPyConnection, runs: Sequence[Candidate]) -> Values:

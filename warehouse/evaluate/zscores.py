@@ -7,9 +7,9 @@ from collections.abc import Iterable
 import duckdb
 
 from warehouse.evaluate.plan import Plan
-from warehouse.metrics import Defaults, Metric, Requested, trec_name
+from warehouse.metrics.notation import Defaults, Metric, Requested, trec_name
 from warehouse.readers.zscores import Reference
-from warehouse.templates import render
+from warehouse.sql_text.templates import render
 
 # trec_eval's value if there is no z-score.
 MISSING = -1_000_000.0

@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 
 import duckdb
 
-from warehouse import protocols
 from warehouse.errors import UsageError, counted
 from warehouse.evaluate.plan import ranked_sql
+from warehouse.evaluate.scope import Scope
 from warehouse.fuse.recipe import Queries, Recipe
-from warehouse.templates import compiled, render
+from warehouse.metrics import protocols
+from warehouse.sql_text.templates import compiled, render
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Overlap:
 
 def put_runs(con: duckdb.DuckDBPyConnection, recipe: Recipe) -> None:
     """Put the predictions of the runs in scope."""
-    con.execute(render("statements/fused_scope", run_ids=recipe.run_ids))
+    Scope(con).fused_runs(recipe.run_ids)
 
 
 def put_queries(con: duckdb.DuckDBPyConnection, recipe: Recipe, queries: Queries) -> Overlap:

@@ -9,11 +9,11 @@ from typing import Literal, cast
 
 import duckdb
 
-from warehouse import fusions
 from warehouse.analyze import datasets
 from warehouse.errors import UsageError, counted, listing, nearest, no_such_run
-from warehouse.fusions import Method, Normalisation
-from warehouse.notation import Metric
+from warehouse.metrics import fusion
+from warehouse.metrics.fusion import Method, Normalisation
+from warehouse.metrics.metric import Metric
 
 Queries = Literal["union", "common"]
 QUERIES = ("union", "common")
@@ -41,7 +41,7 @@ class Recipe:
     @property
     def definition(self) -> Method:
         """Return the method as its file defines it."""
-        return fusions.of(self.method)
+        return fusion.of(self.method)
 
     @property
     def run_ids(self) -> list[int]:
@@ -53,10 +53,10 @@ class Recipe:
         """Return the method's SQL over the lists in `entry`."""
         by_id = {s.run_id: w for s, w in zip(self.sources, self.weights, strict=False)}
         weights = [by_id[run_id] for run_id in self.run_ids] if by_id else []
-        return fusions.sql(self.method, weights, len(self.sources))
+        return fusion.sql(self.method, weights, len(self.sources))
 
     def __str__(self) -> str:
-        return f"{fusions.written(self.method)} of {', '.join(s.name for s in self.sources)}"
+        return f"{fusion.written(self.method)} of {', '.join(s.name for s in self.sources)}"
 
 
 def sources(con: duckdb.DuckDBPyConnection, dataset: str, names: Sequence[str]) -> list[Source]:
@@ -91,12 +91,12 @@ def recipe(
     tuned: bool,
 ) -> Recipe:
     """Read how to merge runs. Raises UsageError for wrong names or weights."""
-    read = fusions.parse(method)
-    definition = fusions.of(read)
-    normalisation = fusions.normalisation(normalise, read)
-    if fusions.WEIGHTS not in definition.needs:
+    read = fusion.parse(method)
+    definition = fusion.of(read)
+    normalisation = fusion.normalisation(normalise, read)
+    if fusion.WEIGHTS not in definition.needs:
         if weights is not None:
-            having = [m.name for m in fusions.methods().values() if fusions.WEIGHTS in m.needs]
+            having = [m.name for m in fusion.methods().values() if fusion.WEIGHTS in m.needs]
             raise UsageError(f"{read.name} takes no weights; {', '.join(having)} do")
         return Recipe(read, normalisation, tuple(found))
     if weights is None:

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 
 import duckdb
 
-from warehouse import fusions, protocols
-from warehouse import metrics as notation
 from warehouse.errors import UsageError, command, counted, listing
-from warehouse.evaluate import engine, grounds
+from warehouse.evaluate import engine, requirements
 from warehouse.evaluate.plan import Plan, matched_sql, plan
+from warehouse.evaluate.scope import Scope, qrels_kind, stored_qrels
 from warehouse.fuse import lists
 from warehouse.fuse.recipe import Recipe
-from warehouse.protocols import Protocol
-from warehouse.templates import render
+from warehouse.metrics import fusion, notation, protocols
+from warehouse.metrics.protocols import Protocol
+from warehouse.sql_text.templates import render
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,7 @@ def choose(
     if queries is not None and share is not None:
         raise UsageError("training queries are given, and a share of the queries; give one of them")
     rows = con.execute(
-        "select qrels_id, qrels.version from qrels join dataset using (dataset_id) "
-        "where dataset.name = $1 order by qrels.version desc limit 1",
+        "select qrels_id, qrels_version from qrels_version where dataset = $1 and is_current",
         [dataset],
     ).fetchall()
     if not rows:
@@ -76,7 +75,7 @@ def choose(
             f"{dataset}: has no qrels to train on: {command('ingest qrels FILE', dataset)}"
         )
     qrels_id, version = rows[0]
-    stored = grounds.stored_qrels(qrels_id, grounds.kind_of(con, qrels_id))
+    stored = stored_qrels(qrels_id, qrels_kind(con, qrels_id))
     judged = [
         str(row[0])
         for row in con.execute(
@@ -109,20 +108,18 @@ def choose(
 
 def put(con: duckdb.DuckDBPyConnection, recipe: Recipe, training: Training) -> None:
     """Put the training queries in scope, with their judgments and the lists of the runs."""
-    con.execute(
-        "create or replace temp table scope_run as select unnest($ids::integer[]) as run_id",
-        {"ids": recipe.run_ids},
-    )
-    kind = grounds.kind_of(con, training.qrels_id)
-    grounds.put_stored(con, training.qrels_id, kind)
+    scope = Scope(con)
+    scope.runs(recipe.run_ids)
+    scope.stored_truth(training.qrels_id)
     con.execute(
         "create or replace temp table trained_query as select unnest($ids::varchar[]) as query_id",
         {"ids": list(training.queries)},
     )
-    stored = grounds.stored_qrels(training.qrels_id, kind)
+    kind = qrels_kind(con, training.qrels_id)
+    stored = stored_qrels(training.qrels_id, kind)
     judged = f"(select * from {stored} as judged semi join trained_query using (query_id))"
-    grounds.put_qrels(con, kind, judged)
-    grounds.put_whole(con, judged)
+    scope.qrels(kind, judged)
+    scope.whole_qrels(judged)
     lists.put_runs(con, recipe)
     con.execute("create or replace temp table fused_query as from trained_query")
     lists.put_entries(con, recipe)
@@ -159,14 +156,7 @@ def values(con: duckdb.DuckDBPyConnection, work: Plan, num_runs: int) -> list[fl
     """Return the value over the training queries of each of the runs in `trial_entry`, by number."""
     (metric,) = work.queries
     matched = matched_sql(work.protocol)
-    con.execute(
-        render(
-            "statements/trial_scope",
-            num_runs=num_runs,
-            aggregate=metric.aggregate,
-            matched=matched,
-        )
-    )
+    Scope(con).trial_runs(matched, num_runs=num_runs, aggregate=metric.aggregate)
     engine.compute(con, work)
     rows = con.execute("select evaluation_id, value from temp.score where part is null").fetchall()
     found = dict(rows)
@@ -182,10 +172,10 @@ def metric_plan(
         raise UsageError(f"{name}: stands for several metrics; name one")
     if found[0].direction == "none":
         raise UsageError(f"{found[0]}: neither higher nor lower is better, so nothing is best")
-    work, others = grounds.fitting(plan(found, rules), grounds.kind_of(con, training.qrels_id))
+    work, others = requirements.fitting(plan(found, rules), qrels_kind(con, training.qrels_id))
     if others:
-        raise UsageError(grounds.unfit(training.dataset, others))
-    lacking = grounds.lacking_stored(con, work, training.dataset)
+        raise UsageError(requirements.unfit(training.dataset, others))
+    lacking = requirements.lacking_stored(con, work, training.dataset)
     if lacking:
         raise UsageError("\n".join(lacking))
     return work
@@ -194,10 +184,8 @@ def metric_plan(
 def is_needed(recipe: Recipe, tune: str | None) -> bool:
     """Whether the method is trained or tuned; refuse to tune one that has nothing to tune."""
     definition = recipe.definition
-    if tune is not None and not definition.grid and fusions.WEIGHTS not in definition.needs:
-        tunable = [
-            m.name for m in fusions.methods().values() if m.grid or fusions.WEIGHTS in m.needs
-        ]
+    if tune is not None and not definition.grid and fusion.WEIGHTS not in definition.needs:
+        tunable = [m.name for m in fusion.methods().values() if m.grid or fusion.WEIGHTS in m.needs]
         raise UsageError(f"{definition.name}: has nothing to tune; {', '.join(tunable)} have")
     usual = {p.name: p.default for p in definition.parameters}
     given = [
@@ -209,4 +197,4 @@ def is_needed(recipe: Recipe, tune: str | None) -> bool:
         raise UsageError(
             f"{', '.join(given)} is given, but --tune would choose it; leave out one of the two"
         )
-    return tune is not None or fusions.TRAINING in definition.needs
+    return tune is not None or fusion.TRAINING in definition.needs

@@ -8,14 +8,14 @@ from itertools import product
 
 import duckdb
 
-from warehouse import fusions
-from warehouse.analyze import board
+from warehouse.analyze import leaderboard
 from warehouse.analyze.pages import relation
 from warehouse.errors import UsageError
 from warehouse.evaluate.plan import Plan
 from warehouse.fuse import training
 from warehouse.fuse.recipe import Recipe
-from warehouse.templates import render
+from warehouse.metrics import fusion
+from warehouse.sql_text.templates import render
 
 # Weights are tried in tenths that add up to one.
 TENTHS = 10
@@ -41,7 +41,9 @@ class Trials:
 
         def key(number: int) -> tuple[bool, float]:
             value = self.values[number]
-            return (True, 0.0) if value is None else (False, sign * round(value, board.DIGITS))
+            return (
+                (True, 0.0) if value is None else (False, sign * round(value, leaderboard.DIGITS))
+            )
 
         return sorted(range(len(self.recipes)), key=key)
 
@@ -63,30 +65,30 @@ class Trials:
         for place, number in enumerate(self.order, 1):
             tried = self.recipes[number]
             weights = [",".join(f"{w:g}" for w in tried.weights)] if weighted else []
-            rows.append([place, fusions.written(tried.method), *weights, self.values[number]])
+            rows.append([place, fusion.written(tried.method), *weights, self.values[number]])
         return relation(columns, rows)
 
 
 def grid(recipe: Recipe) -> Iterator[Recipe]:
     """Yield the recipes to try: every value of the parameters with a grid, every set of weights.
 
-    >>> from warehouse import fusions
+    >>> from warehouse.metrics import fusion
     >>> from warehouse.fuse.recipe import Source
     >>> runs = (Source(1, "a", 1, ""), Source(2, "b", 1, ""))
-    >>> method = fusions.parse("wsum")
-    >>> [one.weights for one in grid(Recipe(method, fusions.normalisation(None, method), runs))][:2]
+    >>> method = fusion.parse("wsum")
+    >>> [one.weights for one in grid(Recipe(method, fusion.normalisation(None, method), runs))][:2]
     [(0.0, 1.0), (0.1, 0.9)]
     """
     definition = recipe.definition
     names = list(definition.grid)
-    if fusions.WEIGHTS in definition.needs:
+    if fusion.WEIGHTS in definition.needs:
         every = [
             tuple(part / TENTHS for part in parts) for parts in _parts(TENTHS, len(recipe.sources))
         ]
     else:
         every = [recipe.weights]
     for chosen in product(*(definition.grid[name].values() for name in names)):
-        method = fusions.with_values(recipe.method, dict(zip(names, chosen, strict=True)))
+        method = fusion.with_values(recipe.method, dict(zip(names, chosen, strict=True)))
         yield from (replace(recipe, method=method, weights=weights) for weights in every)
 
 

@@ -2,7 +2,7 @@
 
 from warehouse.ingest.attributes import LoadedAttributes, load_attributes
 from warehouse.ingest.deciles import make_deciles
-from warehouse.ingest.grounds import load_qrels, load_training
+from warehouse.ingest.qrels import load_qrels, load_training
 from warehouse.ingest.runs import RunOptions, load_run, load_staged
 from warehouse.ingest.steps import Loaded
 

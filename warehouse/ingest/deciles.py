@@ -8,12 +8,12 @@ from typing import Literal
 import duckdb
 import sqlalchemy as sa
 
-from warehouse import database
 from warehouse.errors import UsageError, command, counted, listing, nearest
 from warehouse.ingest import steps
 from warehouse.ingest.attributes import LoadedAttributes, keep
 from warehouse.readers.attributes import StagedAttributes
-from warehouse.templates import render
+from warehouse.sql_text.templates import render
+from warehouse.store import database
 
 By = Literal["mass", "count"]
 BY: Mapping[str, str] = {"mass": "equal mass", "count": "equal count"}
@@ -81,13 +81,12 @@ def make_deciles(
 def _versions(con: duckdb.DuckDBPyConnection, dataset: str) -> dict[str, int]:
     """Return the current versions of a dataset's training set and qrels, if it has them."""
     found = con.execute(
-        "select 'training', max(training.version) from training join dataset using (dataset_id) "
-        "where dataset.name = $name "
-        "union all select 'qrels', max(qrels.version) from qrels join dataset using (dataset_id) "
-        "where dataset.name = $name",
+        "select 'training', training_version from training_version "
+        "where dataset = $name and is_current union all "
+        "select 'qrels', qrels_version from qrels_version where dataset = $name and is_current",
         {"name": dataset},
     ).fetchall()
-    return {str(what): int(version) for what, version in found if version is not None}
+    return {str(what): int(version) for what, version in found}
 
 
 def _refuse_missing(

@@ -12,7 +12,8 @@ from typing import Any, Literal
 import duckdb
 import sqlalchemy as sa
 
-from warehouse import database, readers, times
+from warehouse import readers
+from warehouse.config import times
 from warehouse.errors import (
     ConflictError,
     UsageError,
@@ -23,11 +24,12 @@ from warehouse.errors import (
     is_utf8,
 )
 from warehouse.ingest import steps
-from warehouse.ingest.known import Known
+from warehouse.ingest.known_runs import Known
+from warehouse.readers.batches import Batch
 from warehouse.readers.files import default_name
-from warehouse.readers.staged import RUN_NUMBER
-from warehouse.readers.together import Batch
-from warehouse.templates import render
+from warehouse.readers.kinds import RUN_NUMBER
+from warehouse.sql_text.templates import render
+from warehouse.store import database
 
 # How far the clocks or dates of two places may differ.
 _AHEAD = dt.timedelta(days=1)
@@ -146,7 +148,7 @@ def load_staged(
     run_number = {"run_number": RUN_NUMBER if batch.together else "0"}
     counts = con.execute(render("ingest/run_contents", **run_number)).fetchall()
     contents = [
-        (steps.Content.of(rows, queries, total, _suffix(staged, said)), is_numbered)
+        (steps.Content.of(dataset, rows, queries, total, _suffix(staged, said)), is_numbered)
         for staged, said, (rows, queries, total, is_numbered) in zip(
             batch.runs, options, counts, strict=True
         )
@@ -238,7 +240,7 @@ def _describe(
         f"the predictions are the same as those of run {other}"
         for other in known.alike(content.content_hash, name)[:1]
     ]
-    now = dt.datetime.now(dt.UTC)
+    now = known.clock.now()
     run_at = options.run_at or now
     if run_at > now + _AHEAD:
         warnings.append(
@@ -252,7 +254,7 @@ def _describe(
         "num_predictions": content.num_rows,
         "system": options.system,
         "run_at": run_at,
-        **steps.common(staged, content),
+        **steps.common(staged, content, now),
     }
     row = known.add(name, row, options.tags)
     status: steps.Status = "loaded" if current is None else "replaced"

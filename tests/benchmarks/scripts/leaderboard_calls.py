@@ -11,8 +11,9 @@ import sys
 import arguments
 import duckdb
 
-from warehouse import Warehouse, protocols
-from warehouse.analyze import board
+from warehouse import Warehouse
+from warehouse.analyze import leaderboard
+from warehouse.metrics import protocols
 
 CALLS = 6
 
@@ -24,9 +25,9 @@ if way == "call":
 else:
     rules = protocols.get("default")
 
-    def asked(con: duckdb.DuckDBPyConnection) -> board.Board:
-        with board.narrowed(con, dataset, rules):
-            return board.leaderboard(con, dataset, [], rules)
+    def asked(con: duckdb.DuckDBPyConnection) -> leaderboard.Board:
+        with leaderboard.narrowed(con, dataset, rules):
+            return leaderboard.leaderboard(con, dataset, [], rules)
 
     with warehouse._read() as con:
         made = arguments.timed(lambda: asked(con), CALLS)

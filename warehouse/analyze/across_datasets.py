@@ -1,0 +1,211 @@
+"""The leaderboard over several datasets: each value is a weighted mean over the datasets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+
+import duckdb
+
+from warehouse.analyze import column_names, datasets
+from warehouse.analyze.leaderboard import (
+    Board,
+    Valued,
+    chosen,
+    directions,
+    put_together,
+    undefined_notes,
+)
+from warehouse.errors import UsageError, counted, listing, nearest
+from warehouse.metrics.protocols import Protocol
+from warehouse.sql_text.templates import render
+from warehouse.store.database import keep
+
+Weights = str | Mapping[str, float]
+# The weightings of datasets in words, and their columns in the sizes of datasets.
+WEIGHTS = {
+    "equal": "each counts the same",
+    "relevant": "weighted by relevant judgments",
+    "queries": "weighted by judged queries",
+}
+BY = ("run", "system")
+
+
+def named_datasets(con: duckdb.DuckDBPyConnection, names: Sequence[str]) -> list[str]:
+    """Return the named datasets, each once; `proj*` stands for all names that begin so."""
+    rows = con.execute("select name from dataset order by name").fetchall()
+    known = [str(row[0]) for row in rows]
+    found: dict[str, None] = {}
+    for name in names:
+        fitting = [one for one in known if fnmatchcase(one, name)] if name not in known else [name]
+        if not fitting:
+            datasets.check(con, name)
+        found |= dict.fromkeys(fitting)
+    if not found:
+        raise UsageError("name a dataset")
+    return list(found)
+
+
+def check_by(by: str) -> None:
+    """Refuse to match runs by anything other than BY."""
+    if by not in BY:
+        raise UsageError(f"{by}: runs are matched by {' or '.join(BY)}{nearest(by, BY)}")
+
+
+def leaderboard(
+    con: duckdb.DuckDBPyConnection,
+    datasets: Sequence[str],
+    metrics: Sequence[str],
+    protocol: Protocol,
+    *,
+    weights: Weights = "equal",
+    by: str = "run",
+    each: bool = False,
+    sort: str | None = None,
+    top: int | None = None,
+) -> Board:
+    """Return the board of the runs that have values in each of several datasets.
+
+    Columns: `place, run, system` (by="system": `place, system`), one per metric with the mean over
+    the datasets, followed by one per dataset if `each`, then `answered, judged`.
+    """
+    found = _chosen(con, datasets, metrics, protocol)
+    if sort is not None and any(sort not in there for there in found.values()):
+        more = _chosen(con, datasets, [sort], protocol)
+        found = {dataset: there | more[dataset] for dataset, there in found.items()}
+    shown = list(found[datasets[0]])
+    first = shown[0] if sort is None else sort
+    weighed = weights_of(con, datasets, weights)
+    scope = {"datasets": list(datasets), "protocol": protocol.name}
+    notes = [_how(weighed, weights)]
+    notes += _left_out(con, datasets, shown, by, scope)
+    parts = [(f"{m} {d}", m, d) for m in shown for d in datasets] if each else []
+    column_names.check([*shown, *(column for column, *_ in parts)])
+    better = directions(con, datasets, shown, protocol)
+    sql = render(
+        "analyses/leaderboard_across",
+        datasets=list(datasets),
+        metrics=shown,
+        by=by,
+        each=parts,
+        sort=first,
+        lower_is_better=better[first] == "lower",
+        top=top,
+    )
+    relation = keep(con, sql, scope | {"weights": [float(weighed[d]) for d in datasets]})
+    notes += undefined_notes(con, relation, found, shown, protocol, by=by)
+    named = {m: m for m in shown} | {column: metric for column, metric, _ in parts}
+    over_queries = put_together(found.values(), shown)
+    return Board(relation, named, better, tuple(datasets), over_queries, tuple(notes))
+
+
+def check_weights(weights: Weights, datasets: Sequence[str]) -> None:
+    """Refuse unknown weightings, and given weights that do not name every dataset."""
+    if isinstance(weights, str):
+        if weights not in WEIGHTS:
+            hint = nearest(weights, WEIGHTS) or f"; known are {listing(WEIGHTS)}, or A=2,B=1"
+            raise UsageError(f"{weights}: no such weights of datasets{hint}")
+        return
+    problems = [
+        f"weight of {name}: no such dataset on this board{nearest(name, datasets)}"
+        for name in weights
+        if name not in datasets
+    ]
+    problems += [
+        f"{name}: has no weight; give one to each dataset, as in {name}=1"
+        for name in datasets
+        if name not in weights
+    ]
+    problems += [
+        f"weight of {name}: a number of at least 0, not {value}"
+        for name, value in weights.items()
+        if not (math.isfinite(value) and value >= 0)
+    ]
+    if problems:
+        raise UsageError("\n".join(problems))
+
+
+def weights_of(
+    con: duckdb.DuckDBPyConnection, datasets: Sequence[str], weights: Weights
+) -> dict[str, float]:
+    """Return the weight of each dataset, counted or as given, after `check_weights`."""
+    if isinstance(weights, str):
+        rows = con.execute(
+            render("analyses/dataset_sizes"), {"datasets": list(datasets)}
+        ).fetchall()
+        sizes = {
+            name: {"equal": 1, "queries": queries, "relevant": relevant}
+            for name, queries, relevant in rows
+        }
+        found: dict[str, float] = {name: sizes[name][weights] for name in datasets}
+    else:
+        found = {name: weights[name] for name in datasets}
+    if not any(found.values()):
+        raise UsageError("every dataset has the weight 0; one at least must count")
+    return found
+
+
+def _chosen(
+    con: duckdb.DuckDBPyConnection,
+    datasets: Sequence[str],
+    metrics: Sequence[str],
+    protocol: Protocol,
+) -> dict[str, dict[str, Valued]]:
+    """Return the metrics to show, which must have values in every dataset, as stored in each."""
+    found: dict[str, dict[str, Valued]] = {}
+    problems: list[str] = []
+    for dataset in datasets:
+        try:
+            found[dataset] = chosen(con, dataset, metrics, protocol)
+        except UsageError as error:
+            problems.append(str(error))
+    if problems:
+        raise UsageError("\n".join(problems))
+    shared = [name for name in found[datasets[0]] if all(name in there for there in found.values())]
+    if not shared:
+        raise UsageError(f"{listing(datasets)}: no metric has values in all of these datasets")
+    return {dataset: {name: there[name] for name in shared} for dataset, there in found.items()}
+
+
+def _how(weighed: Mapping[str, float], weights: Weights) -> str:
+    """Say how the values were combined."""
+    way = WEIGHTS[weights] if isinstance(weights, str) else "weighted as given"
+    names = list(weighed)
+    if weights != "equal":
+        names = [f"{name} {weight:g}" for name, weight in weighed.items()]
+    return f"mean over {counted(len(weighed), 'dataset')}, {way}: {listing(names)}"
+
+
+def _left_out(
+    con: duckdb.DuckDBPyConnection,
+    datasets: Sequence[str],
+    metrics: Sequence[str],
+    by: str,
+    scope: Mapping[str, object],
+) -> list[str]:
+    """Name the runs without values in some of the datasets; refuse systems with two runs."""
+    rows = con.execute(
+        render("analyses/found_in_datasets", by=by, metrics=list(metrics)), scope
+    ).fetchall()
+    ambiguous = [name for name, _, is_ambiguous in rows if is_ambiguous]
+    if ambiguous:
+        raise UsageError(
+            f"{listing(ambiguous)}: more than one run of that system in a dataset; "
+            "match the runs by name: --by run"
+        )
+    lacking = [
+        f"{name} (not in {listing([d for d in datasets if d not in has], 3)})"
+        for name, has, _ in rows
+        if len(has) < len(datasets)
+    ]
+    notes = []
+    if lacking:
+        them = f"left out: {counted(len(lacking), by)} without values in every dataset: "
+        notes.append(them + listing(lacking, 6))
+    if len(lacking) == len(rows):
+        other = BY[1 - BY.index(by)]
+        notes.append(
+            f"no {by} has values in all of the datasets; match them otherwise: --by {other}"
+        )
+    return notes

@@ -1,0 +1,125 @@
+"""The certainty of a board: intervals beside its values, and groups of runs that do not differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import duckdb
+
+from warehouse.analyze import compare, significance
+from warehouse.analyze.leaderboard import Board
+from warehouse.errors import UsageError
+from warehouse.metrics.protocols import Protocol
+from warehouse.sql_text.quoting import ident
+from warehouse.sql_text.templates import render
+from warehouse.store import database
+
+# Runs whose pairs are all tested; of more, only the first ones are to be shown.
+MOST = 200
+GROUP = "group"
+
+
+def width_of(metric: str) -> str:
+    """Return the name of the column with the half-width of a metric's interval."""
+    return f"{metric} ±"
+
+
+def with_intervals(
+    con: duckdb.DuckDBPyConnection, shown: Board, protocol: Protocol, alpha: float
+) -> Board:
+    """Return a board with the half-width of each mean's t-interval in a column beside it."""
+    compare.How(alpha=alpha)
+    significance.needs_scipy("an interval")
+    runs = [str(row[0]) for row in shown.relation.project("run").fetchall()]
+    rows = con.execute(
+        render("analyses/deviations"),
+        {
+            "dataset": shown.datasets[0],
+            "protocol": protocol.name,
+            "metrics": list(shown.metrics.values()),
+            "runs": runs,
+        },
+    ).fetchnumpy()
+    widths = significance.half_width(
+        rows["deviation"].astype(float), rows["num_queries"].astype(float), alpha
+    )
+    found = {
+        (str(run), str(metric)): float(width)
+        for run, metric, width in zip(rows["run"], rows["metric"], widths, strict=True)
+        if width == width
+    }
+    columns: dict[str, list[float | None]] = {
+        width_of(column): [found.get((run, metric)) for run in runs]
+        for column, metric in shown.metrics.items()
+    }
+    note = f"±: t-interval of the mean at {significance.level(alpha)}"
+    after = {column: width_of(column) for column in shown.metrics}
+    return _wider(con, shown, runs, columns, "double", after, note, "board_intervals")
+
+
+def with_groups(
+    con: duckdb.DuckDBPyConnection, shown: Board, protocol: Protocol, metric: str, alpha: float
+) -> Board:
+    """Return a board with groups: the best run of each, and the runs not significantly different.
+
+    All pairs of the runs on the board are tested by the metric, with Holm's correction.
+    """
+    how = compare.How(alpha=alpha)
+    significance.needs_scipy("telling runs apart")
+    runs = [str(row[0]) for row in shown.relation.project("run").fetchall()]
+    if len(runs) > MOST:
+        raise UsageError(
+            f"ties: tests all pairs of at most {MOST} runs, but the board has {len(runs):,}: limit "
+            "it with --top"
+        )
+    groups: dict[str, int] = dict.fromkeys(runs[:1], 1)
+    if len(runs) > 1:
+        found = compare.gather(con, shown.datasets[0], runs, [metric], protocol)
+        pairs = compare.pairs_of(runs, (), all_pairs=True)
+        rows = compare.compare(con, found, pairs, how)
+        apart = {(row["base"], row["run"]) for row in rows if row["is_significant"]}
+        leader, group = runs[0], 1
+        for run in runs[1:]:
+            if (leader, run) in apart:
+                leader, group = run, group + 1
+            groups[run] = group
+    note = (
+        f"group: its first run by {metric}, and those that do not differ from it significantly "
+        f"(paired t-test, Holm over all pairs on the board, alpha {alpha:g})"
+    )
+    numbers: dict[str, list[float | None]] = {GROUP: [groups[run] for run in runs]}
+    return _wider(con, shown, runs, numbers, "integer", {"place": GROUP}, note, "board_groups")
+
+
+def _wider(
+    con: duckdb.DuckDBPyConnection,
+    shown: Board,
+    runs: list[str],
+    columns: Mapping[str, list[float | None]],
+    kind: str,
+    after: Mapping[str, str],
+    note: str,
+    name: str,
+) -> Board:
+    """Return a board with more columns, each after an existing one; `runs` are those of its rows."""
+    wanted = [
+        wide
+        for column in shown.relation.columns
+        for wide in (column, after.get(column))
+        if wide is not None
+    ]
+    lists = ", ".join(
+        f"unnest($added_{number}::{kind}[]) as {ident(column)}"
+        for number, column in enumerate(columns)
+    )
+    numbered = "unnest($runs::varchar[]) as run, unnest($rows::integer[]) as row_on_board"
+    given = {f"added_{number}": values for number, values in enumerate(columns.values())}
+    relation = database.keep(
+        con,
+        f"select {', '.join(map(ident, wanted))} from {shown.relation.alias} "
+        f"join (select {numbered}, {lists}) as added using (run) order by row_on_board",
+        {"runs": runs, "rows": list(range(len(runs)))} | given,
+        name=name,
+    )
+    return replace(shown, relation=relation, notes=(*shown.notes, note))

@@ -1,0 +1,92 @@
+"""The unjudged documents that runs rank high: candidates for judging."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import duckdb
+
+from warehouse.analyze import ranked_lists
+from warehouse.errors import UsageError, check_at_least, none_yet
+from warehouse.evaluate.plan import ranked_sql, relations_sql
+from warehouse.evaluate.scope import Scope
+from warehouse.metrics.protocols import Protocol
+from warehouse.sql_text.templates import render
+from warehouse.store import database
+
+
+@dataclass(frozen=True)
+class Holes:
+    """The documents to judge, and the effect of judging them.
+
+    `relation` has the columns `query_id, doc_id, runs, best_rank, mean_reciprocal_rank`, the most
+    wanted first. `filled` has, by run, `run, shown, unjudged, filled, judged, judged_after`; the
+    last two are the mean share of judged documents among the first `depth`. `total` counts all
+    unjudged documents there, listed or not.
+    """
+
+    relation: duckdb.DuckDBPyRelation
+    filled: duckdb.DuckDBPyRelation
+    depth: int
+    total: int
+
+
+def holes(
+    con: duckdb.DuckDBPyConnection,
+    dataset: str,
+    names: Sequence[str],
+    protocol: Protocol,
+    *,
+    depth: int,
+    top: int | None,
+    per_query: bool,
+) -> Holes:
+    """List the unjudged documents among the first of runs, for the queries that count.
+
+    Lists at most `top` documents, or so many per query. Raises UsageError for wrong names and
+    numbers, and if there are no qrels.
+    """
+    check_at_least(1, depth=depth, top=top)
+    if per_query and top is None:
+        raise UsageError("per query: needs top, the number of documents for each query")
+    if protocol.judged_only:
+        raise UsageError(
+            f"protocol {protocol.name} removes unjudged documents, so there are none to list"
+        )
+    runs = ranked_lists.current_runs(con, dataset, names)
+    depth = depth if protocol.depth is None else min(depth, protocol.depth)
+    _put(con, dataset, runs, protocol, depth)
+    found = database.keep(con, render("analyses/holes", top=top, per_query=per_query), name="holes")
+    (rankings,) = relations_sql(protocol, "rankings").values()
+    filled = database.keep(
+        con, render("analyses/holes_filled", holes="holes", rankings=rankings), name="filled"
+    )
+    ((total,),) = con.execute(
+        "select count(*) from (select distinct query_id, doc_id from head anti join "
+        "(select query_id, doc_id from scope_judgment where relevance >= 0) using (query_id, doc_id))"
+    ).fetchall()
+    return Holes(found, filled, depth, int(total))
+
+
+def _put(
+    con: duckdb.DuckDBPyConnection,
+    dataset: str,
+    runs: Sequence[ranked_lists.Run],
+    protocol: Protocol,
+    depth: int,
+) -> None:
+    """Put the runs and the current qrels in scope, and make the table `head` of the first documents."""
+    rows = con.execute(
+        "select qrels_id from qrels_version where dataset = $dataset and is_current",
+        {"dataset": dataset},
+    ).fetchall()
+    if not rows:
+        raise UsageError(none_yet("qrels", dataset))
+    ids = [run.run_id for run in runs]
+    scope = Scope(con)
+    scope.runs(ids)
+    scope.stored_truth(int(rows[0][0]))
+    scope.rankings()
+    scope.predictions(ids)
+    con.execute(f"create or replace temp table head as\n{ranked_sql(protocol, depth)}")

@@ -1,0 +1,74 @@
+"""The views for people: an example of each, and pages about the contents of a database."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from warehouse.errors import UsageError, nearest
+from warehouse.store.database import STORE
+
+# Views in the order of display, each with a question that it answers; tests run them.
+EXAMPLES: dict[str, str] = {
+    "leaderboard": "from leaderboard where metric = 'nDCG@10' order by dataset, place",
+    "run_scores": "select system, max(value) as best from run_scores "
+    "where metric = 'nDCG@10' and is_current group by system order by best desc",
+    "query_scores": "select query_id, avg(value) as mean from query_scores "
+    "where metric = 'nDCG@10' and is_current group by query_id order by mean, query_id limit 5",
+    "runs": "select run, tags['stage'] as stage, num_predictions from runs order by dataset, run",
+    "judgments": "select query_id, count(*) filter (where relevance > 0) as relevant from judgments "
+    "where is_current group by query_id order by relevant, query_id limit 5",
+    "rankings": "select rank, doc_id, score, relevance from rankings "
+    "where run = 'bm25' and query_id = '19335' and is_current order by rank limit 10",
+    "history": "select step, run_at, run, value, best_so_far from history "
+    "where metric = 'nDCG@10' and is_record order by dataset, step",
+    "fused_runs": "select run, method, source, source_version, weight from fused_runs "
+    "where is_current order by run, position",
+    "slice_scores": "select slice, part, run, value from slice_scores "
+    "where metric = 'nDCG@10' and is_current order by all",
+    "slice_query_scores": "select slice, part, run, count(*) as queries from slice_query_scores "
+    "where metric = 'nDCG@10' and is_current group by all order by all",
+    "curve_points": "select run, x, y from curve_points "
+    "where curve = 'ROC' and query_id is null and is_current order by run, position",
+    "comparisons": "select metric, base, run, difference, p_adjusted from comparisons "
+    "where is_current order by p_adjusted, metric, base, run",
+}
+
+Row = Sequence[object]
+
+
+def known_relation(rows: Iterable[Row], relation: str) -> str:
+    """Return the name of a table or view, if it exists; `store.` may be left out."""
+    known = list(dict.fromkeys(str(row[1]) for row in rows))
+    for name in (relation, f"{STORE}.{relation}"):
+        if name in known:
+            return name
+    raise UsageError(f"{relation}: no such table or view{nearest(relation, known)}")
+
+
+def page(rows: Iterable[Row]) -> str:
+    """Return the columns of views and tables, for people; the rows are those of `Warehouse.schema`.
+
+    >>> print(page([("view", "v", None, None, "One row per x.", "from v"),
+    ...             ("view", "v", "a", "integer", "The a.", None)]), end="")
+    v (view)
+        One row per x.
+    <BLANKLINE>
+        a  integer  The a.
+    <BLANKLINE>
+        warehouse query "from v"
+    """
+    return "\n".join(_about(list(group)) for _, group in groupby(rows, key=lambda row: row[1]))
+
+
+def _about(rows: list[Row]) -> str:
+    (kind, relation, _, _, comment, example), *columns = rows
+    names = max((len(str(row[2])) for row in columns), default=0)
+    types = max((len(str(row[3])) for row in columns), default=0)
+    told = textwrap.wrap(str(comment), 80, initial_indent="    ", subsequent_indent="    ")
+    lines = [f"{relation} ({kind})", *told, ""]
+    lines += [f"    {row[2]!s:{names}}  {row[3]!s:{types}}  {row[4]}" for row in columns]
+    if example is not None:
+        lines += ["", f'    warehouse query "{example}"']
+    return "\n".join(lines) + "\n"

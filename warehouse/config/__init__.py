@@ -1,0 +1,1 @@
+"""What a call is told: settings, the project's file, times."""

@@ -1,0 +1,290 @@
+"""A project: what the nearest `warehouse.toml` says, and the files that it names.
+
+The file is that of the current folder or of the nearest folder above it, or the one that
+WAREHOUSE_CONFIG or `using` names; the table [tool.warehouse] of a `pyproject.toml` serves as well.
+Paths in it are relative to it. It may change at any time: each request looks once (`request`), and what
+was made of it is kept while it stays the same (`per_project`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import lru_cache, wraps
+from pathlib import Path
+from typing import Any, TypeVar
+
+from warehouse.config import toml
+from warehouse.errors import DefinitionError, UsageError, nearest, url
+
+FILE = "warehouse.toml"
+PYPROJECT = "pyproject.toml"
+TABLE = ("tool", "warehouse")
+VARIABLE = "WAREHOUSE_CONFIG"
+OPTION = "--config"
+# What the last ones hold is read by `warehouse.sync.declarations`, where it is asked for.
+_KEYS: dict[str, toml.Kinds] = {
+    "database": str,
+    "metrics": str,
+    "protocols": dict,
+    "evaluate": dict,
+    "datasets": dict,
+    "runs": list,
+    "gates": list,
+    "settle": (str, int, float),
+}
+_PATHS = ("database", "metrics")
+# In which tables keys stand that are looked for at the top.
+_ELSEWHERE = {
+    "qrels": "[datasets.NAME]",
+    "training": "[datasets.NAME]",
+    "attributes": "[[datasets.NAME.attributes]]",
+    "files": "[[runs]]",
+    "slices": "[evaluate]",
+}
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Project:
+    """The contents of a project's file. Two are equal while none of its files has changed."""
+
+    stamp: tuple[object, ...] = ()
+    file: Path | None = field(default=None, compare=False)
+    database: Path | None = field(default=None, compare=False)
+    metrics: Path | None = field(default=None, compare=False)
+    metric_files: tuple[Path, ...] = field(default=(), compare=False)
+    record: Mapping[str, Any] = field(default_factory=dict, compare=False)
+
+    @property
+    def protocols(self) -> Mapping[str, Any]:
+        """Return the tables of the project's own protocols."""
+        found: Mapping[str, Any] = self.record.get("protocols", {})
+        return found
+
+    @property
+    def where(self) -> str:
+        """Return the name of the file, as errors show it."""
+        return FILE if self.file is None else place(self.file)
+
+    @property
+    def folder(self) -> Path:
+        """Return the folder that its paths are relative to."""
+        return Path.cwd() if self.file is None else self.file.parent
+
+    def path(self, text: str) -> Path:
+        """Return a path from the file. Raises DefinitionError for a URL."""
+        try:
+            return Path(os.path.normpath(self.folder / local(text)))
+        except UsageError as error:
+            raise DefinitionError(f"{self.where}: {error}") from None
+
+    def check_folder(self) -> None:
+        """Refuse a missing folder of metrics."""
+        if self.metrics is None or self.metrics.is_dir():
+            return
+        above = self.metrics.parent
+        there = [path.name for path in above.iterdir() if path.is_dir()] if above.is_dir() else []
+        hint = nearest(self.metrics.name, there) or "; make it, or take the key out"
+        raise DefinitionError(f"{self.where}: metrics: no folder {shown(self.metrics)}{hint}")
+
+
+def local(text: str) -> Path:
+    """Return a path as people write it. Raises UsageError for a URL."""
+    if url(text) is not None:
+        raise UsageError(f"{text}: is a URL, and only files are read: fetch it, and name the file")
+    return Path(text).expanduser()
+
+
+def shown(path: Path) -> str:
+    """Return a path as people read it: relative if it is in the current folder."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except (ValueError, FileNotFoundError):
+        return str(path)
+
+
+def place(file: Path) -> str:
+    """Return the name of a project's file, and the table in it that applies."""
+    return shown(file) + (f" [{'.'.join(TABLE)}]" if file.name == PYPROJECT else "")
+
+
+def read_text(path: Path) -> str:
+    """Return the text of one of a project's files."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise DefinitionError(f"{shown(path)}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise DefinitionError(f"{shown(path)}: not UTF-8 text (at byte {error.start})") from None
+
+
+# What the current request has seen, once it has looked.
+_seen: ContextVar[list[Project] | None] = ContextVar("seen", default=None)
+# The file that `using` names.
+_named: ContextVar[str | None] = ContextVar("named", default=None)
+
+
+@contextmanager
+def using(file: str | os.PathLike[str] | None) -> Iterator[None]:
+    """Use this file as the project's inside the block; None searches as usual."""
+    named = _named.set(_named.get() if file is None else os.fspath(file))
+    # what was seen before belongs to another file, or an earlier state
+    seen = _seen.set([])
+    try:
+        yield
+    finally:
+        _seen.reset(seen)
+        _named.reset(named)
+
+
+def origin() -> str:
+    """Return how the project's file was found: by an option, a variable or in a folder."""
+    if _named.get():
+        return f"option {OPTION}"
+    return f"environment {VARIABLE}" if os.environ.get(VARIABLE) else "nearest folder"
+
+
+@contextmanager
+def request() -> Iterator[None]:
+    """Read the project's files at most once inside the block; also works as a decorator."""
+    if _seen.get() is not None:
+        yield
+        return
+    token = _seen.set([])
+    try:
+        yield
+    finally:
+        _seen.reset(token)
+
+
+def current() -> Project:
+    """Return the project of the current folder, or an empty one if there is no file."""
+    seen = _seen.get()
+    if seen is None:
+        return _look()
+    if not seen:
+        seen.append(_look())
+    return seen[0]
+
+
+def required() -> Project:
+    """Return the project of the current folder. Raises UsageError if there is no file."""
+    found = current()
+    if found.file is None:
+        raise UsageError(
+            f"no {FILE} in this folder or above it: make one with 'warehouse init', or name one "
+            "with --config"
+        )
+    return found
+
+
+def per_project(make: Callable[[], _T]) -> Callable[[], _T]:
+    """Keep a function's result until a file of the project, or the folder, changes."""
+    kept = lru_cache(maxsize=4)(lambda _: make())
+
+    @wraps(make)
+    def now() -> _T:
+        with request():
+            return kept(current())
+
+    return now
+
+
+def _look() -> Project:
+    file = _find()
+    if file is None:
+        return Project()
+    stamp = _stamp(file)
+    record = _record(file, stamp)
+    bare = Project(file=file)
+    paths = {key: bare.path(record[key]) for key in _PATHS if key in record}
+    folder = paths.get("metrics")
+    files = _files(folder)
+    return Project(
+        stamp=(str(Path.cwd()), stamp, folder, *(_stamp(path) for path in files)),
+        file=file,
+        metric_files=files,
+        record=record,
+        **paths,
+    )
+
+
+def _find() -> Path | None:
+    named = _named.get() or os.environ.get(VARIABLE)
+    if named:
+        path = Path(named).expanduser().absolute()
+        if path.is_dir() or not path.exists():
+            what = "a folder; name a file in it" if path.is_dir() else "no such file"
+            raise DefinitionError(f"{OPTION if _named.get() else VARIABLE}: {named}: {what}")
+        return path
+    try:
+        here = Path.cwd()
+    except FileNotFoundError:
+        return None
+    for folder in (here, *here.parents):
+        # unlike Path.is_file, this passes over unreadable folders
+        if os.path.isfile(folder / FILE):  # noqa: PTH113
+            return folder / FILE
+        shared = folder / PYPROJECT
+        if os.path.isfile(shared) and _table(shared, _stamp(shared)) is not None:  # noqa: PTH113
+            return shared
+    return None
+
+
+def _stamp(path: Path) -> tuple[str, int, int, int]:
+    try:
+        found = path.stat()
+    except OSError:
+        return str(path), 0, 0, 0
+    return str(path), found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def _files(folder: Path | None) -> tuple[Path, ...]:
+    """Return the metrics in a folder; hidden files of editors are ignored."""
+    if folder is None or not folder.is_dir():
+        return ()
+    return tuple(sorted(p for p in folder.glob("*.sql.j2") if not p.name.startswith(".")))
+
+
+@lru_cache(maxsize=4)
+def _record(file: Path, stamp: tuple[str, int, int, int]) -> dict[str, Any]:
+    where = place(file)
+    if file.name == PYPROJECT:
+        record = _table(file, stamp)
+        if record is None:
+            raise DefinitionError(f"{shown(file)}: has no table [{'.'.join(TABLE)}]")
+    else:
+        record = toml.read(read_text(file), where)
+    if isinstance(record.get("metrics"), list):
+        raise DefinitionError(
+            f"{where}: 'metrics' is the folder of your own ones here; which are computed stands in "
+            "[evaluate]"
+        )
+    toml.check(record, _KEYS, where, elsewhere=_ELSEWHERE)
+    for key in _PATHS:
+        if not record.get(key, key).strip():
+            raise DefinitionError(f"{where}: {key!r} is blank")
+    return record
+
+
+@lru_cache(maxsize=16)
+def _table(file: Path, _: tuple[str, int, int, int]) -> dict[str, Any] | None:
+    """Return the project's table of a pyproject.toml, or None."""
+    tool, name = TABLE
+    try:
+        text = read_text(file)
+        if name not in text:
+            return None
+        found = toml.read(text, shown(file)).get(tool, {}).get(name)
+    except DefinitionError:
+        # a file of another tool, which may hold anything
+        if file.is_file() and f"{tool}.{name}" not in file.read_text("utf-8", "replace"):
+            return None
+        raise
+    if found is not None and not isinstance(found, dict):
+        raise DefinitionError(f"{shown(file)}: write a table: [{'.'.join(TABLE)}]")
+    return found

@@ -1,0 +1,161 @@
+"""What metrics need beside judgments: whether it is there, and what it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import duckdb
+
+from warehouse.errors import command, listing, nearest
+from warehouse.evaluate.plan import Contents, Plan, plan
+from warehouse.evaluate.scope import ATTRIBUTES, PREFERENCES, Scope, current_training
+from warehouse.metrics.notation import Metric
+from warehouse.readers.kinds import IDS, Subject
+from warehouse.sql_text.templates import render
+
+_NEEDS: Mapping[Subject, str] = {"document": "attributes", "query": "query_attributes"}
+# What a dataset may have beside its qrels and runs, and most metrics do not need.
+_BESIDE = frozenset({"training", *_NEEDS.values()})
+# A value of `weight` that is not an attribute: see relations/weights.
+_NO_ATTRIBUTES = {"queries": ("relevant",)}
+
+
+def contents(con: duckdb.DuckDBPyConnection, work: Plan, dataset: str) -> Contents:
+    """Return the hashes of a dataset's current training set and of the attributes that are read."""
+    if not work.needs & _BESIDE:
+        return Contents()
+    training = current_training(con, dataset)
+    Scope(con).attributes(dataset)
+    of_documents = {name for metric in work.queries for name in work.attributes_of(metric)}
+    of_queries = {name for metric in work.queries for name in work.query_attributes_of(metric)}
+    return Contents(
+        training[1] if training else None,
+        _hashes(con, "document", of_documents),
+        _hashes(con, "query", of_queries),
+    )
+
+
+def _hashes(
+    con: duckdb.DuckDBPyConnection, subject: Subject, names: Collection[str]
+) -> dict[str, str]:
+    """Return a hash of each of some attributes in scope."""
+    if not names:
+        return {}
+    sql = render("statements/attribute_contents", view=ATTRIBUTES[subject], id=IDS[subject])
+    rows = con.execute(sql, {"names": sorted(names)}).fetchall()
+    return {str(name): str(content) for name, content in rows}
+
+
+def lacking_stored(con: duckdb.DuckDBPyConnection, work: Plan, dataset: str) -> list[str]:
+    """Return a sentence for each metric that reads something a dataset does not have."""
+    if not work.needs & _BESIDE:
+        return []
+    Scope(con).attributes(dataset)
+    names: dict[Subject, list[str]] = {}
+    for subject, view in ATTRIBUTES.items():
+        if _NEEDS[subject] not in work.needs:
+            continue
+        rows = con.execute(f"select distinct attribute from {view} order by attribute").fetchall()
+        names[subject] = [str(row[0]) for row in rows]
+    where = Where(
+        f"dataset {dataset}",
+        command("ingest training FILE", dataset),
+        command("ingest attributes FILE --of docs", dataset),
+        command("ingest attributes FILE --of queries", dataset),
+    )
+    return lacking(work, current_training(con, dataset) is not None, names, where)
+
+
+@dataclass(frozen=True)
+class Where:
+    """Where to look for a training set and attributes, and how to provide them."""
+
+    name: str
+    training: str
+    attributes: str
+    query_attributes: str
+
+
+OF_FILES = Where(
+    "what was given",
+    "--training FILE",
+    "--attributes FILE",
+    "--attributes FILE, a table with a column query_id",
+)
+
+
+def lacking(
+    work: Plan, training: bool, attributes: Mapping[Subject, Sequence[str]], where: Where
+) -> list[str]:
+    """Return a sentence for each metric that reads a training set or an attribute that is missing.
+
+    >>> from warehouse.metrics import notation, protocols
+    >>> from warehouse.evaluate.plan import plan
+    >>> work = plan(notation.parse("PSP@5"), protocols.get("default"))
+    >>> lacking(work, False, {}, OF_FILES)
+    ['PSP@5 reads a training set, and what was given has none; load it with: --training FILE']
+    """
+    sentences: list[str] = []
+    for metric in work.queries:
+        if "training" in work.needs_of(metric) and not training:
+            sentences.append(
+                f"{metric} reads a training set, and {where.name} has none; "
+                f"load it with: {where.training}"
+            )
+        sentences += _without(
+            metric, work.attributes_of(metric), "documents", attributes.get("document", ()),
+            where.name, where.attributes,
+        )  # fmt: skip
+        sentences += _without(
+            metric, work.query_attributes_of(metric), "queries", attributes.get("query", ()),
+            where.name, where.query_attributes,
+        )  # fmt: skip
+    return sentences
+
+
+def _without(
+    metric: Metric, read: Sequence[str], of: str, there: Sequence[str], where: str, load: str
+) -> list[str]:
+    """Return a sentence for each missing attribute that a metric reads."""
+    known = f"; it has {listing(there)}" if there else ""
+    words = [*there, *_NO_ATTRIBUTES.get(of, ())]
+    return [
+        f"{metric} reads the attribute {name} of the {of}, and {where} has none "
+        f"of that name{nearest(name, words) or known}; load it with: {load}"
+        for name in read
+        if name not in there
+    ]
+
+
+def fitting(work: Plan, kind: str) -> tuple[Plan, list[str]]:
+    """Return the part of a plan that can be computed from a kind of qrels, and the other metrics.
+
+    Preferences say which document is better, not how good one is. With them, only metrics that read
+    preferences, or that only count rankings, can be computed.
+    """
+    if kind != PREFERENCES:
+        return work, []
+    fits = [
+        metric
+        for metric in work.queries
+        if "preferences" in work.needs_of(metric) or metric.definition.reads == ("rankings",)
+    ]
+    others = [str(metric) for metric in work.queries if metric not in fits]
+    return plan(fits, work.protocol), others
+
+
+def left_out(dataset: str, metrics: list[str]) -> str:
+    """Return the sentence about metrics that need judgments, left out for preferences."""
+    return (
+        f"{dataset}: left out {listing(metrics, 5)}: its qrels are preferences, and only metrics of "
+        f"preferences can be computed from them: {command('evaluate', dataset, metrics=['prefs'])}"
+    )
+
+
+def unfit(where: str, metrics: list[str]) -> str:
+    """Return the sentence that refuses metrics that need judgments for qrels that are preferences."""
+    return (
+        f"{where}: the qrels are preferences, which have no grades: {listing(metrics, 5)} cannot be "
+        "computed from them; ask for metrics of preferences, or load judgments"
+    )

@@ -1,0 +1,328 @@
+"""Evaluating stored runs: computes what is missing or stale, in one transaction."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+
+import duckdb
+
+from warehouse.config.settings import VERSION
+from warehouse.errors import UsageError, listing
+from warehouse.evaluate import engine, requirements, slices, stored_hits
+from warehouse.evaluate.candidates import Candidate, in_batches
+from warehouse.evaluate.hits import NO_HITS
+from warehouse.evaluate.plan import Contents, Plan, plan, ranked_sql
+from warehouse.evaluate.scope import Scope, qrels_kind, stored_qrels
+from warehouse.sql_text.templates import render
+
+# The most predictions whose ranked lists are kept at one time, for metrics that read whole lists.
+BATCH_LISTED = 5_000_000
+# The id of a slice that is not stored yet.
+_NEW = 0
+
+
+@dataclass(frozen=True)
+class Job:
+    """A plan to compute for runs, or for those of one dataset: for the whole, and `by` slices.
+
+    A job for parts alone, without the `whole`, is skipped if its slice has changed.
+    """
+
+    work: Plan
+    dataset: str | None = None
+    by: Sequence[str] = ()
+    whole: bool = True
+
+
+@dataclass
+class Outcome:
+    """What an evaluation did or, as a dry run, would do.
+
+    All of it has the same time `at`, so that a board as of some moment never has only a part of it.
+    `unfit` has, by dataset, the metrics left out because its qrels cannot give them. `slices` has a
+    line about each slice, `left_out` one about each slice that has changed. `without_hits` are the
+    runs whose hits were made and that have no judged document.
+    """
+
+    computed: int = 0
+    stale: int = 0
+    up_to_date: int = 0
+    new_hit_sets: int = 0
+    without_hits: list[Candidate] = field(default_factory=list)
+    details: list[tuple[str, str, str, str]] = field(default_factory=list)
+    without_qrels: list[str] = field(default_factory=list)
+    unfit: dict[str, list[str]] = field(default_factory=dict)
+    slices: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+    at: dt.datetime = field(default_factory=lambda: dt.datetime.now(dt.UTC))
+
+    @property
+    def runs(self) -> int:
+        """The number of runs with computed values."""
+        return len({(dataset, run) for dataset, run, *_ in self.details})
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Warnings about the runs with computed values."""
+        if not self.without_hits:
+            return ()
+        several = len({dataset for dataset, *_ in self.details}) > 1
+        names = {f"{run.dataset}/{run.run}" if several else run.run for run in self.without_hits}
+        return (f"{listing(sorted(names), 4)}: {NO_HITS}",)
+
+
+def look(
+    con: duckdb.DuckDBPyConnection, jobs: Iterable[Job], asked: Sequence[Candidate]
+) -> tuple[list[Job], Outcome]:
+    """Return the jobs that can be done, and what they would do."""
+    outcome = Outcome()
+    possible: list[Job] = []
+    for job in jobs:
+        try:
+            evaluate(con, job, asked, dry_run=True, outcome=outcome)
+        except UsageError as error:
+            if job.whole:
+                raise
+            outcome.left_out.append(f"{job.dataset}: left out {listing(job.by)}: {error}")
+        else:
+            possible.append(job)
+    return possible, outcome
+
+
+def evaluate(
+    con: duckdb.DuckDBPyConnection,
+    job: Job,
+    asked: Sequence[Candidate],
+    *,
+    dry_run: bool = False,
+    on_metric: Callable[[str], None] | None = None,
+    outcome: Outcome | None = None,
+) -> Outcome:
+    """Compute a job's metrics for its runs among some, if they are missing or stale.
+
+    Everything happens in the caller's transaction and becomes visible together or not at all. The
+    result is added to an `outcome` from before.
+    """
+    outcome = outcome or Outcome()
+    members = [c for c in asked if job.dataset in (None, c.dataset)]
+    evaluation = _Evaluation(con, outcome, dry_run, on_metric)
+    for dataset, group, fitting in _groups(con, job.work, members, outcome):
+        qrels_id = group[0].qrels_id
+        if qrels_id is None:
+            continue
+        contents = requirements.contents(con, fitting, dataset)
+        if job.whole:
+            evaluation.whole(fitting, group, qrels_id, contents)
+        for given in job.by:
+            evaluation.parts(given, fitting, group, dataset, qrels_id, contents)
+    return outcome
+
+
+@dataclass(frozen=True)
+class _Evaluation:
+    """One call of `evaluate`, with what all of its steps share."""
+
+    con: duckdb.DuckDBPyConnection
+    outcome: Outcome
+    dry_run: bool
+    on_metric: Callable[[str], None] | None
+
+    @property
+    def scope(self) -> Scope:
+        """The tables that the metrics read."""
+        return Scope(self.con)
+
+    def whole(
+        self,
+        work: Plan,
+        group: Sequence[Candidate],
+        qrels_id: int,
+        contents: Contents,
+    ) -> None:
+        """Compute what is pending for the whole of a dataset."""
+        listed = "predictions" in work.needs
+        for batch in in_batches(group, BATCH_LISTED) if listed else [group]:
+            if not self._pending(work, batch, qrels_id, contents):
+                continue
+            runs = self._put_in_scope(work, qrels_id)
+            made = stored_hits.make(self.con, work.protocol, qrels_id, batch)
+            self.outcome.new_hit_sets += len(made)
+            self.outcome.without_hits += [run for run, num_hits in made.items() if not num_hits]
+            if listed:
+                self.scope.predictions(runs)
+            self._record(work, qrels_id)
+            engine.compute(self.con, work, on_metric=self.on_metric)
+
+    def parts(
+        self,
+        given: str,
+        work: Plan,
+        group: Sequence[Candidate],
+        dataset: str,
+        qrels_id: int,
+        contents: Contents,
+    ) -> None:
+        """Compute what is pending for the parts of a slice, after the whole."""
+        con, scope, protocol = self.con, self.scope, work.protocol
+        kind = qrels_kind(con, qrels_id)
+        scope.stored_truth(qrels_id)
+        # the names of metrics by a slice end in the slice
+        due = {metric for one, _, metric, _ in self.outcome.details if one == dataset}
+        try:
+            found = slices.resolve(
+                con, dataset, given, qrels_id, protocol, due if self.dry_run else ()
+            )
+        except slices.NotYetError as error:  # there are none of the slice either
+            self._pending(work, group, qrels_id, contents, _NEW, f" by {error.name}")
+            return
+        if found.of_documents:
+            work = plan(work.queries, protocol, sliced=True)
+        if found.slice_id is None:
+            self.outcome.slices.append(slices.told(found))
+        # the members stay as they are now, although batches of runs add documents of their own
+        scope.members(found.id)
+        batches = in_batches(group, BATCH_LISTED) if found.of_documents else [group]
+        number = found.slice_id or _NEW
+        for batch in batches:
+            if not self._pending(work, batch, qrels_id, contents, number, f" by {found.name}"):
+                continue
+            if number == _NEW:
+                number = slices.keep(con, found)
+            runs = self._put_in_scope(work, qrels_id)
+            if found.of_documents or "predictions" in work.needs:
+                scope.predictions(runs)
+            slices.add_others(con, found, protocol)
+            if found.of_documents:
+                scope.part_predictions(ranked_sql(protocol), rest=slices.REST, depth=protocol.depth)
+            parts = slices.parts(con, found, protocol)
+            self._record(work, qrels_id, slice_id=number)
+            ready: frozenset[int] = frozenset()
+            if not found.of_documents:
+                ready = slices.take_over(con, qrels_id, protocol)
+            slices.cut_qrels(con, found, stored_qrels(qrels_id, kind))
+            for part in parts:
+                scope.part(found.id, "scope_member where part = $part", part=part)
+                scope.qrels(kind, slices.judged_in(part))
+                if found.of_documents:
+                    scope.document_part(part)
+                else:
+                    scope.rankings(of_part=True)
+                    scope.hits(protocol, qrels_id, of_part=True)
+                    if "predictions" in work.needs:
+                        scope.predictions(runs, of_part=True)
+                engine.compute(con, work, part=part, ready=ready, on_metric=self.on_metric)
+
+    def _pending(
+        self,
+        work: Plan,
+        group: Sequence[Candidate],
+        qrels_id: int,
+        contents: Contents,
+        slice_id: int | None = None,
+        by: str = "",
+    ) -> bool:
+        """Make and count the table of what is pending; return whether there is anything to compute."""
+        _find_pending(self.con, work, group, qrels_id, contents, slice_id)
+        _count(self.con, self.outcome, group, len(work.queries), by)
+        return not self.dry_run and _any_pending(self.con)
+
+    def _put_in_scope(self, work: Plan, qrels_id: int) -> list[int]:
+        """Put the runs with pending values in scope, with their ground truth; return the runs."""
+        runs = self.scope.pending_runs()
+        self.scope.stored_truth(qrels_id)
+        self.scope.rankings()
+        self.scope.hits(work.protocol, qrels_id)
+        return runs
+
+    def _record(self, work: Plan, qrels_id: int, *, slice_id: int | None = None) -> None:
+        """Write what is pending to the catalogue of evaluations."""
+        self.con.execute(
+            render("statements/evaluations"),
+            {
+                "qrels_id": qrels_id,
+                "slice_id": slice_id,
+                "protocol": work.protocol.name,
+                "program_version": VERSION,
+                "engine_version": duckdb.__version__,
+                "evaluated_at": self.outcome.at,
+            },
+        )
+
+
+def _groups(
+    con: duckdb.DuckDBPyConnection, work: Plan, asked: Sequence[Candidate], outcome: Outcome
+) -> list[tuple[str, list[Candidate], Plan]]:
+    """Return the datasets with qrels, each with its runs and the metrics that its qrels can give.
+
+    Raises UsageError before anything is computed if a metric reads what a dataset does not have.
+    """
+    groups: list[tuple[str, list[Candidate], Plan]] = []
+    lacking: list[str] = []
+    for dataset, members in groupby(asked, key=lambda c: c.dataset):
+        group = list(members)
+        qrels_id = group[0].qrels_id
+        if qrels_id is None:
+            if dataset not in outcome.without_qrels:
+                outcome.without_qrels.append(dataset)
+            continue
+        fitting, others = requirements.fitting(work, qrels_kind(con, qrels_id))
+        if others:
+            outcome.unfit.setdefault(dataset, others)
+        lacking += requirements.lacking_stored(con, fitting, dataset)
+        groups.append((dataset, group, fitting))
+    if lacking:
+        raise UsageError("\n".join(lacking))
+    return groups
+
+
+def _find_pending(
+    con: duckdb.DuckDBPyConnection,
+    work: Plan,
+    group: Sequence[Candidate],
+    qrels_id: int,
+    contents: Contents,
+    slice_id: int | None,
+) -> None:
+    Scope(con).runs([c.run_id for c in group])
+    con.execute(
+        render("statements/wanted"),
+        {
+            "kind": [metric.definition.kind for metric in work.queries],
+            "metric": [str(metric) for metric in work.queries],
+            "aggregate": [metric.aggregate for metric in work.queries],
+            "direction": [metric.direction for metric in work.queries],
+            "fingerprint": [work.fingerprint(metric, contents) for metric in work.queries],
+        },
+    )
+    con.execute(
+        render("statements/pending"),
+        {"qrels_id": qrels_id, "slice_id": slice_id, "protocol": work.protocol.name},
+    )
+
+
+def _any_pending(con: duckdb.DuckDBPyConnection) -> bool:
+    return bool(con.execute("select exists (select 1 from pending)").fetchall()[0][0])
+
+
+def _count(
+    con: duckdb.DuckDBPyConnection,
+    outcome: Outcome,
+    group: Sequence[Candidate],
+    metrics: int,
+    by: str,
+) -> None:
+    names = {c.run_id: c for c in group}
+    rows = con.execute(
+        "select run_id, metric, is_stale from pending order by run_id, metric_number"
+    ).fetchall()
+    for run_id, metric, is_stale in rows:
+        found = names[run_id]
+        outcome.details.append(
+            (found.dataset, found.run, metric + by, "stale" if is_stale else "missing")
+        )
+        outcome.stale += bool(is_stale)
+    outcome.computed += len(rows)
+    outcome.up_to_date += len(group) * metrics - len(rows)

@@ -1,0 +1,185 @@
+"""Merging runs into a new run, which is loaded like any other, with its provenance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import duckdb
+import sqlalchemy as sa
+
+from warehouse.errors import UsageError
+from warehouse.fuse import lists, training, tuning
+from warehouse.fuse.recipe import Queries, Recipe
+from warehouse.fuse.training import Training
+from warehouse.fuse.tuning import Trials
+from warehouse.ingest import Loaded, RunOptions, load_run
+from warehouse.metrics import fusion
+from warehouse.metrics.protocols import Protocol
+from warehouse.readers import Query
+from warehouse.store import database, schema
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A complete recipe, with the queries that it was trained on and the trials that led to it.
+
+    `precisions` are the mean average precisions of the runs over the training queries, by run
+    number, for methods that use them.
+    """
+
+    recipe: Recipe
+    training: Training | None = None
+    trials: Trials | None = None
+    protocol: str | None = None
+    precisions: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Fused:
+    """The outcome of merging runs.
+
+    `loaded` is the outcome of loading the new run. `method` has all parameters. `weights` are in
+    the order of the runs. `trials` are the tried values, best first: `place, method[, weights],
+    METRIC`. `notes` are sentences about queries and training.
+    """
+
+    loaded: Loaded
+    method: str
+    normalisation: str
+    weights: tuple[float, ...]
+    trials: duckdb.DuckDBPyRelation | None
+    notes: tuple[str, ...]
+
+
+def prepare(
+    con: duckdb.DuckDBPyConnection,
+    dataset: str,
+    recipe: Recipe,
+    *,
+    train_queries: Sequence[str] | None,
+    train_share: float | None,
+    tune: str | None,
+    protocol: Protocol,
+) -> Prepared:
+    """Choose the training queries of a recipe and tune it. Nothing is written.
+
+    Raises UsageError if training queries are needed but missing, or given but not needed.
+    """
+    given = train_queries is not None or train_share is not None
+    if not training.is_needed(recipe, tune):
+        if given:
+            raise UsageError(
+                f"{recipe.method.name}: is not trained; give training queries to a method that is, or "
+                "with --tune METRIC"
+            )
+        return Prepared(recipe)
+    if not given:
+        what = f"{recipe.method.name} is trained" if tune is None else f"--tune {tune} tries"
+        raise UsageError(
+            f"{what} on judged queries; say on which, with --train-queries FILE (one id per line) or "
+            "with a share of them, as in --train-share 0.5"
+        )
+    chosen = training.choose(con, dataset, train_queries, train_share)
+    work = None if tune is None else training.metric_plan(con, chosen, tune, protocol)
+    training.put(con, recipe, chosen)
+    trials = None
+    if work is not None:
+        trials = tuning.tune(con, recipe, work)
+        recipe = trials.best
+    precisions: tuple[float, ...] = ()
+    if fusion.AVERAGE_PRECISION in recipe.definition.needs:
+        precisions = tuple(training.precisions(con, recipe))
+    return Prepared(recipe, chosen, trials, None if tune is None else protocol.name, precisions)
+
+
+def make(
+    connection: sa.Connection,
+    dataset: str,
+    prepared: Prepared,
+    options: RunOptions,
+    *,
+    queries: Queries,
+    leave_out: bool,
+    replace: bool,
+) -> Fused:
+    """Merge the runs and load the result, inside the caller's transaction.
+
+    Raises InputError, ConflictError and UsageError, like loading a run.
+    """
+    con = database.raw(connection)
+    recipe, trained = prepared.recipe, prepared.training
+    if leave_out and trained is None:
+        raise UsageError("there are no training queries to leave out")
+    if trained is not None and fusion.TRAINING in recipe.definition.needs:
+        training.put(con, recipe, trained)
+        training.put_precisions(con, prepared.precisions)
+    lists.put_runs(con, recipe)
+    overlap = lists.put_queries(con, recipe, queries)
+    if leave_out and trained is not None:
+        con.execute(
+            "delete from fused_query where list_contains($ids::varchar[], query_id)",
+            {"ids": list(trained.queries)},
+        )
+        if not con.execute("select exists (select 1 from fused_query)").fetchall()[0][0]:
+            raise UsageError(
+                "every query of the runs was trained on, and none is left; train on fewer"
+            )
+    source = Query(lists.statement(recipe), str(recipe))
+    loaded = load_run(connection, source, dataset, options, replace=replace)
+    notes = [overlap.said(queries), *lists.without_positive(con, recipe)]
+    if trained is not None:
+        notes += trained.said(left_out=leave_out)
+    if loaded.status == "unchanged":
+        notes.append(
+            "a run with this name and content is there already; its provenance was not changed"
+        )
+    else:
+        _remember(connection, loaded.id, prepared, queries, leave_out=leave_out)
+    return Fused(
+        loaded,
+        fusion.written(recipe.method),
+        recipe.normalisation.name,
+        recipe.weights,
+        None if prepared.trials is None else prepared.trials.relation(),
+        tuple(note for note in notes if note is not None),
+    )
+
+
+def _remember(
+    connection: sa.Connection, run_id: int, prepared: Prepared, queries: Queries, *, leave_out: bool
+) -> None:
+    """Store the provenance of a merged run."""
+    recipe, trained = prepared.recipe, prepared.training
+    connection.execute(
+        schema.fusion.insert().values(
+            run_id=run_id,
+            method=fusion.written(recipe.method),
+            normalisation=recipe.normalisation.name,
+            queries=queries,
+            qrels_id=None if trained is None else trained.qrels_id,
+            num_trained=None if trained is None else len(trained.queries),
+            is_left_out=leave_out,
+            tuned_by=None if prepared.trials is None else prepared.trials.metric,
+            protocol=prepared.protocol,
+        )
+    )
+    weights = recipe.weights or (None,) * len(recipe.sources)
+    rows = [
+        {
+            "run_id": run_id,
+            "position": position,
+            "source_run_id": source.run_id,
+            "name": source.name,
+            "version": source.version,
+            "content_hash": source.content_hash,
+            "weight": weight,
+        }
+        for position, (source, weight) in enumerate(zip(recipe.sources, weights, strict=True), 1)
+    ]
+    connection.execute(schema.fusion_source.insert(), rows)
+    if trained is not None:
+        database.raw(connection).execute(
+            "insert into fusion_query select $run_id, unnest($ids::varchar[])",
+            {"run_id": run_id, "ids": list(trained.queries)},
+        )

@@ -1,0 +1,161 @@
+"""Loading the qrels of a dataset, of any kind, and its training set.
+
+A dataset has one current version of each. Other content needs `replace` and becomes the next
+version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import sqlalchemy as sa
+
+from warehouse import readers
+from warehouse.errors import ConflictError, UsageError, counted
+from warehouse.ingest import steps
+from warehouse.ingest.global_qrels import LABEL, stage_global
+from warehouse.sql_text.templates import render
+from warehouse.store import database, schema
+from warehouse.store.clock import Clock
+
+
+@dataclass(frozen=True)
+class _Ground:
+    """How one kind of source is stored: its table in the catalogue, and its name in messages."""
+
+    what: Literal["qrels", "training"]
+    table: sa.Table
+    columns: str
+    count: str
+    insert: str
+    words: tuple[str, str, str]
+    hash_suffix: str = ""
+    given: Mapping[str, Any] | None = None
+
+    @property
+    def key(self) -> sa.Column[Any]:
+        return self.table.c[f"{self.what}_id"]
+
+
+_JUDGED = "query_id, doc_id, relevance, iteration"
+_QRELS_WORDS = ("other qrels", "judgment", "these judgments are")
+
+# By the kind that the reader has staged.
+_GROUNDS: Mapping[str, _Ground] = {
+    "qrels": _Ground(
+        "qrels", schema.qrels, _JUDGED, "num_judgments", "ingest/judgments", _QRELS_WORDS,
+        given={"kind": "judgments"},
+    ),
+    "iterations": _Ground(
+        "qrels", schema.qrels, _JUDGED, "num_judgments", "ingest/judgments", _QRELS_WORDS,
+        given={"kind": "iterations"},
+    ),
+    "preferences": _Ground(
+        "qrels", schema.qrels, "query_id, judgment_group, judgment_subgroup, doc_id, level",
+        "num_judgments", "ingest/preferences", _QRELS_WORDS,
+        hash_suffix="-preferences", given={"kind": "preferences"},
+    ),
+    "training": _Ground(
+        "training", schema.training, "query_id, doc_id, relevance", "num_examples",
+        "ingest/examples", ("another training set", "example", "this training set is"),
+    ),
+}  # fmt: skip
+
+
+def load_qrels(
+    connection: sa.Connection,
+    source: object,
+    dataset: str,
+    *,
+    label: str | None = None,
+    format: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    normalise: str | None = None,
+    iterations: bool = False,
+    is_global: bool = False,
+    queries: object | None = None,
+    replace: bool = False,
+) -> steps.Loaded:
+    """Load the judgments of a dataset, or the preferences when that is the format.
+
+    With `is_global` the source is one set of documents, for every query of `queries` or of the runs.
+    """
+    steps.check_name("dataset", dataset)
+    con = database.raw(connection)
+    how: Any = {"format": format, "columns": columns, "normalise": normalise}
+    if is_global:
+        if iterations:
+            raise UsageError("--global: one set of documents has no iterations")
+        staged = stage_global(con, source, dataset, queries=queries, **how)
+        label = label or LABEL
+    elif queries is not None:
+        raise UsageError("--queries: goes with --global, for judgments that name no query")
+    else:
+        kind = readers.qrels_kind(format, iterations=iterations)
+        staged = readers.stage(con, source, kind, **how)
+    return _load(connection, staged, dataset, label=label, replace=replace)
+
+
+def load_training(
+    connection: sa.Connection,
+    source: object,
+    dataset: str,
+    *,
+    label: str | None = None,
+    format: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    normalise: str | None = None,
+    replace: bool = False,
+) -> steps.Loaded:
+    """Load the training set of a dataset."""
+    steps.check_name("dataset", dataset)
+    con = database.raw(connection)
+    staged = readers.stage(
+        con, source, "training", format=format, columns=columns, normalise=normalise
+    )
+    return _load(connection, staged, dataset, label=label, replace=replace)
+
+
+def _load(
+    connection: sa.Connection,
+    staged: readers.Staged,
+    dataset: str,
+    *,
+    label: str | None,
+    replace: bool,
+) -> steps.Loaded:
+    """Store what is staged, unless it is the current version already."""
+    ground = _GROUNDS[staged.kind]
+    con = database.raw(connection)
+    content = steps.content(con, dataset, ground.columns, ground.hash_suffix)
+    dataset_id = steps.dataset_id(connection, dataset)
+    table = ground.table
+    current = steps.newest(connection, table, table.c.dataset_id == dataset_id)
+    other, noun, same = ground.words
+    if current is not None and current["content_hash"] == content.content_hash:
+        warnings = list(staged.warnings)
+        if label is not None and label != current["label"]:
+            warnings.append(f"the label stays {current['label']!r}: {same} loaded already")
+        return steps.outcome(ground.what, "unchanged", dataset, staged, current, content, warnings)
+    if current is not None and not replace:
+        raise ConflictError(
+            f"{staged.source}: dataset {dataset} has {other} already (version "
+            f"{current['version']}, {counted(current[ground.count], noun)} from "
+            f"{current['source']}); "
+            "--replace makes this a new version, and the old one stays readable"
+        )
+    row = {
+        ground.key.name: schema.next_id(connection, ground.key),
+        "dataset_id": dataset_id,
+        "version": 1 if current is None else current["version"] + 1,
+        "label": label,
+        ground.count: content.num_rows,
+        **(ground.given or {}),
+        **steps.common(staged, content, Clock(con).now()),
+    }
+    connection.execute(table.insert().values(row))
+    con.execute(render(ground.insert), {ground.key.name: row[ground.key.name]})
+    status: steps.Status = "loaded" if current is None else "replaced"
+    return steps.outcome(ground.what, status, dataset, staged, row, content, staged.warnings)

@@ -1,0 +1,329 @@
+"""The notation of metrics: `Name(param=value, ...)@cutoff`, read, settled and printed back.
+
+It has one canonical form, which is what is stored. Names of ranx (`ndcg@10`, `map@100-l2`), of
+trec_eval (`ndcg_cut_10`, `P.5,10`) and of other peers (`oocover`, `k@recall(0.5)`) are read as well.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from warehouse.config import project
+from warehouse.config.project import per_project
+from warehouse.config.project import request as one_look
+from warehouse.errors import UsageError, nearest_name
+from warehouse.metrics import parameters, peer_names
+from warehouse.metrics.catalogue import Alias, Definition, catalogue
+from warehouse.metrics.lazy import Lazy
+from warehouse.metrics.metric import Defaults, Metric, Requested, arguments, settle
+from warehouse.metrics.peer_names import TREC_SETS, Relstring, trec_name, wants_cutoff
+from warehouse.sql_text import templates
+
+__all__ = [
+    "TREC_SETS", "Asked", "Defaults", "Line", "Metric", "Metrics", "Relstring", "Requested",
+    "definition", "lines",
+    "parse", "parse_one", "peers", "read_plain", "request", "split", "trec_name", "wants_cutoff",
+]  # fmt: skip
+
+_NOTATION = re.compile(r"^(?P<name>[^\s@()]+?)(?:\((?P<params>[^()]*)\))?(?:@(?P<at>[^\s@()]+?))?$")
+_CUTOFF_FIRST = re.compile(r"^(?P<name>[^\s@()]+)(?P<at>@[^\s@()]+)(?P<params>\([^()]*\))$")
+# `k@recall(0.5)`: a name that holds an @, with its value or with parameters in parentheses
+_FUNCTION = re.compile(r"^(?P<name>[^\s@()]+@[a-z]+)\((?P<inside>[^()]*)\)$")
+
+Line = Requested | Relstring
+# A parsed metric keeps its meaning under any protocol.
+Asked = str | Metric
+Metrics = str | Iterable[Asked]
+
+
+def definition(name: str) -> Definition:
+    """Return a metric's definition by any of its names. Raises UsageError with the nearest name."""
+    return parse_one(name, settle=False).metric.definition
+
+
+@per_project
+def _own_names() -> Mapping[str, tuple[Definition, Alias]]:
+    """Return every metric by its own name."""
+    return Lazy(catalogue(), lambda name: (catalogue()[name], Alias("", name)))
+
+
+@per_project
+def _plain_names() -> dict[str, dict[str, tuple[Definition, Alias]]]:
+    """Return the plain names of each peer, ir_measures' first: the notation is theirs.
+
+    ranx and trec_eval are not included: they have notations of their own.
+    """
+    known: dict[str, dict[str, tuple[Definition, Alias]]] = {"ir_measures": {}}
+    for found in catalogue().values():
+        for alias in found.names:
+            if alias.peer != "ranx":
+                known.setdefault(alias.peer, {})[alias.name] = (found, alias)
+    return known
+
+
+@per_project
+def _aliases() -> dict[str, tuple[Definition, Alias]]:
+    """Return every plain name of a metric: its own and those of the peers.
+
+    If several peers use a name for different metrics, the first peer's meaning is used.
+    """
+    known = dict(_own_names())
+    for names in _plain_names().values():
+        for name, meant in names.items():
+            known.setdefault(name, meant)
+    return known
+
+
+def _aliases_under(peer: str | None) -> Mapping[str, tuple[Definition, Alias]]:
+    """Return every plain name, with one peer's first."""
+    return {**_aliases(), **_plain_names().get(peer or "", {})}
+
+
+def peers() -> list[str]:
+    """Return the peers that have names for metrics."""
+    return sorted({*_plain_names(), "ranx", "trec_eval"})
+
+
+def parse(*asked: Asked, defaults: Defaults | None = None) -> list[Metric]:
+    """Read metric names; sets and names with several values give several metrics.
+
+    All wrong names are reported at once, each with the nearest right one. Arguments that are
+    metrics already are kept as they are, whatever the defaults.
+
+    >>> [str(m) for m in parse("P.5,10", "nDCG(gains={2: 9, 1: 3})@10")]
+    ['P@5', 'P@10', 'nDCG(gains={1:3,2:9})@10']
+    """
+    return [r.metric for r in request(*asked, defaults=defaults)]
+
+
+def request(*asked: Asked, defaults: Defaults | None = None) -> list[Requested]:
+    """Read metric names like `parse`, and keep trec_eval's names for them."""
+    for text in split(asked):
+        if isinstance(text, str) and peer_names.relstring(text) is not None:
+            raise UsageError(
+                f"{text}: a string for each query, not a metric; 'warehouse score -f trec' prints it"
+            )
+    return [one for one in lines(*asked, defaults=defaults) if isinstance(one, Requested)]
+
+
+@one_look()
+def lines(*asked: Asked, defaults: Defaults | None = None) -> list[Line]:
+    """Read names like `request`, and trec_eval's relstring too, in the order of their lines."""
+    problems: list[str] = []
+    found: dict[Line, None] = {}
+    for text in split(asked):
+        if isinstance(text, Metric):
+            found[Requested(text)] = None
+            continue
+        try:
+            found |= dict.fromkeys(_expand(text, defaults or Defaults()))
+        except UsageError as error:
+            problems.append(_several(text, defaults or Defaults()) or str(error))
+    if problems:
+        raise UsageError("\n".join(problems))
+    return _own_length(list(found))
+
+
+def _own_length(found: list[Line]) -> list[Line]:
+    """Let `relstring.20` replace a set's relstring, like a parameter in trec_eval."""
+    strings = [one for one in found if isinstance(one, Relstring)]
+    kept = [one for one in found if one not in strings[1:]]
+    return [strings[-1] if one in strings else one for one in kept]
+
+
+@one_look()
+def parse_one(text: str, *, defaults: Defaults | None = None, settle: bool = True) -> Requested:
+    """Read a name that stands for one metric; with `settle=False`, required values may be missing."""
+    expanded = [
+        one
+        for one in _expand(text, defaults or Defaults(), complete=settle)
+        if isinstance(one, Requested)
+    ]
+    if not expanded:
+        raise UsageError(f"{text}: not a metric; 'warehouse score -f trec' prints it")
+    if len(expanded) != 1 and settle:
+        raise UsageError(f"{text}: stands for several metrics; name one")
+    return expanded[0]
+
+
+def split(asked: Iterable[Asked]) -> list[Asked]:
+    """Split on blanks outside parentheses, so that "AP P(rel=2)@5" may be one argument."""
+    words: list[Asked] = []
+    for one in asked:
+        if isinstance(one, Metric):
+            words.append(one)
+        elif not isinstance(one, str):
+            raise UsageError(f"a metric is named by a text, as in 'nDCG@10', not {one!r}")
+        elif not one.strip():
+            raise UsageError("an empty text names no metric; write one as in nDCG@10")
+        else:
+            words += re.findall(r"(?:\([^()]*\)|[^\s()])+|[()]", one)
+    return words
+
+
+def _expand(text: str, defaults: Defaults, *, complete: bool = True) -> Sequence[Line]:
+    if text in TREC_SETS:
+        return peer_names.trec_set(text, defaults)
+    string = peer_names.relstring(text)
+    if string is not None:
+        return [string]
+
+    # a metric's own name first: that needs no other metric's file
+    match = _NOTATION.match(text)
+    is_own = match is not None and match["name"] in catalogue()
+    first = None if is_own else _of_notation(defaults.names, text, defaults, complete=complete)
+    if first:
+        return first
+    names = _own_names() if is_own else _aliases_under(defaults.names)
+    known = read_plain(text, names, defaults, complete=complete)
+    if known is not None:
+        return [Requested(known)]
+    named = (
+        peer_names.ranx_with_decimals(text, defaults)
+        or peer_names.trec(text, defaults)
+        or peer_names.ranx(text, defaults, complete=complete)
+    )
+    if named:
+        return named
+    name = _matched(text)["name"]
+    right = _respelled(name, defaults.names)
+    if right is not None:
+        return _expand(right + text[len(name) :], defaults, complete=complete)
+    if name in templates.names_in("curves"):
+        raise UsageError(f"{text}: a curve, not a metric: warehouse curve {name}")
+    hint = _cutoff_meant(text, defaults) or _file_meant(name) or _name_meant(text, name, defaults)
+    raise UsageError(f"{text}: no such metric{hint}")
+
+
+def _of_notation(
+    peer: str | None, text: str, defaults: Defaults, *, complete: bool
+) -> Sequence[Requested] | None:
+    """Read a name in a peer's own notation; None if it is not in that notation."""
+    if peer == "trec_eval":
+        return peer_names.trec(text, defaults)
+    if peer == "ranx":
+        return peer_names.ranx_with_decimals(text, defaults) or peer_names.ranx(
+            text, defaults, complete=complete
+        )
+    return None
+
+
+def _respelled(name: str, peer: str | None) -> str | None:
+    """Return the name that differs from a text only in upper and lower case, or None.
+
+    A metric's own name comes first, then that of the given peer. Raises UsageError if the other
+    matches mean different metrics.
+    """
+    for names in (_own_names(), _plain_names().get(peer or "", {}), _aliases()):
+        spelled = [known for known in names if known.lower() == name.lower()]
+        meant = {
+            known: (found.name, frozenset(alias.fixed.items()))
+            for known, (found, alias) in ((known, names[known]) for known in spelled)
+        }
+        if len(set(meant.values())) > 1:
+            told = " and ".join(f"{known} ({meant[known][0]})" for known in spelled)
+            raise UsageError(f"{name}: {told} are different metrics; write one of these names")
+        if spelled:
+            return spelled[0]
+    return None
+
+
+def _cutoff_meant(text: str, defaults: Defaults) -> str:
+    """Return `; did you mean R@100?` for recall_at_100 or R100, else an empty text."""
+    match = re.fullmatch(r"(?P<name>[A-Za-z]\w*?)(?:_at)?_?(?P<cutoff>\d+)", text)
+    if match is None:
+        return ""
+    try:
+        (found,) = _expand(f"{match['name']}@{match['cutoff']}", defaults)
+    except (UsageError, ValueError):
+        return ""
+    return f"; did you mean {found.metric}?" if isinstance(found, Requested) else ""
+
+
+def _file_meant(name: str) -> str:
+    """Say that a file of that name in the project's folder has the wrong suffix for a metric."""
+    folder = project.current().metrics
+    if folder is None or not folder.is_dir():
+        return ""
+    for path in sorted(folder.iterdir()):
+        if path.name in (f"{name}.sql", f"{name}.j2"):
+            return f"; {project.shown(path)}: a metric's file ends in {templates.SUFFIX}"
+    return ""
+
+
+def _several(text: str, defaults: Defaults) -> str | None:
+    """Return the error for metrics separated by commas, or None."""
+    try:
+        parts = parameters.split(text)
+        for part in parts:
+            _expand(part, defaults)
+    except (UsageError, ValueError):
+        return None
+    return f"{text}: are {len(parts)} metrics; put blanks between them, not commas"
+
+
+def _name_meant(text: str, name: str, defaults: Defaults) -> str:
+    """Return `; did you mean nDCG@10?` for nDGC@10: the nearest name, with its suffix if allowed."""
+    known = [*_aliases(), *peer_names.trec_names(), *peer_names.ranx_names(), *TREC_SETS]
+    near = nearest_name(name, known)
+    example = peer_names.example(name)
+    if example is not None and not (near or "").startswith(name[: name.rindex("_") + 1]):
+        return f"; a number is missing, as in {example}"
+    if near is None:
+        return ""
+    whole = near + text[len(name) :]
+    try:
+        right = whole if whole != text and _expand(whole, defaults) else near
+    except UsageError:
+        right = near
+    return f"; did you mean {right}?"
+
+
+def read_plain(
+    text: str,
+    names: Mapping[str, tuple[Definition, Alias]],
+    defaults: Defaults,
+    *,
+    complete: bool = True,
+) -> Metric | None:
+    """Read a name with its parameters, or return None if the name is none of these.
+
+    Raises UsageError if it is not in the notation.
+    """
+    match = _FUNCTION.match(text)
+    name: str
+    params: str | None = None
+    at: str | None = None
+    if text in names:
+        name = text
+    elif match is not None and match["name"] in names:
+        name = match["name"]
+        if "=" in match["inside"]:
+            params = match["inside"]
+        else:
+            at = match["inside"]
+    else:
+        name, params, at = _matched(text).group("name", "params", "at")
+    if name not in names:
+        return None
+    definition, alias = names[name]
+    found, given = arguments(text, definition, params, at, alias.fixed)
+    return settle(text, found, {**alias.usual, **given}, defaults, complete=complete)
+
+
+def _matched(text: str) -> re.Match[str]:
+    match = _NOTATION.match(text)
+    if match is None:
+        swapped = _CUTOFF_FIRST.sub(r"\g<name>\g<params>\g<at>", text)
+        hint = f"; did you mean {swapped}?" if swapped != text else ""
+        raise UsageError(f"{text}: not in the notation Name(param=value, ...)@cutoff{hint}")
+    return match
+
+
+def known_metric(name: str) -> Metric | None:
+    """Return the metric of a stored name, or None if it no longer exists."""
+    try:
+        return parse_one(name).metric
+    except UsageError:
+        return None

@@ -1,0 +1,1 @@
+"""SQL as text: templates, the relations they read, quoting, and users' expressions."""

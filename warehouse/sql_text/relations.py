@@ -1,0 +1,97 @@
+"""The relations: steps that metrics share, one file each in `sql/relations`, with their headers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from warehouse.sql_text import templates
+
+# The settings of a protocol that relations use.
+PROTOCOL_VARIABLES = frozenset(
+    {
+        "tie_order",
+        "score_precision",
+        "queries",
+        "depth",
+        "judged_only",
+        "judged_only_first",
+        "relevant_only",
+    }
+)
+# These, and whether a part of the documents is read, whether few predictions are of judged
+# documents, whether the documents of predictions are numbers, and whether any scores are equal. All
+# other variables are parameters of the metric.
+EVALUATION_VARIABLES = PROTOCOL_VARIABLES | {"sliced", "sparse", "numbered", "tied"}
+# What an evaluation puts in scope only for metrics that need it.
+NEEDS = ("predictions", "iterations", "preferences", "training", "attributes", "query_attributes")
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A relation as its file defines it.
+
+    `needs` names what must be in scope besides judgments and hits. An `inline` relation is written
+    into its reader as a subquery; the others are made as tables, once for all readers, without the
+    `spare` columns that no reader names. `params` are parameters of every metric that reads the
+    relation, declared as in a metric's header; `optional` are parameters that a metric may have,
+    None if it does not.
+    """
+
+    name: str
+    summary: str
+    grain: tuple[str, ...]
+    reads: tuple[str, ...]
+    needs: tuple[str, ...] = ()
+    inline: bool = False
+    spare: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+    params: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False)
+    body: str = field(default="", repr=False)
+
+
+@cache
+def get(name: str) -> Relation:
+    """Return a relation by its name.
+
+    >>> get("hits").grain
+    ('run_id', 'query_id', 'doc_id')
+    """
+    text = templates.source(f"relations/{name}")
+    head = templates.header(text, f"sql/relations/{name}{templates.SUFFIX}")
+    for key in ("grain", "reads", "needs", "optional", "spare"):
+        if key in head:
+            head[key] = tuple(head[key])
+    return Relation(name, body=templates.body(text), **head)
+
+
+@cache
+def variables(name: str) -> frozenset[str]:
+    """Return the variables of a relation and of all that it reads, without names of relations."""
+    relation = get(name)
+    found = set(templates.variables(relation.body)) - set(relation.reads)
+    for read in relation.reads:
+        found |= variables(read)
+    return frozenset(found)
+
+
+@cache
+def inherited_params(name: str) -> dict[str, Mapping[str, Any]]:
+    """Return the parameters that a metric has because it reads a relation."""
+    relation = get(name)
+    found = dict(relation.params)
+    for read in relation.reads:
+        found |= inherited_params(read)
+    return found
+
+
+def defaults(name: str) -> dict[str, Any]:
+    """Return the defaults of the parameters that a relation gives to its readers.
+
+    >>> defaults("retrieved")
+    {'judged_only': False, 'scope': 'part'}
+    """
+    params = inherited_params(name)
+    return {key: spec["default"] for key, spec in params.items() if "default" in spec}

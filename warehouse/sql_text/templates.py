@@ -1,0 +1,177 @@
+"""The Jinja environment of the SQL templates: strict, with quoting filters, and the header reader.
+
+A template is `sql/<folder>/<name>.sql.j2`. It may open with a block comment that holds a TOML header.
+Values reach SQL as bound parameters or through the filters `literal` and `ident`, never otherwise.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import json
+import os
+import pickle
+import re
+from collections.abc import Iterable, MutableMapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import jinja2.meta
+import jinja2.sandbox
+
+from warehouse.config import toml
+from warehouse.config.settings import resource_folder
+from warehouse.errors import DefinitionError, WarehouseError
+from warehouse.sql_text.quoting import ident, literal
+
+SUFFIX = ".sql.j2"
+_HEADER = re.compile(r"\A\s*/\*(.*?)\*/", re.DOTALL)
+_BLOCK_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_LINE_COMMENT = re.compile(r"--[^\n]*")
+
+
+class _Kept(jinja2.BytecodeCache):
+    """What was made of templates, kept between processes in the user's cache folder."""
+
+    def __init__(self) -> None:
+        base = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
+        self._folder = Path(base) / "ranking-warehouse" / "templates"
+
+    def load_bytecode(self, bucket: jinja2.bccache.Bucket) -> None:
+        # a damaged file counts as missing
+        broken = (EOFError, ValueError, pickle.UnpicklingError)
+        with contextlib.suppress(*broken):
+            bucket.load_bytecode(io.BytesIO(self.get(bucket.key)))
+
+    def dump_bytecode(self, bucket: jinja2.bccache.Bucket) -> None:
+        self.put(bucket.key, bucket.bytecode_to_string())
+
+    def get(self, key: str) -> bytes:
+        """Return what was kept, or nothing."""
+        with contextlib.suppress(OSError):
+            return (self._folder / key).read_bytes()
+        return b""
+
+    def put(self, key: str, content: bytes) -> None:
+        """Keep something, if the folder can be written."""
+        written = self._folder / f"{key}.{os.getpid()}"
+        with contextlib.suppress(OSError):
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            written.write_bytes(content)
+            written.replace(self._folder / key)
+
+
+@cache
+def _kept() -> _Kept:
+    return _Kept()
+
+
+class _Sandbox(jinja2.sandbox.ImmutableSandboxedEnvironment):
+    """Templates of a project may come from others: they have no access to Python."""
+
+    def make_globals(self, d: MutableMapping[str, Any] | None) -> MutableMapping[str, Any]:
+        """Return one dictionary: every call of a macro copies the globals, and a ChainMap slowly."""
+        return {**self.globals, **d} if d else self.globals
+
+
+@cache
+def environment() -> jinja2.Environment:
+    """Return the environment; every macro of `sql/macros` is available in every template."""
+    env = _Sandbox(
+        loader=jinja2.FileSystemLoader(resource_folder("sql")),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=False,
+        autoescape=False,
+        bytecode_cache=_kept(),
+    )
+    env.filters["ident"] = ident
+    env.filters["literal"] = literal
+    for path in sorted((resource_folder("sql") / "macros").glob("*" + SUFFIX)):
+        module = env.get_template(f"macros/{path.name}").module
+        env.globals |= {k: v for k, v in vars(module).items() if not k.startswith("_")}
+    return env
+
+
+def render(name: str, **values: Any) -> str:
+    """Render `sql/<name>.sql.j2` with its variables, without its header."""
+    try:
+        text = environment().get_template(name + SUFFIX).render(**values)
+    except jinja2.TemplateError as error:
+        raise WarehouseError(f"sql/{name}{SUFFIX}: {error}") from error
+    return _HEADER.sub("", text, count=1).strip()
+
+
+@cache
+def compiled(text: str) -> jinja2.Template:
+    """Return the compiled template of a text, compiled once for all processes."""
+    env = environment()
+    bucket = _kept().get_bucket(env, _digest(text), None, text)
+    if bucket.code is None:
+        bucket.code = env.compile(text)
+        _kept().set_bucket(bucket)
+    return env.template_class.from_code(env, bucket.code, env.make_globals(None))
+
+
+def source(name: str) -> str:
+    """Return the unchanged text of `sql/<name>.sql.j2`."""
+    return (resource_folder("sql") / (name + SUFFIX)).read_text(encoding="utf-8")
+
+
+def header(text: str, where: str) -> dict[str, Any]:
+    """Read the TOML header in the leading block comment of a template's text."""
+    match = _HEADER.match(text)
+    if match is None:
+        lacks = "the header has no end: */" if text.lstrip().startswith("/*") else "no header"
+        raise DefinitionError(f"{where}: {lacks}; a template opens with /* TOML */")
+    first_line = text.count("\n", 0, match.start(1)) + 1
+    return toml.read(match[1], where, what="the header is not TOML", first_line=first_line)
+
+
+def body(text: str) -> str:
+    """Return a template's text without its header."""
+    return _HEADER.sub("", text, count=1).strip()
+
+
+def variables(text: str, where: str = "template") -> set[str]:
+    """Return the variables of a template's text, without macros and header."""
+    # blank lines replace the header, so that line numbers in errors are those of the file
+    plain = _HEADER.sub(lambda found: "\n" * found[0].count("\n"), text, count=1)
+    try:
+        return _undeclared(plain) - set(environment().globals)
+    except jinja2.TemplateSyntaxError as error:
+        raise DefinitionError(f"{where}: line {error.lineno}: {error.message}") from None
+
+
+def _undeclared(text: str) -> set[str]:
+    """Return the names that a text uses and does not set itself, parsed once for all processes."""
+    key = _digest(f"undeclared {jinja2.__version__} {text}")
+    with contextlib.suppress(ValueError):
+        return set(json.loads(_kept().get(key)))
+    found = jinja2.meta.find_undeclared_variables(environment().parse(text))
+    _kept().put(key, json.dumps(sorted(found)).encode())
+    return found
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@cache
+def names_in(folder: str) -> tuple[str, ...]:
+    """Return the names of the templates in `sql/<folder>`, sorted."""
+    files: Iterable[Path] = (resource_folder("sql") / folder).glob("*" + SUFFIX)
+    return tuple(sorted(path.name.removesuffix(SUFFIX) for path in files))
+
+
+def normalised(sql: str) -> str:
+    """Return SQL without comments and with single blanks, the basis of a fingerprint.
+
+    >>> normalised("select  1 -- one\\n  /* two */ as x")
+    'select 1 as x'
+    """
+    return " ".join(_LINE_COMMENT.sub(" ", _BLOCK_COMMENT.sub(" ", sql)).split())

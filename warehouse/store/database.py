@@ -1,0 +1,438 @@
+"""Connections to DuckDB: one writer that waits for the lock, readers that hold none.
+
+A writer is short: one transaction, then the file is free again. A reader attaches the file
+read-only to a database in memory, copies what it needs and detaches it, so that no result keeps the
+file locked.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+import re
+import shlex
+import shutil
+import stat
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import cache
+from glob import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from warehouse.config.settings import LOCK_TIMEOUT, SCHEMA_REVISION
+from warehouse.errors import DatabaseError, UsageError, listing
+from warehouse.sql_text import functions
+from warehouse.sql_text.quoting import ident, literal
+from warehouse.store.engine_errors import in_words, is_broken_off, newer_schema, not_opened
+from warehouse.store.locks import turns, wait_for_lock
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
+
+STORAGE_VERSION = "v1.5.0"
+ALIAS = "warehouse"
+# The schema of the tables; `main` has the views for people alone.
+STORE = "store"
+# The table that a replica has in addition, with one row: the id of its warehouse.
+PUBLICATION = "publication"
+# The default name of the temporary table of a result.
+RESULT = "result"
+
+
+@dataclass(frozen=True)
+class Resources:
+    """The limits of a connection; None leaves a limit to DuckDB."""
+
+    memory_limit: str | None = None
+    threads: int | None = None
+    temp_directory: str | None = None
+
+    def apply(self, con: duckdb.DuckDBPyConnection) -> None:
+        """Set the limits on a connection."""
+        con.execute("set TimeZone = 'UTC'")
+        # in Jupyter without ipywidgets, DuckDB has none and refuses to set it
+        with suppress(duckdb.InvalidInputException):
+            con.execute("set enable_progress_bar = false")
+        # Templates name what they share; other common parts that DuckDB finds, such as two scans of
+        # the predictions, would be kept in memory as a whole.
+        con.execute("set disabled_optimizers = 'common_subplan'")
+        if self.memory_limit is not None:
+            try:
+                con.execute(f"set memory_limit = {literal(self.memory_limit)}")
+            except duckdb.Error:
+                raise UsageError(
+                    f"memory limit {self.memory_limit!r}: write a size such as 512MB or 4GB"
+                ) from None
+        if self.threads is not None:
+            con.execute(f"set threads = {int(self.threads)}")
+        if self.temp_directory is not None:
+            con.execute(f"set temp_directory = {literal(self.temp_directory)}")
+
+
+def memory(resources: Resources | None = None) -> duckdb.DuckDBPyConnection:
+    """Open a database in memory, with the functions of the formulas."""
+    con = duckdb.connect(":memory:")
+    given = resources or Resources()
+    if given.temp_directory is None:
+        # Otherwise DuckDB would spill into a folder in the current directory.
+        given = replace(given, temp_directory=str(_spill_folder() or ""))
+    given.apply(con)
+    functions.make(con)
+    return con
+
+
+def _spill_folder() -> Path | None:
+    """Return a folder for data that exceeds memory, or None if none can be written."""
+    try:
+        return Path(tempfile.gettempdir()) / f"warehouse-spill-{os.getpid()}"
+    except FileNotFoundError:  # the disk is full or read-only
+        return None
+
+
+def scratch(resources: Resources) -> duckdb.DuckDBPyConnection:
+    """Open a connection for temporary tables, which nobody else sees.
+
+    Connections without limits share one database in memory, because starting one takes longer than
+    scoring a small run.
+    """
+    if resources != Resources():
+        return memory(resources)
+    con = _shared(os.getpid()).cursor()
+    resources.apply(con)
+    return con
+
+
+def open_early() -> None:
+    """Start opening what `scratch` needs, which takes a while, in parallel with the caller."""
+    threading.Thread(target=_shared, args=(os.getpid(),), daemon=True).start()
+
+
+def _shared(pid: int) -> duckdb.DuckDBPyConnection:
+    """Return this process's database in memory; an inherited one has lost its threads."""
+    with _opening:
+        return _opened(pid)
+
+
+_opening = threading.Lock()
+_opened = cache(lambda pid: memory())
+
+
+def _forget_shared() -> None:
+    """Let the next connection have a new database in memory: this one is unusable."""
+    with _opening:
+        _opened.cache_clear()
+
+
+def close() -> None:
+    """Close the database in memory and remove its files on disk."""
+    with _opening:
+        if _opened.cache_info().currsize:
+            _opened(os.getpid()).close()
+            _opened.cache_clear()
+    folder = _spill_folder()
+    if folder is not None:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def leave() -> None:
+    """End with the process: remove files on disk, but leave freeing memory to the system."""
+    folder = _spill_folder()
+    if folder is not None and folder.exists():
+        close()
+
+
+def check_place(path: Path) -> None:
+    """Refuse a path that is not a file and cannot become one; opening a pipe would block."""
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise DatabaseError(f"{path}: is a link that leads back to itself") from None
+        return
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise DatabaseError(f"{path}: is a device or a pipe: a warehouse is a file")
+
+
+def check_name(path: Path) -> None:
+    """Refuse a name by which DuckDB could not tell the database from the schema of its tables."""
+    if path.name.partition(".")[0].lower() == STORE:
+        raise UsageError(
+            f"{path}: take another name: other clients would call this database {STORE!r} like the "
+            "schema of its tables, and then cannot read its views"
+        )
+
+
+def create(path: Path) -> None:
+    """Make an empty database file in the storage version that older clients can open too.
+
+    It appears complete or not at all: DuckDB could never open a partly made file.
+    """
+    part = path.with_name(f".{path.name}.{random.getrandbits(64):x}.part")
+    try:
+        with in_words(path, made=True):
+            _create(part)
+        os.link(part, path)  # a rename would replace a file made by another process meanwhile
+    except OSError:
+        # it exists, and its maker may have removed our part; or links are not supported
+        if not path.exists():
+            _create(path)
+    finally:
+        for left in path.parent.glob(f".{escape(path.name)}.*.part"):
+            left.unlink(missing_ok=True)
+
+
+def _create(path: Path) -> None:
+    with duckdb.connect(":memory:") as con:
+        con.execute(
+            f"attach {literal(str(path))} as {ident(ALIAS)} "
+            f"(type duckdb, storage_version {literal(STORAGE_VERSION)})"
+        )
+
+
+@contextmanager
+def transaction(
+    path: Path, *, resources: Resources | None = None, lock_timeout: float = LOCK_TIMEOUT
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open the file for one transaction like `write`, but without SQLAlchemy.
+
+    Importing SQLAlchemy takes longer than computing a metric for a hundred runs.
+    """
+    with _attached(path, resources or Resources(), lock_timeout) as con:
+        _refuse_replica(con, path)
+        con.begin()
+        try:
+            yield con
+        except BaseException:
+            with suppress(duckdb.Error):  # already rolled back
+                con.rollback()
+            raise
+        con.commit()
+
+
+@contextmanager
+def write(
+    path: Path, *, resources: Resources | None = None, lock_timeout: float = LOCK_TIMEOUT
+) -> Iterator[sa.Connection]:
+    """Open the file for one transaction: committed when the block ends, rolled back on any error.
+
+    A replica is refused: the next one would replace it with everything written to it.
+    """
+    import duckdb_sqlalchemy
+    import sqlalchemy as sa
+    from sqlalchemy.pool import StaticPool
+
+    with _attached(path, resources or Resources(), lock_timeout) as con:
+        _refuse_replica(con, path)
+        engine = sa.create_engine(
+            "duckdb://",
+            creator=lambda: duckdb_sqlalchemy.ConnectionWrapper(con),
+            poolclass=StaticPool,  # the connection is not its own to close
+            pool_reset_on_return=None,
+        )
+        with engine.connect() as connection, connection.begin():
+            connection.info[ALIAS] = con
+            yield connection
+
+
+def raw(connection: sa.Connection) -> duckdb.DuckDBPyConnection:
+    """Return the DuckDB connection below a connection from `write`: the same transaction."""
+    below: duckdb.DuckDBPyConnection = connection.info[ALIAS]
+    return below
+
+
+@contextmanager
+def read(
+    path: Path, *, resources: Resources | None = None, lock_timeout: float = LOCK_TIMEOUT
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Attach the file read-only to a database in memory and make it the default.
+
+    When the block ends the file is detached; temporary tables and relations on them remain.
+    """
+    with _attached(path, resources or Resources(), lock_timeout, read_only=True) as con:
+        yield con
+
+
+@contextmanager
+def _attached(
+    path: Path, resources: Resources, lock_timeout: float, *, read_only: bool = False
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Yield a connection with the file as its default database, until the block ends.
+
+    It is attached to the process's own database in memory, because starting one takes as long as
+    many queries. That one holds one file at a time: if another is attached, or limits are
+    requested, a separate database is used.
+    """
+    check_place(path)
+    with ExitStack() as stack:
+        stack.enter_context(turns.taken(path, lock_timeout, read_only=read_only))
+        is_shared = resources == Resources() and _room.acquire(blocking=False)
+        if is_shared:
+            stack.callback(_room.release)
+        con = scratch(resources) if is_shared else memory(resources)
+        # explicit, because the end of a name, as in runs.csv, could select another kind
+        mode = "type duckdb, read_only" if read_only else "type duckdb"
+        try:
+            wait_for_lock(
+                lambda: con.execute(f"attach {literal(str(path))} as {ident(ALIAS)} ({mode})"),
+                path,
+                lock_timeout,
+            )
+        except Exception as error:
+            con.close()
+            if is_broken_off(error):
+                _forget_shared()
+            raise not_opened(error, path) from error
+        try:
+            with in_words(path):
+                _find_tables(con)
+                yield con
+        except BaseException:
+            with suppress(duckdb.Error):  # it is less specific than the first error
+                _detach(con)
+            raise
+        _detach(con)
+        if not read_only:  # there are no results to keep
+            con.close()
+
+
+def _find_tables(con: duckdb.DuckDBPyConnection) -> None:
+    """Let SQL find temporary tables first, then those of the file, then the file's views for people.
+
+    A file that is no warehouse, or not yet, has no schema for tables.
+    """
+    try:
+        con.execute(f"set search_path = '{ALIAS}.{STORE},{ALIAS}.main,{functions.SCHEMA}'")
+    except duckdb.CatalogException:
+        find_views(con)
+
+
+def find_views(con: duckdb.DuckDBPyConnection) -> None:
+    """Let SQL find the file's views for people by their names alone, and its tables as `store.run`."""
+    con.execute(f"set search_path = '{ALIAS}.main,{functions.SCHEMA}'")
+
+
+def _detach(con: duckdb.DuckDBPyConnection) -> None:
+    """Detach the file; a database that cannot do so, after a fatal error, is not used again."""
+    try:
+        con.execute("use memory")
+        con.execute(f"detach {ident(ALIAS)}")
+    except duckdb.Error as error:
+        con.close()
+        _forget_shared()
+        # as on a full disk; what was committed is in the log and read from there
+        if "CHECKPOINT during DETACH" not in str(error):
+            raise
+
+
+# Held while a file is attached to this process's database in memory.
+_room = threading.Lock()
+
+
+def keep(
+    con: duckdb.DuckDBPyConnection,
+    sql: str,
+    params: Mapping[str, object] | None = None,
+    *,
+    name: str = RESULT,
+) -> duckdb.DuckDBPyRelation:
+    """Run a query and return its rows as a relation that outlives the file it was read from.
+
+    They are kept in a temporary table; several on one connection need names of their own.
+    """
+    con.execute(f"create or replace temp table {ident(name)} as\n{sql}", params or {})
+    return con.table(f"temp.main.{name}")
+
+
+def records(relation: duckdb.DuckDBPyRelation) -> list[dict[str, Any]]:
+    """Return the rows of a relation as dicts.
+
+    >>> records(duckdb.sql("select 1 as place, 'bm25' as run"))
+    [{'place': 1, 'run': 'bm25'}]
+    """
+    return [dict(zip(relation.columns, row, strict=True)) for row in relation.fetchall()]
+
+
+def revision(con: duckdb.DuckDBPyConnection, path: Path) -> str | None:
+    """Return the revision of the attached file's schema, or None if it is empty.
+
+    A file with other contents is refused.
+    """
+    found = _version(con, STORE)
+    if re.fullmatch(r"r\d{4}", found):
+        return found
+    rows = con.execute(
+        "select table_name from duckdb_tables() where database_name = $1 union all "
+        "select view_name from duckdb_views() where database_name = $1 and not internal order by 1",
+        [ALIAS],
+    ).fetchall()
+    others = [str(name) for (name,) in rows]
+    # before release 0.1.0, tables were in `main`, and revisions had four digits
+    if "query_score" in others and re.fullmatch(r"00(0\d|1[0-5])", _version(con, "main")):
+        raise UsageError(
+            f"{path}: was made by a program from before release 0.1.0, whose files are not carried "
+            "over: load the runs and qrels again, into a new file"
+        )
+    if others:
+        raise UsageError(
+            f"{path}: not a warehouse; it holds other tables ({listing(others, 5)}); "
+            "take a file of its own"
+        )
+    return None
+
+
+def _version(con: duckdb.DuckDBPyConnection, schema: str) -> str:
+    """Return what Alembic's table in a schema says, or an empty text."""
+    try:
+        rows = con.execute(f"select version_num from {ALIAS}.{schema}.alembic_version").fetchall()
+    except (duckdb.CatalogException, duckdb.BinderException):  # no such table, or another program's
+        return ""
+    return str(rows[0][0]) if rows else ""
+
+
+def replica_of(con: duckdb.DuckDBPyConnection) -> str | None:
+    """Return the id of the warehouse that the attached file is a replica of, or None."""
+    try:
+        rows = con.execute(f"select source from {ALIAS}.{STORE}.{PUBLICATION}").fetchall()
+    except (duckdb.CatalogException, duckdb.BinderException):  # no such table, or another program's
+        return None
+    return str(rows[0][0]) if rows else None
+
+
+def _refuse_replica(con: duckdb.DuckDBPyConnection, path: Path) -> None:
+    source = replica_of(con)
+    if source is not None:
+        raise DatabaseError(
+            f"{path}: is a replica of {source}: the next publish would overwrite what is written "
+            "into it. Write into that database instead, or make this replica writable: warehouse "
+            f"init --own --db {shlex.quote(str(path))}"
+        )
+
+
+def disown(path: Path, *, lock_timeout: float = LOCK_TIMEOUT) -> bool:
+    """Make a replica a warehouse of its own, which is never replaced; return whether it was one."""
+    with _attached(path, Resources(), lock_timeout) as con:
+        was_replica = replica_of(con) is not None
+        if was_replica:
+            con.execute(f"drop table {STORE}.{PUBLICATION}")
+    return was_replica
+
+
+def check_schema(con: duckdb.DuckDBPyConnection, path: Path) -> None:
+    """Refuse to read a database with another schema than this program's, and say what to do."""
+    found = revision(con, path)
+    if found is not None and found > SCHEMA_REVISION:
+        raise newer_schema(path, found)
+    if found != SCHEMA_REVISION:
+        source = replica_of(con)
+        if source is not None:
+            again = shlex.join(["warehouse", "publish", str(path), "--db", source])
+            raise UsageError(f"{path}: a replica with an older schema; make it anew: {again}")
+        what = "not a warehouse yet" if found is None else "has an older schema"
+        raise UsageError(f"{path}: {what}; run: warehouse init --db {shlex.quote(str(path))}")

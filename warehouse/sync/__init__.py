@@ -1,0 +1,1 @@
+"""A project's file, and what brings a database up to date with it."""

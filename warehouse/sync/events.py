@@ -1,0 +1,123 @@
+"""The events of a sync: everything that it did, found or failed at."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from warehouse.errors import command, counted
+
+if TYPE_CHECKING:
+    from warehouse.ingest import Loaded
+    from warehouse.sync.loading import Taken
+
+_UNITS = {"run": "prediction", "qrels": "judgment", "training": "example"}
+
+Status = Literal[
+    "loaded",
+    "replaced",
+    "unchanged",
+    "forgotten",
+    "due",
+    "waiting",
+    "computed",
+    "passed",
+    "regressed",
+    "failed",
+]
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that a sync did, found or failed at; `text` is the line for people.
+
+    `status` is loaded, replaced (a new version), unchanged (read again, same content), forgotten (a
+    run with this content was forgotten: not loaded), due (in a dry run: it would be read or
+    computed), waiting (still being written), computed, passed or regressed (gates), or failed.
+    """
+
+    status: Status
+    text: str
+    dataset: str | None = None
+    file: str | None = None
+    warnings: tuple[str, ...] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
+    exit_code: int = 0
+
+
+@dataclass(frozen=True)
+class Synced:
+    """What a sync did, in order, and remarks on the project's file."""
+
+    events: tuple[Event, ...]
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything was loaded or computed."""
+        return any(event.status in ("loaded", "replaced", "computed") for event in self.events)
+
+    @property
+    def exit_code(self) -> int:
+        """Return 0 if all is good, else the worst exit code of the failures."""
+        return max((event.exit_code for event in self.events), default=0)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as a dict for JSON."""
+        return {
+            "changed": self.changed,
+            "exit_code": self.exit_code,
+            "events": [asdict(event) for event in self.events],
+            "remarks": list(self.remarks),
+        }
+
+
+def waiting(dataset: str, file: str) -> Event:
+    """Return the event of a file that is not read yet."""
+    text = f"{dataset}: {file} is still being written, left for the next time"
+    return Event("waiting", text, dataset, file)
+
+
+def taken(done: Taken, file: str) -> Event:
+    """Return the event of a file that was read."""
+    from warehouse.ingest import Loaded
+
+    if isinstance(done, Loaded):
+        what = {"run": f"run {done.name}", "training": "training set"}.get(done.kind, done.kind)
+        size = f"{counted(done.num_rows, _UNITS[done.kind])}, {counted(done.num_queries, 'query')}"
+        about = {"kind": done.kind, "name": done.name, "version": done.version}
+        warnings = done.warnings
+        if done.status == "forgotten":
+            text = left_away(done, file, file)
+            gone = {**about, "reason": done.reason}
+            return Event("forgotten", text, done.dataset, file, details=gone)
+    else:
+        what, size = f"attributes {done.name} of {done.of}", counted(done.num_values, "value")
+        about = {"kind": "attributes", "name": done.name, "version": done.version}
+        warnings = ()
+    version = f" as version {done.version}" if done.status == "replaced" else ""
+    return Event(
+        done.status,
+        f"{done.dataset}: {what} {done.status}{version} from {file} ({size})",
+        done.dataset,
+        file,
+        warnings,
+        about,
+    )
+
+
+def left_away(done: Loaded, shown: str, file: str) -> str:
+    """Return the event of a forgotten run, which says how to load it all the same."""
+    from warehouse.readers.files import default_name
+
+    words = ["ingest", "run", file]
+    words += [] if default_name(file) == done.name else ["--name", done.name]
+    words += ["--replace"] if done.id else []
+    load = command(shlex.join(words), done.dataset)
+    why = "" if done.reason is None else f" ({done.reason})"
+    return (
+        f"{done.dataset}: run {done.name} was forgotten{why}: {shown} is not loaded again; to load it: "
+        f"{load}"
+    )

@@ -1,0 +1,215 @@
+"""Loading the files of a project, each in its own transaction, and remembering them."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal, cast
+
+import duckdb
+import sqlalchemy as sa
+
+from warehouse.config.settings import VERSION
+from warehouse.errors import WarehouseError
+from warehouse.ingest import steps
+from warehouse.ingest.attributes import LoadedAttributes, load_attributes
+from warehouse.ingest.qrels import load_qrels, load_training
+from warehouse.ingest.runs import RunOptions, check_names, load_run, load_staged
+from warehouse.ingest.steps import Loaded
+from warehouse.readers.batches import Batch, Group
+from warehouse.readers.files import LocalFile
+from warehouse.sql_text.templates import render
+from warehouse.store import database, schema
+from warehouse.store.clock import Clock
+from warehouse.sync import run_description
+from warehouse.sync.sources import RUN, Key, Source
+
+Taken = Loaded | LoadedAttributes
+State = tuple[int, int, str]
+
+
+class StillWrittenError(Exception):
+    """The file changed while it was read."""
+
+
+def known(con: duckdb.DuckDBPyConnection, only: Source | None = None) -> dict[Key, State]:
+    """Return the state in which each file, or one file, was last loaded."""
+    dataset, kind, path = (None, None, None) if only is None else only.key
+    rows = con.execute(
+        render("statements/source_files"), {"dataset": dataset, "kind": kind, "path": path}
+    ).fetchall()
+    return {(row[0], row[1], row[2]): row[3:] for row in rows}
+
+
+def with_runs(con: duckdb.DuckDBPyConnection, source: Source) -> Source | None:
+    """Return judgments for the queries of all present runs, or None while there are no runs."""
+    # a run that comes has the highest id ever, one that is forgotten lowers the number
+    ((newest, number),) = con.execute(
+        "select max(run_id), count(*) from run join dataset using (dataset_id) "
+        "where dataset.name = $dataset",
+        {"dataset": source.dataset},
+    ).fetchall()
+    if newest is None:
+        return None
+    settings = json.loads(source.settings) | {"runs": [newest, number]}
+    return replace(source, settings=json.dumps(settings, sort_keys=True))
+
+
+def take(
+    connection: sa.Connection, source: Source, opened: LocalFile | None = None
+) -> Taken | None:
+    """Load a file and remember it. Returns None if another process has loaded it already.
+
+    A run may be `opened` already. Raises StillWrittenError if the file is no longer in the state
+    that was looked at, and the errors of loading.
+    """
+    con = database.raw(connection)
+    if source.needs_runs:
+        source = with_runs(con, source) or source
+    if known(con, source).get(source.key) == source.state:
+        return None
+    done = _load(connection, source, opened)
+    if source.look() != source:
+        raise StillWrittenError
+    _remember(connection, [(source, done)])
+    return done
+
+
+def take_together(
+    connection: sa.Connection, group: Group, sources: Sequence[Source]
+) -> list[Taken]:
+    """Load and remember open runs of one dataset that are read in the same way.
+
+    Does nothing and returns nothing if one of them cannot be loaded as it is, was loaded already,
+    or has changed. Loading each by itself then tells which one, and why.
+    """
+    con = database.raw(connection)
+    states = known(con)
+    if any(states.get(source.key) == source.state for source in sources):
+        return []
+    batch = next(group.read(con))
+    if not isinstance(batch, Batch) or not batch.together:
+        return []
+    if any(source.look() != source for source in sources):
+        return []
+    said = [_about(source) for source in sources]
+    for one in said:
+        check_names(sources[0].dataset, one)
+    loaded = load_staged(connection, batch, sources[0].dataset, said, replace=True)
+    done: list[Taken] = []
+    for outcome in loaded:
+        if isinstance(outcome, WarehouseError):
+            raise outcome
+        done.append(outcome)
+    _remember(connection, list(zip(sources, done, strict=True)))
+    return done
+
+
+def reading(source: Source) -> dict[str, Any]:
+    """Return the options for reading a run."""
+    return {key: value for key, value in source.options.items() if key != "lower_is_better"}
+
+
+def _load(connection: sa.Connection, source: Source, opened: LocalFile | None) -> Taken:
+    options: dict[str, Any] = dict(source.options)
+    path, dataset = str(source.path), source.dataset
+    if source.kind == RUN:
+        return load_run(
+            connection, opened or path, dataset, _about(source), replace=True, **reading(source)
+        )
+    if source.kind == "qrels":
+        queries = None if source.queries is None else str(source.queries)
+        return load_qrels(connection, path, dataset, queries=queries, replace=True, **options)
+    if source.kind == "training":
+        return load_training(connection, path, dataset, replace=True, **options)
+    of = cast(Literal["docs", "queries"], source.kind)
+    return load_attributes(connection, path, dataset, of, replace=True, **options)
+
+
+def _about(source: Source) -> RunOptions:
+    """Return the description of a run, with the time and the commit of its file."""
+    said = cast(run_description.About, source.about)
+    exact = {"system", "tags"}
+    tags: Mapping[str, str] = said.tags
+    run_at = said.time
+    if source.time == "git":
+        when, number = run_description.commit(source.path)
+        run_at = run_at or when
+        tags = {**tags, "commit": number}
+    if said.time is not None:
+        exact.add("time")
+    elif source.time == "file":
+        run_at = source.run_at
+    return RunOptions(
+        name=said.name, system=said.system, tags=tags, run_at=run_at, exact=frozenset(exact),
+        lower_is_better=source.options.get("lower_is_better", False), leave_forgotten=True,
+    )  # fmt: skip
+
+
+def _remember(connection: sa.Connection, taken: Sequence[tuple[Source, Taken]]) -> None:
+    """Remember how files of one dataset and kind were loaded, replacing what was known of them."""
+    table = schema.source_file
+    first, _ = taken[0]
+    dataset_id = steps.dataset_id(connection, first.dataset)
+    connection.execute(
+        table.delete().where(
+            table.c.dataset_id == dataset_id,
+            table.c.kind == first.kind,
+            table.c.path.in_([str(source.path) for source, _ in taken]),
+        )
+    )
+    now = Clock(database.raw(connection)).now()
+    connection.execute(
+        table.insert(),
+        [
+            {
+                "dataset_id": dataset_id,
+                "kind": source.kind,
+                "path": str(source.path),
+                "name": source.name,
+                "size": source.size,
+                "mtime_ns": source.mtime_ns,
+                "settings": source.settings,
+                "source_sha256": done.source_sha256,
+                "run_id": _run_id(source, done),
+                "taken_at": now,
+                "program_version": VERSION,
+            }
+            for source, done in taken
+        ],
+    )
+    _drop_outdated(connection, dataset_id, first.kind, now)
+
+
+def _drop_outdated(connection: sa.Connection, dataset_id: int, kind: str, now: dt.datetime) -> None:
+    """Stop remembering other files whose content or description was replaced just now.
+
+    If one of them is declared again, it is then read again even if it has not changed.
+    """
+    table, new = schema.source_file, schema.source_file.alias()
+    connection.execute(
+        table.delete().where(
+            table.c.dataset_id == dataset_id,
+            table.c.kind == kind,
+            table.c.taken_at != now,
+            sa.exists().where(
+                new.c.dataset_id == dataset_id,
+                new.c.kind == kind,
+                new.c.taken_at == now,
+                new.c.name == table.c.name,
+                sa.or_(
+                    new.c.source_sha256.is_distinct_from(table.c.source_sha256),
+                    new.c.settings != table.c.settings,
+                ),
+            ),
+        )
+    )
+
+
+def _run_id(source: Source, done: Taken) -> int | None:
+    """Return the run loaded from a file, or None for other kinds of files and forgotten runs."""
+    if source.kind != RUN or not isinstance(done, Loaded) or done.status == "forgotten":
+        return None
+    return done.id

@@ -1,0 +1,258 @@
+"""Runs that are stored as artifacts in an MLflow tracking store."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import duckdb
+import sqlalchemy as sa
+
+from warehouse.errors import InputError, UsageError, first_line, listing, nearest
+from warehouse.ingest.runs import RunOptions, load_run
+from warehouse.ingest.steps import Loaded
+from warehouse.readers.files import default_name, missing
+from warehouse.store import database, schema
+from warehouse.sync.patterns import Pattern
+
+ARTIFACTS = "**/*.run*"
+_PAGE = 1000
+# The tag that holds the id of the MLflow run.
+_TAG = "mlflow_run_id"
+# Newer releases read a store of plain files only if told to. Progress bars are drawn for files too.
+_SETTINGS = {
+    "MLFLOW_ALLOW_FILE_STORE": "true",
+    "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
+}
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """A file of a finished MLflow run, with what is known about that run.
+
+    `apart` is its name if `name` already belongs to another run of the dataset, loaded from one of
+    its `siblings`, the MLflow runs of the experiment.
+    """
+
+    run_id: str
+    path: str
+    source: str
+    name: str
+    apart: str
+    siblings: frozenset[str]
+    tags: Mapping[str, str]
+    run_at: dt.datetime
+
+
+class Store:
+    """An MLflow tracking store."""
+
+    def __init__(self, uri: str) -> None:
+        try:
+            from mlflow.exceptions import MlflowException
+            from mlflow.tracking import MlflowClient
+        except ImportError:
+            raise UsageError(
+                "reading an MLflow store needs mlflow-skinny: pip install 'ranking-warehouse[mlflow]'"
+            ) from None
+        _check_local(uri)
+        self.uri = uri
+        self._error: type[Exception] = MlflowException
+        with self._asked():
+            self._client: Any = MlflowClient(tracking_uri=uri)
+
+    @contextlib.contextmanager
+    def _asked(self) -> Iterator[None]:
+        unsaid = {key: value for key, value in _SETTINGS.items() if not os.environ.get(key)}
+        os.environ.update(unsaid)
+        try:
+            yield
+        except self._error as error:
+            raise InputError(f"{self.uri}: {first_line(error)}") from None
+        finally:
+            for key in unsaid:
+                os.environ.pop(key, None)
+
+    def experiment(self, name: str) -> str:
+        """Return the id of an experiment. Raises UsageError if none has that name."""
+        with self._asked():
+            found = self._client.get_experiment_by_name(name)
+            if found is None:
+                names = [other.name for other in self._client.search_experiments()]
+                hint = nearest(name, names) or f"; known are {listing(names) or 'none'}"
+                raise UsageError(f"{self.uri}: no experiment {name!r}{hint}")
+        return str(found.experiment_id)
+
+    def artifacts(self, experiment: str, pattern: str = ARTIFACTS) -> Iterator[Artifact]:
+        """Yield the files of an experiment's finished runs that match a pattern, oldest run first.
+
+        The name is that of the MLflow run. If several of its files match, the file's stem is
+        appended, or its path if stems are equal. If MLflow runs share a name, the oldest keeps it,
+        and the others get the beginning of their id appended.
+        """
+        wanted = Pattern(pattern)
+        taken: set[str] = set()
+        runs = list(self._runs(self.experiment(experiment)))
+        siblings = frozenset(run.info.run_id for run in runs)
+        for run in runs:
+            number = run.info.run_id
+            name = run.info.run_name or number
+            apart = f"{name}-{number[:8]}"
+            name = apart if name in taken else name
+            taken.add(name)
+            if run.info.status != "FINISHED":
+                continue
+            paths = [p for p in self._files(number) if wanted.groups_of(p) is not None]
+            tags = {k: v for k, v in run.data.tags.items() if not k.startswith("mlflow.")}
+            for path, ending in zip(paths, _endings(paths), strict=True):
+                yield Artifact(
+                    run_id=number,
+                    path=path,
+                    source=f"mlflow: {experiment}/{number}/{path}",
+                    name=name + ending,
+                    apart=apart + ending,
+                    siblings=siblings,
+                    tags=tags | dict(run.data.params) | {_TAG: number},
+                    run_at=dt.datetime.fromtimestamp(run.info.start_time / 1000, dt.UTC),
+                )
+
+    def fetch(self, artifact: Artifact, folder: Path) -> Path:
+        """Return a local file with the content of an artifact."""
+        with self._asked():
+            return Path(
+                self._client.download_artifacts(artifact.run_id, artifact.path, str(folder))
+            )
+
+    def _runs(self, experiment_id: str) -> Iterator[Any]:
+        token = None
+        while True:
+            with self._asked():
+                page = self._client.search_runs(
+                    [experiment_id],
+                    max_results=_PAGE,
+                    order_by=["attributes.start_time ASC"],
+                    page_token=token,
+                )
+            yield from page
+            token = page.token
+            if not token:
+                return
+
+    def _files(self, run_id: str, folder: str | None = None) -> list[str]:
+        with self._asked():
+            entries = self._client.list_artifacts(run_id, folder)
+        found: list[str] = []
+        for entry in entries:
+            found += self._files(run_id, entry.path) if entry.is_dir else [entry.path]
+        return sorted(found)
+
+
+def _endings(paths: Sequence[str]) -> list[str]:
+    """Return what distinguishes the artifacts of an MLflow run: stems, or paths if stems are equal.
+
+    >>> _endings(["art/dev/out.run", "art/test/out.run"]), _endings(["out.run"])
+    (['/art/dev/out', '/art/test/out'], [''])
+    """
+    if len(paths) == 1:
+        return [""]
+    stems = [default_name(path) for path in paths]
+    bare = [str(PurePosixPath(path).with_name(default_name(path))) for path in paths]
+    unique = next(names for names in (stems, bare, paths) if len(set(names)) == len(paths))
+    return [f"/{name}" for name in unique]
+
+
+def _check_local(uri: str) -> None:
+    """Refuse a local store that does not exist: MLflow would create it and find nothing in it."""
+    address = urlsplit(uri)
+    if address.scheme.startswith("sqlite"):
+        # sqlite:///here.db, sqlite:////tmp/there.db; without a file the store is in memory
+        path = Path(unquote(address.path[1:]))
+        if address.path[1:] and not address.path.startswith("/file:"):
+            _check_sqlite(path)
+    elif address.scheme == "file" or (not address.scheme and uri != "databricks"):
+        path = Path(unquote(address.path) if address.scheme else uri)
+        error = missing(path)
+        if error is not None:
+            raise error
+        if not any(path.glob("*/meta.yaml")):
+            raise InputError(f"{path}: is no MLflow store: no folder in it has a meta.yaml")
+
+
+def _check_sqlite(path: Path) -> None:
+    error = missing(path)
+    if error is not None:
+        raise error
+    try:
+        with contextlib.closing(
+            sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
+        ) as con:
+            found = con.execute("select 1 from sqlite_master where name = 'experiments'").fetchall()
+    except sqlite3.DatabaseError as error:
+        raise InputError(f"{path}: cannot be read as an MLflow store: {error}") from None
+    if not found:
+        raise InputError(f"{path}: is no MLflow store: it has no table of experiments")
+
+
+def load_artifact(
+    connection: sa.Connection,
+    artifact: Artifact,
+    file: Path,
+    dataset: str,
+    *,
+    system: str | None = None,
+    replace: bool = False,
+    **reading: Any,
+) -> Loaded:
+    """Load an artifact as a run; its parameter or tag `system` names the system if none is given.
+
+    A run that is there already keeps its name, whatever has since been removed from MLflow. A
+    forgotten run is not loaded again.
+    """
+    tags = dict(artifact.tags)
+    said = tags.pop("system", None)
+    name, rename = _name(database.raw(connection), artifact, dataset)
+    options = RunOptions(
+        name=name, system=system or said, tags=tags, run_at=artifact.run_at, rename=rename,
+        leave_forgotten=True,
+    )  # fmt: skip
+    done = load_run(connection, str(file), dataset, options, replace=replace, **reading)
+    if done.status in ("loaded", "replaced"):
+        # not the temporary copy
+        connection.execute(
+            schema.run.update().where(schema.run.c.run_id == done.id).values(source=artifact.source)
+        )
+    return done
+
+
+def _name(
+    con: duckdb.DuckDBPyConnection, artifact: Artifact, dataset: str
+) -> tuple[str, str | None]:
+    """Return the name that an artifact has or will have in a dataset, and how to give it another."""
+    found = con.execute(
+        "select runs.run, run_tag.value, runs.source from runs left join run_tag "
+        "on run_tag.run_id = runs.run_id and run_tag.key = $tag "
+        "where dataset = $dataset and (runs.run = $name or run_tag.value = $run_id) "
+        "order by runs.run_id",
+        {
+            "tag": _TAG,
+            "dataset": dataset,
+            "name": artifact.name,
+            "run_id": artifact.run_id,
+        },
+    ).fetchall()
+    place = f"/{artifact.run_id}/{artifact.path}"
+    for name, run_id, source in found:
+        # the experiment may have been renamed since
+        if run_id == artifact.run_id and source.endswith(place):
+            return str(name), None
+    is_taken = any(
+        name == artifact.name and run_id in artifact.siblings for name, run_id, _ in found
+    )
+    return artifact.apart if is_taken else artifact.name, "by renaming its run in MLflow"
