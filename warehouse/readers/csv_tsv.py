@@ -37,7 +37,7 @@ _LINE_ENDS = {"\r\n": "CR LF", "\n": "LF", "\r": "CR"}
 _TYPED_NAME = re.compile(r"\w+:(token|float)(_seq)?")
 
 
-class _Delimited(FileFormat):
+class Delimited(FileFormat):
     """Records with a delimiter between their cells, below a line with the names of the columns."""
 
     contents = ("run", "qrels", "iterations", "training", "attributes", "documents")
@@ -135,7 +135,7 @@ class _Delimited(FileFormat):
             )  # fmt: skip
 
 
-class Csv(_Delimited):
+class Csv(Delimited):
     """Records with commas between their cells."""
 
     name = "csv"
@@ -153,7 +153,7 @@ class Csv(_Delimited):
         return Confidence.SHAPE
 
 
-class Tsv(_Delimited):
+class Tsv(Delimited):
     """Records with tabs between their cells."""
 
     name = "tsv"
