@@ -21,8 +21,7 @@ from typing import Any
 import typer
 
 from warehouse.analyze import fusion_catalogue, metric_catalogue, pages
-from warehouse.cli.commands import application
-from warehouse.cli.examples import EXAMPLES
+from warehouse.cli.application import application, examples
 from warehouse.config import project
 from warehouse.metrics import protocols
 from warehouse.metrics.catalogue import ARROWS, Definition, catalogue
@@ -418,14 +417,14 @@ def command_page(name: str, command: Any) -> str:
     records = [p.get_help_record(context) for p in command.params]
     options = "\n".join(f"`{names}`\n: {escaped(told)}\n" for names, told in filter(None, records))
     prose = "\n\n".join(map(escaped, command.help.replace("\b", "").strip().split("\n\n")))
-    examples = "\n".join(f"$ {example}" for example in EXAMPLES[name])
+    lines = "\n".join(f"$ {line}" for line in examples()[name])
     return sections(
         f"# warehouse {name}\n",
         code(usage),
         prose + "\n",
         f"## Arguments and options\n\n{options}" if options else "",
         "## Examples\n",
-        code(examples, "console"),
+        code(lines, "console"),
     )
 
 

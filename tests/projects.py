@@ -148,9 +148,10 @@ def stored(wh: Warehouse, sql: str, **params: object) -> list[tuple]:
 
 def invoked(*words: str) -> Result:
     """Run a command in this process, as the only one of an application, as the program does."""
-    from warehouse.cli.commands import application
+    from warehouse.cli.application import application, completed
 
-    return CliRunner().invoke(application(*words[:1]), list(words))
+    given = completed(words)
+    return CliRunner().invoke(application(given[0]), given)
 
 
 def command(*words: str) -> tuple[int, str, str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 import duckdb
 import oracles
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from shared_cases import case, needs_cases
 from test_metric_properties import FEW, SEEDS, Qrels, Run, collection
 
@@ -116,7 +116,7 @@ def collections(seed: int, runs: int = 4) -> tuple[Qrels, list[Run]]:
 SEVERAL = SEEDS.map(collections)
 
 
-@settings(FEW, max_examples=3)
+@FEW
 @given(data=SEVERAL)
 def test_twins(data: tuple[Qrels, list[Run]]) -> None:
     qrels, runs = data
@@ -196,7 +196,7 @@ def pooled_twin(text: str, qrels: Qrels, run: Run) -> float | None:
     return 1 - f if metric.name == "E" else f
 
 
-@settings(FEW, max_examples=3)
+@FEW
 @given(data=SEVERAL)
 def test_pooled(data: tuple[Qrels, list[Run]]) -> None:
     qrels, runs = data

@@ -12,9 +12,10 @@ from typing import Any
 import duckdb
 import oracles_agreement as twin
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from projects import BEST, Folder, command
+from quick import examples
 from shared_cases import CASES, needs_cases
 
 from warehouse.analyze.agreement import MEASURES
@@ -204,6 +205,7 @@ def test_ties_are_those_of_urbano_and_marrero(
 # --------------------------------------------------------------------------- against others
 
 
+@pytest.mark.slow
 def test_kendalls_tau_is_scipys_on_every_query_of_the_demo(demo: Warehouse) -> None:
     stats = pytest.importorskip("scipy.stats")
     rows = demo.query(
@@ -281,7 +283,7 @@ def test_random_lists_are_as_the_papers_say(wh: Warehouse) -> None:
     st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=12),
     st.sampled_from([0.5, 0.9, 0.99]),
 )
-@settings(max_examples=12, deadline=None)
+@examples(12)
 def test_orders_of_runs_are_as_the_papers_say(values: list[tuple[int, int]], p: float) -> None:
     one = {f"r{n}": float(x) for n, (x, _) in enumerate(values)}
     other = {f"r{n}": float(y) for n, (_, y) in enumerate(values)}
@@ -296,7 +298,7 @@ def test_orders_of_runs_are_as_the_papers_say(values: list[tuple[int, int]], p: 
 
 
 @given(st.permutations("abcdefgh"), st.sampled_from([0.3, 0.9, 0.99]))
-@settings(max_examples=3, deadline=None)
+@examples(3)
 def test_identities(order: list[str], p: float) -> None:
     """A list and itself agree; a reversed list has the opposite tau-b; all lies within its bounds."""
     word = "".join(order)

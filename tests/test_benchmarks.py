@@ -63,6 +63,7 @@ def found_the_same(benchmark: dict[str, Any], peers: set[str]) -> None:
         assert ratio["wall"] == pytest.approx(walls[ratio["ours"]] / walls[ratio["peer"]])
 
 
+@pytest.mark.slow
 def test_the_command_measures_and_writes_what_it_found(tmp_path: Path) -> None:
     for module in ("numpy", "pytrec_eval", "polars"):
         pytest.importorskip(module)
@@ -106,6 +107,7 @@ def test_parts_are_measured_beside_the_whole(tmp_path: Path) -> None:
     assert rounds.difference(ours.values, beside.values) == 0
 
 
+@pytest.mark.slow
 def test_the_program_that_trec_eval_names_takes_part(tmp_path: Path) -> None:
     pytest.importorskip("numpy")
     program = tmp_path / "trec_eval"
@@ -162,6 +164,7 @@ def scores(wh: Warehouse) -> dict[tuple[str, str], float]:
     return {(run, metric): value for run, metric, value in rows}
 
 
+@pytest.mark.slow
 def test_a_history_is_what_many_runs_leave(history: Path) -> None:
     wh = Warehouse(history / stored.FILE)
     sizes = wh.runs().project("run, queries, predictions").fetchall()

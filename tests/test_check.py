@@ -20,7 +20,7 @@ from syncs import BETTER, QRELS, RUN, Project
 
 from warehouse.analyze import regressions
 from warehouse.analyze.significance import two_sided
-from warehouse.cli import sync
+from warehouse.cli.commands import sync
 from warehouse.errors import DefinitionError, UsageError
 from warehouse.syncing import Event
 from warehouse.warehouse import Warehouse
@@ -179,6 +179,7 @@ def test_what_is_undefined_is_counted(wh: Warehouse) -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_test_is_scipys_on_real_runs(demo: Warehouse) -> None:
     names = [row[0] for row in demo.query("select run from runs").fetchall()]
     rows = demo.query(
@@ -536,7 +537,7 @@ def test_a_gate_against_a_run_that_is_not_there_is_a_problem_of_its_own(synced: 
     told: set[str] = set()
     for lines in (2, 0):
         with redirect_stdout(StringIO()) as text, redirect_stderr(text):
-            assert sync.run(synced.warehouse, told=told).exit_code == 2
+            assert sync.run(synced.warehouse, reported=told).exit_code == 2
         assert text.getvalue().count("\n") == lines
     synced.settings("onne", "one")
     one = "tiny: gate RR: one is good: "

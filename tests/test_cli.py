@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -21,8 +22,7 @@ import pytest
 import typer
 from projects import Answer, invoked, words_of
 
-from warehouse.cli import commands
-from warehouse.cli.examples import EXAMPLES
+from warehouse.cli import application
 from warehouse.errors import LockedError, WarehouseError
 from warehouse.store import database
 from warehouse.warehouse import Warehouse
@@ -69,8 +69,18 @@ def leaves(command: object, path: tuple[str, ...] = ()) -> Iterator[tuple[str, o
         yield from leaves(child, (*path, name))
 
 
-COMMANDS = dict(leaves(typer.main.get_command(commands.application())))
+MODULES = application.modules()
+EXAMPLES = application.examples()
+COMMANDS = dict(leaves(typer.main.get_command(application.application())))
 ALL_EXAMPLES = [(name, line) for name, lines in EXAMPLES.items() for line in lines]
+# The quick run has the first of each command, but not of one that waits for MLflow.
+RUN_EXAMPLES = [
+    pytest.param(
+        name, line, id=line,
+        marks=[] if line == EXAMPLES[name][0] and name != "ingest mlflow" else [pytest.mark.slow],
+    )
+    for name, line in ALL_EXAMPLES
+]  # fmt: skip
 
 
 def test_every_command_has_examples_and_the_other_way_round() -> None:
@@ -172,7 +182,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, demo_data: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(("name", "line"), ALL_EXAMPLES, ids=[line for _, line in ALL_EXAMPLES])
+@pytest.mark.parametrize(("name", "line"), RUN_EXAMPLES)
 def test_every_example_runs_as_printed(
     name: str, line: str, prepared: Path, demo_file: Path, tmp_path: Path, program,
     run: Callable[..., Answer], request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch,
@@ -234,6 +244,8 @@ def test_the_help_of_the_whole_names_every_command() -> None:
     for name in COMMANDS:
         assert name.split()[0] in found.output
     assert "warehouse demo" in found.output
+    sections = re.findall(r"^(\w+):$", found.output, re.MULTILINE)
+    assert sections == ["Options", *application.SECTIONS]
 
 
 @pytest.mark.parametrize(
@@ -243,9 +255,35 @@ def test_a_list_of_commands_has_whole_sentences(
     group: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    listed = invoked(*group.split(), "--help").output.split("Commands:\n")[1]
+    heading = "Commands" if group else application.SECTIONS[0]
+    listed = invoked(*group.split(), "--help").output.split(f"{heading}:\n")[1]
     assert listed
     assert "..." not in listed.split("Examples:")[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "completion"),
+    [
+        ("warehouse leader", "leaderboard"),
+        ("warehouse metrics sh", "show"),
+        ("warehouse ingest a", "attributes"),
+        ("warehouse score --per", "--per-query"),
+    ],
+)
+def test_the_shell_completes_words(words: str, completion: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "warehouse"],
+        env=os.environ
+        | {
+            "_WAREHOUSE_COMPLETE": "complete_bash",
+            "COMP_WORDS": words,
+            "COMP_CWORD": str(words.count(" ")),
+        },
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == [completion]
 
 
 def test_without_arguments_it_shows_help() -> None:
@@ -269,12 +307,11 @@ def test_the_version() -> None:
         (["quer"], "'query'"),
         (["leaderbord", "-d", "tiny"], "'leaderboard'"),
         (["ingest", "qrel", "x"], "'qrels'"),
-        (["metrics", "nDCG"], "nDCG: no such command; did you mean warehouse metrics show nDCG?"),
         (["metrics", "shw", "nDCG"], "'show'"),
         (["evaluate", "--metrc", "AP"], "--metric"),
         (["leaderboard", "--datset", "tiny"], "--dataset"),
         (["ingest", "run", "x"], "--dataset"),
-        (["leaderboard", "tiny"], "named with -d: warehouse leaderboard -d tiny"),
+        (["leaderboard", "tiny"], "(tiny); a dataset is named with -d. See: warehouse leaderboard"),
         (["leaderboard", "tiny", "x"], "unexpected extra argument(s) (tiny x)"),
         (["init", "x"], "unexpected extra argument(s) (x)"),
     ],
@@ -575,6 +612,7 @@ def test_a_disk_that_is_full_is_told_of(tmp_path: Path, program) -> None:
         assert found.stderr.startswith("warehouse: No space left on device\n")
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "closed",
     [
@@ -647,6 +685,7 @@ def test_the_demo_and_what_it_proposes(
         assert found.out or "computed 18 values" in found.err
 
 
+@pytest.mark.slow
 def test_the_demo_as_files(run: Callable[..., Answer], demo_here: Path, demo_data: Path) -> None:
     """They score as the database says, and take the place of nothing."""
     found = run("demo", "--files", "data")
@@ -846,7 +885,7 @@ def test_publish_says_where(run: Callable[..., Answer], small: Warehouse) -> Non
 def test_the_shell(
     run: Callable[..., Answer], small: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from warehouse.cli import shell
+    from warehouse.cli.commands import shell
 
     monkeypatch.setattr(shell, "_harlequin", lambda: None)
     without = run("shell", "--replica", "my replica.duckdb")
@@ -1032,6 +1071,7 @@ def test_a_closed_stream_leads_nowhere(closed: str) -> None:
     assert found.stderr == ("" if "2>" in closed else "e\n")
 
 
+@pytest.mark.sample(3)
 @pytest.mark.skipif(sys.platform == "win32", reason="this system ends processes otherwise")
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
 def test_what_ends_it_leaves_no_temporary_files(tmp_path: Path, program, name: str) -> None:
@@ -1113,13 +1153,13 @@ def test_listings(run: Callable[..., Answer], small: Warehouse) -> None:
     assert "nDCG" in run("metrics").out
     assert "trec_eval_9" in run("protocols", "-f", "csv").out
     assert "reciprocal" in run("metrics", "show", "mrr").out.lower()
+    assert run("metrics", "mrr").out == run("metrics", "show", "mrr").out
 
 
 def test_every_command_is_found_where_it_is_said_to_be() -> None:
     """A call registers the command that it asks for alone; the list of all is what the help shows."""
-    shown = typer.main.get_command(commands.application()).list_commands(None)
-    assert sorted(commands.MODULES) == sorted(shown)
-    for name in commands.MODULES:
-        alone = typer.main.get_command(commands.application(name)).list_commands(None)
-        assert name in alone
-        assert len(alone) <= 2
+    shown = typer.main.get_command(application.application()).list_commands(None)
+    assert shown == [module.__name__.rpartition(".")[2] for module in MODULES]
+    for name in shown:
+        alone = typer.main.get_command(application.application(name)).list_commands(None)
+        assert alone == [name]

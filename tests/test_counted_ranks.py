@@ -16,6 +16,7 @@ from warehouse.evaluate.plan import matched_sql, ranked_sql
 from warehouse.metrics import protocols
 from warehouse.readers import checks
 from warehouse.sql_text import templates
+from warehouse.store import database
 
 pytestmark = pytest.mark.core
 
@@ -26,7 +27,7 @@ Row = tuple[int, str, str, float]
 
 @pytest.fixture
 def con() -> duckdb.DuckDBPyConnection:
-    con = duckdb.connect()
+    con = database.memory()
     con.execute("create table scope_judgment (query_id varchar, doc_id varchar, relevance integer)")
     return con
 
@@ -87,6 +88,7 @@ def test_counting_and_sorting_agree(con: duckdb.DuckDBPyConnection, protocol: st
     assert found > 100
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("lowest_first", [False, True], ids=["scores", "distances"])
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_places_and_sorting_agree(
@@ -240,6 +242,7 @@ RISING = {"q1": {"9": 2.0, "8": 3.0}}
 RUNS = {"words": WORDS, "numbers": NUMBERS, "distances": DISTANCES, "rising": RISING}
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("batch", "names", "sorted_runs"),
     [

@@ -125,6 +125,7 @@ def test_what_a_curve_reads_is_what_it_says(name: str) -> None:
     )
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("rule", list(rules())[::5], ids=str)
 def test_columns_and_points(scope, rule: Protocol) -> None:
     """Every curve has its columns, and points numbered from 0, within the axes, from left to right."""
@@ -301,6 +302,7 @@ def test_the_same_name_as_a_metric_is_not_a_metric(seed: Warehouse) -> None:
         seed.evaluate("seed", metrics="ROC")
 
 
+@pytest.mark.slow
 def test_the_same_points_whatever_the_threads(demo_data: Path, tmp_path: Path) -> None:
     found = []
     for threads in (1, 4):

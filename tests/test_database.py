@@ -342,6 +342,7 @@ print(wh.query("select count(*) from prediction").fetchall())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="this system limits no sizes of files")
 def test_what_is_committed_is_stored_though_the_disk_is_full_then(tmp_path: Path) -> None:
     """The log beside the file has it; that the file could not take it over is no failure of the load."""

@@ -75,6 +75,7 @@ def test_the_example_of_the_source(wh: Warehouse) -> None:
     assert all(0.07 < share < 0.13 for (share,) in shares)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("seed", range(3))
 def test_random_frequencies(wh: Warehouse, seed: int) -> None:
     rng = random.Random(seed)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from projects import Folder, command
 
-from warehouse.cli.init import STARTER
+from warehouse.cli.commands.init import STARTER
 from warehouse.config import project
 from warehouse.errors import DefinitionError, UsageError
 from warehouse.sync.declarations import Gate, declared

@@ -71,6 +71,7 @@ def highest(judged: Judged) -> dict[str, dict[str, int]]:
     return found
 
 
+@pytest.mark.sample(4, 2)
 @pytest.mark.core
 @pytest.mark.parametrize(
     ("seed", "options"),

@@ -390,6 +390,7 @@ def everything(wh: Warehouse) -> dict[tuple, str | None]:
     return {tuple(row[:4]): bits(row[4]) for row in [*found, *totals]}
 
 
+@pytest.mark.slow
 def test_order_of_loading_lines_and_threads_change_no_bit(
     tmp_path: Path, demo_data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -584,6 +585,7 @@ def test_a_run_of_ms_marco_size_in_one_gigabyte(tmp_path: Path, program) -> None
     assert found["peak_mb"] < 1024
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", [0, 21])
 def test_every_level_of_every_list(seed: int, wh: Warehouse) -> None:
     """DuckDB 2.0.0 failed inside, with some lengths of the lists, when levels were cross joined."""

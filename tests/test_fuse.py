@@ -165,6 +165,7 @@ def tied(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return shutil.copy(loaded(runs, qrels).path, tmp_path_factory.mktemp("tied") / "tied.duckdb")
 
 
+@pytest.mark.sample(4)
 @pytest.mark.core
 @pytest.mark.parametrize("method", ["condorcet", "bordafuse", "rrf", "max"])
 def test_equal_scores_stand_in_the_order_of_the_default_protocol(
@@ -189,6 +190,7 @@ def test_equal_scores_stand_in_the_order_of_the_default_protocol(
 # ------------------------------------------------------------------------- training and tuning
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("protocol", ["default", "rectools"])
 def test_a_trial_is_what_the_merged_run_is(tied: Path, tmp_path: Path, protocol: str) -> None:
     """Also under rules that take equal scores as they stand."""

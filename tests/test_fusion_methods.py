@@ -121,6 +121,7 @@ def test_case(two: duckdb.DuckDBPyConnection, folder: str, name: str) -> None:
         assert ours[query] == pytest.approx(expected, rel=1e-12, abs=1e-12)
 
 
+@pytest.mark.sample(4, 2)
 @pytest.mark.parametrize("name", METHODS)
 def test_as_in_plain_python(three: duckdb.DuckDBPyConnection, name: str) -> None:
     """Over lists with ties, of other lengths, and missing; trained on queries without any too."""
@@ -198,6 +199,7 @@ def test_the_level_of_what_is_relevant() -> None:
 # ------------------------------------------------------------------------- what always holds
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", METHODS)
 def test_order_of_the_runs_changes_no_bit(three: duckdb.DuckDBPyConnection, name: str) -> None:
     """Weights go with their runs."""
@@ -229,6 +231,7 @@ def test_normalised_scores_keep_the_order(three: duckdb.DuckDBPyConnection, name
             assert (min(docs.values()), max(docs.values())) == (0, 1)
 
 
+@pytest.mark.slow
 def test_threads_change_no_bit() -> None:
     """With more than a thousand lists, so that the work is shared out."""
     rng = random.Random(5)

@@ -12,6 +12,7 @@ import pytest
 
 from warehouse.errors import ConflictError, InputError, UsageError
 from warehouse.readers.global_qrels import stage_everywhere, stage_queries
+from warehouse.store import database
 from warehouse.warehouse import Warehouse
 
 pytestmark = pytest.mark.core
@@ -46,6 +47,7 @@ def judgments(wh: Warehouse) -> list[tuple]:
 # --------------------------------------------------------------------------- ArDoCo's own example
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("lists", "average_precision", "lag"),
     [
@@ -238,7 +240,7 @@ def test_with_normalise(wh: Warehouse, put) -> None:
     wh.evaluate(metrics="P@1")
     assert [row[3] for row in wh.leaderboard("links").fetchall()] == [1.0]
     with pytest.raises(InputError, match="1 id becomes the same as another") as found:
-        stage_everywhere(duckdb.connect(), put("t.txt", "A\na\n"), normalise="lower(doc_id)")
+        stage_everywhere(database.memory(), put("t.txt", "A\na\n"), normalise="lower(doc_id)")
     assert str(found.value).splitlines()[1:] == ["  'a' becomes 'a', as 'A' does"]
 
 

@@ -43,6 +43,7 @@ def _board(**options: object) -> tuple[list[str], list[tuple]]:
     return found.columns, found.fetchall()
 
 
+@pytest.mark.slow
 def test_the_board_as_of_every_past_step_is_the_one_that_was_shown(here: Folder) -> None:
     """Loads, replacements, new qrels, a changed metric and slices; then what is forgotten is missing."""
     wh = Warehouse()
@@ -406,6 +407,7 @@ def test_the_history_of_another_time_and_other_qrels(timed: Warehouse) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_history_says_what_it_leaves_out(wh: Warehouse) -> None:
     wh.ingest_qrels({"q": {"a": 1}}, "tiny")
     for document in "abc":
@@ -460,6 +462,7 @@ def test_wrong_words_for_a_history(timed: Warehouse) -> None:
             timed.history("tiny", **options)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("metric", ["RR", "MaxRank", "NumRet"])
 def test_a_history_as_a_picture(here: Folder, prepared: Prepared, metric: str) -> None:
     pytest.importorskip("matplotlib")

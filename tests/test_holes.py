@@ -183,7 +183,7 @@ def test_nothing_to_judge_says_so(wh: Warehouse) -> None:
 
 
 def test_many_runs_are_told_in_a_table(tiny: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("warehouse.cli.holes._TOLD", 1)
+    monkeypatch.setattr("warehouse.cli.commands.holes._MOST_SAID", 1)
     asked = ("holes", "-d", "tiny", "--db", str(tiny.path), "-f", "csv")
     _, _, told = command(*asked, "--top", "1")
     assert told.splitlines()[-1] == "and 1 run more: --by-run"

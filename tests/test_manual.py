@@ -26,7 +26,7 @@ from pathlib import Path
 import pytest
 from projects import Answer, invoked, words_of
 
-from warehouse.cli.examples import EXAMPLES
+from warehouse.cli.application import examples
 from warehouse.metrics import protocols
 from warehouse.metrics.catalogue import catalogue
 from warehouse.warehouse import Warehouse
@@ -241,7 +241,7 @@ def test_everything_has_its_page(generated: dict[str, str], wh: Warehouse) -> No
         folder, _, file = path.rpartition("/")
         pages.setdefault(folder, set()).add(file.removesuffix(".md"))
     assert pages["metrics"] == {*catalogue(), "index"}
-    assert pages["commands"] == {*(name.replace(" ", "-") for name in EXAMPLES), "index"}
+    assert pages["commands"] == {*(name.replace(" ", "-") for name in examples()), "index"}
     wh.init()
     views = {row[1] for row in wh.schema().fetchall() if row[0] == "view"}
     assert pages["views"] == {*views, "index", "tables"}

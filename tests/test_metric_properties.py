@@ -19,8 +19,9 @@ import oracles_sklearn
 import oracles_sources
 import oracles_user_models
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from quick import examples
 from twins import JUDGED_FIRST, OF_RUN, Ranked, compare, own
 
 from warehouse.metrics import notation
@@ -90,7 +91,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 COLLECTIONS = SEEDS.map(lambda seed: collection(random.Random(seed)))
 # What a call costs it costs for the metrics: few calls, of many queries each.
 LARGE = SEEDS.map(lambda seed: collection(random.Random(seed), 135))
-FEW = settings(max_examples=2, deadline=None)
+FEW = examples(2)
 
 
 def values(qrels: object, run: object, names: list[str], **options: object) -> dict:
@@ -133,7 +134,7 @@ def test_every_metric_has_a_twin() -> None:
     complete=st.booleans(),
     level=st.sampled_from([None, None, 2]),
 )
-@settings(max_examples=10, deadline=None)
+@examples(10)
 def test_twins(
     data: tuple[Qrels, Run],
     protocol: str,

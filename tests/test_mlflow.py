@@ -15,8 +15,12 @@ from syncs import BETTER, RUN
 from warehouse.errors import UsageError
 from warehouse.warehouse import Warehouse
 
+pytestmark = pytest.mark.slow
 
-@pytest.fixture(params=["sqlite:///{}/mlflow.db", "{}/mlruns"])
+
+@pytest.fixture(
+    params=["sqlite:///{}/mlflow.db", pytest.param("{}/mlruns", marks=pytest.mark.long)]
+)
 def store(request, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mlflow_database: Path) -> str:
     """Return the address of a store with an experiment of five runs."""
     monkeypatch.chdir(tmp_path)

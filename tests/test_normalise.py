@@ -24,6 +24,7 @@ def rows(wh: Warehouse, sql: str) -> list[tuple]:
     return wh.query(sql).fetchall()
 
 
+@pytest.mark.slow
 def test_qrels_and_run_meet_after_it_and_the_expression_is_kept(wh: Warehouse) -> None:
     wh.ingest_qrels(QRELS, "tiny", normalise=STEM)
     wh.ingest_run(RUN, "tiny", name="one", normalise="trim(doc_id)")

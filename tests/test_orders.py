@@ -13,8 +13,9 @@ from pathlib import Path
 import duckdb
 import oracles
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from quick import examples
 from rows import insert
 from test_metric_properties import Qrels, Run, collection
 from twins import close, counted, own, ranked, rules_of
@@ -152,7 +153,7 @@ def named(lists: Run, name: Callable[[str], str]) -> Run:
     lower=st.booleans(),
     in_pieces=st.booleans(),
 )
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_ranks_do_not_depend_on_the_order_of_the_lines(
     tmp_path_factory: pytest.TempPathFactory,
     seed: int,

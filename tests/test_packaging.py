@@ -142,7 +142,7 @@ def test_help_is_quick(installed: Path, tmp_path: Path) -> None:
     """Help imports nothing that only the work needs; it waits until it is needed."""
     heavy = ("duckdb", "jinja2", "sqlalchemy", "alembic", "tabulate", "pandas")
     code = (
-        "import sys; from warehouse.cli.commands import application; application(); "
+        "import sys; from warehouse.cli.application import application; application(); "
         f"print(*(m for m in {heavy} if m in sys.modules))"
     )
     assert call(installed / "python", "-c", code, cwd=tmp_path).split() == []

@@ -78,6 +78,7 @@ def hold(judged: Judged, run: Run, grades: Qrels, options: dict, **how: Any) -> 
     return compare((grades, run), METRICS, value, **how, **options)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.core
 @pytest.mark.parametrize(("seed", "options"), OPTIONS)
 def test_twins(seed: int, options: dict, tmp_path: Path) -> None:
@@ -91,6 +92,7 @@ def test_twins(seed: int, options: dict, tmp_path: Path) -> None:
     assert hold(judged, run, grades, options, **how) > 300
 
 
+@pytest.mark.sample(4)
 @pytest.mark.core
 @pytest.mark.parametrize(("seed", "options"), [*OPTIONS, (6, {"judged_only": True})])
 def test_twins_of_judgments_by_iteration(seed: int, options: dict, tmp_path: Path) -> None:
@@ -154,6 +156,7 @@ def golden(version: str, name: str) -> list[str]:
     return path.read_text(encoding="utf-8").splitlines()
 
 
+@pytest.mark.sample(4, 2)
 @needs_cases
 @pytest.mark.core
 @pytest.mark.parametrize("version", ["9.0.8", "10.0"])

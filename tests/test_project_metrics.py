@@ -306,6 +306,7 @@ def test_other_ways_to_be_no_metric(here: Folder) -> None:
         score("AP")
 
 
+@pytest.mark.sample(6, 2)
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [

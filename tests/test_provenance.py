@@ -257,6 +257,7 @@ def test_status_names_what_preferences_cannot_give_by_any_protocol(
     assert wh.status().unfit == {"tiny": ["AP", "P@5"]}
 
 
+@pytest.mark.slow
 def test_slices_are_brought_up_to_date_too_but_not_curves(wh: Warehouse) -> None:
     wh.ingest_qrels(QRELS, "tiny")
     wh.ingest_run(ONE, "tiny", name="one")
@@ -374,6 +375,7 @@ def all_terms(wh: Warehouse) -> None:
     wh.evaluate(metrics=list(TERMS))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.core
 @pytest.mark.parametrize("metric", TERMS)
 def test_the_parts_are_the_terms_of_the_sum(tmp_path: Path, prepared, metric: str) -> None:
@@ -407,8 +409,9 @@ METRICS = (
 )  # fmt: skip
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
-    ("protocol", "metrics"), [("default", METRICS), ("trec_eval_9", METRICS[:3])]
+    ("protocol", "metrics"), [("trec_eval_9", METRICS[:3]), ("default", METRICS)]
 )
 def test_the_parts_add_up_to_the_stored_value(
     demo: Warehouse, protocol: str, metrics: tuple[str, ...]
@@ -666,6 +669,7 @@ def several_times(wh: Warehouse) -> None:
         put(wh.path, again, *[f"insert into {table} from again"] * times, "drop table again")
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("size", [1, 3, 4, 1_000])
 def test_long_tables_are_looked_through_in_stretches(
     evaluated: Warehouse, prepared, monkeypatch: pytest.MonkeyPatch, size: int
@@ -705,6 +709,7 @@ def test_what_nothing_computes_any_more_is_left_out(here: Folder, evaluated: War
         evaluated.verify("tinny")
 
 
+@pytest.mark.slow
 def test_a_slice_with_other_members_is_left_out(wh: Warehouse) -> None:
     wh.ingest_qrels(QRELS, "tiny")
     wh.ingest_run(ONE, "tiny", name="one")

@@ -18,7 +18,7 @@ import pytest
 from projects import command
 from test_schema import storage_version
 
-from warehouse.cli import publish
+from warehouse.cli.commands import publish
 from warehouse.errors import LockedError, UsageError
 from warehouse.report.file_replacement import replace_folder
 from warehouse.warehouse import Warehouse
@@ -243,6 +243,7 @@ def test_what_somebody_wrote_to_a_replica_is_no_part_of_the_next(small: Warehous
         assert content("replica.duckdb", but="publication") == content("w.duckdb")
 
 
+@pytest.mark.slow
 def test_a_link_to_a_replica_stays_a_link(small: Warehouse) -> None:
     Path("far").mkdir()
     Path("replica.duckdb").symlink_to("far/away.duckdb")

@@ -146,6 +146,7 @@ def test_every_view_has_an_example(wh: Warehouse) -> None:
         assert '"' not in example, "it is shown between double quotes"
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("relation", view_examples.EXAMPLES)
 def test_the_examples_of_the_views_answer(
     wh: Warehouse, small_with_parts: Warehouse, relation: str

@@ -46,6 +46,7 @@ def packed(name: str) -> bytes:
     return skipped + b"".join(map(pack, parts))
 
 
+@pytest.mark.sample(6, 2)
 @pytest.mark.parametrize(
     "name",
     [
@@ -175,7 +176,12 @@ def test_the_look_at_a_file_over_the_edge_of_blocks(tmp_path, monkeypatch):
         path = tmp_path / "a"
         path.write_bytes(content)
         with files.open_file(path) as file:
-            found = (file.lines, file.traits.windows_ends, file.traits.has_comment, file.traits.is_text)
+            found = (
+                file.lines,
+                file.traits.windows_ends,
+                file.traits.has_comment,
+                file.traits.is_text,
+            )
             assert found == expected, content
             assert file.sha256 == hashlib.sha256(content).hexdigest()
 

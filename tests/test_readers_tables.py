@@ -6,7 +6,6 @@ import importlib
 import json
 from pathlib import Path
 
-import duckdb
 import pytest
 from shared_cases import CASES, needs_cases
 from staging import refused, rows
@@ -14,12 +13,13 @@ from staging import refused, rows
 from warehouse import readers
 from warehouse.errors import InputError, UsageError
 from warehouse.readers import ranx
+from warehouse.store import database
 
 
 @pytest.fixture
 def parquet(tmp_path):
     def write(query: str, name: str = "a.parquet") -> Path:
-        with duckdb.connect() as other:
+        with database.memory() as other:
             other.execute(f"copy ({query}) to '{tmp_path / name}' (format parquet)").fetchall()
         return tmp_path / name
 

@@ -39,6 +39,7 @@ def surroundings(rng: random.Random) -> World:
 PROTOCOLS = ["default", "rectools", "xclib", "trec_eval_10", OF_RUN, OF_RUN_RELEVANT, JUDGED_FIRST]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("seed", range(len(PROTOCOLS)))
 def test_twins(seed: int) -> None:
     rng = random.Random(seed)
@@ -84,6 +85,7 @@ def test_a_wrong_twin_is_caught(monkeypatch: pytest.MonkeyPatch, name: str) -> N
         compare(data, world, "rectools", metrics=metrics)
 
 
+@pytest.mark.slow
 def test_the_same_bits_with_any_number_of_threads() -> None:
     (qrels, run), world = collection(random.Random(5)), surroundings(random.Random(6))
     rows = [

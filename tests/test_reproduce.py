@@ -171,6 +171,7 @@ def load_case(wh: Warehouse, name: str) -> Warehouse:
     return wh
 
 
+@pytest.mark.slow
 @needs_cases
 @pytest.mark.parametrize(
     "golden",
@@ -328,6 +329,7 @@ def test_it_is_told_where_the_agreement_of_lists_is_undefined(wh: Warehouse) -> 
     )
 
 
+@pytest.mark.slow
 def test_one_query_of_a_replication_adds_nothing_to_the_variance(wh: Warehouse) -> None:
     """RR is 1/2 and five times 1 here, 1/2 there: t has 6 + 1 - 2 degrees of freedom, as SciPy's."""
     stats = pytest.importorskip("scipy.stats")

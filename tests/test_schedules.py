@@ -50,6 +50,7 @@ def ran(line: str, home: Path) -> None:
         assert said in done.stdout if said else done.stdout == ""
 
 
+@pytest.mark.slow
 def test_the_line_for_cron(home: Path) -> None:
     found = CRON.fullmatch(only("cron").strip())
     assert found
@@ -58,6 +59,7 @@ def test_the_line_for_cron(home: Path) -> None:
     ran(found[2], home)
 
 
+@pytest.mark.slow
 def test_the_units_for_systemd(home: Path, tmp_path: Path) -> None:
     units = {"timer": blocks(PAGE, "ini")[0][1], "service": blocks(PAGE, "ini")[1][1]}
     for kind, text in units.items():
@@ -82,6 +84,7 @@ def test_the_units_for_systemd(home: Path, tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_the_job_for_github(home: Path) -> None:
     yaml = pytest.importorskip("yaml")
     job = yaml.safe_load(only("yaml"))
@@ -93,6 +96,7 @@ def test_the_job_for_github(home: Path) -> None:
     ran(f"cd eval && PATH=$PWD/.venv/bin:$PATH && {steps[-1]['run']}", home)
 
 
+@pytest.mark.slow
 def test_the_task_for_airflow(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tasks: list[dict[str, str]] = []
     made: list[tuple[str, dict[str, object]]] = []

@@ -17,7 +17,7 @@ from alembic.script import ScriptDirectory
 from conftest import migrate
 from projects import stored
 
-from warehouse.cli.commands import MODULES
+from warehouse.cli.application import names as commands
 from warehouse.config import settings
 from warehouse.errors import UsageError
 from warehouse.evaluate import verify
@@ -111,7 +111,7 @@ def test_comments_name_what_there_is(made: Path) -> None:
     names = {*tables, *(column for found in tables.values() for column in found), "not_included"}
     for relation, column, comment, _ in _described(made):
         said = f"{relation}.{column}: {comment}"
-        assert {*re.findall(r"`warehouse (\w+)", comment)} <= {*MODULES}, said
+        assert {*re.findall(r"`warehouse (\w+)", comment)} <= {*commands()}, said
         assert {*re.findall(r"\b(?<!/)[a-z]+_[a-z_]+\b", comment)} - {"doc_desc"} <= names, said
         for owner, owned in re.findall(r"\b([a-z_]+)\.([a-z_]+)\b", comment):
             assert owned in tables.get(owner, [owned] if owned == "toml" else []), said

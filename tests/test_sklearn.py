@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 import oracles
 import oracles_sklearn
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from peers import read_case
+from quick import examples
 from shared_cases import CASES, needs_cases, rows
 from test_metric_properties import (
     COLLECTIONS,
@@ -40,7 +41,7 @@ from warehouse.warehouse import Warehouse
     judged_only=st.booleans(),
     level=st.sampled_from([None, None, 2]),
 )
-@settings(max_examples=8, deadline=None)
+@examples(8)
 def test_twins(
     data: tuple[Qrels, Run], protocol: str, depth: int | None, judged_only: bool, level: int | None
 ) -> None:
@@ -174,6 +175,7 @@ def test_ids_have_no_say(data: tuple[Qrels, Run], rng: random.Random) -> None:
     assert all(close(one[key], two[key]) for key in one | two)
 
 
+@pytest.mark.slow
 def test_averaged_ties_are_the_mean_of_all_orders() -> None:
     qrels = {"q": {"a": 3, "b": 1, "c": 2, "e": 1}}
     tied = {"a": 2.0, "b": 2.0, "x": 2.0, "c": 1.0, "y": 1.0, "d": 0.0}
@@ -276,6 +278,7 @@ def bibtex(run: str) -> dict[str, float | None]:
     return {measure: means[name] for measure, name in NAMES.items()}
 
 
+@pytest.mark.slow
 @needs_cases
 def test_bibtex_whole_matrix() -> None:
     """The run ridge holds the score of every label; every row of the matrix has labels.
@@ -290,6 +293,7 @@ def test_bibtex_whole_matrix() -> None:
         assert close(ours[measure], wanted, 1e-3)
 
 
+@pytest.mark.slow
 @needs_cases
 def test_bibtex_cut_lists() -> None:
     """The runs prior and knn20 are cut to 50 labels, where scikit-learn had the scores of all 159.

@@ -85,6 +85,7 @@ def check_against_scoring(
 # --------------------------------------------------------------------------- parts by themselves
 
 
+@pytest.mark.sample(3)
 @pytest.mark.core
 @pytest.mark.parametrize(("seed", "protocol"), [(1, "default"), (3, "trec_eval_9"), (4, "xclib")])
 def test_a_part_of_the_queries_is_what_these_queries_alone_are(
@@ -111,6 +112,7 @@ def test_a_part_of_the_queries_is_what_these_queries_alone_are(
     check_against_scoring(wh, "kind", cut, protocol)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.core
 @pytest.mark.parametrize(("seed", "depth"), [(3, None), (4, 6)])
 def test_a_part_of_the_documents_is_what_these_documents_alone_are(
@@ -248,6 +250,7 @@ def test_parts_of_equal_number_and_of_equal_mass(wh: Warehouse) -> None:
     assert found["subject_id"] == {"a": "s5", "b": "s3", "c": "s2", "d": "s1", "e": "s1"}
 
 
+@pytest.mark.slow
 def test_what_is_counted_of_queries_and_documents(wh: Warehouse) -> None:
     qrels = {"q1": {"a": 1, "b": 2, "c": 0}, "q2": {"a": 1}}
     loaded(wh, qrels, {"q1": {"c": 2.0, "a": 1.0}, "q2": {"a": 1.0}})
@@ -280,6 +283,7 @@ def test_what_is_counted_of_queries_and_documents(wh: Warehouse) -> None:
     }
 
 
+@pytest.mark.slow
 def test_a_slice_is_made_from_values_that_the_same_call_computes(wh: Warehouse) -> None:
     loaded(wh, {"q1": {"a": 1}, "q2": {"b": 1}}, {"q1": {"a": 1.0}, "q2": {"c": 2.0, "b": 1.0}})
     asked = {"metrics": ["RR", "AP"], "slices": ["difficulty", "d = mean_score('RR') < 1"]}
@@ -349,6 +353,7 @@ def test_only_what_changed_is_computed_again(wh: Warehouse) -> None:
     assert wh.slices("other").project(shown).fetchall() == [("small", 1, "query_id = 'q1'")]
 
 
+@pytest.mark.slow
 @pytest.mark.core
 def test_each_protocol_and_version_of_the_qrels_has_its_members(wh: Warehouse) -> None:
     # the run lacks q2: its AP is 0 under the protocol default, and null under the other

@@ -15,8 +15,9 @@ from pathlib import Path
 import oracles
 import oracles_sources
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from quick import examples
 from test_metric_properties import COLLECTIONS, FEW, LARGE, SEEDS, Qrels, Run, collection, values
 from twins import JUDGED_FIRST, OF_RUN, Ranked, close, own
 from twins import compare as compare_twins
@@ -43,7 +44,7 @@ NOTES: tuple[Qrels, Run] = (
     judged_only=st.booleans(),
     level=st.sampled_from([None, None, 2]),
 )
-@settings(max_examples=8, deadline=None)
+@examples(8)
 def test_twins(
     data: tuple[Qrels, Run], protocol: str, depth: int | None, judged_only: bool, level: int | None
 ) -> None:
@@ -145,7 +146,7 @@ def test_identities(data: tuple[Qrels, Run]) -> None:
                 assert of(f"PAtRecall@{r}") <= of(f"IPrec@{r}") + 1e-15
 
 
-@settings(max_examples=2, deadline=None)
+@FEW
 @given(data=SEEDS.map(lambda seed: collection(random.Random(seed), 135)))
 def test_bounds(data: tuple[Qrels, Run]) -> None:
     for protocol in ("default", "roerei", "ardoco"):

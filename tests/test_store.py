@@ -592,6 +592,7 @@ def test_ids_that_are_numbers_come_back_as_they_were_written(wh: Warehouse) -> N
     assert rows(wh, "select run_id from prediction_by_number") == [(1,)] * 4
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "file",
     ["with space.duckdb", "it's \"it\".duckdb", "ünï.duckdb", "100%.duckdb", "a%20b.db", "a?b.db",

@@ -111,6 +111,7 @@ def test_a_file_that_is_gone_leaves_its_run(synced: Project) -> None:
     assert synced.told() == [("unchanged", "runs/bm25/one.run.txt")]
 
 
+@pytest.mark.slow
 def test_a_file_that_is_asked_for_again_counts_again(synced: Project) -> None:
     synced.write("other/bm25/one.run", BETTER)
     synced.write("fewer.txt", "q1 0 a 1\n")
@@ -202,6 +203,7 @@ def test_a_young_file_is_looked_at_twice(synced: Project, monkeypatch: pytest.Mo
     assert (command("sync")[0], slept) == (0, [60, 60, 60])
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("fails", [False, True])
 def test_a_file_that_changes_while_it_is_read_is_left(
     synced: Project, monkeypatch: pytest.MonkeyPatch, counts, fails: bool
@@ -547,6 +549,7 @@ def test_what_was_forgotten_stays_away_however_new_its_file_is(synced: Project) 
     assert synced.runs()[-1] == ("two", 2, "bm25")
 
 
+@pytest.mark.slow
 def test_one_version_that_was_forgotten_stays_away(synced: Project) -> None:
     synced.sync()
     synced.write("runs/bm25/one.run", BETTER, age=60)
@@ -564,6 +567,7 @@ def test_one_version_that_was_forgotten_stays_away(synced: Project) -> None:
     assert synced.told()[0] == ("loaded", "runs/bm25/new.run")
 
 
+@pytest.mark.slow
 def test_what_was_loaded_again_is_forgotten_no_more(synced: Project) -> None:
     """Its file may hold other content for a while, and its own again."""
     synced.sync()

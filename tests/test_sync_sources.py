@@ -162,6 +162,7 @@ def test_an_empty_name(synced: Project, text: str, words: str, others: int) -> N
     assert synced.runs("name") == [(str(number),) for number in range(others)]
 
 
+@pytest.mark.slow
 def test_wrong_side_cars_in_yaml(synced: Project) -> None:
     pytest.importorskip("yaml")
     wrong = [

@@ -88,6 +88,7 @@ def test_regular_files_of_one_layout_are_read_at_once(
     assert sizes([paths[0], paths[0].with_name("absent.run"), paths[1]]) == [1, 1, 1]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="this system has no such limit")
 def test_no_more_files_are_open_than_the_system_lets_a_process_have(
     tmp_path: Path, program
@@ -99,6 +100,7 @@ def test_no_more_files_are_open_than_the_system_lets_a_process_have(
     assert found.stderr.endswith("80 of 80 files loaded or unchanged\n")
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("protocol", ["default", "rectools"])
 def test_scores_are_those_of_each_run(
     write: Write, monkeypatch: pytest.MonkeyPatch, protocol: str

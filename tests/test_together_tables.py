@@ -7,12 +7,12 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-import duckdb
 import pytest
 
 from warehouse import Warehouse
 from warehouse.errors import InputError, UsageError
 from warehouse.readers import batches
+from warehouse.store import database
 
 QRELS = {f"q{q}": {f"d{n}": (q * n) % 3 for n in range(0, 40, 1 + q)} for q in range(6)}
 Write = Callable[..., Path]
@@ -29,7 +29,7 @@ def write(tmp_path: Path) -> Write:
             ".csv": "format csv, header",
             ".tsv": "format csv, header, delimiter '\t'",
         }[path.suffix]
-        with duckdb.connect() as con:
+        with database.memory() as con:
             con.execute(f"copy ({sql}) to '{path}' ({how})")
         return path
 
@@ -68,6 +68,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return counted
 
 
+@pytest.mark.sample(3)
 @pytest.mark.core
 @pytest.mark.parametrize("suffix", [".parquet", ".csv", ".tsv"])
 def test_what_each_is_by_itself(
@@ -109,6 +110,7 @@ def test_only_tables_of_one_format_and_header_are_read_at_once(
     assert sizes(paths[-2:]) == [1, 1]  # a byte of Parquet counts for more than one of text
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("suffix", [".parquet", ".csv"])
 def test_columns_may_have_other_names_and_ranks_may_do(
     write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
@@ -167,6 +169,7 @@ def test_a_column_may_have_the_name_that_tells_files_apart(
     assert read == [0, 2]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("suffix", [".parquet", ".csv"])
 def test_the_bad_ones_are_told_and_undo_no_other(write: Write, tmp_path: Path, suffix: str) -> None:
     wrong = {
@@ -190,6 +193,7 @@ def test_the_bad_ones_are_told_and_undo_no_other(write: Write, tmp_path: Path, s
             Warehouse.score(QRELS, [first, path, last], "AP")
 
 
+@pytest.mark.sample(5)
 @pytest.mark.core
 @pytest.mark.parametrize(
     ("place", "cut", "alike"),
@@ -229,6 +233,7 @@ def test_a_line_that_does_not_fit_is_told(write: Write, tmp_path: Path) -> None:
         assert told in str(done[1])
 
 
+@pytest.mark.slow
 @pytest.mark.core
 def test_lines_may_end_in_several_ways(
     write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -272,6 +277,7 @@ def test_a_table_has_no_tag_to_be_named_by(write: Write, tmp_path: Path) -> None
     assert wh.datasets().fetchall() == []
 
 
+@pytest.mark.slow
 def test_ranks_rank_and_scores_contradict_them(
     write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:

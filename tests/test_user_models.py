@@ -13,9 +13,10 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracles_user_models import METRICS, TWINS
+from quick import examples
 from shared_cases import CASES, needs_cases, opened
 from test_metric_properties import COLLECTIONS, FEW, LARGE, Qrels, Run
 from test_templates import sums_without_order, tables_of
@@ -58,6 +59,7 @@ def tied(run: Path) -> set[str]:
     return found
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("name", "qrels", "run"),
     [
@@ -130,7 +132,7 @@ def test_ntcireval(metric: str, values: tuple[float, ...]) -> None:
     judged_only=st.booleans(),
     level=st.sampled_from([None, None, 2]),
 )
-@settings(max_examples=8, deadline=None)
+@examples(8)
 def test_twins(
     data: tuple[Qrels, Run],
     protocol: str,
@@ -186,6 +188,7 @@ def test_the_best_order_is_compatible(data: tuple[Qrels, Run]) -> None:
         assert ours["AUC", query] in (1.0, None)
 
 
+@pytest.mark.slow
 def test_many_threads_to_the_bit() -> None:
     """Enough rows for DuckDB to share them out: products and sums must still go in one order."""
     rng = random.Random(7)
@@ -199,6 +202,7 @@ def test_many_threads_to_the_bit() -> None:
     assert one == two == four
 
 
+@pytest.mark.slow
 @needs_cases
 def test_runs_evaluated_together_have_the_values_of_each_alone(tmp_path: Path) -> None:
     """To the bit: a product over a window, for one, would fall into other pieces."""

@@ -104,7 +104,7 @@ class Asking(File):
         3
         """
         check_at_least(1, limit=limit)
-        with file_replacement.written(Path(path)) as part:
+        with file_replacement.new_file(Path(path)) as part:
             work = query_process.Work(
                 self._existing(), sql, bindable(params or {}), limit=limit, output=part,
                 resources=self.resources, lock_timeout=self.lock_timeout,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from warehouse.config import times
-from warehouse.errors import UsageError
+from warehouse.errors import UsageError, is_utf8
 
 if TYPE_CHECKING:
     from warehouse.readers.kinds import Contents
@@ -71,7 +71,7 @@ QrelsVersion = Annotated[
 ]
 
 
-def formats_of(
+def format_option(
     help: str = "table, json, jsonl, csv, tsv, markdown, latex, html or parquet (with -o).",
     more: Sequence[str] = (),
 ) -> Any:
@@ -85,7 +85,7 @@ def formats_of(
 
         source = ctx.get_parameter_source(str(param.name))
         is_default = source is not None and source.name == "DEFAULT"
-        return output.chosen(None if is_default else value, ctx.params.get("out"), more)
+        return output.choose_format(None if is_default else value, ctx.params.get("out"), more)
 
     return typer.Option(
         "--format",
@@ -96,7 +96,7 @@ def formats_of(
     )
 
 
-def _output(value: Path | None) -> Path | None:
+def _check_output(value: Path | None) -> Path | None:
     if value is None or str(value) == "-":
         return None
     from warehouse.report import file_replacement
@@ -105,7 +105,7 @@ def _output(value: Path | None) -> Path | None:
     return value
 
 
-Format = Annotated[str, formats_of()]
+Format = Annotated[str, format_option()]
 # eager: it is known when the format is chosen
 Output = Annotated[
     Path | None,
@@ -113,7 +113,7 @@ Output = Annotated[
         "--output",
         "-o",
         is_eager=True,
-        callback=_output,
+        callback=_check_output,
         help="Write to this file instead of stdout.",
     ),
 ]
@@ -212,6 +212,8 @@ def pairs(texts: Sequence[str] | None, option: str) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for text in texts or ():
+        if not is_utf8(text):
+            raise UsageError(f"{option} {text}: is not UTF-8")
         key, equals, value = text.partition("=")
         if not equals or not key.strip():
             raise UsageError(f"{option} {text}: write it as KEY=VALUE")
@@ -279,7 +281,7 @@ def numbers(text: str | None, option: str) -> list[float] | None:
         ) from None
 
 
-def expanded(files: list[str]) -> list[str]:
+def expand_globs(files: list[str]) -> list[str]:
     """Expand globs that the shell left alone; a pattern without a match is an error."""
     found: list[str] = []
     for file in files:

@@ -68,8 +68,8 @@ def stage(
     Raises InputError, with the first ten problems and their lines, when the source cannot be taken
     as it is, and UsageError for an unknown format or column of ours; then no `staged` is left.
 
-    >>> import duckdb
-    >>> con = duckdb.connect()
+    >>> from warehouse.store import database
+    >>> con = database.memory()
     >>> result = stage(con, {"q1": {"d1": 0.5, "d2": 0.25}}, "run")
     >>> result.rows, result.format, result.ranked_by
     (2, 'dict', 'score')

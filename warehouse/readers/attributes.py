@@ -72,8 +72,8 @@ def stage_attributes(
     maps columns of text to the separator that makes lists of them. What is null, empty or NaN is
     absent. Raises InputError and UsageError.
 
-    >>> import duckdb
-    >>> con = duckdb.connect()
+    >>> from warehouse.store import database
+    >>> con = database.memory()
     >>> read = stage_attributes(con, {"d1": {"year": 1999, "tags": ["a", "b"]}}, "document")
     >>> read.columns, read.num_subjects
     ({'year': 'number', 'tags': 'list'}, 1)

@@ -38,8 +38,8 @@ def stage_everywhere(
     must then have the same relevance for all of them. In Python it may also be a collection of ids
     or a dict of relevances.
 
-    >>> import duckdb
-    >>> con = duckdb.connect()
+    >>> from warehouse.store import database
+    >>> con = database.memory()
     >>> stage_everywhere(con, {"a", "b"}).rows
     2
     >>> queries = "select unnest(['q1', 'q2']) as query_id"

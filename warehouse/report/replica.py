@@ -14,7 +14,7 @@ import duckdb
 from warehouse.analyze import view_examples
 from warehouse.config.settings import LOCK_TIMEOUT, SCHEMA_REVISION, VERSION
 from warehouse.errors import UsageError
-from warehouse.report.file_replacement import made_beside, replace_file, replace_folder
+from warehouse.report.file_replacement import new_version, replace_file, replace_folder
 from warehouse.sql_text.quoting import ident, literal
 from warehouse.sql_text.templates import render
 from warehouse.store import database
@@ -58,7 +58,7 @@ def publish(
             "that has to read the replica"
         )
     place = Path(os.path.realpath(target)) if target.is_symlink() else target
-    with made_beside(place, lock_timeout) as part:
+    with new_version(place, lock_timeout) as part:
         _check(source, target, lock_timeout)
         try:
             con.execute(
@@ -68,7 +68,7 @@ def publish(
             raise UsageError(f"{storage_version}: no storage version: {error}") from None
         try:
             _copy(con, storage_version)
-            _mark(con, source)
+            _mark_as_replica(con, source)
             count = con.execute(
                 "select count(*) from (from duckdb_tables() select database_name, internal "
                 "union all from duckdb_views() select database_name, internal) "
@@ -106,7 +106,7 @@ def _check(source: Path, target: Path, lock_timeout: float) -> None:
         )
 
 
-def _mark(con: duckdb.DuckDBPyConnection, source: Path) -> None:
+def _mark_as_replica(con: duckdb.DuckDBPyConnection, source: Path) -> None:
     table = f"replica.main.{database.PUBLICATION}"
     con.execute(
         # the warehouse may be a replica itself
@@ -136,9 +136,9 @@ def publish_parquet(
         raise UsageError(
             f"{folder}: exists and is not a replica, so it is not replaced; choose another name"
         )
-    with made_beside(folder, lock_timeout) as part:
+    with new_version(folder, lock_timeout) as part:
         part.mkdir()
-        relations = _described(con)
+        relations = _describe(con)
         for name, about in relations.items():
             rows = con.execute(
                 f"copy (from {ident(name)}) to {literal(str(part / (name + '.parquet')))} "
@@ -159,7 +159,7 @@ def publish_parquet(
     return Published(folder, len(relations), size)
 
 
-def _described(con: duckdb.DuckDBPyConnection) -> dict[str, dict[str, object]]:
+def _describe(con: duckdb.DuckDBPyConnection) -> dict[str, dict[str, object]]:
     """Return the manifest's entry for each table and view."""
     sql = render("analyses/schema", database=database.ALIAS, examples=view_examples.EXAMPLES)
     found: dict[str, dict[str, object]] = {}
