@@ -13,7 +13,7 @@ from warehouse import Warehouse
 from warehouse.errors import InputError, UsageError
 from warehouse.readers import registry, tables
 from warehouse.readers.files import LocalFile
-from warehouse.readers.formats import Confidence, FileFormat, Head, Match, Reading
+from warehouse.readers.formats import Confidence, FileFormat, Head, Reading
 from warehouse.readers.kinds import Kind
 from warehouse.sql_text.quoting import literal
 
@@ -29,8 +29,8 @@ class Pipes(FileFormat):
     suffixes = (".psv",)
     contents = ("run",)
 
-    def sniff(self, head: Head) -> Match:
-        return Match(Confidence.LAYOUT if head.line.count("|") == 2 else Confidence.NONE)
+    def sniff(self, head: Head) -> Confidence:
+        return Confidence.LAYOUT if head.line.count("|") == 2 else Confidence.NONE
 
     def read(self, con: Any, source: LocalFile, kind: Kind, mapping: Mapping[str, str]) -> Reading:
         lines = (line.split("|") for line in Path(source.path).read_text().splitlines())

@@ -162,13 +162,13 @@ def test_a_file_that_goes_while_a_sync_runs_is_no_error(
     synced: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gone = synced.write("runs/bm25/two.run", BETTER)
-    staged = Group.staged
+    read = Group.read
 
     def late(group, con):
         gone.unlink(missing_ok=True)
-        return staged(group, con)
+        return read(group, con)
 
-    monkeypatch.setattr(Group, "staged", late)
+    monkeypatch.setattr(Group, "read", late)
     assert synced.told() == [
         ("loaded", "qrels.txt"),
         ("loaded", "runs/bm25/one.run"),
@@ -233,15 +233,15 @@ def test_of_runs_that_are_read_at_once_only_the_one_that_changes_is_left(
     synced.sync()
     for name in ("a", "b", "c"):
         synced.write(f"runs/bm25/{name}.run", RUN)
-    staged = Group.staged
+    read = Group.read
 
     def slow(group, con):
-        for batch in staged(group, con):
+        for batch in read(group, con):
             synced.write("runs/bm25/b.run", BETTER)
             yield batch
 
     with monkeypatch.context() as patch:
-        patch.setattr(Group, "staged", slow)
+        patch.setattr(Group, "read", slow)
         assert synced.told() == [
             ("loaded", "runs/bm25/a.run"),
             ("waiting", "runs/bm25/b.run"),

@@ -1,6 +1,3 @@
-create or replace temp macro at_most(number, k) as
-    least(number, k);
-
 create or replace temp macro total(x, place) as
     coalesce(sum(x order by place), 0),
 (x, condition, place) as
@@ -15,35 +12,33 @@ create or replace temp macro discount(rank) as
 create or replace temp macro within(rank, k) as
     k is null or rank <= k;
 
-set variable dataset = (select name from dataset order by dataset_id limit 1); -- or the name of another, in quotes
+set variable dataset = (select name from store.dataset order by dataset_id limit 1); -- or the name of another, in quotes
 
 create or replace temp view scope_run as
 select run_id
-from runs
-where dataset = getvariable('dataset');
+from store.run_version
+where is_current and dataset = getvariable('dataset');
 
 create or replace temp view scope_ranking as
 select run_id, query_id, num_ret, num_ret as whole_num_ret
-from ranking
+from store.ranking
 semi join scope_run using (run_id);
 
 create or replace temp view current_qrels as
 select qrels_id
-from qrels
-join dataset using (dataset_id)
-where dataset.name = getvariable('dataset')
-qualify version = max(version) over ();
+from store.qrels_version
+where is_current and dataset = getvariable('dataset');
 
 create or replace temp view scope_hit as
 select run_id, query_id, doc_id, relevance, rank, rank as whole_rank, rel_so_far, nonrel_so_far
-from hit
+from store.hit
 semi join current_qrels using (qrels_id)
 semi join scope_run using (run_id)
 where ordering = 'double/doc_desc';
 
 create or replace temp view scope_judgment as
 select query_id, doc_id, max(relevance) as relevance
-from judgment
+from store.judgment
 semi join current_qrels using (qrels_id)
 group by query_id, doc_id;
 
@@ -66,7 +61,7 @@ length as (
     select
         run_id,
         query_id,
-        at_most(num_ret, null) as num_ret
+        num_ret as num_ret
     from scope_ranking
 ),
 counted as (

@@ -19,7 +19,6 @@ from warehouse.readers.formats import (
     FileFormat,
     Files,
     Head,
-    Match,
     Reading,
     Readings,
     Table,
@@ -38,7 +37,7 @@ _LINE_ENDS = {"\r\n": "CR LF", "\n": "LF", "\r": "CR"}
 _TYPED_NAME = re.compile(r"\w+:(token|float)(_seq)?")
 
 
-class _Delimited(FileFormat):
+class Delimited(FileFormat):
     """Records with a delimiter between their cells, below a line with the names of the columns."""
 
     contents = ("run", "qrels", "iterations", "training", "attributes", "documents")
@@ -47,16 +46,16 @@ class _Delimited(FileFormat):
     delimiters: ClassVar[str]
     """The word for several of them."""
 
-    def sniff(self, head: Head) -> Match:
+    def sniff(self, head: Head) -> Confidence:
         """Go by the names in the first line, then by the suffix."""
         cells = _cells(head.line, self.delimiter)
         is_named = not set(cells).isdisjoint(head.names)
         # one set of documents needs one column only
         if is_named and (len(cells) > 1 or head.contents == "documents"):
-            return Match(Confidence.HEADER)
+            return Confidence.HEADER
         if len(cells) > 1 and all(map(_TYPED_NAME.fullmatch, cells)):
-            return Match(Confidence.HEADER)
-        return Match(Confidence.SUFFIX if head.suffix in self.suffixes else Confidence.NONE)
+            return Confidence.HEADER
+        return Confidence.SUFFIX if head.suffix in self.suffixes else Confidence.NONE
 
     def read(self, con: Connection, source: LocalFile, kind: Kind, mapping: ColumnNames) -> Reading:
         """Read the records with the CSV reader, as text."""
@@ -136,7 +135,7 @@ class _Delimited(FileFormat):
             )  # fmt: skip
 
 
-class Csv(_Delimited):
+class Csv(Delimited):
     """Records with commas between their cells."""
 
     name = "csv"
@@ -144,17 +143,17 @@ class Csv(_Delimited):
     delimiter = ","
     delimiters = "commas"
 
-    def sniff(self, head: Head) -> Match:
+    def sniff(self, head: Head) -> Confidence:
         """Take a first line with commas and without blanks for a record, too."""
-        match = super().sniff(head)
+        confidence = super().sniff(head)
         is_record = "," in head.line and len(head.line.split()) == 1
         # the id of a document may have commas
-        if match.confidence or not is_record or head.contents == "documents":
-            return match
-        return Match(Confidence.SHAPE)
+        if confidence or not is_record or head.contents == "documents":
+            return confidence
+        return Confidence.SHAPE
 
 
-class Tsv(_Delimited):
+class Tsv(Delimited):
     """Records with tabs between their cells."""
 
     name = "tsv"

@@ -34,14 +34,6 @@ class Confidence(IntEnum):
 
 
 @dataclass(frozen=True)
-class Match:
-    """How sure a format is of a file, and what speaks against reading it all the same, if anything."""
-
-    confidence: Confidence
-    objection: str = ""
-
-
-@dataclass(frozen=True)
 class Head:
     """The beginning of a file, as bytes and as text, and what is wanted of the file.
 
@@ -165,8 +157,12 @@ class FileFormat(Format):
         return source.source
 
     @abstractmethod
-    def sniff(self, head: Head) -> Match:
+    def sniff(self, head: Head) -> Confidence:
         """Return how sure it is that a file that begins so is of this format."""
+
+    def objection(self, head: Head) -> str:
+        """Return why a file should not be read that is most likely of this format, and what to do."""
+        return ""
 
     def kind_of(self, kind: Kind) -> Kind:
         """Return the kind of the rows if a kind is wanted of a file whose format is given."""

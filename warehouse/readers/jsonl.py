@@ -14,7 +14,7 @@ from warehouse.errors import InputError
 from warehouse.readers import checks, staging
 from warehouse.readers.columns import choose
 from warehouse.readers.files import HEAD, LocalFile
-from warehouse.readers.formats import Confidence, FileFormat, Head, Match, Reading, Table
+from warehouse.readers.formats import Confidence, FileFormat, Head, Reading, Table
 from warehouse.readers.kinds import ColumnNames, Kind
 from warehouse.readers.lines import LONGEST_LINE, insert_lines, refuse_if_not_text
 from warehouse.readers.tables import check_names, fill_table, table_errors
@@ -44,14 +44,14 @@ class JsonLines(FileFormat):
     contents = ("run", "qrels", "iterations", "training", "attributes", "documents")
     names_columns = True
 
-    def sniff(self, head: Head) -> Match:
+    def sniff(self, head: Head) -> Confidence:
         """Go by the first characters, then by the suffix; attributes may also be a list of objects."""
         text = head.text.lstrip()
         if head.contents == "attributes" and text.startswith("["):
-            return Match(Confidence.CERTAIN)
+            return Confidence.CERTAIN
         if _OBJECT.match(text):
-            return Match(Confidence.CONTENT)
-        return Match(Confidence.SUFFIX if head.suffix in self.suffixes else Confidence.NONE)
+            return Confidence.CONTENT
+        return Confidence.SUFFIX if head.suffix in self.suffixes else Confidence.NONE
 
     def read(self, con: Connection, source: LocalFile, kind: Kind, mapping: ColumnNames) -> Reading:
         """Read it line by line."""

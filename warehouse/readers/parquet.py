@@ -13,7 +13,6 @@ from warehouse.readers.formats import (
     FileFormat,
     Files,
     Head,
-    Match,
     Reading,
     Readings,
     Table,
@@ -36,12 +35,12 @@ class Parquet(FileFormat):
     names_columns = True
     text_size = 3
 
-    def sniff(self, head: Head) -> Match:
+    def sniff(self, head: Head) -> Confidence:
         """Go by the first bytes, then by the suffix."""
         if head.data.startswith(b"PAR1"):
-            return Match(Confidence.CERTAIN)
+            return Confidence.CERTAIN
         is_named = head.suffix in self.suffixes
-        return Match(Confidence.BINARY_SUFFIX if is_named else Confidence.NONE)
+        return Confidence.BINARY_SUFFIX if is_named else Confidence.NONE
 
     def read(self, con: Connection, source: LocalFile, kind: Kind, mapping: ColumnNames) -> Reading:
         """Read the columns by their types."""

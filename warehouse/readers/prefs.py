@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from warehouse.readers import checks, staging
 from warehouse.readers.files import LocalFile
-from warehouse.readers.formats import Confidence, FileFormat, Head, Match, Reading
+from warehouse.readers.formats import Confidence, FileFormat, Head, Reading
 from warehouse.readers.kinds import FIELDS, LAYOUT, ColumnNames, Kind
 from warehouse.readers.lines import insert_lines
 
@@ -21,10 +21,10 @@ class Preferences(FileFormat):
     aliases = ("preferences",)
     contents = ("qrels", "preferences")
 
-    def sniff(self, head: Head) -> Match:
+    def sniff(self, head: Head) -> Confidence:
         """Take what is wanted as preferences; qrels are preferences if that is said."""
         is_wanted = head.contents == "preferences"
-        return Match(Confidence.CERTAIN if is_wanted else Confidence.NONE)
+        return Confidence.CERTAIN if is_wanted else Confidence.NONE
 
     def kind_of(self, kind: Kind) -> Kind:
         """Make preferences of qrels."""

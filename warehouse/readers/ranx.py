@@ -22,7 +22,6 @@ from warehouse.readers.formats import (
     Confidence,
     FileFormat,
     Head,
-    Match,
     ObjectFormat,
     Reading,
     Table,
@@ -67,13 +66,13 @@ class NestedJson(FileFormat):
     contents = _CONTENTS
     lacks = _LACKS
 
-    def sniff(self, head: Head) -> Match:
+    def sniff(self, head: Head) -> Confidence:
         """Go by the first characters, then by the suffix."""
         text = head.text.lstrip()
         is_named = head.suffix in self.suffixes
         if _NESTED.match(text) or (is_named and _LISTS.match(text)):
-            return Match(Confidence.CERTAIN)
-        return Match(Confidence.SUFFIX if is_named else Confidence.NONE)
+            return Confidence.CERTAIN
+        return Confidence.SUFFIX if is_named else Confidence.NONE
 
     def read(self, con: Connection, source: LocalFile, kind: Kind, mapping: ColumnNames) -> Reading:
         """Read it with DuckDB, a large one with Python, which takes less memory for one value."""

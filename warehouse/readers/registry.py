@@ -69,15 +69,14 @@ def guess(file: LocalFile, contents: Contents, columns: Iterable[str] = ()) -> F
     Raises InputError if it is not clear.
     """
     head = Head(file.head, file.text, file.suffix, contents, {*columns})
-    matches = [(format.sniff(head), format) for format in FORMATS]
-    match, format = max(matches, key=lambda found: found[0].confidence)
+    format = max(FORMATS, key=lambda format: format.sniff(head))
     if contents not in format.contents:
         if contents in format.lacks:
             raise UsageError(f"{file.source}: {format.lacks[contents]}")
         known = "|".join(names(contents))
         raise InputError(f"{file.source}: its format is not clear: say it with --format {known}")
-    if match.objection:
-        raise InputError(f"{file.source}: {match.objection}")
+    if objection := format.objection(head):
+        raise InputError(f"{file.source}: {objection}")
     return format
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from warehouse.readers import checks, staging
 from warehouse.readers.files import LocalFile
-from warehouse.readers.formats import Confidence, FileFormat, Head, Match, Reading
+from warehouse.readers.formats import Confidence, FileFormat, Head, Reading
 from warehouse.readers.kinds import ColumnNames, Kind
 from warehouse.readers.lines import insert_lines
 from warehouse.sql_text.quoting import ident
@@ -24,10 +24,10 @@ class Text(FileFormat):
     name = "text"
     contents = ("documents",)
 
-    def sniff(self, head: Head) -> Match:
+    def sniff(self, head: Head) -> Confidence:
         """Take what looks like nothing else."""
         is_wanted = head.contents == "documents"
-        return Match(Confidence.SHAPE if is_wanted else Confidence.NONE)
+        return Confidence.SHAPE if is_wanted else Confidence.NONE
 
     def read(self, con: Connection, source: LocalFile, kind: Kind, mapping: ColumnNames) -> Reading:
         """Read the ids as relevant documents of one query, a placeholder for every query."""

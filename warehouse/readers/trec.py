@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from warehouse.errors import InputError, counted
 from warehouse.readers import checks, staging
 from warehouse.readers.files import LocalFile, TextTraits
-from warehouse.readers.formats import Confidence, FileFormat, Files, Head, Match, Reading, Readings
+from warehouse.readers.formats import Confidence, FileFormat, Files, Head, Reading, Readings
 from warehouse.readers.kinds import FIELDS, LAYOUT, ColumnNames, Kind
 from warehouse.readers.lines import LONGEST_RECORD, insert_lines, last_line
 from warehouse.readers.prefs import Preferences
@@ -34,13 +34,13 @@ class Trec(FileFormat):
     suffixes = (".run", ".res", ".trec", ".txt")
     contents = ("run", "qrels", "iterations", "training", "documents")
 
-    def sniff(self, head: Head) -> Match:
+    def sniff(self, head: Head) -> Confidence:
         """Go by the first line; without one that tells, a text is TREC by default."""
-        is_trec = has_fields(head.line)
-        return Match(
-            Confidence.LAYOUT if is_trec else Confidence.DEFAULT,
-            _one_set(head) if head.contents == "documents" else _other_layout(head),
-        )
+        return Confidence.LAYOUT if has_fields(head.line) else Confidence.DEFAULT
+
+    def objection(self, head: Head) -> str:
+        """Refuse a run in the place of one set of documents, and what looks like TREC by chance."""
+        return _no_set(head.line) if head.contents == "documents" else _other_layout(head)
 
     def read(self, con: Connection, source: LocalFile, kind: Kind, mapping: ColumnNames) -> Reading:
         """Read it with the CSV reader if that is safe and finds no fault, else line by line."""
@@ -82,9 +82,8 @@ def _fields(line: str) -> list[str]:
     return _BLANKS.split(line.strip(" \t\r"))
 
 
-def _one_set(head: Head) -> str:
-    """Return the objection to a run in the place of one set of documents."""
-    if not has_fields(head.line) or len(_fields(head.line)) == FIELDS["qrels"]:
+def _no_set(line: str) -> str:
+    if not has_fields(line) or len(_fields(line)) == FIELDS["qrels"]:
         return ""
     return (
         "this looks like a run; one set for all queries is a document id on each line (--format text), "
