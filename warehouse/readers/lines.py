@@ -27,7 +27,7 @@ LONGEST_RECORD = 1 << 21
 # White space in C, and so in trec_eval, except the newline.
 _BLANKS = bytes.maketrans(b"\t\r\v\f", b"    ")
 # The number of bytes in which the last line is sought first.
-_TAIL = 1 << 16
+_TAIL = 1 << 12
 _NOT_TEXT = re.compile("[\x00\udc80-\udcff]")
 
 

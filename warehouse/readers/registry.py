@@ -26,6 +26,8 @@ FORMATS: list[FileFormat] = [
 # Of sources in memory, the first one that takes an object reads it.
 IN_MEMORY: list[ObjectFormat] = [Dict(), TableObject()]
 
+# The names of all of our columns.
+_COLUMN_NAMES = {name for columns in COLUMNS.values() for name in columns}
 # What is read from sources, as the subject of a sentence.
 _WHAT: Mapping[Contents, str] = {
     "run": "a run is",
@@ -115,7 +117,7 @@ def check_mapping(format: Format, mapping: Mapping[str, str]) -> None:
 
 def column_names(mapping: Mapping[str, str]) -> set[str]:
     """Return the names of columns by which the header of a table of ours is known."""
-    return {name for columns in COLUMNS.values() for name in columns} | {*mapping.values()}
+    return _COLUMN_NAMES | {*mapping.values()}
 
 
 def is_file_name(name: str) -> bool:
