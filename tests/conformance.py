@@ -228,7 +228,7 @@ TWICE = f"{EDGES}/dup_docs_in_run"
 
 
 # What the quick run looks at of each peer.
-QUICK = ("robust03", f"{EDGES}/plain", f"{EDGES}/ties_blocks", f"{EDGES}/negative_judgements")
+QUICK = (f"{EDGES}/plain", f"{EDGES}/ties_blocks", f"{EDGES}/negative_judgements")
 # Of these CI looks at one run.
 LARGER = ("bibtex", "mptp2078", "robust03")
 

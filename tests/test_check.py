@@ -437,6 +437,7 @@ def test_a_file_that_is_overwritten_is_held_against_what_it_was(synced: Project)
     assert (code, out.splitlines()[2:]) == (1, [f"tiny: gate RR: {worse}"] * 2)
 
 
+@pytest.mark.slow
 def test_a_gate_that_a_sync_was_ended_before_is_held_by_the_next(
     synced: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -181,6 +181,7 @@ def test_a_transaction_that_fails_leaves_the_file_as_it_was(
 # --------------------------------------------------------------------------- threads take turns
 
 
+@pytest.mark.slow
 def test_threads_that_read_and_write_wait_for_each_other(tmp_path: Path, prepared) -> None:
     wh = prepared(tmp_path / "w.duckdb", FIRST)
     errors: list[BaseException] = []

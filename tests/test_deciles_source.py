@@ -187,7 +187,7 @@ def compare_as_files(data: Data) -> int:
     return held
 
 
-@pytest.mark.sample(2)
+@pytest.mark.slow
 @needs_cases
 @pytest.mark.parametrize(("run", "how"), [("knn20", "given"), ("ridge", "mass")])
 def test_bibtex_as_files(run: str, how: str) -> None:
@@ -341,7 +341,7 @@ def test_bibtex_by_slice(wh: Warehouse, names: tuple[str, ...]) -> None:
     assert compare_by_slice(wh, every, "label_deciles") >= 3 * len(names) * 10 * 27
 
 
-@pytest.mark.sample(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_random_data_by_slice(
     wh: Warehouse, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

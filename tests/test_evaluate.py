@@ -586,7 +586,7 @@ def test_a_run_of_ms_marco_size_in_one_gigabyte(tmp_path: Path, program) -> None
     assert found["peak_mb"] < 1024
 
 
-@pytest.mark.sample(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 21])
 def test_every_level_of_every_list(seed: int, wh: Warehouse) -> None:
     """DuckDB 2.0.0 failed inside, with some lengths of the lists, when levels were cross joined."""

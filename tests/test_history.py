@@ -123,6 +123,7 @@ def test_the_board_as_of_every_past_step_is_the_one_that_was_shown(here: Folder)
     assert len(text.splitlines()) == 1 + len(found[1])
 
 
+@pytest.mark.slow
 @pytest.mark.core
 def test_the_queries_as_they_were(wh: Warehouse) -> None:
     wh.ingest_qrels(QRELS, "tiny")
@@ -222,6 +223,7 @@ def test_forgetting_leaves_a_tombstone_and_nothing_else(
     assert wh.ingest_run(TWO, "other", name="two").version == 1
 
 
+@pytest.mark.slow
 def test_the_newest_version_that_is_left_counts(wh: Warehouse) -> None:
     wh.ingest_qrels(QRELS, "tiny")
     wh.ingest_run(ONE, "tiny", name="one")

@@ -46,7 +46,7 @@ def filled(demo_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.sample(4, 2)
+@pytest.mark.slow
 @pytest.mark.parametrize("line", COMMANDS)
 def test_the_only_dataset_is_meant(filled: Path, line: str) -> None:
     words = [*line.split(), "--db", str(filled)]

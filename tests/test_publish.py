@@ -231,6 +231,7 @@ def test_a_replica_of_an_older_program_is_made_anew(small: Warehouse) -> None:
     )
 
 
+@pytest.mark.slow
 def test_what_somebody_wrote_to_a_replica_is_no_part_of_the_next(small: Warehouse) -> None:
     """The log of a program that was ended while it wrote belongs to no other file."""
     small.publish("replica.duckdb")

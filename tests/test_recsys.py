@@ -292,6 +292,7 @@ def test_another_dataset_is_left_alone(wh: Warehouse) -> None:
     assert wh.evaluate("films", metrics="MIUF@2").computed == 0
 
 
+@pytest.mark.slow
 def test_stored_runs_and_files_give_the_same(wh: Warehouse) -> None:
     wh.ingest_training(SEEN, "films")
     wh.ingest_attributes(FILMS, "films", "docs", name="facts")

@@ -188,6 +188,7 @@ def test_a_commit_that_is_refused(tmp_path: Path, reason: str) -> None:
         raise duckdb.TransactionException("a conflict")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="this system limits no sizes of files")
 def test_a_full_disk(tmp_path: Path, program) -> None:
     """No file may grow, not even one to try whether there is a temporary folder."""

@@ -459,6 +459,7 @@ def test_nothing_is_left_beside_the_file(wh: Warehouse, made: Path) -> None:
     assert [path.name for path in wh.path.parent.iterdir()] == [wh.path.name]
 
 
+@pytest.mark.slow
 def test_no_orphans(demo: Warehouse) -> None:
     """DuckDB has no foreign key that may be upserted: queries take its place."""
     for child, key, parent in (

@@ -318,6 +318,7 @@ def test_a_slice_is_made_from_values_that_the_same_call_computes(wh: Warehouse) 
 # --------------------------------------------------------------------------- versions and staleness
 
 
+@pytest.mark.slow
 def test_only_what_changed_is_computed_again(wh: Warehouse) -> None:
     qrels, run = collection(7)
     loaded(wh, qrels, run)

@@ -227,6 +227,7 @@ def test_a_file_that_changes_while_it_is_read_is_left(
     assert synced.told() == [("loaded", "runs/bm25/new.run"), ("computed", None)]
 
 
+@pytest.mark.slow
 def test_of_runs_that_are_read_at_once_only_the_one_that_changes_is_left(
     synced: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -251,6 +252,7 @@ def test_of_runs_that_are_read_at_once_only_the_one_that_changes_is_left(
     assert synced.told() == [("loaded", "runs/bm25/b.run"), ("computed", None)]
 
 
+@pytest.mark.slow
 def test_runs_that_are_read_at_once_are_one_transaction(
     synced: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -252,6 +252,7 @@ def test_training_and_attributes(synced: Project) -> None:
     assert synced.told() == []
 
 
+@pytest.mark.slow
 def test_global_judgments_follow_the_runs(synced: Project) -> None:
     synced.settings('qrels = "qrels.txt"', 'qrels = { file = "links.txt", global = true }')
     synced.write("links.txt", "a\nc\n")

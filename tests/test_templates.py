@@ -353,7 +353,7 @@ def relation_of(table: str) -> str:
     return max((name for name in RELATIONS if table.startswith(name)), key=len)
 
 
-@pytest.mark.sample(4, 2)
+@pytest.mark.sample(5, 2)
 @pytest.mark.parametrize("rule", list(rules())[::3], ids=str)
 def test_grains_are_unique_and_metrics_give_one_row_per_query(
     scope: duckdb.DuckDBPyConnection, rule: Protocol

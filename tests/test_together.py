@@ -240,6 +240,7 @@ def numbers(rows: Rows) -> Rows:
     return [(query, doc.removeprefix("d"), score) for query, doc, score in rows]
 
 
+@pytest.mark.slow
 def test_what_is_stored_is_what_each_run_stores(
     write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -152,6 +152,7 @@ def test_history_by_hand(wh: Warehouse) -> None:
     assert [row[3:] for row in rows(wh, sql, m="NumRet")] == [(None, False)] * 4
 
 
+@pytest.mark.slow
 def test_history_on_random_runs(wh: Warehouse) -> None:
     dice = random.Random(3)
     wh.ingest_qrels({"q1": {"a": 1, "b": 1}, "q2": {"c": 2}}, "tiny")
