@@ -162,7 +162,7 @@ def steps(found: Sequence[tuple[float, float]]) -> float:
 
 
 @pytest.fixture(
-    scope="module", params=[1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3))]
+    scope="module", params=[1, *(pytest.param(seed, marks=pytest.mark.long) for seed in (2, 3))]
 )
 def random_data(request, tmp_path_factory) -> Iterator[tuple[Warehouse, Qrels, Run]]:
     folder = tmp_path_factory.mktemp("curves")

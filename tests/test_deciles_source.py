@@ -200,13 +200,13 @@ def test_bibtex_as_files(run: str, how: str) -> None:
     assert compare_as_files(data) >= 10 * 12
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(3, 2)
 @pytest.mark.parametrize("seed", range(3))
 def test_random_data_as_files(seed: int) -> None:
     assert compare_as_files(random_data(random.Random(seed))) >= 12
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(3, 2)
 @needs_cases
 @pytest.mark.parametrize("run", ["prior", "knn20", "ridge"])
 def test_bibtex_as_a_whole(run: str) -> None:
@@ -341,7 +341,7 @@ def test_bibtex_by_slice(wh: Warehouse, names: tuple[str, ...]) -> None:
     assert compare_by_slice(wh, every, "label_deciles") >= 3 * len(names) * 10 * 27
 
 
-@pytest.mark.slow
+@pytest.mark.sample(3, 2)
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_random_data_by_slice(
     wh: Warehouse, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -189,7 +189,7 @@ def test_the_best_order_is_compatible(data: tuple[Qrels, Run]) -> None:
         assert ours["AUC", query] in (1.0, None)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_many_threads_to_the_bit() -> None:
     """Enough rows for DuckDB to share them out: products and sums must still go in one order."""
     rng = random.Random(7)
