@@ -57,6 +57,10 @@ create temp macro needed_documents(num_rel, recall, rule) as
         when 'trec_eval_10' then round(recall * num_rel)
     end;
 
+-- The highest precision at any rank by which the needed number of relevant documents is found; 0 if it never is.
+create temp macro interpolated_precision(is_rel, rel_so_far, rank, needed) as
+    coalesce(max(ratio(rel_so_far, rank)) filter (where is_rel and rel_so_far >= needed), 0);
+
 -- How many documents a multiple of the relevant ones is, rounded as trec_eval does.
 create temp macro depth_of_multiple(num_rel, multiple) as
     case when multiple = 1 then num_rel else floor(multiple * num_rel + 9e-1) end;
@@ -123,9 +127,11 @@ create temp macro part_by_mass(parts, before, mass) as
 
 -- The mean over queries --------------------------------------------------------------------------------------------
 
--- The mean of values that are not null, in the order of `place`.
+-- The mean of values that are not null, in the order of `place`; null if no row meets the condition.
 create temp macro mean_of(x, place) as
-    ratio(sum(x order by place), count(x));
+    ratio(sum(x order by place), count(x)),
+(x, condition, place) as
+    ratio(sum(x order by place) filter (where condition), count(x) filter (where condition));
 
 -- A value's addend in a geometric mean. greatest() ignores a null, which must not count as the floor.
 create temp macro floored_log(x) as

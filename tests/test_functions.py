@@ -217,7 +217,7 @@ SCALARS: dict[str, Case] = {
 # Those with a test of their own.
 OTHERS = {
     "total", "mean_of", "from_lowest", "sorted_sum", "common_features", "tau_ap", "same_less_swapped",
-    "units_per_one", "refuse",
+    "units_per_one", "refuse", "interpolated_precision",
 }  # fmt: skip
 
 
@@ -260,16 +260,27 @@ def test_aggregates_are_as_in_plain_python(
     rows = "(select unnest($1::double[]) as x, unnest(range(len($1))) as place)"
     found = con.execute(
         f"select total(x, place), total(x, x > 0, -place), mean_of(x, place), from_lowest(x, place), "
-        f"sorted_sum(x) from {rows}",
+        f"sorted_sum(x), mean_of(x, x > 0, -place) from {rows}",
         [xs],
     ).fetchall()[0]
     there = [x for x in xs if x is not None]
-    in_order = reversed([x for x in there if x > 0])
+    in_order = [x for x in reversed(there) if x > 0]
     assert found[0] == sum(there, 0.0)
     assert found[1] == sum(in_order, 0.0)
     assert found[2] == (sum(there, 0.0) / len(there) if there else None)
     assert found[3] == (sorted(there) or None)
     assert found[4] == (sum(sorted(there), 0.0) if there else None)
+    assert found[5] == (sum(in_order, 0.0) / len(in_order) if in_order else None)
+
+
+def test_interpolated_precision_is_the_highest_from_a_rank_on(
+    con: duckdb.DuckDBPyConnection,
+) -> None:
+    """Relevant documents at the ranks 1, 4, 5 and 6; that at 3 is not relevant."""
+    rows = "(values (true, 1, 1), (false, 1, 3), (true, 2, 4), (true, 3, 5), (true, 4, 6))"
+    for needed, highest in ((0, 1), (1, 1), (2, 4 / 6), (4, 4 / 6), (5, 0)):
+        called = f"interpolated_precision(is_rel, found, rank, {needed})"
+        assert one(con, f"(select {called} from {rows} as hit (is_rel, found, rank))") == highest
 
 
 def test_a_place_may_be_several_columns(con: duckdb.DuckDBPyConnection) -> None:
