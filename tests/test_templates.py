@@ -206,7 +206,7 @@ STUBS = SCOPE | {
     "curves": "run_id integer, query_id varchar, list_id varchar, num_rel bigint, num_best bigint, "
     "num_lists bigint, rank bigint, is_rel boolean, place bigint, rel_so_far bigint, "
     "nonrel_above double",
-    "discounted": "run_id integer, query_id varchar, dcg double",
+    "tie_groups": "run_id integer, query_id varchar, first_rank bigint, last_rank bigint, gain double",
     "hits": HIT + ", is_rel boolean, rel_so_far bigint, nonrel_so_far bigint, "
     "pooled_so_far bigint, num_ret bigint, num_rel bigint, num_nonrel bigint, num_judged bigint",
 }
@@ -721,7 +721,7 @@ def test_a_changed_formula_changes_the_fingerprint() -> None:
     seen = {fingerprint(source)}
     for old, new in (
         ("count(*) filter", "count(doc_id) filter"),
-        ("within(rank, {{ cutoff | literal }})", "within(rank, {{ cutoff + 1 }})"),
+        ("within(rank, {{ k }})", "within(rank, {{ cutoff + 1 }})"),
         ("undefined = 0", "undefined = 1"),
         ("undefined = 0", 'undefined = "null"'),
         ('= "mean"', '= "sum"'),
