@@ -52,7 +52,7 @@ def test_a_run_of_a_new_format_is_loaded_and_scored(path: Path, tmp_path: Path) 
     wh = Warehouse(tmp_path / "w.duckdb")
     wh.ingest_qrels(QRELS, "d")
     assert wh.ingest_run(path, "d").num_rows == 2
-    assert wh.query("select name, format from run").fetchall() == [("bm25", "pipes")]
+    assert wh.query("select name, format from store.run").fetchall() == [("bm25", "pipes")]
     assert wh.ingest_run(path, "d", format="PSV").status == "unchanged"
     other = path.with_name("other.psv")
     other.write_text("q1|a|2.0\n")
