@@ -30,9 +30,9 @@ DATASET, METRICS = "tiny", "RR nDCG@10"
 Words = list[tuple[str, int, float]]
 
 VERBS: dict[str, Callable[..., object]] = {
-    "ingest": lambda path, name: Warehouse("w.duckdb").ingest_run(path, DATASET, name=name),
+    "ingest": lambda path, name: Warehouse("w.duckdb").ingest_run(DATASET, path, name=name),
     "replace": lambda path, name: Warehouse("w.duckdb").ingest_run(
-        path, DATASET, name=name, replace=True
+        DATASET, path, name=name, replace=True
     ),
     "evaluate": lambda: Warehouse("w.duckdb").evaluate(DATASET, metrics=METRICS),
     "migrate": lambda: Warehouse("old.duckdb").init(),

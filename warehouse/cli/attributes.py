@@ -58,9 +58,9 @@ def ingest(
 
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     loaded = wh.ingest_attributes(
-        file,
         dataset,
-        cast(Literal["docs", "queries"], of),
+        file,
+        of=cast(Literal["docs", "queries"], of),
         name=name,
         id=id,
         split=options.pairs(split, "--split"),
@@ -89,8 +89,6 @@ def attributes(
 
     found = Warehouse(db, lock_timeout=lock_timeout).attributes(dataset)
     output.show(found, format, out)
-    if not found.limit(1).fetchall():
-        output.say("no attributes yet: warehouse ingest attributes FILE -d DATASET --of docs")
 
 
 def register_ingest(group: typer.Typer) -> None:

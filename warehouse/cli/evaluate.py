@@ -54,8 +54,9 @@ def evaluate(
     expression. Beside the attributes it can use num_relevant and difficulty (mean AP) of queries,
     and frequency and training_frequency of documents.
     """
+    from warehouse.config.settings import DEFAULT_METRICS
     from warehouse.evaluate import requirements
-    from warehouse.warehouse import DEFAULT_METRICS, Warehouse
+    from warehouse.warehouse import Warehouse
 
     wanted = metric or []
     if show_sql:

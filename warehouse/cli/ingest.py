@@ -49,7 +49,7 @@ def qrels(
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     columns = options.pairs(column, "--column")
     loaded = wh.ingest_qrels(
-        file, dataset, label=label, format=format, columns=columns, normalise=normalise,
+        dataset, file, label=label, format=format, columns=columns, normalise=normalise,
         is_global=is_global, queries=queries, iterations=iterations, replace=replace,
     )  # fmt: skip
     say_loaded(loaded)
@@ -83,8 +83,8 @@ def training(
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     columns = options.pairs(column, "--column")
     loaded = wh.ingest_training(
-        file,
         dataset,
+        file,
         label=label,
         format=format,
         columns=columns,
@@ -145,7 +145,7 @@ def run(
         "normalise": normalise, "replace": replace,
     }  # fmt: skip
     if name is not None:
-        say_loaded(wh.ingest_run(found[0], dataset, name=name, **about))
+        say_loaded(wh.ingest_run(dataset, found[0], name=name, **about))
         return
     with Progress("loading", len(found)) as step:
 
@@ -157,7 +157,7 @@ def run(
             else:
                 say_loaded(done)
 
-        wh.ingest_runs(found, dataset, on_run=tell, **about)
+        wh.ingest_runs(dataset, found, on_run=tell, **about)
     if len(found) > 1:
         say(f"{len(found) - len(failed)} of {len(found)} files loaded or unchanged")
     if failed:

@@ -21,8 +21,6 @@ def runs(
 
     found = Warehouse(db, lock_timeout=lock_timeout).runs(dataset)
     output.show(found, format, out)
-    if not found.limit(1).fetchall():
-        output.say("no runs yet: warehouse ingest run FILE -d DATASET")
 
 
 def datasets(
@@ -36,8 +34,6 @@ def datasets(
 
     found = Warehouse(db, lock_timeout=lock_timeout).datasets()
     output.show(found, format, out)
-    if not found.limit(1).fetchall():
-        output.say("no datasets yet: warehouse ingest qrels FILE -d DATASET")
 
 
 def register(app: typer.Typer) -> None:

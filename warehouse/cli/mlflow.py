@@ -62,7 +62,7 @@ def mlflow(
             say_loaded(done)
 
     wh.ingest_mlflow(
-        uri, experiment, dataset, artifacts=artifacts, system=system, format=format,
+        dataset, uri, experiment, artifacts=artifacts, system=system, format=format,
         columns=options.pairs(column, "--column"), normalise=normalise, replace=replace,
         on_run=tell,
     )  # fmt: skip

@@ -6,15 +6,12 @@ import datetime as dt
 import glob
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from warehouse.config import times
 from warehouse.errors import UsageError
-
-if TYPE_CHECKING:
-    from warehouse.warehouse import Warehouse
 
 Database = Annotated[
     Path | None,
@@ -252,11 +249,6 @@ def moment(text: str | None) -> dt.datetime | None:
         return times.begin(text)
     except ValueError as error:
         raise UsageError(f"--at {text}: {error}") from None
-
-
-def the_dataset(wh: Warehouse, dataset: str | None) -> str:
-    """Return a dataset that was given, or the only one."""
-    return wh.only_dataset() if dataset is None else dataset
 
 
 def numbers(text: str | None, option: str) -> list[float] | None:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from warehouse.errors import UsageError, counted, is_utf8, listing, visible
+from warehouse.errors import UsageError, counted, is_utf8, visible
 from warehouse.report import file_replacement, formats
+from warehouse.report.result import Result
 from warehouse.sql_text.quoting import ident, literal
 
 if TYPE_CHECKING:
     import duckdb
 
-    from warehouse.analyze.leaderboard import Board
     from warehouse.ingest import Loaded
 
 
@@ -137,7 +137,7 @@ def say_loaded(loaded: Loaded) -> None:
 
 
 def show(
-    relation: duckdb.DuckDBPyRelation,
+    found: Result | duckdb.DuckDBPyRelation,
     format: str,
     output: Path | None,
     *,
@@ -145,15 +145,15 @@ def show(
     titles: Mapping[str, str] | None = None,
     counts: Collection[str] = (),
 ) -> None:
-    """Write a relation in one of the formats; see `formats.text`."""
+    """Write a result, and its notes to stderr, or a relation with these titles and counts."""
+    result = found if isinstance(found, Result) else Result(found, titles=titles, counts=counts)
     if format == "parquet":
         with written(parquet_file(output)) as path:
-            formats.write_parquet(relation, path)
-        return
-    text = formats.text(
-        relation, formats.check(format), places=places, titles=titles, counts=counts
-    )
-    emit(text, output, format)
+            result.write(path, format)
+    else:
+        emit(result.text(format, places), output, format)
+    for note in result.told(places):
+        say(note)
 
 
 def sideways(relation: duckdb.DuckDBPyRelation, column: str) -> duckdb.DuckDBPyRelation:
@@ -175,35 +175,6 @@ def sideways(relation: duckdb.DuckDBPyRelation, column: str) -> duckdb.DuckDBPyR
     con = duckdb.connect()
     con.execute(f"create table turned as from (values {values}) as t({names})")
     return con.table("turned")
-
-
-def show_board(board: Board, format: str, output: Path | None, *, places: int = 4) -> None:
-    """Write a leaderboard and its notes; tables have an arrow for each metric's better direction."""
-    from warehouse.metrics.catalogue import ARROWS
-    from warehouse.metrics.notation import known_metric
-
-    titles = {"place": "#"}
-    counts: set[str] = set()
-    for column, name in board.metrics.items():
-        titles[column] = f"{column} {ARROWS.get(board.directions[name], '')}".strip()
-        metric = known_metric(name)
-        # a mean of counts over datasets is not a count
-        if metric is not None and metric.is_count and len(board.datasets) == 1:
-            counts.add(column)
-    show(board.relation, format, output, places=places, titles=titles, counts=counts)
-    for note in (board.over_queries, *board.notes):
-        say(note)
-
-
-def say_forgotten(metrics: Iterable[str], protocol: str) -> list[str]:
-    """Report values whose definition is gone; return the metrics that can be computed."""
-    from warehouse.analyze.leaderboard import forgotten
-
-    shown = list(dict.fromkeys(metrics))
-    gone = forgotten(shown, protocol)
-    if gone:
-        say(f"no longer defined, so these are the stored values: {listing(gone)}")
-    return [] if f"protocol {protocol}" in gone else [name for name in shown if name not in gone]
 
 
 class Steps:

@@ -10,7 +10,7 @@ import typer
 from warehouse.cli import options, output
 from warehouse.cli.examples import epilog
 from warehouse.config.settings import LOCK_TIMEOUT
-from warehouse.errors import UsageError, command, counted, listing
+from warehouse.errors import UsageError
 
 # How many evaluations `verify` recomputes by default.
 _SAMPLE = 100
@@ -30,24 +30,10 @@ def status(
     is stale if the formula has changed since. Orphaned values belong to nothing any more.
     Predictions are read if a run's hits have not been made yet, or if a metric reads whole lists.
     """
-    from warehouse.evaluate import requirements
     from warehouse.warehouse import Warehouse
 
     found = Warehouse(db, lock_timeout=lock_timeout).status(dataset)
-    output.show(found.relation, format, out)
-    for name, metrics in found.unfit.items():
-        output.warn(requirements.left_out(name, metrics))
-    if not found.num_runs:
-        output.say("no runs yet: " + command("ingest run FILE", dataset or "DATASET"))
-    else:
-        output.say(f"{counted(found.num_up_to_date, 'value')} up to date")
-    if found.num_to_compute:
-        read = counted(found.num_predictions, "prediction")
-        stale = f" ({found.num_stale:,} of them stale)" if found.num_stale else ""
-        output.say(
-            f"to compute: {counted(found.num_to_compute, 'value')}{stale}, which reads {read}: "
-            f"{listing(found.commands, 4)}"
-        )
+    output.show(found, format, out)
 
 
 def verify(
@@ -93,20 +79,9 @@ def verify(
         found = wh.verify(
             dataset, sample=None if every else sample or _SAMPLE, seed=chosen, on_group=step
         )
-    output.show(found.differences, format, out, places=17)
-    for relation, problem, number in found.problems.fetchall():
-        output.say(f"{relation}: {problem} ({counted(number, 'row')})")
-    of_all = "" if every else f", the sample of --seed {chosen}"
-    output.say(
-        f"recomputed: {found.num_verified:,} of {counted(found.num_stored, 'evaluation')}{of_all}"
-    )
-    for reason, skipped in found.skipped.items():
-        output.say(f"left out: {skipped:,} {reason}")
+    output.show(found, format, out, places=17)
     if not found.is_good:
-        number = len(found.differences.fetchall())
-        output.say(f"{counted(number, 'number')} not equal to the recomputed ones")
         raise typer.Exit(1)
-    output.say("no differences, and no wrong rows")
 
 
 def register(app: typer.Typer) -> None:

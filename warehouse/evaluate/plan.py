@@ -11,9 +11,11 @@ from typing import Any, Literal
 
 import jinja2
 
-from warehouse.errors import DefinitionError
+from warehouse.config.project import request
+from warehouse.errors import DefinitionError, check_several
+from warehouse.metrics import protocols
 from warehouse.metrics.aggregates import WEIGHT
-from warehouse.metrics.notation import Metric
+from warehouse.metrics.notation import Metric, Metrics, parse
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text import relations, templates
 from warehouse.sql_text.relations import Relation
@@ -236,6 +238,15 @@ class Plan:
 
         follow(tables)
         return needed
+
+
+@request()
+def scripts(metrics: Metrics, protocol: str) -> str:
+    """Return the SQL that computes some metrics under a protocol, as readable scripts."""
+    rules = protocols.get(protocol)
+    asked = parse(*check_several("metrics", metrics), defaults=rules.defaults())
+    work = plan(asked, rules)
+    return "\n\n".join(work.script(metric) for metric in work.queries) + "\n"
 
 
 def _word(value: object) -> str:

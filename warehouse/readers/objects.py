@@ -28,6 +28,7 @@ _TABLES = (
 @contextlib.contextmanager
 def relation_of(con: duckdb.DuckDBPyConnection, table: Any) -> Iterator[str]:
     """Yield the SQL of a relation with the object's rows in order."""
+    table = _plain(table)
     if isinstance(table, Query):
         yield f"({table.sql})"
         return
@@ -158,8 +159,17 @@ def _kind(source: Any) -> tuple[str, str]:
     return "", type(source).__name__
 
 
+def _plain(source: Any) -> Any:
+    """Return the relation of a result, or another source as it is."""
+    if isinstance(source, duckdb.DuckDBPyRelation):  # any column is an attribute of it
+        return source
+    relation = getattr(source, "relation", None)
+    return relation if isinstance(relation, duckdb.DuckDBPyRelation) else source
+
+
 def is_table(source: Any) -> bool:
     """Whether an object is a table, or a part of one that its library has: a column, a batch."""
+    source = _plain(source)
     libraries = {kind.__module__.split(".")[0] for kind in type(source).__mro__}
     return not libraries.isdisjoint(("pandas", "polars", "pyarrow", "_duckdb", "duckdb"))
 
@@ -168,6 +178,7 @@ def object_name(source: Any) -> str:
     """Return the words for a data frame or relation; refuse other objects."""
     if isinstance(source, Query):
         return source.name
+    source = _plain(source)
     if isinstance(source, duckdb.DuckDBPyRelation):
         return "<DuckDB relation>"
     library, kind = _kind(source)
