@@ -49,6 +49,11 @@ class DuckDBImpl(DefaultImpl):
         return Statements(database.raw(self.connection))
 
 
-context.configure(connection=context.config.attributes["connection"])
+# Migrations name tables as `store.run`; what has no schema in them, a view for people, is in `main`.
+_connection = context.config.attributes["connection"]
+_raw = database.raw(_connection)
+_raw.execute(f"use {database.ALIAS}.main")
+_raw.execute(f"create schema if not exists {database.STORE}")
+context.configure(connection=_connection, version_table_schema=database.STORE)
 context.run_migrations()
 context.get_context().impl.bind.finish()

@@ -227,7 +227,8 @@ def parsed(version: str, name: str) -> Golden:
 TWICE = f"{EDGES}/dup_docs_in_run"
 
 
-SLOW = {("ir_measures", "bibtex"), ("ir_measures", "mptp2078")}
+# What the quick run looks at of each peer.
+QUICK = ("robust03", f"{EDGES}/plain", f"{EDGES}/ties_blocks", f"{EDGES}/negative_judgements")
 # Of these CI looks at one run.
 LARGER = ("bibtex", "mptp2078", "robust03")
 
@@ -238,9 +239,12 @@ def looked_at_with(data: Case, run: str) -> dict[str, Path]:
 
 
 def peer_keys(tool: str) -> list[object]:
-    """Return a parameter set for every run that a peer scored; of the larger cases, CI takes one."""
+    """Return a parameter set for every run that a peer scored; of the larger cases, CI takes one.
+
+    The two peers take turns on the edge cases.
+    """
     made = []
-    for data in cases():
+    for number, data in enumerate(cases()):
         if data.name == TWICE:
             continue
         found = {
@@ -249,8 +253,9 @@ def peer_keys(tool: str) -> list[object]:
             if row["tool"] == tool and row["qrels"] == data.qrels_name
         }
         for place, (run, opts) in enumerate(found):
-            marks = [pytest.mark.slow] if (tool, data.name) in SLOW else []
-            if place and data.name in LARGER:
+            marks = [] if data.name in QUICK else [pytest.mark.slow]
+            others_turn = data.name.startswith(EDGES) and number % 2 == (tool == "ranx")
+            if (place and data.name in LARGER) or (others_turn and data.name not in QUICK):
                 marks = [pytest.mark.long]
             label = "-".join([data.name, run, opts])
             made.append(pytest.param(data, run, opts, id=label, marks=marks))

@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,16 +17,45 @@ from unittest import mock
 
 import duckdb
 import pytest
+import quick
+from hypothesis import settings
 from projects import BEST, QRELS, RUN, SETTINGS, Answer, Folder, invoked
 from syncs import Project
 
 import warehouse
 from warehouse import cli
-from warehouse.store import schema
+from warehouse.store import database, schema
 from warehouse.warehouse import Warehouse
 
 PACKAGE = Path(warehouse.__file__).parent
 migrate = schema.ensure
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give properties fewer examples in the quick run; `quick.examples` reads the profile."""
+    settings.register_profile("quick", max_examples=quick.QUICK)
+    if "not slow" in config.option.markexpr:
+        settings.load_profile("quick")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out, in the quick run, the files that are slow as a whole: importing their peers is too."""
+    is_peer = collection_path.name.startswith("test_peers_")
+    return True if is_peer and "not slow" in config.option.markexpr else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what `sample` leaves out of the quick run as slow, and what it leaves out of CI as long."""
+    seen: Counter[tuple[Path, str]] = Counter()
+    for item in items:
+        sample = item.get_closest_marker("sample")
+        if sample is not None:
+            test = (item.path, item.originalname)
+            quick, *rest = sample.args
+            if seen[test] % quick:
+                item.add_marker("long" if any(seen[test] % slow for slow in rest) else "slow")
+            seen[test] += 1
 
 
 @pytest.fixture(autouse=True)
@@ -72,8 +102,8 @@ def wh(tmp_path: Path) -> Warehouse:
 
 @pytest.fixture
 def con() -> Iterator[duckdb.DuckDBPyConnection]:
-    """Return a connection to an empty database in memory."""
-    with duckdb.connect() as connection:
+    """Return a connection to an empty database in memory, as the program opens one."""
+    with database.memory() as connection:
         yield connection
 
 
@@ -287,7 +317,7 @@ def counts() -> Callable[[Path], dict[str, int]]:
         with duckdb.connect(str(path), read_only=True) as con:
             tables = con.execute("select table_name from duckdb_tables() order by 1").fetchall()
             return {
-                name: con.execute(f'select count(*) from "{name}"').fetchall()[0][0]
+                name: con.execute(f'select count(*) from store."{name}"').fetchall()[0][0]
                 for (name,) in tables
             }
 

@@ -18,9 +18,11 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import duckdb
+import next_revision
 import sqlalchemy as sa
 
 from warehouse.store import database
@@ -29,13 +31,20 @@ from warehouse.warehouse import Warehouse
 DATASET, METRICS = "tiny", "RR nDCG@10"
 Words = list[tuple[str, int, float]]
 
+
+def migrate() -> None:
+    """Migrate a file as a newer program would."""
+    with next_revision.installed(Path("migrations")):
+        Warehouse("old.duckdb").init()
+
+
 VERBS: dict[str, Callable[..., object]] = {
     "ingest": lambda path, name: Warehouse("w.duckdb").ingest_run(DATASET, path, name=name),
     "replace": lambda path, name: Warehouse("w.duckdb").ingest_run(
         DATASET, path, name=name, replace=True
     ),
     "evaluate": lambda: Warehouse("w.duckdb").evaluate(DATASET, metrics=METRICS),
-    "migrate": lambda: Warehouse("old.duckdb").init(),
+    "migrate": migrate,
     "create": lambda: Warehouse("new.duckdb").init(),
     "publish": lambda: Warehouse("w.duckdb").publish("replica.duckdb"),
 }

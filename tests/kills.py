@@ -14,15 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-from alembic import command
+import next_revision
 from kill_server import DATASET, METRICS
 
 from warehouse.sql_text import templates
-from warehouse.store import database, schema
 from warehouse.warehouse import Warehouse
 
 QUERIES = 40
-OLD_REVISION = "0003"
 SETTINGS = f"""\
 database = "w.duckdb"
 settle = 0
@@ -42,15 +40,15 @@ Rows = list[tuple[Any, ...]]
 # The number of rows of everything, by version of each run.
 BOARD = """
 select name, version, num_predictions,
-    (select count(*) from prediction as p where p.run_id = run.run_id),
-    (select count(*) from ranking as r where r.run_id = run.run_id),
-    (select count(*) from hit as h where h.run_id = run.run_id),
-    (select count(*) from evaluation as e where e.run_id = run.run_id),
-    (select count(*) from score join evaluation as e using (evaluation_id)
+    (select count(*) from store.prediction as p where p.run_id = run.run_id),
+    (select count(*) from store.ranking as r where r.run_id = run.run_id),
+    (select count(*) from store.hit as h where h.run_id = run.run_id),
+    (select count(*) from store.evaluation as e where e.run_id = run.run_id),
+    (select count(*) from store.score join store.evaluation as e using (evaluation_id)
      where e.run_id = run.run_id),
-    (select count(*) from query_score join evaluation as e using (evaluation_id)
+    (select count(*) from store.query_score join store.evaluation as e using (evaluation_id)
      where e.run_id = run.run_id)
-from run
+from store.run
 order by all
 """
 
@@ -178,15 +176,14 @@ class Folder:
         )
 
     def _old_files(self) -> None:
-        """Keep a file of an older schema, with its contents and a new file's, old and migrated."""
+        """Keep a file that a newer program is to migrate, its contents and those of a new file."""
         self.old = self.path / "kept-old.duckdb"
         shutil.copyfile(self.warehouse.path, self.old)
-        with database.write(self.old) as connection:
-            command.downgrade(schema.alembic_config(connection), OLD_REVISION)
         migrated, fresh = self.path / "kept-migrated.duckdb", self.path / "kept-new.duckdb"
         shutil.copyfile(self.old, migrated)
-        for path in (migrated, fresh):
-            Warehouse(path).init()
+        Warehouse(fresh).init()
+        with next_revision.installed(self.path / "migrations"):
+            Warehouse(migrated).init()
         self.snapshots = {False: self.snapshot(self.old), True: self.snapshot(migrated)}
         self.fresh = self.snapshot(fresh)
         shutil.copyfile(self.old, self.path / "old.duckdb")
@@ -279,7 +276,7 @@ class Folder:
                 "select table_name from duckdb_tables() where database_name = 'opened'"
             ).fetchall()
             hashes = [
-                f"select '{table}', count(*), sum(hash(one)) from \"{table}\" as one"
+                f"select '{table}', count(*), sum(hash(one)) from store.\"{table}\" as one"
                 for (table,) in tables
             ]
             rows = (
@@ -296,10 +293,11 @@ class Folder:
         """
         with self.opened("w.duckdb") as con:
             board = con.execute(BOARD).fetchall()
+            con.execute("set search_path = 'opened.store,opened.main'")
             assert con.execute(self.checks).fetchall() == []
         with self.opened("replica.duckdb") as con:
             replica = con.execute(BOARD).fetchall()
-            assert con.execute("select count(*) from publication").fetchall() == [(1,)]
+            assert con.execute("select count(*) from store.publication").fetchall() == [(1,)]
         migrated, created = self.state.migrated, self.state.created
         if "migrate" in kinds:
             old = self.snapshot("old.duckdb")

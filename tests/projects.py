@@ -37,7 +37,7 @@ reference = "made up"
 params.rel = { type = "integer", default = 1, min = 1, summary = "Lowest relevance that counts." }
 params.cutoff = { type = "integer", required = true, min = 1, summary = "How many are looked at." }
 */
-select run_id, query_id, max(relevance) filter (where is_rel{{ within(cutoff) }}) as value
+select run_id, query_id, max(relevance) filter (where is_rel and within(rank, {{ cutoff }})) as value
 from {{ hits }}
 group by run_id, query_id
 """
@@ -148,9 +148,10 @@ def stored(wh: Warehouse, sql: str, **params: object) -> list[tuple]:
 
 def invoked(*words: str) -> Result:
     """Run a command in this process, as the only one of an application, as the program does."""
-    from warehouse.cli.commands import application
+    from warehouse.cli.application import application, completed
 
-    return CliRunner().invoke(application(*words[:1]), list(words))
+    given = completed(words)
+    return CliRunner().invoke(application(given[0]), given)
 
 
 def command(*words: str) -> tuple[int, str, str]:

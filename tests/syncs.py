@@ -65,4 +65,4 @@ class Project:
         return [(event.status, event.file) for event in self.sync().events]
 
     def runs(self, columns: str = "name, version, system") -> list[tuple]:
-        return stored(self.warehouse, f"select {columns} from run order by run_id")
+        return stored(self.warehouse, f"select {columns} from store.run order by run_id")

@@ -13,13 +13,14 @@ from typing import Any
 
 import duckdb
 import pytest
+from refusals import expect_refusal
 from shared_cases import CASES, needs_cases
 
 from warehouse.errors import ConflictError, InputError, UsageError
 from warehouse.evaluate import files
 from warehouse.evaluate.scope import Scope
 from warehouse.readers.attributes import stage_attributes
-from warehouse.readers.staged import Query
+from warehouse.readers.kinds import Query
 from warehouse.store import database
 from warehouse.warehouse import Warehouse
 
@@ -215,7 +216,7 @@ def test_the_genres_of_movielens(wh: Warehouse) -> None:
     elements = sum(line.rsplit(",", 1)[1].count("|") + 1 for line in rows)
     assert (made.num_subjects, made.num_values) == (len(rows), len(rows) + elements)
     first = wh.query(
-        "select list(text order by position) from attribute "
+        "select list(text order by position) from store.attribute "
         "where subject_id = '1' and attribute = 'genres'"
     )
     assert first.fetchall() == [(["Adventure", "Animation", "Children", "Comedy", "Fantasy"],)]
@@ -390,11 +391,11 @@ def test_python_values_that_have_no_text_are_refused(con, value: object) -> None
 
 def test_wrong_options_are_refused(con, wh: Warehouse, put) -> None:
     path = put("a.csv", "movie,doc_id,genres\n1,2,x\n")
-    with pytest.raises(InputError, match="no column 'movies'; did you mean movie"):
+    with expect_refusal("movies … movie", InputError):
         stage_attributes(con, path, "document", id="movies")
     with pytest.raises(InputError, match="there is a column doc_id too"):
         stage_attributes(con, path, "document", id="movie")
-    with pytest.raises(UsageError, match=r"--split genre: .* did you mean genres"):
+    with expect_refusal("--split genre … genres"):
         stage_attributes(con, path, "document", split={"genre": "|"})
     with pytest.raises(UsageError, match="the separator is a text, not 5"):
         stage_attributes(con, path, "document", split={"genres": 5})
@@ -406,7 +407,7 @@ def test_wrong_options_are_refused(con, wh: Warehouse, put) -> None:
         stage_attributes(con, path, "document", format="trec")
     with pytest.raises(InputError, match="format is not clear: say it with --format"):
         stage_attributes(con, put("b.txt", "1 2\n"), "document")
-    with pytest.raises(UsageError, match=r"--of doc: .* did you mean docs"):
+    with expect_refusal("--of doc … docs"):
         wh.ingest_attributes("films", path, of="doc")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="give --name"):
         wh.ingest_attributes("films", FILMS, of="docs")
@@ -418,9 +419,9 @@ def test_wrong_options_are_refused(con, wh: Warehouse, put) -> None:
 def test_stored_with_types_source_and_counts(wh: Warehouse, put) -> None:
     made = wh.ingest_attributes("films", put("films.csv", CSV), of="docs")
     assert (made.status, made.name, made.version) == ("loaded", "films", 1)
-    assert wh.query("from attribute order by all").fetchall() == [(1, *row) for row in ROWS]
+    assert wh.query("from store.attribute order by all").fetchall() == [(1, *row) for row in ROWS]
     assert wh.query(
-        "select subject, name, version, format, num_subjects, normalise from attribute_set"
+        "select subject, name, version, format, num_subjects, normalise from store.attribute_set"
     ).fetchall() == [("document", "films", 1, "csv", 2, None)]
     assert wh.attributes("films").relation.project(
         "attribute, type, ids, present, different"
@@ -480,11 +481,11 @@ def test_ids_can_be_normalised(wh: Warehouse) -> None:
         "films", FILMS, of="queries", name="facts", normalise="upper(query_id) || '-' || year"
     )
     assert made.status == "loaded"
-    assert wh.query("select distinct subject_id from attribute order by all").fetchall() == [
+    assert wh.query("select distinct subject_id from store.attribute order by all").fetchall() == [
         ("ALIEN-1979",),
         ("UP-2009",),
     ]
-    assert wh.query("select normalise from attribute_set").fetchall() == [
+    assert wh.query("select normalise from store.attribute_set").fetchall() == [
         ("upper(query_id) || '-' || year",)
     ]
     with pytest.raises(InputError, match="1 id becomes the same as another") as found:

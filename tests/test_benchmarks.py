@@ -63,6 +63,7 @@ def found_the_same(benchmark: dict[str, Any], peers: set[str]) -> None:
         assert ratio["wall"] == pytest.approx(walls[ratio["ours"]] / walls[ratio["peer"]])
 
 
+@pytest.mark.slow
 def test_the_command_measures_and_writes_what_it_found(tmp_path: Path) -> None:
     for module in ("numpy", "pytrec_eval", "polars"):
         pytest.importorskip(module)
@@ -106,6 +107,7 @@ def test_parts_are_measured_beside_the_whole(tmp_path: Path) -> None:
     assert rounds.difference(ours.values, beside.values) == 0
 
 
+@pytest.mark.slow
 def test_the_program_that_trec_eval_names_takes_part(tmp_path: Path) -> None:
     pytest.importorskip("numpy")
     program = tmp_path / "trec_eval"
@@ -162,6 +164,7 @@ def scores(wh: Warehouse) -> dict[tuple[str, str], float]:
     return {(run, metric): value for run, metric, value in rows}
 
 
+@pytest.mark.slow
 def test_a_history_is_what_many_runs_leave(history: Path) -> None:
     wh = Warehouse(history / stored.FILE)
     sizes = wh.runs().relation.project("run, queries, predictions").fetchall()
@@ -191,7 +194,7 @@ def test_what_is_measured_is_taken_out_again(history: Path) -> None:
     counts = "select count(*), count(distinct run_id) from"
     assert wh.query(f"{counts} prediction").fetchall() == [(1200, 3)]
     assert wh.query(f"{counts} hit_set").fetchall() == [(3, 3)]
-    ((values,),) = wh.query("select count(*) from query_score").fetchall()
+    ((values,),) = wh.query("select count(*) from store.query_score").fetchall()
     assert values == len(kept) * 4
     # and is computed again to the same
     wh.evaluate(stored.DATASET, metrics="nDCG@10")
@@ -221,11 +224,11 @@ def test_the_board_shows_copies_that_are_values_like_any_other(tmp_path: Path) -
     apart = """
         select max(abs(run_scores.value - mean))
         from run_scores
-        join (select evaluation_id, avg(value) as mean from query_score group by all)
+        join (select evaluation_id, avg(value) as mean from store.query_score group by all)
             using (evaluation_id)
     """
     assert wh.query(apart).fetchall()[0][0] < 1e-12
-    assert wh.query("select count(*) from query_score").fetchall() == [(3 * 30 * 120,)]
+    assert wh.query("select count(*) from store.query_score").fetchall() == [(3 * 30 * 120,)]
     # none of them is stale or missing
     assert wh.evaluate(stored.DATASET, metrics=stored.BOARD_METRICS, dry_run=True).computed == 0
 

@@ -183,7 +183,7 @@ def test_what_is_undefined_in_one_dataset_is_undefined_over_all(wh: Warehouse) -
 
 def test_one_dataset_is_as_it_was(projects: Warehouse) -> None:
     one = projects.leaderboard("A", metrics="AP")
-    with pytest.raises(UsageError, match=r"relevent: .*; did you mean relevant"):
+    with pytest.raises(UsageError, match=r"relevent.*relevant"):
         projects.leaderboard("A", weights="relevent")
     for same in (["A"], ["A", "A"], "A*", ["[A]"]):
         assert projects.leaderboard(same, metrics="AP").fetchall() == one.fetchall()
@@ -201,7 +201,7 @@ def test_metrics_that_all_datasets_have(projects: Warehouse) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"weights": "relevent"}, "relevent: .*; did you mean relevant?"),
+        ({"weights": "relevent"}, "relevent.*relevant"),
         ({"weights": {"A": 1}}, "B: has no weight"),
         ({"weights": {"A": 1, "B": 1, "D": 1}}, "weight of D: no such dataset on this board"),
         ({"weights": {"A": -1, "B": 1}}, "weight of A: a number of at least 0, not -1"),
@@ -340,7 +340,7 @@ def test_numbers_that_make_no_sense_are_refused(wh: Warehouse) -> None:
         (lambda: Warehouse(wh.path, threads=0), "threads is at least 1, not 0"),
         (lambda: wh.leaderboard("tiny", top=-1), "top is at least 1, not -1"),
         (lambda: wh.leaderboard("tiny", top=1.5), "top is a whole number, not 1.5"),
-        (lambda: wh.leaderboard("tiny", by="sistem"), "did you mean system"),
+        (lambda: wh.leaderboard("tiny", by="sistem"), "sistem.*system"),
         (lambda: wh.queries("tiny", "one", worst=0), "worst is at least 1, not 0"),
         (lambda: wh.explain("tiny", "one", "q", "RR", top=-1), "top is at least 0, not -1"),
         (lambda: wh.verify(sample=-1), "sample is at least 1, not -1"),

@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from projects import command, stored
+from refusals import expect_refusal
 from shared_cases import case, needs_cases
 from test_check import FOUR, ranks
 
@@ -397,13 +398,13 @@ def test_nothing_differs(four: Warehouse) -> None:
 def test_what_is_missing_or_wrong(four: Warehouse) -> None:
     four.ingest_run("tiny", ranks(1, 2, 1, 1), name="late")
     for words, arguments, options in [
-        ("no run of that name; did you mean old", ("tiny", ["ol", "new"], "RR"), {}),
+        ("ol … old", ("tiny", ["ol", "new"], "RR"), {}),
         ("old: named twice", ("tiny", ["old", "old"], "RR"), {}),
-        ("no such dataset; did you mean tiny", ("tny", ["old", "new"], "RR"), {}),
+        ("tny … tiny", ("tny", ["old", "new"], "RR"), {}),
         ("no value of RR for late", ("tiny", ["old", "late"], "RR"), {}),
         ("no values of AP", ("tiny", ["old", "new"], "AP"), {}),
-        ("no such test; did you mean wilcoxon", ("tiny", ["old", "new"]), {"test": "wilcoxn"}),
-        ("no such correction; did you mean holm", ("tiny", ["old"]), {"correction": "holms"}),
+        ("wilcoxn … wilcoxon", ("tiny", ["old", "new"]), {"test": "wilcoxn"}),
+        ("holms … holm", ("tiny", ["old"]), {"correction": "holms"}),
         ("no such interval", ("tiny", ["old"]), {"interval": "bca"}),
         ("would correct twice", ("tiny", ["old"]), {"test": "tukey", "correction": "holm"}),
         ("leave as_of and qrels out", ("tiny", ["old"]), {"judged_only": True, "qrels": 1}),
@@ -411,7 +412,7 @@ def test_what_is_missing_or_wrong(four: Warehouse) -> None:
         ("resamples are 100 to", ("tiny", ["old"]), {"resamples": 1}),
         ("resamples is a whole number", ("tiny", ["old"]), {"resamples": 1e4}),
     ]:
-        with pytest.raises(UsageError, match=words):
+        with expect_refusal(words):
             four.compare(*arguments, **options)
 
 
@@ -433,8 +434,8 @@ def test_values_of_another_formula_are_not_compared(four: Warehouse) -> None:
 
     with duckdb.connect(str(four.path)) as con:
         con.execute(
-            "update evaluation set fingerprint = 'other' where metric = 'RR' "
-            "and run_id = (select run_id from run where name = 'new')"
+            "update store.evaluation set fingerprint = 'other' where metric = 'RR' "
+            "and run_id = (select run_id from store.run where name = 'new')"
         )
     with pytest.raises(UsageError, match="none by the same formula"):
         four.compare("tiny", ["old", "new"], "RR")
@@ -577,7 +578,7 @@ def test_a_comparison_is_kept(four: Warehouse) -> None:
         "order by metric desc",
     )
     assert sorted(rows) == sorted(found.pairs.fetchall())
-    assert stored(four, "select test, correction, resamples, seed from comparison") == [
+    assert stored(four, "select test, correction, resamples, seed from store.comparison") == [
         ("randomisation", "holm", 10_000, 0)
     ]
     four.ingest_run("tiny", ranks(1, 1, 2, 2), name="old", replace=True)

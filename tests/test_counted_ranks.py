@@ -16,6 +16,7 @@ from warehouse.evaluate.plan import matched_sql, ranked_sql
 from warehouse.metrics import protocols
 from warehouse.readers import checks
 from warehouse.sql_text import templates
+from warehouse.store import database
 
 pytestmark = pytest.mark.core
 
@@ -26,7 +27,7 @@ Row = tuple[int, str, str, float]
 
 @pytest.fixture
 def con() -> duckdb.DuckDBPyConnection:
-    con = duckdb.connect()
+    con = database.memory()
     con.execute("create table scope_judgment (query_id varchar, doc_id varchar, relevance integer)")
     return con
 
@@ -87,6 +88,7 @@ def test_counting_and_sorting_agree(con: duckdb.DuckDBPyConnection, protocol: st
     assert found > 100
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("lowest_first", [False, True], ids=["scores", "distances"])
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_places_and_sorting_agree(
@@ -240,6 +242,7 @@ RISING = {"q1": {"9": 2.0, "8": 3.0}}
 RUNS = {"words": WORDS, "numbers": NUMBERS, "distances": DISTANCES, "rising": RISING}
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("batch", "names", "sorted_runs"),
     [
@@ -285,7 +288,7 @@ def test_stored_runs_are_ranked_by_place_where_they_stand_in_order(
         for dataset in ("another", "d"):
             wh.ingest_run(dataset, run, name=name, lower_is_better=name == "distances")
     wh.evaluate("d", metrics="RR")
-    ids = dict(wh.query("select run_id, name from run").fetchall())
+    ids = dict(wh.query("select run_id, name from store.run").fetchall())
     assert sorted(ids[run] for run in seen) == sorted_runs
     expected = {"words": [1 / 3, 1], "numbers": [1 / 2, 1], "distances": [1, 1], "rising": [1, 0]}
     for name in names:

@@ -44,6 +44,7 @@ def texts(svg: ET.Element) -> list[str]:
     return ["".join(node.itertext()) for node in svg.iter(f"{SVG}text")]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("format", ["svg", "png", "pdf", "html"])
 def test_the_same_picture_twice(format: str, tmp_path: Path, demo_db: str) -> None:
     one, other = tmp_path / f"one.{format}", tmp_path / f"other.{format}"
@@ -104,6 +105,7 @@ def test_hostile_names_are_text(wh: Warehouse, tmp_path: Path) -> None:
     assert "<d>" not in page
 
 
+@pytest.mark.slow
 def test_signs_that_the_font_has_not(wh: Warehouse, tmp_path: Path) -> None:
     """A picture of pixels lacks them, and the command says so; in SVG the text is there."""
     wh.ingest_qrels("tiny", {"q": {"a": 1, "b": 0}})
@@ -136,7 +138,7 @@ def test_more_runs_than_a_picture_has_room_for(demo_db, tmp_path, monkeypatch) -
 
 
 def test_no_two_lines_look_alike() -> None:
-    looks = [pictures._look(number) for number in range(28)]
+    looks = [pictures._line_style(number) for number in range(28)]
     assert len({(look["color"], str(look["linestyle"])) for look in looks}) == 28
     # without colours
     shapes = {(str(look["linestyle"]), look["marker"]) for look in looks[: pictures.MOST_LINES]}
@@ -147,7 +149,7 @@ def test_no_two_lines_look_alike() -> None:
     "wanted", [[1.0] * 12, [0.0] * 5, [0.5, 0.51, 0.52, 0.1], [0.9, 0.1], [0.2] * 30, []]
 )
 def test_labels_keep_apart(wanted: list[float]) -> None:
-    places = pictures.spread(wanted, 0.05, list(range(len(wanted))))
+    places = pictures.spread_labels(wanted, 0.05, list(range(len(wanted))))
     ordered = sorted(places, reverse=True)
     assert all(above - below > 0.05 - 1e-9 for above, below in pairwise(ordered))
     if len(wanted) <= 20:

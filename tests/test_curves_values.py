@@ -162,7 +162,9 @@ def steps(found: Sequence[tuple[float, float]]) -> float:
     return math.fsum((x - a) * y for (a, _), (x, y) in zip(begun, found, strict=False))
 
 
-@pytest.fixture(scope="module", params=[1, 2, 3])
+@pytest.fixture(
+    scope="module", params=[1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3))]
+)
 def random_data(request, tmp_path_factory) -> Iterator[tuple[Warehouse, Qrels, Run]]:
     folder = tmp_path_factory.mktemp("curves")
     (folder / "warehouse.toml").write_text(PROJECT)
@@ -357,6 +359,7 @@ def _sklearn(found: Found, lists: dict[str | None, twins.Listed], *, roc: bool) 
     assert compared
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [11, 12, 13])
 def test_scikit_learn_on_random_data(seed: int, wh: Warehouse) -> None:
     qrels, run = collection(seed, 40)
@@ -368,6 +371,7 @@ def test_scikit_learn_on_random_data(seed: int, wh: Warehouse) -> None:
     _sklearn(points(wh, "precision_recall_curve(aggregate=pooled)", "d"), lists, roc=False)
 
 
+@pytest.mark.slow
 @needs_cases
 @pytest.mark.parametrize(
     ("name", "run", "rel"),
@@ -412,6 +416,7 @@ def test_scikit_learn_on_real_data(name: str, run: str, rel: int, wh: Warehouse)
     assert math.isclose(area(few[None]), pooled, rel_tol=1e-12)
 
 
+@pytest.mark.sample(3)
 @needs_cases
 @pytest.mark.parametrize("name", ["dl19_passage", "edge_basic/ties_blocks", "edge_basic/plain"])
 @pytest.mark.parametrize("version", ["9.0.8", "10.0"])

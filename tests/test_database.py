@@ -20,7 +20,7 @@ from warehouse.store.database import Resources
 from warehouse.warehouse import Warehouse
 
 pytestmark = pytest.mark.core
-SQL = "select name from run order by name"
+SQL = "select name from store.run order by name"
 
 
 @pytest.fixture
@@ -123,7 +123,7 @@ def leave_open(path: Path, error: Exception | None) -> None:
     """Read a file, and end with a transaction that is still open."""
     with database.read(path) as con:
         con.begin()
-        con.execute("create temp table t as from run")
+        con.execute("create temp table t as from store.run")
         if error is not None:
             raise error
 
@@ -157,7 +157,7 @@ def test_after_a_file_that_is_none_there_is_room(
 
 def change(path: Path, sql: str, error: type[BaseException] | None = None) -> None:
     with database.transaction(path) as con:
-        con.execute("delete from run")
+        con.execute("delete from store.run")
         con.execute(sql)
         if error is not None:
             raise error
@@ -174,8 +174,8 @@ def test_a_transaction_that_fails_leaves_the_file_as_it_was(
         change(one.path, "from nowhere")
     assert one.leaderboard("d").fetchall()[0][1] == "first"
     assert [path.name for path in one.path.parent.iterdir() if "wal" in path.name] == []
-    change(one.path, "delete from score")
-    assert one.query("select count(*) from run").fetchall() == [(0,)]
+    change(one.path, "delete from store.score")
+    assert one.query("select count(*) from store.run").fetchall() == [(0,)]
 
 
 # --------------------------------------------------------------------------- threads take turns
@@ -295,7 +295,7 @@ def test_a_new_process_does_not_wait_for_threads_of_the_old_one(tmp_path: Path, 
     wh = prepared(tmp_path / "w.duckdb", FIRST)
     program = (
         "import os, sys, threading\n"
-        "from warehouse import locks\n"
+        "from warehouse.store import locks\n"
         "turn = locks.turns.taken(sys.argv[1], 1, read_only=False)\n"
         "holder = threading.Thread(target=turn.__enter__)\n"
         "holder.start(); holder.join()\n"
@@ -313,7 +313,7 @@ JUPYTER = """
 import sys, types
 kernel = types.SimpleNamespace(config={"IPKernelApp": {}})
 sys.modules["IPython"] = types.SimpleNamespace(get_ipython=lambda: kernel)
-from warehouse import database
+from warehouse.store import database
 print(database.memory().sql("select current_setting('enable_progress_bar')").fetchall())
 """
 
@@ -335,13 +335,14 @@ limit, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
 resource.setrlimit(resource.RLIMIT_FSIZE, (wh.path.stat().st_size, hard))
 run = {f"q{i}": {f"d{j}": j / 7 for j in range(100)} for i in range(40)}
 print(wh.ingest_run("tiny", run, name="one").status, wh.path.with_name("w.duckdb.wal").exists())
-print(wh.query("select count(*) from prediction").fetchall())
+print(wh.query("select count(*) from store.prediction").fetchall())
 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))
 print(wh.ingest_run("tiny", run, name="two").status, wh.verify().is_good)
-print(wh.query("select count(*) from prediction").fetchall())
+print(wh.query("select count(*) from store.prediction").fetchall())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="this system limits no sizes of files")
 def test_what_is_committed_is_stored_though_the_disk_is_full_then(tmp_path: Path) -> None:
     """The log beside the file has it; that the file could not take it over is no failure of the load."""

@@ -187,6 +187,7 @@ def compare_as_files(data: Data) -> int:
     return held
 
 
+@pytest.mark.sample(2)
 @needs_cases
 @pytest.mark.parametrize(("run", "how"), [("knn20", "given"), ("ridge", "mass")])
 def test_bibtex_as_files(run: str, how: str) -> None:
@@ -199,11 +200,13 @@ def test_bibtex_as_files(run: str, how: str) -> None:
     assert compare_as_files(data) >= 10 * 12
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("seed", range(3))
 def test_random_data_as_files(seed: int) -> None:
     assert compare_as_files(random_data(random.Random(seed))) >= 12
 
 
+@pytest.mark.sample(3)
 @needs_cases
 @pytest.mark.parametrize("run", ["prior", "knn20", "ridge"])
 def test_bibtex_as_a_whole(run: str) -> None:
@@ -338,6 +341,7 @@ def test_bibtex_by_slice(wh: Warehouse, names: tuple[str, ...]) -> None:
     assert compare_by_slice(wh, every, "label_deciles") >= 3 * len(names) * 10 * 27
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_random_data_by_slice(
     wh: Warehouse, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -352,6 +356,7 @@ def test_random_data_by_slice(
     assert compare_by_slice(wh, {("decile", "run"): data}, "cut", looked_at) >= 2 * 27
 
 
+@pytest.mark.slow
 def test_the_parts_of_what_is_shown_add_up(wh: Warehouse) -> None:
     data = random_data(random.Random(11))
     load(wh, data)

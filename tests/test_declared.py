@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 from projects import Folder, command
+from refusals import tells
 
-from warehouse.cli.init import STARTER
+from warehouse.cli.commands.init import STARTER
 from warehouse.config import project
 from warehouse.errors import DefinitionError, UsageError
 from warehouse.sync.declarations import Gate, declared
@@ -103,37 +104,37 @@ def test_what_is_declared(folder: Folder) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("settle", "setle", "unknown key 'setle'; did you mean settle?"),
+        ("settle", "setle", "setle … settle"),
         ('"500ms"', '"soon"', "settle: 'soon': write a time as in 2s"),
         ('"500ms"', "-1", "settle: -1: seconds are 0 or more, up to a day (86400)"),
         ('"500ms"', "1e300", "settle: 1e+300: seconds are 0 or more, up to a day"),
         ('"500ms"', '"24.1h"', "settle: 24.1h: seconds are 0 or more, up to a day"),
         ('"500ms"', "true", "'settle' has the wrong type: true or false; write a string or a"),
-        ("[evaluate]", "[evaluat]", "unknown key 'evaluat'; did you mean evaluate?"),
-        ('metrics = ["nDCG@10", "AP"]', 'metric = ["AP"]', "evaluate: unknown key 'metric'; did"),
-        ('metrics = ["nDCG@10", "AP"]', 'metrics = "AP"', "evaluate: 'metrics' has the wrong type"),
-        ('["nDCG@10", "AP"]', '["nDGC@10"]', "evaluate: metrics: nDGC@10: no such metric; did you"),
+        ("[evaluate]", "[evaluat]", "evaluat … evaluate"),
+        ('metrics = ["nDCG@10", "AP"]', 'metric = ["AP"]', "evaluate … metric … metrics"),
+        ('metrics = ["nDCG@10", "AP"]', 'metrics = "AP"', "evaluate … metrics … a list"),
+        ('["nDCG@10", "AP"]', '["nDGC@10"]', "evaluate … metrics … nDGC@10 … nDCG@10"),
         ('["nDCG@10", "AP"]', "[1]", 'evaluate: metrics: write a list of texts, as in ["a", "b"]'),
-        ('"trec_eval_9"', '"trec_eval9"', "films: protocols: trec_eval9: no such protocol; did you"),
+        ('"trec_eval_9"', '"trec_eval9"', "films … protocols … trec_eval9 … trec_eval_9"),
         ('[datasets.other]\nqrels = "other.txt"\ntraining = "seen.txt"', "[datasets]\nother = 3",
          "datasets.other: write a table: [datasets.other]"),
-        ('file = "ratings.csv"', 'fil = "x"', "films.qrels: unknown key 'fil'; did you mean file?"),
+        ('file = "ratings.csv"', 'fil = "x"', "films.qrels … fil … file"),
         ("[datasets.other]", '[datasets." "]', "datasets. : the name of the dataset is empty"),
         ('qrels = "other.txt"', 'qrels = " "', "datasets.other.qrels: 'file' is blank"),
         ('file = "ratings.csv"', "", "datasets.films.qrels: the key 'file' is missing"),
-        ("{ query_id =", "{ query =", "films.qrels: qrels have no column 'query'; did you mean"),
-        ("iterations = false", 'format = "trek"', "unknown format 'trek'; did you mean trec?"),
+        ("{ query_id =", "{ query =", "films.qrels … query … query_id"),
+        ("iterations = false", 'format = "trek"', "trek … trec"),
         ("iterations = false", 'queries = "q"', "films.qrels: 'queries' goes with global = true"),
         ('of = "docs"', 'of = "doc"', "films: attributes 1: 'of' is docs or queries, not 'doc'"),
-        ("[[datasets.films.attributes]]", "[datasets.films.attributes]", "'attributes' has the"),
+        ("[[datasets.films.attributes]]", "[datasets.films.attributes]", "attributes … a list"),
         ("[datasets.other]",
          '[[datasets.films.attributes]]\nfile = "movies.csv"\nname = "x"\nof = "docs"\n[datasets.other]',
          "films: attributes 2: file: movies.csv has another table with of = 'docs'; name a copy"),
-        ('qrels = "other.txt"', "qrels = 3", "datasets.other: 'qrels' has the wrong type: a whole"),
-        ("[[runs]]", "[runs]", "'runs' has the wrong type: a table; write a list: its head stands in"),
+        ('qrels = "other.txt"', "qrels = 3", "datasets.other … qrels"),
+        ("[[runs]]", "[runs]", "runs … a list"),
         ('qrels = "other.txt"', 'runs = "*.run"',
          "datasets.other: unknown key 'runs'; it stands in [[runs]] with dataset = \"other\""),
-        ('dataset = "films"\nname', 'dataset = "flims"\nname', "'flims' is not declared; did you"),
+        ('dataset = "films"\nname', 'dataset = "flims"\nname', "flims … films"),
         ('dataset = "films"\nname', "name", "runs 1: the key 'dataset' is missing, and no {dataset}"),
         ('"old/{name}_{system}.run.gz"]\ndataset = "films"', '"old/{dataset}_{name}_{system}.run"]',
          "runs 1: the key 'dataset' is missing, and {dataset} is not in all of the patterns"),
@@ -141,16 +142,16 @@ def test_what_is_declared(folder: Folder) -> None:
         ("runs/{system}/", "s3://b/", "runs 1: files: s3://b/{name}.run: is a URL, and only files"),
         ('"other.txt"', '"https://b/o.txt"', "warehouse.toml: https://b/o.txt: is a URL, and only"),
         ("old/{name}_{system}", "old/{name}", "runs 1: name: {system} is not in all of the patterns"),
-        ('name = "{system}-{name}"', 'system = "{nam}"', "system: no {nam} in the pattern; did you"),
+        ('name = "{system}-{name}"', 'system = "{nam}"', "system … {nam} … name"),
         ('name = "{system}-{name}"', 'settle = "0s"',
          "runs 1: unknown key 'settle'; it stands in the lines above the first table"),
         ('name = "{system}-{name}"', 'metrics = ["AP"]', "'metrics'; it stands in [evaluate]"),
         ('name = "{system}-{name}"', 'time = "gti"', "runs 1: time is one of file, git, now"),
-        ('name = "{system}-{name}"', "sidecar = 1", "runs 1: 'sidecar' has the wrong type"),
-        ('stage = "first"', "stage = [1]", "runs 1: tags: 'stage' has the wrong type: a list"),
+        ('name = "{system}-{name}"', "sidecar = 1", "runs 1 … sidecar"),
+        ('stage = "first"', "stage = [1]", "runs 1 … tags … stage"),
         ('metric = "ndcg_cut_10"', 'metric = "nDGC"', "gates 1: metric: nDGC: no such metric"),
         ('metric = "ndcg_cut_10"', "", "gates 1: the key 'metric' is missing"),
-        ("max_drop = 0.01", "max_drp = 1", "gates 1: unknown key 'max_drp'; did you mean max_drop?"),
+        ("max_drop = 0.01", "max_drp = 1", "gates 1 … max_drp … max_drop"),
         ("max_drop = 0.01", "max_drop = -1", "gates 1: max_drop is 0 or more, not -1"),
         ("max_drop = 0.01", "max_drop = nan", "gates 1: max_drop is 0 or more, not nan"),
         ("max_drop = 0.01", "max_drop = inf", "gates 1: max_drop is 0 or more, not inf"),
@@ -166,7 +167,7 @@ def test_what_is_wrong_gets_one_line(folder: Folder, old: str, new: str, words: 
         declared()
     message = str(caught.value)
     assert message.startswith("warehouse.toml: ")
-    assert words in message
+    assert tells(message, words)
     assert "\n" not in message
     code, out, err = command("sync")
     assert (code, out, err) == (2, "", message)

@@ -46,6 +46,7 @@ def few() -> Iterator[duckdb.DuckDBPyConnection]:
         yield con
 
 
+@pytest.mark.sample(4, 2)
 @pytest.mark.parametrize(("method", "norm"), peer.works())
 def test_fused_as_ranx(few: duckdb.DuckDBPyConnection, method: str, norm: str | None) -> None:
     """Every method with every normalisation, each run having documents of its own."""

@@ -14,6 +14,7 @@ import math
 
 import pytest
 from conformance import (
+    LARGER,
     OPTIONS,
     PROTOCOLS,
     TWICE,
@@ -88,13 +89,16 @@ def layers(data: Case, version: str, opts: str, run: str) -> tuple[Golden, Golde
 def keys() -> list[object]:
     """Return a parameter set for every invocation of trec_eval and pytrec_eval that gave values.
 
-    What is held against the same scoring stands together: it is kept for the next. Options other than
-    trec_eval's own are tried on one run of each case, each option on another one, and pytrec_eval, which
-    gives trec_eval's values, on one run; all of them on all runs are "long".
+    What is held against the same scoring stands together: it is kept for the next. Quick are the values
+    without options, of one run of the larger cases, and every option on the plain case. Slow are options
+    on one run of each case, each option on another one, and pytrec_eval, which gives trec_eval's values;
+    the edge cases take turns, and so do the versions on other runs of
+    the larger cases. All of them on all runs are "long".
     """
     made: list[object] = []
     core = {(f"{EDGES}/plain", "base"), (f"{EDGES}/ties_float32", "base"), (f"{EDGES}/tabs", "c")}
-    for data in cases():
+    for number, data in enumerate(cases()):
+        is_edge, is_plain = data.name.startswith(EDGES), data.name == f"{EDGES}/plain"
         found = {
             (row["run"], row["opts"], row["tool"], row["version"])
             for row in aggregate(data)
@@ -107,11 +111,20 @@ def keys() -> list[object]:
             is_core = (data.name, opts) in core and tool == "trec_eval"
             marks = [pytest.mark.core] if is_core else []
             runs = sorted(data.runs)
-            turn = runs[list(OPTIONS).index(opts) % len(runs)]
+            place = list(OPTIONS).index(opts)
+            turn = runs[place % len(runs)]
             # of one run the two versions of trec_eval take turns
             asked = run == turn and (len(runs) > 1 or version != "10.0" or opts in ("c", "cl2JM10"))
+            if is_edge and not is_plain:
+                asked = asked and (number + place) % 3 == 0
             is_usual = opts == "base" and tool != PYTREC_EVAL
-            marks += [] if is_usual or asked else [pytest.mark.long]
+            if is_usual and data.name in LARGER and run != runs[0]:
+                is_usual = version == list(PROTOCOLS)[runs.index(run) % 2]
+            is_first = version == "9.0.8" and (run == runs[0] or data.name not in LARGER)
+            if not (is_usual or asked or is_core):
+                marks.append(pytest.mark.long)
+            elif not (is_plain or is_core or (is_usual and (is_edge or is_first))):
+                marks.append(pytest.mark.slow)
             label = "-".join([data.name, run, tool, version, opts])
             made.append(pytest.param(data, tool, version, opts, run, id=label, marks=marks))
     return made
@@ -208,6 +221,7 @@ def values(name: str, protocol: str, opts: str = "base") -> dict[tuple[str, str]
     return ask(data.qrels, data.runs["run"], protocol, **OPTIONS[opts]).values
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "name", ["crlf", "tabs", "scientific_scores", "interleaved_queries", "rank_contradicts_score"]
 )

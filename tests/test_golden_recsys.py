@@ -75,6 +75,7 @@ def seen() -> dict[str, dict[str, int]]:
     return made
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("run", ["prior", "knn20", "ridge"])
 def test_pyxclib(run: str) -> None:
     wanted = golden(BIBTEX, "pyxclib.aggregate.tsv")[run]
@@ -116,6 +117,7 @@ def test_worths_are_inverse_propensities() -> None:
     assert math.isclose(found, worths[0] / sum(worths), rel_tol=1e-12)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("run", ["als", "damped_mean", "itemknn", "pop"])
 def test_rectools(run: str) -> None:
     wanted = golden(MOVIES, "rectools-0.19.0.aggregate.tsv")[run]

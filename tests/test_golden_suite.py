@@ -39,6 +39,7 @@ def test_all_trec_has_every_label_that_trec_eval_prints():
         assert ours == theirs
 
 
+@pytest.mark.sample(6, 2)
 @pytest.mark.parametrize(
     ("version", "expected", "names", "options", "qrels", "run"),
     [
@@ -87,6 +88,7 @@ def test_upstream(
 ZSCORES = {"9.0.8": "zscores_file.9.0.8", "10.0": "zscores_file"}
 
 
+@pytest.mark.sample(6, 2)
 @pytest.mark.core
 @pytest.mark.parametrize("version", list(PROTOCOLS))
 @pytest.mark.parametrize(

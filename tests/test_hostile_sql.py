@@ -43,7 +43,7 @@ answers = []
 forks, statements = json.loads(Path("statements.json").read_text())
 for sql, timeout in statements:
     deadline = time.monotonic() + 5
-    while forks and not query_process._is_alone():
+    while forks and not query_process._may_fork():
         assert time.monotonic() < deadline, "a thread is left"
         time.sleep(0.01)
     text, started = [], time.monotonic()
@@ -91,10 +91,12 @@ def ask_all(program, statements: list[tuple[str, float]]) -> list[tuple[str, str
 
 
 @pytest.mark.core
-def test_each_is_refused_and_nothing_changes(asked: Warehouse, program) -> None:
+@pytest.mark.sample(4)
+@pytest.mark.parametrize("part", range(4))
+def test_each_is_refused_and_nothing_changes(asked: Warehouse, program, part: int) -> None:
     assert len(REFUSED) > 100
     before = state()
-    asked_now = (REFUSED + HARMLESS)[SOME]
+    asked_now = (REFUSED + HARMLESS)[SOME][part::4]
     answers = ask_all(program, [(sql, 60.0) for sql in asked_now])
     for sql, (text, error, _) in zip(asked_now, answers, strict=True):
         assert "hidden" not in text + (error or ""), sql
@@ -109,6 +111,7 @@ def test_each_is_refused_and_nothing_changes(asked: Warehouse, program) -> None:
     assert {path: content for path, content in after.items() if "code-" not in path} == before
 
 
+@pytest.mark.slow
 def test_what_is_endless_or_huge_is_ended(asked: Warehouse, program) -> None:
     before = state()["w.duckdb"]
     statements = [(sql, 0.2) for sql in ENDLESS[SOME]] + [(sql, 0.7) for sql in HUGE[SOME]]
@@ -119,7 +122,7 @@ def test_what_is_endless_or_huge_is_ended(asked: Warehouse, program) -> None:
         assert absent or error.startswith(("took longer than", "out of memory")), (sql, error)
         assert seconds < timeout + 20, sql
     assert state()["w.duckdb"] == before
-    assert asked.query("select count(*) from run").fetchall() == [(1,)]
+    assert asked.query("select count(*) from store.run").fetchall() == [(1,)]
 
 
 def refused(wh: Warehouse, sql: str) -> str | None:
@@ -130,10 +133,12 @@ def refused(wh: Warehouse, sql: str) -> str | None:
     return None
 
 
-def test_in_this_process_too(asked: Warehouse) -> None:
+@pytest.mark.sample(4)
+@pytest.mark.parametrize("part", range(4))
+def test_in_this_process_too(asked: Warehouse, part: int) -> None:
     python_variable = duckdb.sql("select 'hidden' as i")
     before = state()
-    for sql in REFUSED:
+    for sql in REFUSED[part::4]:
         refusal = refused(asked, sql)
         assert refusal, sql
         assert "hidden" not in refusal, sql
@@ -148,6 +153,7 @@ def test_in_this_process_the_time_is_limited(asked: Warehouse) -> None:
     assert asked.query("select $timeout as t", {"timeout": 5}, timeout=5).fetchall() == [(5,)]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("long", [float("inf"), 1e10])
 def test_no_time_is_too_long_to_wait_for(asked: Warehouse, tmp_path: Path, long: float) -> None:
     assert asked.query("select 1", timeout=long).fetchall() == [(1,)]
@@ -177,6 +183,7 @@ def test_a_time_that_is_none_is_refused(asked: Warehouse, wrong: float) -> None:
             call()
 
 
+@pytest.mark.slow
 def test_a_new_interpreter_where_a_fork_is_not_safe(asked: Warehouse) -> None:
     """This process runs DuckDB: it has threads that a fork would not carry over."""
     pieces: list[str] = []
@@ -200,6 +207,7 @@ def test_a_new_interpreter_where_a_fork_is_not_safe(asked: Warehouse) -> None:
     assert python_variable == 42
 
 
+@pytest.mark.sample(2)
 @pytest.mark.core
 @pytest.mark.parametrize("limit", [4, 5, 6, None])
 def test_whether_there_is_more(asked: Warehouse, tmp_path: Path, limit: int | None) -> None:
@@ -240,7 +248,7 @@ def endless(program, *arguments: str) -> subprocess.Popen[str]:
     """Start a query that never ends and wait until it has the file open."""
     process = program.python(
         "import sys\nfrom warehouse.report import query_process\nfrom warehouse.cli import main\n"
-        "raised, kept = query_process._serve_and_leave, query_process._OPENED\n"
+        "raised, kept = query_process._serve_and_exit, query_process._OPENED\n"
         "get = query_process.queue.Queue.get\n"
         "def heard(self, **k):\n"
         "    frame = get(self, **k)\n"
@@ -278,6 +286,7 @@ def test_the_other_process_does_not_outlive_its_caller(asked: Warehouse, program
     free_within(10)
 
 
+@pytest.mark.slow
 def test_a_query_that_is_stopped_leaves_no_file(asked: Warehouse, program) -> None:
     sql = "select unnest(range(1000000)) as i, md5(i::varchar) from range(1000000000)"
     for format in ("csv", "parquet"):
@@ -290,6 +299,7 @@ def test_a_query_that_is_stopped_leaves_no_file(asked: Warehouse, program) -> No
         assert not list(Path().glob("*out*"))
 
 
+@pytest.mark.slow
 def test_the_wait_for_the_lock_does_not_count(asked: Warehouse, program) -> None:
     holder = program.python(
         "import duckdb, time\ncon = duckdb.connect('w.duckdb')\nprint('held', flush=True)\n"
@@ -303,6 +313,7 @@ def test_the_wait_for_the_lock_does_not_count(asked: Warehouse, program) -> None
     assert (found.returncode, found.stdout.split()) == (0, ["i", "---", "7"])
 
 
+@pytest.mark.slow
 def test_a_reader_that_pauses_does_not_use_up_the_time(asked: Warehouse, program) -> None:
     line = (
         "warehouse query 'select range as i, repeat(chr(120), 1000) as x from range(3000)' "

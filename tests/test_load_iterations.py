@@ -11,6 +11,7 @@ import duckdb
 import pandas as pd
 import pytest
 from projects import invoked
+from refusals import expect_refusal, tells
 from shared_cases import CASES, needs_cases
 
 from warehouse import readers
@@ -76,10 +77,12 @@ def test_the_tables(wh: Warehouse, put) -> None:
         2,
         5,
     )
-    found = rows(wh, "select query_id, iteration, doc_id, relevance from judgment order by all")
+    found = rows(
+        wh, "select query_id, iteration, doc_id, relevance from store.judgment order by all"
+    )
     assert found == sorted(JUDGED)
-    assert rows(wh, "select kind, num_judgments from qrels") == [("iterations", 5)]
-    assert rows(wh, "select count(*) from preference") == [(0,)]
+    assert rows(wh, "select kind, num_judgments from store.qrels") == [("iterations", 5)]
+    assert rows(wh, "select count(*) from store.preference") == [(0,)]
 
 
 def sources(put) -> dict[str, object]:
@@ -148,7 +151,7 @@ def test_unchanged_refused_replaced(wh: Warehouse, put) -> None:
     with pytest.raises(ConflictError, match=r"other qrels already \(version 1, 5 judgments"):
         wh.ingest_qrels("tiny", {"q1": {"a": 1}})
     assert wh.ingest_qrels("tiny", {"q1": {"a": 1}}, replace=True).version == 2
-    assert rows(wh, "select version, kind from qrels order by 1") == [
+    assert rows(wh, "select version, kind from store.qrels order by 1") == [
         (1, "iterations"),
         (2, "judgments"),
     ]
@@ -187,9 +190,11 @@ def test_preferences(wh: Warehouse, put) -> None:
     path = put("p.txt", PREFS)
     loaded = wh.ingest_qrels("tiny", path, format="prefs")
     assert (loaded.status, loaded.num_queries, loaded.num_rows) == ("loaded", 2, 8)
-    assert rows(wh, "select * exclude (qrels_id) from preference order by all") == sorted(PREFERRED)
-    assert rows(wh, "select count(*) from judgment") == [(0,)]
-    stored_row = "select kind, format, num_queries, num_judgments from qrels"
+    assert rows(wh, "select * exclude (qrels_id) from store.preference order by all") == sorted(
+        PREFERRED
+    )
+    assert rows(wh, "select count(*) from store.judgment") == [(0,)]
+    stored_row = "select kind, format, num_queries, num_judgments from store.qrels"
     assert rows(wh, stored_row) == [("preferences", "prefs", 2, 8)]
     assert wh.ingest_qrels("tiny", path, format="prefs").status == "unchanged"
     other = put("other.txt", PREFS.replace("3.0", "4.0"))
@@ -264,9 +269,9 @@ def test_groups_may_contradict_each_other(wh: Warehouse, put) -> None:
 def test_wrong_words(wh: Warehouse, put) -> None:
     with pytest.raises(InputError, match=r"looks like preferences .*--format prefs"):
         wh.ingest_qrels("tiny", put("p.txt", "q g s a 1\nq g s b 0\n"))
-    with pytest.raises(UsageError, match=r"unknown format 'perfs'; did you mean prefs\?"):
+    with expect_refusal("perfs … prefs"):
         wh.ingest_qrels("tiny", put("p.txt", PREFS), format="perfs")
-    with pytest.raises(UsageError, match="unknown format 'prefs'"):
+    with pytest.raises(UsageError, match="not from prefs"):
         wh.ingest_run("tiny", put("p.txt", PREFS), format="prefs")
     with pytest.raises(UsageError, match="columns can be named"):
         wh.ingest_qrels("tiny", put("p.txt", PREFS), format="prefs", columns={"doc_id": "a"})
@@ -371,7 +376,9 @@ def test_every_document_of_the_preferences_has_its_rank(wh: Warehouse, put) -> N
         scope.rankings()
         scope.hits(rules, 1)
         assert len(stored_hits.make(con, rules, 1, candidates.find(con, "choices", []))) == 1
-    found = rows(wh, "select query_id, doc_id, relevance, rank from hit order by query_id, rank")
+    found = rows(
+        wh, "select query_id, doc_id, relevance, rank from store.hit order by query_id, rank"
+    )
     assert found == [("q1", "c", 1, 2), ("q1", "a", 1, 3), ("q1", "d", 1, 5), ("q2", "e", 0, 1)]
 
 
@@ -466,7 +473,7 @@ def test_the_options_of_trec_eval(put) -> None:
     assert score(qrels, run, "P@2", "-R", "qrels_prefs")[0] == 0
     assert "--iterations" in score(qrels, run, "P@2", "-R", "qrels")[1]
     assert "the qrels are preferences" in score(prefs, run, "P@2", "-R", "prefs")[1]
-    assert "did you mean prefs?" in score(prefs, run, "P@2", "-R", "pref")[1]
+    assert tells(score(prefs, run, "P@2", "-R", "pref")[1], "pref … prefs")
     assert (
         "leave out --qrels-format csv"
         in score(prefs, run, "P@2", "-R", "prefs", "--qrels-format", "csv")[1]

@@ -141,14 +141,15 @@ def expected(case: dict[str, Any]) -> dict[tuple[str, str], Number | None]:
     return made
 
 
-# One case of each metric tells whether an older DuckDB computes its template.
+# One case of each metric tells whether an older DuckDB computes its template; quick is it alone.
 ALL = [
     pytest.param(
-        name, number, id=f"{name}-{number}", marks=[pytest.mark.core] if number == 1 else []
+        name, number, id=f"{name}-{number}",
+        marks=pytest.mark.core if number == 1 else pytest.mark.slow,
     )
     for name in catalogue()
     for number in range(1, len(read(FOLDER / f"{name}.toml")) + 1)
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "number"), ALL)

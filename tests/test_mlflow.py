@@ -10,13 +10,17 @@ from typing import Any
 
 import pytest
 from projects import command
+from refusals import expect_refusal
 from syncs import BETTER, RUN
 
-from warehouse.errors import UsageError
 from warehouse.warehouse import Warehouse
 
+pytestmark = pytest.mark.slow
 
-@pytest.fixture(params=["sqlite:///{}/mlflow.db", "{}/mlruns"])
+
+@pytest.fixture(
+    params=["sqlite:///{}/mlflow.db", pytest.param("{}/mlruns", marks=pytest.mark.long)]
+)
 def store(request, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mlflow_database: Path) -> str:
     """Return the address of a store with an experiment of five runs."""
     monkeypatch.chdir(tmp_path)
@@ -56,7 +60,7 @@ def fill(uri: str, folder: Path) -> None:
 
 def rows(wh: Warehouse) -> list[tuple]:
     return wh.query(
-        "select run.name, system, epoch(run.run_at), run.source from run order by run_id"
+        "select run.name, system, epoch(run.run_at), run.source from store.run order by run_id"
     ).fetchall()
 
 
@@ -184,7 +188,7 @@ def test_a_namesake_that_is_new_is_another_run(store: str, client: Any) -> None:
 
 def test_problems(store: str) -> None:
     wh = Warehouse("w.duckdb")
-    with pytest.raises(UsageError, match="no experiment 'rankin'; did you mean ranking"):
+    with expect_refusal("rankin … ranking"):
         wh.ingest_mlflow("tiny", store, "rankin")
     assert not wh.path.exists()
     code, _, err = command(

@@ -24,14 +24,15 @@ def rows(wh: Warehouse, sql: str) -> list[tuple]:
     return wh.query(sql).fetchall()
 
 
+@pytest.mark.slow
 def test_qrels_and_run_meet_after_it_and_the_expression_is_kept(wh: Warehouse) -> None:
     wh.ingest_qrels("tiny", QRELS, normalise=STEM)
     wh.ingest_run("tiny", RUN, name="one", normalise="trim(doc_id)")
     wh.evaluate(metrics="P@1")
     assert wh.leaderboard("tiny").fetchall() == [(1, "one", None, 1.0, 2, 2)]
-    assert rows(wh, "select normalise from qrels") == [(STEM,)]
-    assert rows(wh, "from (select normalise from run)") == [("trim(doc_id)",)]
-    assert rows(wh, "select distinct doc_id from judgment order by all") == [("d1",), ("d2",)]
+    assert rows(wh, "select normalise from store.qrels") == [(STEM,)]
+    assert rows(wh, "from (select normalise from store.run)") == [("trim(doc_id)",)]
+    assert rows(wh, "select distinct doc_id from store.judgment order by all") == [("d1",), ("d2",)]
 
 
 def test_the_content_is_that_of_the_normalised_rows(wh: Warehouse) -> None:
@@ -41,7 +42,7 @@ def test_the_content_is_that_of_the_normalised_rows(wh: Warehouse) -> None:
     }
     assert wh.ingest_qrels("tiny", plain).status == "unchanged"
     assert wh.ingest_qrels("tiny", plain, normalise="trim(doc_id)").status == "unchanged"
-    assert rows(wh, "select version, normalise from qrels") == [(1, STEM)]
+    assert rows(wh, "select version, normalise from store.qrels") == [(1, STEM)]
     with pytest.raises(ConflictError, match="other qrels already"):
         wh.ingest_qrels("tiny", QRELS)
 

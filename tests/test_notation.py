@@ -7,6 +7,7 @@ import oracles_user_models
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from twins import twins_in
 
 from warehouse.errors import UsageError
 from warehouse.metrics import protocols
@@ -321,7 +322,7 @@ def test_the_level_is_for_binary_metrics() -> None:
     others = {"NumQ", "NumRet", "Judged", "Unjudged", "RBPresid", "Volume"}
     shown = {"CategoricalDiversity", "Coverage", "Gini", "ILD", "MIUF", "Popularity", "Spread"}
     shown |= {"Share", "Surprisal", "Unseen"}
-    without = set(oracles_user_models.TWINS) | set(oracles_preferences.TWINS)
+    without = twins_in(oracles_user_models) | twins_in(oracles_preferences)
     assert set(catalogue()) - followers == gains | others | shown | without
 
 

@@ -47,6 +47,7 @@ def filled(demo_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.sample(4, 2)
 @pytest.mark.parametrize("line", COMMANDS)
 def test_the_only_dataset_is_meant(filled: Path, line: str) -> None:
     words = [*line.split(), "--db", str(filled)]
@@ -55,6 +56,7 @@ def test_the_only_dataset_is_meant(filled: Path, line: str) -> None:
     assert answer == command(*words, "-d", "dl19")
 
 
+@pytest.mark.sample(4, 2)
 @pytest.mark.parametrize("line", COMMANDS)
 def test_of_several_one_has_to_be_named(tmp_path: Path, line: str) -> None:
     wh = Warehouse(tmp_path / "several.duckdb")

@@ -11,6 +11,7 @@ from pathlib import Path
 import duckdb
 import pytest
 from projects import command
+from refusals import tells
 
 from warehouse import cli
 from warehouse.report import formats
@@ -33,6 +34,7 @@ def wh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prepared) -> Warehouse:
     return prepared(Path("warehouse.duckdb"), two_runs)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("name", "begins"),
     [
@@ -59,24 +61,23 @@ def test_the_name_of_the_file_says_the_format(wh: Warehouse, name: str, begins: 
 
 
 @pytest.mark.parametrize(
-    ("name", "wanted"),
+    ("name", "words"),
     [
-        ("board.csv.gz", "no result is written compressed: leave that end of the name out"),
-        ("board.ZIP", "no result is written compressed"),
-        ("board.xlsx", "no spreadsheet is written; programs for them read"),
-        ("board.sqlite", "no result is written as a database: take .parquet"),
-        ("board.JPG", "no picture is written so: warehouse curve and history draw .svg"),
-        ("board.pdf", "no picture is drawn of this: take .html or .tex"),
-        ("board.feather", "no result is written so: take .csv, .json or .parquet"),
+        *((name, ("runs",)) for name in ("board.JPG", "board.xlsx", "board.sqlite", "board.svg")),
+        ("board.feather", ("query", ROWS)),
+        ("board.csv.gz", ("runs",)),
+        ("board.csv.gz", ("runs", "-f", "csv")),
+        ("board.ZST", ("query", ROWS, "-f", "csv")),
     ],
 )
-@pytest.mark.parametrize("words", [("runs",), ("runs", "-f", "csv"), ("query", ROWS)])
 def test_a_name_that_promises_another_content_is_refused(
-    wh: Warehouse, name: str, wanted: str, words: tuple[str, ...]
+    wh: Warehouse, name: str, words: tuple[str, ...]
 ) -> None:
     code, _, told = command(*words, "-o", name)
     assert code == 2
-    assert f"{name}: {wanted}" in told
+    known = "table, json, jsonl, csv, tsv, markdown, latex, html, parquet"
+    suffix = Path(name).suffix.lower()
+    assert f"{name}: results are written as {known}, not as {suffix}" in told
     assert not Path(name).exists()
 
 
@@ -118,7 +119,7 @@ def test_a_file_that_is_scored_is_not_replaced(wh: Warehouse) -> None:
     Path("r.run").write_text("q1 Q0 a 1 1 t\n")
     for name in ("q.txt", "./r.run"):
         before = Path(name).read_text()
-        code, _, told = command("score", "q.txt", "r.run", "RR", "-o", name)
+        code, _, told = command("score", "q.txt", "r.run", "RR", "-f", "csv", "-o", name)
         assert code == 2
         assert "is one of the files to score" in told
         assert Path(name).read_text() == before
@@ -171,7 +172,7 @@ def test_a_pipe_is_written_to(wh: Warehouse) -> None:
         (("-f", "parquet"), "-f parquet needs a file: -o FILE"),
         (("-o", "no/such/x.csv"), "no/such/x.csv: there is no folder no/such"),
         (("-o", "."), ".: is a directory; name a file in it"),
-        (("-f", "tabel"), "tabel: no such output format; did you mean table?"),
+        (("-f", "tabel"), "tabel … table"),
         (("-o", "warehouse.duckdb"), "warehouse.duckdb: is a database"),
     ],
 )
@@ -190,7 +191,7 @@ def test_what_cannot_be_written_is_refused_before_anything_is_stored(
     before = wh.path.read_bytes()
     code, out, told = command(*words, *options)
     assert (code, out) == (2, "")
-    assert wanted in told
+    assert tells(told, wanted)
     assert wh.path.read_bytes() == before
 
 

@@ -71,7 +71,7 @@ def test_the_wheel_carries_what_it_should_and_nothing_else(wheel: Path) -> None:
         "*.dist-info/entry_points.txt",
     ):
         assert fnmatch.filter(names, pattern), pattern
-    known = (".py", ".sql.j2", ".toml", ".gz", "NOTICE", "py.typed", ".md", ".html")
+    known = (".py", ".sql", ".sql.j2", ".toml", ".gz", "NOTICE", "py.typed", ".md", ".html")
     assert [name for name in inside if not name.endswith(known)] == []
     assert len(names) == len(set(names))
     assert wheel.stat().st_size < 5_000_000
@@ -142,7 +142,7 @@ def test_help_is_quick(installed: Path, tmp_path: Path) -> None:
     """Help imports nothing that only the work needs; it waits until it is needed."""
     heavy = ("duckdb", "jinja2", "sqlalchemy", "alembic", "tabulate", "pandas")
     code = (
-        "import sys; from warehouse.cli.commands import application; application(); "
+        "import sys; from warehouse.cli.application import application; application(); "
         f"print(*(m for m in {heavy} if m in sys.modules))"
     )
     assert call(installed / "python", "-c", code, cwd=tmp_path).split() == []

@@ -51,6 +51,7 @@ def of(asked: str) -> list[tuple[int, float | None, str]]:
     ]
 
 
+@pytest.mark.slow
 def test_values_are_those_of_each_by_itself() -> None:
     """Of runs that are silent on queries, with each of the metrics' values asked of both at once."""
     (qrels, run), (_, other) = collection(1), collection(2)
@@ -92,8 +93,8 @@ def test_what_counts_in_the_same_groups_is_one_pass() -> None:
     precision, recall, at_depth = found[:3]
     assert precision.columns == {
         "num_rel": ["num_rel"],
-        "looked_at": ["5", "10"],
-        "found": [f"count(*) filter (where is_rel and rank <= {k})" for k in (5, 10)],
+        "num_seen": ["5", "10"],
+        "found": [f"count(*) filter (where is_rel and within(rank, {k}))" for k in (5, 10)],
     }
     assert len(recall.columns["found"]) == 2
     assert (at_depth.again, recall.again) == (True, False)

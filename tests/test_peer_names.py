@@ -8,7 +8,7 @@ from math import log2
 
 import pytest
 
-from warehouse.analyze.metric_catalogue import _elsewhere
+from warehouse.analyze.metric_catalogue import names_elsewhere
 from warehouse.errors import UsageError
 from warehouse.metrics import protocols
 from warehouse.metrics.catalogue import Definition, catalogue
@@ -425,7 +425,7 @@ def test_letters_that_leave_it_open_are_refused() -> None:
 def test_every_name_of_a_peer_is_read_as_its_page_says(name: str) -> None:
     """Without a protocol, or with each of those that put the peer's names first."""
     found = catalogue()[name]
-    listed = _elsewhere(found)
+    listed = names_elsewhere(found)
     for alias in (*found.names, *found.ranx_names):
         peer = getattr(alias, "peer", "ranx")
         cutoff = peer == "ranx" and wants_cutoff(found)

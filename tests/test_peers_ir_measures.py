@@ -28,6 +28,8 @@ from peers import (
 )
 from shared_cases import EDGES, needs_cases
 
+pytestmark = pytest.mark.slow
+
 ir_measures = peer("ir_measures")
 needs_cwl = pytest.mark.skipif(
     not ir_measures.cwl_eval.is_available(), reason="cwl-eval is not installed"

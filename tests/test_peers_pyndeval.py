@@ -12,6 +12,8 @@ import pytest
 from peers import ALL, Run, Values, near, peer, random_collection, same, undefined, without
 from test_peers_ir_measures import DIVERSITY, NORMALISED_NRBP, mine, theirs
 
+pytestmark = pytest.mark.slow
+
 pandas = peer("pandas")
 peer("pyndeval")
 

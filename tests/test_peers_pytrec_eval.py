@@ -22,6 +22,8 @@ from shared_cases import EDGES, needs_cases
 from warehouse.errors import InputError
 from warehouse.warehouse import Warehouse
 
+pytestmark = pytest.mark.slow
+
 pytrec_eval = peer("pytrec_eval")
 
 # It has a string of trec_eval only as the number 0.

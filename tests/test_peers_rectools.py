@@ -11,6 +11,8 @@ from peers import ALL, Values, ours, same
 
 from warehouse.warehouse import Warehouse
 
+pytestmark = pytest.mark.slow
+
 GOLDEN = Path(__file__).parent / "golden_peers"
 QRELS, RUN = GOLDEN / "rectools.qrels", GOLDEN / "rectools.run"
 CUTOFFS = (1, 3, 5, 10)

@@ -12,6 +12,8 @@ import pytest
 from peers import ALL, Qrels, Run, Values, ours, peer, random_collection, read_case, same, tied
 from shared_cases import EDGES, needs_cases
 
+pytestmark = pytest.mark.slow
+
 metrics = peer("sklearn.metrics")
 
 CUTOFFS = (1, 3, 5, 10, None)

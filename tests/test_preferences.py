@@ -6,14 +6,15 @@ import random
 from pathlib import Path
 from typing import Any
 
+import oracles_preferences
 import pytest
 from conformance import SUITE, suite_file
-from oracles_preferences import METRICS, TWINS
+from oracles_preferences import METRICS
 from projects import invoked
 from shared_cases import needs_cases
 from test_diversity import by_iteration, highest, written
 from test_metric_properties import collection
-from twins import OF_RUN, Qrels, Ranked, Run, compare, own
+from twins import OF_RUN, Qrels, Ranked, Run, compare, own, twin
 
 from warehouse.evaluate.plan import plan
 from warehouse.metrics import notation, protocols
@@ -73,11 +74,12 @@ def hold(judged: Judged, run: Run, grades: Qrels, options: dict, **how: Any) -> 
         if not groups:
             return None
         docs = [doc for doc in one.docs if doc in one.grades]
-        return TWINS[metric.name](docs, groups, **own(metric))
+        return twin(metric.name, oracles_preferences)(docs, groups, **own(metric))
 
     return compare((grades, run), METRICS, value, **how, **options)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.core
 @pytest.mark.parametrize(("seed", "options"), OPTIONS)
 def test_twins(seed: int, options: dict, tmp_path: Path) -> None:
@@ -91,6 +93,7 @@ def test_twins(seed: int, options: dict, tmp_path: Path) -> None:
     assert hold(judged, run, grades, options, **how) > 300
 
 
+@pytest.mark.sample(4)
 @pytest.mark.core
 @pytest.mark.parametrize(("seed", "options"), [*OPTIONS, (6, {"judged_only": True})])
 def test_twins_of_judgments_by_iteration(seed: int, options: dict, tmp_path: Path) -> None:
@@ -154,6 +157,7 @@ def golden(version: str, name: str) -> list[str]:
     return path.read_text(encoding="utf-8").splitlines()
 
 
+@pytest.mark.sample(4, 2)
 @needs_cases
 @pytest.mark.core
 @pytest.mark.parametrize("version", ["9.0.8", "10.0"])

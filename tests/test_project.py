@@ -15,6 +15,7 @@ from projects import (
     command,
     score,
 )
+from refusals import tells
 
 from warehouse.config import project
 from warehouse.config.settings import database_path
@@ -84,37 +85,37 @@ def test_a_folder_that_is_gone_has_no_project(
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("metrics =", "metrcs =", "unknown key 'metrcs'; did you mean metrics?"),
+        ("metrics =", "metrcs =", "metrcs … metrics"),
         ("metrics =", "folder =", "unknown key 'folder'; known are database, metrics, protocols"),
-        ('"formulas"', "3", "'metrics' has the wrong type: a whole number; write a string"),
+        ('"formulas"', "3", "metrics … a string"),
         ('"formulas"', '["AP"]', "'metrics' is the folder of your own ones here; which are computed"),
         ("metrics =", "qrels =", "unknown key 'qrels'; it stands in [datasets.NAME]"),
         ('"formulas"', '" "', "'metrics' is blank"),
         ('"formulas"', "formulas", "line 2: not TOML: Invalid value"),
         ("depth = 2", "depth = 2\n[protocols", "line 8: not TOML: "),
-        ('"formulas"', '"formula"', "metrics: no folder formula; did you mean formulas?"),
+        ('"formulas"', '"formula"', "metrics … formula … formulas"),
         ('"formulas"', '"elsewhere"', "metrics: no folder elsewhere; make it"),
-        ("[protocols.top2]", "[protocol.top2]", "unknown key 'protocol'; did you mean protocols?"),
-        ("depth = 2", "dept = 2", "protocols.top2: unknown key 'dept'; did you mean depth?"),
-        ("depth = 2", 'depth = "2"', "protocols.top2: 'depth' has the wrong type: a string"),
-        ("depth = 2", "depth = true", "'depth' has the wrong type: true or false; write a whole"),
+        ("[protocols.top2]", "[protocol.top2]", "protocol … protocols"),
+        ("depth = 2", "dept = 2", "protocols.top2 … dept … depth"),
+        ("depth = 2", 'depth = "2"', "protocols.top2 … depth … a whole number"),
+        ("depth = 2", "depth = true", "depth … a whole number"),
         ("depth = 2", "depth = 0", "protocols.top2: depth is at least 1, not 0"),
-        ("depth = 2", 'ties = "doc_dsc"', "doc_asc, input, not 'doc_dsc'; did you"),
+        ("depth = 2", 'ties = "doc_dsc"', "doc_dsc … doc_desc"),
         ("depth = 2", "lacks = [1]", "protocols.top2: lacks is a list of names"),
-        ("depth = 2", 'names = "ranks"', "no peer 'ranks' has names for metrics; did you mean ranx?"),
+        ("depth = 2", 'names = "ranks"', "ranks … ranx"),
         ("depth = 2", 'names = "else"', "names for metrics; those are elliot, ir_measures, label"),
-        ("depth = 2", "params.P.rell = 2", "params.P: P has no parameter 'rell'; did you mean rel?"),
+        ("depth = 2", "params.P.rell = 2", "params.P … rell … rel"),
         ("depth = 2", "params.P.rel = 0", "params.P: rel is at least 1, not 0"),
         ("depth = 2", "params.IAP.levels = 3", "params.IAP: levels is written as in levels=[0.25,0.5]"),
         ("depth = 2", "params.P = 3", "params.P: write a table, as in { rel = 2 }"),
-        ("depth = 2", "params.Bst.rel = 2", "params: no such metric 'Bst'; did you mean Best?"),
+        ("depth = 2", "params.Bst.rel = 2", "params … Bst … Best"),
         ("depth = 2", "params.P.cutoff = {}", "params.P: cutoff is of the type integer, not a table"),
         ("depth = 2", "params.AP.aggregate = []", "aggregate is of the type choice, not a list"),
         ("depth = 2", 'undefined.AP = "nul"', "undefined.AP: undefined is a finite number or 'null'"),
-        ("depth = 2", "undefined.AP = true", "undefined: 'AP' has the wrong type"),
-        ('"default"', '"defalt"', "extends 'defalt', which is not a protocol; did you mean default?"),
+        ("depth = 2", "undefined.AP = true", "undefined … AP"),
+        ('"default"', '"defalt"', "defalt … default"),
         ('"default"', '"top2"', "extends 'top2', which extends it"),
-        ('"default"', "3", "'extends' has the wrong type: a whole number; write a string"),
+        ('"default"', "3", "extends … a string"),
         ('extends = "default"\n', "", "the key 'ties' is missing; or extend one that has it"),
         ('summary = "The first two documents."\n', "", "the key 'summary' is missing"),
         ("protocols.top2", "protocols.Default", "protocols.Default: the name is taken"),
@@ -129,7 +130,7 @@ def test_a_wrong_setting_gets_one_line(here: Folder, old: str, new: str, words: 
         score("AP")
     message = str(caught.value)
     assert message.startswith("warehouse.toml: ")
-    assert words in message
+    assert tells(message, words)
     assert "\n" not in message
 
 

@@ -18,6 +18,7 @@ from projects import (
     command,
     score,
 )
+from refusals import tells
 
 from warehouse.config import project
 from warehouse.errors import DefinitionError, UsageError, WarehouseError
@@ -43,7 +44,7 @@ def test_a_metric_works_like_the_built_in_ones(here: Folder, loaded: Warehouse) 
     code, out, _ = command("metrics", "show", "Best")
     assert code == 0
     assert "formulas/Best.sql.j2, of this project" in out
-    assert "max(relevance) filter (where is_rel and rank <= 10) as value" in out
+    assert "max(relevance) filter (where is_rel and within(rank, 10)) as value" in out
 
 
 def test_a_metric_that_extends(here: Folder) -> None:
@@ -177,21 +178,24 @@ def test_a_file_with_another_ending_is_told_of(here: Folder, ending: str) -> Non
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("direction", "direktion", "unknown key 'direktion'; did you mean direction?"),
+        ("direction", "direktion", "direktion … direction"),
         ("title = ", "x = ", "unknown key 'x'; known are title,"),
         ("undefined = 0\n", "", "the key 'undefined' is missing"),
-        ("[0, 3]", '"0 to 3"', "'range' has the wrong type: a string; write a list"),
+        ("[0, 3]", '"0 to 3"', "range … a list"),
         ("[0, 3]", "[0]", "'range' is a list of two numbers"),
         ("[0, 3]", "[3, 0]", "range is [lowest, highest]"),
         ("undefined = 0", "undefined = true", "write a number or a string"),
         ('"max of', 'max of', "line 4: the header is not TOML: Invalid value"),
-        ('["hits"]', '["hit"]', "reads: no relation 'hit'; did you mean hits?"),
+        ('["hits"]', '["hit"]', "reads … hit … hits"),
         ('["hits"]', '["hits", "ideal"]', "reads ideal, but the SQL does not: write {{ ideal }}"),
         ('["hits"]', "[]", "the SQL reads hits: add it to reads"),
         ('["hits"]', "[1]", "'reads' is a list of relations' names"),
-        ("within(cutoff)", "within(cutof)", "'cutof', which is not declared; did you mean cutoff?"),
-        ("within(cutoff)", "wihtin(cutoff)", "'wihtin', which is not declared; did you mean within?"),
-        ("{{ within(cutoff) }}", "", "parameter cutoff: declared, but the SQL does not use it"),
+        ("{{ cutoff }}", "{{ cutof }}", "cutof … cutoff"),
+        ("{{ cutoff }}", "{{ has_gian(1) }}", "has_gian … has_gain"),
+        ("and within(rank, {{ cutoff }})", "{{ within(cutoff) }}",
+         "'within', which is not declared; it is a function of the SQL: write within(...) without"),
+        (" and within(rank, {{ cutoff }})", "",
+         "parameter cutoff: declared, but the SQL does not use it"),
         ("params.rel", "params.level", "reads hits, which asks for a parameter 'rel'"),
         ('"integer", default = 1', '"number", default = 1.0', "hits asks for one of type integer"),
         ('"integer", default = 1', '"integr", default = 1', "(integer, number, choice, boolean"),
@@ -200,43 +204,43 @@ def test_a_file_with_another_ending_is_told_of(here: Folder, ending: str) -> Non
         ("default = 1", "default = 0", "rel is at least 1, not 0"),
         ("required = true", "required = true, default = 3", "is required and has a default"),
         ("required = true", "at_most = { k = 9 }", "at_most: 'k' needs nothing"),
-        ("required = true", 'at_most = { k = "9" }', "cutoff: at_most: 'item 1' has the wrong"),
-        ("required = true", 'above = "rell"', "above: no parameter 'rell'; did you mean rel?"),
-        ("required = true", 'required = "yes"', "'required' has the wrong type: a string"),
-        ("required", "requird", "parameter cutoff: unknown key 'requird'; did you mean required?"),
-        ("params.rel = {", 'params.total = { type = "boolean", summary = "x" }\nparams.rel = {',
-         "parameter total: the name of a macro; choose another"),
-        ("undefined = 0", 'undefined = 0\nat = "cut"', "at: no parameter 'cut'; did you mean cutoff?"),
-        ("undefined = 0", 'undefined = 0\nnames.me = "B"', "'me' has the wrong type: a string"),
+        ("required = true", 'at_most = { k = "9" }', "cutoff … at_most … item 1"),
+        ("required = true", 'above = "rell"', "above … rell … rel"),
+        ("required = true", 'required = "yes"', "required … true or false"),
+        ("required", "requird", "parameter cutoff … requird … required"),
+        ("params.rel = {", 'params.above = { type = "boolean", summary = "x" }\nparams.rel = {',
+         "parameter above: the name of a macro; choose another"),
+        ("undefined = 0", 'undefined = 0\nat = "cut"', "at … cut … cutoff"),
+        ("undefined = 0", 'undefined = 0\nnames.me = "B"', "me … a list"),
         ("undefined = 0", 'undefined = 0\nnames.me = [{ cutoff = 3 }]',
          "a table has a name and parameters"),
         ("undefined = 0", 'undefined = 0\nnames.me = [{ name = "B", cutoff = 0 }]',
          "cutoff is at least 1"),
         ("undefined = 0", 'undefined = 0\nnames.me = [{ name = "B", usual = { cut = 2 } }]',
-         "name B: unknown parameter 'cut'; did you mean cutoff?"),
+         "name B … cut … cutoff"),
         ("undefined = 0", 'undefined = 0\nnames.me = [{ name = "B", usual = 2 }]',
-         "name B: 'usual' has the wrong type"),
+         "name B … usual"),
         ("undefined = 0", 'undefined = 0\nnames.me = ["ndcg_cut"]',
          "the name ndcg_cut is taken by nDCG"),
         ("undefined = 0", 'undefined = 0\ntrec_eval.best.parm = "cutoff"',
-         "unknown key 'parm'; did you mean param?"),
+         "parm … param"),
         ("undefined = 0", 'undefined = 0\ntrec_eval.best.param = "cut"',
-         "no parameter 'cut'; did you mean cutoff?"),
+         "cut … cutoff"),
         ("undefined = 0", 'undefined = 0\nranx.best.fraction = "cut"',
-         "no parameter 'cut'; did you mean cutoff?"),
+         "cut … cutoff"),
         ("undefined = 0", 'undefined = 0\nextends = "Pp"',
-         "extends 'Pp', which is not a metric; did you mean"),
-        ("required = true", 'replaces = ["rell"]', "replaces: no parameter 'rell'; did you mean rel?"),
-        ("required = true", "replaces = [1]", "replaces: 'item 1' has the wrong type"),
-        ("default = 1", "default = [1]", "parameter rel: 'default' has the wrong type: a list"),
+         "Pp … PSP"),
+        ("required = true", 'replaces = ["rell"]', "replaces … rell … rel"),
+        ("required = true", "replaces = [1]", "replaces … item 1"),
+        ("default = 1", "default = [1]", "parameter rel … default … a list"),
         ("params.rel", 'params.l = { type = "levels", default = 1, summary = "x" }\nparams.rel',
-         "parameter l: 'default' has the wrong type: a whole number; write a list"),
+         "parameter l … default … a list"),
         ("params.rel", 'params.l = { type = "levels", default = [1, 1], summary = "x" }\nparams.rel',
          "parameter l: default: l: a number is there twice"),
         ("params.rel", 'params.g = { type = "gains", default = { x = 1 }, summary = "x" }\nparams.rel',
          "parameter g: default: g: a grade is a whole number, not x"),
         ("undefined = 0", 'undefined = 0\nnames.ranx = [{ name = "B", cutoff = 3 }]',
-         "names: 'ranx' has the wrong type: a table; write a string"),
+         "names … ranx … a string"),
         ("undefined = 0", 'undefined = 0\ntrec_eval.best.format = "{a}"',
          "trec_eval.best: format is {} or as {:.2f}, not '{a}'"),
         ("undefined = 0", "undefined = nan", "undefined is a finite number or 'null'"),
@@ -244,7 +248,7 @@ def test_a_file_with_another_ending_is_told_of(here: Folder, ending: str) -> Non
          "parameter cutoff: choices are of the type choice, not of integer"),
         ("*/", "", "the header has no end: */; a template opens with /* TOML */"),
         ("undefined = 0", 'undefined = 0\ntrec_eval.best.numbers = ["cut"]',
-         "trec_eval.best: numbers: no parameter 'cut'; did you mean cutoff?"),
+         "trec_eval.best … numbers … cut … cutoff"),
         ("undefined = 0", 'undefined = 0\ntrec_eval.best = { numbers = ["rel"], param = "cutoff" }',
          "lists numbers or a param"),
         ("undefined = 0", 'undefined = 0\ntrec_eval.best.named = ["rel"]', "named: stand among gains"),
@@ -253,10 +257,10 @@ def test_a_file_with_another_ending_is_told_of(here: Folder, ending: str) -> Non
         ("undefined = 0", 'undefined = 0\nranx.best = { param = "cutoff", values = [0] }',
          "ranx.best: values: cutoff is at least 1"),
         ("undefined = 0", "undefined = 0\nranx.best.values = [1]", "values: of no parameter"),
-        ("undefined = 0", "undefined = 0\nother.x = 1", "other: 'x' has the wrong type"),
+        ("undefined = 0", "undefined = 0\nother.x = 1", "other … x"),
         ("undefined = 0", 'undefined = 0\nother.rel = "P"', "other.rel: is a parameter here"),
         ("undefined = 0", 'undefined = 0\nother.x.y = "nDGC"',
-         "other.x: no such metric 'nDGC'; did you mean nDCG?"),
+         "other.x … nDGC … nDCG"),
         ("undefined = 0", 'undefined = 0\nother.x = "P"', "other.x: P: no parameter 'x'"),
         ("{{ hits }}", "{{ hits }", "line 15: unexpected '}'"),
         ("/*", "", "no header"),
@@ -269,7 +273,7 @@ def test_a_wrong_file_gets_one_line(here: Folder, old: str, new: str, words: str
         score("AP")
     message = str(caught.value)
     assert message.startswith("formulas/Best.sql.j2: ")
-    assert words in message
+    assert tells(message, words)
     assert "\n" not in message
 
 
@@ -303,6 +307,7 @@ def test_other_ways_to_be_no_metric(here: Folder) -> None:
         score("AP")
 
 
+@pytest.mark.sample(6, 2)
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
@@ -387,7 +392,8 @@ def test_a_broken_metric_leaves_the_rest_of_the_program_alone(
     loaded.evaluate(metrics="AP")
     here.metric("nonsense")
     for words in (
-        ("query", "select count(*) from run"), ("runs",), ("datasets",), ("schema", "hit"), ("init",),
+        ("query", "select count(*) from store.run"), ("runs",), ("datasets",), ("init",),
+        ("schema", "hit"),
     ):  # fmt: skip
         assert command(*words)[0] == 0, words
     for words in (

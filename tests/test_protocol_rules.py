@@ -41,6 +41,7 @@ JUDGED: Qrels = {"a": {"x": 1, "y": 0}, "c": {"x": 1}}
 ANSWERED: Run = {"a": {"z": 4.0, "x": 2.0}, "b": {"p": 3.0, "q": 1.0}}
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("metric", "of_a", "of_b", "whole"),
     [
@@ -172,6 +173,7 @@ def test_without_a_depth_the_order_is_nothing(data: tuple[Qrels, Run]) -> None:
     assert values(*data, names, protocol=JUDGED_FIRST) == values(*data, names, judged_only=True)
 
 
+@pytest.mark.slow
 @FEW
 @given(data=LARGE)
 def test_a_depth_of_judged_documents_is_that_of_lists_without_others(

@@ -9,13 +9,15 @@ import sys
 import duckdb
 import pytest
 from hypothesis import given as random_cases
-from hypothesis import settings
 from hypothesis import strategies as st
+from quick import examples
+from refusals import expect_refusal
 from staging import rows
 
 from warehouse import readers
 from warehouse.errors import InputError, UsageError
-from warehouse.readers import documents, together
+from warehouse.readers import batches, ranx
+from warehouse.store import database
 from warehouse.warehouse import Warehouse
 
 
@@ -121,7 +123,7 @@ def make(library: str, data: dict[str, list[object]], con=None):
         return pytest.importorskip("polars").LazyFrame(data)
     if library == "pyarrow":
         return pytest.importorskip("pyarrow").table(data)
-    other = con or duckdb.connect()
+    other = con or database.memory()
     other.register("given", pytest.importorskip("pyarrow").table(data))
     return other.table("given")
 
@@ -132,7 +134,7 @@ LIBRARIES = ["pandas", "polars", "lazy polars", "pyarrow", "relation"]
 @pytest.fixture(scope="module")
 def shared():
     """Return a connection whose cursors hold no temporary table in common."""
-    with duckdb.connect() as connection:
+    with database.memory() as connection:
         yield connection
 
 
@@ -144,7 +146,7 @@ VALUES = {
 
 
 @pytest.mark.parametrize("kind", VALUES)
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @random_cases(data=st.data())
 def test_both_ways_of_a_dict_read_the_same(kind, data, shared):
     pytest.importorskip("pyarrow")
@@ -231,28 +233,29 @@ def test_no_library_is_imported_for_files(tmp_path):
     path = tmp_path / "a.run"
     path.write_text("q Q0 d 1 1 t\n")
     code = (
-        "import sys, duckdb; from warehouse import readers; "
-        f"readers.stage(duckdb.connect(), {str(path)!r}, 'run'); "
+        "import sys; from warehouse import readers; from warehouse.store import database; "
+        f"readers.stage(database.memory(), {str(path)!r}, 'run'); "
         "sys.exit(any(name in sys.modules for name in ('pandas', 'polars', 'pyarrow')))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
+@pytest.mark.sample(2)
 @pytest.mark.core
 def test_dicts_and_files_in_parts(con, way, tmp_path, monkeypatch):
     given = {f"q{q}": {f"d{d * 7 % 50}": q + d / 8 for d in range(50)} for q in range(60)}
     expected = [(q, d, score) for q, inner in given.items() for d, score in inner.items()]
     path = tmp_path / "a.json"
     path.write_text(json.dumps(given))
-    monkeypatch.setattr(documents, "_DOCUMENTS", 120)
-    monkeypatch.setattr(documents, "_CHARACTERS", 2_000)
+    monkeypatch.setattr(ranx, "_DOCUMENTS", 120)
+    monkeypatch.setattr(ranx, "_CHARACTERS", 2_000)
     for large in (1, 1 << 30):
-        monkeypatch.setattr(documents, "_LARGE", large)
+        monkeypatch.setattr(ranx, "_LARGE", large)
         readers.stage(con, given, "run")
         assert rows(con) == expected
         readers.stage(con, path, "run")
         assert rows(con) == expected
-    monkeypatch.setattr(documents, "_LARGE", 1)
+    monkeypatch.setattr(ranx, "_LARGE", 1)
     path.write_text('{"q": {"a": 1, "a": 2}}')
     with pytest.raises(InputError, match="is there twice"):
         readers.stage(con, path, "run")
@@ -303,7 +306,7 @@ def test_frames_that_other_libraries_make_of_those_of_pandas(
     other = type("GeoDataFrame", (pd.DataFrame,), {"__module__": "geopandas"})
     given = other({"query_id": ["q"], "doc_id": ["a"], "score": [1.0]})
     assert readers.stage(con, given, "run").source == "<pandas DataFrame>"
-    assert together.listed(given)[0] is given
+    assert batches.source_list(given)[0] is given
 
 
 def test_columns_that_nothing_can_read(wh: Warehouse) -> None:
@@ -340,6 +343,7 @@ def test_two_keys_of_one_id(key: object) -> None:
             Warehouse.score({"q": {"a": 1}}, run, "RR")
 
 
+@pytest.mark.slow
 def test_ids_of_a_dict_and_of_a_frame_are_the_same() -> None:
     pd = pytest.importorskip("pandas")
     lists = {1.0: {2: 0.5, 3: 0.7, 3.5: 0.1}}
@@ -384,5 +388,5 @@ def test_score_names_the_columns_of_each_source(tmp_path) -> None:
         assert Warehouse.score(truth, run, "RR", columns=columns).means() == {"RR": 0.5}
     both = Warehouse.score(qrels, [run, {"q": {"a": 1.0}}], "RR", columns=columns).board()
     assert both.fetchall() == [("run 1", 0.5), ("run 2", 1.0)]
-    with pytest.raises(UsageError, match="no source has a column 'scores'; did you mean score"):
+    with expect_refusal("scores … score"):
         Warehouse.score(qrels, run, "RR", columns={"scores": "pred"})

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import duckdb
 import pytest
 
 from warehouse import readers
 from warehouse.errors import InputError
+from warehouse.store import database
 
 pytestmark = pytest.mark.core
 
 
 @pytest.fixture
 def con():
-    with duckdb.connect() as con:
+    with database.memory() as con:
         con.begin()
         yield con
 

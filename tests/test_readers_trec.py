@@ -112,7 +112,7 @@ def test_two_blanks_hold_no_empty_field(con, put):
 
 
 def test_clean_files_take_the_fast_way(con, put, monkeypatch):
-    monkeypatch.setattr(trec, "_careful", lambda *_: pytest.fail("the careful way was taken"))
+    monkeypatch.setattr(trec, "_read_lines", lambda *_: pytest.fail("the careful way was taken"))
     for text in (RUN, RUN.replace(" ", "\t"), RUN.replace("\n", "\r\n"), RUN.replace("d1", "d#1")):
         readers.stage(con, put(text), "run")
     readers.stage(con, put(QRELS), "qrels")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import duckdb
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
+from quick import examples
 from shared_cases import CASES, needs_cases
 from staging import refused, rows
 
 from warehouse import readers
 from warehouse.readers import checks
+from warehouse.store import database
 
 
 @pytest.mark.core
@@ -61,9 +62,7 @@ edges = st.lists(st.sampled_from([" ", "\t"]), max_size=2).map("".join)
 ids = st.text(st.characters(codec="utf-8", exclude_categories=("Z", "C")), min_size=1, max_size=6)
 
 
-@settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@examples(15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_any_mixture_of_blanks_equals_the_clean_file(tmp_path, data):
     pairs = data.draw(st.lists(st.tuples(ids, ids), min_size=1, max_size=30, unique=True))
@@ -77,7 +76,7 @@ def test_any_mixture_of_blanks_equals_the_clean_file(tmp_path, data):
         text = cells[0] + "".join(data.draw(blanks) + cell for cell in cells[1:])
         mixed.append(data.draw(edges) + text + data.draw(edges))
         mixed.append(data.draw(st.sampled_from(["\n", "\r\n", "\n\n", "\n# c\n", "\n \t\n"])))
-    with duckdb.connect() as con:
+    with database.memory() as con:
         (tmp_path / "clean").write_text("\n".join(clean), encoding="utf-8", newline="")
         (tmp_path / "mixed").write_text("".join(mixed), encoding="utf-8", newline="")
         readers.stage(con, tmp_path / "clean", "run")

@@ -10,7 +10,7 @@ from typing import Any
 import oracles_recsys
 import pytest
 import twins
-from oracles_recsys import OF_RELEVANCE, TWINS, World
+from oracles_recsys import OF_RELEVANCE, World
 from test_metric_properties import DOCS, Qrels, Run, collection
 from twins import JUDGED_FIRST, OF_RUN, OF_RUN_RELEVANT, Ranked
 
@@ -39,6 +39,7 @@ def surroundings(rng: random.Random) -> World:
 PROTOCOLS = ["default", "rectools", "xclib", "trec_eval_10", OF_RUN, OF_RUN_RELEVANT, JUDGED_FIRST]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("seed", range(len(PROTOCOLS)))
 def test_twins(seed: int) -> None:
     rng = random.Random(seed)
@@ -63,7 +64,7 @@ def compare(
     def whole(metric: Metric, lists: Sequence[Ranked]) -> float | None:
         given = [(one.query, one.docs, one.grades) for one in lists]
         beside = {"PositiveCoverage": {"every": every}}.get(metric.name, {})
-        return TWINS[metric.name](given, world, **twins.own(metric), **beside)
+        return twins.twin(metric.name, oracles_recsys)(given, world, **twins.own(metric), **beside)
 
     twins.compare(
         data, metrics, lambda metric, one, _: whole(metric, [one]), whole,
@@ -78,12 +79,13 @@ def test_a_wrong_twin_is_caught(monkeypatch: pytest.MonkeyPatch, name: str) -> N
     data, world = collection(random.Random(1), 5), surroundings(random.Random(2))
     metrics = [metric for metric in oracles_recsys.METRICS if parse(metric)[0].name == name][:2]
     compare(data, world, "rectools", metrics=metrics)
-    right = TWINS[name]
-    monkeypatch.setitem(TWINS, name, lambda *a, **k: (right(*a, **k) or 0) + 1e-9)
+    right = twins.twin(name, oracles_recsys)
+    monkeypatch.setattr(oracles_recsys, name.lower(), lambda *a, **k: (right(*a, **k) or 0) + 1e-9)
     with pytest.raises(AssertionError):
         compare(data, world, "rectools", metrics=metrics)
 
 
+@pytest.mark.slow
 def test_the_same_bits_with_any_number_of_threads() -> None:
     (qrels, run), world = collection(random.Random(5)), surroundings(random.Random(6))
     rows = [
@@ -248,7 +250,7 @@ def test_what_data_make_impossible_is_bad_input(tmp_path: Path, program) -> None
     done = program.shell("warehouse evaluate -m 'AP PSP(B=0)@2' --db films.duckdb", tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("warehouse: document up: is relevant, and its worth with A=0.55")
-    assert wh.query("from evaluation").fetchall() == []
+    assert wh.query("from store.evaluation").fetchall() == []
 
 
 def test_a_catalogue_may_be_as_great_as_any_number() -> None:

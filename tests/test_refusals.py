@@ -77,6 +77,7 @@ def test_a_folder_that_cannot_be_written(bound: str, folder: Path, program) -> N
         assert "sqlalche" not in found.err
 
 
+@pytest.mark.slow
 def test_a_folder_that_cannot_be_read(bound: str, folder: Path, program) -> None:
     db = "--db readonly/w.duckdb"
     Warehouse(folder / "new.duckdb").init()
@@ -95,6 +96,7 @@ def test_a_folder_that_cannot_be_read(bound: str, folder: Path, program) -> None
     assert "1 of 2 files loaded" in both.err
 
 
+@pytest.mark.slow
 def test_a_current_folder_that_is_gone(folder: Path, program) -> None:
     for number, words in enumerate(("runs", f"publish x.duckdb --db {folder}/readonly/w.duckdb")):
         gone = f"mkdir {number} && cd {number} && rmdir ../{number}"
@@ -133,6 +135,7 @@ def test_too_little_memory_is_an_error_of_the_library(tmp_path: Path) -> None:
             call()
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("limit", ["2MB", "4MB", "6MB"])
 def test_a_file_is_not_blamed_for_too_little_memory(tmp_path: Path, limit: str) -> None:
     """Wherever it ends: while the columns are looked at, or while the rows are read."""
@@ -255,6 +258,7 @@ def test_memory_that_the_system_does_not_give(
     assert capsys.readouterr().err.startswith("warehouse: out of memory: the system gives")
 
 
+@pytest.mark.slow
 def test_a_damaged_database(tmp_path: Path) -> None:
     """A byte that is another, in the catalogue or in the rows, and a file that ends too soon."""
     whole = Warehouse(tmp_path / "whole.duckdb")
@@ -277,7 +281,7 @@ def test_a_damaged_database(tmp_path: Path) -> None:
     rows = content.index(b"q1999")
     wh.path.write_bytes(content[:rows] + b"x" + content[rows + 1 :])
     with pytest.raises(UsageError, match=told):
-        wh.query("select max(query_id) from judgment")
+        wh.query("select max(query_id) from store.judgment")
     # what a query says itself is no damage
     for sql in ("select 'Corrupt database file'::int", "select error('Corrupt database file')"):
         with pytest.raises(
@@ -321,7 +325,7 @@ def test_a_good_log_is_not_blamed_for_too_little_memory(tmp_path: Path) -> None:
         con.execute("pragma disable_checkpoint_on_shutdown")
         con.execute("set wal_autocheckpoint = '1GB'")
         con.execute(
-            "insert into run_tag select i, i || repeat('x', 400), '' from range(50_000) as t(i)"
+            "insert into store.run_tag select i, i || repeat('x', 400), '' from range(50_000) as t(i)"
         )
     told = []
     for limit in ("1MB", "2MB", "3MB"):
@@ -332,7 +336,7 @@ def test_a_good_log_is_not_blamed_for_too_little_memory(tmp_path: Path) -> None:
             except WarehouseError as error:
                 told.append(str(error).split(":")[0])
     assert set(told) == {"out of memory"}
-    assert wh.query("select count(*) from run_tag").fetchall() == [(50_000,)]
+    assert wh.query("select count(*) from store.run_tag").fetchall() == [(50_000,)]
 
 
 def test_a_log_that_does_not_belong_to_the_database(tmp_path: Path) -> None:

@@ -239,6 +239,7 @@ def results(threads: int, order: Sequence[int]) -> Iterator[object]:
         yield resampling.bootstrap(con, how, dict.fromkeys(range(3), 150), 0.05)
 
 
+@pytest.mark.slow
 def test_threads_and_order_change_no_bit() -> None:
     order = list(range(600))
     other = random.Random(0).sample(order, len(order))

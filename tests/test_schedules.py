@@ -1,4 +1,4 @@
-"""The README's ways to call `warehouse sync` on a schedule, each tried as far as it can be here."""
+"""The manual's ways to call `warehouse sync` on a schedule, each tried as far as it can be here."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ from types import ModuleType
 
 import pytest
 from syncs import Project
-from test_readme import blocks
+from test_manual import DOCS, blocks
 
 CRON = re.compile(r"(\*/15 \* \* \* \*) (.*)")
 
 
+PAGE = DOCS / "how-to" / "sync.md"
+
+
 def only(language: str) -> str:
-    (found,) = blocks(language)
+    (found,) = blocks(PAGE, language)
     return found[1]
 
 
@@ -47,6 +50,7 @@ def ran(line: str, home: Path) -> None:
         assert said in done.stdout if said else done.stdout == ""
 
 
+@pytest.mark.slow
 def test_the_line_for_cron(home: Path) -> None:
     found = CRON.fullmatch(only("cron").strip())
     assert found
@@ -55,8 +59,9 @@ def test_the_line_for_cron(home: Path) -> None:
     ran(found[2], home)
 
 
+@pytest.mark.slow
 def test_the_units_for_systemd(home: Path, tmp_path: Path) -> None:
-    units = {"timer": blocks("ini")[0][1], "service": blocks("ini")[1][1]}
+    units = {"timer": blocks(PAGE, "ini")[0][1], "service": blocks(PAGE, "ini")[1][1]}
     for kind, text in units.items():
         (tmp_path / f"warehouse.{kind}").write_text(text)
         parsed = configparser.ConfigParser(interpolation=None)
@@ -79,6 +84,7 @@ def test_the_units_for_systemd(home: Path, tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_the_job_for_github(home: Path) -> None:
     yaml = pytest.importorskip("yaml")
     job = yaml.safe_load(only("yaml"))
@@ -90,6 +96,7 @@ def test_the_job_for_github(home: Path) -> None:
     ran(f"cd eval && PATH=$PWD/.venv/bin:$PATH && {steps[-1]['run']}", home)
 
 
+@pytest.mark.slow
 def test_the_task_for_airflow(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tasks: list[dict[str, str]] = []
     made: list[tuple[str, dict[str, object]]] = []
@@ -118,7 +125,7 @@ def test_the_task_for_airflow(home: Path, monkeypatch: pytest.MonkeyPatch) -> No
         module = ModuleType(name)
         module.__dict__.update(content)
         monkeypatch.setitem(sys.modules, name, module)
-    exec(compile(only("py"), "README.md", "exec"), {})
+    exec(compile(only("py"), PAGE, "exec"), {})
     ((name, options),) = made
     assert (name, options["schedule"], options["catchup"]) == ("warehouse", "*/15 * * * *", False)
     (task,) = tasks

@@ -10,16 +10,17 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import duckdb
+import next_revision
 import pytest
 import sqlalchemy as sa
-from alembic import command
 from alembic.script import ScriptDirectory
 from conftest import migrate
-from projects import stored
+from projects import command, stored
 
-from warehouse.cli.commands import MODULES
+from warehouse.analyze.view_examples import EXAMPLES
+from warehouse.cli.application import names as commands
 from warehouse.config import settings
-from warehouse.errors import UsageError
+from warehouse.errors import UsageError, WarehouseError
 from warehouse.evaluate import verify
 from warehouse.sql_text.templates import render
 from warehouse.store import database, schema
@@ -62,6 +63,38 @@ def made(made_once: Path, wh: Warehouse) -> Path:
 
 
 # --------------------------------------------------------------------------- tables and comments
+
+PEOPLES = set(EXAMPLES)
+
+
+def test_main_has_the_views_for_people_alone(wh: Warehouse, made: Path) -> None:
+    """Tables, which have names of their own, are in another schema, as in a replica."""
+    replica = wh.publish(made.with_name("replica.duckdb")).path
+    for path in (made, replica):
+        with opened(path) as con:
+            assert con.execute("show tables").fetchall() == [(view,) for view in sorted(PEOPLES)]
+            tables = con.execute(
+                "select distinct schema_name from duckdb_tables() where not internal"
+            ).fetchall()
+            assert tables == [("store",)]
+            assert con.execute("from runs").fetchall() == []
+            assert con.execute("select count(*) from store.run").fetchall() == [(0,)]
+    assert not PEOPLES & set(schema.metadata.tables)
+    with pytest.raises(WarehouseError, match=r'Did you mean "store\.run"'):
+        wh.query("from run")
+
+
+def test_names_of_temporary_tables(made: Path) -> None:
+    """They are found before the file's: one of the same name is there to stand in its place."""
+    folders = settings.resource_folder("sql"), Path(database.__file__).parent.parent
+    text = "".join(
+        path.read_text(encoding="utf-8")
+        for folder in folders
+        for path in folder.rglob("*")
+        if path.suffix in (".j2", ".py")
+    )
+    names = set(re.findall(r"temp (?:table|view) (\w+)", text))
+    assert names & set(columns(made)) == {"judgment", "query_score", "run_scores", "score", "slice"}
 
 
 def test_the_tables_of_the_code_are_those_of_the_migrations(made: Path) -> None:
@@ -111,15 +144,18 @@ def test_comments_name_what_there_is(made: Path) -> None:
     names = {*tables, *(column for found in tables.values() for column in found), "not_included"}
     for relation, column, comment, _ in _described(made):
         said = f"{relation}.{column}: {comment}"
-        assert {*re.findall(r"`warehouse (\w+)", comment)} <= {*MODULES}, said
+        assert {*re.findall(r"`warehouse (\w+)", comment)} <= {*commands()}, said
         assert {*re.findall(r"\b(?<!/)[a-z]+_[a-z_]+\b", comment)} - {"doc_desc"} <= names, said
         for owner, owned in re.findall(r"\b([a-z_]+)\.([a-z_]+)\b", comment):
-            assert owned in tables.get(owner, [owned] if owned == "toml" else []), said
+            known = {"store": [*tables], "warehouse": ["toml"]} | tables
+            assert owned in known[owner], said
 
 
 def test_the_command_schema_shows_all_of_it(wh: Warehouse, made: Path) -> None:
     shown: dict[str, list[str]] = {}
-    for _, relation, column, _, comment, _ in wh.schema().fetchall():
+    for _, named, column, _, comment, _ in wh.schema().fetchall():
+        relation = named.removeprefix("store.")
+        assert (relation == named) == (relation in PEOPLES)
         shown.setdefault(relation, [])
         if column is not None:
             shown[relation].append(column)
@@ -155,7 +191,7 @@ def test_the_revision_in_the_settings_is_the_head(made: Path) -> None:
         walked = [script.revision for script in scripts.walk_revisions()]
     assert walked == sorted(walked, reverse=True)
     with opened(made) as con:
-        assert con.execute("select * from alembic_version").fetchall() == [
+        assert con.execute("select * from store.alembic_version").fetchall() == [
             (settings.SCHEMA_REVISION,)
         ]
 
@@ -175,45 +211,32 @@ def _described(path: Path) -> list[tuple]:
         ).fetchall()
 
 
-def test_up_down_and_up_again(wh: Warehouse, made: Path) -> None:
-    before = _described(made)
-    with database.write(made) as connection:
-        command.downgrade(schema.alembic_config(connection), "base")
-    assert set(columns(made)) == {"alembic_version"}
-    assert wh.init() is True
-    assert _described(made) == before
-    assert wh.ingest_run("tiny", {"q": {"d": 1.0}}, name="r").status == "loaded"
-
-
-def test_a_migration_that_fails_leaves_nothing(
-    wh: Warehouse, made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_next_revision_is_added_to_what_is_there(
+    wh: Warehouse, made: Path, tmp_path: Path, counts: Counts
 ) -> None:
-    folder = tmp_path / "migrations"
-    (folder / "versions").mkdir(parents=True)
-    source = settings.resource_folder("migrations")
-    (folder / "env.py").write_text((source / "env.py").read_text())
-    for path in (source / "versions").glob("*.py"):
-        (folder / "versions" / path.name).write_text(path.read_text())
-    (folder / "versions" / "0999_bad.py").write_text(
-        "from alembic import op\n"
-        f"revision = '0999'\ndown_revision = '{settings.SCHEMA_REVISION}'\n"
-        "def upgrade():\n"
-        "    op.get_bind().exec_driver_sql('create table half (i integer)')\n"
-        "    op.get_bind().exec_driver_sql('create table half (i integer)')\n"
-        "def downgrade():\n    pass\n"
-    )
-    before = _described(made)
-    monkeypatch.setattr(schema, "resource_folder", lambda _: folder)
-    monkeypatch.setattr(schema, "SCHEMA_REVISION", "0999")
-    with pytest.raises(Exception, match=r"half.*already exists"):
-        wh.init()
-    assert _described(wh.path) == before
+    wh.ingest_run("tiny", {"q": {"d": 1.0}}, name="r")
+    before = counts(wh.path)
+    with next_revision.installed(tmp_path / "migrations"):
+        assert wh.init() is True
+        assert wh.init() is False
+        assert counts(wh.path) == before | {"note": 0}
+        assert stored(wh, "select name, colour from run") == [("r", None)]
+        assert stored(wh, "from judgments") == [(1,)]
+    with opened(wh.path) as con:
+        assert con.execute("from store.alembic_version").fetchall() == [(next_revision.REVISION,)]
+        assert con.execute("show tables").fetchall() == [(view,) for view in sorted(PEOPLES)]
 
+
+def test_a_migration_that_fails_leaves_nothing(wh: Warehouse, made: Path, tmp_path: Path) -> None:
+    before = _described(made)
     fresh = Warehouse(tmp_path / "fresh.duckdb")
-    with pytest.raises(Exception, match=r"half.*already exists"):
-        fresh.init()
+    statements = ("create table store.half (i integer)",) * 2
+    with next_revision.installed(tmp_path / "migrations", statements):
+        for each in (wh, fresh):
+            with pytest.raises(Exception, match=r"half.*already exists"):
+                each.init()
+    assert _described(wh.path) == before
     assert columns(fresh.path) == {}
-    monkeypatch.undo()
     assert fresh.init() is True
     assert _described(fresh.path) == before
 
@@ -266,9 +289,9 @@ def test_a_file_system_without_links(wh: Warehouse, monkeypatch: pytest.MonkeyPa
 def test_a_file_of_a_newer_program_is_refused(wh: Warehouse, made: Path, counts: Counts) -> None:
     wh.ingest_run("tiny", {"q": {"d": 1.0}}, name="r")
     with duckdb.connect(str(wh.path)) as con:
-        con.execute("update alembic_version set version_num = '9999'")
+        con.execute("update store.alembic_version set version_num = 'r9999'")
     before = counts(wh.path)
-    words = r"written by a newer version of this program \(schema 9999.*pip install --upgrade"
+    words = r"written by a newer version of this program \(schema r9999.*pip install --upgrade"
     for use in (
         wh.runs,
         wh.init,
@@ -283,10 +306,40 @@ def test_a_file_of_a_newer_program_is_refused(wh: Warehouse, made: Path, counts:
     assert counts(wh.path) == before
 
 
+@pytest.mark.parametrize("revision", ["0001", "0015"])
+def test_a_file_from_before_the_first_release_is_loaded_again(
+    tmp_path: Path, revision: str
+) -> None:
+    path = tmp_path / "early.duckdb"
+    with duckdb.connect(str(path)) as con:
+        con.execute("create table alembic_version (version_num varchar not null)")
+        con.execute("insert into alembic_version values ($1)", [revision])
+        con.execute("create table query_score (evaluation_id integer, query_id varchar)")
+        con.execute("create view query_scores as from query_score")
+    before = _described(path)
+    wh = Warehouse(path)
+    words = (
+        r"early\.duckdb: was made by a program from before release 0\.1\.0, whose files are not "
+        r"carried over: load the runs and qrels again, into a new file$"
+    )
+    for use in (
+        wh.runs,
+        wh.init,
+        wh.evaluate,
+        lambda: wh.query("select 1"),
+        lambda: wh.ingest_run("tiny", {"q": {"d": 1.0}}, name="r"),
+        lambda: wh.publish(tmp_path / "replica.duckdb"),
+    ):
+        with pytest.raises(UsageError, match=words):
+            use()
+    assert _described(path) == before
+    assert command("init", "--db", str(path))[0] == 2
+
+
 def test_a_file_of_an_older_program_says_what_to_do(made_once: Path, tmp_path: Path) -> None:
     wh = Warehouse(shutil.copyfile(made_once, tmp_path / "an older.duckdb"))
     with duckdb.connect(str(wh.path)) as con:
-        con.execute("update alembic_version set version_num = '0000'")
+        con.execute("update store.alembic_version set version_num = 'r0000'")
     with pytest.raises(
         UsageError, match=f"has an older schema; run: warehouse init --db '{wh.path}'$"
     ):
@@ -318,10 +371,15 @@ def test_a_file_that_is_no_database(tmp_path: Path, content: bytes) -> None:
             "create table alembic_version as select 'ae1027a6acf4' as version_num",
             "alembic_version, orders",
         ),
+        (
+            "create table orders as select 1 as i; "
+            "create table alembic_version as select '0001' as version_num",
+            "alembic_version, orders",
+        ),
         ("create table alembic_version as select 1 as number", "alembic_version"),
         (
             "create table orders as select 1 as i; create table alembic_version (version_num text)",
-            "orders",
+            "alembic_version, orders",
         ),
     ],
 )
@@ -337,6 +395,16 @@ def test_a_database_with_other_tables(tmp_path: Path, made: str, told: str) -> N
         ):
             use()
     assert _described(path) == before
+
+
+def test_a_name_that_is_the_schemas(wh: Warehouse, made: Path, tmp_path: Path) -> None:
+    for use in (
+        Warehouse(tmp_path / "store.duckdb").init,
+        lambda: wh.publish(tmp_path / "Store.of.may.duckdb"),
+    ):
+        with pytest.raises(UsageError, match="take another name: other clients would call"):
+            use()
+    assert [path.name for path in tmp_path.iterdir()] == [made.name]
 
 
 def test_no_file_and_no_folder(tmp_path: Path) -> None:

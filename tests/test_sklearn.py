@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 import oracles
 import oracles_sklearn
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from peers import read_case
+from quick import examples
 from shared_cases import CASES, needs_cases, rows
 from test_metric_properties import (
     COLLECTIONS,
@@ -24,7 +25,7 @@ from test_metric_properties import (
     values,
     values_of_runs,
 )
-from twins import JUDGED_FIRST, OF_RUN, Ranked, close, own
+from twins import JUDGED_FIRST, OF_RUN, Ranked, close, own, twin
 from twins import compare as compare_twins
 
 from warehouse.errors import UsageError
@@ -40,23 +41,23 @@ from warehouse.warehouse import Warehouse
     judged_only=st.booleans(),
     level=st.sampled_from([None, None, 2]),
 )
-@settings(max_examples=8, deadline=None)
+@examples(8)
 def test_twins(
     data: tuple[Qrels, Run], protocol: str, depth: int | None, judged_only: bool, level: int | None
 ) -> None:
 
-    def twin(metric: Metric, one: Ranked, lists: Sequence[Ranked]) -> float | None:
+    def of_query(metric: Metric, one: Ranked, lists: Sequence[Ranked]) -> float | None:
         if metric.name == "RelP":
             return oracles.rel_p(one.docs, one.grades, **own(metric), queries=len(lists))
-        known = oracles_sklearn.TWINS[metric.name]
+        known = twin(metric.name, oracles_sklearn)
         return known(one.docs, one.grades, **own(metric), scores=one.scores)
 
     def pooled(metric: Metric, lists: Sequence[Ranked]) -> float | None:
         given = [(one.docs, one.grades, one.scores) for one in lists]
-        return oracles_sklearn.POOLED[metric.name](given, **own(metric))
+        return twin(f"pooled_{metric.name}", oracles_sklearn)(given, **own(metric))
 
     compare_twins(
-        data, oracles_sklearn.METRICS, twin, pooled, protocol=protocol, depth=depth,
+        data, oracles_sklearn.METRICS, of_query, pooled, protocol=protocol, depth=depth,
         judged_only=judged_only, level=level,
     )  # fmt: skip
 
@@ -70,15 +71,15 @@ def test_a_wrong_twin_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(oracles_sklearn, "METRICS", few)
     compare(data, "default", None, False, None)
     for name in names:
-        right = oracles_sklearn.TWINS[name]
+        right = twin(name, oracles_sklearn)
         with monkeypatch.context() as patch:
-            patch.setitem(
-                oracles_sklearn.TWINS, name,
+            patch.setattr(
+                oracles_sklearn, right.__name__,
                 lambda *a, right=right, **k: (right(*a, **k) or 0) + 1e-9,
             )  # fmt: skip
             with pytest.raises(AssertionError):
                 compare(data, "default", None, False, None)
-    monkeypatch.setitem(oracles_sklearn.POOLED, "AP", lambda *_, **__: 0.123)
+    monkeypatch.setattr(oracles_sklearn, "pooled_ap", lambda *_, **__: 0.123)
     with pytest.raises(AssertionError):
         compare(data, "default", None, False, None)
 
@@ -174,6 +175,7 @@ def test_ids_have_no_say(data: tuple[Qrels, Run], rng: random.Random) -> None:
     assert all(close(one[key], two[key]) for key in one | two)
 
 
+@pytest.mark.slow
 def test_averaged_ties_are_the_mean_of_all_orders() -> None:
     qrels = {"q": {"a": 3, "b": 1, "c": 2, "e": 1}}
     tied = {"a": 2.0, "b": 2.0, "x": 2.0, "c": 1.0, "y": 1.0, "d": 0.0}
@@ -276,6 +278,7 @@ def bibtex(run: str) -> dict[str, float | None]:
     return {measure: means[name] for measure, name in NAMES.items()}
 
 
+@pytest.mark.slow
 @needs_cases
 def test_bibtex_whole_matrix() -> None:
     """The run ridge holds the score of every label; every row of the matrix has labels.
@@ -290,6 +293,7 @@ def test_bibtex_whole_matrix() -> None:
         assert close(ours[measure], wanted, 1e-3)
 
 
+@pytest.mark.slow
 @needs_cases
 def test_bibtex_cut_lists() -> None:
     """The runs prior and knn20 are cut to 50 labels, where scikit-learn had the scores of all 159.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from refusals import expect_refusal
 from test_slices import collection, loaded
 
 from warehouse.errors import UsageError
@@ -22,10 +23,10 @@ def described(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("colour", "no slice or attribute of that name; did you mean color?"),
-        ("color = colour", "no column 'colour'; did you mean color?"),
-        ("x = docs.words", r"no column 'docs.words'; did you mean queries.words\?"),
-        ("x = queries.wrods", r"no column .queries.wrods.; did you mean words\?"),
+        ("colour", "colour.*color"),
+        ("color = colour", "colour.*color"),
+        ("x = docs.words", r"docs\.words.*queries\.words"),
+        ("x = queries.wrods", r"queries\.wrods.*words"),
         (
             "x = nothing_like_it",
             "has of queries difficulty, num_relevant, query_id, words, of documents",
@@ -34,7 +35,7 @@ def described(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
         ("x = 1", "names no column; say which are meant"),
         ("x = (select 1)", "holds a subquery"),
         ("x = words, words", "more than one expression|not one value"),
-        ("x = words; drop table run", "syntax error|more than one expression"),
+        ("x = words; drop table store.run", "syntax error|more than one expression"),
         ("x = count(words)", "is an aggregate over many rows"),
         ("x = random() + words", "does not give the same value each time"),
         ("x = read_text(color)", "reads a file"),
@@ -48,7 +49,7 @@ def described(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
             "x = mean_score('P@7') > 0.5",
             r"values of P@7 under .* yet: warehouse evaluate -d tiny -m P@7",
         ),
-        ("x = coalesce(mean_score('nDGC@5'), 0)", r"no such metric; did you mean nDCG@5\?"),
+        ("x = coalesce(mean_score('nDGC@5'), 0)", "nDGC@5.*nDCG@5"),
     ],
 )
 def test_what_is_no_slice(described: Warehouse, given: str, message: str) -> None:
@@ -84,7 +85,7 @@ def test_an_id_is_no_partition(wh: Warehouse) -> None:
 def test_boards_of_slices_that_are_not_there(wh: Warehouse) -> None:
     loaded(wh, *collection(10))
     wh.evaluate(metrics="P@1", slices="size = quantiles(num_relevant, 2)")
-    with pytest.raises(UsageError, match=r"no slice of that name; did you mean size\?"):
+    with expect_refusal("sise … size"):
         wh.leaderboard("tiny", slice="sise")
     with pytest.raises(UsageError, match=r"no values of AP by size .*-m AP --slice size"):
         wh.leaderboard("tiny", metrics="AP", slice="size")

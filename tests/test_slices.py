@@ -85,6 +85,7 @@ def check_against_scoring(
 # --------------------------------------------------------------------------- parts by themselves
 
 
+@pytest.mark.sample(3)
 @pytest.mark.core
 @pytest.mark.parametrize(("seed", "protocol"), [(1, "default"), (3, "trec_eval_9"), (4, "xclib")])
 def test_a_part_of_the_queries_is_what_these_queries_alone_are(
@@ -111,6 +112,7 @@ def test_a_part_of_the_queries_is_what_these_queries_alone_are(
     check_against_scoring(wh, "kind", cut, protocol)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.core
 @pytest.mark.parametrize(("seed", "depth"), [(3, None), (4, 6)])
 def test_a_part_of_the_documents_is_what_these_documents_alone_are(
@@ -237,7 +239,7 @@ def test_parts_of_equal_number_and_of_equal_mass(wh: Warehouse) -> None:
     wh.ingest_attributes("tiny", described, of="queries", name="w")
     wh.evaluate(metrics="P@1", slices=["m = mass(w, 3)", "q = quantiles(w, 2)", "subject_id"])
     members = wh.query(
-        "select name, part, subject_id from slice join slice_member using (slice_id)"
+        "select name, part, subject_id from store.slice join store.slice_member using (slice_id)"
     )
     found: dict[str, dict[str, str]] = {"m": {}, "q": {}, "subject_id": {}}
     for name, part, query in members.fetchall():
@@ -248,6 +250,7 @@ def test_parts_of_equal_number_and_of_equal_mass(wh: Warehouse) -> None:
     assert found["subject_id"] == {"a": "s5", "b": "s3", "c": "s2", "d": "s1", "e": "s1"}
 
 
+@pytest.mark.slow
 def test_what_is_counted_of_queries_and_documents(wh: Warehouse) -> None:
     qrels = {"q1": {"a": 1, "b": 2, "c": 0}, "q2": {"a": 1}}
     loaded(wh, qrels, {"q1": {"c": 2.0, "a": 1.0}, "q2": {"a": 1.0}})
@@ -266,7 +269,9 @@ def test_what_is_counted_of_queries_and_documents(wh: Warehouse) -> None:
     )
     with pytest.raises(UsageError, match=r"stored as AP: write mean_score\('AP'\)$"):
         wh.evaluate(metrics="P@1", slices="p = mean_score('map')")
-    rows = wh.query("select name, subject_id, part from slice join slice_member using (slice_id)")
+    rows = wh.query(
+        "select name, subject_id, part from store.slice join store.slice_member using (slice_id)"
+    )
     found: dict[str, dict[str, str]] = {}
     for name, subject, part in rows.fetchall():
         found.setdefault(name, {})[subject] = part
@@ -280,6 +285,7 @@ def test_what_is_counted_of_queries_and_documents(wh: Warehouse) -> None:
     }
 
 
+@pytest.mark.slow
 def test_a_slice_is_made_from_values_that_the_same_call_computes(wh: Warehouse) -> None:
     loaded(wh, {"q1": {"a": 1}, "q2": {"b": 1}}, {"q1": {"a": 1.0}, "q2": {"c": 2.0, "b": 1.0}})
     asked = {"metrics": ["RR", "AP"], "slices": ["difficulty", "d = mean_score('RR') < 1"]}
@@ -299,7 +305,8 @@ def test_a_slice_is_made_from_values_that_the_same_call_computes(wh: Warehouse) 
     with pytest.raises(UsageError, match=r"values of P@1 .*: warehouse .* -m P@1 --qrels 1$"):
         wh.evaluate("tiny", qrels=1, metrics="AP", slices="p = mean_score('P@1')")
     members = stored(
-        wh, "select part from slice_member join slice using (slice_id) where version = 2"
+        wh,
+        "select part from store.slice_member join store.slice using (slice_id) where version = 2",
     )
     assert members == [("0.25",), ("0.5",)]  # of one 1 and 1 / 2, of two 0
     done = wh.evaluate("tiny")
@@ -353,6 +360,7 @@ def test_only_what_changed_is_computed_again(wh: Warehouse) -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.core
 def test_each_protocol_and_version_of_the_qrels_has_its_members(wh: Warehouse) -> None:
     # the run lacks q2: its AP is 0 under the protocol default, and null under the other

@@ -15,10 +15,11 @@ from pathlib import Path
 import oracles
 import oracles_sources
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from quick import examples
 from test_metric_properties import COLLECTIONS, FEW, LARGE, SEEDS, Qrels, Run, collection, values
-from twins import JUDGED_FIRST, OF_RUN, Ranked, close, own
+from twins import JUDGED_FIRST, OF_RUN, Ranked, close, own, twin
 from twins import compare as compare_twins
 
 from warehouse.errors import UsageError
@@ -27,7 +28,6 @@ from warehouse.metrics import protocols
 from warehouse.metrics.notation import Metric, parse
 from warehouse.warehouse import Warehouse
 
-TWINS = oracles.TWINS | oracles_sources.TWINS
 # x a y b c z, of which a, b, c are relevant: the table of the notes
 NOTES: tuple[Qrels, Run] = (
     {"goal": {"a": 1, "b": 1, "c": 1, "x": 0, "y": 0, "z": 0}},
@@ -43,7 +43,7 @@ NOTES: tuple[Qrels, Run] = (
     judged_only=st.booleans(),
     level=st.sampled_from([None, None, 2]),
 )
-@settings(max_examples=8, deadline=None)
+@examples(8)
 def test_twins(
     data: tuple[Qrels, Run], protocol: str, depth: int | None, judged_only: bool, level: int | None
 ) -> None:
@@ -51,19 +51,19 @@ def test_twins(
     known = len({doc for grades in qrels.values() for doc in grades})
     placed = oracles_sources.placed(run)
 
-    def twin(metric: Metric, one: Ranked, _: object) -> float | None:
+    def of_query(metric: Metric, one: Ranked, _: object) -> float | None:
         beside = {"AUC": {"scores": placed.get(one.query, {})}}
         beside |= {name: {"known": known} for name in ("Volume", "KAtRecall")}
-        return TWINS[metric.name](
+        return twin(metric.name, oracles_sources, oracles)(
             one.docs, one.grades, **own(metric), **beside.get(metric.name, {})
         )
 
     def pooled(metric: Metric, lists: Sequence[Ranked]) -> float | None:
         given = [(one.docs, one.grades, placed.get(one.query, {})) for one in lists]
-        return oracles_sources.POOLED[metric.name](given, **own(metric))
+        return twin(f"pooled_{metric.name}", oracles_sources)(given, **own(metric))
 
     compare_twins(
-        data, oracles_sources.METRICS, twin, pooled, protocol=protocol, depth=depth,
+        data, oracles_sources.METRICS, of_query, pooled, protocol=protocol, depth=depth,
         judged_only=judged_only, level=level,
     )  # fmt: skip
 
@@ -74,12 +74,12 @@ def test_a_wrong_twin_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     data = collection(random.Random(1))
     compare = test_twins.hypothesis.inner_test
     wrong = (
-        (TWINS, lambda *a, **k: (right(*a, **k) or 0) + 1e-9),
-        (oracles_sources.POOLED, lambda *_, **__: 0.123),
+        ("lag", lambda *a, **k: (right(*a, **k) or 0) + 1e-9),
+        ("pooled_lag", lambda *_, **__: 0.123),
     )
-    for twins, twin in wrong:
+    for name, wrong_twin in wrong:
         with monkeypatch.context() as patch:
-            patch.setitem(twins, "LAG", twin)
+            patch.setattr(oracles_sources, name, wrong_twin)
             with pytest.raises(AssertionError, match="LAG"):
                 compare(data, "default", None, False, None)
 
@@ -145,7 +145,7 @@ def test_identities(data: tuple[Qrels, Run]) -> None:
                 assert of(f"PAtRecall@{r}") <= of(f"IPrec@{r}") + 1e-15
 
 
-@settings(max_examples=2, deadline=None)
+@FEW
 @given(data=SEEDS.map(lambda seed: collection(random.Random(seed), 135)))
 def test_bounds(data: tuple[Qrels, Run]) -> None:
     for protocol in ("default", "roerei", "ardoco"):

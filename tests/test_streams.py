@@ -54,6 +54,7 @@ def plain(
     return printed
 
 
+@pytest.mark.sample(4, 2)
 @pytest.mark.core
 @pytest.mark.parametrize(
     "line",
@@ -79,6 +80,7 @@ def test_what_comes_in_is_utf8_in_every_locale(program, folder: Path) -> None:
     assert written(program, folder, line, "cp1252").decode() == "cat\n猫\n"
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("line", "encoding"),
     [
@@ -117,6 +119,7 @@ def latin(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_file_whose_name_is_not_utf8_is_refused_alone(latin: Path) -> None:
     for words in (
         ("score", "qrels.txt", "\udce9one.run", "RR"),
@@ -149,12 +152,12 @@ def test_a_file_whose_name_is_not_utf8_is_refused_alone(latin: Path) -> None:
         (("publish", "--parquet", "\udcff"), "is not UTF-8: give it another name"),
         (("runs", "-o", "\udcff.parquet"), "is not UTF-8: give Parquet another name"),
         (("query", "select 1", "-o", "\udcff.parquet"), "is not UTF-8: give Parquet another name"),
-        (("query", "select '\udcff'"), "is neither UTF-8 text nor the name of a file"),
-        (("query", "select $x", "-p", "x=\udcff"), "x=\udcff: is neither UTF-8 text nor the name"),
+        (("query", "select '\udcff'"), "the SQL is not UTF-8"),
+        (("query", "select $x", "-p", "x=\udcff"), "--param x=\udcff: is not UTF-8"),
         (("query", "-f", "latin.sql"), "latin.sql: is not UTF-8: save it as UTF-8"),
         (
             ("ingest", "run", "one.run", "-d", "tiny", "--tag", "k=\udcff"),
-            "k=\udcff: is neither UTF-8 text nor the name",
+            "--tag k=\udcff: is not UTF-8",
         ),
     ],
 )

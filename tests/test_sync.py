@@ -15,7 +15,7 @@ from projects import command
 from syncs import BETTER, QRELS, RUN, Project
 
 from warehouse.errors import DatabaseError, InputError, UsageError, WarehouseError
-from warehouse.readers.together import Group
+from warehouse.readers.batches import Group
 from warehouse.sync import loading, sources
 from warehouse.warehouse import Warehouse
 
@@ -111,6 +111,7 @@ def test_a_file_that_is_gone_leaves_its_run(synced: Project) -> None:
     assert synced.told() == [("unchanged", "runs/bm25/one.run.txt")]
 
 
+@pytest.mark.slow
 def test_a_file_that_is_asked_for_again_counts_again(synced: Project) -> None:
     synced.write("other/bm25/one.run", BETTER)
     synced.write("fewer.txt", "q1 0 a 1\n")
@@ -161,13 +162,13 @@ def test_a_file_that_goes_while_a_sync_runs_is_no_error(
     synced: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gone = synced.write("runs/bm25/two.run", BETTER)
-    staged = Group.staged
+    read = Group.read
 
     def late(group, con):
         gone.unlink(missing_ok=True)
-        return staged(group, con)
+        return read(group, con)
 
-    monkeypatch.setattr(Group, "staged", late)
+    monkeypatch.setattr(Group, "read", late)
     assert synced.told() == [
         ("loaded", "qrels.txt"),
         ("loaded", "runs/bm25/one.run"),
@@ -202,6 +203,7 @@ def test_a_young_file_is_looked_at_twice(synced: Project, monkeypatch: pytest.Mo
     assert (command("sync")[0], slept) == (0, [60, 60, 60])
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("fails", [False, True])
 def test_a_file_that_changes_while_it_is_read_is_left(
     synced: Project, monkeypatch: pytest.MonkeyPatch, counts, fails: bool
@@ -231,15 +233,15 @@ def test_of_runs_that_are_read_at_once_only_the_one_that_changes_is_left(
     synced.sync()
     for name in ("a", "b", "c"):
         synced.write(f"runs/bm25/{name}.run", RUN)
-    staged = Group.staged
+    read = Group.read
 
     def slow(group, con):
-        for batch in staged(group, con):
+        for batch in read(group, con):
             synced.write("runs/bm25/b.run", BETTER)
             yield batch
 
     with monkeypatch.context() as patch:
-        patch.setattr(Group, "staged", slow)
+        patch.setattr(Group, "read", slow)
         assert synced.told() == [
             ("loaded", "runs/bm25/a.run"),
             ("waiting", "runs/bm25/b.run"),
@@ -547,6 +549,7 @@ def test_what_was_forgotten_stays_away_however_new_its_file_is(synced: Project) 
     assert synced.runs()[-1] == ("two", 2, "bm25")
 
 
+@pytest.mark.slow
 def test_one_version_that_was_forgotten_stays_away(synced: Project) -> None:
     synced.sync()
     synced.write("runs/bm25/one.run", BETTER, age=60)
@@ -564,6 +567,7 @@ def test_one_version_that_was_forgotten_stays_away(synced: Project) -> None:
     assert synced.told()[0] == ("loaded", "runs/bm25/new.run")
 
 
+@pytest.mark.slow
 def test_what_was_loaded_again_is_forgotten_no_more(synced: Project) -> None:
     """Its file may hold other content for a while, and its own again."""
     synced.sync()

@@ -31,15 +31,15 @@ def held(path: Path) -> dict[str, int]:
     with duckdb.connect(str(path), read_only=True) as con:
         row = con.execute("""
             select
-                (select count(*) from run),
-                (select count(distinct name) from run),
-                (select count(distinct run_id) from prediction),
-                (select count(*) from qrels),
-                (select count(*) from source_file),
-                (select count(distinct (path, kind)) from source_file),
-                (select count(*) from evaluation),
-                (select count(distinct (run_id, metric)) from evaluation),
-                (select count(*) from score)
+                (select count(*) from store.run),
+                (select count(distinct name) from store.run),
+                (select count(distinct run_id) from store.prediction),
+                (select count(*) from store.qrels),
+                (select count(*) from store.source_file),
+                (select count(distinct (path, kind)) from store.source_file),
+                (select count(*) from store.evaluation),
+                (select count(distinct (run_id, metric)) from store.evaluation),
+                (select count(*) from store.score)
         """).fetchone()
     names = whole(0)
     return dict(zip(names, row, strict=True))
@@ -59,6 +59,7 @@ def many(synced: Project) -> Project:
     return synced
 
 
+@pytest.mark.slow
 def test_four_at_once_on_one_folder(many: Project, program) -> None:
     working = [start(program, many.path) for _ in range(4)]
     said = [process.communicate(timeout=100) for process in working]
@@ -71,6 +72,7 @@ def test_four_at_once_on_one_folder(many: Project, program) -> None:
     assert many.told() == []
 
 
+@pytest.mark.slow
 def test_what_is_killed_is_finished_by_the_next(many: Project, program) -> None:
     chance = random.Random(7)
     database = many.path / "w.duckdb"

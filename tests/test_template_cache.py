@@ -47,7 +47,7 @@ def test_what_was_compiled_is_found_again(cache: Path, monkeypatch: pytest.Monke
 
 
 def test_what_a_text_asks_for_is_found_again(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "{% set own = 1 %}select {{ given + own | literal }}, {{ ratio(of, own) }}"
+    text = "{% set own = 1 %}select {{ given + own | literal }}, {{ gain_of(of, own) }}"
     assert templates.variables(text) == {"given", "of"}
     _forget()
     parsed: list[str] = []

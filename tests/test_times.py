@@ -64,6 +64,7 @@ def test_what_is_no_time(text: str) -> None:
         times.read(text)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("text", ["9999-12-31T23:59-05:00", "0001-01-01T00:00+05:00"])
 def test_no_time_lies_outside_the_years_of_utc(text: str, synced: Project) -> None:
     synced.sync()
@@ -90,6 +91,7 @@ def test_the_time_in_the_name_of_a_file(synced: Project) -> None:
     assert synced.runs("name, run_at") == [("nightly2", _HALF), ("nightly", _FIVE)]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("at", ["0001-01-01", "9999-12-31T23:59:59.999999"])
 def test_the_first_and_the_last_time_are_drawn(wh: Warehouse, tmp_path, at: str) -> None:
     pytest.importorskip("matplotlib")

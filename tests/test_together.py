@@ -14,7 +14,7 @@ import pytest
 from warehouse import Warehouse
 from warehouse.errors import ConflictError, InputError, UsageError
 from warehouse.ingest import load_staged, many_runs
-from warehouse.readers import together
+from warehouse.readers import batches
 
 pytestmark = pytest.mark.core
 
@@ -71,7 +71,7 @@ def some(write: Write) -> list[Path]:
 
 def sizes(paths: list[Path]) -> list[int]:
     """Return how many sources each group has."""
-    return [len(group.sources) for group in together.groups(paths)]
+    return [len(group.sources) for group in batches.groups(paths)]
 
 
 def test_regular_files_of_one_layout_are_read_at_once(
@@ -79,15 +79,16 @@ def test_regular_files_of_one_layout_are_read_at_once(
 ) -> None:
     paths = some(write)
     assert sizes(paths) == [4, 2, 1, 1, 1, 1, 2]
-    assert [group.first for group in together.groups(paths)] == [0, 4, 6, 7, 8, 9, 10]
-    monkeypatch.setattr(together, "_BYTES", 2 * max(path.stat().st_size for path in paths))
+    assert [group.first for group in batches.groups(paths)] == [0, 4, 6, 7, 8, 9, 10]
+    monkeypatch.setattr(batches, "_BYTES", 2 * max(path.stat().st_size for path in paths))
     assert sizes(paths) == [2, 2, 2, 1, 1, 1, 1, 2]
     monkeypatch.undo()
-    monkeypatch.setattr(together, "_FILES", 3)
+    monkeypatch.setattr(batches, "_FILES", 3)
     assert sizes(paths) == [3, 1, 2, 1, 1, 1, 1, 2]
     assert sizes([paths[0], paths[0].with_name("absent.run"), paths[1]]) == [1, 1, 1]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="this system has no such limit")
 def test_no_more_files_are_open_than_the_system_lets_a_process_have(
     tmp_path: Path, program
@@ -99,6 +100,7 @@ def test_no_more_files_are_open_than_the_system_lets_a_process_have(
     assert found.stderr.endswith("80 of 80 files loaded or unchanged\n")
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("protocol", ["default", "rectools"])
 def test_scores_are_those_of_each_run(
     write: Write, monkeypatch: pytest.MonkeyPatch, protocol: str
@@ -108,7 +110,7 @@ def test_scores_are_those_of_each_run(
         paths, metrics = paths[:5], ("AP", "P@3")
     alone = [Warehouse.score(QRELS, path, metrics, protocol=protocol) for path in paths]
     for bytes_ in (1 << 20, 2 * paths[0].stat().st_size):
-        monkeypatch.setattr(together, "_BYTES", bytes_)
+        monkeypatch.setattr(batches, "_BYTES", bytes_)
         scores = Warehouse.score(QRELS, paths, metrics, protocol=protocol)
         expected = [
             (name, *row)
@@ -220,11 +222,11 @@ def test_columns_are_not_named_for_trec_files(write: Write, tmp_path: Path) -> N
 # --------------------------------------------------------------------------- storing
 
 TABLES = (
-    "select * exclude (run_at, ingested_at) from run order by run_id",
-    "select run_id, query_id, doc_id, score, row_number() over () from prediction_by_number",
-    "select run_id, query_id, doc_id, score, row_number() over () from prediction_by_text",
-    "select run_id, query_id, num_ret from ranking order by all",
-    "select run_id, key, value from run_tag order by all",
+    "select * exclude (run_at, ingested_at) from store.run order by run_id",
+    "select run_id, query_id, doc_id, score, row_number() over () from store.prediction_by_number",
+    "select run_id, query_id, doc_id, score, row_number() over () from store.prediction_by_text",
+    "select run_id, query_id, num_ret from store.ranking order by all",
+    "select run_id, key, value from store.run_tag order by all",
 )
 
 
@@ -246,7 +248,7 @@ def test_what_is_stored_is_what_each_run_stores(
     each = Warehouse(tmp_path / "each.duckdb")
     each.ingest_qrels("d", QRELS)
     one_by_one = [each.ingest_run("d", path, system="s", tags={"a": "b"}) for path in paths]
-    monkeypatch.setattr(together, "_FILES", 3)
+    monkeypatch.setattr(batches, "_FILES", 3)
     assert sizes(paths) == [3, 1, 2, 1]
     at_once = Warehouse(tmp_path / "at_once.duckdb")
     at_once.ingest_qrels("d", QRELS)
@@ -280,7 +282,7 @@ def test_a_file_that_fails_undoes_no_other(write: Write, tmp_path: Path) -> None
     ]
     assert [type(one).__name__ for one in done] == kinds
     assert isinstance(done[1], ConflictError)
-    assert [row[0] for row in wh.query("select name from run order by run_id").fetchall()] == [
+    assert [row[0] for row in wh.query("select name from store.run order by run_id").fetchall()] == [
         "taken", "a", "b", "c",
     ]  # fmt: skip
     again = wh.ingest_runs("d", paths[:2], replace=True)
@@ -305,7 +307,7 @@ def test_what_is_read_at_once_is_stored_whole_or_not_at_all(
 ) -> None:
     wh = Warehouse(tmp_path / "w.duckdb")
     paths = [write(f"run{n}.run", listed(n)) for n in range(4)]
-    monkeypatch.setattr(together, "_FILES", 2)
+    monkeypatch.setattr(batches, "_FILES", 2)
     calls = iter([None, RuntimeError("the disk is full")])
 
     def load(*arguments: Any) -> Any:
@@ -319,8 +321,11 @@ def test_what_is_read_at_once_is_stored_whole_or_not_at_all(
     with pytest.raises(RuntimeError, match="the disk is full"):
         wh.ingest_runs("d", paths, on_run=lambda path, one: done.append((path, one.name)))  # type: ignore[union-attr]
     assert done == [(paths[0], "run0"), (paths[1], "run1")]
-    assert wh.query("select name from run order by run_id").fetchall() == [("run0",), ("run1",)]
-    runs = "select distinct run_id from prediction union select distinct run_id from ranking"
+    assert wh.query("select name from store.run order by run_id").fetchall() == [
+        ("run0",),
+        ("run1",),
+    ]
+    runs = "select distinct run_id from store.prediction union select distinct run_id from store.ranking"
     assert sorted(wh.query(runs).fetchall()) == [(1,), (2,)]
 
 

@@ -12,14 +12,16 @@ import random
 from functools import cache
 from pathlib import Path
 
+import oracles_user_models
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from oracles_user_models import METRICS, TWINS
+from oracles_user_models import METRICS
+from quick import examples
 from shared_cases import CASES, needs_cases, opened
 from test_metric_properties import COLLECTIONS, FEW, LARGE, Qrels, Run
 from test_templates import sums_without_order, tables_of
-from twins import JUDGED_FIRST, OF_RUN, Ranked, compare, own
+from twins import JUDGED_FIRST, OF_RUN, Ranked, compare, own, twin
 
 from warehouse.evaluate.plan import plan
 from warehouse.metrics import notation, protocols
@@ -58,6 +60,7 @@ def tied(run: Path) -> set[str]:
     return found
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("name", "qrels", "run"),
     [
@@ -130,7 +133,7 @@ def test_ntcireval(metric: str, values: tuple[float, ...]) -> None:
     judged_only=st.booleans(),
     level=st.sampled_from([None, None, 2]),
 )
-@settings(max_examples=8, deadline=None)
+@examples(8)
 def test_twins(
     data: tuple[Qrels, Run],
     protocol: str,
@@ -140,14 +143,14 @@ def test_twins(
 ) -> None:
     """Every value of every query, and the mean over those queries for which there is one."""
 
-    def twin(metric: notation.Metric, one: Ranked, _: object) -> float | None:
-        value = TWINS[metric.name](one.docs, one.grades, **own(metric))
+    def of_query(metric: notation.Metric, one: Ranked, _: object) -> float | None:
+        value = twin(metric.name, oracles_user_models)(one.docs, one.grades, **own(metric))
         low, high = metric.definition.range
         assert value is None or low <= value <= high + 1e-12, (metric, one.query)
         return value
 
     compare(
-        data, METRICS, twin, tolerance=1e-11, protocol=protocol, depth=depth,
+        data, METRICS, of_query, tolerance=1e-11, protocol=protocol, depth=depth,
         judged_only=judged_only, level=level,
     )  # fmt: skip
 
@@ -186,6 +189,7 @@ def test_the_best_order_is_compatible(data: tuple[Qrels, Run]) -> None:
         assert ours["AUC", query] in (1.0, None)
 
 
+@pytest.mark.slow
 def test_many_threads_to_the_bit() -> None:
     """Enough rows for DuckDB to share them out: products and sums must still go in one order."""
     rng = random.Random(7)
@@ -199,6 +203,7 @@ def test_many_threads_to_the_bit() -> None:
     assert one == two == four
 
 
+@pytest.mark.slow
 @needs_cases
 def test_runs_evaluated_together_have_the_values_of_each_alone(tmp_path: Path) -> None:
     """To the bit: a product over a window, for one, would fall into other pieces."""

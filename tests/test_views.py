@@ -191,8 +191,18 @@ def test_history_does_not_mix_qrels_versions(wh: Warehouse) -> None:
 # --------------------------------------------------------------------------- superseded values
 
 
-def test_the_views_show_the_newest_evaluation_alone(wh: Warehouse) -> None:
-    """Of metrics, slices and curves: each evaluation is there once more, its numbers greater by 1."""
+@pytest.mark.parametrize(
+    "newer",
+    [
+        "'z' || content_hash as content_hash",
+        "evaluated_at + interval 1 microsecond as evaluated_at",
+    ],
+)
+def test_the_views_show_the_newest_evaluation_alone(wh: Warehouse, newer: str) -> None:
+    """Of metrics, slices and curves: each evaluation is there once more, its numbers greater by 1.
+
+    Of equal times the higher hash is the newer one, however the rows are numbered.
+    """
     wh.ingest_qrels("tiny", {"q": {"a": 1, "b": 0}})
     wh.ingest_run("tiny", {"q": {"b": 2.0, "a": 1.0}}, name="one")
     wh.evaluate("tiny", metrics="RR", slices=["some = query_id = 'q'", "other = query_id"])
@@ -211,13 +221,13 @@ def test_the_views_show_the_newest_evaluation_alone(wh: Warehouse) -> None:
         before = {view: con.execute(sql).fetchall() for view, sql in queries.items()}
         assert all(before.values())
         for table, number in {
-            "evaluation": "",
-            "score": ", value + 1 as value",
-            "query_score": ", value + 1 as value",
-            "curve_point": ", y + 1 as y",
+            "evaluation": newer,
+            "score": "value + 1 as value",
+            "query_score": "value + 1 as value",
+            "curve_point": "y + 1 as y",
         }.items():
-            more = f"evaluation_id + 1000 as evaluation_id{number}"
-            con.execute(f"insert into {table} select * replace ({more}) from {table}")
+            more = f"evaluation_id - 1000 as evaluation_id, {number}"
+            con.execute(f"insert into store.{table} select * replace ({more}) from store.{table}")
         for view, sql in queries.items():
             newer = [(*row[:-1], row[-1] + 1) for row in before[view]]
             assert con.execute(sql).fetchall() == newer, view

@@ -20,7 +20,7 @@ import pytest
 from projects import command
 from syncs import BETTER, RUN, SETTINGS, Project
 
-from warehouse.cli import sync, watch
+from warehouse.cli.commands import sync, watch
 from warehouse.sync.events import Synced
 
 CODE = """
@@ -157,6 +157,7 @@ def test_changes_are_gathered_for_so_long(syncs: Callable[..., list[float]]) -> 
     assert syncs(*[None] * 480) == [0, 60, 120]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     importlib.util.find_spec("watchfiles") is None, reason="watchfiles is not installed"
 )
@@ -185,12 +186,13 @@ def test_what_it_tells_is_no_change(synced: Project, program) -> None:
         process.wait(timeout=30)
 
 
+@pytest.mark.slow
 def test_a_problem_that_stays_is_told_once(synced: Project) -> None:
     told: set[str] = set()
     for text, number in (("q1\n", 1), ("q1\n", 0), ("q1 x\n", 1), (RUN, 0), ("q1 x\n", 1)):
         synced.write("runs/bm25/bad.run", text)
         with contextlib.redirect_stderr(io.StringIO()) as err:
-            sync.run(synced.warehouse, quiet=True, told=told)
+            sync.run(synced.warehouse, quiet=True, reported=told)
         assert err.getvalue().count("warehouse: ") == number
 
 

@@ -245,13 +245,13 @@ class Warehouse:
         """
         from warehouse.ingest.many_runs import load_runs
         from warehouse.ingest.runs import check_options, given
-        from warehouse.readers import together
+        from warehouse.readers import batches
 
         options = given(None, name_from, system, tags, run_at, lower_is_better)
         check_options(options)
         name = self._to_load(dataset, sources)
         return load_runs(
-            self.file, together.listed(sources), name, options,
+            self.file, batches.source_list(sources), name, options,
             format=format, columns=columns, normalise=normalise, replace=replace,
             on_run=on_run or (lambda source, done: None),
         )  # fmt: skip
@@ -1211,7 +1211,7 @@ class Warehouse:
         """
         from warehouse.report import file_replacement, query_process
 
-        with file_replacement.written(Path(path)) as part:
+        with file_replacement.new_file(Path(path)) as part:
             return query_process.answer(
                 self.file, sql, params, limit=limit, output=part, timeout=timeout
             )
@@ -1348,7 +1348,7 @@ class Warehouse:
 
     @staticmethod
     def sql(metrics: Metrics, *, protocol: str = protocols.DEFAULT) -> str:
-        """Return the SQL that computes some metrics, as readable scripts."""
+        """Return the SQL that computes some metrics, as a script that runs on a replica."""
         from warehouse.evaluate.plan import scripts
 
         return scripts(metrics, protocol)

@@ -16,10 +16,11 @@ def restore(path: str, run: str, metrics: Sequence[str]) -> None:
     with duckdb.connect(path) as con:
         con.execute("begin")
         con.execute(
-            "create temp table gone_run as select run_id from run where name = $run", {"run": run}
+            "create temp table gone_run as select run_id from store.run where name = $run",
+            {"run": run},
         )
         con.execute(
-            "create temp table gone_evaluation as select evaluation_id from evaluation "
+            "create temp table gone_evaluation as select evaluation_id from store.evaluation "
             "where run_id in (from gone_run) or list_contains($metrics, metric)",
             {"metrics": list(metrics)},
         )
@@ -35,7 +36,7 @@ def restore(path: str, run: str, metrics: Sequence[str]) -> None:
                 {"key": key},
             ).fetchall()
             for (table,) in tables:
-                con.execute(f'delete from "{table}" where {key} in (from {gone})')
+                con.execute(f'delete from store."{table}" where {key} in (from {gone})')
         con.execute("commit")
 
 

@@ -180,11 +180,12 @@ def _copy(con: object, first: int, end: int, evaluations: int) -> None:
         "value": f"value * (1 - hash(evaluation_id + {evaluations} * copy) % 1000 / 2000)",
     }
     for table in ("run", "hit_set", "evaluation", "score", "query_score"):
-        columns = [row[0] for row in con.execute(f"describe {table}").fetchall()]  # type: ignore[attr-defined]
+        columns = [row[0] for row in con.execute(f"describe store.{table}").fetchall()]  # type: ignore[attr-defined]
         changed = ", ".join(f"{new[name]} as {name}" for name in columns if name in new)
         order = "evaluation_id" if "evaluation_id" in columns else "run_id"
         seed = "run_id = 1" if "run_id" in columns else f"evaluation_id <= {evaluations}"
         con.execute(  # type: ignore[attr-defined]
-            f"insert into {table} by name select * exclude (copy) replace ({changed}) from {table}, "
+            f"insert into store.{table} by name "
+            f"select * exclude (copy) replace ({changed}) from store.{table}, "
             f"range({first}, {end}) as copies(copy) where {seed} order by {order}"
         )

@@ -1,4 +1,45 @@
-create temp table rankings as
+create or replace temp macro ratio(numerator, denominator) as
+    numerator / nullif(denominator, 0);
+
+create or replace temp macro total(x, place) as
+    coalesce(sum(x order by place), 0),
+(x, condition, place) as
+    coalesce(sum(x order by place) filter (where condition), 0);
+
+create or replace temp macro within(rank, k) as
+    k is null or rank <= k;
+
+set variable dataset = (select name from store.dataset order by dataset_id limit 1); -- or the name of another, in quotes
+
+create or replace temp view scope_run as
+select run_id
+from store.run_version
+where is_current and dataset = getvariable('dataset');
+
+create or replace temp view scope_ranking as
+select run_id, query_id, num_ret, num_ret as whole_num_ret
+from store.ranking
+semi join scope_run using (run_id);
+
+create or replace temp view current_qrels as
+select qrels_id
+from store.qrels_version
+where is_current and dataset = getvariable('dataset');
+
+create or replace temp view scope_hit as
+select run_id, query_id, doc_id, relevance, rank, rank as whole_rank, rel_so_far, nonrel_so_far
+from store.hit
+semi join current_qrels using (qrels_id)
+semi join scope_run using (run_id)
+where ordering = 'double/doc_desc';
+
+create or replace temp view scope_judgment as
+select query_id, doc_id, max(relevance) as relevance
+from store.judgment
+semi join current_qrels using (qrels_id)
+group by query_id, doc_id;
+
+create or replace temp table rankings as
 with
 judged_query as (
     select distinct query_id from scope_judgment
@@ -7,7 +48,7 @@ length as (
     select
         run_id,
         query_id,
-        num_ret
+        num_ret as num_ret
     from scope_ranking
 ),
 counted as (
@@ -19,7 +60,7 @@ select run_id, query_id, coalesce(num_ret, 0) as num_ret
 from counted
 left join length using (run_id, query_id);
 
-create temp table hits_rel_1 as
+create or replace temp table hits_rel_1 as
 with
 relevant as (
     select
@@ -44,7 +85,6 @@ select
     nonrel_so_far,
     rank
 from scope_hit
-where true
 )
 )
 select
@@ -73,6 +113,9 @@ window so_far as (
 select
     run_id,
     query_id,
-    (coalesce(sum(rel_so_far / nullif(rank, 0) order by rank) filter (where is_rel), 0)) / nullif(num_rel, 0) as value
+    ratio(
+        total(ratio(rel_so_far, rank), is_rel and within(rank, null), rank),
+        num_rel
+    ) as value
 from hits_rel_1
 group by run_id, query_id, num_rel;

@@ -1,12 +1,62 @@
-create temp table ideal_gains_rel_1 as
+create or replace temp macro total(x, place) as
+    coalesce(sum(x order by place), 0),
+(x, condition, place) as
+    coalesce(sum(x order by place) filter (where condition), 0);
+
+create or replace temp macro ratio(numerator, denominator) as
+    numerator / nullif(denominator, 0);
+
+create or replace temp macro discount(rank) as
+    log2(rank + 1);
+
+create or replace temp macro within(rank, k) as
+    k is null or rank <= k;
+
+create or replace temp macro dcg(gain, rank, k) as
+    total(ratio(gain, discount(rank)), within(rank, k), rank),
+(gain, condition, rank, k) as
+    total(ratio(gain, discount(rank)), condition and within(rank, k), rank);
+
+set variable dataset = (select name from store.dataset order by dataset_id limit 1); -- or the name of another, in quotes
+
+create or replace temp view scope_run as
+select run_id
+from store.run_version
+where is_current and dataset = getvariable('dataset');
+
+create or replace temp view scope_ranking as
+select run_id, query_id, num_ret, num_ret as whole_num_ret
+from store.ranking
+semi join scope_run using (run_id);
+
+create or replace temp view current_qrels as
+select qrels_id
+from store.qrels_version
+where is_current and dataset = getvariable('dataset');
+
+create or replace temp view scope_hit as
+select run_id, query_id, doc_id, relevance, rank, rank as whole_rank, rel_so_far, nonrel_so_far
+from store.hit
+semi join current_qrels using (qrels_id)
+semi join scope_run using (run_id)
+where ordering = 'double/doc_desc';
+
+create or replace temp view scope_judgment as
+select query_id, doc_id, max(relevance) as relevance
+from store.judgment
+semi join current_qrels using (qrels_id)
+group by query_id, doc_id;
+
+create or replace temp table ideal_gains_rel_1 as
 select
     query_id,
     relevance,
-    row_number() over (partition by query_id order by relevance desc) as ideal_rank
+    row_number() over best_first as ideal_rank
 from scope_judgment
-where relevance >= 1;
+where relevance >= 1
+window best_first as (partition by query_id order by relevance desc);
 
-create temp table rankings as
+create or replace temp table rankings as
 with
 judged_query as (
     select distinct query_id from scope_judgment
@@ -15,7 +65,7 @@ length as (
     select
         run_id,
         query_id,
-        num_ret
+        num_ret as num_ret
     from scope_ranking
 ),
 counted as (
@@ -27,7 +77,7 @@ select run_id, query_id, coalesce(num_ret, 0) as num_ret
 from counted
 left join length using (run_id, query_id);
 
-create temp table hits_rel_1 as
+create or replace temp table hits_rel_1 as
 with
 relevant as (
     select
@@ -52,7 +102,6 @@ select
     nonrel_so_far,
     rank
 from scope_hit
-where true
 )
 )
 select
@@ -77,26 +126,24 @@ window so_far as (
     rows between unbounded preceding and current row
 );
 
-create temp table discounted_cutoff_10_dcg_log2_rel_1_ties_rank as
-select
-    run_id,
-    query_id,
-    coalesce(sum(relevance / nullif(log2(rank + 1), 0) order by rank) filter (where is_rel and rank <= 10), 0) as dcg
-from hits_rel_1
-group by run_id, query_id;
-
 -- nDCG@10
 with
 best as (
-    select
-        query_id,
-        coalesce(sum(relevance / nullif(log2(ideal_rank + 1), 0) order by ideal_rank) filter (where true and ideal_rank <= 10), 0) as ideal_dcg
+    select query_id, dcg(relevance, ideal_rank, 10) as ideal_dcg
     from ideal_gains_rel_1
     group by query_id
+),
+actual as (
+    select
+        run_id,
+        query_id,
+        dcg(relevance, is_rel, rank, 10) as dcg
+    from hits_rel_1
+    group by run_id, query_id
 )
 select
     run_id,
     query_id,
-    dcg / nullif(ideal_dcg, 0) as value
-from discounted_cutoff_10_dcg_log2_rel_1_ties_rank
+    ratio(dcg, ideal_dcg) as value
+from actual
 left join best using (query_id);

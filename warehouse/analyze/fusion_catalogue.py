@@ -8,6 +8,7 @@ from warehouse.analyze import metric_catalogue
 from warehouse.analyze.pages import relation
 from warehouse.metrics import fusion as known
 from warehouse.metrics.fusion import Method
+from warehouse.sql_text import functions
 
 
 def fusions() -> duckdb.DuckDBPyRelation:
@@ -83,7 +84,8 @@ def describe(*names: str) -> str:
         weights = [1 / runs] * runs if known.WEIGHTS in found.needs else []
         head = f"SQL of {method} for two runs, over their lists in entry"
         lines = [*metric_catalogue.about(method, facts), "", head, ""]
-        pages.append("\n".join([*lines, known.sql(method, weights, runs), ""]))
+        sql = known.sql(method, weights, runs)
+        pages.append("\n".join([*lines, *functions.script(sql), sql, ""]))
     return "\n\n".join(pages)
 
 

@@ -80,7 +80,7 @@ def _timeline(
     asked = {"dataset": dataset, "metric": name, "protocol": protocol.name}
     rows = con.execute(
         "select run, system, direction from run_scores where dataset = $dataset "
-        "and metric = $metric and protocol = $protocol order by evaluation_id",
+        "and metric = $metric and protocol = $protocol order by evaluated_at",
         asked,
     ).fetchall()
     if not rows:
@@ -90,8 +90,7 @@ def _timeline(
         "system", [] if system is None else [system], [str(s) for _, s, _ in rows if s is not None]
     )
     ((qrels_version,),) = con.execute(
-        "select max(qrels.version) from qrels join dataset using (dataset_id) "
-        "where dataset.name = $dataset",
+        "select any_value(qrels_version) from qrels_version where dataset = $dataset and is_current",
         {"dataset": dataset},
     ).fetchall()
     direction = str(rows[-1][2])

@@ -80,8 +80,7 @@ def _put(
 ) -> None:
     """Put the runs and the current qrels in scope, and make the table `head` of the first documents."""
     rows = con.execute(
-        "select qrels_id from qrels join dataset using (dataset_id) where dataset.name = $dataset "
-        "order by qrels.version desc limit 1",
+        "select qrels_id from qrels_version where dataset = $dataset and is_current",
         {"dataset": dataset},
     ).fetchall()
     if not rows:

@@ -109,10 +109,10 @@ def parameters(found: Definition) -> str:
 
 def elsewhere(found: Definition) -> str:
     """Return the names of a metric in other programs, in one line."""
-    return "; ".join(f"{peer} {', '.join(names)}" for peer, names in _elsewhere(found).items())
+    return "; ".join(f"{peer} {', '.join(names)}" for peer, names in names_elsewhere(found).items())
 
 
-def _elsewhere(found: Definition, *, fixed: bool = False) -> dict[str, list[str]]:
+def names_elsewhere(found: Definition, *, fixed: bool = False) -> dict[str, list[str]]:
     """Return the names of a metric in each peer, on request with the parameters that they fix.
 
     A name that by default means another metric is shown with the protocols under which it means
@@ -219,7 +219,7 @@ def _facts(metric: Metric, protocol: rules.Protocol) -> dict[str, str]:
 
 def page(metric: Metric, protocol: rules.Protocol, facts: Mapping[str, str]) -> str:
     """Return a page about a metric or a curve: summary, facts, other names, parameters and SQL."""
-    script = plan([metric], protocol).script(metric)
+    script = plan([metric], protocol).script()
     head = f"SQL of {metric} under protocol {protocol.name}"
     return "\n".join([*about(metric, facts), "", head, "", script, ""])
 
@@ -227,7 +227,7 @@ def page(metric: Metric, protocol: rules.Protocol, facts: Mapping[str, str]) -> 
 def about(metric: Metric, facts: Mapping[str, str]) -> list[str]:
     """Return the lines of a page above the SQL, for anything in the notation of metrics."""
     found = metric.definition
-    names = _elsewhere(found, fixed=True)
+    names = names_elsewhere(found, fixed=True)
     lines = [f"{usage(found)}: {found.title}", "", *wrapped(found.summary), ""]
     for key, text in facts.items():
         lines += wrapped(text, f"{key:<{_KEY_WIDTH}}")
@@ -240,12 +240,12 @@ def about(metric: Metric, facts: Mapping[str, str]) -> list[str]:
         lines += ["", "parameters"]
     for p in found.parameters:
         at = "@" if p.name == found.at else ""
-        lines += wrapped(_kind(p), f"  {at}{p.name}: ", 6)
+        lines += wrapped(kind(p), f"  {at}{p.name}: ", 6)
         lines += wrapped(p.summary, " " * 4)
     return lines
 
 
-def _kind(p: Parameter) -> str:
+def kind(p: Parameter) -> str:
     """Return the type, default and bounds of a parameter in words."""
     parts = ["one of " + ", ".join(p.choices) if p.choices else p.type]
     if p.required:

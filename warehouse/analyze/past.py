@@ -161,7 +161,7 @@ def _check_time(
 ) -> None:
     for dataset in datasets:
         rows = con.execute(
-            f"select min(evaluated_at) from {database.ALIAS}.main.evaluation "
+            f"select min(evaluated_at) from {database.ALIAS}.{database.STORE}.evaluation "
             "semi join (from run join dataset using (dataset_id) where dataset.name = $dataset) "
             "using (run_id)",
             {"dataset": dataset},

@@ -193,7 +193,7 @@ def check_metrics(
 def _check_runs(con: duckdb.DuckDBPyConnection, dataset: str, run: str | None, against: str) -> str:
     """Return the run to check; refuse names that no current run has."""
     rows = con.execute(
-        "select run from runs where dataset = $1 order by run_at desc, run_id desc", [dataset]
+        "select run from runs where dataset = $1 order by run_at desc, ingested_at desc", [dataset]
     ).fetchall()
     known = [str(row[0]) for row in rows]
     if not known:

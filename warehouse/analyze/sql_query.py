@@ -22,7 +22,7 @@ from warehouse.errors import (
     seconds,
 )
 from warehouse.sql_text.quoting import literal
-from warehouse.store.database import Resources, keep
+from warehouse.store.database import Resources, find_views, keep
 from warehouse.store.engine_errors import is_damaged
 
 TIMEOUT = 60.0
@@ -69,7 +69,11 @@ def _machine_mb() -> int | None:
 
 
 def close(con: duckdb.DuckDBPyConnection, output: Path | None = None) -> None:
-    """Permanently close a connection to files, network and settings, except for one output file."""
+    """Permanently close a connection to files, network and settings, except for one output file.
+
+    SQL then finds the views for people by their names alone, as in any other client.
+    """
+    find_views(con)
     if output is not None:
         con.execute(f"set allowed_paths = {literal([str(output.absolute())])}")
     for setting in _CLOSE:

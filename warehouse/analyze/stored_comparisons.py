@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
-
 import duckdb
 import sqlalchemy as sa
 
@@ -13,6 +11,7 @@ from warehouse.config.settings import VERSION
 from warehouse.errors import UsageError
 from warehouse.sql_text.templates import render
 from warehouse.store import database, schema
+from warehouse.store.clock import Clock
 
 
 def keep(connection: sa.Connection, found: Compared) -> int:
@@ -43,7 +42,7 @@ def keep(connection: sa.Connection, found: Compared) -> int:
             interval=how.interval,
             resamples=how.resamples if how.is_resampled else None,
             seed=how.seed if how.is_resampled else None,
-            compared_at=dt.datetime.now(dt.UTC),
+            compared_at=Clock(con).now(),
             program_version=VERSION,
             engine_version=duckdb.__version__,
         )

@@ -92,8 +92,8 @@ def _with_values(
 def _preferences(con: duckdb.DuckDBPyConnection, dataset: str) -> str:
     """Return a note about metrics if the current qrels are preferences, else an empty text."""
     rows = con.execute(
-        "select kind from qrels join dataset using (dataset_id) where dataset.name = $dataset "
-        "order by version desc limit 1",
+        "select kind from qrels join qrels_version using (qrels_id) "
+        "where dataset = $dataset and is_current",
         {"dataset": dataset},
     ).fetchall()
     if rows != [("preferences",)]:
@@ -229,7 +229,7 @@ def directions(
 ) -> dict[str, str]:
     """Return the better direction of each metric, as of when it was last computed."""
     rows = con.execute(
-        "select metric, arg_max(direction, evaluation_id) from run_scores "
+        "select metric, arg_max(direction, evaluated_at) from run_scores "
         "where is_current and list_contains($datasets, dataset) "
         "and protocol = $protocol and list_contains($metrics, metric) group by metric",
         {"datasets": list(datasets), "protocol": protocol.name, "metrics": list(metrics)},

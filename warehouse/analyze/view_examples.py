@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from warehouse.errors import UsageError, nearest
+from warehouse.store.database import STORE
 
 # Views in the order of display, each with a question that it answers; tests run them.
 EXAMPLES: dict[str, str] = {
@@ -32,18 +33,18 @@ EXAMPLES: dict[str, str] = {
     "where curve = 'ROC' and query_id is null and is_current order by run, position",
     "comparisons": "select metric, base, run, difference, p_adjusted from comparisons "
     "where is_current order by p_adjusted, metric, base, run",
-    "prediction": "select run_id, count(*) as documents, max(score) as highest from prediction "
-    "group by run_id order by run_id",
 }
 
 Row = Sequence[object]
 
 
-def check_relation(rows: Iterable[Row], relation: str) -> None:
-    """Refuse the name of a table or view that does not exist, with the nearest one."""
+def known_relation(rows: Iterable[Row], relation: str) -> str:
+    """Return the name of a table or view, if it exists; `store.` may be left out."""
     known = list(dict.fromkeys(str(row[1]) for row in rows))
-    if relation not in known:
-        raise UsageError(f"{relation}: no such table or view{nearest(relation, known)}")
+    for name in (relation, f"{STORE}.{relation}"):
+        if name in known:
+            return name
+    raise UsageError(f"{relation}: no such table or view{nearest(relation, known)}")
 
 
 def page(rows: Iterable[Row]) -> str:

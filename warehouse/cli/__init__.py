@@ -17,12 +17,12 @@ from warehouse.errors import NO_MEMORY, UsageError, WarehouseError, visible
 
 INTERRUPTED = 130
 # The exit code if the reader of a pipe is gone: that of a program ended by SIGPIPE, such as cat.
-NOT_READ = 141
+PIPE_CLOSED = 141
 _HELP = {"-h", "--help"}
 # Signals besides Ctrl-C: a service is stopped, its time is up, its terminal is closed.
-_ENDINGS = ("SIGTERM", "SIGHUP")
+_END_SIGNALS = ("SIGTERM", "SIGHUP")
 # Number of new objects before the first garbage collection: imports make many, and few are garbage.
-_BEFORE_GARBAGE = 100_000
+_GARBAGE_THRESHOLD = 100_000
 
 
 def main() -> None:
@@ -31,19 +31,19 @@ def main() -> None:
     Dismantling the interpreter, module by module, takes longer than many commands do.
     """
     _open_streams()
-    gc.set_threshold(_BEFORE_GARBAGE)
-    warnings.showwarning = _warned
+    gc.set_threshold(_GARBAGE_THRESHOLD)
+    warnings.showwarning = _show_warning
     code: int | str = 0
-    with _interrupting() as ended_by:
+    with _signals_interrupt() as received:
         try:
             run()
-        except SystemExit as leaving:
-            code = leaving.code or 0
+        except SystemExit as end:
+            code = end.code or 0
     try:
         if not sys.stdout.closed:
             sys.stdout.flush()
     except OSError as error:
-        code = code or _told(error)
+        code = code or _say_os_error(error)
     sys.stderr.flush()
     if not isinstance(code, int):
         sys.exit(str(code))
@@ -52,43 +52,43 @@ def main() -> None:
 
         database.leave()
     atexit._run_exitfuncs()
-    for number in ended_by:  # for the sender to see
+    for number in received:  # for the sender to see
         os.kill(os.getpid(), number)
     os._exit(code)
 
 
 @contextmanager
-def _interrupting() -> Iterator[list[int]]:
+def _signals_interrupt() -> Iterator[list[int]]:
     """Let signals interrupt the program as Ctrl-C does; yield a list of those received.
 
     Otherwise nothing would remove its temporary files. Ignored signals, as under nohup, stay
     ignored; a second signal ends the program at once.
     """
-    ended_by: list[int] = []
+    received: list[int] = []
 
     def interrupt(number: int, frame: object) -> NoReturn:
         signal.signal(number, signal.SIG_DFL)
-        ended_by.append(number)
+        received.append(number)
         raise KeyboardInterrupt
 
-    numbers = [getattr(signal, name) for name in _ENDINGS if hasattr(signal, name)]
+    numbers = [getattr(signal, name) for name in _END_SIGNALS if hasattr(signal, name)]
     ours = [number for number in numbers if signal.getsignal(number) == signal.SIG_DFL]
     for number in ours:
         signal.signal(number, interrupt)
     try:
-        yield ended_by
+        yield received
     finally:
         for number in ours:
             signal.signal(number, signal.SIG_DFL)
 
 
-class _Narration(io.FileIO):
+class _LossyStream(io.FileIO):
     """The stream of narration; if it is full or closed, only narration is lost."""
 
-    def write(self, told: Any, /) -> int:
+    def write(self, text: Any, /) -> int:
         with suppress(OSError):
-            super().write(told)
-        return len(told)
+            super().write(text)
+        return len(text)
 
 
 def _open_streams() -> None:
@@ -108,9 +108,9 @@ def _open_streams() -> None:
     ):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding=encoding or stream.encoding, errors=errors)
-    told = io.BufferedWriter(_Narration(sys.stderr.fileno(), "w", closefd=False))
+    buffer = io.BufferedWriter(_LossyStream(sys.stderr.fileno(), "w", closefd=False))
     sys.stderr = io.TextIOWrapper(
-        told, encoding=sys.stderr.encoding, errors=sys.stderr.errors, line_buffering=True
+        buffer, encoding=sys.stderr.encoding, errors=sys.stderr.errors, line_buffering=True
     )
 
 
@@ -122,23 +122,23 @@ def run() -> None:
         _say(error)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
-        _interrupted()
-    except SystemExit as leaving:
+        _leave_interrupted()
+    except SystemExit as end:
         # Typer has turned the interrupt, or the error of a closed pipe, into its own exit.
-        if leaving.code == INTERRUPTED:
-            _interrupted()
-        if isinstance(leaving.__context__, BrokenPipeError):
-            sys.exit(NOT_READ)
+        if end.code == INTERRUPTED:
+            _leave_interrupted()
+        if isinstance(end.__context__, BrokenPipeError):
+            sys.exit(PIPE_CLOSED)
         raise
     except OSError as error:
-        sys.exit(_told(error))
+        sys.exit(_say_os_error(error))
     except MemoryError:
         _say(NO_MEMORY)
         sys.exit(1)
     except Exception as error:
         # An interrupt during a statement comes back as DuckDB's own error.
         if "Query interrupted" in str(error) or "INTERRUPT" in str(error):
-            _interrupted()
+            _leave_interrupted()
         if type(error).__module__.split(".")[0] not in ("duckdb", "_duckdb", "sqlalchemy"):
             raise
         # SQLAlchemy wraps the engine's errors in its own
@@ -147,21 +147,29 @@ def run() -> None:
 
 
 def _call() -> None:
-    from warehouse.cli.commands import application
+    import typer
+
+    from warehouse.cli.application import application, completed, explained
     from warehouse.config.project import request
 
-    if sys.argv[1:2] == ["score"] and not _HELP.intersection(sys.argv):
+    words = completed(sys.argv[1:])
+    if words[0] == "score" and not _HELP.intersection(words):
         from warehouse.store import database
 
         database.open_early()
     with request():
-        application(*sys.argv[1:2])(prog_name="warehouse")
+        try:
+            code = application(words[0])(words, prog_name="warehouse", standalone_mode=False)
+        except typer.TyperException as error:
+            _say(explained(error, words))
+            code = UsageError.exit_code
+    sys.exit(code)
 
 
-def _told(error: OSError) -> int:
+def _say_os_error(error: OSError) -> int:
     """Report an error of the system, unless it is a closed pipe; return the exit code."""
     if isinstance(error, BrokenPipeError):
-        return NOT_READ
+        return PIPE_CLOSED
     where = f"{error.filename}: " if error.filename else ""
     if isinstance(error, FileNotFoundError) and not where:  # the error of getcwd
         where = "the current folder is gone, change to another: "
@@ -174,11 +182,11 @@ def _say(problem: object) -> None:
     print(f"warehouse: {visible(str(problem), lines=True)}", file=sys.stderr)
 
 
-def _warned(message: Warning | str, *_: Any, **__: Any) -> None:
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     """Print a warning of another package without the line of code that it is from."""
     print(f"warning: {visible(str(message), lines=True)}", file=sys.stderr)
 
 
-def _interrupted() -> NoReturn:
+def _leave_interrupted() -> NoReturn:
     _say("interrupted; nothing of the last step was stored")
     sys.exit(INTERRUPTED)

@@ -6,12 +6,15 @@ import datetime as dt
 import glob
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from warehouse.config import times
-from warehouse.errors import UsageError
+from warehouse.errors import UsageError, is_utf8
+
+if TYPE_CHECKING:
+    from warehouse.readers.kinds import Contents
 
 Database = Annotated[
     Path | None,
@@ -67,7 +70,7 @@ QrelsVersion = Annotated[
 ]
 
 
-def formats_of(
+def format_option(
     help: str = "table, json, jsonl, csv, tsv, markdown, latex, html or parquet (with -o).",
     more: Sequence[str] = (),
 ) -> Any:
@@ -81,7 +84,7 @@ def formats_of(
 
         source = ctx.get_parameter_source(str(param.name))
         is_default = source is not None and source.name == "DEFAULT"
-        return output.chosen(None if is_default else value, ctx.params.get("out"), more)
+        return output.choose_format(None if is_default else value, ctx.params.get("out"), more)
 
     return typer.Option(
         "--format",
@@ -92,7 +95,7 @@ def formats_of(
     )
 
 
-def _output(value: Path | None) -> Path | None:
+def _check_output(value: Path | None) -> Path | None:
     if value is None or str(value) == "-":
         return None
     from warehouse.report import file_replacement
@@ -101,7 +104,7 @@ def _output(value: Path | None) -> Path | None:
     return value
 
 
-Format = Annotated[str, formats_of()]
+Format = Annotated[str, format_option()]
 # eager: it is known when the format is chosen
 Output = Annotated[
     Path | None,
@@ -109,7 +112,7 @@ Output = Annotated[
         "--output",
         "-o",
         is_eager=True,
-        callback=_output,
+        callback=_check_output,
         help="Write to this file instead of stdout.",
     ),
 ]
@@ -127,14 +130,17 @@ LockTimeout = Annotated[
     float,
     typer.Option("--lock-timeout", min=0, help="Seconds to wait while another process writes."),
 ]
-InputFormat = Annotated[
-    str | None,
-    typer.Option(
-        "--format",
-        help="Format of the file: trec, csv, tsv, jsonl, parquet or ranx (for qrels also prefs); "
-        "default: guessed from the file.",
-    ),
-]
+
+
+def input_format(contents: Contents, of: str = "file", name: str = "--format") -> Any:
+    """Return the option for the format of a file; its help names those that can hold the contents."""
+    from warehouse.readers import registry  # needed by commands that read files, and only then
+
+    *others, last = registry.names(contents)
+    known = f"{', '.join(others)} or {last}"
+    return typer.Option(name, help=f"Format of the {of}: {known}; default: guessed from the file.")
+
+
 Columns = Annotated[
     list[str] | None,
     typer.Option(
@@ -205,6 +211,8 @@ def pairs(texts: Sequence[str] | None, option: str) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for text in texts or ():
+        if not is_utf8(text):
+            raise UsageError(f"{option} {text}: is not UTF-8")
         key, equals, value = text.partition("=")
         if not equals or not key.strip():
             raise UsageError(f"{option} {text}: write it as KEY=VALUE")
@@ -267,7 +275,7 @@ def numbers(text: str | None, option: str) -> list[float] | None:
         ) from None
 
 
-def expanded(files: list[str]) -> list[str]:
+def expand_globs(files: list[str]) -> list[str]:
     """Expand globs that the shell left alone; a pattern without a match is an error."""
     found: list[str] = []
     for file in files:

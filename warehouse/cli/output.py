@@ -20,34 +20,7 @@ if TYPE_CHECKING:
     from warehouse.ingest import Loaded
 
 
-# Suffixes of formats that are not written, with what to do instead.
-_UNWRITTEN = {
-    **dict.fromkeys(
-        ("gz", "bz2", "xz", "zst", "lz4", "zip", "7z", "tar", "tgz"),
-        "no result is written compressed: leave that end of the name out, and compress the file",
-    ),
-    **dict.fromkeys(
-        ("xlsx", "xls", "ods", "numbers"),
-        "no spreadsheet is written; programs for them read a file whose name ends in .csv",
-    ),
-    **dict.fromkeys(
-        ("duckdb", "ddb", "db", "sqlite", "sqlite3"),
-        "no result is written as a database: take .parquet; warehouse publish copies the whole",
-    ),
-    **dict.fromkeys(
-        ("svg", "png", "pdf"),
-        "no picture is drawn of this: take .html or .tex; warehouse curve and history draw",
-    ),
-    **dict.fromkeys(
-        ("jpg", "jpeg", "gif", "webp", "eps", "tif", "tiff", "bmp"),
-        "no picture is written so: warehouse curve and history draw .svg, .png and .pdf",
-    ),
-    **dict.fromkeys(
-        ("arrow", "feather", "orc", "avro", "xml", "yaml", "yml", "pkl", "npy", "npz"),
-        "no result is written so: take .csv, .json or .parquet",
-    ),
-}
-_ALSO_CALLED = {"md": "markdown", "tex": "latex", "htm": "html", "ndjson": "jsonl"}
+_COMPRESSED = ("gz", "bz2", "xz", "zst")
 
 
 def say(text: str) -> None:
@@ -60,19 +33,19 @@ def warn(text: str) -> None:
     say(f"warning: {text}")
 
 
-def chosen(format: str | None, output: Path | None, more: Sequence[str] = ()) -> str:
+def choose_format(format: str | None, output: Path | None, more: Sequence[str] = ()) -> str:
     """Return the requested format, else the one that the file's suffix names, else table.
 
-    >>> chosen(None, Path("board.md")), chosen("csv", Path("board.md")), chosen(None, None)
-    ('markdown', 'csv', 'table')
+    >>> choose_format(None, Path("board.md")), choose_format("csv", Path("board.md"))
+    ('markdown', 'csv')
     """
     known = (*formats.FORMATS, *more)
     suffix = "" if output is None else output.suffix.removeprefix(".").lower()
-    if suffix in _UNWRITTEN and suffix not in known:
-        raise UsageError(f"{output}: {_UNWRITTEN[suffix]}")
+    named = formats.SUFFIXES.get(suffix, suffix)
+    if suffix in _COMPRESSED or (format is None and named[:1].isalpha() and named not in known):
+        raise UsageError(f"{output}: results are written as {', '.join(known)}, not as .{suffix}")
     if format is None:
-        format = _ALSO_CALLED.get(suffix, suffix)
-        format = format if format in known else "table"
+        format = named if named in known else "table"
     if formats.check(format, known) == "parquet":
         parquet_file(output)
     return format
@@ -80,12 +53,12 @@ def chosen(format: str | None, output: Path | None, more: Sequence[str] = ()) ->
 
 def emit(text: str, output: Path | None, format: str = "table") -> None:
     """Write a result to stdout or to a file; a page of text counts as a table here."""
-    with pieces(output, format) as write:
+    with open_writer(output, format) as write:
         write(text)
 
 
 @contextmanager
-def pieces(output: Path | None, format: str) -> Iterator[Callable[[str], object]]:
+def open_writer(output: Path | None, format: str) -> Iterator[Callable[[str], object]]:
     """Yield a function that writes to stdout, or to a file that appears when the block succeeds.
 
     Other formats than tables are the same bytes on stdout as in a file: UTF-8, whatever the
@@ -96,14 +69,14 @@ def pieces(output: Path | None, format: str) -> Iterator[Callable[[str], object]
             sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
         yield _to_stdout
         return
-    with written(output) as path, path.open("w", encoding="utf-8", newline="") as file:
+    with new_file(output) as path, path.open("w", encoding="utf-8", newline="") as file:
         yield file.write
 
 
 @contextmanager
-def written(output: Path) -> Iterator[Path]:
+def new_file(output: Path) -> Iterator[Path]:
     """Yield a path to write a file to; report the file when it is in place."""
-    with file_replacement.written(output) as path:
+    with file_replacement.new_file(output) as path:
         yield path
     say(f"wrote {output}")
 
@@ -148,7 +121,7 @@ def show(
     """Write a result, and its notes to stderr, or a relation with these titles and counts."""
     result = found if isinstance(found, Result) else Result(found, titles=titles, counts=counts)
     if format == "parquet":
-        with written(parquet_file(output)) as path:
+        with new_file(parquet_file(output)) as path:
             result.write(path, format)
     else:
         emit(result.text(format, places), output, format)
@@ -156,11 +129,11 @@ def show(
         say(note)
 
 
-def sideways(relation: duckdb.DuckDBPyRelation, column: str) -> duckdb.DuckDBPyRelation:
+def transpose(relation: duckdb.DuckDBPyRelation, column: str) -> duckdb.DuckDBPyRelation:
     """Transpose a relation; a column's values become the names: for few rows with many columns.
 
     >>> import duckdb
-    >>> sideways(duckdb.sql("select 1 as version, 'bm25' as run"), "version").fetchall()
+    >>> transpose(duckdb.sql("select 1 as version, 'bm25' as run"), "version").fetchall()
     [('run', 'bm25')]
     """
     others = [name for name in relation.columns if name != column]

@@ -17,7 +17,7 @@ DEFAULT_DATABASE = "warehouse.duckdb"
 DEFAULT_METRICS = ("nDCG@10", "AP", "RR", "P@10", "R@100", "R@1000", "Judged@10")
 
 # The newest migration; a test compares it with the folder migrations.
-SCHEMA_REVISION = "0015"
+SCHEMA_REVISION = "r0001"
 # Seconds to wait for a file that another process has open.
 LOCK_TIMEOUT = 30.0
 

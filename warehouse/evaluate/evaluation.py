@@ -15,6 +15,7 @@ from warehouse.evaluate.status import due
 from warehouse.evaluate.stored_runs import Job, Outcome
 from warehouse.metrics import notation, protocols
 from warehouse.metrics.notation import Metrics
+from warehouse.store.clock import Clock
 from warehouse.store.file import WarehouseFile
 
 
@@ -69,7 +70,7 @@ def compute(
         raise UsageError(requirements.unfit(dataset, found.unfit[dataset]))
     if not dry_run and found.computed:
         with file.transaction() as con:
-            found = Outcome(left_out=found.left_out)
+            found = Outcome(left_out=found.left_out, at=Clock(con).now())
             asked = candidates.find(con, dataset, runs, qrels)
             for job in possible:
                 stored_runs.evaluate(con, job, asked, on_metric=on_metric, outcome=found)

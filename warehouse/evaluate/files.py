@@ -14,10 +14,10 @@ from warehouse.evaluate import engine, hits, requirements
 from warehouse.evaluate.plan import Plan, relations_sql
 from warehouse.evaluate.scope import ATTRIBUTES, Scope
 from warehouse.metrics.protocols import Protocol
-from warehouse.readers import together
+from warehouse.readers import batches
 from warehouse.readers.checks import walk_staged
 from warehouse.readers.global_qrels import for_queries, stage_everywhere, stage_queries
-from warehouse.readers.staged import IDS, Subject
+from warehouse.readers.kinds import IDS, Subject
 from warehouse.sql_text.templates import render
 
 
@@ -100,11 +100,11 @@ def score(
         if others:
             raise UsageError(requirements.unfit(read_qrels.source, others))
         scope.rename_staged(rows)
-    for group in together.groups(
+    for group in batches.groups(
         runs, format=run_format, columns=columns_of["run"], single=is_global, **how
     ):
-        for batch in group.staged(con):
-            if isinstance(batch, together.Refused):
+        for batch in group.read(con):
+            if isinstance(batch, batches.Refusal):
                 raise batch.error
             if is_global:
                 sql = asked or "select query_id from staged"
@@ -118,7 +118,7 @@ def score(
 def _scored(
     con: duckdb.DuckDBPyConnection,
     work: Plan,
-    batch: together.Batch,
+    batch: batches.Batch,
     qrels: readers.Staged,
     lower_is_better: bool,
 ) -> tuple[int, tuple[ScoredRun, ...]]:

@@ -17,9 +17,10 @@ from warehouse.metrics import protocols
 from warehouse.metrics.aggregates import WEIGHT
 from warehouse.metrics.notation import Metric, Metrics, parse
 from warehouse.metrics.protocols import Protocol
-from warehouse.sql_text import relations, templates
+from warehouse.sql_text import functions, relations, templates
 from warehouse.sql_text.relations import Relation
 
+_SCOPE = re.compile(r"\bscope_\w+")
 # What an expression of a template may raise.
 _TEMPLATE_ERRORS = (
     jinja2.TemplateError, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError,
@@ -194,8 +195,8 @@ class Plan:
     def fingerprint(self, metric: Metric, contents: Contents | None = None) -> str:
         """Return a hash of everything that a metric's values depend on, besides run and judgments.
 
-        That is the SQL without comments, the better direction, and those contents that the metric
-        reads.
+        That is the SQL without comments and that of the functions that it calls, the better
+        direction, and those contents that the metric reads.
         """
         query = templates.normalised(self.add(metric))
         undefined = repr(self.protocol.undefined_of(metric))
@@ -203,6 +204,8 @@ class Plan:
         lines += sorted(
             f"{name}: {templates.normalised(self.tables[name])}" for name in self.below(metric)
         )
+        called = functions.used(*lines).items()
+        lines += sorted(f"{name}{templates.normalised(text)}" for name, text in called)
         if contents is not None:
             if "training" in self.needs_of(metric):
                 lines.append(f"training: {contents.training}")
@@ -212,11 +215,19 @@ class Plan:
                 lines.append(f"attribute {name} of queries: {contents.query_attributes.get(name)}")
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
-    def script(self, metric: Metric) -> str:
-        """Return everything that is run for one metric as one readable SQL script."""
-        query = self.add(metric)
-        made = [f"create temp table {name} as\n{self.tables[name]};" for name in self.below(metric)]
-        return "\n\n".join([*made, f"-- {metric}\n{query};"])
+    def script(self) -> str:
+        """Return everything that is run for the metrics as one readable SQL script.
+
+        It runs on a warehouse or a replica of it, on any connection.
+        """
+        below = dict.fromkeys(name for metric in self.queries for name in self.below(metric))
+        made = [f"create or replace temp table {name} as\n{self.tables[name]};" for name in below]
+        asked = [f"-- {metric}\n{query};" for metric, query in self.queries.items()]
+        names = frozenset(_SCOPE.findall("\n".join([*made, *asked])))
+        scope = templates.render(
+            "statements/file_scope", names=names, ordering=self.protocol.ordering
+        )
+        return "\n\n".join([*functions.script(*made, *asked), scope, *made, *asked])
 
     def below(self, metric: Metric) -> list[str]:
         """Return the tables that a metric reads, directly or not, in the order of making."""
@@ -242,11 +253,10 @@ class Plan:
 
 @request()
 def scripts(metrics: Metrics, protocol: str) -> str:
-    """Return the SQL that computes some metrics under a protocol, as readable scripts."""
+    """Return the SQL that computes some metrics under a protocol, as a script for a replica."""
     rules = protocols.get(protocol)
     asked = parse(*check_several("metrics", metrics), defaults=rules.defaults())
-    work = plan(asked, rules)
-    return "\n\n".join(work.script(metric) for metric in work.queries) + "\n"
+    return plan(asked, rules).script() + "\n"
 
 
 def _word(value: object) -> str:
@@ -289,8 +299,8 @@ def ranked_sql(protocol: Protocol, first: int | None = None) -> str:
 def plan(metrics: Iterable[Metric], protocol: Protocol, *, sliced: bool = False) -> Plan:
     """Return the plan for some metrics under a protocol.
 
-    >>> from warehouse import metrics, protocols
-    >>> sorted(plan(metrics.parse("AP", "IdealDCG"), protocols.get("default")).tables)
+    >>> from warehouse.metrics import notation, protocols
+    >>> sorted(plan(notation.parse("AP", "IdealDCG"), protocols.get("default")).tables)
     ['hits_rel_1', 'ideal_gains_rel_1', 'rankings']
     """
     made = Plan(protocol, sliced)

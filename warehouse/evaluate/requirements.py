@@ -11,7 +11,7 @@ from warehouse.errors import command, listing, nearest
 from warehouse.evaluate.plan import Contents, Plan, plan
 from warehouse.evaluate.scope import ATTRIBUTES, PREFERENCES, Scope, current_training
 from warehouse.metrics.notation import Metric
-from warehouse.readers.staged import IDS, Subject
+from warehouse.readers.kinds import IDS, Subject
 from warehouse.sql_text.templates import render
 
 _NEEDS: Mapping[Subject, str] = {"document": "attributes", "query": "query_attributes"}
@@ -90,9 +90,9 @@ def lacking(
 ) -> list[str]:
     """Return a sentence for each metric that reads a training set or an attribute that is missing.
 
-    >>> from warehouse import metrics, protocols
+    >>> from warehouse.metrics import notation, protocols
     >>> from warehouse.evaluate.plan import plan
-    >>> work = plan(metrics.parse("PSP@5"), protocols.get("default"))
+    >>> work = plan(notation.parse("PSP@5"), protocols.get("default"))
     >>> lacking(work, False, {}, OF_FILES)
     ['PSP@5 reads a training set, and what was given has none; load it with: --training FILE']
     """

@@ -8,7 +8,7 @@ import duckdb
 
 from warehouse import readers
 from warehouse.metrics.protocols import Protocol
-from warehouse.readers.staged import Subject
+from warehouse.readers.kinds import Subject
 from warehouse.sql_text.quoting import ident, literal
 from warehouse.sql_text.templates import render
 
@@ -258,8 +258,8 @@ def stored_qrels(qrels_id: int, kind: str) -> str:
 def current_training(con: duckdb.DuckDBPyConnection, dataset: str) -> tuple[int, str] | None:
     """Return the id and content hash of a dataset's current training set, if it has one."""
     rows = con.execute(
-        "select training_id, content_hash from training join dataset using (dataset_id) "
-        "where dataset.name = $name order by training.version desc limit 1",
+        "select training_id, content_hash from training join training_version using (training_id) "
+        "where dataset = $name and is_current",
         {"name": dataset},
     ).fetchall()
     return (int(rows[0][0]), str(rows[0][1])) if rows else None

@@ -16,7 +16,7 @@ from warehouse.evaluate import files
 from warehouse.evaluate.plan import plan
 from warehouse.evaluate.zscores import standardise
 from warehouse.metrics import notation, protocols
-from warehouse.readers import together
+from warehouse.readers import batches
 from warehouse.readers.files import default_name
 from warehouse.readers.zscores import read as read_zscores
 from warehouse.sql_text.quoting import ident
@@ -142,7 +142,7 @@ def score(
     for scored in files.score(
         con, qrels, [run] if several is None else several, work,
         qrels_format=qrels_format, run_format=run_format, columns=columns,
-        attributes=together.listed(attributes), normalise=normalise, is_global=is_global,
+        attributes=batches.source_list(attributes), normalise=normalise, is_global=is_global,
         queries=queries, lower_is_better=lower_is_better, iterations=iterations, training=training,
     ):  # fmt: skip
         if reference is not None:

@@ -155,8 +155,7 @@ def check_scores(
 def _older(con: duckdb.DuckDBPyConnection, qrels_id: int) -> int | None:
     """Return the version of qrels that are not the newest of their dataset."""
     rows = con.execute(
-        "select version from qrels where qrels_id = $id and version < (select max(other.version) "
-        "from qrels as other where other.dataset_id = qrels.dataset_id)",
+        "select qrels_version from qrels_version where qrels_id = $id and not is_current",
         {"id": qrels_id},
     ).fetchall()
     return int(rows[0][0]) if rows else None

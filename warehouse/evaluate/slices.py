@@ -10,7 +10,6 @@ it.
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -35,6 +34,7 @@ from warehouse.sql_text import expressions
 from warehouse.sql_text.expressions import Expression
 from warehouse.sql_text.quoting import ident, literal
 from warehouse.sql_text.templates import render
+from warehouse.store.clock import Clock
 from warehouse.store.database import ALIAS
 from warehouse.store.engine_errors import in_words
 
@@ -169,7 +169,7 @@ def _name_and_text(con: duckdb.DuckDBPyConnection, dataset: str, given: str) -> 
         return name, found["expression"].strip()
     rows = con.execute(
         "select slice.name, definition from slice join dataset using (dataset_id) "
-        "where dataset.name = $dataset order by slice.version",
+        "where dataset.name = $dataset order by slice.made_at, slice.content_hash",
         {"dataset": dataset},
     ).fetchall()
     stored = {str(known): str(definition) for known, definition in rows}
@@ -212,7 +212,7 @@ def keep(con: duckdb.DuckDBPyConnection, found: Slice) -> int:
             "definition": found.definition,
             "content_hash": found.content_hash,
             "num_parts": found.num_parts,
-            "made_at": dt.datetime.now(dt.UTC),
+            "made_at": Clock(con).now(),
             "program_version": VERSION,
         },
     ).fetchall()

@@ -67,8 +67,7 @@ def choose(
     if queries is not None and share is not None:
         raise UsageError("training queries are given, and a share of the queries; give one of them")
     rows = con.execute(
-        "select qrels_id, qrels.version from qrels join dataset using (dataset_id) "
-        "where dataset.name = $1 order by qrels.version desc limit 1",
+        "select qrels_id, qrels_version from qrels_version where dataset = $1 and is_current",
         [dataset],
     ).fetchall()
     if not rows:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -15,9 +14,10 @@ from warehouse.errors import ConflictError, UsageError, counted, listing, neares
 from warehouse.ingest import steps
 from warehouse.readers.attributes import StagedAttributes, stage_attributes
 from warehouse.readers.files import default_name
-from warehouse.readers.staged import Subject
+from warehouse.readers.kinds import Subject
 from warehouse.sql_text.templates import render
 from warehouse.store import database, schema
+from warehouse.store.clock import Clock
 
 Of = Literal["docs", "queries"]
 SUBJECTS: Mapping[str, Subject] = {"docs": "document", "queries": "query"}
@@ -104,7 +104,7 @@ def keep(
             "source_sha256": staged.source_sha256,
             "format": staged.format,
             "num_subjects": staged.num_subjects,
-            "ingested_at": dt.datetime.now(dt.UTC),
+            "ingested_at": Clock(con).now(),
             "program_version": VERSION,
             "normalise": staged.normalise,
         }

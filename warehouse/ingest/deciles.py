@@ -81,13 +81,12 @@ def make_deciles(
 def _versions(con: duckdb.DuckDBPyConnection, dataset: str) -> dict[str, int]:
     """Return the current versions of a dataset's training set and qrels, if it has them."""
     found = con.execute(
-        "select 'training', max(training.version) from training join dataset using (dataset_id) "
-        "where dataset.name = $name "
-        "union all select 'qrels', max(qrels.version) from qrels join dataset using (dataset_id) "
-        "where dataset.name = $name",
+        "select 'training', training_version from training_version "
+        "where dataset = $name and is_current union all "
+        "select 'qrels', qrels_version from qrels_version where dataset = $name and is_current",
         {"name": dataset},
     ).fetchall()
-    return {str(what): int(version) for what, version in found if version is not None}
+    return {str(what): int(version) for what, version in found}
 
 
 def _refuse_missing(

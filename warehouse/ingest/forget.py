@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from dataclasses import dataclass
 
 import duckdb
 
 from warehouse.errors import UsageError, listing, no_such_run
 from warehouse.sql_text.templates import render
+from warehouse.store.clock import Clock
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,9 @@ def forget(
     Raises UsageError if there is no such run or version.
     """
     rows = con.execute(
-        "select run.name, run.version, run_id, num_predictions from run "
-        "join dataset using (dataset_id) where dataset.name = $dataset order by run.version",
+        "select run.name, run.version, run_id, num_predictions "
+        "from run join dataset using (dataset_id) where dataset.name = $dataset "
+        "order by ingested_at, content_hash",
         {"dataset": dataset},
     ).fetchall()
     names = {str(name) for name, *_ in rows}
@@ -56,14 +57,12 @@ def forget(
         "select count(*) from evaluation where list_contains($ids, run_id)", {"ids": ids}
     ).fetchall()
     if not dry_run:
-        con.execute(
-            render("statements/forget", run_ids=ids, reason=reason, now=dt.datetime.now(dt.UTC))
-        )
+        con.execute(render("statements/forget", run_ids=ids, reason=reason, now=Clock(con).now()))
     return Forgotten(
         dataset=dataset,
         run=run,
         versions=tuple(chosen),
         num_predictions=sum(count for _, count in chosen.values()),
         num_evaluations=num_evaluations,
-        current=max((n for n in versions if n not in chosen), default=None),
+        current=next((n for n in reversed(versions) if n not in chosen), None),
     )

@@ -9,7 +9,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from warehouse.store import schema
+from warehouse.store import database, schema
+from warehouse.store.clock import Clock
 
 
 @dataclass
@@ -24,6 +25,7 @@ class Known:
     dataset_id: int
     current: dict[str, dict[str, Any]]
     forgotten: dict[tuple[str, str], dict[str, Any]]
+    clock: Clock
     _last: dict[str, int]
     _names: dict[str, list[str]]
     _next_id: int
@@ -42,33 +44,35 @@ class Known:
         run, forgotten = schema.run, schema.forgotten_run
         wanted, contents = sorted(set(names)), sorted(set(hashes))
         ours = sa.and_(run.c.dataset_id == dataset_id, run.c.name.in_(wanted))
-        rows = connection.execute(sa.select(run).where(ours).order_by(run.c.version)).fetchall()
+        oldest_first = run.c.ingested_at, run.c.content_hash
+        rows = connection.execute(sa.select(run).where(ours).order_by(*oldest_first)).fetchall()
         current = {row.name: dict(row._mapping) for row in rows}
         last = {name: int(row["version"]) for name, row in current.items()}
         gone = connection.execute(
             sa.select(forgotten)
             .where(forgotten.c.dataset_id == dataset_id, forgotten.c.name.in_(wanted))
-            .order_by(forgotten.c.forgotten_at, forgotten.c.version)
+            .order_by(forgotten.c.forgotten_at, forgotten.c.ingested_at)
         ).fetchall()
         for row in gone:
             last[row.name] = max(int(row.version), last.get(row.name, 0))
-        there = {(row.name, row.content_hash): int(row.version) for row in rows}
+        there = {(row.name, row.content_hash): row.ingested_at for row in rows}
         tombs = {
             (row.name, row.content_hash): dict(row._mapping)
             for row in gone
             # a forgotten run that somebody has loaded again is no longer forgotten
-            if there.get((row.name, row.content_hash), 0) < row.version
+            if there.get((row.name, row.content_hash), row.ingested_at) <= row.ingested_at
         }
         alike: dict[str, list[str]] = defaultdict(list)
         found = connection.execute(
             sa.select(run.c.content_hash, run.c.name)
             .where(run.c.dataset_id == dataset_id, run.c.content_hash.in_(contents))
-            .order_by(run.c.run_id)
+            .order_by(*oldest_first)
         )
         for content_hash, name in found.fetchall():
             alike[content_hash].append(name)
         next_id = schema.next_id(connection, run.c.run_id, forgotten.c.run_id)
-        return cls(connection, dataset_id, current, tombs, last, alike, next_id)
+        clock = Clock(database.raw(connection))
+        return cls(connection, dataset_id, current, tombs, clock, last, alike, next_id)
 
     def alike(self, content_hash: str, name: str) -> list[str]:
         """Return the other names of runs with a content, the oldest first."""

@@ -9,7 +9,7 @@ import duckdb
 from warehouse.errors import WarehouseError
 from warehouse.ingest.runs import RunOptions, load_staged
 from warehouse.ingest.steps import Loaded
-from warehouse.readers import together
+from warehouse.readers import batches
 from warehouse.readers.files import missing
 from warehouse.store import database
 from warehouse.store.file import WarehouseFile
@@ -38,11 +38,11 @@ def load_runs(
             return [*absent]
     file.ensure()
 
-    def load(group: together.Group) -> list[Done]:
+    def load(group: batches.Group) -> list[Done]:
         done: list[Done] = []
         with file.write() as connection:
-            for batch in group.staged(database.raw(connection)):
-                if isinstance(batch, together.Refused):
+            for batch in group.read(database.raw(connection)):
+                if isinstance(batch, batches.Refusal):
                     done.append(batch.error)
                 else:
                     of_each = [options] * len(batch.runs)
@@ -51,7 +51,7 @@ def load_runs(
 
     every: list[Done] = []
     named: dict[str, str] = {}
-    for group in together.groups(sources, format=format, columns=columns, normalise=normalise):
+    for group in batches.groups(sources, format=format, columns=columns, normalise=normalise):
         try:
             done = load(group)
         except duckdb.TransactionException:

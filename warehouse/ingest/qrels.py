@@ -18,6 +18,7 @@ from warehouse.ingest import steps
 from warehouse.ingest.global_qrels import LABEL, stage_global
 from warehouse.sql_text.templates import render
 from warehouse.store import database, schema
+from warehouse.store.clock import Clock
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,7 @@ def _load(
     """Store what is staged, unless it is the current version already."""
     ground = _GROUNDS[staged.kind]
     con = database.raw(connection)
-    content = steps.content(con, ground.columns, suffix=ground.hash_suffix)
+    content = steps.content(con, dataset, ground.columns, ground.hash_suffix)
     dataset_id = steps.dataset_id(connection, dataset)
     table = ground.table
     current = steps.newest(connection, table, table.c.dataset_id == dataset_id)
@@ -152,7 +153,7 @@ def _load(
         "label": label,
         ground.count: content.num_rows,
         **(ground.given or {}),
-        **steps.common(staged, content),
+        **steps.common(staged, content, Clock(con).now()),
     }
     connection.execute(table.insert().values(row))
     con.execute(render(ground.insert), {ground.key.name: row[ground.key.name]})

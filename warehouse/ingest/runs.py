@@ -25,9 +25,9 @@ from warehouse.errors import (
 )
 from warehouse.ingest import steps
 from warehouse.ingest.known_runs import Known
+from warehouse.readers.batches import Batch
 from warehouse.readers.files import default_name
-from warehouse.readers.staged import RUN_NUMBER
-from warehouse.readers.together import Batch
+from warehouse.readers.kinds import RUN_NUMBER
 from warehouse.sql_text.templates import render
 from warehouse.store import database
 
@@ -156,7 +156,7 @@ def load_staged(
     run_number = {"run_number": RUN_NUMBER if batch.together else "0"}
     counts = con.execute(render("ingest/run_contents", **run_number)).fetchall()
     contents = [
-        (steps.Content.of(rows, queries, total, _suffix(staged, said)), is_numbered)
+        (steps.Content.of(dataset, rows, queries, total, _suffix(staged, said)), is_numbered)
         for staged, said, (rows, queries, total, is_numbered) in zip(
             batch.runs, options, counts, strict=True
         )
@@ -248,7 +248,7 @@ def _describe(
         f"the predictions are the same as those of run {other}"
         for other in known.alike(content.content_hash, name)[:1]
     ]
-    now = dt.datetime.now(dt.UTC)
+    now = known.clock.now()
     run_at = options.run_at or now
     if run_at > now + _AHEAD:
         warnings.append(
@@ -262,7 +262,7 @@ def _describe(
         "num_predictions": content.num_rows,
         "system": options.system,
         "run_at": run_at,
-        **steps.common(staged, content),
+        **steps.common(staged, content, now),
     }
     row = known.add(name, row, options.tags)
     status: steps.Status = "loaded" if current is None else "replaced"

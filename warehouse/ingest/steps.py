@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -13,7 +14,8 @@ import sqlalchemy as sa
 from warehouse import readers
 from warehouse.config.settings import VERSION
 from warehouse.errors import UsageError, check_text, is_utf8
-from warehouse.store import schema
+from warehouse.store import database, schema
+from warehouse.store.clock import Clock
 
 Status = Literal["loaded", "unchanged", "replaced", "forgotten"]
 What = Literal["run", "qrels", "training"]
@@ -42,16 +44,18 @@ class Loaded:
 
 @dataclass(frozen=True)
 class Content:
-    """The numbers of staged rows, and a hash that recognises equal content."""
+    """The numbers of staged rows, and a hash that recognises equal content of a dataset."""
 
     num_rows: int
     num_queries: int
     content_hash: str
 
     @staticmethod
-    def of(num_rows: int, num_queries: int, total: int, suffix: str = "") -> Content:
+    def of(dataset: str, num_rows: int, num_queries: int, total: int, suffix: str = "") -> Content:
         """Return the content for a total of row hashes."""
-        return Content(num_rows, num_queries, f"{num_rows}-{int(total):032x}{suffix}")
+        whole = f"{num_rows}-{int(total):032x}{suffix}\n{dataset}"
+        digest = hashlib.sha256(whole.encode()).hexdigest()
+        return Content(num_rows, num_queries, digest[:32])
 
 
 def check_name(what: str, given: object, hint: str = "") -> str:
@@ -64,16 +68,18 @@ def check_name(what: str, given: object, hint: str = "") -> str:
     return name
 
 
-def content(con: duckdb.DuckDBPyConnection, columns: str, suffix: str = "") -> Content:
+def content(
+    con: duckdb.DuckDBPyConnection, dataset: str, columns: str, suffix: str = ""
+) -> Content:
     """Return counts of the staged rows and a hash that does not depend on order or format."""
     num_rows, num_queries, total = con.execute(
         "with key as (select distinct query_id from staged) "
         f"select count(*), (select count(*) from key), sum(hash({columns})) from staged"
     ).fetchall()[0]
-    return Content.of(num_rows, num_queries, total, suffix)
+    return Content.of(dataset, num_rows, num_queries, total, suffix)
 
 
-def common(staged: readers.Staged, content: Content) -> dict[str, Any]:
+def common(staged: readers.Staged, content: Content, at: dt.datetime) -> dict[str, Any]:
     """Return the columns that all versioned tables of the catalogue share."""
     return {
         "content_hash": content.content_hash,
@@ -81,7 +87,7 @@ def common(staged: readers.Staged, content: Content) -> dict[str, Any]:
         "source_sha256": staged.source_sha256,
         "format": staged.format,
         "num_queries": content.num_queries,
-        "ingested_at": dt.datetime.now(dt.UTC),
+        "ingested_at": at,
         "program_version": VERSION,
         "normalise": staged.normalise,
     }
@@ -97,7 +103,9 @@ def dataset_id(connection: sa.Connection, name: str) -> int:
         return int(found)
     number = schema.next_id(connection, table.c.dataset_id)
     connection.execute(
-        table.insert().values(dataset_id=number, name=name, created_at=dt.datetime.now(dt.UTC))
+        table.insert().values(
+            dataset_id=number, name=name, created_at=Clock(database.raw(connection)).now()
+        )
     )
     return number
 
@@ -105,9 +113,10 @@ def dataset_id(connection: sa.Connection, name: str) -> int:
 def newest(
     connection: sa.Connection, table: sa.Table, condition: sa.ColumnElement[bool]
 ) -> dict[str, Any] | None:
-    """Return the row of the highest version, or None if there is none."""
+    """Return the row of the newest version, or None if there is none."""
+    newest_first = table.c.ingested_at.desc(), table.c.content_hash.desc()
     rows = connection.execute(
-        sa.select(table).where(condition).order_by(table.c.version.desc()).limit(1)
+        sa.select(table).where(condition).order_by(*newest_first).limit(1)
     ).fetchall()
     return dict(rows[0]._mapping) if rows else None
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from warehouse.errors import DefinitionError, nearest
 from warehouse.metrics.aggregates import AGGREGATE, WEIGHT
 from warehouse.metrics.parameters import Parameter
-from warehouse.sql_text import relations, templates
+from warehouse.sql_text import functions, relations, templates
 
 if TYPE_CHECKING:
     from warehouse.metrics.catalogue import Definition, RanxName, TrecName
@@ -153,6 +153,8 @@ def check_body(found: Definition, text: str, types: Mapping[str, str]) -> None:
         if name in known:
             raise DefinitionError(f"{where}: the SQL reads {name}: add it to reads")
         hint = nearest(name, [*declared, *known, *macros]) or f"; declare it: [params.{name}]"
+        if name in functions.definitions():
+            hint = f"; it is a function of the SQL: write {name}(...) without braces"
         raise DefinitionError(f"{where}: the SQL uses {name!r}, which is not declared{hint}")
     for name in sorted(set(needed) - declared):
         raise DefinitionError(

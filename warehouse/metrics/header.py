@@ -16,6 +16,7 @@ HEADER_KEYS: dict[str, Kinds] = {
     "reference": str,
 }
 OPTIONAL_KEYS: dict[str, Kinds] = {
+    "latex": str,  # the formula as the manual typesets it
     "params": dict,
     "names": dict,
     "ranx": dict,

@@ -1,43 +1,40 @@
-"""Read runs, qrels and training sets, from files of many formats and Python objects, into one table."""
+"""Read runs, qrels and training sets, from files of many formats and Python objects, into one table.
+
+The way of a source: `files` opens it, `registry` finds its format, the format reads it into the table
+`staged`, and `checks` refuses what cannot be taken.
+"""
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
-import duckdb
-
-from warehouse.errors import InputError, UsageError, counted
-from warehouse.readers import checks, delimited, documents, objects, preferences, tables, trec
+from warehouse.errors import InputError
+from warehouse.readers import checks, registry, staging
 from warehouse.readers.files import LocalFile, check_file, open_file
-from warehouse.readers.guess import guess, other_layout
-from warehouse.readers.normalise import normalise as normalise_ids
-from warehouse.readers.staged import (
-    FORMATS,
+from warehouse.readers.formats import FileFormat, Format
+from warehouse.readers.kinds import (
     KEYS,
-    NAMED_COLUMNS,
-    PREFERENCES,
+    ColumnNames,
     Kind,
     Query,
     Staged,
-    canonical_format,
     canonical_kind,
-    checked_mapping,
+    column_mapping,
     columns_of,
-    file_order,
-    qrels_kind,
 )
+from warehouse.readers.registry import qrels_kind
 
-__all__ = [
-    "FORMATS", "PREFERENCES", "Kind", "Query", "Staged", "columns_of", "qrels_kind", "stage",
-]  # fmt: skip
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection as Connection
+
+__all__ = ["Kind", "Query", "Staged", "columns_of", "qrels_kind", "stage"]
 
 
 def stage(
-    con: duckdb.DuckDBPyConnection,
+    con: Connection,
     source: Any,
     kind: Kind,
     *,
@@ -51,10 +48,10 @@ def stage(
 
     `source` is a path (plain, .gz, .bz2, .xz or .zst), `-` for standard input, a file that is open, a
     dict of dicts, a pandas or polars data frame, an Arrow table, a DuckDB relation or a `Query`.
-    `format` is guessed unless given: trec, csv, tsv, jsonl, parquet, ranx. `columns` maps our column
-    names to those of a table. `normalise` is an SQL expression over the columns of the table below; its
-    value becomes the document id. `hashed` says whether the bytes of a file are hashed. Where they are
-    `shared` the columns are those of other sources too, and one without named columns passes them over.
+    `format`, one of `registry.names`, is guessed unless given. `columns` maps our column names to those
+    of a table; if they are `shared`, they are meant for other sources too, and a format without named
+    columns ignores them. `normalise` is an SQL expression over the columns of the table below; its
+    value becomes the document id. `hashed` says whether the bytes of a file are hashed.
 
     The table, in the order of the source, is by kind (all ids are varchar):
 
@@ -71,7 +68,8 @@ def stage(
     Raises InputError, with the first ten problems and their lines, when the source cannot be taken
     as it is, and UsageError for an unknown format or column of ours; then no `staged` is left.
 
-    >>> con = duckdb.connect()
+    >>> from warehouse.store import database
+    >>> con = database.memory()
     >>> result = stage(con, {"q1": {"d1": 0.5, "d2": 0.25}}, "run")
     >>> result.rows, result.format, result.ranked_by
     (2, 'dict', 'score')
@@ -79,139 +77,79 @@ def stage(
     [('q1', 'd1', 0.5), ('q1', 'd2', 0.25)]
     """
     wanted = canonical_kind(kind)
-    mapping = checked_mapping(wanted, columns)
-    name = None if format is None else canonical_format(format, wanted)
-    if name == PREFERENCES:
-        wanted = "preferences"
+    mapping = column_mapping(wanted, columns)
+    given = None if format is None else registry.find(format, wanted)
+    if given is not None:
+        wanted = given.kind_of(wanted)
     clear(con)
     try:
-        with file_order(con):
-            with contextlib.ExitStack() as stack:
-                if isinstance(source, str | os.PathLike):
-                    source = stack.enter_context(open_file(source, hashed=hashed))
-                if isinstance(source, LocalFile):
-                    staged = _stage_file(con, source, wanted, name, mapping, shared)
-                else:
-                    staged = _stage_object(con, source, wanted, mapping, shared)
+        with staging.file_order(con):
+            if isinstance(source, str | os.PathLike):
+                with open_file(source, hashed=hashed) as file:
+                    staged = _stage(con, file, wanted, given, mapping, shared)
+            else:
+                staged = _stage(con, source, wanted, given, mapping, shared)
             if normalise is not None:
-                within = [column for column in KEYS[staged.kind] if column != "doc_id"]
-                normalise_ids(con, staged.source, normalise, within=within)
-                if staged.kind == "run":  # the rows have changed
-                    checks.make_rankings(con)
-                    checks.walk_staged(con, ranks=False, lowest_first=staged.ranked_by == "rank")
-            return replace(staged, normalise=normalise)
+                _normalise(con, staged, normalise)
+        return replace(staged, normalise=normalise)
     except BaseException:
-        with contextlib.suppress(duckdb.Error):
+        with staging.suppress_errors():
             clear(con)
         raise
 
 
-def clear(con: duckdb.DuckDBPyConnection) -> None:
+def clear(con: Connection) -> None:
     """Remove what was staged last."""
-    tables = ("staged", "staged_ranking", "list_step")
-    con.execute("; ".join(f"drop table if exists temp.{table}" for table in tables))
+    for table in ("staged", "staged_ranking", "list_step"):
+        con.execute(f"drop table if exists temp.{table}")
 
 
-def _stage_file(
-    con: duckdb.DuckDBPyConnection,
-    file: LocalFile,
+def _stage(
+    con: Connection,
+    source: Any,
     kind: Kind,
-    name: str | None,
-    mapping: dict[str, str],
+    given: FileFormat | None,
+    mapping: ColumnNames,
     shared: bool,
 ) -> Staged:
-    check_file(file)
-    format = name or guess(file, mapping.values())
-    if format == "trec" and not name and (other := other_layout(file)):
-        raise InputError(f"{file.source}: {other}")
+    """Read a source in its format, warn about it as a whole, and drop service columns."""
+    format: Format
+    if isinstance(source, LocalFile):
+        check_file(source)
+        format = given or registry.guess(source, kind, registry.column_names(mapping))
+    else:
+        format = registry.in_memory(source, kind)
     if not shared:
-        _refuse_mapping(format, mapping)
-    _refuse_iterations(file.source, format, kind)
-    tag: str | None = None
-    empty = 0
-    ranked_by: Literal["score", "rank"] | None = "score" if kind == "run" else None
-    if kind == "preferences":
-        format = PREFERENCES
-        preferences.read(con, file)
-    elif format == "trec":
-        tag = trec.read(con, file, kind)
-    elif format in delimited.DELIMITERS:
-        delimiter = delimited.DELIMITERS[format]
-        ranked_by = tables.read_delimited(con, file, kind, delimiter, mapping)
-    elif format == "jsonl":
-        ranked_by = documents.read_lines(con, file, kind, mapping)
-    elif format == "parquet":
-        ranked_by = tables.read_parquet(con, file, kind, mapping)
-    else:
-        empty = documents.read_nested_file(con, file, kind)
-    return _finished(con, kind, file.source, format, file.sha256, ranked_by, tag, empty)
-
-
-def _stage_object(
-    con: duckdb.DuckDBPyConnection, source: Any, kind: Kind, mapping: dict[str, str], shared: bool
-) -> Staged:
-    ranked_by: Literal["score", "rank"] | None = "score" if kind == "run" else None
-    if kind == "preferences":
-        raise UsageError(f"preferences are read from files of the format {PREFERENCES} only")
-    if isinstance(source, Mapping):
-        name, format = f"<{type(source).__name__}>", "dict"
-        if not shared:
-            _refuse_mapping(format, mapping)
-        _refuse_iterations(name, format, kind)
-        empty = documents.read_dict(con, source, name, kind)
-    else:
-        empty = 0
-        name, format = objects.object_name(source), "table"
-        ranked_by = tables.read_object(con, source, name, kind, mapping)
-    return _finished(con, kind, name, format, None, ranked_by, None, empty)
-
-
-def _finished(
-    con: duckdb.DuckDBPyConnection,
-    kind: Kind,
-    source: str,
-    format: str,
-    sha256: str | None,
-    ranked_by: Literal["score", "rank"] | None,
-    tag: str | None,
-    empty: int,
-) -> Staged:
-    """Warn about the source as a whole, drop service columns, and return what was read."""
-    rows = checks.row_count(con)
+        registry.check_mapping(format, mapping)
+    name = format.source_name(source)
+    reading = format.read(con, source, kind, mapping)
+    rows = staging.row_count(con)
     if rows == 0:
-        what = "row" if format in ("dict", "table") else "line"
-        raise InputError(f"{source}: is empty: there is no {what} of data")
-    warnings: list[str] = []
-    columns = checks.columns(con)
-    ranks = kind == "run" and "rank" in columns
+        raise InputError(f"{name}: is empty: there is no {format.unit} of data")
+    warnings = reading.warnings
     if kind == "run":
-        warnings = checks.run_warnings(con, ranks=ranks, word=ranked_by or "score").get(0, [])
-        if "fields" in columns:
-            warnings += checks.long_tags(con)
-    if empty:
-        warnings.append(_without_documents(kind, empty))
-    checks.drop_service_columns(con, kind, columns)
-    return Staged(kind, source, format, rows, sha256, ranked_by, tag, tuple(warnings))
+        ranks = "rank" in staging.types_of(con)
+        found = checks.run_warnings(con, ranks=ranks, ranked_by=reading.ranked_by)
+        warnings = (*found.get(0, ()), *warnings)
+    checks.drop_service_columns(con, kind)
+    return Staged(
+        kind=kind,
+        source=name,
+        format=format.name,
+        rows=rows,
+        source_sha256=source.sha256 if isinstance(source, LocalFile) else None,
+        ranked_by=reading.ranked_by if kind == "run" else None,
+        tag=reading.tag,
+        warnings=warnings,
+    )
 
 
-def _without_documents(kind: Kind, empty: int) -> str:
-    """Return the warning about queries without documents in a dict."""
-    some = counted(empty, "query")
-    if kind == "run":
-        return f"{some} without a document passed over: the run does not answer them"
-    if kind == "qrels":
-        return f"{some} without a document passed over: to count them, judge one with relevance 0"
-    return f"{some} without a document passed over"
+def _normalise(con: Connection, staged: Staged, expression: str) -> None:
+    """Make the document ids anew by an expression, and what follows from them."""
+    from warehouse.readers.normalise import normalise
 
-
-def _refuse_mapping(format: str, mapping: dict[str, str]) -> None:
-    if mapping and format not in NAMED_COLUMNS:
-        raise UsageError(f"columns can be named for {', '.join(NAMED_COLUMNS)}, not for {format}")
-
-
-def _refuse_iterations(source: str, format: str, kind: Kind) -> None:
-    if kind == "iterations" and format in ("ranx", "dict"):
-        raise UsageError(
-            f"{source}: {{query: {{document: grade}}}} holds no iterations: a document is there once "
-            "for each query. Leave them out (--iterations), or take a format that has them, as trec"
-        )
+    within = [column for column in KEYS[staged.kind] if column != "doc_id"]
+    normalise(con, staged.source, expression, within=within)
+    if staged.kind == "run":  # the rows have changed
+        checks.make_rankings(con)
+        checks.walk_staged(con, ranks=False, lowest_first=staged.ranked_by == "rank")

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import duckdb
+from duckdb import DuckDBPyConnection as Connection
 
 from warehouse.errors import InputError, UsageError, listing, nearest
-from warehouse.readers import checks
+from warehouse.readers import checks, registry, staging
+from warehouse.readers.files import check_file, open_file
+from warehouse.readers.formats import Table
+from warehouse.readers.kinds import IDS, Subject
+from warehouse.readers.lines import LIMIT
 from warehouse.readers.normalise import normalise as normalise_ids
-from warehouse.readers.staged import IDS, Subject, file_order
 from warehouse.readers.tables import is_nested
-from warehouse.readers.wide import Table, open_table
-from warehouse.sql_text import templates
 
 _LIST = re.compile(r"(?P<element>.*)\[\d*\]")
 _NUMBER = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|BIGNUM|VARINT|FLOAT|DOUBLE|DECIMAL.*")
@@ -53,7 +55,7 @@ class _Column:
 
 
 def stage_attributes(
-    con: duckdb.DuckDBPyConnection,
+    con: Connection,
     source: Any,
     subject: Subject | None,
     *,
@@ -70,19 +72,20 @@ def stage_attributes(
     maps columns of text to the separator that makes lists of them. What is null, empty or NaN is
     absent. Raises InputError and UsageError.
 
-    >>> con = duckdb.connect()
+    >>> from warehouse.store import database
+    >>> con = database.memory()
     >>> read = stage_attributes(con, {"d1": {"year": 1999, "tags": ["a", "b"]}}, "document")
     >>> read.columns, read.num_subjects
     ({'year': 'number', 'tags': 'list'}, 1)
     >>> con.execute("from staged_attribute order by all").fetchall()
     [('d1', 'tags', 1, 'a', None), ('d1', 'tags', 2, 'b', None), ('d1', 'year', 1, '1999', 1999.0)]
     """
-    _clear(con, "staged", "staged_value", "staged_type", "staged_attribute")
+    staging.drop(con, "staged", "staged_value", "staged_type", "staged_attribute")
     key = IDS[subject or "document"]
     hints = [name for name in (id, *(split or {})) if name is not None]
     hints += [] if subject else IDS.values()
     try:
-        with file_order(con), open_table(con, source, key=key, format=format, hints=hints) as table:
+        with staging.file_order(con), _open_table(con, source, key, format, hints) as table:
             if subject is None:
                 subject = _subject(table)
                 key = IDS[subject]
@@ -92,16 +95,16 @@ def stage_attributes(
             _stage(con, table, key, column, columns)
             if normalise is not None:
                 normalise_ids(con, table.source, normalise, id=key, within=())
-            rows = checks.row_count(con)
+            rows = staging.row_count(con)
             types = _unfold(con, table, key, columns)
     except BaseException:
-        _clear(con, "staged_attribute")
+        staging.drop(con, "staged_attribute")
         raise
     finally:
-        _clear(con, "staged", "staged_value", "staged_type")
-    ((values,),) = con.execute("select count(*) from staged_attribute").fetchall()
+        staging.drop(con, "staged", "staged_value", "staged_type")
+    values = staging.row_count(con, "staged_attribute")
     return StagedAttributes(
-        subject, table.source, table.format, table.sha256, normalise, types, rows, int(values)
+        subject, table.source, table.format, table.sha256, normalise, types, rows, values
     )
 
 
@@ -110,10 +113,28 @@ def _subject(table: Table) -> Subject:
     return "query" if is_of_queries else "document"
 
 
-def _clear(con: duckdb.DuckDBPyConnection, *names: str) -> None:
-    with contextlib.suppress(duckdb.Error):
-        for name in names:
-            con.execute(f"drop table if exists temp.{name}")
+@contextlib.contextmanager
+def _open_table(
+    con: Connection, source: Any, key: str, format: str | None, hints: Sequence[str]
+) -> Iterator[Table]:
+    """Read all columns of a source into `staged_table`, which is dropped when the block ends.
+
+    `key` names the column for the outer keys of nested values. `hints` are further columns by which
+    the header of a table may be recognised.
+    """
+    given = None if format is None else registry.find(format, "attributes")
+    ids = [key, *hints]
+    try:
+        if isinstance(source, str | os.PathLike):
+            with open_file(source) as file:
+                check_file(file)
+                known = {*ids, *registry.column_names({})}
+                found = given or registry.guess(file, "attributes", known)
+                yield found.read_table(con, file, key, ids)
+        else:
+            yield registry.in_memory(source, "attributes").read_table(con, source, key, [key])
+    finally:
+        staging.drop(con, "staged_table")
 
 
 def _id_column(table: Table, key: str, given: str | None) -> str:
@@ -180,18 +201,15 @@ def _type(kind: str) -> str:
     return "date" if _DATE.fullmatch(kind) else "text"
 
 
-def _stage(
-    con: duckdb.DuckDBPyConnection, table: Table, key: str, id: str, columns: list[_Column]
-) -> None:
+def _stage(con: Connection, table: Table, key: str, id: str, columns: list[_Column]) -> None:
     """Fill `staged` with the ids as text and the raw attributes, and check the ids."""
     kind = table.columns[id]
     if is_nested(kind):
         raise InputError(f"{table.source}: the column {id!r} holds lists or records, not ids")
     family = "json" if kind == "JSON" else "real" if re.match("FLOAT|DOUBLE|DEC", kind) else "text"
     names = [column.name for column in columns]
-    sql = templates.render("ingest/subjects", id=id, family=family, key=key, names=names)
-    con.execute(sql).fetchall()
-    if not checks.row_count(con):
+    staging.run(con, "ingest/subjects", id=id, family=family, key=key, names=names)
+    if not staging.row_count(con):
         raise InputError(f"{table.source}: is empty: there is no row of data")
     _refuse_problems(con, table, "checks/subjects", key=key)
     for column in columns:
@@ -199,23 +217,18 @@ def _stage(
             _refuse_problems(con, table, "checks/attribute_nested", column=column)
 
 
-def _unfold(
-    con: duckdb.DuckDBPyConnection, table: Table, key: str, columns: list[_Column]
-) -> dict[str, str]:
+def _unfold(con: Connection, table: Table, key: str, columns: list[_Column]) -> dict[str, str]:
     """Make `staged_attribute` from `staged`, one row per value; return the types."""
-    con.execute(templates.render("ingest/attribute_values", key=key, columns=columns)).fetchall()
-    con.execute(templates.render("ingest/attribute_types", columns=columns)).fetchall()
-    con.execute(templates.render("ingest/attribute_rows")).fetchall()
+    staging.run(con, "ingest/attribute_values", key=key, columns=columns)
+    staging.run(con, "ingest/attribute_types", columns=columns)
+    staging.run(con, "ingest/attribute_rows")
     _refuse_problems(con, table, "checks/attribute_not_finite", key=key)
     found = con.execute("select attribute, type from staged_type order by number").fetchall()
     return {str(name): str(kind) for name, kind in found}
 
 
-def _refuse_problems(
-    con: duckdb.DuckDBPyConnection, table: Table, check: str, **values: Any
-) -> None:
-    sql = templates.render(check, place=checks.PLACE, limit=checks.LIMIT, **values)
-    found = con.execute(sql).fetchall()
+def _refuse_problems(con: Connection, table: Table, check: str, **values: Any) -> None:
+    found = staging.run(con, check, place=checks.PLACE, limit=LIMIT, **values)
     if found:
         problems = [checks.Problem(place, None, None, why, at) for place, why, at, _ in found]
         raise table.refuse(problems, int(found[0][3]))

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-
-import duckdb
+from typing import TYPE_CHECKING, Any
 
 from warehouse.errors import InputError, counted
-from warehouse.readers.lines import count
-from warehouse.readers.staged import FIELDS, KEYS, RUN_NUMBER, Kind
-from warehouse.sql_text import templates
+from warehouse.readers.kinds import KEYS, RUN_NUMBER, Kind, Ranking
+from warehouse.readers.lines import LIMIT, BadLines
+from warehouse.readers.staging import render, row_count, run, types_of
 
-LIMIT = 10
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection as Connection
+
 # The most steps of ranked lists that one walk keeps.
 STEPS = 1_000_000
 # From so many rows on, ranked lists are walked in pieces, in parallel.
@@ -35,6 +36,10 @@ _VALUE_CHECKS: Mapping[Kind, str] = {
 # ones.
 _CONTRADICTIONS = ("level_zero_and_not", "preferred_in_a_circle")
 
+# Problems as `(line, reason)`, without a line where the source has none.
+Places = list[tuple[int | None, str]]
+Words = Callable[[Iterable["Problem"]], Places]
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -47,13 +52,8 @@ class Problem:
     earlier: int | None
 
 
-def rows(con: duckdb.DuckDBPyConnection, sql: str) -> list[tuple[object, ...]]:
-    """Run SQL and fetch everything."""
-    return con.execute(sql).fetchall()
-
-
 def problems(
-    con: duckdb.DuckDBPyConnection,
+    con: Connection,
     kind: Kind,
     *,
     place: str,
@@ -76,7 +76,7 @@ def problems(
 
 
 def any_problem(
-    con: duckdb.DuckDBPyConnection,
+    con: Connection,
     kind: Kind,
     *,
     unread: str | None = UNREAD,
@@ -90,13 +90,8 @@ def any_problem(
     table `staged_ranking` behind, unless it finds a problem first.
     """
     value = {"run": "score", "preferences": "level"}.get(kind, "relevance")
-    sql = templates.render(
-        "checks/any_problem",
-        value=value,
-        is_real=kind in _VALUE_CHECKS,
-        unread=unread,
-    )
-    if rows(con, sql):
+    is_real = kind in _VALUE_CHECKS
+    if run(con, "checks/any_problem", value=value, is_real=is_real, unread=unread):
         return True
     if kind == "run":
         make_rankings(con, together=together)
@@ -113,37 +108,30 @@ def list_key(together: bool) -> tuple[str, ...]:
 
 
 def _pieces(
-    con: duckdb.DuckDBPyConnection,
-    lists: str,
-    size: int,
-    stretch: tuple[int, int] | None = None,
+    con: Connection, lists: str, size: int, stretch: tuple[int, int] | None = None
 ) -> list[tuple[int, int]]:
     """Divide ranked lists, or those of a stretch, into pieces of about so many rows.
 
     No list is divided. If a list does not stand together, there is one piece.
     """
-    words = {"lists": lists, "size": size, "stretch": stretch}
-    return con.execute(templates.render("statements/list_pieces", **words)).fetchall()
+    return run(con, "statements/list_pieces", lists=lists, size=size, stretch=stretch)
 
 
-def _is_any_twice(
-    con: duckdb.DuckDBPyConnection, key: Sequence[str], pieces: Sequence[tuple[int, int]]
-) -> bool:
+def _is_any_twice(con: Connection, key: Sequence[str], pieces: Sequence[tuple[int, int]]) -> bool:
     """Whether two staged rows, of one piece if there are pieces, have the same key."""
     if not pieces:
-        words = {"pieces": [None], "rows": row_count(con)}
-        return bool(rows(con, templates.render("checks/key_twice", key=key, **words)))
+        return bool(run(con, "checks/key_twice", key=key, pieces=[None], rows=row_count(con)))
     for start in range(0, len(pieces), _PIECES):
         some = pieces[start : start + _PIECES]
-        words = {"pieces": some, "rows": sum(last - first + 1 for first, last in some)}
-        if rows(con, templates.render("checks/key_twice", key=key, **words)):
+        rows = sum(last - first + 1 for first, last in some)
+        if run(con, "checks/key_twice", key=key, pieces=some, rows=rows):
             return True
     return False
 
 
-def _complete(con: duckdb.DuckDBPyConnection) -> None:
+def _complete(con: Connection) -> None:
     """Add the columns that checks name to `staged`, if a table of numbers was read without them."""
-    present = columns(con)
+    present = types_of(con)
     if "fault" not in present:
         con.execute("alter table staged add column fault varchar")
     if "shown" not in present:
@@ -152,7 +140,7 @@ def _complete(con: duckdb.DuckDBPyConnection) -> None:
 
 
 def _contradictions(
-    con: duckdb.DuckDBPyConnection, kind: Kind, place: str, word: str
+    con: Connection, kind: Kind, place: str, word: str
 ) -> tuple[list[Problem], int]:
     if kind != "preferences":
         return [], 0
@@ -160,20 +148,15 @@ def _contradictions(
 
 
 def _failing(
-    con: duckdb.DuckDBPyConnection, kind: Kind, names: Iterable[str], place: str, word: str
+    con: Connection, kind: Kind, names: Iterable[str], place: str, word: str
 ) -> tuple[list[Problem], int]:
     """Return the first problems that some checks find, and the count of all."""
+    value = "level" if kind == "preferences" else "score"
     checks = [
-        templates.render(
-            f"checks/{name}",
-            line=place,
-            word=word,
-            value="level" if kind == "preferences" else "score",
-            key=KEYS[kind],
-        )
+        render(f"checks/{name}", line=place, word=word, value=value, key=KEYS[kind])
         for name in names
     ]
-    found = con.execute(templates.render("ingest/problems", checks=checks, limit=LIMIT)).fetchall()
+    found = run(con, "ingest/problems", checks=checks, limit=LIMIT)
     total = int(found[0][5]) if found else 0
     return [Problem(*row[:5]) for row in found], total
 
@@ -183,30 +166,42 @@ def refuse(
 ) -> InputError:
     """Return the error for these problems, the first ones by line."""
     first = sorted(found, key=lambda problem: problem[0] or 0)[:LIMIT]
-    message = opening or count(total, "problem")
+    message = opening or counted(total, "problem")
     return InputError(f"{source}: {message}", problems=first, total=total)
 
 
-def refuse_staged(
-    con: duckdb.DuckDBPyConnection,
+def check_staged(
+    con: Connection,
     kind: Kind,
     source: str,
-    found: Iterable[tuple[int | None, str]],
-    total: int,
     *,
-    opening: str = "",
-) -> InputError:
-    """Return the error for these problems of the table `staged`, with hints from the table."""
-    message = opening or count(total, "problem")
-    if kind == "qrels" and rows(con, templates.render("checks/iterations_differ")):
+    place: str = PLACE,
+    words: Words | None = None,
+    bad: BadLines | None = None,
+    diagnosis: Callable[[], str] = str,
+    **how: Any,
+) -> None:
+    """Raise InputError for the problems of the table `staged` and the `bad` lines outside it.
+
+    `words` says each problem with its place, the line by default; `diagnosis` says what the source
+    as a whole is, if anything. The other arguments are those of `problems`.
+    """
+    found, total = problems(con, kind, place=place, **how)
+    total += bad.total if bad else 0
+    if not total:
+        return
+    whole = diagnosis()
+    message = f"{whole}; {counted(total, 'problem')}" if whole else counted(total, "problem")
+    if kind == "qrels" and run(con, "checks/iterations_differ"):
         message += (
             "; documents are judged again under another iteration: "
             "--iterations loads the judgments of each"
         )
-    return refuse(source, found, total, opening=message)
+    places = [*(words or in_words)(found), *(bad.problems if bad else ())]
+    raise refuse(source, places, total, opening=message)
 
 
-def in_words(found: Iterable[Problem], where: Callable[[int], int] = int) -> list[tuple[int, str]]:
+def in_words(found: Iterable[Problem], where: Callable[[int], int] = int) -> Places:
     """Return the problems as `(line, reason)`; `where` converts a place to a line number."""
     return [
         (
@@ -218,7 +213,7 @@ def in_words(found: Iterable[Problem], where: Callable[[int], int] = int) -> lis
     ]
 
 
-def in_words_by_row(found: Iterable[Problem]) -> list[tuple[None, str]]:
+def in_words_by_row(found: Iterable[Problem]) -> Places:
     """Return the problems of a source without lines: the reason names the row."""
     return [
         (
@@ -230,7 +225,7 @@ def in_words_by_row(found: Iterable[Problem]) -> list[tuple[None, str]]:
     ]
 
 
-def in_words_by_key(found: Iterable[Problem]) -> list[tuple[None, str]]:
+def in_words_by_key(found: Iterable[Problem]) -> Places:
     """Return the problems of a nested source: the reason names query and document."""
     return [
         (None, problem.reason if problem.earlier else f"{_keys(problem)}: {problem.reason}")
@@ -243,12 +238,12 @@ def _keys(problem: Problem) -> str:
     return f"{query}, document {problem.doc_id[:80]!r}" if problem.doc_id else query
 
 
-def make_rankings(con: duckdb.DuckDBPyConnection, *, together: bool = False) -> None:
+def make_rankings(con: Connection, *, together: bool = False) -> None:
     """Make the table `staged_ranking` of the staged lists."""
-    con.execute(templates.render("ingest/staged_rankings", list_key=list_key(together)))
+    run(con, "ingest/staged_rankings", list_key=list_key(together))
 
 
-def walk_staged(con: duckdb.DuckDBPyConnection, *, ranks: bool, lowest_first: bool) -> None:
+def walk_staged(con: Connection, *, ranks: bool, lowest_first: bool) -> None:
     """Make the table `list_step` in one walk down the staged lists, checking `ranks` on request.
 
     It reads `staged_ranking`.
@@ -257,13 +252,13 @@ def walk_staged(con: duckdb.DuckDBPyConnection, *, ranks: bool, lowest_first: bo
     walk(con, "staged", "staged_ranking", ranks=ranks, lowest_first=lowest_first)
 
 
-def make_steps(con: duckdb.DuckDBPyConnection) -> None:
+def make_steps(con: Connection) -> None:
     """Make the table `list_step`, to which walks add, again."""
     con.execute("create or replace temp table list_step (position bigint, step varchar)")
 
 
 def walk(
-    con: duckdb.DuckDBPyConnection,
+    con: Connection,
     source: str,
     lists: str,
     *,
@@ -287,15 +282,16 @@ def walk(
     stretches = [(first, last)]
     if last - first >= size:
         stretches = _pieces(con, lists, size, (first, last))
-    words = {"source": source, "lists": lists, "ranks": ranks, "stretches": stretches}
-    # the first row of a list is met as well, before it is recognised as such
-    limit = STEPS + num_lists
-    sql = templates.render("statements/list_steps", lowest_first=lowest_first, limit=limit, **words)
-    con.execute(sql)
+    run(
+        con, "statements/list_steps", source=source, lists=lists, ranks=ranks, stretches=stretches,
+        lowest_first=lowest_first,
+        # the first row of a list is met as well, before it is recognised as such
+        limit=STEPS + num_lists,
+    )  # fmt: skip
 
 
 def run_warnings(
-    con: duckdb.DuckDBPyConnection, *, ranks: bool, word: str, together: bool = False
+    con: Connection, *, ranks: bool, ranked_by: Ranking, together: bool = False
 ) -> dict[int, list[str]]:
     """Return the warnings about each run as a whole, by its number; a single run has the number 0.
 
@@ -309,52 +305,27 @@ def run_warnings(
         sql = f"select {number}, count(*) from {source} group by all having count(*) > 0"
         return dict(con.execute(sql).fetchall())
 
-    def told(check: str, sentence: str) -> None:
-        for run, some in lists(f"({templates.render(check, list_key=key)})").items():
-            all_ = counted(lists("staged_ranking")[run], "query")
-            found.setdefault(run, []).append(sentence.format(f"{some:,} of {all_}"))
+    def warn(check: str, sentence: str) -> None:
+        for number, some in lists(f"({render(check, list_key=key)})").items():
+            every = counted(lists("staged_ranking")[number], "query")
+            found.setdefault(number, []).append(sentence.format(f"{some:,} of {every}"))
 
-    walk_staged(con, ranks=ranks, lowest_first=word == "rank")
-    if ranks and rows(con, templates.render("checks/rank_out_of_step", limit=STEPS)):
-        told(
+    walk_staged(con, ranks=ranks, lowest_first=ranked_by == "rank")
+    if ranks and run(con, "checks/rank_out_of_step", limit=STEPS):
+        warn(
             "checks/rank_against_score",
             "scores contradict the rank column in {}: the scores decide, the ranks are not used",
         )
-    told(
+    warn(
         "checks/scores_all_equal",
-        f"all {word}s are equal in {{}}: only the tie rule orders their documents",
+        f"all {ranked_by}s are equal in {{}}: only the tie rule orders their documents",
     )
     return found
 
 
-def long_tags(con: duckdb.DuckDBPyConnection) -> list[str]:
-    """Return the warning about lines of a run whose tag has blanks, as lines joined by mistake do."""
-    sql = "select count(*), min(line) from staged where fields > $1"
-    ((number, line),) = con.execute(sql, [FIELDS["run"]]).fetchall()
-    if not number:
-        return []
-    have, first = ("has", "") if number == 1 else ("have", " first")
-    return [
-        f"{counted(number, 'line')} {have} more than {FIELDS['run']} fields (line {line:,}{first}): "
-        "the sixth is the tag, and nothing behind it is read"
-    ]
-
-
-def row_count(con: duckdb.DuckDBPyConnection) -> int:
-    """Return the number of staged rows."""
-    ((number,),) = con.execute("select count(*) from staged").fetchall()
-    return int(number)
-
-
-def columns(con: duckdb.DuckDBPyConnection) -> list[str]:
-    """Return the columns of the staged rows."""
-    return [str(row[0]) for row in rows(con, "describe staged")]
-
-
-def drop_service_columns(
-    con: duckdb.DuckDBPyConnection, kind: Kind, present: Sequence[str]
-) -> None:
+def drop_service_columns(con: Connection, kind: Kind) -> None:
     """Keep only the columns of the contract; dropping a column moves no data."""
-    for name in (*_SERVICE_COLUMNS, *(("iteration",) if kind == "training" else ())):
-        if name in present:
+    names = (*_SERVICE_COLUMNS, "iteration") if kind == "training" else _SERVICE_COLUMNS
+    for name in types_of(con):
+        if name in names:
             con.execute(f"alter table staged drop column {name}")

@@ -6,17 +6,17 @@ from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
 from warehouse.errors import InputError, listing, nearest
-from warehouse.readers.staged import COLUMNS, Kind
+from warehouse.readers.kinds import COLUMNS, Kind, Ranking
 
 
-def chosen(
+def choose(
     source: str, kind: Kind, available: Sequence[str], mapping: Mapping[str, str]
-) -> dict[str, str]:
-    """Return `{our name: their name}` for the columns to read; the value is under `value`.
+) -> tuple[dict[str, str], Ranking]:
+    """Return `{our name: their name}` for the columns to read, and what ranks a run.
 
-    The value of a run is its score, or its rank if it has no score. A training set may lack a
-    value; judgments by iteration must have their iteration. Raises InputError if a requested or
-    required column is missing.
+    The value is under `value`: of a run its score, or its rank if it has no score. A training set
+    may lack a value; judgments by iteration must have their iteration. Raises InputError if a
+    requested or required column is missing.
     """
     for ours, theirs in mapping.items():
         if theirs not in available:
@@ -29,7 +29,8 @@ def chosen(
             raise InputError(f"{source}: the column {name!r} is there twice")
     found = {ours: mapping.get(ours, ours) for ours in COLUMNS[kind]}
     found = {ours: theirs for ours, theirs in found.items() if theirs in available}
-    value = "relevance" if kind != "run" else "score" if "score" in found else "rank"
+    ranking: Ranking = "score" if "score" in found else "rank"
+    value = ranking if kind == "run" else "relevance"
     needed = ["query_id", "doc_id"]
     needed += [value] if kind != "training" else []
     needed += ["iteration"] if kind == "iterations" else []
@@ -38,22 +39,11 @@ def chosen(
         _refuse(source, kind, available, missing, found)
     if value in found:
         found["value"] = found.pop(value)
-    return found
-
-
-def ranked_by_rank(
-    kind: Kind, found: Mapping[str, str], available: Sequence[str], mapping: Mapping[str, str]
-) -> bool:
-    """Whether the value of a run is its rank, because it has no score."""
-    return kind == "run" and mapping.get("score", "score") not in available and "value" in found
+    return found, ranking
 
 
 def _refuse(
-    source: str,
-    kind: Kind,
-    available: Sequence[str],
-    missing: list[str],
-    found: Mapping[str, str],
+    source: str, kind: Kind, available: Sequence[str], missing: list[str], found: Mapping[str, str]
 ) -> NoReturn:
     if missing == ["rank"] and "relevance" in available:
         raise InputError(
@@ -74,7 +64,7 @@ def _refuse(
     words = ["score (or rank)" if name == "rank" else name for name in missing]
     free = [name for name in available if name not in {*COLUMNS[kind], *found.values()}]
     example = "score" if missing[0] == "rank" else missing[0]
-    theirs = _guess(example, free) or (free[0] if free else "NAME")
+    theirs = _nearest_column(example, free) or (free[0] if free else "NAME")
     raise InputError(
         f"{source}: missing column{'s' if len(words) > 1 else ''} {', '.join(words)}; "
         f"the source has: {_names(available)}. Rename them, or say which is which when you load it, "
@@ -82,8 +72,8 @@ def _refuse(
     )
 
 
-def _guess(ours: str, free: Sequence[str]) -> str:
-    """Return the unused column whose name is most like ours, or an empty string."""
+def _nearest_column(ours: str, free: Sequence[str]) -> str:
+    """Return the unused column whose name is nearest to ours, or an empty text."""
     hint = nearest(ours, free)
     return hint.removeprefix("; did you mean ").removesuffix("?") if hint else ""
 

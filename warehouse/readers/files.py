@@ -1,8 +1,8 @@
-"""Files on disk, compressed or not, and standard input: one plain local file, read for a look once.
+"""Files on disk, compressed or not, and standard input, each as one plain local file.
 
-The look, in blocks, tells whether the fast way of reading text is safe, in a fraction of the
-reading time; binary files get none. The hash, if requested, is made from the same bytes; that of a
-long file is computed in parallel with what follows.
+A scan of the bytes finds the traits of a text that tell whether the fast way of reading it is safe, in
+a fraction of the reading time; binary files are not scanned. The hash, if requested, is made from the
+same bytes; that of a long file is computed in parallel with what follows.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from pathlib import Path, PurePath
 from typing import BinaryIO
 
 from warehouse.errors import InputError, is_utf8, url
-from warehouse.readers.line_looks import BLOCK, Look, Looking
-from warehouse.readers.packed import LONGEST_MAGIC, packing_of, plain_blocks
+from warehouse.readers.compression import BLOCK, LONGEST_MAGIC, compression_of, plain_blocks
 
 HEAD = 1 << 16
+BOM = codecs.BOM_UTF8
 # An error of writing files, never of reading them.
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
@@ -56,9 +56,77 @@ _TAR, _TAR_AT = b"ustar", 257
 _GLOB = re.compile(r"[*?\[\]{}]|://")
 
 
+class TextTraits:
+    """What the bytes of a text say about how to read it, found block by block."""
+
+    def __init__(self) -> None:
+        self.has_blank = self.has_tab = self.has_underscore = self.has_feed = False
+        self.has_nul = self.has_comment = False
+        self.longest_gap = 0
+        """The most bytes without a newline that go on from one block of 1 MB to the next."""
+        self._gap = self._returns = self._windows_ends = 0
+        self._has_plain_end = False
+        self._last = b"\n"
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        self._is_utf8 = self._is_whole = True
+
+    @property
+    def has_return(self) -> bool:
+        """Whether there is a carriage return."""
+        return self._returns > 0
+
+    @property
+    def windows_ends(self) -> bool:
+        """Whether CR LF ends every line, and nothing else has a carriage return."""
+        return self._returns == self._windows_ends > 0 and not self._has_plain_end
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the bytes are UTF-8 without NUL."""
+        return self._is_utf8 and self._is_whole and not self.has_nul
+
+    def add(self, block: bytes) -> None:
+        """Look at the next bytes, in pieces of one size, so that gaps are measured alike."""
+        for start in range(0, len(block), BLOCK):
+            self._add(block if len(block) <= BLOCK else block[start : start + BLOCK])
+
+    def _add(self, block: bytes) -> None:
+        self.has_blank = self.has_blank or b" " in block
+        self.has_tab = self.has_tab or b"\t" in block
+        self.has_feed = self.has_feed or b"\v" in block or b"\f" in block
+        self.has_nul = self.has_nul or b"\x00" in block
+        self.has_underscore = self.has_underscore or b"_" in block
+        if not self.has_comment and b"#" in block:
+            starts = self._last == b"\n" and block.startswith((b"#", BOM + b"#"))
+            self.has_comment = starts or b"\n#" in block
+        if b"\r" in block or self._last == b"\r":
+            ends = block.count(b"\r\n") + (self._last == b"\r" and block.startswith(b"\n"))
+            self._returns += block.count(b"\r")
+            self._windows_ends += ends
+            self._has_plain_end = self._has_plain_end or block.count(b"\n") > ends
+        else:
+            self._has_plain_end = self._has_plain_end or b"\n" in block
+        self._decode(block)
+        self._last = block[-1:]
+        newline = block.find(b"\n")
+        self._gap += len(block) if newline < 0 else newline
+        self.longest_gap = max(self.longest_gap, self._gap)
+        if newline >= 0:
+            self._gap = len(block) - block.rfind(b"\n") - 1
+
+    def _decode(self, block: bytes) -> None:
+        if not self._is_utf8 or (self._is_whole and block.isascii()):
+            return
+        try:
+            self._decoder.decode(block)
+            self._is_whole = self._decoder.getstate()[0] == b""
+        except UnicodeDecodeError:
+            self._is_utf8 = False
+
+
 @dataclass(frozen=True)
 class LocalFile:
-    """A plain file: its path, its first bytes, and what its bytes tell when requested."""
+    """A plain file: its path, its first bytes, and the traits of its text when requested."""
 
     path: str
     source: str
@@ -66,18 +134,28 @@ class LocalFile:
     digest: Callable[[], str | None]
     size: int
     head: bytes
-    looked: Callable[[], Look]
+    scan: Callable[[], TextTraits]
 
     @property
     def sha256(self) -> str | None:
         """The hash of the bytes, after waiting for it if necessary; None if nobody requested it."""
         return self.digest()
 
+    @property
+    def suffix(self) -> str:
+        """The suffix of its name, in lower case."""
+        return PurePath(self.name).suffix.lower()
+
     @cached_property
-    def look(self) -> Look:
-        """What the bytes tell; a file that was not copied is read for it. Raises InputError."""
+    def text(self) -> str:
+        """The first bytes as text, whatever they are."""
+        return self.head.removeprefix(BOM).decode("utf-8", "replace")
+
+    @cached_property
+    def traits(self) -> TextTraits:
+        """The traits of its text; a file that was not copied is read for it. Raises InputError."""
         try:
-            return self.looked()
+            return self.scan()
         except OSError as error:
             raise _unreadable(self.source, error) from error
 
@@ -92,11 +170,11 @@ class LocalFile:
         return newlines + (last != b"\n")
 
 
-def _nothing() -> None:
+def _no_hash() -> None:
     """The hash if nobody requested it."""
 
 
-class _Beside:
+class _HashThread:
     """Hashes an open file in parallel with other work; calling it returns the hash."""
 
     def __init__(self, handle: io.BufferedReader) -> None:
@@ -126,7 +204,7 @@ def open_file(given: str | os.PathLike[str], *, hashed: bool = True) -> Iterator
     source = "<stdin>" if text == "-" else str(text)
     with contextlib.ExitStack() as stack:
         try:
-            yield _opened(stack, text, source, hashed)
+            yield _open(stack, text, source, hashed)
         except OSError as error:
             if isinstance(error, BlockingIOError | InterruptedError):
                 raise
@@ -142,9 +220,9 @@ def _unreadable(source: str, error: OSError) -> InputError:
     return InputError(f"{source}: cannot be read: {error.strerror or error}")
 
 
-def _opened(stack: contextlib.ExitStack, text: str, source: str, hashed: bool) -> LocalFile:
+def _open(stack: contextlib.ExitStack, text: str, source: str, hashed: bool) -> LocalFile:
     if text == "-":
-        return _copied(stack, sys.stdin.buffer, source, "", hashed)
+        return _copy(stack, sys.stdin.buffer, source, "", hashed)
     check_name(text)
     path = Path(text)
     if path.is_dir():
@@ -152,36 +230,36 @@ def _opened(stack: contextlib.ExitStack, text: str, source: str, hashed: bool) -
     try:
         handle = stack.enter_context(path.open("rb"))
     except FileNotFoundError:
-        raise _absent(source, path) from None
+        raise _no_such_file(source, path) from None
     is_file = stat.S_ISREG(os.fstat(handle.fileno()).st_mode)
     start = handle.read(LONGEST_MAGIC) if is_file else None
-    if start is None or packing_of(start):
+    if start is None or compression_of(start):
         if start is not None:
             handle.seek(0)
-        return _copied(stack, handle, source, path.name, hashed)
+        return _copy(stack, handle, source, path.name, hashed)
     handle.seek(0)
     first = handle.read(BLOCK)
     size = os.fstat(handle.fileno()).st_size
-    digest: Callable[[], str | None] = _nothing
+    digest: Callable[[], str | None] = _no_hash
     if hashed:
-        digest = _Beside(path.open("rb")) if size > BLOCK else hashlib.sha256(first).hexdigest
+        digest = _HashThread(path.open("rb")) if size > BLOCK else hashlib.sha256(first).hexdigest
     return LocalFile(
-        path=_plain_path(stack, path),
+        path=_path_for_engine(stack, path),
         source=source,
         name=path.name,
         digest=digest,
         size=size,
         head=first[:HEAD],
-        looked=lambda: _looked_at(path),
+        scan=lambda: _scan_file(path),
     )
 
 
-def _looked_at(path: Path) -> Look:
-    looking = Looking()
+def _scan_file(path: Path) -> TextTraits:
+    traits = TextTraits()
     with path.open("rb") as handle:
         while block := handle.read(BLOCK):
-            looking.see(block)
-    return looking.look()
+            traits.add(block)
+    return traits
 
 
 def check_name(path: str) -> None:
@@ -196,19 +274,19 @@ def missing(source: object) -> InputError | None:
         return None
     path = Path(os.fspath(source))
     try:
-        return None if path.exists() else _absent(str(path), path)
+        return None if path.exists() else _no_such_file(str(path), path)
     except OSError as error:
         return _unreadable(str(path), error)
 
 
-def _absent(source: str, path: Path) -> InputError:
+def _no_such_file(source: str, path: Path) -> InputError:
     named = url(source)
     if named is not None:
         return InputError(f"{named}: is a URL, and only files are read: fetch it, or pipe it to -")
-    return InputError(f"{source}: no such file{_neighbour(path)}")
+    return InputError(f"{source}: no such file{_nearest_file(path)}")
 
 
-def _neighbour(path: Path) -> str:
+def _nearest_file(path: Path) -> str:
     """Name the existing file nearest to a missing one, if its folder can be listed."""
     try:
         names = [entry.name for entry in path.parent.iterdir()]
@@ -218,7 +296,7 @@ def _neighbour(path: Path) -> str:
     return f"; did you mean {near[0]}?" if near else ""
 
 
-def _plain_path(stack: contextlib.ExitStack, path: Path) -> str:
+def _path_for_engine(stack: contextlib.ExitStack, path: Path) -> str:
     """Return the path, or a link to it if DuckDB would read it as a pattern or not at all."""
     absolute = str(path.absolute())
     if is_utf8(absolute) and not _GLOB.search(absolute):
@@ -229,16 +307,16 @@ def _plain_path(stack: contextlib.ExitStack, path: Path) -> str:
     return str(link)
 
 
-def _copied(
+def _copy(
     stack: contextlib.ExitStack, handle: BinaryIO, source: str, name: str, hashed: bool
 ) -> LocalFile:
-    """Copy a stream, decompressed if necessary, to a temporary file, and look at it meanwhile."""
+    """Copy a stream, decompressed if necessary, to a temporary file, and scan it meanwhile."""
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="warehouse-"))
     target = Path(folder) / "file"
-    looking, digest, head, size = Looking(), hashlib.sha256(), b"", 0
+    traits, digest, head, size = TextTraits(), hashlib.sha256(), b"", 0
     with target.open("wb") as out:
         for block in plain_blocks(handle, source):
-            looking.see(block)
+            traits.add(block)
             if hashed:
                 digest.update(block)
             head += block[: HEAD - len(head)]
@@ -250,10 +328,10 @@ def _copied(
         path=str(target),
         source=source,
         name=name,
-        digest=digest.hexdigest if hashed else _nothing,
+        digest=digest.hexdigest if hashed else _no_hash,
         size=size,
         head=head,
-        looked=looking.look,
+        scan=lambda: traits,
     )
 
 
@@ -277,7 +355,7 @@ def check_file(file: LocalFile) -> None:
         raise InputError(f"{file.source}: is UTF-16 text: convert it to UTF-8")
     for start, what in _NOT_READ.items():
         if file.head.startswith(start):
-            suffix = Path(file.name).suffix.lower() if start == _ZIP else ""
+            suffix = file.suffix if start == _ZIP else ""
             raise InputError(f"{file.source}: is {_ZIPPED.get(suffix, what)}")
     if file.head.startswith(_TAR, _TAR_AT):
         raise InputError(f"{file.source}: is a tar archive, which is not read: unpack it: tar -xf")

@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-import duckdb
+from duckdb import DuckDBPyConnection as Connection
 
 from warehouse.errors import InputError, UsageError, counted, listing, nearest
-from warehouse.readers import checks, documents, objects, tables, trec, wide
+from warehouse.readers import checks, registry, staging, tables
 from warehouse.readers.files import LocalFile, check_file, open_file
-from warehouse.readers.guess import first_data_line, guess, head_text, header_cells, looks_like_trec
-from warehouse.readers.lines import BadLines, blocks
+from warehouse.readers.formats import FileFormat, Format, Table
+from warehouse.readers.kinds import ColumnNames, Staged
+from warehouse.readers.lines import LIMIT
 from warehouse.readers.normalise import normalise as normalise_ids
-from warehouse.readers.staged import FIELDS, Staged, canonical_format, file_order
-from warehouse.sql_text import templates
-from warehouse.sql_text.quoting import ident, literal
+from warehouse.readers.ranx import Dict, read_dict, text_of
+from warehouse.readers.text import EVERY_QUERY, read_ids
+from warehouse.sql_text.quoting import literal
 
-TEXT = "text"
 _COLUMNS = ("doc_id", "relevance")
-_NAMED = ("csv", "tsv", "jsonl", "parquet", "table")
-# A placeholder for the query of judgments without queries.
-_EVERY = "(every query)"
 
 
 def stage_everywhere(
-    con: duckdb.DuckDBPyConnection,
+    con: Connection,
     source: Any,
     *,
     format: str | None = None,
@@ -42,7 +38,8 @@ def stage_everywhere(
     must then have the same relevance for all of them. In Python it may also be a collection of ids
     or a dict of relevances.
 
-    >>> con = duckdb.connect()
+    >>> from warehouse.store import database
+    >>> con = database.memory()
     >>> stage_everywhere(con, {"a", "b"}).rows
     2
     >>> queries = "select unnest(['q1', 'q2']) as query_id"
@@ -50,31 +47,30 @@ def stage_everywhere(
     [('q1', 'a', 1, '0'), ('q1', 'b', 1, '0'), ('q2', 'a', 1, '0'), ('q2', 'b', 1, '0')]
     """
     mapping = _mapping(columns)
-    name = None if format is None else TEXT if format.lower() == TEXT else canonical_format(format)
-    _clear(con, "staged", "staged_everywhere")
+    given = None if format is None else registry.find(format, "documents")
+    staging.drop(con, "staged", "staged_everywhere")
     try:
-        with file_order(con):
+        with staging.file_order(con):
             if isinstance(source, str | os.PathLike):
                 with open_file(source) as file:
-                    staged = _read_file(con, file, name, mapping)
+                    staged = _read(con, file, given, mapping)
             else:
-                staged = _read_object(con, source, mapping)
+                staged = _read(con, source, given, mapping)
             _collapse(con, staged.source)
             if normalise is not None:
                 normalise_ids(con, staged.source, normalise, within=())
             con.execute("alter table staged rename to staged_everywhere")
     finally:
-        _clear(con, "staged")
-    ((rows,),) = con.execute("select count(*) from staged_everywhere").fetchall()
-    return replace(staged, rows=int(rows), normalise=normalise)
+        staging.drop(con, "staged")
+    return replace(staged, rows=staging.row_count(con, "staged_everywhere"), normalise=normalise)
 
 
 def for_queries(queries: str) -> str:
     """Return the SQL of the staged set as judgments of the queries that a SELECT returns."""
-    return templates.render("ingest/everywhere", queries=queries)
+    return staging.render("ingest/everywhere", queries=queries)
 
 
-def stage_queries(con: duckdb.DuckDBPyConnection, source: Any) -> tuple[str, str]:
+def stage_queries(con: Connection, source: Any) -> tuple[str, str]:
     """Read query ids, one per line or from a collection; return their SQL and their source."""
     if not isinstance(source, str | os.PathLike):
         several = _collection(source)
@@ -83,13 +79,13 @@ def stage_queries(con: duckdb.DuckDBPyConnection, source: Any) -> tuple[str, str
                 "the queries are a file with one id per line, or a list of one id or more"
             )
         name = f"<{type(source).__name__}>"
-        ids = [documents.text_of(name, id) for id in several]
+        ids = [text_of(name, id) for id in several]
         return f"select unnest({literal(ids)}::varchar[]) as query_id", name
     with open_file(source) as file:
         check_file(file)
-        _read_ids(con, file, "staged_query_id")
+        read_ids(con, file, "staged_query_id")
         found = file.source
-    if con.execute("select count(*) from staged_query_id").fetchall() == [(0,)]:
+    if not staging.row_count(con, "staged_query_id"):
         raise InputError(f"{found}: is empty: there is no query id in it")
     return "select id as query_id from staged_query_id", found
 
@@ -103,12 +99,6 @@ def _collection(source: Any) -> list[Any] | None:
     return sorted(source, key=str) if isinstance(source, set | frozenset) else list(source)
 
 
-def _clear(con: duckdb.DuckDBPyConnection, *names: str) -> None:
-    with contextlib.suppress(duckdb.Error):
-        for name in names:
-            con.execute(f"drop table if exists temp.{name}")
-
-
 def _mapping(columns: Mapping[str, str] | None) -> dict[str, str]:
     for ours in columns or ():
         if ours not in _COLUMNS:
@@ -119,95 +109,42 @@ def _mapping(columns: Mapping[str, str] | None) -> dict[str, str]:
     return dict(columns or {})
 
 
-def _read_file(
-    con: duckdb.DuckDBPyConnection, file: LocalFile, name: str | None, mapping: Mapping[str, str]
-) -> Staged:
-    check_file(file)
-    format = name or _guessed(file, mapping)
-    if mapping and format not in _NAMED:
-        raise UsageError(f"columns can be named for {', '.join(_NAMED)}, not for {format}")
-    if format == "trec":
-        trec.read(con, file, "qrels")
-    elif format == "ranx":
-        documents.read_nested_file(con, file, "qrels")
-    elif format == TEXT:
-        _read_lines(con, file)
+def _read(con: Connection, source: Any, given: FileFormat | None, mapping: ColumnNames) -> Staged:
+    """Fill `staged` with judgments, under a placeholder if the source has no queries."""
+    nested = _as_dict(source)
+    if nested is not None:
+        name = f"<{type(source).__name__}>"
+        read_dict(con, nested, name, "qrels")
+        return Staged("qrels", name, Dict.name, 0, None, None, None, ())
+    id = mapping.get("doc_id", "doc_id")
+    format: Format
+    if isinstance(source, LocalFile):
+        check_file(source)
+        format = given or registry.guess(source, "documents", [id])
+        registry.check_mapping(format, mapping)
     else:
-        ids = [mapping.get("doc_id", "doc_id"), "query_id"]
+        format = registry.in_memory(source, "documents")
+    if format.names_columns:
         try:
-            _read_table(con, wide.load_file(con, file, format, "doc_id", ids=ids), mapping)
+            _read_table(con, format.read_table(con, source, "doc_id", [id, "query_id"]), mapping)
         finally:
-            _clear(con, "staged_table")
-    return Staged("qrels", file.source, format, 0, file.sha256, None, None, ())
+            staging.drop(con, "staged_table")
+    else:
+        format.read(con, source, "qrels", {})
+    sha256 = source.sha256 if isinstance(source, LocalFile) else None
+    return Staged("qrels", format.source_name(source), format.name, 0, sha256, None, None, ())
 
 
-def _read_object(con: duckdb.DuckDBPyConnection, source: Any, mapping: Mapping[str, str]) -> Staged:
-    name, format = f"<{type(source).__name__}>", "dict"
+def _as_dict(source: Any) -> Mapping[Any, Any] | None:
+    """Return a dict or a collection of ids as judgments by query, or None for other objects."""
     if isinstance(source, Mapping):
         nested = any(isinstance(value, Mapping) for value in source.values())
-        documents.read_dict(con, source if nested else {_EVERY: source}, name, "qrels")
-    elif (ids := _collection(source)) is not None:
-        documents.read_dict(con, {_EVERY: dict.fromkeys(ids, 1)}, name, "qrels")
-    else:
-        name, format = objects.object_name(source), "table"
-        try:
-            _read_table(con, wide.load_object(con, source, "doc_id"), mapping)
-        finally:
-            _clear(con, "staged_table")
-    return Staged("qrels", name, format, 0, None, None, None, ())
+        return source if nested else {EVERY_QUERY: source}
+    ids = _collection(source)
+    return None if ids is None else {EVERY_QUERY: dict.fromkeys(ids, 1)}
 
 
-def _guessed(file: LocalFile, mapping: Mapping[str, str]) -> str:
-    id = mapping.get("doc_id", "doc_id")
-    found = guess(file, [id])
-    line = first_data_line(head_text(file))
-    if found in ("jsonl", "ranx", "parquet"):
-        return found
-    for delimiter, format in ((",", "csv"), ("\t", "tsv")):
-        if id in header_cells(line, delimiter):
-            return format
-    if file.name.lower().endswith((".csv", ".tsv")):
-        return found
-    if not looks_like_trec(line):
-        return TEXT
-    if len(line.split()) != FIELDS["qrels"]:
-        raise InputError(
-            f"{file.source}: this looks like a run; one set for all queries is a document id on each "
-            "line (--format text), a table with a column doc_id, or qrels"
-        )
-    return "trec"
-
-
-def _read_ids(con: duckdb.DuckDBPyConnection, file: LocalFile, table: str) -> None:
-    """Make a table `(line, id)` of the lines of a text file; blank lines are ignored."""
-    con.execute(f"create or replace temp table {ident(table)} (line bigint, id varchar)")
-    insert = templates.render("ingest/id_lines", table=table)
-    bad = BadLines(checks.LIMIT)
-    for block in blocks(file, bad, single_blanks=False):
-        con.execute(insert, {"text": block.text, "first": block.first}).fetchall()
-    if bad.total:
-        raise checks.refuse(file.source, bad.problems, bad.total)
-
-
-def _read_lines(con: duckdb.DuckDBPyConnection, file: LocalFile) -> None:
-    try:
-        _read_ids(con, file, "staged_id")
-        con.execute(templates.render("ingest/careful_table", kind="qrels"))
-        con.execute(
-            "insert into staged by name select $every as query_id, id as doc_id, 1 as relevance, line "
-            "from staged_id",
-            {"every": _EVERY},
-        ).fetchall()
-    finally:
-        _clear(con, "staged_id")
-    found, total = checks.problems(con, "qrels", place="line")
-    if total:
-        raise checks.refuse(file.source, checks.in_words(found), total)
-
-
-def _read_table(
-    con: duckdb.DuckDBPyConnection, table: wide.Table, mapping: Mapping[str, str]
-) -> None:
+def _read_table(con: Connection, table: Table, mapping: ColumnNames) -> None:
     for ours in ("doc_id", *mapping):
         theirs = mapping.get(ours, ours)
         if theirs not in table.columns:
@@ -217,7 +154,7 @@ def _read_table(
                 f"e.g. --column doc_id={next(iter(table.columns))}"
             )
     columns = {
-        "query_id": _reading(table, "query_id", (literal(_EVERY), "text")),
+        "query_id": _reading(table, "query_id", (literal(EVERY_QUERY), "text")),
         "doc_id": _reading(table, mapping.get("doc_id", "doc_id"), ("null", "text")),
         "value": _reading(table, mapping.get("relevance", "relevance"), ("1", "whole")),
     }
@@ -227,16 +164,16 @@ def _read_table(
         raise table.refuse(found, total)
 
 
-def _reading(table: wide.Table, name: str, otherwise: tuple[str, str]) -> tuple[str, str]:
+def _reading(table: Table, name: str, otherwise: tuple[str, str]) -> tuple[str, str]:
     """Return a column's SQL and how it is read, or a placeholder if the table lacks it."""
     if name not in table.columns:
         return otherwise
     return tables.by_type(table.source, name, table.columns[name])
 
 
-def _collapse(con: duckdb.DuckDBPyConnection, source: str) -> None:
+def _collapse(con: Connection, source: str) -> None:
     """Keep each document once in `staged`; refuse one with several relevances."""
-    found = con.execute(templates.render("checks/relevances_differ", limit=checks.LIMIT)).fetchall()
+    found = staging.run(con, "checks/relevances_differ", limit=LIMIT)
     if found:
         total = int(found[0][5])
         contradict = "has another relevance" if total == 1 else "have other relevances"
@@ -249,8 +186,8 @@ def _collapse(con: duckdb.DuckDBPyConnection, source: str) -> None:
             ],
             total=total,
         )
-    con.execute(templates.render("ingest/documents_once")).fetchall()
-    _clear(con, "staged")
+    staging.run(con, "ingest/documents_once")
+    staging.drop(con, "staged")
     con.execute("alter table staged_once rename to staged")
-    if not checks.row_count(con):
+    if not staging.row_count(con):
         raise InputError(f"{source}: is empty: there is no document in it")

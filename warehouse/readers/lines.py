@@ -9,17 +9,25 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from warehouse.errors import InputError
-from warehouse.readers.files import LocalFile
-from warehouse.readers.line_looks import BOM
+from warehouse.errors import InputError, counted
+from warehouse.readers.files import BOM, LocalFile
+from warehouse.readers.staging import render
 
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection as Connection
+
+# The most problems of a source that an error shows.
+LIMIT = 10
 BLOCK = 1 << 22
 LONGEST_LINE = 1 << 26
 # The longest line that DuckDB's CSV reader accepts; it silently drops what exceeds its buffers.
 LONGEST_RECORD = 1 << 21
 # White space in C, and so in trec_eval, except the newline.
 _BLANKS = bytes.maketrans(b"\t\r\v\f", b"    ")
+# The number of bytes in which the last line is sought first.
+_TAIL = 1 << 12
 _NOT_TEXT = re.compile("[\x00\udc80-\udcff]")
 
 
@@ -33,17 +41,27 @@ class Block:
 
 @dataclass
 class BadLines:
-    """The lines that are not text: the first few with the reason, and their number."""
+    """The lines that cannot be read: the first few with the reason, and their number."""
 
-    limit: int
     problems: list[tuple[int, str]] = field(default_factory=list)
     total: int = 0
 
     def add(self, line: int, reason: str) -> None:
         """Count a line and keep it if it is among the first."""
         self.total += 1
-        if len(self.problems) < self.limit:
+        if len(self.problems) < LIMIT:
             self.problems.append((line, reason))
+
+
+def insert_lines(
+    con: Connection, file: LocalFile, template: str, *, single_blanks: bool = True, **values: Any
+) -> BadLines:
+    """Run a template that inserts lines for each block; return the lines that are not text."""
+    bad = BadLines()
+    sql = render(template, **values)
+    for block in blocks(file, bad, single_blanks=single_blanks):
+        con.execute(sql, {"text": block.text, "first": block.first}).fetchall()
+    return bad
 
 
 def blocks(file: LocalFile, bad: BadLines, *, single_blanks: bool) -> Iterator[Block]:
@@ -67,13 +85,14 @@ def blocks(file: LocalFile, bad: BadLines, *, single_blanks: bool) -> Iterator[B
             if data:
                 if first == 1:
                     data = data.removeprefix(BOM)
-                yield Block(_text(_single(data) if single_blanks else data, first, bad), first)
+                text = _text(_with_single_blanks(data) if single_blanks else data, first, bad)
+                yield Block(text, first)
                 first += data.count(b"\n")
             if not block:
                 return
 
 
-def _single(data: bytes) -> bytes:
+def _with_single_blanks(data: bytes) -> bytes:
     data = data.translate(_BLANKS)
     while b"  " in data:
         data = data.replace(b"  ", b" ")
@@ -101,28 +120,28 @@ def _text(data: bytes, first: int, bad: BadLines) -> str:
     return "".join(kept)
 
 
-def refuse_if_not_text(file: LocalFile, limit: int) -> None:
+def refuse_if_not_text(file: LocalFile) -> None:
     """Raise InputError with the lines that are not UTF-8 or hold a NUL byte, if there are any."""
-    if file.look.is_text:
+    if file.traits.is_text:
         return
-    bad = BadLines(limit)
+    bad = BadLines()
     for _ in blocks(file, bad, single_blanks=False):
         pass
     raise InputError(
-        f"{file.source}: not UTF-8 text: {count(bad.total, 'line')}",
+        f"{file.source}: not UTF-8 text: {counted(bad.total, 'line')}",
         problems=bad.problems,
         total=bad.total,
     )
 
 
-def refuse_long_lines(file: LocalFile, limit: int) -> None:
+def refuse_long_lines(file: LocalFile) -> None:
     """Raise InputError with the lines that are longer than the CSV reader takes, if there are any.
 
     The file is text; a carriage return ends a line, too.
     """
-    if file.look.longest_gap <= LONGEST_RECORD:
+    if file.traits.longest_gap <= LONGEST_RECORD:
         return
-    bad = BadLines(limit)
+    bad = BadLines()
     with Path(file.path).open(encoding="utf-8") as handle:
         for number, line in enumerate(handle, start=1):
             if len(line.encode()) > LONGEST_RECORD:
@@ -130,32 +149,22 @@ def refuse_long_lines(file: LocalFile, limit: int) -> None:
     if not bad.total:
         return
     raise InputError(
-        f"{file.source}: {count(bad.total, 'line')} too long for a table",
+        f"{file.source}: {counted(bad.total, 'line')} too long for a table",
         problems=bad.problems,
         total=bad.total,
     )
 
 
-def last_data_line(text: str) -> str | None:
-    """Return the last line that is neither blank nor a comment.
-
-    >>> last_data_line("a b" + chr(10) + "# end" + chr(10))
-    'a b'
-    """
-    end = len(text)
-    while end > 0:
-        start = text.rfind("\n", 0, end) + 1
-        line = text[start:end].strip(" \t\r")
-        if line and not line.startswith("#"):
+def last_line(file: LocalFile) -> str | None:
+    """Return the last line that is neither blank nor a comment, with single blanks."""
+    size = _TAIL
+    while True:
+        with Path(file.path).open("rb") as handle:
+            handle.seek(max(0, file.size - size))
+            tail = handle.read().removeprefix(BOM)
+        lines = _with_single_blanks(tail).decode("utf-8", "replace").split("\n")
+        whole = lines if size >= file.size else lines[1:]  # the first may have been cut
+        line = next((line for line in reversed(whole) if line and not line.startswith("#")), None)
+        if line is not None or size >= file.size:
             return line
-        end = start - 1
-    return None
-
-
-def count(number: int, noun: str) -> str:
-    """Return a number with its noun.
-
-    >>> count(1, "line"), count(1200, "line")
-    ('1 line', '1,200 lines')
-    """
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+        size *= 16

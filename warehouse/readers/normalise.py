@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import duckdb
+from duckdb import DuckDBPyConnection as Connection
 
 from warehouse.errors import InputError, UsageError, counted
-from warehouse.readers import checks
+from warehouse.readers.lines import LIMIT
+from warehouse.readers.staging import row_count
 from warehouse.sql_text import expressions, templates
 from warehouse.store.engine_errors import in_words
 
@@ -15,7 +17,7 @@ _ONE = "write one expression over the columns of a row, as in lower(trim(doc_id)
 
 
 def normalise(
-    con: duckdb.DuckDBPyConnection,
+    con: Connection,
     source: str,
     expression: str,
     *,
@@ -35,7 +37,7 @@ def normalise(
     [('d1',)]
     """
     _check(con, expression, id)
-    rows = checks.row_count(con)
+    rows = row_count(con)
     sql = templates.render("ingest/normalised", expression=expression, id=id)
     try:
         with in_words():
@@ -46,15 +48,15 @@ def normalise(
         ) from error
     con.execute("drop table staged")
     con.execute("alter table staged_normalised rename to staged")
-    if checks.row_count(con) != rows:
+    if row_count(con) != rows:
         raise UsageError(f"--normalise {expression}: gives several values for a row; {_ONE}")
-    words = {"id": id, "within": list(within), "limit": checks.LIMIT}
+    words = {"id": id, "within": list(within), "limit": LIMIT}
     _refuse_empty(con, source, expression, templates.render("checks/normalised_empty", **words))
     _refuse_same(con, source, expression, templates.render("checks/normalised_same", **words))
     con.execute("alter table staged drop column given_id")
 
 
-def _refuse_empty(con: duckdb.DuckDBPyConnection, source: str, expression: str, sql: str) -> None:
+def _refuse_empty(con: Connection, source: str, expression: str, sql: str) -> None:
     found = con.execute(sql).fetchall()
     if found:
         total = int(found[0][2])
@@ -69,7 +71,7 @@ def _refuse_empty(con: duckdb.DuckDBPyConnection, source: str, expression: str, 
         )
 
 
-def _refuse_same(con: duckdb.DuckDBPyConnection, source: str, expression: str, sql: str) -> None:
+def _refuse_same(con: Connection, source: str, expression: str, sql: str) -> None:
     found = con.execute(sql).fetchall()
     if found:
         total = int(found[0][4])
@@ -89,7 +91,7 @@ def _refuse_same(con: duckdb.DuckDBPyConnection, source: str, expression: str, s
         )
 
 
-def _check(con: duckdb.DuckDBPyConnection, expression: str, id: str) -> None:
+def _check(con: Connection, expression: str, id: str) -> None:
     """Raise UsageError unless the text is one scalar expression over the columns of `staged`."""
     given = f"--normalise {expression}".strip()
     expressions.read(con, given, expression, _ONE)

@@ -1,26 +1,23 @@
-"""Tables: CSV, TSV and Parquet files, and Python objects that hold one."""
+"""Tables as SQL relations: our columns into `staged`, or all of their columns into `staged_table`."""
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
-from typing import Any, Literal
-
-import duckdb
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from warehouse.errors import InputError, first_line
-from warehouse.readers import checks, delimited, objects, rejects
-from warehouse.readers.columns import chosen, ranked_by_rank
-from warehouse.readers.files import LocalFile
-from warehouse.readers.guess import is_number
-from warehouse.readers.lines import refuse_if_not_text
-from warehouse.readers.staged import Kind
-from warehouse.sql_text import templates
-from warehouse.sql_text.quoting import ident, literal
+from warehouse.readers import checks, staging
+from warehouse.readers.columns import choose
+from warehouse.readers.formats import Reading
+from warehouse.readers.kinds import ColumnNames, Kind, Ranking
+from warehouse.sql_text.quoting import ident
 from warehouse.store.engine_errors import in_words
 
-Ranking = Literal["score", "rank"]
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection as Connection
+
 # Our columns with their SQL and their family, as in ingest/from_relation.
 Columns = Mapping[str, tuple[str, str]]
 _WHOLE = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|BOOLEAN")
@@ -30,128 +27,59 @@ _EXACT = {"FLOAT": 2**24, "DOUBLE": 2**53}
 _NESTED = re.compile(r"(STRUCT|MAP|UNION|VARIANT|TUPLE)\b.*|.*\]", re.DOTALL)
 
 
-def read_delimited(
-    con: duckdb.DuckDBPyConnection,
-    file: LocalFile,
+def read(
+    con: Connection,
+    source: str,
     kind: Kind,
-    delimiter: str,
-    mapping: Mapping[str, str],
-) -> Ranking | None:
-    """Fill `staged` from a CSV or TSV file with a header line. Raises InputError."""
-    refuse_if_not_text(file, checks.LIMIT)
-    header, blank_lines = delimited.header_of(file, delimiter)
-    if sum(map(is_number, header)) > 0 and "query_id" not in (*header, *mapping):
-        names = "query_id, doc_id, " + ("rank, score" if kind == "run" else "relevance")
-        marks = "commas" if delimiter == "," else "tabs"
-        raise InputError(
-            f"{file.source}: neither a TREC run, nor qrels, nor a table with a header line: its "
-            f"first line holds values ({', '.join(header[:6])}). Put a line with the names of the "
-            f"columns on top ({names}, as they come, with {marks} between)"
-        )
-    found = chosen(file.source, kind, header, mapping)
-    with delimited.relation_of_records(
-        con, [file], delimiter, len(header), blank_lines
-    ) as relation:
-        fill(con, kind, relation, _by_place(found, header))
-        rejected = rejects.first(con, checks.LIMIT)
-    by_rank = ranked_by_rank(kind, found, header, mapping)
-    problems, total = checks.problems(
-        con, kind, place=checks.PLACE, word=_word(by_rank), unread=None
-    )
-    if total or rejected:
-        lines = delimited.Lines(
-            file, delimiter, (record for record, _, _ in rejected), checks.row_count(con)
-        )
-        refused = [(lines.of_record(record), reason) for record, reason, _ in rejected]
-        total += rejected[0][2] if rejected else 0
-        found_places = checks.in_words(problems, lines.of_row)
-        raise checks.refuse_staged(con, kind, file.source, [*found_places, *refused], total)
-    return _ranking(kind, by_rank)
+    relation: str,
+    mapping: ColumnNames,
+    names: Callable[[], Iterable[str]],
+) -> Reading:
+    """Fill `staged` from a relation; `names` gives the names of its columns in the source."""
+    with table_errors(source):
+        types = staging.types_of(con, relation)
+        found, ranking = choose(source, kind, list(types), mapping)
+        _refuse_twins(source, types, found, names)
+        refuse_lost_digits(con, source, relation, types, found)
+        fill(con, kind, relation, by_types(source, found, types))
+    checks.check_staged(con, kind, source, word=ranking, unread=None, words=checks.in_words_by_row)
+    return Reading(ranking)
 
 
-def _by_place(found: Mapping[str, str], header: Sequence[str]) -> Columns:
-    """Return the columns of records, which are identified by position."""
-    return {ours: (f"c{header.index(theirs)}", "text") for ours, theirs in found.items()}
+def batch_readings(
+    con: Connection, sources: Sequence[object], ranking: Ranking
+) -> list[Reading] | None:
+    """Return what is said of runs that fill `staged` together, or None if a row has a problem."""
+    if checks.any_problem(con, "run", unread=None, together=True):
+        return None
+    return [Reading(ranking)] * len(sources)
 
 
-def read_parquet(
-    con: duckdb.DuckDBPyConnection, file: LocalFile, kind: Kind, mapping: Mapping[str, str]
-) -> Ranking | None:
-    """Fill `staged` from a Parquet file. Raises InputError."""
-    relation = _parquet([file])
-    return _read_relation(
-        con, file.source, kind, relation, mapping, partial(_parquet_names, con, file)
-    )
+@contextlib.contextmanager
+def table_errors(source: str) -> Iterator[None]:
+    """Raise errors of the engine about a table as InputError."""
+    import duckdb
 
-
-def _parquet_names(con: duckdb.DuckDBPyConnection, file: LocalFile) -> Iterable[str]:
-    """Return the names of a file's columns, and of their nested fields."""
-    rows = con.execute("select name from parquet_schema($1)", [file.path]).fetchall()
-    return [str(name) for (name,) in rows]
-
-
-def _parquet(files: Sequence[LocalFile]) -> str:
-    return f"read_parquet({literal([file.path for file in files])}, binary_as_string = true)"
-
-
-def read_together(
-    con: duckdb.DuckDBPyConnection,
-    files: Sequence[LocalFile],
-    format: str,
-    mapping: Mapping[str, str],
-) -> Ranking | None:
-    """Fill `staged` from tables of runs in one statement, and return what ranks them.
-
-    They have one format; text files have the same header line and the same line ends. Returns None,
-    with nothing staged, if anything is in doubt: reading each by itself tells what.
-    """
     try:
-        if format == "parquet":
-            by_rank = _parquet_together(con, files, mapping)
-        else:
-            by_rank = _delimited_together(con, files, delimited.DELIMITERS[format], mapping)
-        if by_rank is not None and not checks.any_problem(con, "run", unread=None, together=True):
-            return _ranking("run", by_rank)
-    except duckdb.InterruptException:
+        with in_words():
+            yield
+    except (duckdb.InterruptException, duckdb.TransactionException):
         raise
-    except (duckdb.Error, InputError):
-        pass
-    con.execute("drop table if exists temp.staged")
-    return None
+    except duckdb.Error as error:
+        raise InputError(f"{source}: cannot be read as a table: {first_line(error)}") from error
 
 
-def _parquet_together(
-    con: duckdb.DuckDBPyConnection, files: Sequence[LocalFile], mapping: Mapping[str, str]
-) -> bool | None:
-    """Fill `staged` from Parquet files with the same columns; return whether ranks rank them."""
-    types, *others = (objects.types_of(con, _parquet([file])) for file in files)
-    if any(list(of.items()) != list(types.items()) for of in others):
-        return None
-    if "file_index" in map(str.lower, types):  # it hides which file a row is of
-        return None
-    found = chosen(files[0].source, "run", list(types), mapping)
-    _refuse_lost_digits(con, files[0].source, _parquet(files), types, found)
-    fill(con, "run", _parquet(files), _by_type(files[0].source, found, types), together=True)
-    return ranked_by_rank("run", found, list(types), mapping)
+def fill(
+    con: Connection, kind: Kind, relation: str, columns: Columns, *, together: bool = False
+) -> None:
+    """Fill `staged` from the SQL of a relation, for one source or for the files of several runs."""
+    staging.run(
+        con, "ingest/from_relation",
+        kind=kind, relation=relation, columns=columns, together=together,
+    )  # fmt: skip
 
 
-def _delimited_together(
-    con: duckdb.DuckDBPyConnection,
-    files: Sequence[LocalFile],
-    delimiter: str,
-    mapping: Mapping[str, str],
-) -> bool | None:
-    """Fill `staged` from CSV or TSV files; return whether ranks rank them."""
-    header, blank_lines = delimited.header_of(files[0], delimiter)
-    found = chosen(files[0].source, "run", header, mapping)
-    with delimited.relation_of_records(con, files, delimiter, len(header), blank_lines) as relation:
-        fill(con, "run", relation, _by_place(found, header), together=True)
-        if rejects.any_at_all(con):
-            return None
-    return ranked_by_rank("run", found, header, mapping)
-
-
-def _by_type(source: str, found: Mapping[str, str], types: Mapping[str, str]) -> Columns:
+def by_types(source: str, found: Mapping[str, str], types: Mapping[str, str]) -> Columns:
     """Return the columns of a relation, read according to their types."""
     return {ours: by_type(source, theirs, types[theirs]) for ours, theirs in found.items()}
 
@@ -164,54 +92,6 @@ def by_type(source: str, name: str, type_name: str) -> tuple[str, str]:
             "own, as explode of pandas and polars does, and unnest in SQL"
         )
     return ident(name), family(type_name)
-
-
-def read_object(
-    con: duckdb.DuckDBPyConnection,
-    table: Any,
-    source: str,
-    kind: Kind,
-    mapping: Mapping[str, str],
-) -> Ranking | None:
-    """Fill `staged` from a data frame, an Arrow table or a relation. Raises InputError."""
-    objects.refuse_index(table, [mapping.get(name, name) for name in ("query_id", "doc_id")])
-    with objects.relation_of(con, table) as relation:
-        return _read_relation(
-            con, source, kind, relation, mapping, partial(objects.column_names, table)
-        )
-
-
-def fill_from(con: duckdb.DuckDBPyConnection, table: Any, kind: Kind, columns: Columns) -> None:
-    """Fill `staged` from a table in memory."""
-    with objects.relation_of(con, table) as relation:
-        fill(con, kind, relation, columns)
-
-
-def _read_relation(
-    con: duckdb.DuckDBPyConnection,
-    source: str,
-    kind: Kind,
-    relation: str,
-    mapping: Mapping[str, str],
-    names: Callable[[], Iterable[str]],
-) -> Ranking | None:
-    """Fill `staged` from a relation; `names` gives the names of its columns in the source."""
-    try:
-        with in_words():
-            types = objects.types_of(con, relation)
-            found = chosen(source, kind, list(types), mapping)
-            _refuse_twins(source, types, found, names)
-            _refuse_lost_digits(con, source, relation, types, found)
-            fill(con, kind, relation, _by_type(source, found, types))
-    except duckdb.Error as error:
-        raise InputError(f"{source}: cannot be read as a table: {first_line(error)}") from error
-    by_rank = ranked_by_rank(kind, found, list(types), mapping)
-    problems, total = checks.problems(
-        con, kind, place=checks.PLACE, word=_word(by_rank), unread=None
-    )
-    if total:
-        raise checks.refuse_staged(con, kind, source, checks.in_words_by_row(problems), total)
-    return _ranking(kind, by_rank)
 
 
 def _refuse_twins(
@@ -228,12 +108,8 @@ def _refuse_twins(
         raise InputError(f"{source}: the column {twins[renamed[0]]!r} is there twice")
 
 
-def _refuse_lost_digits(
-    con: duckdb.DuckDBPyConnection,
-    source: str,
-    relation: str,
-    types: Mapping[str, str],
-    found: Mapping[str, str],
+def refuse_lost_digits(
+    con: Connection, source: str, relation: str, types: Mapping[str, str], found: Mapping[str, str]
 ) -> None:
     """Refuse ids that are real numbers too large to be exact: other ids were rounded to them."""
     for name in (found["query_id"], found["doc_id"]):
@@ -252,17 +128,26 @@ def _refuse_lost_digits(
             )
 
 
-def fill(
-    con: duckdb.DuckDBPyConnection,
-    kind: Kind,
-    relation: str,
-    columns: Columns,
-    *,
-    together: bool = False,
-) -> None:
-    """Fill `staged` from the SQL of a relation, for one source or for the files of several runs."""
-    source = {"relation": relation, "columns": columns, "together": together}
-    con.execute(templates.render("ingest/from_relation", kind=kind, **source)).fetchall()
+def fill_table(con: Connection, source: str, relation: str) -> dict[str, str]:
+    """Fill `staged_table` from the SQL of a relation, and return the types of its columns."""
+    with table_errors(source):
+        types = staging.types_of(con, relation)
+        check_names(source, list(types))
+        con.execute(f"create temp table staged_table as select * from {relation}").fetchall()
+    return types
+
+
+def check_names(source: str, names: Sequence[str]) -> None:
+    """Refuse columns without a name, and names that differ in nothing but their case."""
+    seen: dict[str, str] = {}
+    for number, name in enumerate(names, 1):
+        if not name.strip():
+            raise InputError(f"{source}: column {number} has no name: give it one, or leave it out")
+        if name.lower() in seen:
+            raise InputError(
+                f"{source}: the columns {seen[name.lower()]!r} and {name!r} have the same name"
+            )
+        seen[name.lower()] = name
 
 
 def is_nested(type_name: str) -> bool:
@@ -279,13 +164,3 @@ def family(type_name: str) -> str:
     if _WHOLE.fullmatch(type_name):
         return "whole"
     return "real" if _REAL.fullmatch(type_name) else "text"
-
-
-def _word(by_rank: bool) -> str:
-    return "rank" if by_rank else "score"
-
-
-def _ranking(kind: Kind, by_rank: bool) -> Ranking | None:
-    if kind != "run":
-        return None
-    return "rank" if by_rank else "score"

@@ -4,76 +4,151 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
+from itertools import islice
+from typing import TYPE_CHECKING
 
-import duckdb
+from warehouse.errors import InputError, counted
+from warehouse.readers import checks, staging
+from warehouse.readers.files import LocalFile, TextTraits
+from warehouse.readers.formats import Confidence, FileFormat, Files, Head, Reading, Readings
+from warehouse.readers.kinds import FIELDS, LAYOUT, ColumnNames, Kind
+from warehouse.readers.lines import LONGEST_RECORD, insert_lines, last_line
+from warehouse.readers.prefs import Preferences
 
-from warehouse.errors import InputError
-from warehouse.readers import checks, rejects
-from warehouse.readers.files import LocalFile
-from warehouse.readers.line_looks import Look
-from warehouse.readers.lines import LONGEST_RECORD, BadLines, blocks, count, last_data_line
-from warehouse.readers.staged import FIELDS, LAYOUT, PREFERENCES, Kind
-from warehouse.sql_text import templates
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection as Connection
 
-_TAIL = 1 << 16
-
-
-def read(con: duckdb.DuckDBPyConnection, file: LocalFile, kind: Kind) -> str | None:
-    """Fill `staged` from a TREC file and return the tag on its last line. Raises InputError."""
-    if is_regular(file.look) and _fast(con, [file], kind):
-        return _tag(_tail(file), kind)
-    return _careful(con, file, kind)
+_INTEGER = re.compile(r"[+-]?\d+")
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_PAIR = re.compile(rf"\d+:{NUMBER.pattern}")
+_BLANKS = re.compile(r"[ \t]+")
+# From 1973 on, in seconds; in milliseconds that is more digits.
+_UNIX_TIME = re.compile(r"[1-9]\d{8,12}")
 
 
-def read_together(
-    con: duckdb.DuckDBPyConnection, files: Sequence[LocalFile]
-) -> list[str | None] | None:
-    """Fill `staged` from regular TREC runs of one layout in one statement, and return their tags.
+class Trec(FileFormat):
+    """Lines of `query Q0 document rank score tag`, or of `query iteration document relevance`."""
 
-    Returns None, with nothing staged, if anything is in doubt.
+    name = "trec"
+    aliases = ("trec_eval",)
+    suffixes = (".run", ".res", ".trec", ".txt")
+    contents = ("run", "qrels", "iterations", "training", "documents")
+
+    def sniff(self, head: Head) -> Confidence:
+        """Go by the first line; without one that tells, a text is TREC by default."""
+        return Confidence.LAYOUT if has_fields(head.line) else Confidence.DEFAULT
+
+    def objection(self, head: Head) -> str:
+        """Refuse a run in the place of one set of documents, and what looks like TREC by chance."""
+        return _no_set(head.line) if head.contents == "documents" else _other_layout(head)
+
+    def read(self, con: Connection, source: LocalFile, kind: Kind, mapping: ColumnNames) -> Reading:
+        """Read it with the CSV reader if that is safe and finds no fault, else line by line."""
+        warnings: tuple[str, ...] = ()
+        if not (_is_regular(source.traits) and _read_columns(con, [source], kind)):
+            warnings = _read_lines(con, source, kind)
+        return Reading(tag=_tag(source) if kind == "run" else None, warnings=warnings)
+
+    def batch_key(self, file: LocalFile, mapping: ColumnNames) -> tuple[object, ...] | None:
+        """Return the delimiter and the line ends of a regular file."""
+        traits = file.traits
+        return None if mapping or not _is_regular(traits) else (traits.has_tab, traits.has_return)
+
+    def read_batch(self, con: Connection, files: Files, mapping: ColumnNames) -> Readings | None:
+        """Read regular files with the CSV reader."""
+        if not _read_columns(con, files, "run", together=True):
+            return None
+        return [Reading(tag=_tag(file)) for file in files]
+
+
+def has_fields(line: str) -> bool:
+    """Whether a line could belong to TREC qrels or a TREC run.
+
+    >>> has_fields("q1 0 d1 2"), has_fields("q1 Q0 d1 1 0.5 tag"), has_fields("a,b")
+    (True, True, False)
     """
-    if not _fast(con, files, "run", together=True):
-        return None
-    return [_tag(_tail(file), "run") for file in files]
+    fields = _fields(line)
+    if len(fields) == FIELDS["qrels"]:
+        return _INTEGER.fullmatch(fields[3]) is not None
+    return len(fields) >= FIELDS["run"] and is_number(fields[4])
 
 
-def is_regular(look: Look) -> bool:
-    """Whether the CSV reader can be tried: text with this one delimiter and no comments."""
+def is_number(text: str) -> bool:
+    """Whether a field holds a number, so that it is not a column name."""
+    return NUMBER.fullmatch(text.strip()) is not None
+
+
+def _fields(line: str) -> list[str]:
+    return _BLANKS.split(line.strip(" \t\r"))
+
+
+def _no_set(line: str) -> str:
+    if not has_fields(line) or len(_fields(line)) == FIELDS["qrels"]:
+        return ""
     return (
-        look.is_text
-        and not look.has_comment
-        and not look.has_feed
-        and look.has_blank != look.has_tab
-        and (not look.has_return or look.windows_ends)
-        and look.longest_gap < LONGEST_RECORD
+        "this looks like a run; one set for all queries is a document id on each line (--format text), "
+        "a table with a column doc_id, or qrels"
     )
 
 
-def layout(look: Look) -> tuple[bool, bool]:
-    """Return what regular files must share to be read together."""
-    return look.has_tab, look.has_return
+def _other_layout(head: Head) -> str:
+    """Return what a file holds if its first lines are not a TREC run or qrels, and what to do.
+
+    Some formats look like TREC by chance, as `user item rating time` looks like qrels.
+    """
+    lines = [_fields(line) for line in islice(head.lines(), 2)]
+    names = "below a first line with the names query_id, doc_id and"
+    # a long line may be cut within its last field
+    if any(all(map(_PAIR.fullmatch, fields[1:-1] or fields[1:] or fields)) for fields in lines):
+        return (
+            "pairs of a column and a value are a sparse matrix (libsvm), which is not read: give each "
+            f"value a line of its own, {names} score (or relevance)"
+        )
+    by_chance = "; if it is TREC all the same, say its format"
+    # the first line may hold other names of columns
+    if lines and len(lines[-1]) == FIELDS["qrels"] and _UNIX_TIME.fullmatch(lines[-1][3]):
+        return (
+            f"its fourth column holds times ({lines[-1][3]}), where TREC qrels have the relevance: put "
+            "a line with the names of the columns on top (query_id, doc_id, relevance, as they come, "
+            f"with tabs between){by_chance}"
+        )
+    if lines and all(
+        len(fields) > FIELDS["run"] and all(map(is_number, fields)) for fields in lines
+    ):
+        return (
+            f"its lines are numbers, {len(lines[0])} in the first, and no TREC run: give each document "
+            f"a line of its own, {names} score (or rank){by_chance}"
+        )
+    return ""
 
 
-def _fast(
-    con: duckdb.DuckDBPyConnection,
-    files: Sequence[LocalFile],
-    kind: Kind,
-    *,
-    together: bool = False,
+def _is_regular(traits: TextTraits) -> bool:
+    """Whether the CSV reader can be tried: text with one delimiter and no comments."""
+    return (
+        traits.is_text
+        and not traits.has_comment
+        and not traits.has_feed
+        and traits.has_blank != traits.has_tab
+        and (not traits.has_return or traits.windows_ends)
+        and traits.longest_gap < LONGEST_RECORD
+    )
+
+
+def _read_columns(
+    con: Connection, files: Sequence[LocalFile], kind: Kind, *, together: bool = False
 ) -> bool:
-    """Try the CSV reader with this one delimiter; return False if the result is doubtful."""
-    sql = templates.render(
-        "ingest/trec_fast",
-        paths=[file.path for file in files],
-        delimiter="\t" if files[0].look.has_tab else " ",
-        kind=kind,
-        underscores=any(file.look.has_underscore for file in files),
-        together=together,
-    )
-    with rejects.collected(con):
-        con.execute(sql).fetchall()
-        fits = not rejects.any_at_all(con)
+    """Read files with the CSV reader; return False, with nothing staged, if the result is doubtful."""
+    with staging.rejects(con):
+        staging.run(
+            con,
+            "ingest/trec_columns",
+            paths=[file.path for file in files],
+            delimiter="\t" if files[0].traits.has_tab else " ",
+            kind=kind,
+            underscores=any(file.traits.has_underscore for file in files),
+            together=together,
+        )
+        fits = not staging.any_reject(con)
     unread = "rank is null" if kind == "run" else "iteration is null"
     if fits and not checks.any_problem(con, kind, unread=unread, together=together):
         return True
@@ -81,70 +156,67 @@ def _fast(
     return False
 
 
-def _careful(con: duckdb.DuckDBPyConnection, file: LocalFile, kind: Kind) -> str | None:
+def _read_lines(con: Connection, file: LocalFile, kind: Kind) -> tuple[str, ...]:
     """Read whole lines, with runs of blanks as one; report all problems with line numbers."""
-    con.execute(templates.render("ingest/careful_table", kind=kind))
-    insert = templates.render(
-        "ingest/trec_lines", kind=kind, expected=FIELDS[kind], layout=LAYOUT[kind]
+    staging.run(con, "ingest/staged_lines", kind=kind)
+    bad = insert_lines(
+        con, file, "ingest/field_lines", kind=kind, expected=FIELDS[kind], layout=LAYOUT[kind]
     )
-    bad = BadLines(checks.LIMIT)
-    last: str | None = None
-    for block in blocks(file, bad, single_blanks=True):
-        con.execute(insert, {"text": block.text, "first": block.first}).fetchall()
-        last = last_data_line(block.text) or last
-    found, total = checks.problems(con, kind, place="line")
-    if total or bad.total:
-        opening = _judge(con, file, kind)
-        raise checks.refuse_staged(
-            con,
-            kind,
-            file.source,
-            [*checks.in_words(found), *bad.problems],
-            total + bad.total,
-            opening=f"{opening}; {count(total + bad.total, 'problem')}" if opening else "",
-        )
-    return _tag(last, kind)
+    checks.check_staged(
+        con, kind, file.source, place="line", bad=bad, diagnosis=lambda: _diagnosis(con, file, kind)
+    )
+    return _long_tags(con) if kind == "run" else ()
 
 
-def _judge(con: duckdb.DuckDBPyConnection, file: LocalFile, kind: Kind) -> str:
+def _diagnosis(con: Connection, file: LocalFile, kind: Kind) -> str:
     """Say what the file is if most of its lines are not of this kind."""
-    ((fields, grades),) = con.execute(
-        templates.render("ingest/trec_shape", kind=kind)
-    ).fetchall() or [(None, None)]
+    ((fields, grades),) = staging.run(con, "ingest/trec_shape", kind=kind) or [(None, None)]
     if fields is None or fields == FIELDS[kind] or fields > FIELDS[kind] == FIELDS["run"]:
         return ""
-    layout = f"{FIELDS[kind]} fields: {LAYOUT[kind]}"
+
+    def looks_like(what: str, layout: Kind, advice: str) -> InputError:
+        shape = f"{fields} fields, {LAYOUT[layout]}"
+        return InputError(f"{file.source}: this looks like {what} ({shape}): {advice}")
+
     if kind != "run" and fields >= FIELDS["run"]:
-        raise InputError(
-            f"{file.source}: this looks like a run ({fields} fields, {LAYOUT['run']}): "
-            "use 'warehouse ingest run', or give it to 'warehouse score' after the qrels"
-        )
+        raise looks_like(
+            "a run", "run",
+            "use 'warehouse ingest run', or give it to 'warehouse score' after the qrels",
+        )  # fmt: skip
     if kind == "run" and fields == FIELDS["qrels"] and grades:
-        raise InputError(
-            f"{file.source}: this looks like qrels ({fields} fields, {LAYOUT['qrels']}): "
-            "use 'warehouse ingest qrels', or give it to 'warehouse score' before the run"
-        )
+        raise looks_like(
+            "qrels", "qrels",
+            "use 'warehouse ingest qrels', or give it to 'warehouse score' before the run",
+        )  # fmt: skip
     if kind == "qrels" and fields == FIELDS["preferences"]:
-        raise InputError(
-            f"{file.source}: this looks like preferences ({fields} fields, {LAYOUT['preferences']}): "
-            f"say so: 'warehouse ingest qrels --format {PREFERENCES}', or "
-            f"'warehouse score --qrels-format {PREFERENCES}'"
-        )
+        raise looks_like(
+            "preferences", "preferences",
+            f"say so: 'warehouse ingest qrels --format {Preferences.name}', or "
+            f"'warehouse score --qrels-format {Preferences.name}'",
+        )  # fmt: skip
     what = "a TREC run" if kind == "run" else "TREC qrels"
     return (
-        f"not {what}: most lines have {count(fields, 'field')} where {what} has {layout}. "
+        f"not {what}: most lines have {counted(fields, 'field')} where {what} has "
+        f"{FIELDS[kind]} fields: {LAYOUT[kind]}. "
         "A table needs a first line with the names of its columns"
     )
 
 
-def _tail(file: LocalFile) -> str | None:
-    with Path(file.path).open("rb") as handle:
-        handle.seek(max(0, file.size - _TAIL))
-        return last_data_line(handle.read().decode("utf-8", "replace"))
+def _long_tags(con: Connection) -> tuple[str, ...]:
+    """Return the warning about lines of a run whose tag has blanks, as lines joined by mistake do."""
+    sql = "select count(*), min(line) from staged where fields > $1"
+    ((number, line),) = con.execute(sql, [FIELDS["run"]]).fetchall()
+    if not number:
+        return ()
+    have, first = ("has", "") if number == 1 else ("have", " first")
+    return (
+        f"{counted(number, 'line')} {have} more than {FIELDS['run']} fields (line {line:,}{first}): "
+        "the sixth is the tag, and nothing behind it is read",
+    )
 
 
-def _tag(line: str | None, kind: Kind) -> str | None:
-    if not line or kind != "run":
-        return None
-    fields = re.split(r"[ \t]+", line)
+def _tag(file: LocalFile) -> str | None:
+    """Return the tag on the last line of a run."""
+    line = last_line(file)
+    fields = line.split(" ") if line else [None]
     return fields[min(FIELDS["run"], len(fields)) - 1]

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 import os
 
-from warehouse.errors import InputError
-from warehouse.readers.checks import LIMIT
+from warehouse.errors import InputError, counted
 from warehouse.readers.files import open_file
-from warehouse.readers.lines import BadLines, blocks, count
+from warehouse.readers.lines import BadLines, blocks
 
 # (query, measure): (mean, standard deviation)
 Reference = dict[tuple[str, str], tuple[float, float]]
@@ -22,7 +21,7 @@ def read(path: str | os.PathLike[str]) -> Reference:
     found: Reference = {}
     line_of: dict[tuple[str, str], int] = {}
     with open_file(path) as file:
-        bad = BadLines(LIMIT)
+        bad = BadLines()
         for block in blocks(file, bad, single_blanks=True):
             for number, line in enumerate(block.text.split("\n"), block.first):
                 fields = line.split()
@@ -44,7 +43,7 @@ def read(path: str | os.PathLike[str]) -> Reference:
         if bad.total:
             raise InputError(
                 f"{file.source}: not lines of 'query measure mean stddev': "
-                f"{count(bad.total, 'line')}",
+                f"{counted(bad.total, 'line')}",
                 problems=bad.problems,
                 total=bad.total,
             )
@@ -55,7 +54,7 @@ def read(path: str | os.PathLike[str]) -> Reference:
 
 def _fields(fields: list[str]) -> tuple[str, str, float, float]:
     if len(fields) != 4:
-        raise ValueError(f"{count(len(fields), 'column')} where there are 4")
+        raise ValueError(f"{counted(len(fields), 'column')} where there are 4")
     query, measure, *numbers = fields
     values: list[float] = []
     for name, text in zip(("mean", "stddev"), numbers, strict=True):

@@ -32,7 +32,7 @@ def values(found: Compared, format: str, *, places: int = 4) -> str:
         columns.append([_value(row, places) for row in of_metric])
         numeric.append(False)
         for column, head in (
-            ("judged", _judged(metric)),
+            ("judged", _judged_name(metric)),
             ("if_all_relevant", "if all relevant"),
         ):
             if any(row[column] is not None for row in of_metric):
@@ -43,7 +43,7 @@ def values(found: Compared, format: str, *, places: int = 4) -> str:
     return table(heads, rows, numeric, format, places=places)
 
 
-def _judged(metric: str) -> str:
+def _judged_name(metric: str) -> str:
     """Return the head of the column with the share of judged documents of a metric."""
     known = known_metric(metric)
     return "Judged" if known is None or known.depth is None else f"Judged@{known.depth}"

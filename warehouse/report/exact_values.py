@@ -45,7 +45,7 @@ def select_list(columns: Sequence[str], types: Sequence[Any]) -> str | None:
     >>> select_list(found.columns, found.types)
     '#1 as "a", cast(#2 as STRUCT("b" VARCHAR)) as "c"'
     """
-    wanted = [_fetched_as(kind) for kind in types]
+    wanted = [_exact_type(kind) for kind in types]
     if not any(wanted):
         return None
     return ", ".join(
@@ -54,7 +54,7 @@ def select_list(columns: Sequence[str], types: Sequence[Any]) -> str | None:
     )
 
 
-def _fetched_as(kind: Any) -> str | None:
+def _exact_type(kind: Any) -> str | None:
     """Return the type to cast to, or None if Python represents every value of this type."""
     if str(kind) in _AS_TEXT:
         return "VARCHAR"
@@ -65,9 +65,9 @@ def _fetched_as(kind: Any) -> str | None:
         parts = parts[:1]
     if kind.id == "union":  # the first part is the tag
         parts = parts[1:]
-    if not any(_fetched_as(part) for _, part in parts):
+    if not any(_exact_type(part) for _, part in parts):
         return None
-    inner = [_fetched_as(part) or str(part) for _, part in parts]
+    inner = [_exact_type(part) or str(part) for _, part in parts]
     if kind.id in ("list", "array"):
         return inner[0] + str(kind)[len(str(parts[0][1])) :]
     if kind.id == "map":

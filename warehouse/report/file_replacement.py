@@ -27,7 +27,7 @@ def check_file(output: Path) -> None:
 
 
 @contextmanager
-def written(output: Path) -> Iterator[Path]:
+def new_file(output: Path) -> Iterator[Path]:
     """Yield a path to write a result to; the file replaces the output when the block succeeds.
 
     A link stays a link, and a file keeps its mode. An output that is not a file, such as a device
@@ -58,7 +58,7 @@ def written(output: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def made_beside(target: Path, lock_timeout: float) -> Iterator[Path]:
+def new_version(target: Path, lock_timeout: float) -> Iterator[Path]:
     """Yield a path beside the target for its new content; nothing is left there afterwards.
 
     Only one process at a time works in a folder, so anything at that path was left by a killed
@@ -71,7 +71,7 @@ def made_beside(target: Path, lock_timeout: float) -> Iterator[Path]:
     if not target.parent.is_dir():
         raise UsageError(f"{target}: there is no folder {target.parent}")
     part = target.with_name(f".{target.name}.part")
-    with _alone_in(target.parent, lock_timeout):
+    with _lock_folder(target.parent, lock_timeout):
         _remove(part)
         try:
             with in_words(target, made=True):
@@ -86,10 +86,10 @@ def replace_file(part: Path, target: Path) -> None:
     """Move a finished file to the target, with its mode, so that it survives a power failure."""
     if target.exists():
         shutil.copymode(target, part)
-    _to_disk(part)
-    _log(target).unlink(missing_ok=True)  # of what somebody wrote to the one before
+    _flush(part)
+    _log_file(target).unlink(missing_ok=True)  # of what somebody wrote to the one before
     part.replace(target)
-    _to_disk(target.parent)
+    _flush(target.parent)
 
 
 def replace_folder(part: Path, target: Path) -> None:
@@ -102,7 +102,7 @@ def replace_folder(part: Path, target: Path) -> None:
     for path in [*part.rglob("*"), part]:
         if before is not None and (before / path.relative_to(part)).exists():
             shutil.copymode(before / path.relative_to(part), path)
-        _to_disk(path)
+        _flush(path)
     part.chmod(part.stat().st_mode | 0o700)  # the next time takes it away
     made = target.with_name(f".{target.name}.{time.time_ns()}")
     part.replace(made)
@@ -110,7 +110,7 @@ def replace_folder(part: Path, target: Path) -> None:
     _remove(link)
     link.symlink_to(made.name, target_is_directory=True)
     link.replace(target)
-    _to_disk(target.parent)
+    _flush(target.parent)
     for old in target.parent.glob(f".{escape(target.name)}.*"):
         number = old.name.removeprefix(f".{target.name}.")
         if number.isdigit() and Path(os.path.realpath(old)) not in (made.resolve(), before):
@@ -118,7 +118,7 @@ def replace_folder(part: Path, target: Path) -> None:
 
 
 @contextmanager
-def _alone_in(folder: Path, timeout: float) -> Iterator[None]:
+def _lock_folder(folder: Path, timeout: float) -> Iterator[None]:
     try:
         import fcntl
     except ImportError:  # not on Windows
@@ -143,7 +143,7 @@ def _alone_in(folder: Path, timeout: float) -> Iterator[None]:
         os.close(handle)
 
 
-def _to_disk(path: Path) -> None:
+def _flush(path: Path) -> None:
     # some file systems cannot do so with a folder
     with suppress(OSError):
         handle = os.open(path, os.O_RDONLY)
@@ -157,9 +157,9 @@ def _remove(path: Path) -> None:
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     path.unlink(missing_ok=True)
-    _log(path).unlink(missing_ok=True)
+    _log_file(path).unlink(missing_ok=True)
 
 
-def _log(path: Path) -> Path:
+def _log_file(path: Path) -> Path:
     """Return where DuckDB keeps the log of a file."""
     return path.with_name(path.name + ".wal")

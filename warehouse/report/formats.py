@@ -84,7 +84,7 @@ _LATEX_SIGNS = {
 _NUMERIC = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DOUBLE|FLOAT|DECIMAL.*")
 Row = Sequence[Any]
 # The formats of files by their suffix.
-_SUFFIXES = {name: name for name in FORMATS if name not in ("table", "markdown", "latex")} | {
+SUFFIXES = {name: name for name in FORMATS if name not in ("table", "markdown", "latex")} | {
     "txt": "table", "md": "markdown", "tex": "latex", "htm": "html", "ndjson": "jsonl",
 }  # fmt: skip
 # Values of a metric that differ by less are equally good.
@@ -107,7 +107,7 @@ def of_suffix(path: Path) -> str:
     >>> of_suffix(Path("board.tex"))
     'latex'
     """
-    return _SUFFIXES[check_word("suffix", path.suffix[1:].lower(), _SUFFIXES)]
+    return SUFFIXES[check_word("suffix", path.suffix[1:].lower(), SUFFIXES)]
 
 
 def text(
@@ -136,10 +136,10 @@ def text(
     rows = (relation if exactly is None else relation.project(exactly)).fetchall()
     if format in FOR_PEOPLE:
         heads = [(titles or {}).get(column, column) for column in columns]
-        whole = _whole(columns, rows, counts)
+        whole = _with_whole_counts(columns, rows, counts)
         if format != "table":
             whole = _with_best(columns, whole, best or {}, places)
-        return table(heads, whole, _numbers(relation.types), format, places=places)
+        return table(heads, whole, _are_numeric(relation.types), format, places=places)
     return "".join(_PIECES[format](columns, [rows]))
 
 
@@ -158,12 +158,14 @@ def pieces(
     """
     if format in FOR_PEOPLE:
         rows = [row for chunk in chunks for row in chunk]
-        yield table(columns, rows, _numbers(types), format, places=places)
+        yield table(columns, rows, _are_numeric(types), format, places=places)
     else:
         yield from _PIECES[format](columns, chunks)
 
 
-def _whole(columns: Sequence[str], rows: Sequence[Row], counts: Collection[str]) -> Sequence[Row]:
+def _with_whole_counts(
+    columns: Sequence[str], rows: Sequence[Row], counts: Collection[str]
+) -> Sequence[Row]:
     """Return the rows with the values of counting metrics as whole numbers."""
     if not counts:
         return rows
@@ -212,8 +214,8 @@ def fitted(
     from wcwidth import wcswidth
 
     columns = list(relation.columns)
-    numeric = _numbers(relation.types)
-    whole = _whole(columns, relation.fetchall(), counts)
+    numeric = _are_numeric(relation.types)
+    whole = _with_whole_counts(columns, relation.fetchall(), counts)
     shown = [[one_line(titles.get(name, name)) for name in columns]]
     shown += [[_cell(value, 4) for value in row] for row in whole]
     # tabulate makes a column wider than its head by two
@@ -274,7 +276,7 @@ def write_parquet(relation: duckdb.DuckDBPyRelation, path: Path) -> None:
         raise UsageError(f"{path}: cannot be written: {error}") from error
 
 
-def _numbers(types: Sequence[object]) -> list[bool]:
+def _are_numeric(types: Sequence[object]) -> list[bool]:
     return [_NUMERIC.fullmatch(str(kind).upper()) is not None for kind in types]
 
 
@@ -293,12 +295,12 @@ def table(
     cells = [[_cell(value, places) for value in row] for row in rows]
     aligned = ["right" if number else "left" for number in numeric]
     if format == "markdown":
-        heads, *cells = ([_in_markdown(cell) for cell in row] for row in [heads, *cells])
+        heads, *cells = ([_escape_markdown(cell) for cell in row] for row in [heads, *cells])
     if format == "latex":
         heads, *cells = ([_LATEX.sub(_NOTHING, cell) for cell in row] for row in [heads, *cells])
     if format in ("table", "markdown"):
         # before the widths of the columns are counted; the others escape what they are given
-        cells = [[_written(cell, format) for cell in row] for row in cells]
+        cells = [[_with_marks(cell, format) for cell in row] for row in cells]
     text = tabulate(
         cells,
         headers=heads,
@@ -312,11 +314,11 @@ def table(
             text = text.replace("{tabular}{}", f"{{tabular}}{{{columns}}}", 1)
         for sign, written in _LATEX_SIGNS.items():
             text = text.replace(sign, written)
-    text = _written(text, format)
+    text = _with_marks(text, format)
     return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
 
 
-def _written(text: str, format: str) -> str:
+def _with_marks(text: str, format: str) -> str:
     """Return a text with its marks written in a format."""
     if text.isascii():  # as no mark is
         return text
@@ -347,10 +349,10 @@ def one_line(text: str) -> str:
     return visible(_BREAKS.sub(" ", text))
 
 
-def _in_markdown(text: str) -> str:
+def _escape_markdown(text: str) -> str:
     r"""Return a text with everything escaped that is markup in Markdown or HTML.
 
-    >>> print(_in_markdown("<b>a_b_c *x* _y_</b>"))
+    >>> print(_escape_markdown("<b>a_b_c *x* _y_</b>"))
     &lt;b&gt;a_b_c \*x\* \_y_&lt;/b&gt;
     """
     return escape(_MARKDOWN.sub(r"\\\g<0>", text), quote=False)
@@ -387,35 +389,35 @@ def _separated(
     for rows in chain([[columns]], chunks):
         out = io.StringIO()
         writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
-        writer.writerows(map(_fields, rows))
+        writer.writerows(map(_csv_row, rows))
         yield out.getvalue()
 
 
-def _fields(row: Row) -> list[object]:
+def _csv_row(row: Row) -> list[object]:
     # most values are written as they are: a call for each would take longer than all else
     return [
         value
         if (kind := type(value)) in _IN_CSV or (kind is float and math.isfinite(value))
-        else _field(value)
+        else _csv_field(value)
         for value in row
     ]
 
 
-def _field(value: object) -> str:
+def _csv_field(value: object) -> str:
     if isinstance(value, bool | dict | list | tuple):
         return _json_text(value)
     return "" if value != value else _text(value)
 
 
 def _json_rows(columns: Sequence[str], rows: Sequence[Row]) -> list[str]:
-    keys = [_encode(key) + ": " for key in _keys(columns)]
+    keys = [_encode(key) + ": " for key in _unique_keys(columns)]
     return [
         f"{{{', '.join([k + _json_text(v) for k, v in zip(keys, row, strict=True)])}}}"
         for row in rows
     ]
 
 
-def _keys(columns: Sequence[str]) -> list[str]:
+def _unique_keys(columns: Sequence[str]) -> list[str]:
     """Return unique names of columns: repeated names are numbered, as DuckDB does in a table."""
     keys: list[str] = []
     for column in columns:

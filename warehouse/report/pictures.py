@@ -75,14 +75,14 @@ def lines(trace: Trace, runs: Sequence[str]) -> list[Line]:
         first, last = of_run[0][2:], of_run[-1][2:]
         if first != last:
             known = f"  {counted(last[0], 'query')} at the end"
-        found.append(Line(shortened(run) + known, tuple((x, y) for x, y, *_ in of_run)))
+        found.append(Line(shorten(run) + known, tuple((x, y) for x, y, *_ in of_run)))
     return found
 
 
-def shortened(name: str, most: int = 32) -> str:
+def shorten(name: str, most: int = 32) -> str:
     """Return a name as one line that fits a picture; long names are cut in the middle.
 
-    >>> shortened("a" * 20 + "b" * 20, 11)
+    >>> shorten("a" * 20 + "b" * 20, 11)
     'aaaaa…bbbbb'
     """
     name = one_line(name)
@@ -109,10 +109,10 @@ def draw(trace: Trace, runs: Sequence[str], path: Path, format: str) -> None:
 def picture(trace: Trace, runs: Sequence[str], format: str) -> bytes:
     """Return the picture as the bytes of an SVG, PNG or PDF file."""
     goodness = [trace.goodness[run] for run in runs]
-    return rendered(lambda: _figure(trace, lines(trace, runs), goodness), format)
+    return render(lambda: _figure(trace, lines(trace, runs), goodness), format)
 
 
-def rendered(make: Callable[[], Figure], format: str) -> bytes:
+def render(make: Callable[[], Figure], format: str) -> bytes:
     """Return a figure, made in the style that all pictures have, as the bytes of a file."""
     import matplotlib as mpl
 
@@ -150,7 +150,7 @@ def _figure(trace: Trace, drawn: Sequence[Line], goodness: Sequence[float]) -> F
     ends = [_data_end(axes, line) for line in drawn]
     for number, line in enumerate(drawn):
         _line(axes, line, number, trace, len(drawn))
-    places = spread([y for _, y in ends], _LINE / up, goodness)
+    places = spread_labels([y for _, y in ends], _LINE / up, goodness)
     for number, at in enumerate(places):
         _label(axes, drawn[number].label, number, ends, at, across)
     return figure
@@ -160,7 +160,7 @@ def _head(trace: Trace, width: float) -> list[str]:
     """Return the title and, wrapped to a width, the description of the curves."""
     what, rules = f"{trace.metric}, {trace.over}", f"protocol {trace.protocol.name}"
     fits = max(30, int(width / _width("n" * 20, 8.5) * 20))
-    title = f"{trace.curve.title}: {shortened(trace.dataset, 40)}"
+    title = f"{trace.curve.title}: {shorten(trace.dataset, 40)}"
     if len(f"{what}; {rules}") <= fits:
         return [title, f"{what}; {rules}"]
     return [title, *textwrap.wrap(what, fits), rules]
@@ -176,7 +176,7 @@ def _width(text: str, size: float) -> float:
     return float(path.get_extents().x1) / 72
 
 
-def plain(axes: Axes) -> None:
+def remove_frame(axes: Axes) -> None:
     """Give a plot its grid and remove decoration."""
     axes.grid(color="#e3e3e3", linewidth=0.6)
     axes.set_axisbelow(True)
@@ -199,12 +199,12 @@ def _axes(axes: Axes, trace: Trace, drawn: Sequence[Line]) -> None:
         room = 0.015 * (high - low)
         set_limits(low - room, high + room)
         set_name(axis.name, parse_math=False)
-    plain(axes)
+    remove_frame(axes)
     if found.chance:
         axes.plot([0, 1], [0, 1], color="#9a9a9a", linewidth=0.8, dashes=(2, 2), zorder=1.5)
 
 
-def _look(number: int) -> dict[str, Any]:
+def _line_style(number: int) -> dict[str, Any]:
     """Return the colour, dash and marker of a line; the first 77 lines all differ."""
     return {
         "color": COLOURS[number % len(COLOURS)],
@@ -231,7 +231,7 @@ def _line(axes: Axes, line: Line, number: int, trace: Trace, of: int) -> None:
         drawstyle=_DRAWN[joined],
         markevery=every,
         zorder=3 + number / of,
-        **_look(number),
+        **_line_style(number),
     )
 
 
@@ -241,12 +241,12 @@ def _data_end(axes: Axes, line: Line) -> tuple[float, float]:
     return float(end[0]), float(end[1])
 
 
-def spread(wanted: Sequence[float], gap: float, goodness: Sequence[float]) -> list[float]:
+def spread_labels(wanted: Sequence[float], gap: float, goodness: Sequence[float]) -> list[float]:
     """Return places from 0 to 1 with a gap between them, as near as possible to those wanted.
 
     Of equal places, the better line gets the upper one.
 
-    >>> [round(place, 2) for place in spread([0.9, 0.5, 0.5, 0.1], 0.1, [1, 2, 3, 4])]
+    >>> [round(place, 2) for place in spread_labels([0.9, 0.5, 0.5, 0.1], 0.1, [1, 2, 3, 4])]
     [0.9, 0.45, 0.55, 0.1]
     """
 
@@ -282,7 +282,7 @@ def _label(
     across: float,
 ) -> None:
     """Write a line's label beside the plot, after a sample of the line, and lead to it from its end."""
-    look = _look(number) | {"clip_on": False, "transform": axes.transAxes}
+    style = _line_style(number) | {"clip_on": False, "transform": axes.transAxes}
     x, y = ends[number]
     shared = sum(abs(x - a) < 0.01 and abs(y - b) < 0.01 for a, b in ends) > 1
     begin, until = 1 + 0.16 / across, 1 + 0.52 / across
@@ -293,7 +293,7 @@ def _label(
             clip_on=False, transform=axes.transAxes, zorder=2,
         )  # fmt: skip
     middle = (begin + until) / 2
-    axes.plot([begin, middle, until], [at, at, at], markevery=[1], **look)
+    axes.plot([begin, middle, until], [at, at, at], markevery=[1], **style)
     axes.text(
         1 + _SAMPLE / across, at, text, transform=axes.transAxes, va="center", size=9,
         color="black", parse_math=False,

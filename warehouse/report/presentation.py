@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from warehouse.evaluate.verify import Verified
 
 # The most runs of which it is said what judging would fill.
-_TOLD = 12
+_MOST_SAID = 12
 
 
 def listed(
@@ -228,13 +228,13 @@ def holes(found: Holes) -> Result:
             ]
         told = [f"{number:,} of {counted(found.total, 'unjudged document')}"]
         most = sorted((row for row in rows if row[2]), key=lambda row: -row[3])
-        for run, _, unjudged, filled, judged, after in most[:_TOLD]:
+        for run, _, unjudged, filled, judged, after in most[:_MOST_SAID]:
             told.append(
                 f"{run}: {filled:,} of its {counted(unjudged, 'hole')}, judged of the first "
                 f"{found.depth}: {judged:.{places}f} -> {after:.{places}f}"
             )
-        if len(most) > _TOLD:
-            told.append(f"and {counted(len(most) - _TOLD, 'run')} more: --by-run")
+        if len(most) > _MOST_SAID:
+            told.append(f"and {counted(len(most) - _MOST_SAID, 'run')} more: --by-run")
         return told
 
     tables: dict[str, Result | None] = {"filled": Result(found.filled, notes)}

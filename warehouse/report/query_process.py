@@ -44,7 +44,7 @@ _START = (
     "import pickle, sys\n"
     "sys.path[:] = pickle.load(sys.stdin.buffer)\n"
     "from warehouse.report import query_process\n"
-    "query_process.served_by_stdin()\n"
+    "query_process.serve_stdin()\n"
 )
 Send = Callable[[bytes, bytes], None]
 
@@ -117,10 +117,10 @@ def run(work: Work, write: Callable[[str], object], timeout: float | None) -> An
             elif kind == _DONE:
                 return Answer(**json.loads(data))
             else:
-                raise _raised(**json.loads(data))
+                raise _error_of(**json.loads(data))
 
 
-def _raised(error: str, text: str) -> WarehouseError:
+def _error_of(error: str, text: str) -> WarehouseError:
     kind = getattr(errors, error, WarehouseError)
     return kind(text)
 
@@ -131,7 +131,7 @@ def _raised(error: str, text: str) -> WarehouseError:
 @contextmanager
 def _process(work: Work) -> Iterator[queue.Queue[tuple[bytes, bytes]]]:
     """Start the process, yield its output, and end it when the block ends, whatever it is doing."""
-    child: _Forked | _Started = _Forked(work) if _is_alone() else _Started(work)
+    child: _Forked | _Started = _Forked(work) if _may_fork() else _Started(work)
     frames: queue.Queue[tuple[bytes, bytes]] = queue.Queue(maxsize=4)
     over = threading.Event()
 
@@ -140,7 +140,7 @@ def _process(work: Work) -> Iterator[queue.Queue[tuple[bytes, bytes]]]:
             while not over.is_set():
                 head = child.answers.read(_HEAD.size)
                 if len(head) < _HEAD.size:
-                    put((_FAILED, child.last_words()))
+                    put((_FAILED, child.wait_for_error()))
                     return
                 kind, size = _HEAD.unpack(head)
                 put((kind, child.answers.read(size)))
@@ -163,7 +163,7 @@ def _process(work: Work) -> Iterator[queue.Queue[tuple[bytes, bytes]]]:
         reader.join(timeout=5)
 
 
-def _is_alone() -> bool:
+def _may_fork() -> bool:
     """Whether this process has one thread: a fork copies no other."""
     try:
         return sys.platform == "linux" and len(list(Path("/proc/self/task").iterdir())) == 1
@@ -184,7 +184,7 @@ class _Forked:
                 os.setsid()
                 os.close(answers)
                 os.close(hold)
-                _serve_and_leave(work, os.fdopen(send_end, "wb", 0), os.fdopen(life, "rb", 0))
+                _serve_and_exit(work, os.fdopen(send_end, "wb", 0), os.fdopen(life, "rb", 0))
             os._exit(1)
         os.close(send_end)
         os.close(life)
@@ -192,8 +192,8 @@ class _Forked:
         self._hold = hold
         self._waiting = threading.Lock()
 
-    def last_words(self) -> bytes:
-        return _died(os.waitstatus_to_exitcode(self._wait()))
+    def wait_for_error(self) -> bytes:
+        return _death_message(os.waitstatus_to_exitcode(self._wait()))
 
     def _wait(self) -> int:
         with self._waiting:
@@ -227,8 +227,8 @@ class _Started:
             self._process.stdin.write(pickle.dumps(sys.path) + pickle.dumps(work))
             self._process.stdin.flush()
 
-    def last_words(self) -> bytes:
-        return _died(self._process.wait())
+    def wait_for_error(self) -> bytes:
+        return _death_message(self._process.wait())
 
     def end(self) -> None:
         self._process.kill()
@@ -238,7 +238,7 @@ class _Started:
             self._process.stdin.close()
 
 
-def _died(code: int) -> bytes:
+def _death_message(code: int) -> bytes:
     how = f"signal {-code}" if code < 0 else f"exit code {code}"
     text = f"the process of the query ended unexpectedly ({how}); nothing else is harmed"
     if code == -signal.SIGKILL:
@@ -249,14 +249,14 @@ def _died(code: int) -> bytes:
 # ------------------------------------------------------------------ on the other side
 
 
-def served_by_stdin() -> NoReturn:
+def serve_stdin() -> NoReturn:
     """Do the work described on stdin and write its result to stdout."""
     work = pickle.load(sys.stdin.buffer)
     answers = os.fdopen(os.dup(1), "wb", 0)
-    _serve_and_leave(work, answers, sys.stdin.buffer)
+    _serve_and_exit(work, answers, sys.stdin.buffer)
 
 
-def _serve_and_leave(work: Work, answers: BinaryIO, life: BinaryIO) -> NoReturn:
+def _serve_and_exit(work: Work, answers: BinaryIO, life: BinaryIO) -> NoReturn:
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (1, 2):
         os.dup2(nowhere, stream)

@@ -14,7 +14,7 @@ import duckdb
 from warehouse.analyze import view_examples
 from warehouse.config.settings import LOCK_TIMEOUT, SCHEMA_REVISION, VERSION
 from warehouse.errors import UsageError
-from warehouse.report.file_replacement import made_beside, replace_file, replace_folder
+from warehouse.report.file_replacement import new_version, replace_file, replace_folder
 from warehouse.sql_text.quoting import ident, literal
 from warehouse.sql_text.templates import render
 from warehouse.store import database
@@ -57,8 +57,9 @@ def publish(
             f"{storage_version}: write a storage version as {STORAGE_VERSION}: the oldest DuckDB "
             "that has to read the replica"
         )
+    database.check_name(target)
     place = Path(os.path.realpath(target)) if target.is_symlink() else target
-    with made_beside(place, lock_timeout) as part:
+    with new_version(place, lock_timeout) as part:
         _check(source, target, lock_timeout)
         try:
             con.execute(
@@ -68,7 +69,7 @@ def publish(
             raise UsageError(f"{storage_version}: no storage version: {error}") from None
         try:
             _copy(con, storage_version)
-            _mark(con, source)
+            _mark_as_replica(con, source)
             count = con.execute(
                 "select count(*) from (from duckdb_tables() select database_name, internal "
                 "union all from duckdb_views() select database_name, internal) "
@@ -106,8 +107,8 @@ def _check(source: Path, target: Path, lock_timeout: float) -> None:
         )
 
 
-def _mark(con: duckdb.DuckDBPyConnection, source: Path) -> None:
-    table = f"replica.main.{database.PUBLICATION}"
+def _mark_as_replica(con: duckdb.DuckDBPyConnection, source: Path) -> None:
+    table = f"replica.{database.STORE}.{database.PUBLICATION}"
     con.execute(
         # the warehouse may be a replica itself
         f"create or replace table {table} as select $1::varchar as source, now() as published_at, "
@@ -136,13 +137,15 @@ def publish_parquet(
         raise UsageError(
             f"{folder}: exists and is not a replica, so it is not replaced; choose another name"
         )
-    with made_beside(folder, lock_timeout) as part:
+    with new_version(folder, lock_timeout) as part:
         part.mkdir()
-        relations = _described(con)
+        relations = _describe(con)
         for name, about in relations.items():
+            table = name.removeprefix(f"{database.STORE}.")
+            schema = "main" if table == name else database.STORE
             rows = con.execute(
-                f"copy (from {ident(name)}) to {literal(str(part / (name + '.parquet')))} "
-                "(format parquet, compression zstd)"
+                f"copy (from {schema}.{ident(table)}) "
+                f"to {literal(str(part / (name + '.parquet')))} (format parquet, compression zstd)"
             ).fetchall()[0][0]
             about |= {"rows": rows, "file": f"{name}.parquet"}
         manifest = {
@@ -159,7 +162,7 @@ def publish_parquet(
     return Published(folder, len(relations), size)
 
 
-def _described(con: duckdb.DuckDBPyConnection) -> dict[str, dict[str, object]]:
+def _describe(con: duckdb.DuckDBPyConnection) -> dict[str, dict[str, object]]:
     """Return the manifest's entry for each table and view."""
     sql = render("analyses/schema", database=database.ALIAS, examples=view_examples.EXAMPLES)
     found: dict[str, dict[str, object]] = {}
@@ -170,5 +173,5 @@ def _described(con: duckdb.DuckDBPyConnection) -> dict[str, dict[str, object]]:
             found[name] = {"kind": kind, "comment": comment, "columns": columns[name]}
         else:
             columns[name].append({"name": column, "type": type, "comment": comment})
-    del found["alembic_version"]
+    del found[f"{database.STORE}.alembic_version"]
     return found

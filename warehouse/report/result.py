@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warehouse.report import formats
-from warehouse.report.file_replacement import written
+from warehouse.report.file_replacement import new_file
 
 if TYPE_CHECKING:
     import duckdb
@@ -185,7 +185,7 @@ class Result:
         """
         path = Path(path)
         format = formats.of_suffix(path)
-        with written(path) as part:
+        with new_file(path) as part:
             self.write(part, format, places)
 
     def write(self, path: Path, format: str, places: int = 4) -> None:

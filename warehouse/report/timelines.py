@@ -24,7 +24,7 @@ def draw(found: Timeline, path: Path, format: str) -> None:
     rows = found.relation.filter("value is not null").fetchall()
     if not rows:
         raise UsageError(f"{found.metric}: has no value to draw")
-    path.write_bytes(pictures.rendered(lambda: _figure(found, rows), format))
+    path.write_bytes(pictures.render(lambda: _figure(found, rows), format))
 
 
 def _figure(found: Timeline, rows: list[tuple[Any, ...]]) -> Figure:
@@ -36,7 +36,7 @@ def _figure(found: Timeline, rows: list[tuple[Any, ...]]) -> Figure:
     records = [(at, row[4], row[1]) for at, row in zip(times, rows, strict=True) if row[6]]
     figure = Figure(figsize=(7.2, 4.0))
     axes = figure.add_axes((0.09, 0.11, 0.88, 0.73))
-    title = f"{found.metric} over time: {pictures.shortened(found.dataset, 40)}"
+    title = f"{found.metric} over time: {pictures.shorten(found.dataset, 40)}"
     figure.text(0.09, 0.97, title, va="top", size=11, weight="bold", parse_math=False)
     what = f"{counted(len(rows), 'run')}, protocol {found.protocol}, qrels version {found.qrels_version}"
     if records:
@@ -60,7 +60,7 @@ def _figure(found: Timeline, rows: list[tuple[Any, ...]]) -> Figure:
         # names stand over the free corner above a step, where there is room to its left
         begins = (at - first) / span < 0.012 * len(run)
         axes.annotate(
-            pictures.shortened(run), (at, value),
+            pictures.shorten(run), (at, value),
             xytext=(-3 if not begins else 3, -5 if lower else 5), textcoords="offset points",
             ha="left" if begins else "right", va="top" if lower else "bottom",
             size=8.5, parse_math=False, zorder=5,
@@ -76,5 +76,5 @@ def _figure(found: Timeline, rows: list[tuple[Any, ...]]) -> Figure:
     left, right = axes.get_xlim()
     axes.set_xlim(max(left, earliest), min(right, latest))
     axes.set_ylabel(found.metric, parse_math=False)
-    pictures.plain(axes)
+    pictures.remove_frame(axes)
     return figure

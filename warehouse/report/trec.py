@@ -33,7 +33,7 @@ def text(
     for _, query_id in strings or {}:
         values.setdefault(query_id, {})
     total = {metric: value for _, metric, value in rows[of_queries:]}
-    shown = list(dict.fromkeys(_Shown.of(one, defaults, zscores) for one in requested))
+    shown = list(dict.fromkeys(_Value.of(one, defaults, zscores) for one in requested))
     lines: list[str] = []
     for query_id, found in values.items():
         for one in shown:
@@ -50,7 +50,7 @@ def text(
 
 
 @dataclass(frozen=True)
-class _Shown:
+class _Value:
     """How the lines of a requested name begin, and how its numbers are written.
 
     `metric` is None for a relstring, which has texts, for single queries only.
@@ -63,7 +63,7 @@ class _Shown:
     whole: bool = False
 
     @classmethod
-    def of(cls, one: Line, defaults: Defaults, zscores: bool) -> _Shown:
+    def of(cls, one: Line, defaults: Defaults, zscores: bool) -> _Value:
         if isinstance(one, Relstring):
             return cls(one.trec_name, None)
         label, name = trec_name(one.metric, defaults)

@@ -17,10 +17,12 @@ def ident(name: str) -> str:
 def literal(value: object) -> str:
     """Write a Python value as a SQL literal; a float stays a double (0.7 alone would be a DECIMAL).
 
-    Raises UsageError for a text that is not UTF-8.
+    A tuple of pairs is a map. Raises UsageError for a text that is not UTF-8.
 
     >>> literal("it's"), literal(0.7), literal(3), literal(None), literal(True)
     ("'it''s'", '0.7e0', '3', 'null', 'true')
+    >>> literal([1, 2]), literal(((1, 0.5), (2, 3.0)))
+    ('[1, 2]', 'map {1: 0.5e0, 2: 3.0e0}')
     """
     if value is None:
         return "null"
@@ -33,6 +35,8 @@ def literal(value: object) -> str:
         if text in ("nan", "inf", "-inf"):
             return f"'{text}'::double"
         return text if "e" in text else text + "e0"
+    if isinstance(value, tuple) and all(isinstance(item, tuple) for item in value) and value:
+        return "map {" + ", ".join(f"{literal(key)}: {literal(item)}" for key, item in value) + "}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(literal(item) for item in value) + "]"
     text = str(value)

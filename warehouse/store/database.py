@@ -28,6 +28,7 @@ import duckdb
 
 from warehouse.config.settings import LOCK_TIMEOUT, SCHEMA_REVISION
 from warehouse.errors import DatabaseError, UsageError, listing
+from warehouse.sql_text import functions
 from warehouse.sql_text.quoting import ident, literal
 from warehouse.store.engine_errors import in_words, is_broken_off, newer_schema, not_opened
 from warehouse.store.locks import turns, wait_for_lock
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 
 STORAGE_VERSION = "v1.5.0"
 ALIAS = "warehouse"
+# The schema of the tables; `main` has the views for people alone.
+STORE = "store"
 # The table that a replica has in addition, with one row: the id of its warehouse.
 PUBLICATION = "publication"
 # The default name of the temporary table of a result.
@@ -74,13 +77,14 @@ class Resources:
 
 
 def memory(resources: Resources | None = None) -> duckdb.DuckDBPyConnection:
-    """Open a database in memory."""
+    """Open a database in memory, with the functions of the formulas."""
     con = duckdb.connect(":memory:")
     given = resources or Resources()
     if given.temp_directory is None:
         # Otherwise DuckDB would spill into a folder in the current directory.
         given = replace(given, temp_directory=str(_spill_folder() or ""))
     given.apply(con)
+    functions.make(con)
     return con
 
 
@@ -154,6 +158,15 @@ def check_place(path: Path) -> None:
         return
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise DatabaseError(f"{path}: is a device or a pipe: a warehouse is a file")
+
+
+def check_name(path: Path) -> None:
+    """Refuse a name by which DuckDB could not tell the database from the schema of its tables."""
+    if path.name.partition(".")[0].lower() == STORE:
+        raise UsageError(
+            f"{path}: take another name: other clients would call this database {STORE!r} like the "
+            "schema of its tables, and then cannot read its views"
+        )
 
 
 def create(path: Path) -> None:
@@ -278,7 +291,7 @@ def _attached(
             raise not_opened(error, path) from error
         try:
             with in_words(path):
-                con.execute(f"use {ident(ALIAS)}")
+                _find_tables(con)
                 yield con
         except BaseException:
             with suppress(duckdb.Error):  # it is less specific than the first error
@@ -287,6 +300,22 @@ def _attached(
         _detach(con)
         if not read_only:  # there are no results to keep
             con.close()
+
+
+def _find_tables(con: duckdb.DuckDBPyConnection) -> None:
+    """Let SQL find temporary tables first, then those of the file, then the file's views for people.
+
+    A file that is no warehouse, or not yet, has no schema for tables.
+    """
+    try:
+        con.execute(f"set search_path = '{ALIAS}.{STORE},{ALIAS}.main,{functions.SCHEMA}'")
+    except duckdb.CatalogException:
+        find_views(con)
+
+
+def find_views(con: duckdb.DuckDBPyConnection) -> None:
+    """Let SQL find the file's views for people by their names alone, and its tables as `store.run`."""
+    con.execute(f"set search_path = '{ALIAS}.main,{functions.SCHEMA}'")
 
 
 def _detach(con: duckdb.DuckDBPyConnection) -> None:
@@ -353,21 +382,21 @@ def revision(con: duckdb.DuckDBPyConnection, path: Path) -> str | None:
 
     A file with other contents is refused.
     """
-    try:
-        found = con.execute(f"select version_num from {ident(ALIAS)}.alembic_version").fetchall()
-    except duckdb.CatalogException:  # no such table
-        found = []
-    except duckdb.BinderException:  # another program's, with other columns
-        found = [(None,)]
-    # other programs use hexadecimal revisions
-    if found and re.fullmatch(r"\d{4}", str(found[0][0])):
-        return str(found[0][0])
+    found = _version(con, STORE)
+    if re.fullmatch(r"r\d{4}", found):
+        return found
     rows = con.execute(
         "select table_name from duckdb_tables() where database_name = $1 union all "
         "select view_name from duckdb_views() where database_name = $1 and not internal order by 1",
         [ALIAS],
     ).fetchall()
-    others = [str(name) for (name,) in rows if found or name != "alembic_version"]
+    others = [str(name) for (name,) in rows]
+    # before release 0.1.0, tables were in `main`, and revisions had four digits
+    if "query_score" in others and re.fullmatch(r"00(0\d|1[0-5])", _version(con, "main")):
+        raise UsageError(
+            f"{path}: was made by a program from before release 0.1.0, whose files are not carried "
+            "over: load the runs and qrels again, into a new file"
+        )
     if others:
         raise UsageError(
             f"{path}: not a warehouse; it holds other tables ({listing(others, 5)}); "
@@ -376,10 +405,19 @@ def revision(con: duckdb.DuckDBPyConnection, path: Path) -> str | None:
     return None
 
 
+def _version(con: duckdb.DuckDBPyConnection, schema: str) -> str:
+    """Return what Alembic's table in a schema says, or an empty text."""
+    try:
+        rows = con.execute(f"select version_num from {ALIAS}.{schema}.alembic_version").fetchall()
+    except (duckdb.CatalogException, duckdb.BinderException):  # no such table, or another program's
+        return ""
+    return str(rows[0][0]) if rows else ""
+
+
 def replica_of(con: duckdb.DuckDBPyConnection) -> str | None:
     """Return the id of the warehouse that the attached file is a replica of, or None."""
     try:
-        rows = con.execute(f"select source from {ident(ALIAS)}.{ident(PUBLICATION)}").fetchall()
+        rows = con.execute(f"select source from {ALIAS}.{STORE}.{PUBLICATION}").fetchall()
     except (duckdb.CatalogException, duckdb.BinderException):  # no such table, or another program's
         return None
     return str(rows[0][0]) if rows else None
@@ -400,7 +438,7 @@ def disown(path: Path, *, lock_timeout: float = LOCK_TIMEOUT) -> bool:
     with _attached(path, Resources(), lock_timeout) as con:
         was_replica = replica_of(con) is not None
         if was_replica:
-            con.execute(f"drop table {ident(PUBLICATION)}")
+            con.execute(f"drop table {STORE}.{PUBLICATION}")
     return was_replica
 
 

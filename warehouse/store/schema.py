@@ -21,6 +21,7 @@ from warehouse.store.locks import wait_for_lock
 if TYPE_CHECKING:
     from alembic.config import Config
 
+# the tables are found by the search path of a connection
 metadata = sa.MetaData()
 
 
@@ -174,6 +175,7 @@ def ensure(
     if path.is_dir():
         raise UsageError(f"{path}: is a directory; name a file in it")
     if not path.exists():
+        database.check_name(path)
         if resources is not None:
             database.scratch(resources).close()  # wrong limits are refused before there is a file
         wait_for_lock(lambda: database.create(path), path, lock_timeout)

@@ -14,7 +14,9 @@ from warehouse.config import project, toml
 from warehouse.config.settings import DEFAULT_METRICS
 from warehouse.errors import DefinitionError, UsageError, listing, nearest
 from warehouse.metrics import notation, protocols
-from warehouse.readers.staged import canonical_format, checked_mapping, qrels_kind
+from warehouse.readers import qrels_kind
+from warehouse.readers.kinds import column_mapping
+from warehouse.readers.registry import find
 from warehouse.sync.patterns import Pattern, places, runs_beside
 
 GroundKind = Literal["qrels", "training", "docs", "queries"]
@@ -324,8 +326,8 @@ def _ground(key: str, given: Mapping[str, Any], where: str, here: project.Projec
 
 def _check_reading(options: Mapping[str, Any], kind: Any) -> None:
     if "format" in options:
-        canonical_format(options["format"], "qrels" if kind == "preferences" else kind)
-    checked_mapping(kind, options.get("columns"))
+        find(options["format"], "qrels" if kind == "preferences" else kind)
+    column_mapping(kind, options.get("columns"))
 
 
 def _runs(given: Mapping[str, Any], where: str, datasets: Mapping[str, Dataset]) -> Runs:

@@ -18,10 +18,11 @@ from warehouse.ingest.attributes import LoadedAttributes, load_attributes
 from warehouse.ingest.qrels import load_qrels, load_training
 from warehouse.ingest.runs import RunOptions, check_names, load_run, load_staged
 from warehouse.ingest.steps import Loaded
+from warehouse.readers.batches import Batch, Group
 from warehouse.readers.files import LocalFile
-from warehouse.readers.together import Batch, Group
 from warehouse.sql_text.templates import render
 from warehouse.store import database, schema
+from warehouse.store.clock import Clock
 from warehouse.sync import run_description
 from warehouse.sync.sources import RUN, Key, Source
 
@@ -88,7 +89,7 @@ def take_together(
     states = known(con)
     if any(states.get(source.key) == source.state for source in sources):
         return []
-    batch = next(group.staged(con))
+    batch = next(group.read(con))
     if not isinstance(batch, Batch) or not batch.together:
         return []
     if any(source.look() != source for source in sources):
@@ -159,7 +160,7 @@ def _remember(connection: sa.Connection, taken: Sequence[tuple[Source, Taken]]) 
             table.c.path.in_([str(source.path) for source, _ in taken]),
         )
     )
-    now = dt.datetime.now(dt.UTC)
+    now = Clock(database.raw(connection)).now()
     connection.execute(
         table.insert(),
         [

@@ -27,8 +27,8 @@ from warehouse.evaluate.evaluation import compute
 from warehouse.evaluate.plan import plan
 from warehouse.evaluate.stored_runs import Job
 from warehouse.metrics import notation, protocols
+from warehouse.readers.batches import Group, groups
 from warehouse.readers.files import LocalFile
-from warehouse.readers.together import Group, groups
 from warehouse.store.file import WarehouseFile
 from warehouse.sync import events, loading, sources
 from warehouse.sync.declarations import Declared, declared

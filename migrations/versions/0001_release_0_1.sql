@@ -1,0 +1,888 @@
+-- The schema of release 0.1.0. The block comment above a table or view becomes its comment; that behind a column,
+-- or indented below it, becomes the column's. Columns without one have theirs in 0001_release_0_1.py, or in run.
+
+-- Datasets, and what is loaded ------------------------------------------------------------------------------
+
+/* One row per dataset: queries with their qrels, and the runs that are compared on them. */
+create table store.dataset (
+    dataset_id integer not null,  -- Key, in this file.
+    name varchar not null,  -- Name of the dataset, unique.
+    created_at timestamptz not null  -- When something was first loaded into it (UTC).
+);
+
+/* One row per version of a dataset's qrels (judgments or preferences). The newest version of a dataset is
+   current: the one with the latest ingested_at, and of equal times the highest content_hash. The earlier ones
+   stay. */
+create table store.qrels (
+    qrels_id integer not null,  -- Key: one version of a dataset's qrels, in this file.
+    dataset_id integer not null,
+    version integer not null,  -- 1 for the first qrels of the dataset, then 2, 3, …; elsewhere qrels_version.
+    label varchar,
+    content_hash varchar not null,
+        -- Hash of the dataset's name and the judgments; the same for any order and format, and in any file.
+    source varchar not null,
+    source_sha256 varchar,
+    format varchar not null,
+    num_queries integer not null,  -- Number of judged queries.
+    num_judgments bigint not null,  -- Number of rows in judgment, or in preference.
+    ingested_at timestamptz not null,
+    program_version varchar not null,
+    kind varchar not null,
+        -- 'judgments': one per query and document; 'iterations': one per query, document and iteration;
+        -- 'preferences': rows of the table preference.
+    normalise varchar
+);
+
+/* One row per version of the qrels, query and document; one per iteration as well if qrels.kind is
+   'iterations'. The view judgments has names and is_current. */
+create table store.judgment (
+    qrels_id integer not null,
+    query_id varchar not null,
+    doc_id varchar not null,
+    relevance integer not null,
+    iteration varchar not null
+);
+
+/* One row per version of the qrels, query, group, subgroup and document, for qrels of kind 'preferences':
+   within a subgroup, documents of a higher level are preferred to those of a lower one. */
+create table store.preference (
+    qrels_id integer not null,
+    query_id varchar not null,
+    judgment_group varchar not null,  -- Group: what one person judged.
+    judgment_subgroup varchar not null,  -- Subgroup of documents that were judged together.
+    doc_id varchar not null,
+    level double not null  -- Level of the document; only the order within the subgroup counts.
+);
+
+/* One row per version of a run. Of each dataset and name the newest version is current: the one with the
+   latest ingested_at, and of equal times the highest content_hash. The earlier ones stay. The view runs has
+   the current ones, with their tags. */
+create table store.run (
+    run_id integer not null,  -- Key: one version of a run, in this file.
+    dataset_id integer not null,
+    name varchar not null,  -- Name of the run; one name has several rows if it was replaced.
+    version integer not null,
+        -- 1 for the first run of this name in the dataset, then 2, 3, …; elsewhere run_version.
+    system varchar,
+    content_hash varchar not null,
+        -- Hash of the dataset's name and the predictions; the same for any order and format, and in any file.
+    source varchar not null,
+        -- Where the run came from: a path, a URI, <stdin> or a kind of Python object; of a merged run, its
+        -- method and runs.
+    source_sha256 varchar,
+    format varchar not null,
+    trec_tag varchar,  -- Tag in the last line of a TREC file. Null for other formats.
+    ranked_by varchar not null,
+        -- 'score', or 'rank' if the source has no scores: then prediction.score is the rank.
+    lower_is_better boolean not null,  -- Whether low scores are good, as for distances and ranks.
+    num_queries integer not null,  -- Number of queries for which the run has at least one document.
+    num_predictions bigint not null,
+    run_at timestamptz not null,
+    ingested_at timestamptz not null,  -- When the run was loaded (UTC).
+    program_version varchar not null,
+    normalise varchar
+);
+
+/* One row per run and tag. The view runs has them as a map. */
+create table store.run_tag (
+    run_id integer not null,  -- Key of run, or of forgotten_run.
+    key varchar not null,  -- Name of the tag.
+    value varchar not null  -- Value of the tag, as text.
+);
+
+/* One row per query and document of the runs with a document id that is not a whole number. The view
+   prediction has these and the other runs. */
+create table store.prediction_by_text (
+    run_id integer not null,
+    query_id varchar not null,
+    doc_id varchar not null using compression zstd,
+    score double not null
+);
+
+/* One row per query and document of the runs whose document ids are all whole numbers. The view prediction
+   has these and the other runs. */
+create table store.prediction_by_number (
+    run_id integer not null,
+    query_id varchar not null,
+    doc_id bigint not null,  -- Id of the document, stored as a number.
+    score double not null
+);
+
+/* One row per version of a run and query that it has documents for. A judged query without a row was not
+   answered. */
+create table store.ranking (
+    run_id integer not null,
+    query_id varchar not null,
+    num_ret integer not null  -- Number of documents in the list.
+);
+
+/* One row per version of a run that was removed (`warehouse forget`). Its predictions, hits and values are
+   gone; its tags are still in run_tag. */
+create table store.forgotten_run (
+    run_id integer not null,  -- Key that the run had; it is not used again.
+    dataset_id integer not null,
+    name varchar not null,
+    version integer not null,  -- Version that the run had; it is not used again.
+    system varchar,
+    content_hash varchar not null,
+    source varchar not null,
+    source_sha256 varchar,
+    format varchar not null,
+    trec_tag varchar,
+    ranked_by varchar not null,
+    lower_is_better boolean not null,
+    num_queries integer not null,
+    num_predictions bigint not null,
+    run_at timestamptz not null,
+    ingested_at timestamptz not null,
+    program_version varchar not null,
+    normalise varchar,
+    forgotten_at timestamptz not null,  -- When the run was removed (UTC).
+    reason varchar  -- Why, as given with --reason. Null if it was not given.
+);
+
+/* One row per version of a dataset's training set. The newest version of a dataset is current. */
+create table store.training (
+    training_id integer not null,  -- Key: one version of a dataset's training set.
+    dataset_id integer not null,
+    version integer not null,  -- 1 for the first training set of the dataset, then 2, 3, …
+    label varchar,
+    content_hash varchar not null,
+        -- Hash of the dataset's name and the examples; the same for any order and format.
+    source varchar not null,
+    source_sha256 varchar,
+    format varchar not null,
+    num_queries integer not null,  -- Number of training queries, such as users or instances.
+    num_examples bigint not null,  -- Number of rows in example.
+    ingested_at timestamptz not null,
+    program_version varchar not null,
+    normalise varchar
+);
+
+/* One row per training set, query and document: what a system was trained on, or what a user had seen before. */
+create table store.example (
+    training_id integer not null,
+    query_id varchar not null,  -- Id of the training query, such as a user or an instance.
+    doc_id varchar not null,  -- Id of the document, such as an item or a label.
+    relevance integer not null  -- Grade of relevance; 1 and above is relevant.
+);
+
+/* One row per version of a table of attributes of a dataset's documents or queries. Of each dataset, subject
+   and name the newest version is current. */
+create table store.attribute_set (
+    attribute_set_id integer not null,  -- Key: one version of a table of attributes.
+    dataset_id integer not null,
+    subject varchar not null,  -- What has the attributes: 'document' or 'query'.
+    name varchar not null,  -- Name of the table of attributes.
+    version integer not null,  -- 1 for the first table of this name, then 2, 3, …
+    content_hash varchar not null,  -- Hash of the attributes; the same for any order and format.
+    source varchar not null,
+    source_sha256 varchar,
+    format varchar not null,
+    num_subjects integer not null,  -- Number of documents or queries.
+    ingested_at timestamptz not null,
+    program_version varchar not null,
+    normalise varchar
+);
+
+/* One row per attribute of a loaded table of attributes. */
+create table store.attribute_column (
+    attribute_set_id integer not null,
+    attribute varchar not null,
+    type varchar not null  -- Type: 'number', 'text', 'boolean', 'date' or 'list'.
+);
+
+/* One row per document or query and value of an attribute; one per element if the value is a list, none if it
+   is empty. */
+create table store.attribute (
+    attribute_set_id integer not null,
+    subject_id varchar not null,  -- Id of the document or query; attribute_set.subject tells which.
+    attribute varchar not null,
+    position integer not null,  -- Position in the list, from 1; 1 if the value is not a list.
+    text varchar not null,  -- The value as text.
+    number double  -- The value as a number. Null if it is not one.
+);
+
+/* One row per dataset, kind and file that `warehouse sync` has read, so that it reads only what has changed. */
+create table store.source_file (
+    dataset_id integer not null,
+    kind varchar not null,
+        -- What the file has: 'run', 'qrels', 'training', or attributes of 'docs' or of 'queries'.
+    path varchar not null,  -- Absolute path of the file.
+    name varchar not null,  -- Name of the run or of the attributes; for other kinds, of the dataset.
+    size bigint not null,  -- Size of the file in bytes, when it was read.
+    mtime_ns bigint not null,
+        -- Modification time of the file, in nanoseconds since 1970-01-01 UTC, when it was read.
+    settings varchar not null,  -- Settings from warehouse.toml, the path and the sidecar, as JSON.
+    source_sha256 varchar,
+    run_id integer,  -- Key of run: what was loaded from the file. Null for other kinds, and for removed runs.
+    taken_at timestamptz not null,  -- When the file was read (UTC).
+    program_version varchar not null
+);
+
+-- Evaluations -----------------------------------------------------------------------------------------------
+
+/* One row per version of a run, version of the qrels and ordering whose hits are stored. */
+create table store.hit_set (
+    run_id integer not null,
+    qrels_id integer not null,
+    ordering varchar not null,  -- Score precision and tie rule of the ranks, as in 'double/doc_desc'.
+    num_hits bigint not null  -- Number of rows in hit.
+);
+
+/* One row per version of a run, version of the qrels, ordering, query and judged document in the list.
+   Metrics are computed from these; a judged document without a row was not retrieved. */
+create table store.hit (
+    run_id integer not null,
+    qrels_id integer not null,
+    ordering varchar not null,
+        -- Score precision and tie rule of the rank, as in 'double/doc_desc'; a run has rows for each in use.
+    query_id varchar not null,
+    doc_id varchar not null,
+    relevance integer not null,  -- Grade in these qrels, the highest if there are several.
+    rank integer not null,  -- Rank in the whole list, from 1; unjudged documents count.
+    rel_so_far integer,  -- Number of documents of relevance 1 and above up to this rank, this one included.
+    nonrel_so_far integer  -- Number of documents of relevance 0 up to this rank, this one included.
+);
+
+/* One row per computation of a metric or curve, for one version of a run and one of the qrels. Nothing is
+   overwritten: of the rows for the same run_id, qrels_id, kind, metric, protocol and slice_id, the newest
+   counts: the one with the latest evaluated_at, and of equal times the highest content_hash. */
+create table store.evaluation (
+    evaluation_id integer not null,  -- Key, in this file.
+    content_hash varchar not null,
+        -- Hash of the hashes of run and qrels, the kind, metric, protocol, fingerprint and slice: what was
+        -- computed from what, the same in any file.
+    run_id integer not null,
+    qrels_id integer not null,
+    metric varchar not null,  -- Name of the metric, or of the curve, with its parameters.
+    protocol varchar not null,
+    direction varchar not null,
+    fingerprint varchar not null,
+        -- Hash of the SQL that computed it; it changes with the formula, and then the value is stale.
+    program_version varchar not null,
+    engine_version varchar not null,
+    evaluated_at timestamptz not null,
+        -- When it was computed (UTC); the same for all that one command computed together.
+    kind varchar not null,
+        -- 'metric' if the values are in score and query_score, 'curve' if the points are in curve_point.
+    slice_id integer  -- Key of slice, if the values are of its parts. Null if they are over all queries.
+);
+
+/* One row per evaluation of a metric, and part if it is of a slice: the value over all queries. Earlier
+   values stay; the views run_scores and slice_scores have the newest. */
+create table store.score (
+    evaluation_id integer not null,
+    aggregate varchar not null,
+    value double,  -- Value over all queries. Null if it is undefined for all of them.
+    num_queries integer not null,  -- Number of queries that went into the value: those where it is defined.
+    num_answered integer not null,
+    num_judged integer not null,
+    part varchar  -- Name of the part of the slice. Null if the evaluation is not of a slice.
+);
+
+/* One row per evaluation of a metric and query, and part if it is of a slice. Earlier values stay; the views
+   query_scores and slice_query_scores have the newest. */
+create table store.query_score (
+    evaluation_id integer not null,
+    query_id varchar not null,
+    value double,
+    part varchar  -- Name of the part of the slice. Null if the evaluation is not of a slice.
+);
+
+/* One row per computed curve and point, for single queries and for all. Earlier curves stay; the view
+   curve_points has the newest. */
+create table store.curve_point (
+    evaluation_id integer not null,  -- Key of evaluation, whose metric is the name of the curve.
+    query_id varchar,  -- Id of the query. Null for the curve over all queries.
+    position integer not null,  -- Order of the points along the curve, from 0.
+    x double not null,
+    y double not null
+);
+
+/* One row per version of a slice: a division of a dataset's queries or documents into parts. Of each dataset
+   and name the newest version is current. */
+create table store.slice (
+    slice_id integer not null,  -- Key: one version of a slice.
+    dataset_id integer not null,
+    name varchar not null,  -- Name of the slice.
+    version integer not null,
+        -- 1 for the first slice of this name; one more when its expression or its members changed.
+    subject varchar not null,  -- What it divides: 'document' or 'query'.
+    definition varchar not null,  -- SQL expression whose value is the part.
+    content_hash varchar not null,  -- Hash of the expression and the members.
+    num_parts integer not null,  -- Number of parts.
+    made_at timestamptz not null,  -- When this version was made (UTC).
+    program_version varchar not null
+);
+
+/* One row per version of a slice and document or query. */
+create table store.slice_member (
+    slice_id integer not null,
+    subject_id varchar not null,  -- Id of the document or query; slice.subject tells which.
+    part varchar not null  -- Name of its part; 'not_included' if the expression is null for it.
+);
+
+/* One row per dataset and protocol with new values whose gates the next `warehouse sync` has to check; mostly
+   empty. */
+create table store.gate_due (
+    dataset_id integer not null,
+    protocol varchar not null
+);
+
+-- Comparisons and merged runs -------------------------------------------------------------------------------
+
+/* One row per stored comparison (`warehouse compare --store`): how the runs were compared. Its pairs are in
+   comparison_pair; the view comparisons has both. */
+create table store.comparison (
+    comparison_id integer not null,  -- Key, in this file.
+    dataset_id integer not null,
+    qrels_id integer not null,
+    protocol varchar not null,
+    judged_only boolean not null,
+    test varchar not null,
+    correction varchar not null,
+        -- Correction for many tests, over all pairs and metrics: 'holm', 'bonferroni', 'bh' or 'none'.
+    alpha double not null,
+    interval varchar not null,
+        -- How the confidence interval of the difference was computed: 't' or 'bootstrap'.
+    resamples integer,  -- Number of permutations or bootstrap samples. Null if nothing was resampled.
+    seed bigint,  -- Seed of the random numbers. Null if nothing was resampled.
+    compared_at timestamptz not null,
+    program_version varchar not null,
+    engine_version varchar not null
+);
+
+/* One row per stored comparison, metric and pair of runs. */
+create table store.comparison_pair (
+    comparison_id integer not null,
+    metric varchar not null,
+    base_id integer not null,  -- Key of run: the version of the run that the other is compared with.
+    run_id integer not null,
+    base_value double,
+    value double,  -- Value of the run over all of its queries.
+    difference double,
+    low double,
+    high double,
+    effect_size double,
+    wins integer not null,
+    ties integer not null,
+    losses integer not null,
+    queries integer not null,
+    left_out integer not null,
+    statistic double,
+    p double,
+    p_adjusted double,
+    is_significant boolean
+);
+
+/* One row per merged run (`warehouse fuse`): how it was made. The runs that it was made of are in
+   fusion_source; the view fused_runs has both. */
+create table store.fusion (
+    run_id integer not null,  -- Key of run: the merged run.
+    method varchar not null,
+    normalisation varchar not null,
+    queries varchar not null,
+        -- 'union' if it has the queries of any of the runs, 'common' if only those of all.
+    qrels_id integer,  -- Key of qrels: the version that it was trained or tuned on. Null if it was not.
+    num_trained integer,
+    is_left_out boolean not null,
+    tuned_by varchar,
+    protocol varchar  -- Protocol of the metric in tuned_by. Null if nothing was tuned.
+);
+
+/* One row per merged run and run that it was made of, as that was then; it may have been replaced or removed
+   since. */
+create table store.fusion_source (
+    run_id integer not null,  -- Key of fusion: the merged run.
+    position integer not null,
+    source_run_id integer not null,  -- Key of run, or of forgotten_run: the run that it was made of.
+    name varchar not null,  -- Name of that run.
+    version integer not null,  -- Version of that run.
+    content_hash varchar not null,  -- Hash of that run, as in run.
+    weight double
+);
+
+/* One row per merged run and query that it was trained or tuned on. Values on these queries flatter the run. */
+create table store.fusion_query (
+    run_id integer not null,  -- Key of fusion: the merged run.
+    query_id varchar not null
+);
+
+-- Below the views for people --------------------------------------------------------------------------------
+
+/* One row per version of a run, query and document in the list, as loaded: the rows of prediction_by_text and
+   prediction_by_number. The view rankings has names and ranks as well. */
+create view store.prediction as
+select
+    run_id,
+    query_id,
+    doc_id,
+    score,
+    rowid as position  -- Number that orders the rows of one run as its source does.
+from store.prediction_by_text
+union all
+select run_id, query_id, doc_id::varchar, score, rowid
+from store.prediction_by_number;
+
+/* One row per version of a run, with the name of its dataset, and whether it is the current one. */
+create view store.run_version as
+select
+    run_id,
+    dataset_id,
+    dataset.name as dataset,
+    run.name as run,
+    version as run_version,
+    system,
+    lower_is_better,
+    run_at,
+    ingested_at,
+    row_number() over newest_first = 1 as is_current  -- Whether this is the newest version of the run.
+from store.run
+join store.dataset using (dataset_id)
+window newest_first as (partition by dataset_id, run.name order by ingested_at desc, content_hash desc);
+
+/* One row per version of a dataset's qrels, with the name of the dataset, and whether it is the current one. */
+create view store.qrels_version as
+select
+    qrels_id,
+    dataset_id,
+    dataset.name as dataset,
+    version as qrels_version,
+    row_number() over newest_first = 1 as is_current  -- Whether this is the newest version of the dataset's qrels.
+from store.qrels
+join store.dataset using (dataset_id)
+window newest_first as (partition by dataset_id order by ingested_at desc, content_hash desc);
+
+/* One row per version of a dataset's training set, and whether it is the current one. */
+create view store.training_version as
+select
+    training_id,
+    dataset_id,
+    dataset.name as dataset,
+    version as training_version,  -- Version of the dataset's training set.
+    row_number() over newest_first = 1 as is_current  -- Whether this is the newest version of the training set.
+from store.training
+join store.dataset using (dataset_id)
+window newest_first as (partition by dataset_id order by ingested_at desc, content_hash desc);
+
+/* One row per version of a table of attributes, and whether it is the current one. */
+create view store.attribute_set_version as
+select
+    attribute_set_id,
+    dataset_id,
+    dataset.name as dataset,
+    subject,  -- What has the attributes: 'document' or 'query'.
+    attribute_set.name as set_name,  -- Name of the table of attributes.
+    row_number() over newest_first = 1 as is_current  -- Whether this is the newest version of the table of attributes.
+from store.attribute_set
+join store.dataset using (dataset_id)
+window newest_first as (
+    partition by dataset_id, subject, attribute_set.name order by ingested_at desc, content_hash desc
+);
+
+/* One row per version of a run, version of the qrels, metric or curve, protocol, and slice if any: the newest
+   evaluation. */
+create view store.newest_evaluation as
+with
+newest as (
+    select evaluation_id, run_id, qrels_id, kind, metric, protocol, slice_id, direction, evaluated_at
+    from store.evaluation
+    qualify row_number() over (
+        partition by run_id, qrels_id, kind, metric, protocol, slice_id
+        order by evaluated_at desc, content_hash desc
+    ) = 1
+)
+select
+    run_version.dataset,
+    run_version.run,
+    run_version.run_version,
+    run_version.system,
+    qrels_version.qrels_version,
+    newest.kind,  -- 'metric' or 'curve', as in evaluation.
+    newest.metric,
+    newest.protocol,
+    newest.slice_id,  -- Key of slice, in this file. Null if the values are over all queries.
+    newest.direction,
+    run_version.is_current and qrels_version.is_current as is_current,
+    newest.evaluated_at,
+    run_version.run_at,
+    run_version.ingested_at,
+    newest.run_id,
+    newest.qrels_id,
+    newest.evaluation_id
+from newest
+join store.run_version using (run_id)
+join store.qrels_version using (qrels_id);
+
+-- The views for people --------------------------------------------------------------------------------------
+
+/* One row per current run, evaluated or not. Replaced versions are in store.run, removed runs in
+   store.forgotten_run. */
+create view runs as
+select
+    run_version.dataset,
+    run_version.run,
+    run.version,  -- Version of the run; elsewhere run_version.
+    run.system,
+    (
+        select map(list(key order by key), list(value order by key))
+        from store.run_tag
+        where run_tag.run_id = run.run_id
+    ) as tags,  -- Tags as a map: tags['stage'] is the value of the tag stage, or null. Null if the run has no tags.
+    run.num_queries,
+    run.num_predictions,
+    run.run_at,
+    run.ingested_at,
+    run.source,
+        -- Where the run came from: a path, a URI, <stdin> or a kind of Python object; of a merged run, its
+        -- method and runs.
+    run.run_id
+from store.run
+join store.run_version using (run_id)
+where run_version.is_current;
+
+/* One row per version of a run, version of the qrels, metric and protocol: the newest value over all queries.
+   Where is_current, run and qrels are the newest versions. Earlier values are in store.score. */
+create view run_scores as
+select
+    newest_evaluation.dataset,
+    newest_evaluation.run,
+    newest_evaluation.run_version,
+    newest_evaluation.system,
+    newest_evaluation.qrels_version,
+    newest_evaluation.metric,
+    newest_evaluation.protocol,
+    newest_evaluation.direction,
+    score.aggregate,
+    score.value,
+    score.num_queries,  -- Number of queries that went into the value: those where it is defined.
+    score.num_answered,
+    score.num_judged,
+    newest_evaluation.is_current,
+    newest_evaluation.evaluated_at,
+    newest_evaluation.run_at,
+    newest_evaluation.ingested_at,
+    newest_evaluation.run_id,
+    newest_evaluation.qrels_id,
+    newest_evaluation.evaluation_id
+from store.newest_evaluation
+join store.score using (evaluation_id)
+where newest_evaluation.kind = 'metric' and newest_evaluation.slice_id is null;
+
+/* One row per version of a run, version of the qrels, metric, protocol and query: the newest value of the query.
+   The protocol default has a row for each judged query, also where the run has no documents; other protocols may
+   have fewer or more. A metric of all lists together, such as Coverage, has none. */
+create view query_scores as
+select
+    run_scores.dataset,
+    run_scores.run,
+    run_scores.run_version,
+    run_scores.system,
+    run_scores.qrels_version,
+    run_scores.metric,
+    run_scores.protocol,
+    query_score.query_id,
+    query_score.value,
+    run_scores.is_current,
+    run_scores.evaluation_id,
+    run_scores.direction,
+    run_scores.run_id
+from run_scores
+join store.query_score using (evaluation_id);
+
+/* One row per dataset, metric, protocol and current run that has a value against the current qrels. A run that
+   is not evaluated against them yet is missing (`warehouse status`). Values of slices are in slice_scores,
+   replaced versions and earlier qrels in run_scores. */
+create view leaderboard as
+select
+    dataset,
+    metric,
+    protocol,
+    rank() over (
+        partition by dataset, metric, protocol
+        order by round(case when direction = 'lower' then -value else value end, 12) desc nulls last
+    ) as place,
+        -- Place among the runs of the dataset, metric and protocol: 1 is the best; equal values share a place,
+        -- undefined ones come last. If direction is 'none', 1 is the highest.
+    run,
+    system,
+    value,
+    num_answered,
+    num_judged,
+    evaluated_at,
+    direction,
+    run_id
+from run_scores
+where is_current;
+
+/* One row per version of a run, version of the qrels, metric and protocol, with the best value so far. Steps are
+   in the order of run_at, then of loading, and start anew for each dataset, version of the qrels, metric and
+   protocol. Removed runs are missing. */
+create view history as
+with
+compared as (
+    select *, case direction when 'higher' then value when 'lower' then -value end as goodness
+    from run_scores
+),
+stepped as (
+    select
+        *,
+        row_number() over in_time as step,
+        max(goodness) over (in_time rows unbounded preceding) as best_goodness,
+        max(goodness) over (in_time rows between unbounded preceding and 1 preceding) as earlier_goodness
+    from compared
+    window in_time as (
+        partition by dataset, qrels_version, metric, protocol
+        order by run_at, ingested_at, run
+    )
+)
+select
+    dataset,
+    metric,
+    protocol,
+    qrels_version,
+    step,  -- 1 for the earliest run, then 2, 3, …
+    run_at,
+    run,
+    run_version,
+    system,
+    value,
+    case direction when 'higher' then best_goodness when 'lower' then -best_goodness end as best_so_far,
+        -- Best value up to this step. Null if direction is 'none', or no value is defined yet.
+    coalesce(round(goodness, 12) > coalesce(round(earlier_goodness, 12), '-inf'::double), false) as is_record,
+        -- Whether the value is better than all earlier ones; the first one counts, a tie does not.
+    is_current,
+    run_id
+from stepped;
+
+/* One row per version of a run, version of the qrels, metric, protocol, version of a slice and part: the newest
+   value over the part. Values over all queries are in run_scores. */
+create view slice_scores as
+with
+evaluated as (
+    select distinct slice_id, qrels_id, protocol
+    from store.evaluation
+),
+slice_version as (
+    select
+        slice_id,
+        qrels_id,
+        protocol,
+        name,
+        version,
+        subject,
+        row_number() over newest_first = 1 as is_current
+    from store.slice
+    join evaluated using (slice_id)
+    window newest_first as (partition by qrels_id, protocol, name order by made_at desc, content_hash desc)
+)
+select
+    newest_evaluation.dataset,
+    newest_evaluation.run,
+    newest_evaluation.run_version,
+    newest_evaluation.system,
+    newest_evaluation.qrels_version,
+    newest_evaluation.metric,
+    newest_evaluation.protocol,
+    slice_version.name as slice,
+    slice_version.version as slice_version,
+    slice_version.subject,  -- What the slice divides: 'document' or 'query'.
+    score.part,
+    newest_evaluation.direction,
+    score.aggregate,
+    score.value,
+    score.num_queries,  -- Number of queries that went into the value: those of the part where it is defined.
+    score.num_answered,
+        -- Number of queries judged in the part for which the run has at least one document there.
+    score.num_judged,  -- Number of queries judged in the part.
+    newest_evaluation.is_current and slice_version.is_current as is_current,
+        -- Whether run and qrels have not been replaced by a newer version, nor the slice by one that has
+        -- values against these qrels under this protocol.
+    newest_evaluation.evaluated_at,
+    newest_evaluation.run_at,
+    newest_evaluation.run_id,
+    newest_evaluation.qrels_id,
+    newest_evaluation.evaluation_id
+from store.newest_evaluation
+join slice_version using (slice_id, qrels_id, protocol)
+join store.score using (evaluation_id);
+
+/* One row per version of a run, version of the qrels, metric, protocol, version of a slice, part and query: the
+   newest value of the query in the part. */
+create view slice_query_scores as
+select
+    slice_scores.dataset,
+    slice_scores.run,
+    slice_scores.run_version,
+    slice_scores.system,
+    slice_scores.qrels_version,
+    slice_scores.metric,
+    slice_scores.protocol,
+    slice_scores.slice,
+    slice_scores.slice_version,
+    slice_scores.part,
+    query_score.query_id,
+    query_score.value,
+    slice_scores.is_current,
+        -- Whether run and qrels have not been replaced by a newer version, nor the slice by one that has
+        -- values against these qrels under this protocol.
+    slice_scores.evaluation_id,
+    slice_scores.direction,
+    slice_scores.run_id
+from slice_scores
+join store.query_score using (evaluation_id, part);
+
+/* One row per version of a run, version of the qrels, curve, protocol, query and point: the newest curve. The
+   curve over all queries is where query_id is null. */
+create view curve_points as
+select
+    newest_evaluation.dataset,
+    newest_evaluation.run,
+    newest_evaluation.run_version,
+    newest_evaluation.system,
+    newest_evaluation.qrels_version,
+    newest_evaluation.metric as curve,
+    newest_evaluation.protocol,
+    curve_point.query_id,  -- Id of the query. Null for the curve over all queries.
+    curve_point.position,  -- Order of the points along the curve, from 0.
+    curve_point.x,
+    curve_point.y,
+    newest_evaluation.is_current,
+    newest_evaluation.evaluated_at,  -- When the curve was computed (UTC).
+    newest_evaluation.run_id,
+    newest_evaluation.qrels_id,
+    newest_evaluation.evaluation_id
+from store.newest_evaluation
+join store.curve_point using (evaluation_id)
+where newest_evaluation.kind = 'curve';
+
+/* One row per judgment in each version of a dataset's qrels: the relevance of a document for a query; one row per
+   iteration as well if the qrels were loaded with --iterations. Preferences are in store.preference. */
+create view judgments as
+select
+    qrels_version.dataset,
+    qrels_version.qrels_version,
+    judgment.query_id,
+    judgment.doc_id,
+    judgment.relevance,
+    judgment.iteration,
+    qrels_version.is_current,  -- Whether this is the newest version of the dataset's qrels.
+    judgment.qrels_id
+from store.judgment
+join store.qrels_version using (qrels_id);
+
+/* One row per version of a run, query and document in the list, with its rank under the protocol default, and its
+   relevance. This view is large and ranks when it is read: filter by run, query_id or both. store.ranking has
+   the lengths of the lists. */
+create view rankings as
+with
+grade as (
+    select dataset_id, query_id, doc_id, max(relevance) as relevance
+    from store.judgment
+    join store.qrels_version using (qrels_id)
+    where is_current
+    group by dataset_id, query_id, doc_id
+),
+-- A filter on a column that the window is partitioned by reaches the predictions: that is why it has all columns
+-- that are the same throughout a list, and not run_id and query_id alone.
+ranked as (
+    select
+        run_version.*,
+        prediction.query_id,
+        prediction.doc_id,
+        prediction.score,
+        row_number() over best_first as rank
+    from store.prediction
+    join store.run_version using (run_id)
+    window best_first as (
+        partition by
+            run_version.run_id, dataset_id, dataset, run, run_version, system, is_current, query_id
+        order by case when lower_is_better then -score else score end desc, doc_id desc
+    )
+)
+select
+    ranked.dataset,
+    ranked.run,
+    ranked.run_version,
+    ranked.system,
+    ranked.query_id,
+    ranked.rank,  -- Rank in the list, from 1: by score; equal scores by document id, descending in byte order.
+    ranked.doc_id,
+    ranked.score,
+    grade.relevance,
+        -- Grade in the current qrels, the highest if there are several. Null if the document is unjudged.
+    ranked.is_current,  -- Whether this is the newest version of the run.
+    ranked.run_id
+from ranked
+left join grade using (dataset_id, query_id, doc_id);
+
+/* One row per stored comparison, metric and pair of runs (`warehouse compare --store`). A pair that was compared
+   again has several rows: choose by comparison_id or compared_at. */
+create view comparisons as
+select
+    comparison.comparison_id,
+        -- Key of comparison, which also has the kind of interval, resamples and seed.
+    run_version.dataset,
+    comparison_pair.metric,
+    comparison.protocol,
+    qrels_version.qrels_version,
+    base.run as base,
+    base.run_version as base_version,
+    run_version.run,
+    run_version.run_version,
+    comparison_pair.base_value,
+    comparison_pair.value,  -- Value of the run over all of its queries.
+    comparison_pair.difference,
+    comparison_pair.low,
+    comparison_pair.high,
+    comparison_pair.effect_size,
+    comparison_pair.wins,
+    comparison_pair.ties,
+    comparison_pair.losses,
+    comparison_pair.queries,
+    comparison_pair.left_out,
+    comparison.test,
+    comparison.correction,
+        -- Correction for many tests, over all pairs and metrics of the comparison: 'holm', 'bonferroni', 'bh'
+        -- or 'none'.
+    comparison_pair.statistic,
+    comparison_pair.p,
+    comparison_pair.p_adjusted,
+    comparison_pair.is_significant,
+    comparison.alpha,
+    comparison.judged_only,
+    comparison.compared_at,
+    run_version.is_current and base.is_current and qrels_version.is_current as is_current
+        -- Whether neither of the two runs nor the qrels have been replaced by a newer version.
+from store.comparison_pair
+join store.comparison using (comparison_id)
+join store.qrels_version using (qrels_id)
+join store.run_version using (run_id)
+join store.run_version as base on base.run_id = comparison_pair.base_id;
+
+/* One row per merged run and run that it was made of. The queries that it was trained or tuned on are in
+   store.fusion_query. */
+create view fused_runs as
+select
+    merged.dataset,
+    merged.run,  -- Name of the merged run.
+    merged.run_version,  -- Version of the merged run.
+    fusion.method,
+    fusion.normalisation,
+    fusion.queries,  -- 'union' if it has the queries of any of the runs, 'common' if only those of all.
+    fusion_source.position,
+    fusion_source.name as source,  -- Name of the run that it was made of.
+    fusion_source.version as source_version,  -- Version of that run.
+    fusion_source.weight,
+    coalesce(source.is_current, false) as source_is_current,
+        -- Whether that version is still the newest one; false if it was replaced or removed.
+    fusion.num_trained,
+    fusion.is_left_out,
+    fusion.tuned_by,
+    merged.is_current,  -- Whether this is the newest version of the merged run.
+    merged.run_id  -- Key of run: the merged run.
+from store.fusion
+join store.run_version as merged using (run_id)
+join store.fusion_source using (run_id)
+left join store.run_version as source on source.run_id = fusion_source.source_run_id;

@@ -1,0 +1,132 @@
+"""Times that only grow, and hashes of content: what is newest, and what is the same in any file."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+
+import duckdb
+import pytest
+from projects import stored
+
+from warehouse.store import clock
+from warehouse.warehouse import Warehouse
+
+pytestmark = pytest.mark.core
+
+NOON = dt.datetime(2026, 9, 1, 12, tzinfo=dt.UTC)
+TIMES = """
+select created_at as moment from dataset
+union all select ingested_at from qrels
+union all select ingested_at from run
+union all select evaluated_at from evaluation
+"""
+
+
+@pytest.fixture
+def stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the system clock stand still."""
+    monkeypatch.setattr(clock, "_system_time", lambda: NOON)
+
+
+def board(wh: Warehouse) -> list[tuple]:
+    return wh.query(
+        "select run, value from leaderboard where metric = 'RR' order by run"
+    ).fetchall()
+
+
+@pytest.mark.usefixtures("stopped")
+def test_times_grow_while_the_clock_stands_still(wh: Warehouse, tmp_path: Path) -> None:
+    """Whatever is written later is newer: qrels, versions of a run and evaluations."""
+    for name in "abc":  # in one transaction
+        (tmp_path / f"{name}.run").write_text(f"q Q0 {name} 1 1 t\n")
+    wh.ingest_qrels("tiny", {"q": {"a": 1}})
+    wh.ingest_runs("tiny", [tmp_path / f"{name}.run" for name in "abc"])
+    wh.evaluate(metrics="RR")
+    assert board(wh) == [("a", 1.0), ("b", 0.0), ("c", 0.0)]
+    wh.ingest_qrels("tiny", {"q": {"b": 1}}, replace=True)
+    wh.evaluate(metrics="RR")
+    assert board(wh) == [("a", 0.0), ("b", 1.0), ("c", 0.0)]
+    for serial in range(8):  # whatever their hashes are
+        documents = {"b": 2.0} if serial % 2 else {"x": 3.0, "b": 2.0}
+        wh.ingest_run("tiny", {"q": documents | {f"y{serial}": 0.5}}, name="a", replace=True)
+        wh.evaluate(metrics="RR")
+        value = 1.0 if serial % 2 else 0.5
+        assert dict(board(wh)) == {"a": value, "b": 1.0, "c": 0.0}
+    times = [at for (at,) in stored(wh, f"select moment from ({TIMES}) order by moment")]
+    # all that is evaluated together has one time
+    assert [at - NOON for at in sorted({*times})] == [
+        dt.timedelta(microseconds=number) for number in range(len({*times}))
+    ]
+    assert len({*times}) == 1 + 2 + (3 + 8) + 10
+
+
+def test_a_clock_that_is_set_back(wh: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clock, "_system_time", lambda: NOON)
+    wh.ingest_qrels("tiny", {"q": {"a": 1}})
+    wh.ingest_run("tiny", {"q": {"a": 1.0}}, name="r")
+    wh.evaluate(metrics="RR")
+    monkeypatch.setattr(clock, "_system_time", lambda: NOON - dt.timedelta(days=1))
+    wh.ingest_run("tiny", {"q": {"b": 2.0, "a": 1.0}}, name="r", replace=True)
+    wh.evaluate(metrics="RR")
+    assert board(wh) == [("r", 0.5)]
+    assert stored(wh, f"select count(*) from ({TIMES}) where moment < $noon", noon=NOON) == [(0,)]
+    assert wh.leaderboard("tiny", metrics="RR", as_of="2026-09-01").fetchall()[0][3] == 0.5
+
+
+def test_of_equal_times_the_higher_hash_is_newer(wh: Warehouse) -> None:
+    """As two files may have them that are put together; numbers and versions do not count."""
+    wh.ingest_qrels("tiny", {"q": {"a": 1}})
+    wh.ingest_qrels("tiny", {"q": {"b": 1}}, replace=True)
+    for document in "ab":
+        wh.ingest_run("tiny", {"q": {document: 1.0}}, name="r", replace=True)
+    for qrels in (1, 2):
+        wh.evaluate("tiny", metrics="RR", qrels=qrels)
+    with duckdb.connect(str(wh.path)) as con:
+        for table in ("qrels", "run"):
+            con.execute(f"update store.{table} set ingested_at = $1", [NOON])
+        for run_hash, qrels_hash in ("21", "12"), ("12", "21"):
+            for table, hashes in (("run", run_hash), ("qrels", qrels_hash)):
+                for version, content_hash in enumerate(hashes, 1):
+                    con.execute(
+                        f"update store.{table} set content_hash = $1 where version = $2",
+                        [content_hash, version],
+                    )
+            current = 1 + run_hash.index("2"), 1 + qrels_hash.index("2")
+            sql = "select distinct run_version, qrels_version from rankings, judgments where "
+            sql += "rankings.is_current and judgments.is_current"
+            assert con.execute(sql).fetchall() == [current]
+    assert wh.runs("tiny").relation.project("version").fetchall() == [(2,)]
+    found = wh.qrels("tiny").relation.filter("is_current").project("version").fetchall()
+    assert found == [(1,)]
+
+
+HASHES = """
+select 'run', name, content_hash from run
+union all select 'qrels', null, content_hash from qrels
+union all select 'evaluation', metric, content_hash from evaluation
+order by all
+"""
+
+
+def test_hashes_are_those_of_the_content_in_any_file(tmp_path: Path) -> None:
+    """Order of loading, format, versions and numbers do not matter; the dataset's name does."""
+    qrels, run = {"q": {"a": 1, "b": 0}}, {"q": {"a": 2.0, "b": 1.5}}
+    one, other, third = (Warehouse(tmp_path / f"{name}.duckdb") for name in ("x", "y", "z"))
+    (tmp_path / "r.run").write_text("q Q0 b 2 1.5 t\nq Q0 a 1 2 t\n")
+    one.ingest_qrels("tiny", qrels)
+    one.ingest_run("tiny", run, name="r")
+    one.evaluate(metrics="RR AP", slices="each = query_id")
+    other.ingest_run("another", {"q": {"x": 1.0}}, name="first")
+    other.ingest_run("tiny", tmp_path / "r.run")
+    other.ingest_qrels("another", qrels)
+    other.ingest_qrels("tiny", qrels)
+    other.evaluate("tiny", metrics="AP RR", slices="each = query_id")
+    third.ingest_qrels("small", qrels)
+    third.ingest_run("small", run, name="r")
+    third.evaluate(metrics="RR AP", slices="each = query_id")
+    found = set(stored(one, HASHES))
+    assert len(found) == 1 + 1 + 4
+    assert found <= set(stored(other, HASHES))
+    assert not {row[2] for row in found} & {row[2] for row in stored(third, HASHES)}
+    assert all(len(content_hash) == 32 for *_, content_hash in found)

@@ -1,0 +1,162 @@
+"""The application, made of the modules in `commands`.
+
+A module is one command, or one command with further ones below it, and is named after it. It has:
+
+- `SECTION` and `PLACE`: where `warehouse --help` lists it.
+- `EXAMPLES`: for each command its examples, which end its help and are run by a test. The function
+  of `metrics` is called metrics, that of `metrics show` is called show.
+- perhaps `INSTEAD`: options of other programs that people try, with what to write instead.
+
+Nothing else lists the commands. A call imports only the module of the command that it needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from importlib import import_module
+from itertools import groupby
+from operator import attrgetter
+from pkgutil import iter_modules
+from types import ModuleType
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from warehouse.cli import commands
+from warehouse.config.settings import VERSION
+
+SECTIONS = ("Begin", "Load", "Evaluate", "Look", "Compare", "History", "Share", "Catalogue")
+# More characters than a summary has: lines are wrapped, not cut.
+_WHOLE = 1000
+
+
+class _Sections(TyperGroup):
+    """A group of commands whose help lists them under the names of their sections."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the list of commands."""
+        longest = max(map(len, self.commands))
+        for section, found in groupby(self.commands.values(), attrgetter("rich_help_panel")):
+            with formatter.section(section):
+                formatter.write_dl(
+                    [(f"{one.name:{longest}}", one.get_short_help_str(_WHOLE)) for one in found]
+                )
+
+
+def names() -> list[str]:
+    """Return the names of the commands, in alphabetical order."""
+    return [module.name for module in iter_modules(commands.__path__)]
+
+
+def module(name: str) -> ModuleType:
+    """Return the module of a command."""
+    return import_module(f"{commands.__name__}.{name}")
+
+
+def modules() -> list[ModuleType]:
+    """Return the modules of all commands, in the order of the help."""
+    return sorted(map(module, names()), key=lambda one: (SECTIONS.index(one.SECTION), one.PLACE))
+
+
+def examples() -> dict[str, Sequence[str]]:
+    """Return the examples of all commands, by their full names."""
+    return {name: lines for one in modules() for name, lines in one.EXAMPLES.items()}
+
+
+def application(name: str | None = None) -> typer.Typer:
+    """Return the application with one command, or with all if the name is none of theirs."""
+    app = typer.Typer(
+        name="warehouse",
+        cls=_Sections,
+        help="""Ranking evaluation in one DuckDB file: load runs and qrels, compute every metric in SQL,
+        read leaderboards.
+
+        New here? Start with: warehouse demo
+        """,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    )
+    app.callback()(_root)
+    for one in [module(name)] if name in names() else modules():
+        _add(app, one)
+    return app
+
+
+def _add(app: typer.Typer, source: ModuleType) -> None:
+    """Add the command of a module, with those below it."""
+    name = source.__name__.rpartition(".")[2]
+    below = {path: lines for path, lines in source.EXAMPLES.items() if path != name}
+    group = typer.Typer(rich_markup_mode=None)
+    about: dict[str, Any] = {"rich_help_panel": source.SECTION}
+    if name in source.EXAMPLES:
+        about["epilog"] = _epilog(source.EXAMPLES[name])
+    if not below:
+        group.command(name, **about)(getattr(source, name))
+        app.add_typer(group)
+        return
+    for path, lines in below.items():
+        function = path.split()[1]
+        group.command(function, epilog=_epilog(lines))(getattr(source, function))
+    if name in source.EXAMPLES:
+        about |= {"callback": getattr(source, name), "invoke_without_command": True}
+    else:
+        about["help"] = source.__doc__
+    app.add_typer(group, name=name, **about)
+
+
+def _epilog(lines: Sequence[str]) -> str:
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def completed(words: Sequence[str]) -> list[str]:
+    """Return the words of a call, with those that may be left out.
+
+    >>> completed([])
+    ['--help']
+    >>> completed(["metrics", "nDCG@10"])
+    ['metrics', 'show', 'nDCG@10']
+    """
+    if not words:
+        return ["--help"]
+    name, *others = words
+    if not others or others[0].startswith("-") or name not in names():
+        return list(words)
+    is_catalogue = module(name).SECTION == "Catalogue"
+    if is_catalogue and not get_close_matches(others[0], ["show"]):
+        return [name, "show", *others]
+    return list(words)
+
+
+def explained(error: typer.TyperException, words: Sequence[str]) -> str:
+    """Return Typer's message about wrong words, with what to do about it."""
+    name = words[0]
+    option = getattr(error, "option_name", "")
+    instead = getattr(module(name), "INSTEAD", {}).get(option) if name in names() else None
+    if instead is not None:
+        return f"{option}: no such option; {instead}"
+    message = error.format_message()
+    context: typer.Context | None = getattr(error, "ctx", None)
+    if context is None:
+        return message
+    takes_dataset = any("--dataset" in parameter.opts for parameter in context.command.params)
+    if takes_dataset and "unexpected extra argument" in message:
+        message += "; a dataset is named with -d"
+    end = "" if message.endswith((".", "?")) else "."
+    return f"{message}{end} See: {context.command_path} --help"
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"warehouse {VERSION}")
+        raise typer.Exit
+
+
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass

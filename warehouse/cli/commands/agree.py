@@ -1,0 +1,116 @@
+"""`warehouse agree`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from warehouse.cli import options, output
+from warehouse.config.settings import LOCK_TIMEOUT
+
+SECTION, PLACE = "Compare", 3
+EXAMPLES = {
+    "agree": (
+        "warehouse agree -d dl19 --against bm25",
+        "warehouse agree bm25 tasb -d dl19 --depth 10 --over union --by-query -f csv",
+        "warehouse agree -d dl19 --of runs -m nDCG@10 -m AP -m RR",
+    )
+}
+
+
+def agree(
+    runs: Annotated[
+        list[str] | None, typer.Argument(metavar="RUN", help="Runs; default: all.")
+    ] = None,
+    dataset: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--dataset",
+            "-d",
+            show_default="the only one",
+            help="Name of the dataset; with --of runs, repeat it to compare several.",
+        ),
+    ] = None,
+    of: Annotated[
+        str,
+        typer.Option(
+            "--of",
+            metavar="documents|runs",
+            help="Compare the runs' lists of documents, or the orders in which metrics rank the runs.",
+        ),
+    ] = "documents",
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--metric",
+            "-m",
+            help="With --of runs: a metric that ranks them; repeatable. Default: all that have values.",
+        ),
+    ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            "--against", help="Compare all with this run, metric or dataset, instead of every two."
+        ),
+    ] = None,
+    by_query: Annotated[
+        bool, typer.Option("--by-query", help="Print each query's values instead of the means.")
+    ] = False,
+    over: Annotated[
+        str,
+        typer.Option(
+            "--over",
+            metavar="intersection|union",
+            help="Compute tau over the documents that both lists have, or that either has.",
+        ),
+    ] = "intersection",
+    depth: Annotated[
+        int | None,
+        typer.Option("--depth", min=1, show_default="all", help="Use only the first N documents."),
+    ] = None,
+    p: Annotated[
+        float,
+        typer.Option(
+            "--p", help="Persistence of rank-biased overlap: how likely the next rank is looked at."
+        ),
+    ] = 0.9,
+    protocol: options.Protocol = "default",
+    format: options.Format = "table",
+    out: options.Output = None,
+    places: options.Places = 4,
+    db: options.Database = None,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+) -> None:
+    """Show how much the rankings of runs, or of metrics, agree.
+
+    tau_b is Kendall's tau-b. tau_ap (Yilmaz and others 2008) goes down the first ranking and takes
+    the second as the truth; tau_ap_b (Urbano and Marrero 2017) is the mean of both directions.
+    rbo_ext is rank-biased overlap (Webber and others 2010), extrapolated. Whatever follows below
+    the ends of the lists, it lies between rbo_min and rbo_min + rbo_residual.
+
+    Lists of documents are in the order of the protocol, which has no ties, and need no judgments.
+    With --over union, documents that a list lacks are tied below its end. In orders of runs, equal
+    values are ties: tau_b leaves them out of its divisor, tau_ap counts the runs above a group of
+    ties, and rbo_ext puts the whole group at its first place.
+    """
+    from warehouse.errors import UsageError
+    from warehouse.warehouse import Warehouse
+
+    wh = Warehouse(db, lock_timeout=lock_timeout)
+    found = wh.agree(
+        dataset,
+        runs or (),
+        of=of,
+        metrics=metric or (),
+        against=against,
+        depth=depth,
+        p=p,
+        over=over,
+        protocol=protocol,
+    )
+    if by_query and found.queries is None:
+        raise UsageError(
+            "--by-query: orders of runs are over all queries; leave it out with --of runs"
+        )
+    output.show(found.queries if by_query else found, format, out, places=places)

@@ -1,0 +1,171 @@
+"""`warehouse compare`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+from warehouse.cli import options, output
+from warehouse.config.settings import LOCK_TIMEOUT
+from warehouse.errors import UsageError
+
+SECTION, PLACE = "Compare", 1
+EXAMPLES = {
+    "compare": (
+        "warehouse compare bm25 tasb -d dl19",
+        "warehouse compare bm25 tasb -d dl19 -m nDCG@10 -m AP --test randomisation --interval "
+        "bootstrap",
+        "warehouse compare -d dl19 -m AP --all-pairs --correction bonferroni --only pairs -f csv",
+        "warehouse compare bm25 tasb -d dl19 -m nDCG@10 --judged-only --bounds --only values "
+        "-f latex",
+        "warehouse compare bm25 tasb -d dl19 -m nDCG@10 --queries 2 --depth 5",
+    )
+}
+
+# The depth to which lists are shown.
+_DEPTH = 10
+
+
+def compare(
+    run: Annotated[
+        list[str] | None,
+        typer.Argument(
+            show_default=False,
+            help="The base, then the runs to compare with it; without further runs, all others. "
+            "Without any run, the base is the first that was loaded.",
+        ),
+    ] = None,
+    dataset: options.OneDataset = None,
+    metric: options.Metrics = None,
+    base: Annotated[
+        list[str] | None,
+        typer.Option("--base", "-b", help="Another base; repeatable."),
+    ] = None,
+    all_pairs: Annotated[
+        bool,
+        typer.Option("--all-pairs", help="Compare every run with every other; default: all runs."),
+    ] = False,
+    test: Annotated[
+        str,
+        typer.Option("--test", help="t, wilcoxon, sign, randomisation or tukey; all two-sided."),
+    ] = "t",
+    correction: Annotated[
+        str | None,
+        typer.Option(
+            "--correction",
+            show_default="holm; with tukey none",
+            help="Correct p over all pairs and metrics: holm, bonferroni, bh (Benjamini-Hochberg) "
+            "or none.",
+        ),
+    ] = None,
+    alpha: Annotated[
+        float, typer.Option("--alpha", help="An adjusted p below this is significant.")
+    ] = 0.05,
+    interval: Annotated[
+        str,
+        typer.Option(
+            "--interval", help="Interval of the mean difference at 1 - alpha: t or bootstrap."
+        ),
+    ] = "t",
+    resamples: Annotated[
+        int, typer.Option("--resamples", help="How many permutations or bootstrap samples.")
+    ] = 10_000,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the random numbers.")] = 0,
+    judged_only: Annotated[
+        bool,
+        typer.Option("--judged-only", help="Remove unjudged documents from the lists first."),
+    ] = False,
+    bounds: Annotated[
+        bool,
+        typer.Option(
+            "--bounds",
+            help="Add each value as it would be if all unjudged documents were relevant.",
+        ),
+    ] = False,
+    queries: Annotated[
+        int | None,
+        typer.Option(
+            "--queries",
+            min=1,
+            help="With two runs, show the N queries that differ most, with their lists.",
+        ),
+    ] = None,
+    depth: Annotated[
+        int | None,
+        typer.Option(
+            "--depth",
+            min=1,
+            show_default="10",
+            help="With --queries: show the lists down to this rank.",
+        ),
+    ] = None,
+    only: Annotated[
+        Literal["values", "pairs"] | None,
+        typer.Option(
+            "--only",
+            show_default="both in tables for people, else the pairs",
+            help="Print one of the two tables: the values of runs, or the pairs.",
+        ),
+    ] = None,
+    store: Annotated[
+        bool,
+        typer.Option("--store", help="Store the pairs in the database; see the view comparisons."),
+    ] = False,
+    as_of: options.AsOf = None,
+    qrels: options.QrelsVersion = None,
+    protocol: options.Protocol = "default",
+    format: options.Format = "table",
+    out: options.Output = None,
+    places: options.Places = 4,
+    db: options.Database = None,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+) -> None:
+    """Compare runs with a base, query by query, on stored values.
+
+    In the table of values, the best value of a metric is bold (* in plain text) and the second
+    underlined (+); letters after a value name the runs that it is significantly better than. Judged
+    is the share of documents with a judgment down to the metric's cutoff. Documents without one, or
+    with one below 0, count as not relevant; --bounds shows the other extreme.
+
+    The table of pairs has the mean difference over the queries for which both runs have a value,
+    its confidence interval, Cohen's d of the pairs, wins, ties and losses, and p before and after
+    the correction. Needs the extra "stats".
+    """
+    from warehouse.warehouse import Warehouse
+
+    wh = Warehouse(db, lock_timeout=lock_timeout)
+    if queries is not None:
+        named = run or []
+        if len(named) != 2 or len(metric or []) != 1:
+            raise UsageError("--queries: name two runs and one metric")
+        others = {
+            "--base": base, "--all-pairs": all_pairs, "--judged-only": judged_only,
+            "--bounds": bounds, "--only": only, "--store": store, "--test": test != "t",
+            "--correction": correction, "--alpha": alpha != 0.05, "--interval": interval != "t",
+            "--resamples": resamples != 10_000, "--seed": seed,
+        }  # fmt: skip
+        unfit = [name for name, value in others.items() if value]
+        if unfit:
+            raise UsageError(f"--queries: shows stored lists; leave {' and '.join(unfit)} out")
+        lists = wh.side_by_side(
+            dataset, named[0], named[1], (metric or [""])[0],
+            queries=queries, depth=depth or _DEPTH, protocol=protocol, as_of=as_of, qrels=qrels,
+        )  # fmt: skip
+        output.show(lists, format, out, places=places)
+        return
+    if depth is not None:
+        raise UsageError(
+            "--depth: how far down --queries shows lists; values are as deep as their metric, nDCG@10"
+        )
+    with output.Steps() as step:
+        found = wh.compare(
+            dataset, run or (), metric or (), bases=base or (), all_pairs=all_pairs, test=test,
+            correction=correction, alpha=alpha, interval=interval, resamples=resamples, seed=seed,
+            judged_only=judged_only, judged=only != "pairs", bounds=bounds, store=store,
+            protocol=protocol, as_of=as_of, qrels=qrels,
+            on_step=step,
+        )  # fmt: skip
+    if format == "table" and only != "pairs":
+        output.say("* best, + second; letters: significantly better than that run")
+    output.show(found if only is None else getattr(found, only), format, out, places=places)

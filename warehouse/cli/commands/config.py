@@ -1,0 +1,31 @@
+"""Show the settings."""
+
+from __future__ import annotations
+
+import typer
+
+from warehouse.cli import options, output
+from warehouse.config import project
+
+SECTION, PLACE = "Begin", 3
+EXAMPLES = {"config show": ("warehouse config show", "warehouse config show -f json")}
+
+
+def show(
+    context: typer.Context,
+    config: options.Config = None,
+    format: options.Format = "table",
+    out: options.Output = None,
+    db: options.Database = None,
+) -> None:
+    """Show every setting and where it comes from.
+
+    A setting comes from an option, the environment, a line of a file or a default. The whole file
+    is checked; a wrong key, name or value is an error.
+    """
+    from warehouse.sync import project_settings
+
+    source = context.get_parameter_source("db")
+    from_option = source is not None and source.name == "COMMANDLINE"
+    with project.using(config):
+        output.show(project_settings.settings(db if from_option else None), format, out)

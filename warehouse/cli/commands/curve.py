@@ -1,0 +1,82 @@
+"""`warehouse curve`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from warehouse.cli import options, output
+from warehouse.config.settings import LOCK_TIMEOUT
+
+SECTION, PLACE = "Look", 3
+EXAMPLES = {
+    "curve": (
+        "warehouse curve ROC -d dl19 --run bm25 --run tasb -o roc.svg",
+        "warehouse curve 'PrecisionRecall(rel=2)' -d dl19 --run bm25 --query 443396",
+        "warehouse curve recall@k -d dl19 -f csv",
+    )
+}
+
+
+def curve(
+    name: Annotated[
+        str, typer.Argument(help="A curve, as in ROC, 'ROC(rel=2)@100' or PrecisionRecall.")
+    ],
+    dataset: options.OneDataset = None,
+    run: Annotated[
+        list[str] | None,
+        typer.Option("--run", "-r", help="A run; repeatable. Default: all."),
+    ] = None,
+    query: Annotated[
+        str | None,
+        typer.Option("--query", help="Show the curve of this query; default: of all queries."),
+    ] = None,
+    protocol: options.Protocol = "default",
+    format: Annotated[
+        str,
+        options.format_option(
+            "table, json, jsonl, csv, tsv, markdown, latex or parquet for the points; svg, png, pdf "
+            "or html for a picture (with -o).",
+            ["svg", "png", "pdf", "html"],
+        ),
+    ] = "table",
+    out: options.Output = None,
+    places: options.Places = 4,
+    db: options.Database = None,
+    memory_limit: options.MemoryLimit = None,
+    threads: options.Threads = None,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+) -> None:
+    """Show a curve of some runs: its points, or a picture of it.
+
+    Missing or stale curves are computed first. A picture needs the extra "plot".
+    """
+    from warehouse.errors import UsageError
+    from warehouse.report import pictures
+    from warehouse.warehouse import Warehouse
+
+    drawn = format in pictures.FORMATS
+    if drawn:
+        pictures.check(format, out)
+    wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
+    with output.Progress("computing", 1) as step:
+        found = wh.curve(
+            dataset, name, runs=run or (), query=query, protocol=protocol, on_curve=step
+        )
+    if not drawn or out is None:
+        output.show(found, format, out, places=places)
+        return
+    for note in found.notes:
+        output.say(note)
+    shown = list(found.runs)
+    if not shown:
+        raise UsageError(f"{found.metric}: there is nothing to draw")
+    if not run and len(shown) > pictures.MOST_LINES:
+        best = set(found.best(pictures.MOST_LINES))
+        output.say(
+            f"the picture has the best {len(best)} of {len(shown)} runs; choose others with --run"
+        )
+        shown = [one for one in shown if one in best]
+    with output.new_file(out) as path:
+        pictures.draw(found.details, shown, path, format)

@@ -1,0 +1,110 @@
+"""`warehouse deciles`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, cast
+
+import typer
+
+from warehouse.cli import options, output
+from warehouse.config.settings import LOCK_TIMEOUT
+from warehouse.errors import counted
+
+SECTION, PLACE = "Evaluate", 4
+EXAMPLES = {
+    "deciles": ("warehouse deciles -d dl19",),
+    "deciles make": (
+        "warehouse deciles make -d dl19",
+        "warehouse deciles make -d dl19 --from qrels --by count --parts 4 --name quarter",
+    ),
+    "deciles show": ("warehouse deciles show -d dl19",),
+}
+
+
+def deciles(
+    context: typer.Context,
+    dataset: options.AnyDataset = None,
+    format: options.Format = "table",
+    out: options.Output = None,
+    db: options.Database = None,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+) -> None:
+    """List the mappings of labels (documents) to deciles.
+
+    A decile is an attribute of the documents. To load a mapping of your own, a table with the
+    columns doc_id and decile, run: warehouse ingest attributes FILE -d DATASET --of docs
+    """
+    if context.invoked_subcommand is not None:
+        return
+    from warehouse.warehouse import Warehouse
+
+    found = Warehouse(db, lock_timeout=lock_timeout).deciles(dataset)
+    output.show(found, format, out)
+
+
+def make(
+    dataset: options.OneDataset = None,
+    origin: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="training|qrels|ATTRIBUTE",
+            help="Where to count how often a label occurs; default: the training set, or without "
+            "one the qrels.",
+        ),
+    ] = None,
+    by: Annotated[
+        str,
+        typer.Option(
+            "--by",
+            help="Parts of equal mass (as many occurrences each) or of equal count (labels).",
+        ),
+    ] = "mass",
+    parts: Annotated[int, typer.Option("--parts", help="How many parts to make.")] = 10,
+    name: Annotated[
+        str, typer.Option("--name", help="Name of the attribute that the parts become.")
+    ] = "decile",
+    replace: options.Replace = False,
+    db: options.Database = None,
+    memory_limit: options.MemoryLimit = None,
+    threads: options.Threads = None,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+) -> None:
+    """Divide labels (documents) into deciles by how often they occur.
+
+    Decile 10 has the most frequent labels, 1 the rarest. The deciles are stored as an attribute of
+    the documents, and the number of occurrences as NAME_frequency.
+    """
+    from warehouse.warehouse import Warehouse
+
+    wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
+    made = wh.make_deciles(
+        dataset,
+        origin=origin,
+        by=cast(Literal["mass", "count"], by),
+        parts=parts,
+        name=name,
+        replace=replace,
+    )
+    version = f", version {made.version}" if made.status == "replaced" else ""
+    status = "made" if made.status == "loaded" else made.status
+    output.say(f"{made.name}: {status}{version} ({counted(made.num_subjects, 'label')})")
+
+
+def show(
+    dataset: options.OneDataset = None,
+    name: Annotated[
+        str, typer.Option("--name", help="Name of the attribute that holds the deciles.")
+    ] = "decile",
+    format: options.Format = "table",
+    out: options.Output = None,
+    places: options.Places = 4,
+    db: options.Database = None,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+) -> None:
+    """Show the deciles: their sizes, most and least frequent labels."""
+    from warehouse.warehouse import Warehouse
+
+    wh = Warehouse(db, lock_timeout=lock_timeout)
+    found = wh.decile_sizes(dataset, name)
+    output.show(found, format, out, places=places)

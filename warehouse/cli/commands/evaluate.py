@@ -1,0 +1,109 @@
+"""`warehouse evaluate`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from warehouse.cli import options
+from warehouse.cli.output import Progress, emit, say, warn
+from warehouse.config.settings import DEFAULT_METRICS, LOCK_TIMEOUT
+from warehouse.errors import command, counted
+
+SECTION, PLACE = "Evaluate", 1
+EXAMPLES = {
+    "evaluate": (
+        "warehouse evaluate",
+        "warehouse evaluate -d dl19 -m nDCG@10 -m 'AP(rel=2)' -m map_cut_100",
+        "warehouse evaluate -m official --protocol trec_eval_9 --dry-run",
+        "warehouse evaluate -d dl19 -m AP --slice 'size = quantiles(num_relevant, 3)'",
+        "warehouse evaluate -d dl19 -m P@5 -m 'P(scope=global)@5' --slice source",
+        "warehouse evaluate -d dl19 -m AP --qrels 1",
+    )
+}
+
+
+def evaluate(
+    dataset: options.AnyDataset = None,
+    run: Annotated[
+        list[str] | None,
+        typer.Option("--run", "-r", help="Only this run; repeatable. Default: all."),
+    ] = None,
+    metric: options.Metrics = None,
+    slice: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--slice",
+            help="Also evaluate the parts of this slice: the name of an attribute or slice, or "
+            '"NAME = SQL" over attributes; repeatable.',
+        ),
+    ] = None,
+    qrels: options.QrelsVersion = None,
+    protocol: options.Protocol = "default",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be computed, but compute nothing.")
+    ] = False,
+    show_sql: Annotated[
+        bool, typer.Option("--show-sql", help="Print the SQL of each metric, but compute nothing.")
+    ] = False,
+    db: options.Database = None,
+    memory_limit: options.MemoryLimit = None,
+    threads: options.Threads = None,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+) -> None:
+    """Compute the metrics that are missing or stale.
+
+    Nothing else is computed. Without -m, these are the metrics that a dataset has values of,
+    including its slices, as listed by 'warehouse status'. If a dataset has no values yet, they are
+    nDCG@10, AP, RR, P@10, R@100, R@1000 and Judged@10.
+
+    Everything computed by one call becomes visible together or not at all.
+
+    A slice divides the queries, or the documents, into parts: by the values of an attribute, by
+    quantiles(x, N) (equal numbers), by mass(x, N) (equal sums; part N is the highest), or by any
+    expression. Beside the attributes it can use num_relevant and difficulty (mean AP) of queries,
+    and frequency and training_frequency of documents.
+    """
+    from warehouse.evaluate import requirements
+    from warehouse.warehouse import Warehouse
+
+    wanted = metric or []
+    if show_sql:
+        emit(Warehouse.sql(wanted or DEFAULT_METRICS, protocol=protocol), None, "sql")
+        return
+    wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
+    with Progress("evaluating", len(wanted)) as step:
+        done = wh.evaluate(
+            dataset,
+            runs=run or (),
+            metrics=wanted,
+            slices=slice or (),
+            protocol=protocol,
+            qrels=qrels,
+            dry_run=dry_run,
+            on_metric=step,
+        )
+    for name in done.without_qrels:
+        warn(f"{name}: skipped, it has no qrels yet: {command('ingest qrels FILE', name)}")
+    for name, metrics in done.unfit.items():
+        warn(requirements.left_out(name, metrics))
+    for line in (*done.left_out, *done.warnings):
+        warn(line)
+    for line in done.slices:
+        say(line)
+    if dry_run:
+        emit("".join("\t".join(row) + "\n" for row in done.details), None, "tsv")
+    stale = f" ({done.stale} of them stale)" if done.stale else ""
+    verb = "would compute" if dry_run else "computed"
+    if done.computed:
+        say(
+            f"{verb} {counted(done.computed, 'value')}{stale} for {counted(done.runs, 'run')}; "
+            f"{done.up_to_date:,} up to date"
+        )
+    elif done.up_to_date:
+        say(f"nothing to do: {counted(done.up_to_date, 'value')} up to date")
+    elif not done.unfit:
+        say(
+            "nothing to do: there are no runs yet; load one with: warehouse ingest run FILE -d DATASET"
+        )

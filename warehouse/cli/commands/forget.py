@@ -1,0 +1,54 @@
+"""`warehouse forget`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from warehouse.cli import options, output
+from warehouse.config.settings import LOCK_TIMEOUT
+
+SECTION, PLACE = "Load", 4
+EXAMPLES = {"forget": ("warehouse forget bm25 -d dl19 --reason 'wrong index' --yes",)}
+
+
+def forget(
+    run: Annotated[str, typer.Argument(help="Name of the run.")],
+    dataset: options.Dataset,
+    version: Annotated[
+        int | None,
+        typer.Option("--version", min=1, help="Only this version of the run; default: all."),
+    ] = None,
+    reason: Annotated[
+        str | None, typer.Option("--reason", help="Why it is removed; stored in forgotten_run.")
+    ] = None,
+    yes: Annotated[
+        bool,
+        typer.Option("--yes", help="Remove the run; without this, only say what would be removed."),
+    ] = False,
+    db: options.Database = None,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+) -> None:
+    """Remove a run with its predictions and values. This cannot be undone.
+
+    The table forgotten_run keeps what the run was, and when and why it was removed. If you remove
+    the current version, the newest that is left takes its place. Boards as of past days lose the
+    values too. 'warehouse sync' and 'warehouse ingest mlflow' do not load a file with the same
+    content again, however new it is, and say so; 'warehouse ingest run' does load it.
+    """
+    from warehouse.errors import UsageError, counted
+    from warehouse.warehouse import Warehouse
+
+    wh = Warehouse(db, lock_timeout=lock_timeout)
+    gone = wh.forget(dataset, run, version=version, reason=reason, dry_run=not yes)
+    those = " and ".join(map(str, gone.versions))
+    what = (
+        f"{run}: version {those} with {counted(gone.num_predictions, 'prediction')} and "
+        f"{counted(gone.num_evaluations, 'evaluation')}"
+    )
+    if not yes:
+        raise UsageError(f"{what} would be removed for ever; to do so, add --yes")
+    output.say(f"forgotten {what}")
+    if gone.current is not None:
+        output.say(f"{run}: the current version is {gone.current} now")

@@ -1,0 +1,70 @@
+"""`warehouse history`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from warehouse.cli import options, output
+from warehouse.config.settings import LOCK_TIMEOUT
+
+SECTION, PLACE = "History", 1
+EXAMPLES = {
+    "history": (
+        "warehouse history -d dl19 -m nDCG@10",
+        "warehouse history -d dl19 -m AP --run bm25 --run tasb -o history.svg",
+    )
+}
+
+
+def history(
+    metric: Annotated[
+        str, typer.Option("--metric", "-m", help="A metric that has been evaluated, as in nDCG@10.")
+    ],
+    dataset: options.OneDataset = None,
+    system: Annotated[
+        str | None, typer.Option("--system", help="Only the runs of this system.")
+    ] = None,
+    run: Annotated[
+        list[str] | None,
+        typer.Option("--run", "-r", help="Only this run; repeatable. Default: all."),
+    ] = None,
+    as_of: options.AsOf = None,
+    qrels: options.QrelsVersion = None,
+    protocol: options.Protocol = "default",
+    format: Annotated[
+        str,
+        options.format_option(
+            "table, json, jsonl, csv, tsv, markdown, latex, html or parquet; svg, png or pdf for a "
+            "picture (with -o).",
+            ["svg", "png", "pdf"],
+        ),
+    ] = "table",
+    out: options.Output = None,
+    places: options.Places = 4,
+    db: options.Database = None,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+) -> None:
+    """Show values over time, the best so far and the records.
+
+    The time is that of the experiment (--at when the run was loaded), else that of the load. The
+    history has every version of a run that was evaluated against these qrels; the number of the
+    others goes to stderr. After new judgments, only current versions are evaluated; use --qrels to
+    see the others. A picture needs the extra "plot".
+    """
+    from warehouse.report import pictures, timelines
+    from warehouse.warehouse import Warehouse
+
+    if format in timelines.FORMATS:
+        pictures.check(format, out)
+    found = Warehouse(db, lock_timeout=lock_timeout).history(
+        dataset, metric, system=system, runs=run or (), protocol=protocol, as_of=as_of, qrels=qrels
+    )
+    if format not in timelines.FORMATS or out is None:
+        output.show(found, format, out, places=places)
+        return
+    with output.new_file(out) as path:
+        timelines.draw(found.details, path, format)
+    for note in found.notes:
+        output.say(note)

@@ -1,0 +1,86 @@
+"""`warehouse holes`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from warehouse.cli import options, output
+from warehouse.config.settings import LOCK_TIMEOUT
+
+SECTION, PLACE = "Compare", 5
+EXAMPLES = {
+    "holes": (
+        "warehouse holes -d dl19 --top 20",
+        "warehouse holes bm25 tasb -d dl19 --depth 5 --top 2 --per-query -f trec -o to_judge.txt",
+        "warehouse holes -d dl19 --by-run -f csv",
+    )
+}
+
+
+def holes(
+    dataset: options.OneDataset = None,
+    runs: Annotated[
+        list[str] | None, typer.Argument(metavar="RUN", help="Runs; default: all.")
+    ] = None,
+    depth: Annotated[
+        int, typer.Option("--depth", min=1, help="Look at the documents down to this rank.")
+    ] = 10,
+    top: Annotated[
+        int | None,
+        typer.Option("--top", min=1, show_default="all", help="List at most N documents."),
+    ] = None,
+    per_query: Annotated[
+        bool, typer.Option("--per-query", help="Apply --top to each query, not to the whole list.")
+    ] = False,
+    by_run: Annotated[
+        bool,
+        typer.Option(
+            "--by-run",
+            help="Show what judging them would fill in each run, instead of the documents.",
+        ),
+    ] = False,
+    protocol: options.Protocol = "default",
+    format: Annotated[
+        str,
+        options.format_option(
+            "table, json, jsonl, csv, tsv, markdown, latex, html, parquet (with -o), or trec: qrels to "
+            "fill in.",
+            ["trec"],
+        ),
+    ] = "table",
+    out: options.Output = None,
+    places: options.Places = 4,
+    db: options.Database = None,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+) -> None:
+    """List the unjudged documents that most runs rank high.
+
+    The first document to judge is the one that most runs have among their first documents; among
+    equals, the one with the higher mean of 1/rank over the runs. The queries are those that count
+    under the protocol. A judgment below 0 counts as not judged (the metric Judged@k counts it, as
+    in ir_measures). What judging the documents would fill goes to stderr, for each run.
+
+    -f trec writes qrels with relevance -1, which TREC's tools read as "not judged", so that a line
+    that nobody fills in does no harm. They are sorted by query and document, so that they tell
+    assessors nothing about the runs.
+    """
+    from warehouse.errors import UsageError
+    from warehouse.report import trec
+    from warehouse.warehouse import Warehouse
+
+    if by_run and format == "trec":
+        raise UsageError(
+            "--by-run: lists runs, but -f trec writes documents; leave out one of the two"
+        )
+    wh = Warehouse(db, lock_timeout=lock_timeout)
+    found = wh.holes(
+        dataset, runs or (), depth=depth, top=top, per_query=per_query, protocol=protocol
+    )
+    if format != "trec":
+        output.show(found.filled if by_run else found, format, out, places=places)
+        return
+    output.emit(trec.qrels_to_fill((row.query_id, row.doc_id) for row in found), out, format)
+    for note in found.told(places):
+        output.say(note)

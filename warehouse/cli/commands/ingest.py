@@ -1,0 +1,307 @@
+"""Load qrels, runs, training sets and attributes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+
+import typer
+
+from warehouse.cli import options
+from warehouse.cli.output import Progress, say, say_loaded
+from warehouse.config.settings import LOCK_TIMEOUT
+from warehouse.errors import UsageError, WarehouseError, counted
+
+if TYPE_CHECKING:
+    from warehouse.ingest import Loaded
+
+SECTION, PLACE = "Load", 1
+EXAMPLES = {
+    "ingest qrels": (
+        "warehouse ingest qrels qrels.txt --dataset dl19",
+        "warehouse ingest qrels ratings.csv -d films --column query_id=user "
+        "--column doc_id=item --column relevance=stars",
+        "warehouse ingest qrels subtopics.txt -d web --iterations",
+        "warehouse ingest qrels prefs.txt -d choices --format prefs",
+        "warehouse ingest qrels qrels.txt -d dl19 --normalise 'lower(trim(doc_id))'",
+        "warehouse ingest qrels links.txt -d links --global --queries queries.txt",
+    ),
+    "ingest run": (
+        "warehouse ingest run runs/*.run.gz --dataset dl19 --tag stage=first",
+        "warehouse ingest run distances.csv -d films --name ann --lower-is-better "
+        "--column query_id=user --column doc_id=item --column score=distance",
+        "gzip -dc runs/bm25.run.gz | warehouse ingest run - -d dl19 --name bm25 --at 2026-09-01",
+    ),
+    "ingest training": (
+        "warehouse ingest training seen.csv -d films --column query_id=user --column doc_id=item",
+    ),
+    "ingest attributes": (
+        "warehouse ingest attributes movies.csv -d films --of docs --id movie --split genres='|'",
+        "warehouse ingest attributes users.jsonl -d films --of queries --name people",
+    ),
+    "ingest mlflow": (
+        "warehouse ingest mlflow sqlite:///mlflow.db --experiment ranking -d dl19",
+        "warehouse ingest mlflow mlruns -e ranking -d dl19 --artifacts 'runs/*.run' "
+        "--db mine.duckdb",
+    ),
+}
+
+
+def qrels(
+    file: Annotated[
+        str, typer.Argument(help="The file; - is stdin. May be .gz, .bz2, .xz or .zst.")
+    ],
+    dataset: options.Dataset,
+    label: Annotated[
+        str | None, typer.Option("--label", help="A label for this version of the qrels.")
+    ] = None,
+    format: Annotated[str | None, options.input_format("qrels")] = None,
+    column: options.Columns = None,
+    normalise: options.Normalise = None,
+    is_global: options.Global = False,
+    queries: options.Queries = None,
+    iterations: options.Iterations = False,
+    replace: options.Replace = False,
+    db: options.Database = None,
+    memory_limit: options.MemoryLimit = None,
+    threads: options.Threads = None,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+) -> None:
+    """Load qrels (relevance judgments).
+
+    With --iterations a document can be judged once per iteration (a subtopic or a judgment group).
+    --format prefs reads preferences, with query, group, subgroup, document and level on each line.
+    Loading the same judgments again does nothing ("unchanged"); other judgments need --replace and
+    become a new version.
+    """
+    from warehouse.warehouse import Warehouse
+
+    wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
+    columns = options.pairs(column, "--column")
+    loaded = wh.ingest_qrels(
+        dataset, file, label=label, format=format, columns=columns, normalise=normalise,
+        is_global=is_global, queries=queries, iterations=iterations, replace=replace,
+    )  # fmt: skip
+    say_loaded(loaded)
+
+
+def training(
+    file: Annotated[
+        str, typer.Argument(help="The file; - is stdin. May be .gz, .bz2, .xz or .zst.")
+    ],
+    dataset: options.Dataset,
+    label: Annotated[
+        str | None, typer.Option("--label", help="A label for this version of the training set.")
+    ] = None,
+    format: Annotated[str | None, options.input_format("training")] = None,
+    column: options.Columns = None,
+    normalise: options.Normalise = None,
+    replace: options.Replace = False,
+    db: options.Database = None,
+    memory_limit: options.MemoryLimit = None,
+    threads: options.Threads = None,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+) -> None:
+    """Load a training set.
+
+    This is what a system was trained on, or what users had seen before. The formats are those of
+    qrels. In a table without a relevance column, every relevance is 1. Loading the same examples
+    again does nothing ("unchanged"); other examples need --replace and become a new version.
+    """
+    from warehouse.warehouse import Warehouse
+
+    wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
+    columns = options.pairs(column, "--column")
+    loaded = wh.ingest_training(
+        dataset,
+        file,
+        label=label,
+        format=format,
+        columns=columns,
+        normalise=normalise,
+        replace=replace,
+    )
+    say_loaded(loaded)
+
+
+def run(
+    files: Annotated[
+        list[str], typer.Argument(help="Files or globs; - is stdin. May be .gz, .bz2, .xz or .zst.")
+    ],
+    dataset: options.Dataset,
+    name: Annotated[
+        str | None, typer.Option("--name", help="Name of the run; default: the file's stem.")
+    ] = None,
+    name_from: Annotated[
+        str, typer.Option("--name-from", help="Take the name from the file's stem or the TREC tag.")
+    ] = "stem",
+    system: options.System = None,
+    tag: options.Tags = None,
+    at: options.RunAt = None,
+    lower_is_better: Annotated[
+        bool, typer.Option("--lower-is-better", help="The scores are distances: smallest first.")
+    ] = False,
+    format: Annotated[str | None, options.input_format("run")] = None,
+    column: options.Columns = None,
+    normalise: options.Normalise = None,
+    replace: options.Replace = False,
+    db: options.Database = None,
+    memory_limit: options.MemoryLimit = None,
+    threads: options.Threads = None,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+) -> None:
+    """Load runs.
+
+    A file that fails is reported and makes the exit code 2; the other files are still loaded. Two
+    files of one call cannot be the same run. Loading the same content again does nothing
+    ("unchanged"). Many files are read at once.
+    """
+    from warehouse.warehouse import Warehouse
+
+    found = options.expand_globs(files)
+    if name is not None and len(found) > 1:
+        raise UsageError(f"--name {name}: names one run, but {len(found)} files are given")
+    if name_from not in ("stem", "tag"):
+        raise UsageError(f"--name-from {name_from}: is stem or tag")
+    wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
+    tags = options.pairs(tag, "--tag")
+    columns = options.pairs(column, "--column")
+    run_at = options.moment(at)
+    failed: list[WarehouseError] = []
+    about: dict[str, Any] = {
+        "name_from": name_from, "system": system, "tags": tags, "run_at": run_at,
+        "lower_is_better": lower_is_better, "format": format, "columns": columns,
+        "normalise": normalise, "replace": replace,
+    }  # fmt: skip
+    if name is not None:
+        say_loaded(wh.ingest_run(dataset, found[0], name=name, **about))
+        return
+    with Progress("loading", len(found)) as step:
+
+        def tell(file: object, done: Loaded | WarehouseError) -> None:
+            step(str(file))
+            if isinstance(done, WarehouseError):
+                failed.append(done)
+                say(f"warehouse: {done}")
+            else:
+                say_loaded(done)
+
+        wh.ingest_runs(dataset, found, on_run=tell, **about)
+    if len(found) > 1:
+        say(f"{len(found) - len(failed)} of {len(found)} files loaded or unchanged")
+    if failed:
+        raise typer.Exit(max(error.exit_code for error in failed))
+
+
+def attributes(
+    file: Annotated[
+        str, typer.Argument(help="The file; - is stdin. May be .gz, .bz2, .xz or .zst.")
+    ],
+    dataset: options.Dataset,
+    of: Annotated[str, typer.Option("--of", help="What the rows describe: docs or queries.")],
+    name: Annotated[
+        str | None,
+        typer.Option("--name", help="Name of the table of attributes; default: the file's stem."),
+    ] = None,
+    id: Annotated[
+        str | None,
+        typer.Option("--id", help="The column that holds the ids; default: doc_id or query_id."),
+    ] = None,
+    split: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--split",
+            metavar="COLUMN=SEP",
+            help="Split the text of a column into lists, as in genres='|'; repeatable.",
+        ),
+    ] = None,
+    format: Annotated[str | None, options.input_format("attributes")] = None,
+    normalise: options.Normalise = None,
+    replace: options.Replace = False,
+    db: options.Database = None,
+    memory_limit: options.MemoryLimit = None,
+    threads: options.Threads = None,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+) -> None:
+    """Load attributes of documents or queries.
+
+    The file is CSV or TSV with a header, JSON Lines or Parquet. There is one row per id; each other
+    column is an attribute: numbers, text, booleans, dates, or lists of them. An empty cell means no
+    value. Loading the same content again does nothing ("unchanged").
+    """
+    from warehouse.warehouse import Warehouse
+
+    wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
+    loaded = wh.ingest_attributes(
+        dataset,
+        file,
+        of=cast(Literal["docs", "queries"], of),
+        name=name,
+        id=id,
+        split=options.pairs(split, "--split"),
+        format=format,
+        normalise=normalise,
+        replace=replace,
+    )
+    version = f", version {loaded.version}" if loaded.status == "replaced" else ""
+    subject = "document" if of == "docs" else "query"
+    columns = ", ".join(f"{column} {kind}" for column, kind in loaded.columns.items())
+    say(
+        f"{loaded.name}: {loaded.status}{version} ({counted(loaded.num_values, 'value')} of "
+        f"{counted(loaded.num_subjects, subject)}: {columns})"
+    )
+
+
+def mlflow(
+    uri: Annotated[str, typer.Argument(help="The tracking store: a URL or a path.")],
+    experiment: Annotated[str, typer.Option("--experiment", "-e", help="Name of the experiment.")],
+    dataset: options.Dataset,
+    artifacts: Annotated[
+        str,
+        typer.Option("--artifacts", help="A pattern for the paths of the artifacts."),
+    ] = "**/*.run*",
+    system: Annotated[
+        str | None,
+        typer.Option("--system", help="The system; default: the parameter or tag of that name."),
+    ] = None,
+    format: Annotated[str | None, options.input_format("run")] = None,
+    column: options.Columns = None,
+    normalise: options.Normalise = None,
+    replace: options.Replace = False,
+    db: options.Database = None,
+    memory_limit: options.MemoryLimit = None,
+    threads: options.Threads = None,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+) -> None:
+    """Load runs from an MLflow experiment's finished runs.
+
+    A run gets the name of the MLflow run, its parameters and tags as tags, and its start time. If
+    an MLflow run has several artifacts, each run's name also has the artifact's stem, or its path
+    if stems are the same. A run that was loaded before keeps its name, and a forgotten run is not
+    loaded again. Needs mlflow-skinny: pip install 'ranking-warehouse[mlflow]'.
+    """
+    from warehouse.sync.events import left_away
+    from warehouse.warehouse import Warehouse
+
+    wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
+    codes: list[int] = []
+
+    def tell(source: str, done: Loaded | WarehouseError) -> None:
+        if isinstance(done, WarehouseError):
+            say(f"warehouse: {done}")
+            codes.append(done.exit_code)
+            return
+        codes.append(0)
+        if done.status == "forgotten":
+            say(left_away(done, source, "FILE"))
+        else:
+            say_loaded(done)
+
+    wh.ingest_mlflow(
+        dataset, uri, experiment, artifacts=artifacts, system=system, format=format,
+        columns=options.pairs(column, "--column"), normalise=normalise, replace=replace,
+        on_run=tell,
+    )  # fmt: skip
+    if not codes:
+        say(f"{experiment}: no artifact of a finished run matches {artifacts}")
+    if any(codes):
+        raise typer.Exit(max(codes))

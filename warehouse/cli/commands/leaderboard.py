@@ -1,0 +1,123 @@
+"""`warehouse leaderboard`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+from warehouse.cli import options, output
+from warehouse.config.settings import LOCK_TIMEOUT
+
+SECTION, PLACE = "Look", 1
+EXAMPLES = {
+    "leaderboard": (
+        "warehouse leaderboard -d dl19",
+        "warehouse leaderboard -d dl19 -m AP -m nDCG@10 --sort nDCG@10 --top 3",
+        "warehouse leaderboard -d dl19 -f latex -o board.tex",
+        "warehouse leaderboard -d dl19 -d dl20 -m AP --weights relevant --each",
+        "warehouse leaderboard -d 'dl*' -m nDCG@10 --weights dl19=2,dl20=1",
+        "warehouse leaderboard -d dl19 -m AP --slice size --top 1",
+        'warehouse leaderboard -d dl19 --as-of "$(date -u +%F)"',
+        "warehouse leaderboard -d dl19 --qrels 1 -m AP",
+        "warehouse leaderboard -d dl19 -m nDCG@10 --ci --ties --alpha 0.01",
+    )
+}
+
+
+def leaderboard(
+    dataset: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--dataset",
+            "-d",
+            show_default="the only one",
+            help="Name of the dataset; for several repeat it, or write a pattern, as in 'proj*'.",
+        ),
+    ] = None,
+    metric: options.Metrics = None,
+    slice: options.Slice = None,
+    sort: Annotated[
+        str | None, typer.Option("--sort", help="Order by this metric; default: the first one.")
+    ] = None,
+    top: Annotated[int | None, typer.Option("--top", min=1, help="Only the first N.")] = None,
+    weights: Annotated[
+        str,
+        typer.Option(
+            "--weights",
+            help="With several datasets, weigh each by: equal, relevant (judgments), queries, or "
+            "given weights, as in A=2,B=1.",
+        ),
+    ] = "equal",
+    by: Annotated[
+        Literal["run", "system"],
+        typer.Option("--by", help="With several datasets, match runs by name (run) or by system."),
+    ] = "run",
+    each: Annotated[
+        bool, typer.Option("--each", help="With several datasets, also show the value in each.")
+    ] = False,
+    ci: Annotated[
+        bool,
+        typer.Option(
+            "--ci", help="Show beside each mean the half-width of its t-interval at 1 - alpha."
+        ),
+    ] = False,
+    ties: Annotated[
+        bool,
+        typer.Option(
+            "--ties", help="Number the groups of runs that cannot be told apart at alpha."
+        ),
+    ] = False,
+    alpha: Annotated[float, typer.Option("--alpha", help="The level of --ci and --ties.")] = 0.05,
+    as_of: options.AsOf = None,
+    qrels: options.QrelsVersion = None,
+    protocol: options.Protocol = "default",
+    format: options.Format = "table",
+    out: options.Output = None,
+    places: options.Places = 4,
+    db: options.Database = None,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+) -> None:
+    """Show the runs of a dataset, or of several, best first.
+
+    An arrow shows which direction is better. "answered" is the number of judged queries that the
+    run has a document for; under the protocol default, the others count as 0.
+
+    With several datasets, the board has the runs that have values in all of them, and a value is
+    the mean over the datasets. With --slice there is a board for each part. With --as-of the board
+    is as it was then: the run versions, qrels and values that had been loaded and computed by that
+    time.
+
+    With --ties, a group is its best run and the runs that do not differ from it significantly
+    (paired t-tests, Holm correction over all pairs shown). --ci and --ties need the extra "stats".
+    """
+    from warehouse.analyze.stored_metrics import forgotten
+    from warehouse.errors import command, counted
+    from warehouse.metrics.notation import parse_one
+    from warehouse.warehouse import Warehouse
+
+    wh = Warehouse(db, lock_timeout=lock_timeout)
+    board = wh.leaderboard(
+        dataset, metrics=metric or (), slice=slice, sort=sort, top=top,
+        protocol=protocol, weights=options.weights(weights), by=by, each=each, ci=ci, ties=ties,
+        alpha=alpha, as_of=as_of, qrels=qrels,
+    )  # fmt: skip
+    output.show(board, format, out, places=places)
+    names = list(dict.fromkeys(board.metrics.values()))
+    gone = forgotten(names, protocol)
+    known = [name for name in names if name not in gone]
+    if not known or f"protocol {protocol}" in gone or as_of is not None:
+        return
+    shown = [parse_one(name).metric for name in known]
+    sliced = () if slice is None else (slice,)
+    for name in board.datasets:
+        due = wh.evaluate(
+            name, metrics=shown, slices=sliced, protocol=protocol, qrels=qrels, dry_run=True
+        )
+        if due.computed:
+            how = command(
+                "evaluate", name, metrics=["METRIC"], slice=slice, qrels=qrels, protocol=protocol
+            )
+            output.say(
+                f"{counted(due.computed - due.stale, 'value')} missing, {due.stale:,} stale: {how}"
+            )

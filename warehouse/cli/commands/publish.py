@@ -1,0 +1,63 @@
+"""`warehouse publish`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from warehouse.cli import options, output
+from warehouse.config.settings import LOCK_TIMEOUT
+from warehouse.errors import UsageError
+
+if TYPE_CHECKING:
+    from warehouse.report.replica import Published
+
+SECTION, PLACE = "Share", 1
+EXAMPLES = {"publish": ("warehouse publish replica.duckdb", "warehouse publish --parquet replica")}
+
+
+def publish(
+    path: Annotated[
+        Path | None, typer.Argument(help="The DuckDB file to write.", show_default=False)
+    ] = None,
+    parquet: Annotated[
+        Path | None,
+        typer.Option("--parquet", metavar="DIR", help="Write a folder of Parquet files."),
+    ] = None,
+    storage_version: Annotated[
+        str,
+        typer.Option(
+            "--storage-version",
+            help="The oldest DuckDB version that must be able to read the file.",
+        ),
+    ] = "v1.4.0",
+    db: options.Database = None,
+    memory_limit: options.MemoryLimit = None,
+    threads: options.Threads = None,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+) -> None:
+    """Write a replica that notebooks and BI tools can keep open.
+
+    The new replica is written completely before it replaces the old one. The folder of Parquet
+    files has one file for each table and view, and manifest.json says what they hold.
+    """
+    from warehouse.warehouse import Warehouse
+
+    if path is None and parquet is None:
+        raise UsageError("say where: warehouse publish FILE, or --parquet DIR")
+    for given in (path, parquet):
+        if given == Path("-"):
+            raise UsageError("-: a replica is not written to stdout; name a file, or --parquet DIR")
+    wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
+    if path is not None:
+        _say_published(wh.publish(path, storage_version=storage_version))
+    if parquet is not None:
+        _say_published(wh.publish_parquet(parquet))
+
+
+def _say_published(made: Published) -> None:
+    output.say(
+        f"{made.path}: published, {made.relations} tables and views, {made.size / 1e6:,.1f} MB"
+    )

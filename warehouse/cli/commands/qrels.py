@@ -1,0 +1,73 @@
+"""`warehouse qrels`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from warehouse.cli import options, output
+from warehouse.config.settings import LOCK_TIMEOUT
+
+SECTION, PLACE = "History", 2
+EXAMPLES = {
+    "qrels": ("warehouse qrels -d dl19",),
+    "qrels diff": (
+        "warehouse qrels diff 1 2 -d grown",
+        "warehouse qrels diff 1 2 -d grown --rows -f jsonl",
+        "warehouse qrels diff 1 2 -d grown --boards --protocol default",
+    ),
+}
+
+
+def qrels(
+    context: typer.Context,
+    dataset: options.AnyDataset = None,
+    format: options.Format = "table",
+    out: options.Output = None,
+    db: options.Database = None,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+) -> None:
+    """List the versions of the qrels.
+
+    The list says how many runs have values against each version."""
+    if context.invoked_subcommand is not None:
+        return
+    from warehouse.warehouse import Warehouse
+
+    found = Warehouse(db, lock_timeout=lock_timeout).qrels(dataset)
+    output.show(found, format, out)
+
+
+def diff(
+    before: Annotated[int, typer.Argument(min=1, help="A version of the qrels.")],
+    after: Annotated[int, typer.Argument(min=1, help="The version to compare it with.")],
+    dataset: options.OneDataset = None,
+    rows: Annotated[bool, typer.Option("--rows", help="List the judgments that differ.")] = False,
+    boards: Annotated[
+        bool, typer.Option("--boards", help="List the runs' values and places under both versions.")
+    ] = False,
+    metric: options.Metrics = None,
+    protocol: options.Protocol = "default",
+    format: options.Format = "table",
+    out: options.Output = None,
+    places: options.Places = 4,
+    db: options.Database = None,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+) -> None:
+    """Compare two versions of the qrels.
+
+    The result is the number of judgments that were added, removed or changed. Kendall's tau-b
+    between the two boards goes to stderr, for each metric that has values against both versions by
+    the same formula. To compute those of an older version, run: warehouse evaluate -d DATASET
+    --qrels N.
+    """
+    from warehouse.errors import UsageError
+    from warehouse.warehouse import Warehouse
+
+    if rows and boards:
+        raise UsageError("--rows and --boards: one at a time")
+    wh = Warehouse(db, lock_timeout=lock_timeout)
+    found = wh.qrels_diff(dataset, before, after, metrics=metric or (), protocol=protocol)
+    shown = found.rows if rows else found.boards if boards else found
+    output.show(shown, format, out, places=places)

@@ -1,0 +1,286 @@
+"""`warehouse score`."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterator, Mapping
+from itertools import takewhile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from warehouse.cli import options, output
+from warehouse.errors import counted, listing
+
+if TYPE_CHECKING:
+    from warehouse.evaluate.files import ScoredRun
+    from warehouse.evaluate.scoring import Scores
+
+SECTION, PLACE = "Evaluate", 2
+EXAMPLES = {
+    "score": (
+        "warehouse score qrels.txt runs/bm25.run.gz nDCG@10 AP 'P(rel=2)@10'",
+        "warehouse score qrels.txt runs/*.run.gz nDCG@10 AP -f csv",
+        "warehouse score qrels.txt runs/bm25.run.gz 'nDCG(gains={1:1,2:3,3:7})@10'",
+        "warehouse score qrels.txt runs/bm25.run.gz official -q -c -l 2 -f trec",
+        "warehouse score qrels.txt runs/bm25.run.gz all_trec --protocol trec_eval_9 -f csv",
+        "warehouse score qrels.txt runs/bm25.run.gz AP --attributes sources.csv",
+        "warehouse score links.txt links.run AP 'LAG(aggregate=pooled)' --global --protocol ardoco",
+        "warehouse score subtopics.txt runs/web.run alpha_nDCG@10 map_avgjg -R qrels_jg",
+    )
+}
+_VERSION = "'warehouse --version' prints the version"
+# Options of trec_eval.
+INSTEAD: Mapping[str, str] = {
+    "-a": "the set all_trec has all measures of trec_eval",
+    "-D": "'warehouse explain' shows what each document adds to a value of a stored run",
+    "-n": "the values over all queries are always printed; with -q they come last, as the query all",
+    "-N": "give the size of the collection to the metric, as in 'Utility(collection=1000)'",
+    "-T": "name the format of the run with --run-format, as in --run-format trec",
+    "-v": _VERSION,
+    "--version": _VERSION,
+}
+
+
+def score(
+    qrels: Annotated[str, typer.Argument(help="The judgments; - is stdin.")],
+    run: Annotated[str, typer.Argument(help="The run, or a glob of several; - is stdin.")],
+    metrics: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Metrics, or a set: official, all_trec, set, prefs …; files before the first "
+            "metric are further runs.",
+            show_default="official",
+        ),
+    ] = None,
+    metric: options.Metrics = None,
+    per_query: Annotated[
+        bool, typer.Option("--per-query", "-q", help="Also print the values of each query.")
+    ] = False,
+    protocol: options.Protocol = "default",
+    level: Annotated[
+        int | None,
+        typer.Option(
+            "--level", "-l", min=1, help="Lowest relevance that counts as relevant (not for nDCG)."
+        ),
+    ] = None,
+    complete: Annotated[
+        bool,
+        typer.Option(
+            "--complete", "-c", help="Count every judged query, as 0 if the run lacks it."
+        ),
+    ] = False,
+    judged_only: Annotated[
+        bool,
+        typer.Option("--judged-only", "-J", help="Remove unjudged documents from the rankings."),
+    ] = False,
+    depth: Annotated[
+        int | None,
+        typer.Option(
+            "--depth", "-M", min=1, help="Use only the first N documents of each ranking."
+        ),
+    ] = None,
+    zscores: Annotated[
+        Path | None,
+        typer.Option(
+            "--zscores",
+            "-Z",
+            help="Print z-scores, by the means and standard deviations in this file (lines of "
+            "'query measure mean stddev'); a value without a line in it is -1000000.",
+        ),
+    ] = None,
+    lower_is_better: Annotated[
+        bool, typer.Option("--lower-is-better", help="The scores are distances: smallest first.")
+    ] = False,
+    qrels_format: Annotated[
+        str | None, options.input_format("qrels", "qrels", "--qrels-format")
+    ] = None,
+    iterations: options.Iterations = False,
+    rel_info: Annotated[
+        str | None,
+        typer.Option(
+            "--rel-info",
+            "-R",
+            metavar="KIND",
+            help="What the qrels are, as for trec_eval: qrels, qrels_jg, prefs or qrels_prefs.",
+        ),
+    ] = None,
+    training: Annotated[
+        str | None, typer.Option("--training", help="A training set, for metrics that need one.")
+    ] = None,
+    run_format: Annotated[str | None, options.input_format("run", "run", "--run-format")] = None,
+    attributes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--attributes",
+            help="A table of attributes of documents (with a column doc_id) or of queries "
+            "(query_id); repeatable.",
+        ),
+    ] = None,
+    normalise: options.Normalise = None,
+    is_global: options.Global = False,
+    queries: options.Queries = None,
+    format: Annotated[
+        str,
+        options.format_option(
+            "table, json, jsonl, csv, tsv, markdown, latex, html, parquet (with -o) or trec.",
+            ["trec"],
+        ),
+    ] = "table",
+    out: options.Output = None,
+    places: options.Places = 4,
+    memory_limit: options.MemoryLimit = None,
+    threads: options.Threads = None,
+) -> None:
+    """Score run files against a qrels file; nothing is stored.
+
+    The qrels are judgments, with --iterations one per iteration, or preferences (--qrels-format
+    prefs). Name metrics as in ir_measures (nDCG@10, P(rel=2)@5), ranx (ndcg@10, map@100-l2) or
+    trec_eval (ndcg_cut_10, P.5,10), after the files or with -m. -l, -c, -J, -M and -Z mean what
+    they mean in trec_eval; -f trec prints its layout. Several runs are scored at once, and each
+    gets a line.
+    """
+    from warehouse.errors import UsageError
+    from warehouse.evaluate import scoring  # not the class, which loads every other verb
+    from warehouse.metrics import notation, protocols
+    from warehouse.report import trec
+
+    runs, words = _runs(run, metrics or [])
+    if out is not None and any(_is_same_file(out, given) for given in (qrels, *runs)):
+        raise UsageError(f"{out}: is one of the files to score; give the result a file of its own")
+    if [qrels, *runs, training].count("-") > 1:
+        raise UsageError("only one of the files can be read from stdin")
+    if format == "trec" and len(runs) > 1:
+        raise UsageError("-f trec: trec_eval's layout has room for one run; use another format")
+    if rel_info is not None:
+        iterations, qrels_format = _read_rel_info(rel_info, iterations, qrels_format)
+    wanted = [*words, *(metric or ())] or ["official"]
+    if format != "trec":
+        notation.request(*wanted)  # refuses relstring, which only that layout has room for
+    scores = scoring.score(
+        qrels,
+        runs[0] if len(runs) == 1 else runs,
+        wanted,
+        per_query=per_query,
+        protocol=protocol,
+        level=level,
+        complete=complete,
+        judged_only=judged_only,
+        depth=depth,
+        lower_is_better=lower_is_better,
+        qrels_format=qrels_format,
+        run_format=run_format,
+        attributes=attributes or (),
+        normalise=normalise,
+        is_global=is_global,
+        queries=queries,
+        iterations=iterations,
+        training=training,
+        zscores=zscores,
+        memory_limit=memory_limit,
+        threads=threads,
+    )
+    counting = "judged" if complete else protocols.get(protocol).queries
+    for warning in scores.qrels.warnings:
+        output.warn(warning)
+    for warning in _warnings(scores, counting):
+        output.warn(warning)
+    if format == "trec":
+        (read,) = scores.read
+        runid = read.staged.tag if any(word in notation.TREC_SETS for word in wanted) else None
+        defaults = protocols.get(protocol).defaults(level)
+        text = trec.text(
+            scores.relation.fetchall(), scores.lines, defaults,
+            runid=runid, places=places, strings=scores.strings,
+            zscores=zscores is not None,
+        )  # fmt: skip
+        output.emit(text, out, format)
+        return
+    if per_query:
+        shown = scores.relation
+    else:
+        shown = scores.board() if scores.names else scores.relation.project("metric, value")
+    sums = {str(r.metric) for r in scores.requested if r.metric.is_count}
+    counts = sums if zscores is None else set()
+    output.show(shown, format, out, places=places, titles={"query_id": "query"}, counts=counts)
+
+
+def _runs(run: str, words: list[str]) -> tuple[list[str], list[str]]:
+    """Separate runs from metrics: the files after a run, up to the first metric, are runs.
+
+    A word that could be both is a metric; ./AP is the file.
+    """
+    others = list(takewhile(_is_run, words))
+    return options.expand_globs([run, *others]), words[len(others) :]
+
+
+def _is_run(word: str) -> bool:
+    from warehouse.errors import UsageError
+    from warehouse.metrics import notation
+
+    try:
+        notation.request(word)
+    except UsageError:
+        from warehouse.readers.registry import is_file_name
+
+        there = glob.has_magic(word) or os.sep in word or Path(word).is_file()
+        return there or is_file_name(word)
+    return False
+
+
+def _warnings(scores: Scores, counting: str) -> Iterator[str]:
+    """Yield the warnings about the runs; if there are several, with the number of runs concerned."""
+    runs: dict[str, list[str]] = {}
+    names = scores.names or ("",)
+    for name, read in zip(names, scores.read, strict=True):
+        for warning in _run_warnings(read, scores.num_judged, counting):
+            runs.setdefault(warning, []).append(name)
+    for warning, those in runs.items():
+        yield f"{listing(those, 4)}: {warning}" if scores.names else warning
+
+
+def _is_same_file(out: Path, given: str) -> bool:
+    return out.exists() and Path(given).exists() and out.samefile(given)
+
+
+def _run_warnings(read: ScoredRun, num_judged: int, counting: str) -> Iterator[str]:
+    from warehouse.evaluate.hits import NO_HITS
+
+    yield from read.staged.warnings
+    if not read.num_hits:
+        yield NO_HITS
+    if read.num_answered < num_judged:
+        treated = "counts as 0" if counting == "judged" else "is left out"
+        yield (
+            f"the run has no line for {num_judged - read.num_answered:,} of "
+            f"{num_judged:,} judged queries; each {treated}"
+        )
+    if read.num_unjudged_queries:
+        one = read.num_unjudged_queries == 1
+        are, they, count = ("is", "it", "counts") if one else ("are", "they", "count")
+        treated = f"{count}, with no relevant document" if counting == "run" else f"{are} left out"
+        queries = counted(read.num_unjudged_queries, "query")
+        yield f"{queries} of the run {are} not judged; {they} {treated}"
+
+
+def _read_rel_info(
+    kind: str, iterations: bool, qrels_format: str | None
+) -> tuple[bool, str | None]:
+    """Translate trec_eval's -R to our two options."""
+    from warehouse.errors import UsageError, nearest
+
+    known = ("qrels", "qrels_jg", "prefs", "qrels_prefs")
+    if kind not in known:
+        raise UsageError(f"-R {kind}: is one of {', '.join(known)}{nearest(kind, known)}")
+    if kind == "prefs":
+        from warehouse.readers import qrels_kind
+        from warehouse.readers.prefs import Preferences
+
+        if qrels_format and qrels_kind(qrels_format, iterations=False) != "preferences":
+            raise UsageError(
+                f"-R prefs is a format of its own: leave out --qrels-format {qrels_format}"
+            )
+        return iterations, Preferences.name
+    return iterations or kind != "qrels", qrels_format

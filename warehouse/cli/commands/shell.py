@@ -1,0 +1,61 @@
+"""`warehouse shell`."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from warehouse.cli import options, output
+from warehouse.config.settings import LOCK_TIMEOUT
+from warehouse.errors import UsageError
+
+SECTION, PLACE = "Share", 2
+EXAMPLES = {"shell": ("warehouse shell", "warehouse shell --replica replica.duckdb")}
+
+
+def shell(
+    replica: Annotated[
+        Path | None,
+        typer.Option(
+            "--replica", help="Keep the replica in this file.", show_default="a temporary file"
+        ),
+    ] = None,
+    db: options.Database = None,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+) -> None:
+    """Browse a replica of the database in harlequin.
+
+    Writers do not have to wait for a replica. Needs the extra "shell"; without it, the command says
+    what else can open the file.
+    """
+    from warehouse.warehouse import Warehouse
+
+    wh = Warehouse(db, lock_timeout=lock_timeout)
+    program = _harlequin()
+    if program is None:
+        wh.schema()
+        file = shlex.quote(str(replica or "replica.duckdb"))
+        raise UsageError(
+            "the shell needs harlequin: pip install 'ranking-warehouse[shell]'\n"
+            f"or publish a replica and open it with the DuckDB shell:\n"
+            f"  warehouse publish {file} --db {shlex.quote(str(wh.path))}\n"
+            f"  duckdb -readonly {file}"
+        )
+    with tempfile.TemporaryDirectory(prefix="warehouse-") as folder:
+        made = wh.publish(replica or Path(folder) / f"{wh.path.stem}.duckdb")
+        output.say(f"{made.path}: a replica as of now; changes to it do not reach {wh.path}")
+        code = subprocess.run([program, "--read-only", str(made.path)], check=False).returncode
+    raise typer.Exit(code)
+
+
+def _harlequin() -> str | None:
+    """Return the path of harlequin: the first on the PATH, else that of this environment."""
+    beside = Path(sys.executable).parent / "harlequin"
+    return shutil.which("harlequin") or (str(beside) if beside.exists() else None)

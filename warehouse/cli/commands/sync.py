@@ -1,0 +1,124 @@
+"""`warehouse sync`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Container
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from warehouse.cli import options
+from warehouse.cli.output import Progress, emit, say, warn
+from warehouse.config import project
+from warehouse.errors import UsageError
+
+if TYPE_CHECKING:
+    from warehouse.sync.events import Event, Status, Synced
+    from warehouse.warehouse import Warehouse
+
+SECTION, PLACE = "Load", 2
+EXAMPLES = {
+    "sync": (
+        "warehouse sync",
+        "warehouse sync --config warehouse.toml --dry-run",
+        "warehouse sync --json --lock-timeout 60",
+    )
+}
+
+LOCK_TIMEOUT = 600.0
+
+
+def sync(
+    config: options.Config = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be done, but do nothing.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print what was done as one JSON object.")
+    ] = False,
+    db: options.Database = None,
+    memory_limit: options.MemoryLimit = None,
+    threads: options.Threads = None,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+) -> None:
+    """Bring the database up to date with warehouse.toml.
+
+    New files are loaded, and what is missing is evaluated. A file is read again only if its size,
+    its time or its settings have changed; other content becomes a new version. A file that is still
+    being written is left for the next sync. A file with a problem does not stop the others: it is
+    reported, tried again at the next sync, and makes the exit code 2. If there is nothing to do,
+    nothing is printed. Two syncs at once are safe. Start with: warehouse init
+    """
+    with project.using(config):
+        wh = open_project(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
+        done = run(wh, dry_run=dry_run, quiet=as_json)
+    if as_json:
+        emit(json.dumps(done.as_dict(), ensure_ascii=False, indent=2) + "\n", None, "json")
+    if done.exit_code:
+        raise typer.Exit(done.exit_code)
+
+
+def open_project(db: Path | None, **resources: object) -> Warehouse:
+    """Return the warehouse of the project, which must name its database."""
+    from warehouse.warehouse import Warehouse
+
+    here = project.required()
+    if db is None and here.database is None:
+        raise UsageError(
+            f"{here.where}: the key 'database' is missing, as in database = \"warehouse.duckdb\""
+        )
+    return Warehouse(db, **resources)  # type: ignore[arg-type]
+
+
+def run(
+    wh: Warehouse,
+    *,
+    dry_run: bool = False,
+    quiet: bool = False,
+    silent: Container[Status] = ("unchanged",),
+    reported: set[str] | None = None,
+) -> Synced:
+    """Sync and print each event, on stdout unless `quiet`; problems go to stderr.
+
+    `reported` has the problems, verdicts of gates and remarks printed last time, which are not
+    repeated; it becomes those of this time.
+    """
+    before = frozenset(reported or ())
+    found: set[str] = set()
+    progress: Progress | None = None
+
+    def on_file(label: str, total: int) -> None:
+        nonlocal progress
+        if progress is None or progress.total != total:
+            progress = Progress("reading", total)
+        progress.step(label)
+
+    def on_event(event: Event) -> None:
+        if progress is not None:
+            progress.close()
+        if event.status in ("failed", "passed", "regressed"):
+            found.add(event.text)
+        if event.text in before:
+            return
+        if event.status == "failed":
+            say(f"warehouse: {event.text}")
+        elif event.status not in silent and not quiet:
+            emit(event.text + "\n", None)
+        for text in event.warnings:
+            warn(f"{event.file or event.dataset}: {text}")
+
+    try:
+        done = wh.sync(dry_run=dry_run, on_event=on_event, on_file=on_file)
+    finally:
+        if progress is not None:
+            progress.close()
+    for text in done.remarks:
+        found.add(text)
+        if text not in before:
+            warn(text)
+    if reported is not None:
+        reported.clear()
+        reported |= found
+    return done

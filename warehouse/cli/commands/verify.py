@@ -1,0 +1,66 @@
+"""`warehouse verify`."""
+
+from __future__ import annotations
+
+import random
+from typing import Annotated
+
+import typer
+
+from warehouse.cli import options, output
+from warehouse.config.settings import LOCK_TIMEOUT
+from warehouse.errors import UsageError
+
+SECTION, PLACE = "History", 4
+EXAMPLES = {"verify": ("warehouse verify -d dl19 --sample 5 --seed 1", "warehouse verify --all")}
+
+# How many evaluations are recomputed by default.
+_SAMPLE = 100
+
+
+def verify(
+    dataset: options.AnyDataset = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="Check every stored value, not a sample.")
+    ] = False,
+    sample: Annotated[
+        int | None,
+        typer.Option(
+            "--sample", min=1, show_default="100", help="How many evaluations to recompute."
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            "--seed",
+            show_default="a new one",
+            help="Seed of the sample, to take the same one again.",
+        ),
+    ] = None,
+    format: options.Format = "table",
+    out: options.Output = None,
+    db: options.Database = None,
+    memory_limit: options.MemoryLimit = None,
+    threads: options.Threads = None,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+) -> None:
+    """Recompute stored values and compare every bit.
+
+    Values are recomputed from the stored predictions. Nothing is stored. The whole database is
+    searched for rows that occur twice, belong to nothing, hold no number, or are not what was
+    loaded. The exit code is 1 if anything is wrong.
+    """
+    from warehouse.warehouse import Warehouse
+
+    for option, given in (("--sample", sample), ("--seed", seed)):
+        if every and given is not None:
+            raise UsageError(f"{option}: goes with a sample; with --all there is none")
+    chosen = random.SystemRandom().randrange(1_000_000) if seed is None else seed
+    wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
+    with output.Progress("verifying", 0) as step:
+        found = wh.verify(
+            dataset, sample=None if every else sample or _SAMPLE, seed=chosen, on_group=step
+        )
+    output.show(found, format, out, places=17)
+    if not found.is_good:
+        raise typer.Exit(1)

@@ -1,0 +1,280 @@
+"""CSV and TSV files with a header line, and the lines on which their records begin."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from warehouse.errors import InputError
+from warehouse.readers import checks, staging, tables
+from warehouse.readers.columns import choose
+from warehouse.readers.files import LocalFile
+from warehouse.readers.formats import (
+    Confidence,
+    FileFormat,
+    Files,
+    Head,
+    Reading,
+    Readings,
+    Table,
+)
+from warehouse.readers.kinds import ColumnNames, Kind
+from warehouse.readers.lines import LIMIT, BadLines, refuse_if_not_text, refuse_long_lines
+from warehouse.readers.tables import check_names
+from warehouse.readers.trec import is_number
+from warehouse.sql_text.quoting import ident
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection as Connection
+
+_LINE_ENDS = {"\r\n": "CR LF", "\n": "LF", "\r": "CR"}
+# RecBole writes the type of a column after its name.
+_TYPED_NAME = re.compile(r"\w+:(token|float)(_seq)?")
+
+
+class Delimited(FileFormat):
+    """Records with a delimiter between their cells, below a line with the names of the columns."""
+
+    contents = ("run", "qrels", "iterations", "training", "attributes", "documents")
+    names_columns = True
+    delimiter: ClassVar[str]
+    delimiters: ClassVar[str]
+    """The word for several of them."""
+
+    def sniff(self, head: Head) -> Confidence:
+        """Go by the names in the first line, then by the suffix."""
+        cells = _cells(head.line, self.delimiter)
+        is_named = not set(cells).isdisjoint(head.names)
+        # one set of documents needs one column only
+        if is_named and (len(cells) > 1 or head.contents == "documents"):
+            return Confidence.HEADER
+        if len(cells) > 1 and all(map(_TYPED_NAME.fullmatch, cells)):
+            return Confidence.HEADER
+        return Confidence.SUFFIX if head.suffix in self.suffixes else Confidence.NONE
+
+    def read(self, con: Connection, source: LocalFile, kind: Kind, mapping: ColumnNames) -> Reading:
+        """Read the records with the CSV reader, as text."""
+        refuse_if_not_text(source)
+        header, blank_lines = _header(source, self.delimiter)
+        if any(map(is_number, header)) and "query_id" not in (*header, *mapping):
+            names = "query_id, doc_id, " + ("rank, score" if kind == "run" else "relevance")
+            raise InputError(
+                f"{source.source}: neither a TREC run, nor qrels, nor a table with a header line: its "
+                f"first line holds values ({', '.join(header[:6])}). Put a line with the names of the "
+                f"columns on top ({names}, as they come, with {self.delimiters} between)"
+            )
+        found, ranking = choose(source.source, kind, header, mapping)
+        with self._records(con, [source], len(header), blank_lines) as relation:
+            tables.fill(con, kind, relation, _by_place(found, header))
+            rejects = staging.run(con, "ingest/rejects", limit=LIMIT)
+        lines = _Lines(source, self.delimiter, rejects, staging.row_count(con))
+        checks.check_staged(
+            con, kind, source.source, word=ranking, unread=None, bad=lines.rejects(),
+            words=lambda problems: checks.in_words(problems, lines.of_row),
+        )  # fmt: skip
+        return Reading(ranking)
+
+    def read_table(
+        self, con: Connection, source: LocalFile, key: str, ids: Collection[str]
+    ) -> Table:
+        """Read all columns as text."""
+        refuse_if_not_text(source)
+        header, blank_lines = _header(source, self.delimiter)
+        check_names(source.source, header)
+        columns = ", ".join(f"c{place} as {ident(name)}" for place, name in enumerate(header))
+        with self._records(con, [source], len(header), blank_lines) as relation:
+            con.execute(
+                f"create temp table staged_table as select {columns} from {relation}"
+            ).fetchall()
+            rejects = staging.run(con, "ingest/rejects", limit=LIMIT)
+        lines = _Lines(source, self.delimiter, rejects, staging.row_count(con, "staged_table"))
+        bad = lines.rejects()
+        if bad.total:
+            raise checks.refuse(source.source, bad.problems, bad.total)
+        types = dict.fromkeys(header, "VARCHAR")
+        return Table(source.source, self.name, source.sha256, types, False, lines.of_row)
+
+    def batch_key(self, file: LocalFile, mapping: ColumnNames) -> tuple[object, ...] | None:
+        """Return the header, where it stands, and the line ends."""
+        if not file.traits.is_text:
+            return None
+        header, blank_lines = _header(file, self.delimiter)
+        return file.traits.has_return, file.traits.windows_ends, blank_lines, tuple(header)
+
+    def read_batch(self, con: Connection, files: Files, mapping: ColumnNames) -> Readings | None:
+        """Read all records in one statement."""
+        header, blank_lines = _header(files[0], self.delimiter)
+        found, ranking = choose(files[0].source, "run", header, mapping)
+        with self._records(con, files, len(header), blank_lines) as relation:
+            tables.fill(con, "run", relation, _by_place(found, header), together=True)
+            if staging.any_reject(con):
+                return None
+        return tables.batch_readings(con, files, ranking)
+
+    @contextlib.contextmanager
+    def _records(
+        self, con: Connection, files: Sequence[LocalFile], width: int, blank_lines: int
+    ) -> Iterator[str]:
+        """Yield the SQL of the records as text columns c0, c1 …; refused ones are in `staged_reject`.
+
+        Every file has this many columns, and this many blank lines above its header. Raises
+        InputError for lines that are too long for the CSV reader, and for mixed line ends.
+        """
+        for file in files:
+            refuse_long_lines(file)
+            _refuse_other_ends(file)
+        with staging.rejects(con), tables.table_errors(files[0].source):
+            yield staging.render(
+                "ingest/delimited", paths=[file.path for file in files],
+                delimiter=self.delimiter, width=width, blank_lines=blank_lines,
+            )  # fmt: skip
+
+
+class Csv(Delimited):
+    """Records with commas between their cells."""
+
+    name = "csv"
+    suffixes = (".csv",)
+    delimiter = ","
+    delimiters = "commas"
+
+    def sniff(self, head: Head) -> Confidence:
+        """Take a first line with commas and without blanks for a record, too."""
+        confidence = super().sniff(head)
+        is_record = "," in head.line and len(head.line.split()) == 1
+        # the id of a document may have commas
+        if confidence or not is_record or head.contents == "documents":
+            return confidence
+        return Confidence.SHAPE
+
+
+class Tsv(Delimited):
+    """Records with tabs between their cells."""
+
+    name = "tsv"
+    suffixes = (".tsv",)
+    delimiter = "\t"
+    delimiters = "tabs"
+
+
+def _cells(line: str, delimiter: str) -> list[str]:
+    """Return the cells of a line.
+
+    >>> _cells('a,"b,c"', ",")
+    ['a', 'b,c']
+    """
+    try:
+        return next(csv.reader([line], delimiter=delimiter), [])
+    except csv.Error:
+        return line.split(delimiter)
+
+
+def _by_place(found: Mapping[str, str], header: Sequence[str]) -> tables.Columns:
+    """Return the columns of records, which are identified by position."""
+    return {ours: (f"c{header.index(theirs)}", "text") for ours, theirs in found.items()}
+
+
+def _refuse_other_ends(file: LocalFile) -> None:
+    """Refuse lines that end differently from those above: the CSV reader goes by the first."""
+    if not file.traits.has_return or file.traits.windows_ends:
+        return
+    first = None
+    for line, end in _ends(file):
+        first = first or end
+        if end != first:
+            reason = f"ends with {end}, and the lines above it with {first}: end all lines alike"
+            raise InputError(f"{file.source}: 1 problem", problems=[(line, reason)])
+
+
+def _header(file: LocalFile, delimiter: str) -> tuple[list[str], int]:
+    """Return the cells of the first line with content, and the number of blank lines above it.
+
+    Raises InputError if there is none.
+    """
+    for line, record in _records(file, delimiter):
+        if _has_content(record):
+            return record, line - 1
+    raise InputError(f"{file.source}: is empty: there is no line of data")
+
+
+def _has_content(record: Sequence[str]) -> bool:
+    return any(cell.strip() for cell in record)
+
+
+def _records(file: LocalFile, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the records of a delimited file, blank ones too, each with its first line."""
+    csv.field_size_limit(1 << 30)
+    with Path(file.path).open(encoding="utf-8-sig", newline="") as handle:
+        reader = csv.reader(handle, delimiter=delimiter)
+        begins = 1
+        for record in reader:
+            yield begins, record
+            begins = reader.line_num + 1
+
+
+def _ends(file: LocalFile) -> Iterator[tuple[int, str]]:
+    """Yield each line that ends a record, and its line end; one within quotes does not count."""
+    quotes = 0
+    with Path(file.path).open(encoding="utf-8-sig", newline="") as handle:
+        for number, line in enumerate(handle, 1):
+            quotes += line.count('"')
+            end = next((name for end, name in _LINE_ENDS.items() if line.endswith(end)), None)
+            if end is not None and quotes % 2 == 0:
+                yield number, end
+
+
+class _Lines:
+    """The lines on which the records and the rows of a delimited file begin.
+
+    DuckDB numbers records, blank ones too, but not lines; rows are the records that it accepted. If
+    every row is one line, that is simple. Otherwise Python reads the file again, as far as the
+    problems to show reach. `rejects` are the first refused records: after the last of them, lines
+    may come out too small, but never small enough to be among the first problems.
+    """
+
+    def __init__(
+        self, file: LocalFile, delimiter: str, rejects: Sequence[tuple[int, str, int]], rows: int
+    ) -> None:
+        self._file = file
+        self._rows = rows
+        self._total = rejects[0][2] if rejects else 0
+        self._reasons = {number: reason for number, reason, _ in rejects}
+        self._records = enumerate(_records(file, delimiter), 1)
+        self._record_lines: dict[int, int] = {}
+        self._row_lines: list[int] = []
+        self._header_seen = False
+
+    def rejects(self) -> BadLines:
+        """Return the lines of the refused records."""
+        while len(self._record_lines) < len(self._reasons) and self._step():
+            pass
+        places = ((self._record_lines.get(n, n), reason) for n, reason in self._reasons.items())
+        return BadLines(list(places), self._total)
+
+    def of_row(self, number: int) -> int:
+        """Return the line on which a row begins."""
+        if self._is_simple:
+            return number + 1
+        while number > len(self._row_lines) and self._step():
+            pass
+        return self._row_lines[number - 1] if number <= len(self._row_lines) else number + 1
+
+    @cached_property
+    def _is_simple(self) -> bool:
+        return not self._reasons and self._rows + 1 == self._file.lines
+
+    def _step(self) -> bool:
+        number, (line, record) = next(self._records, (0, (0, [])))
+        if not number:
+            return False
+        if number in self._reasons:
+            self._record_lines[number] = line
+        elif record and self._header_seen:
+            self._row_lines.append(line)
+        self._header_seen = self._header_seen or _has_content(record)
+        return True

@@ -1,0 +1,161 @@
+"""JSON Lines: one object a line."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from collections.abc import Collection, Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from warehouse.errors import InputError
+from warehouse.readers import checks, staging
+from warehouse.readers.columns import choose
+from warehouse.readers.files import HEAD, LocalFile
+from warehouse.readers.formats import Confidence, FileFormat, Head, Reading, Table
+from warehouse.readers.kinds import ColumnNames, Kind
+from warehouse.readers.lines import LONGEST_LINE, insert_lines, refuse_if_not_text
+from warehouse.readers.tables import check_names, fill_table, table_errors
+from warehouse.sql_text.quoting import literal
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection as Connection
+
+# A single brace may be the id of a query.
+_OBJECT = re.compile(r'\{\s*("(?:[^"\\]|\\.)*"\s*:|\}\s*$)', re.DOTALL)
+_HEAD_LINES = 100
+_JSON_PLACE = re.compile(
+    r'^.*Malformed JSON in file ".*", at byte \d+ in (?:line|record/value) (\d+)'
+)
+# Types that DuckDB gives to texts.
+_WRITTEN = re.compile(r"(DATE|TIME|UUID)[^\[]*\Z")
+# How DuckDB calls the second of two keys that are alike, and 1.5 one without a name.
+_NUMBERED = re.compile(r"(.*_|C)\d+\Z", re.DOTALL)
+
+
+class JsonLines(FileFormat):
+    """An object with our columns as keys on each line."""
+
+    name = "jsonl"
+    aliases = ("ndjson", "jsonlines")
+    suffixes = (".jsonl", ".ndjson")
+    contents = ("run", "qrels", "iterations", "training", "attributes", "documents")
+    names_columns = True
+
+    def sniff(self, head: Head) -> Confidence:
+        """Go by the first characters, then by the suffix; attributes may also be a list of objects."""
+        text = head.text.lstrip()
+        if head.contents == "attributes" and text.startswith("["):
+            return Confidence.CERTAIN
+        if _OBJECT.match(text):
+            return Confidence.CONTENT
+        return Confidence.SUFFIX if head.suffix in self.suffixes else Confidence.NONE
+
+    def read(self, con: Connection, source: LocalFile, kind: Kind, mapping: ColumnNames) -> Reading:
+        """Read it line by line."""
+        available = _keys(source)
+        if not available and not source.text.strip():
+            raise InputError(f"{source.source}: is empty: there is no line of data")
+        if not available:
+            raise InputError(
+                f"{source.source}: not JSON Lines: the first line is not a JSON object"
+            )
+        found, ranking = choose(source.source, kind, available, mapping)
+        pointers = {ours: _pointer(theirs) for ours, theirs in found.items()}
+        staging.run(con, "ingest/staged_lines", kind=kind)
+        bad = insert_lines(
+            con, source, "ingest/json_lines", single_blanks=False, kind=kind, pointers=pointers
+        )
+        checks.check_staged(con, kind, source.source, place="line", word=ranking, bad=bad)
+        return Reading(ranking)
+
+    def read_table(
+        self, con: Connection, source: LocalFile, key: str, ids: Collection[str]
+    ) -> Table:
+        """Read all keys, of objects on lines or in a list."""
+        refuse_if_not_text(source)
+        types = fill_from_json(con, source.source, source.path, ids)
+        line_of = None if _is_list(source) else partial(_line_of, source)
+        return Table(source.source, self.name, source.sha256, types, line_of=line_of)
+
+
+def fill_from_json(con: Connection, source: str, path: str, ids: Collection[str]) -> dict[str, str]:
+    """Fill `staged_table` from objects, and return the types of their keys.
+
+    Texts that DuckDB takes for dates, times or UUIDs stay texts; the keys of `ids` keep their digits.
+    """
+    given = f"{literal(path)}, format = 'auto', records = true, compression = 'uncompressed'"
+    sniffed = (
+        f"read_json({given}, sample_size = -1, convert_strings_to_integers = false, "
+        "map_inference_threshold = -1)"
+    )
+    with _json_errors(source):
+        types = staging.types_of(con, sniffed)
+        if any(_NUMBERED.match(name) for name in types):
+            keys = staging.run(con, "ingest/json_keys", path=path)
+            check_names(source, [str(name) for (name,) in keys])
+    exact = [name for name in ids if types.get(name) == "DOUBLE"]
+    types |= dict.fromkeys(exact, "VARCHAR")
+    read_as = {name: "VARCHAR" if _WRITTEN.match(kind) else kind for name, kind in types.items()}
+    read_as |= dict.fromkeys(exact, "JSON")
+    sql = staging.render("ingest/json_table", given=given, columns=read_as, exact=exact)
+    with _json_errors(source):
+        fill_table(con, source, f"({sql})")
+    return types
+
+
+@contextlib.contextmanager
+def _json_errors(source: str) -> Iterator[None]:
+    """Raise errors of the engine about JSON as InputError, with the line if it is known."""
+    try:
+        with table_errors(source):
+            yield
+    except InputError as error:
+        reason = str(error.__cause__ or "")
+        if place := _JSON_PLACE.match(reason):
+            raise checks.refuse(source, [(int(place[1]), "not JSON")], 1) from error
+        if "expected records" in reason:
+            nameless = "holds JSON that is not an object, or a key without a name"
+            raise InputError(f"{source}: {nameless}") from error
+        raise
+
+
+def _is_list(file: LocalFile) -> bool:
+    return file.text.lstrip().startswith("[")
+
+
+def _line_of(file: LocalFile, row: int) -> int:
+    """Return the line of a row: rows are the lines that are not blank."""
+    with Path(file.path).open("rb") as handle:
+        numbers = (number for number, line in enumerate(handle, 1) if line.strip())
+        return next((n for count, n in enumerate(numbers, 1) if count == row), row)
+
+
+def _pointer(name: str) -> str:
+    return "/" + name.replace("~", "~0").replace("/", "~1")
+
+
+def _keys(file: LocalFile) -> list[str]:
+    """Return the keys of the first objects, each once, in order."""
+    keys: dict[str, None] = {}
+    for line in _first_lines(file):
+        try:
+            value = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(value, dict):
+            keys |= dict.fromkeys(value)
+    return list(keys)
+
+
+def _first_lines(file: LocalFile) -> Iterator[str]:
+    """Yield the lines that begin in a file's head, each to its end, but not too many."""
+    seen = 0
+    with Path(file.path).open(encoding="utf-8-sig", errors="replace", newline="\n") as handle:
+        for _ in range(_HEAD_LINES):
+            if seen > HEAD or not (line := handle.readline(LONGEST_LINE)):
+                return
+            seen += len(line)
+            yield line

@@ -1,0 +1,81 @@
+"""Parquet files."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
+
+from warehouse.readers import staging, tables
+from warehouse.readers.columns import choose
+from warehouse.readers.files import LocalFile
+from warehouse.readers.formats import (
+    Confidence,
+    FileFormat,
+    Files,
+    Head,
+    Reading,
+    Readings,
+    Table,
+)
+from warehouse.readers.kinds import ColumnNames, Kind
+from warehouse.readers.tables import fill_table
+from warehouse.sql_text.quoting import literal
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection as Connection
+
+
+class Parquet(FileFormat):
+    """Typed columns with names."""
+
+    name = "parquet"
+    aliases = ("pq",)
+    suffixes = (".parquet", ".pq")
+    contents = ("run", "qrels", "iterations", "training", "attributes", "documents")
+    names_columns = True
+    text_size = 3
+
+    def sniff(self, head: Head) -> Confidence:
+        """Go by the first bytes, then by the suffix."""
+        if head.data.startswith(b"PAR1"):
+            return Confidence.CERTAIN
+        is_named = head.suffix in self.suffixes
+        return Confidence.BINARY_SUFFIX if is_named else Confidence.NONE
+
+    def read(self, con: Connection, source: LocalFile, kind: Kind, mapping: ColumnNames) -> Reading:
+        """Read the columns by their types."""
+
+        def names() -> list[str]:  # with those of nested fields
+            rows = con.execute("select name from parquet_schema($1)", [source.path]).fetchall()
+            return [str(name) for (name,) in rows]
+
+        return tables.read(con, source.source, kind, _relation([source]), mapping, names)
+
+    def read_table(
+        self, con: Connection, source: LocalFile, key: str, ids: Collection[str]
+    ) -> Table:
+        """Read all columns."""
+        types = fill_table(con, source.source, _relation([source]))
+        return Table(source.source, self.name, source.sha256, types)
+
+    def batch_key(self, file: LocalFile, mapping: ColumnNames) -> tuple[object, ...] | None:
+        """Take any files; whether their columns are the same is seen when they are read."""
+        return ()
+
+    def read_batch(self, con: Connection, files: Files, mapping: ColumnNames) -> Readings | None:
+        """Read files with the same columns."""
+        types, *others = (staging.types_of(con, _relation([file])) for file in files)
+        if any(list(of.items()) != list(types.items()) for of in others):
+            return None
+        if "file_index" in map(str.lower, types):  # it hides which file a row is of
+            return None
+        source, relation = files[0].source, _relation(files)
+        found, ranking = choose(source, "run", list(types), mapping)
+        tables.refuse_lost_digits(con, source, relation, types, found)
+        columns = tables.by_types(source, found, types)
+        tables.fill(con, "run", relation, columns, together=True)
+        return tables.batch_readings(con, files, ranking)
+
+
+def _relation(files: Sequence[LocalFile]) -> str:
+    return f"read_parquet({literal([file.path for file in files])}, binary_as_string = true)"

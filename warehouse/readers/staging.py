@@ -1,0 +1,80 @@
+"""The temporary tables that readers fill: how they are made, counted and dropped."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection as Connection
+
+
+def render(template: str, **values: Any) -> str:
+    """Render a template; its engine is imported on demand, as the command line's help needs none."""
+    from warehouse.sql_text import templates
+
+    return templates.render(template, **values)
+
+
+def run(
+    con: Connection, template: str, bound: Mapping[str, object] | None = None, **values: Any
+) -> list[tuple[Any, ...]]:
+    """Run a template with its `values` and the parameters `bound` to it, and fetch everything."""
+    return con.execute(render(template, **values), bound).fetchall()
+
+
+@contextlib.contextmanager
+def suppress_errors() -> Iterator[None]:
+    """Suppress errors of the engine, as where an error has ended the transaction."""
+    import duckdb
+
+    with contextlib.suppress(duckdb.Error):
+        yield
+
+
+def drop(con: Connection, *tables: str) -> None:
+    """Drop temporary tables, if they are there and the transaction has not ended."""
+    with suppress_errors():
+        con.execute("; ".join(f"drop table if exists temp.{table}" for table in tables))
+
+
+@contextlib.contextmanager
+def file_order(con: Connection) -> Iterator[None]:
+    """Keep the order of the source, whatever the settings of the connection."""
+    ((keeps,),) = con.execute("select current_setting('preserve_insertion_order')").fetchall()
+    if keeps:
+        yield
+        return
+    con.execute("set preserve_insertion_order = true")
+    try:
+        yield
+    finally:
+        with suppress_errors():
+            con.execute("set preserve_insertion_order = false")
+
+
+def row_count(con: Connection, table: str = "staged") -> int:
+    """Return the number of rows of a table."""
+    ((number,),) = con.execute(f"select count(*) from {table}").fetchall()
+    return int(number)
+
+
+def types_of(con: Connection, relation: str = "staged") -> dict[str, str]:
+    """Return the columns of a relation with their types."""
+    described = con.execute(f"describe select * from {relation}").fetchall()
+    return {str(row[0]): str(row[1]) for row in described}
+
+
+@contextlib.contextmanager
+def rejects(con: Connection) -> Iterator[None]:
+    """Drop the table `staged_reject` when the block ends: the lines that the CSV reader refused."""
+    try:
+        yield
+    finally:
+        drop(con, "staged_reject", "staged_reject_scan")
+
+
+def any_reject(con: Connection) -> bool:
+    """Whether the CSV reader refused a line."""
+    return bool(con.execute("select 1 from staged_reject limit 1").fetchall())
