@@ -45,9 +45,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def small_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return an evaluated warehouse, made once."""
     wh = Warehouse(tmp_path_factory.mktemp("small") / "small.duckdb")
-    wh.ingest_qrels({"q1": {"a": 2, "b": 0}, "q2": {"c": 1}}, "tiny")
-    wh.ingest_run({"q1": {"b": 2.0, "a": 1.0}, "q2": {"c": 1.0}}, "tiny", name="one")
-    wh.ingest_run({"q1": {"a": 2.0, "b": 1.0}}, "tiny", name="two")
+    wh.ingest_qrels("tiny", {"q1": {"a": 2, "b": 0}, "q2": {"c": 1}})
+    wh.ingest_run("tiny", {"q1": {"b": 2.0, "a": 1.0}, "q2": {"c": 1.0}}, name="one")
+    wh.ingest_run("tiny", {"q1": {"a": 2.0, "b": 1.0}}, name="two")
     wh.evaluate(metrics="RR AP")
     return wh.path
 
@@ -167,19 +167,19 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, demo_data: Path) -> Path:
     (folder / "prefs.txt").write_text("# who prefers what\nc1 ann 1 a 2\nc1 ann 1 b 1.5\n")
     (folder / "seen.csv").write_text("user,item\nann,alien\nbob,up\n")
     wh = Warehouse(folder / "evaluated")
-    wh.ingest_qrels(str(folder / "qrels.txt"), "dl19")
+    wh.ingest_qrels("dl19", str(folder / "qrels.txt"))
     for path in sorted((folder / "runs").glob("*.gz")):
-        wh.ingest_run(str(path), "dl19")
-    wh.ingest_attributes(str(folder / "sources.csv"), "dl19", "docs")
+        wh.ingest_run("dl19", str(path))
+    wh.ingest_attributes("dl19", str(folder / "sources.csv"), of="docs")
     shutil.copy(folder / "evaluated", folder / "loaded")
-    wh.ingest_qrels(str(folder / "qrels.txt"), "dl20")
-    wh.ingest_run(str(folder / "runs" / "bm25.run.gz"), "dl20")
+    wh.ingest_qrels("dl20", str(folder / "qrels.txt"))
+    wh.ingest_run("dl20", str(folder / "runs" / "bm25.run.gz"))
     wh.make_deciles("dl19")
     wh.evaluate()
     wh.evaluate("dl19", metrics="AP", slices="size = quantiles(num_relevant, 3)")
     first = {query: {"7067032": 1} for query in ("19335", "47923")}
-    wh.ingest_qrels(first, "grown")
-    wh.ingest_qrels(first | {"87452": {"7067032": 2}}, "grown", replace=True)
+    wh.ingest_qrels("grown", first)
+    wh.ingest_qrels("grown", first | {"87452": {"7067032": 2}}, replace=True)
     return folder
 
 
@@ -555,8 +555,8 @@ def test_a_locked_database_is_exit_code_3(
 
 def test_ctrl_c_during_a_load(tmp_path: Path, program, counts: Counts) -> None:
     wh = Warehouse(tmp_path / "w.duckdb")
-    wh.ingest_qrels({"q1": {"a": 1}}, "tiny")
-    wh.ingest_run({"q1": {"a": 1.0}}, "tiny", name="first")
+    wh.ingest_qrels("tiny", {"q1": {"a": 1}})
+    wh.ingest_run("tiny", {"q1": {"a": 1.0}}, name="first")
     before = counts(wh.path)
     ends = [f" Q0 d{n} {n} {2000 - n} t\n" for n in range(1000)]
     with (tmp_path / "big.run").open("w") as out:
@@ -582,7 +582,7 @@ def test_ctrl_c_during_a_load(tmp_path: Path, program, counts: Counts) -> None:
     assert "interrupted" in err
     assert counts(wh.path) == before
     assert time.monotonic() - started < 60
-    assert wh.ingest_run({"q1": {"a": 2.0}}, "tiny", name="second").status == "loaded"
+    assert wh.ingest_run("tiny", {"q1": {"a": 2.0}}, name="second").status == "loaded"
 
 
 def test_a_closed_pipe_leaves_no_traceback(tmp_path: Path, program) -> None:
@@ -964,7 +964,7 @@ def test_boards_of_what_is_not_there_say_what_to_do(run: Callable[..., Answer], 
 
 
 def test_a_board_with_a_gap_says_so(run: Callable[..., Answer], small: Warehouse) -> None:
-    small.ingest_run({"q1": {"a": 1.0}}, "tiny", name="three")
+    small.ingest_run("tiny", {"q1": {"a": 1.0}}, name="three")
     small.evaluate(runs="three", metrics="RR")
     found = run("leaderboard", "-d", "tiny", "-f", "csv")
     assert found.out.splitlines()[1:] == [
@@ -1078,7 +1078,7 @@ def test_a_closed_stream_leads_nowhere(closed: str) -> None:
 def test_what_ends_it_leaves_no_temporary_files(tmp_path: Path, program, name: str) -> None:
     """A service that is stopped would else leave copies of what it reads, as large as these are."""
     wh = Warehouse(tmp_path / "w.duckdb")
-    wh.ingest_qrels({"q1": {"a": 1}}, "tiny")
+    wh.ingest_qrels("tiny", {"q1": {"a": 1}})
     before = wh.path.read_bytes()
     aside = tmp_path / "aside"
     aside.mkdir()

@@ -420,15 +420,15 @@ def replica(tmp_path_factory: pytest.TempPathFactory) -> tuple[Warehouse, Path]:
     ]
     path = folder / "qrels.txt"
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    wh.ingest_qrels(path, "tiny", iterations=True)
-    wh.ingest_run(first, "tiny", name="first")
-    wh.ingest_run(second, "tiny", name="second")
+    wh.ingest_qrels("tiny", path, iterations=True)
+    wh.ingest_run("tiny", first, name="first")
+    wh.ingest_run("tiny", second, name="second")
     docs = sorted({doc for grades in (*qrels.values(), *first.values()) for doc in grades})
     wh.ingest_training(
-        {query: dict.fromkeys(docs[n::3], 1) for n, query in enumerate(qrels)}, "tiny"
+        "tiny", {query: dict.fromkeys(docs[n::3], 1) for n, query in enumerate(qrels)}
     )
     genres = {doc: {"genre": ["war", doc[-1]], "count": n} for n, doc in enumerate(docs)}
-    wh.ingest_attributes(genres, "tiny", "docs", name="genres")
+    wh.ingest_attributes("tiny", genres, of="docs", name="genres")
     return wh, folder / "replica.duckdb"
 
 

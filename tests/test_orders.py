@@ -99,15 +99,15 @@ def together(qrels: Qrels, source: object, folder: Path, protocol: str, lower: b
 def stored(qrels: Qrels, source: object, folder: Path, protocol: str, lower: bool) -> Values:
     """Evaluate it, with other runs and another dataset's before and after it in the file."""
     wh = Warehouse(folder / "orders.duckdb")
-    wh.ingest_qrels(qrels, "d")
+    wh.ingest_qrels("d", qrels)
     first = {"anchor": {"1": 2.0, "a": 1.0}}
     numbers = {"anchor": {"1": 2.0, "2": 2.0, "3": 1.0}}
-    wh.ingest_run(first, "d", name="first")
-    wh.ingest_run(numbers, "d", name="numbers")
-    wh.ingest_run(source, "d", name="run", lower_is_better=lower)
-    wh.ingest_run(first, "another", name="first")
-    wh.ingest_run(numbers, "another", name="numbers")
-    wh.ingest_run(source, "d", name="last", lower_is_better=not lower)
+    wh.ingest_run("d", first, name="first")
+    wh.ingest_run("d", numbers, name="numbers")
+    wh.ingest_run("d", source, name="run", lower_is_better=lower)
+    wh.ingest_run("another", first, name="first")
+    wh.ingest_run("another", numbers, name="numbers")
+    wh.ingest_run("d", source, name="last", lower_is_better=not lower)
     wh.evaluate("d", metrics=METRICS, protocol=protocol)
     rows = wh.query("select metric, query_id, value from query_scores where run = 'run'").fetchall()
     return {(metric, query): value for metric, query, value in rows}

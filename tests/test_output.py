@@ -21,9 +21,9 @@ ROWS = "select 'x' as a, 2 as b"
 
 
 def two_runs(wh: Warehouse) -> None:
-    wh.ingest_qrels({"q1": {"a": 2, "b": 0}, "q2": {"c": 1, "d": 0}}, "tiny")
-    wh.ingest_run({"q1": {"b": 2.0, "a": 1.0}, "q2": {"c": 1.0}}, "tiny", name="one")
-    wh.ingest_run({"q1": {"a": 2.0, "b": 1.0}, "q2": {"d": 1.0}}, "tiny", name="two")
+    wh.ingest_qrels("tiny", {"q1": {"a": 2, "b": 0}, "q2": {"c": 1, "d": 0}})
+    wh.ingest_run("tiny", {"q1": {"b": 2.0, "a": 1.0}, "q2": {"c": 1.0}}, name="one")
+    wh.ingest_run("tiny", {"q1": {"a": 2.0, "b": 1.0}, "q2": {"d": 1.0}}, name="two")
     wh.evaluate(metrics="RR")
 
 

@@ -230,7 +230,7 @@ def test_values_of_a_metric_that_is_gone_are_shown(here: Folder, loaded: Warehou
     assert [row[1] for row in before] == ["one", "two"]
     assert loaded.leaderboard("tiny").fetchall() == before
     assert loaded.leaderboard("tiny", metrics="RR", sort="Best@2").fetchall()[0][1] == "one"
-    assert loaded.queries("one", "tiny", metrics=["Best@2"], worst=1).fetchall()[0][:2] == ("q1", 1)
+    assert loaded.queries("tiny", "one", metrics=["Best@2"], worst=1).fetchall()[0][:2] == ("q1", 1)
     for words in (("leaderboard", "-m", "Best@2", "-m", "RR"), ("queries", "one", "-m", "Best@2")):
         code, out, err = command(*words, "-d", "tiny")
         assert code == 0
@@ -261,10 +261,10 @@ def test_values_of_a_protocol_that_is_gone_are_shown(here: Folder, loaded: Wareh
     loaded.evaluate(metrics="Best@3")
     loaded.evaluate(metrics="Best@3", protocol="top2")
     board = loaded.leaderboard("tiny", protocol="top2").fetchall()
-    rows = loaded.queries("one", "tiny", protocol="top2").fetchall()
+    rows = loaded.queries("tiny", "one", protocol="top2").fetchall()
     here.write("warehouse.toml", SETTINGS[: SETTINGS.index("[")])
     assert loaded.leaderboard("tiny", protocol="top2").fetchall() == board
-    assert loaded.queries("one", "tiny", protocol="top2").fetchall() == rows
+    assert loaded.queries("tiny", "one", protocol="top2").fetchall() == rows
     code, out, err = command("leaderboard", "-d", "tiny", "--protocol", "top2")
     assert code == 0
     assert "Best@3" in out
@@ -280,20 +280,22 @@ def test_values_of_a_protocol_that_is_gone_are_shown(here: Folder, loaded: Wareh
 
 def test_what_is_gone_is_shown_of_several_datasets(here: Folder, loaded: Warehouse) -> None:
     here.metric(BEST.replace('"higher"', '"lower"'))
-    loaded.ingest_qrels(QRELS, "more")
+    loaded.ingest_qrels("more", QRELS)
     for name, run in (("one", RUN), ("two", {"q1": {"c": 1.0}, "q2": {"d": 1.0}})):
-        loaded.ingest_run(run, "more", name=name)
+        loaded.ingest_run("more", run, name=name)
     for protocol in ("default", "top2"):
         loaded.evaluate(metrics="Best@2 RR", protocol=protocol)
-    boards = [loaded.board(["tiny", "more"], protocol=p, each=True) for p in ("default", "top2")]
+    boards = [
+        loaded.leaderboard(["tiny", "more"], protocol=p, each=True) for p in ("default", "top2")
+    ]
     rows = [board.relation.fetchall() for board in boards]
     assert [row[1] for row in rows[0]] == ["one", "two"]
     (here.path / "formulas/Best.sql.j2").unlink()
     here.write("warehouse.toml", SETTINGS[: SETTINGS.index("[")])
     for protocol, before in zip(("default", "top2"), rows, strict=True):
-        found = loaded.board(["tiny", "more"], protocol=protocol, each=True)
+        found = loaded.leaderboard(["tiny", "more"], protocol=protocol, each=True)
         assert found.relation.fetchall() == before
-    assert len(loaded.board("*", metrics="RR Best@2", sort="Best@2").relation.fetchall()) == 2
+    assert len(loaded.leaderboard("*", metrics="RR Best@2", sort="Best@2").relation.fetchall()) == 2
     code, out, err = command("leaderboard", "-d", "*", "-m", "RR", "-m", "Best@2", "--each")
     assert code == 0
     assert "Best@2 tiny" in out
@@ -302,5 +304,5 @@ def test_what_is_gone_is_shown_of_several_datasets(here: Folder, loaded: Warehou
     assert code == 0
     assert err.splitlines()[-1].endswith("stored values: protocol top2, Best@2")
     with pytest.raises(UsageError) as caught:
-        loaded.board(["tiny", "more"], metrics="Bst@3 RR nDGC@1")
+        loaded.leaderboard(["tiny", "more"], metrics="Bst@3 RR nDGC@1")
     assert [line.split(":")[0] for line in str(caught.value).splitlines()] == ["Bst@3", "nDGC@1"]

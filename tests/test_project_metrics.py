@@ -35,7 +35,7 @@ def test_a_metric_works_like_the_built_in_ones(here: Folder, loaded: Warehouse) 
     assert loaded.evaluate(metrics="Best@2 RR").computed == 0
     board = loaded.leaderboard("tiny", metrics=["Best@2", "RR"]).fetchall()
     assert [row[:5] for row in board] == [(1, "two", None, 2.5, 1.0), (2, "one", None, 0.5, 0.25)]
-    rows = loaded.queries("one", "tiny", metrics="Best@2").fetchall()
+    rows = loaded.queries("tiny", "one", metrics="Best@2").fetchall()
     assert [row[:2] for row in rows] == [("q1", 1.0), ("q2", 0.0)]
     code, out, _ = command("metrics", "-f", "csv")
     assert code == 0
@@ -152,8 +152,8 @@ def test_the_files_are_looked_at_once_for_a_request(
     loaded.evaluate(metrics="Best@2 AP")
     loaded.leaderboard("tiny", metrics=["AP", "Best@2"])
     assert len(looks) == 4
-    loaded.board("t*", metrics="AP Best@2")
-    loaded.queries("one", "tiny", metrics="AP Best@2")
+    loaded.leaderboard("t*", metrics="AP Best@2")
+    loaded.queries("tiny", "one", metrics="AP Best@2")
     assert len(looks) == 6
 
 

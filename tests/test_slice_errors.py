@@ -15,8 +15,8 @@ def described(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     """Return a warehouse with attributes, which no error changes."""
     wh = Warehouse(tmp_path_factory.mktemp("described") / "warehouse.duckdb")
     loaded(wh, *collection(8))
-    wh.ingest_attributes({"q1": {"words": 3}, "q2": {"words": 4}}, "tiny", "queries", name="w")
-    wh.ingest_attributes({"d01": {"color": "red"}}, "tiny", "docs", name="c")
+    wh.ingest_attributes("tiny", {"q1": {"words": 3}, "q2": {"words": 4}}, of="queries", name="w")
+    wh.ingest_attributes("tiny", {"d01": {"color": "red"}}, of="docs", name="c")
     return wh
 
 
@@ -66,12 +66,12 @@ def test_the_command_for_missing_values_has_their_protocol(described: Warehouse)
 
 def test_an_attribute_of_both_is_asked_back(wh: Warehouse) -> None:
     loaded(wh, *collection(9))
-    wh.ingest_attributes({"q1": {"kind": "a"}}, "tiny", "queries", name="w")
-    wh.ingest_attributes({"d01": {"kind": "b"}}, "tiny", "docs", name="c")
+    wh.ingest_attributes("tiny", {"q1": {"kind": "a"}}, of="queries", name="w")
+    wh.ingest_attributes("tiny", {"d01": {"kind": "b"}}, of="docs", name="c")
     with pytest.raises(UsageError, match="fits queries and documents; say which"):
         wh.evaluate(metrics="P@1", slices="kind")
     wh.evaluate(metrics="P@1", slices=["a = queries.kind", "b = docs.kind"])
-    rows = wh.slices().project('slice, "of"').fetchall()
+    rows = wh.slices().relation.project('slice, "of"').fetchall()
     assert rows == [("a", "queries"), ("b", "docs")]
 
 
@@ -89,8 +89,8 @@ def test_boards_of_slices_that_are_not_there(wh: Warehouse) -> None:
         wh.leaderboard("tiny", slice="sise")
     with pytest.raises(UsageError, match=r"no values of AP by size .*-m AP --slice size"):
         wh.leaderboard("tiny", metrics="AP", slice="size")
-    wh.ingest_qrels({"q": {"a": 1}}, "other")
-    wh.ingest_run({"q": {"a": 1.0}}, "other", name="one")
+    wh.ingest_qrels("other", {"q": {"a": 1}})
+    wh.ingest_run("other", {"q": {"a": 1.0}}, name="one")
     wh.evaluate("other", metrics="P@1")
     with pytest.raises(UsageError, match="a slice belongs to one dataset"):
         wh.leaderboard(["tiny", "other"], slice="size")

@@ -375,10 +375,10 @@ def test_pooled_values_are_stored(tmp_path: Path) -> None:
     """Per run, with the values of its queries beside it; what is up to date stays so."""
     wh = Warehouse(tmp_path / "pooled.duckdb")
     qrels, run = TWO
-    wh.ingest_qrels(qrels, "two")
-    wh.ingest_run(run, "two", name="both")
-    wh.ingest_run({"1": run["1"]}, "two", name="one")
-    wh.ingest_run({"1": {"none": 1.0}}, "two", name="no hit")
+    wh.ingest_qrels("two", qrels)
+    wh.ingest_run("two", run, name="both")
+    wh.ingest_run("two", {"1": run["1"]}, name="one")
+    wh.ingest_run("two", {"1": {"none": 1.0}}, name="no hit")
     assert wh.evaluate(metrics=["LAG", "LAG(aggregate=pooled)"]).computed == 6
     assert wh.evaluate(metrics=["LAG", "LAG(aggregate=pooled)"]).up_to_date == 6
     found = wh.query(

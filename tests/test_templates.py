@@ -579,8 +579,8 @@ def test_hostile_names_come_back_as_data(tmp_path: Path) -> None:
     assert scores.read[0].staged.tag == "';drop"
 
     wh = Warehouse(tmp_path / "hostile.duckdb")
-    wh.ingest_qrels(qrels, HOSTILE)
-    wh.ingest_run(run, HOSTILE, name=HOSTILE, tags={HOSTILE: HOSTILE})
+    wh.ingest_qrels(HOSTILE, qrels)
+    wh.ingest_run(HOSTILE, run, name=HOSTILE, tags={HOSTILE: HOSTILE})
     wh.evaluate(metrics="RR")
     ((_, name, _, value, *_),) = wh.leaderboard(HOSTILE).fetchall()
     assert (name, value) == (HOSTILE, 0.75)

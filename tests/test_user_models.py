@@ -208,10 +208,10 @@ def test_many_threads_to_the_bit() -> None:
 def test_runs_evaluated_together_have_the_values_of_each_alone(tmp_path: Path) -> None:
     """To the bit: a product over a window, for one, would fall into other pieces."""
     wh = Warehouse(tmp_path / "together.duckdb")
-    wh.ingest_qrels(DL19 / "qrels.txt", "dl19")
+    wh.ingest_qrels("dl19", DL19 / "qrels.txt")
     runs = {name: DL19 / "runs" / f"{name}.run.gz" for name in ("ada2", "bm25", "tasb")}
     for name, path in runs.items():
-        wh.ingest_run(path, "dl19", name=name)
+        wh.ingest_run("dl19", path, name=name)
     wh.evaluate("dl19", metrics=METRICS)
     rows = wh.query("select run, metric, query_id, value from query_scores").fetchall()
     together = {row[:3]: row[3] for row in rows}
@@ -226,10 +226,10 @@ def test_runs_evaluated_together_have_the_values_of_each_alone(tmp_path: Path) -
 
 def test_the_mean_is_over_the_queries_for_which_there_is_a_value(tmp_path: Path) -> None:
     wh = Warehouse(tmp_path / "undefined.duckdb")
-    wh.ingest_qrels({"a": {"x": 1}, "b": {"x": 0}, "c": {"x": 1}, "s": {"x": 1}}, "tiny")
+    wh.ingest_qrels("tiny", {"a": {"x": 1}, "b": {"x": 0}, "c": {"x": 1}, "s": {"x": 1}})
     wh.ingest_run(
-        {"a": {"x": 2.0, "y": 1.0}, "b": {"x": 1.0}, "c": {"y": 2.0, "x": 1.0, "z": 0.5}},
         "tiny",
+        {"a": {"x": 2.0, "y": 1.0}, "b": {"x": 1.0}, "c": {"y": 2.0, "x": 1.0, "z": 0.5}},
         name="mine",
     )
     wh.evaluate("tiny", metrics=["AUC", "ERR@5"])
