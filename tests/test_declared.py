@@ -7,13 +7,15 @@ import os
 import tomllib
 from pathlib import Path
 
+import msgspec
 import pytest
 from projects import Folder, command
 
 from warehouse.cli.init import STARTER
 from warehouse.config import project
+from warehouse.config.project_file import Attributes, Gate, Qrels, Runs, Training
 from warehouse.errors import DefinitionError, UsageError
-from warehouse.sync.declarations import Gate, declared
+from warehouse.sync.declarations import declared
 from warehouse.sync.patterns import Pattern
 
 WHOLE = """\
@@ -93,10 +95,14 @@ def test_what_is_declared(folder: Folder) -> None:
         "films", "{system}-{name}", "{system}", "file",
     )  # fmt: skip
     assert runs.tags == {"stage": "first", "fold": "2"}
-    assert found.gates == (Gate("films", "nDCG@10", max_drop=0.01),)
+    assert found.gates == (
+        Gate(dataset="films", metric="nDCG@10", max_drop=0.01, protocol="default"),
+    )
     # a limit of 0 lets no drop pass; what is listed twice counts once
     folder.write("warehouse.toml", WHOLE.replace("0.01", "0").replace('["P@5"', '["P@5", "P@5"'))
-    assert declared().gates == (Gate("films", "nDCG@10", max_drop=0),)
+    assert declared().gates == (
+        Gate(dataset="films", metric="nDCG@10", max_drop=0, protocol="default"),
+    )
     assert declared().datasets["films"].evaluation.metrics == ("P@5",)
 
 
@@ -112,34 +118,34 @@ def test_what_is_declared(folder: Folder) -> None:
         ("[evaluate]", "[evaluat]", "unknown key 'evaluat'; did you mean evaluate?"),
         ('metrics = ["nDCG@10", "AP"]', 'metric = ["AP"]', "evaluate: unknown key 'metric'; did"),
         ('metrics = ["nDCG@10", "AP"]', 'metrics = "AP"', "evaluate: 'metrics' has the wrong type"),
-        ('["nDCG@10", "AP"]', '["nDGC@10"]', "evaluate: metrics: nDGC@10: no such metric; did you"),
-        ('["nDCG@10", "AP"]', "[1]", 'evaluate: metrics: write a list of texts, as in ["a", "b"]'),
-        ('"trec_eval_9"', '"trec_eval9"', "films: protocols: trec_eval9: no such protocol; did you"),
+        ('["nDCG@10", "AP"]', '["nDGC@10"]', "evaluate.metrics: nDGC@10: no such metric; did you"),
+        ('["nDCG@10", "AP"]', "[1]", "evaluate.metrics: item 1 has the wrong type: a whole"),
+        ('"trec_eval_9"', '"trec_eval9"', "films.protocols: trec_eval9: no such protocol; did you"),
         ('[datasets.other]\nqrels = "other.txt"\ntraining = "seen.txt"', "[datasets]\nother = 3",
-         "datasets.other: write a table: [datasets.other]"),
+         "datasets: 'other' has the wrong type: a whole number; write a table: [datasets.other]"),
         ('file = "ratings.csv"', 'fil = "x"', "films.qrels: unknown key 'fil'; did you mean file?"),
         ("[datasets.other]", '[datasets." "]', "datasets. : the name of the dataset is empty"),
-        ('qrels = "other.txt"', 'qrels = " "', "datasets.other.qrels: 'file' is blank"),
+        ('qrels = "other.txt"', 'qrels = " "', "datasets.other: 'qrels' is blank"),
         ('file = "ratings.csv"', "", "datasets.films.qrels: the key 'file' is missing"),
         ("{ query_id =", "{ query =", "films.qrels: qrels have no column 'query'; did you mean"),
         ("iterations = false", 'format = "trek"', "unknown format 'trek'; did you mean trec?"),
         ("iterations = false", 'queries = "q"', "films.qrels: 'queries' goes with global = true"),
-        ('of = "docs"', 'of = "doc"', "films: attributes 1: 'of' is docs or queries, not 'doc'"),
+        ('of = "docs"', 'of = "doc"', "films.attributes 1: of is one of docs, queries, not 'doc'"),
         ("[[datasets.films.attributes]]", "[datasets.films.attributes]", "'attributes' has the"),
         ("[datasets.other]",
          '[[datasets.films.attributes]]\nfile = "movies.csv"\nname = "x"\nof = "docs"\n[datasets.other]',
-         "films: attributes 2: file: movies.csv has another table with of = 'docs'; name a copy"),
+         "films.attributes 2: file: movies.csv has another table with of = 'docs'; name a copy"),
         ('qrels = "other.txt"', "qrels = 3", "datasets.other: 'qrels' has the wrong type: a whole"),
         ("[[runs]]", "[runs]", "'runs' has the wrong type: a table; write a list: its head stands in"),
         ('qrels = "other.txt"', 'runs = "*.run"',
-         "datasets.other: unknown key 'runs'; it stands in [[runs]] with dataset = \"other\""),
+         "datasets.other: unknown key 'runs'; it stands in [[runs]] with its dataset"),
         ('dataset = "films"\nname', 'dataset = "flims"\nname', "'flims' is not declared; did you"),
         ('dataset = "films"\nname', "name", "runs 1: the key 'dataset' is missing, and no {dataset}"),
         ('"old/{name}_{system}.run.gz"]\ndataset = "films"', '"old/{dataset}_{name}_{system}.run"]',
          "runs 1: the key 'dataset' is missing, and {dataset} is not in all of the patterns"),
         ("runs/{system}/", "runs/{sys tem}/", "runs 1: files: runs/{sys tem}/{name}.run: braces"),
         ("runs/{system}/", "s3://b/", "runs 1: files: s3://b/{name}.run: is a URL, and only files"),
-        ('"other.txt"', '"https://b/o.txt"', "warehouse.toml: https://b/o.txt: is a URL, and only"),
+        ('"other.txt"', '"https://b/o.txt"', "datasets.other.qrels: https://b/o.txt: is a URL, and"),
         ("old/{name}_{system}", "old/{name}", "runs 1: name: {system} is not in all of the patterns"),
         ('name = "{system}-{name}"', 'system = "{nam}"', "system: no {nam} in the pattern; did you"),
         ('name = "{system}-{name}"', 'settle = "0s"',
@@ -151,12 +157,12 @@ def test_what_is_declared(folder: Folder) -> None:
         ('metric = "ndcg_cut_10"', 'metric = "nDGC"', "gates 1: metric: nDGC: no such metric"),
         ('metric = "ndcg_cut_10"', "", "gates 1: the key 'metric' is missing"),
         ("max_drop = 0.01", "max_drp = 1", "gates 1: unknown key 'max_drp'; did you mean max_drop?"),
-        ("max_drop = 0.01", "max_drop = -1", "gates 1: max_drop is 0 or more, not -1"),
-        ("max_drop = 0.01", "max_drop = nan", "gates 1: max_drop is 0 or more, not nan"),
-        ("max_drop = 0.01", "max_drop = inf", "gates 1: max_drop is 0 or more, not inf"),
-        ("max_drop = 0.01", "alpha = nan", "gates 1: alpha lies between 0 and 1, not nan"),
-        ("max_drop = 0.01", "alpha = 1", "gates 1: alpha lies between 0 and 1, not 1"),
-        ("max_drop = 0.01", "alpha = 0", "gates 1: alpha lies between 0 and 1, not 0"),
+        ("max_drop = 0.01", "max_drop = -1", "gates 1: max_drop is 0 or more and finite, not -1"),
+        ("max_drop = 0.01", "max_drop = nan", "gates 1: max_drop is 0 or more and finite, not nan"),
+        ("max_drop = 0.01", "max_drop = inf", "gates 1: max_drop is 0 or more and finite, not inf"),
+        ("max_drop = 0.01", "alpha = nan", "gates 1: alpha is above 0 and below 1, not nan"),
+        ("max_drop = 0.01", "alpha = 1", "gates 1: alpha is above 0 and below 1, not 1"),
+        ("max_drop = 0.01", "alpha = 0", "gates 1: alpha is above 0 and below 1, not 0"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_gets_one_line(folder: Folder, old: str, new: str, words: str) -> None:
@@ -185,7 +191,9 @@ def test_the_file_may_be_a_table_of_pyproject(folder: Folder) -> None:
     (below / "pyproject.toml").rename(folder.path / "pyproject.toml")
     assert declared().datasets.keys() == {"films", "other"}
     folder.write("pyproject.toml", "[tool.warehouse]\nsetle = 1\n")
-    with pytest.raises(DefinitionError, match=r"^pyproject.toml \[tool.warehouse\]: unknown key"):
+    with pytest.raises(
+        DefinitionError, match=r"^pyproject.toml \[tool.warehouse\]: line 2: unknown key"
+    ):
         declared()
 
 
@@ -322,10 +330,9 @@ def test_all_that_the_starter_shows_may_be_said(
     monkeypatch.chdir(tmp_path)
     assert declared().datasets.keys() == {"mine", "films"}
     # and nothing is left out of it
-    from warehouse.sync.declarations import _GATE_KEYS, _GROUND_KEYS, _RUN_KEYS
-
+    structs = (Runs, Gate, Qrels, Training, Attributes)
     shown = STARTER.read_text()
-    for key in {*_RUN_KEYS, *_GATE_KEYS, *(key for keys in _GROUND_KEYS.values() for key in keys)}:
+    for key in {one.encode_name for struct in structs for one in msgspec.structs.fields(struct)}:
         assert f"{key} = " in shown, key
 
 

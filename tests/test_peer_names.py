@@ -11,7 +11,7 @@ import pytest
 from warehouse.analyze.metric_catalogue import _elsewhere
 from warehouse.errors import UsageError
 from warehouse.metrics import protocols
-from warehouse.metrics.catalogue import Definition, catalogue
+from warehouse.metrics.catalogue import catalogue
 from warehouse.metrics.notation import (
     TREC_SETS,
     Defaults,
@@ -25,6 +25,7 @@ from warehouse.metrics.notation import (
     trec_name,
     wants_cutoff,
 )
+from warehouse.metrics.template import Template
 from warehouse.warehouse import Warehouse
 
 
@@ -341,7 +342,7 @@ def meanings() -> dict[str, dict[tuple[str, str], str]]:
     """
     known: dict[str, dict[tuple[str, str], str]] = {}
 
-    def add(name: str, peer: str, found: Definition, fixed: Mapping[str, object]) -> None:
+    def add(name: str, peer: str, found: Template, fixed: Mapping[str, object]) -> None:
         told = ", ".join(f"{key}={value}" for key, value in fixed.items())
         meaning = found.name + (f"({told})" if told else "")
         known.setdefault(name.lower(), {})[peer, name] = meaning

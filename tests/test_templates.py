@@ -31,7 +31,9 @@ from warehouse.errors import UsageError, WarehouseError
 from warehouse.evaluate.plan import Plan, matched_sql, plan
 from warehouse.metrics import catalogue, checks, notation, protocols
 from warehouse.metrics.aggregates import AGGREGATES
+from warehouse.metrics.catalogue import MetricTemplate
 from warehouse.metrics.protocols import Protocol
+from warehouse.metrics.template import parts
 from warehouse.sql_text import relations, templates
 from warehouse.warehouse import Warehouse
 
@@ -251,7 +253,7 @@ def tables_of(sql: str) -> set[str]:
 @pytest.mark.parametrize("name", RELATIONS)
 def test_what_a_relation_reads_is_what_it_says(name: str) -> None:
     source = text("relations", name)
-    head = templates.header(source, where("relations", name))
+    head = templates.header(source, where("relations", name)).record
     template = templates.compiled(templates.body(source))
     reads: set[str] = set()
     for rule, given, ties in itertools.product(rules(), (None, 5), ("rank", "average")):
@@ -379,14 +381,14 @@ def test_grains_are_unique_and_metrics_give_one_row_per_query(
         scope.execute(f'create table "{table}" as {sql}')
         relation = relation_of(table)
         seen[table] = sql
-        grain = templates.header(text("relations", relation), relation)["grain"]
+        grain = templates.header(text("relations", relation), relation).record["grain"]
         assert doubled(scope, f'from "{table}"', grain) == 0, table
         if table != "pairs_cutoff_1":  # one document makes no pair
             assert scope.execute(f'select count(*) from "{table}"').fetchall()[0][0] > 0, table
     assert {relation_of(t) for t in seen} == set(RELATIONS)
     for name in sorted(set(seen) - set(work.tables)):
         relation = relation_of(name)
-        grain = templates.header(text("relations", relation), relation)["grain"]
+        grain = templates.header(text("relations", relation), relation).record["grain"]
         assert doubled(scope, seen[name], grain) == 0, name
     keys = scope.execute("select run_id, query_id from rankings order by all").fetchall()
     assert keys
@@ -593,8 +595,8 @@ def test_hostile_metrics_are_refused(name: str) -> None:
 # --------------------------------------------------------------------------- wrong headers
 
 
-def define(source: str) -> catalogue.Definition:
-    return catalogue._definition("Mine", source, "sql/metrics/Mine.sql.j2")
+def define(source: str) -> MetricTemplate:
+    return catalogue._metric("Mine", *parts(source, "sql/metrics/Mine.sql.j2"))
 
 
 @pytest.mark.parametrize(
@@ -624,7 +626,7 @@ def define(source: str) -> catalogue.Definition:
             ["aggregate", "its default is that of the header"],
         ),
         ('choices = ["mean", "pooled"]', 'choices = ["mean", "sum"]', ["to add the choice pooled"]),
-        ("[params.rel]", "[params.weight]", ["parameter weight", "choose another"]),
+        ("[params.rel]", "[params.weight]", ["param.weight", "choose another"]),
         ("/*", "", ["no header"]),
     ],
 )
@@ -713,6 +715,7 @@ def test_a_changed_sentence_keeps_the_fingerprint() -> None:
 
 def test_a_changed_formula_changes_the_fingerprint() -> None:
     source = text("metrics", "P")
+    source = source.replace('["mean", "pooled"]', '["mean", "sum", "pooled"]')
     seen = {fingerprint(source)}
     for old, new in (
         ("count(*) filter", "count(doc_id) filter"),

@@ -1,4 +1,4 @@
-"""`warehouse config show`."""
+"""`warehouse config show` and `warehouse config schema`."""
 
 from __future__ import annotations
 
@@ -29,8 +29,23 @@ def show(
         output.show(project_settings.settings(db if from_option else None), format, out)
 
 
+def schema(out: options.Output = None) -> None:
+    """Print the JSON schema of warehouse.toml, for editors.
+
+    Name the file on the first line of warehouse.toml: #:schema ./warehouse.schema.json
+    """
+    from warehouse.config.project_file import json_schema
+
+    output.emit(json_schema() + "\n", out, "json")
+
+
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    group = typer.Typer(help="Show the settings.", no_args_is_help=True, rich_markup_mode=None)
+    group = typer.Typer(
+        help="Show the settings, and what warehouse.toml may hold.",
+        no_args_is_help=True,
+        rich_markup_mode=None,
+    )
     group.command(epilog=epilog("config show"))(show)
+    group.command(epilog=epilog("config schema"))(schema)
     app.add_typer(group, name="config")

@@ -6,6 +6,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "demo": ("warehouse demo", "warehouse demo --files ."),
     "init": ("warehouse init", "warehouse init --db mine.duckdb"),
     "config show": ("warehouse config show", "warehouse config show -f json"),
+    "config schema": ("warehouse config schema -o warehouse.schema.json",),
     "ingest qrels": (
         "warehouse ingest qrels qrels.txt --dataset dl19",
         "warehouse ingest qrels ratings.csv -d films --column query_id=user "

@@ -14,10 +14,11 @@ from warehouse.config.project import per_project
 from warehouse.config.project import request as one_look
 from warehouse.errors import UsageError, nearest_name
 from warehouse.metrics import parameters, peer_names
-from warehouse.metrics.catalogue import Alias, Definition, catalogue
+from warehouse.metrics.catalogue import catalogue
 from warehouse.metrics.lazy import Lazy
 from warehouse.metrics.metric import Defaults, Metric, Requested, arguments, settle
 from warehouse.metrics.peer_names import TREC_SETS, Relstring, trec_name, wants_cutoff
+from warehouse.metrics.template import Alias, Template
 from warehouse.sql_text import templates
 
 __all__ = [
@@ -37,24 +38,24 @@ Asked = str | Metric
 Metrics = str | Iterable[Asked]
 
 
-def definition(name: str) -> Definition:
+def definition(name: str) -> Template:
     """Return a metric's definition by any of its names. Raises UsageError with the nearest name."""
     return parse_one(name, settle=False).metric.definition
 
 
 @per_project
-def _own_names() -> Mapping[str, tuple[Definition, Alias]]:
+def _own_names() -> Mapping[str, tuple[Template, Alias]]:
     """Return every metric by its own name."""
     return Lazy(catalogue(), lambda name: (catalogue()[name], Alias("", name)))
 
 
 @per_project
-def _plain_names() -> dict[str, dict[str, tuple[Definition, Alias]]]:
+def _plain_names() -> dict[str, dict[str, tuple[Template, Alias]]]:
     """Return the plain names of each peer, ir_measures' first: the notation is theirs.
 
     ranx and trec_eval are not included: they have notations of their own.
     """
-    known: dict[str, dict[str, tuple[Definition, Alias]]] = {"ir_measures": {}}
+    known: dict[str, dict[str, tuple[Template, Alias]]] = {"ir_measures": {}}
     for found in catalogue().values():
         for alias in found.names:
             if alias.peer != "ranx":
@@ -63,7 +64,7 @@ def _plain_names() -> dict[str, dict[str, tuple[Definition, Alias]]]:
 
 
 @per_project
-def _aliases() -> dict[str, tuple[Definition, Alias]]:
+def _aliases() -> dict[str, tuple[Template, Alias]]:
     """Return every plain name of a metric: its own and those of the peers.
 
     If several peers use a name for different metrics, the first peer's meaning is used.
@@ -75,7 +76,7 @@ def _aliases() -> dict[str, tuple[Definition, Alias]]:
     return known
 
 
-def _aliases_under(peer: str | None) -> Mapping[str, tuple[Definition, Alias]]:
+def _aliases_under(peer: str | None) -> Mapping[str, tuple[Template, Alias]]:
     """Return every plain name, with one peer's first."""
     return {**_aliases(), **_plain_names().get(peer or "", {})}
 
@@ -282,7 +283,7 @@ def _name_meant(text: str, name: str, defaults: Defaults) -> str:
 
 def read_plain(
     text: str,
-    names: Mapping[str, tuple[Definition, Alias]],
+    names: Mapping[str, tuple[Template, Alias]],
     defaults: Defaults,
     *,
     complete: bool = True,

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from warehouse.config.project import per_project
 from warehouse.errors import UsageError, WarehouseError
-from warehouse.metrics.catalogue import Definition, RanxName, TrecName, catalogue
+from warehouse.metrics.catalogue import catalogue
 from warehouse.metrics.metric import Defaults, Metric, Requested, arguments, read, settle
 from warehouse.metrics.parameters import Gains, Levels, Parameter, Value
+from warehouse.metrics.template import RanxName, Template, TrecName
 
 _RANX_DECIMALS = re.compile(r"^(?P<name>\w+)[.@](?P<decimals>\d+)(?:-l(?P<level>\d+))?$")
 _RANX_LEVEL = re.compile(r"^(?P<rest>.+)-l(?P<level>\d+)$")
@@ -62,15 +63,15 @@ def relstring(text: str) -> Relstring | None:
 
 
 @per_project
-def trec_names() -> dict[str, tuple[Definition, TrecName]]:
+def trec_names() -> dict[str, tuple[Template, TrecName]]:
     """Return trec_eval's names, each with its metric."""
     return {t.name: (d, t) for d in catalogue().values() for t in d.trec_names}
 
 
 @per_project
-def ranx_names() -> dict[str, list[tuple[Definition, RanxName]]]:
+def ranx_names() -> dict[str, list[tuple[Template, RanxName]]]:
     """Return ranx's names, each with the metrics that it may mean."""
-    known: dict[str, list[tuple[Definition, RanxName]]] = {}
+    known: dict[str, list[tuple[Template, RanxName]]] = {}
     for found in catalogue().values():
         for ranx in found.ranx_names:
             known.setdefault(ranx.name, []).append((found, ranx))
@@ -117,7 +118,7 @@ def example(text: str) -> str | None:
 
 
 def _trec(
-    text: str, found: Definition, known: TrecName, listed: str | None, defaults: Defaults
+    text: str, found: Template, known: TrecName, listed: str | None, defaults: Defaults
 ) -> list[Requested]:
     try:
         values = _listed(found, known, listed)
@@ -130,7 +131,7 @@ def _trec(
 
 
 def _listed(
-    found: Definition, known: TrecName, listed: str | None
+    found: Template, known: TrecName, listed: str | None
 ) -> list[tuple[Mapping[str, Value], str]]:
     """Return the parameters of each metric that a name with a list stands for, with their labels."""
     if known.numbers:
@@ -169,13 +170,13 @@ def _listed(
 
 
 def _of_levels(
-    found: Definition, known: TrecName, parameter: Parameter, listed: str
+    found: Template, known: TrecName, parameter: Parameter, listed: str
 ) -> dict[str, Value]:
     return {parameter.name: parameter.levels(listed.split(","))}
 
 
 def _of_pairs(
-    found: Definition, known: TrecName, parameter: Parameter, listed: str
+    found: Template, known: TrecName, parameter: Parameter, listed: str
 ) -> dict[str, Value]:
     """Read `1=3,2=9`, with `p=0.8` among them if the name allows it."""
     given: dict[str, Value] = {}
@@ -197,7 +198,7 @@ def _of_pairs(
     return given | {parameter.name: parameter.gains(pairs)}
 
 
-def _parameter(found: Definition, known: TrecName, name: str) -> Parameter:
+def _parameter(found: Template, known: TrecName, name: str) -> Parameter:
     parameter = found.parameter(name)
     if parameter is None:
         raise WarehouseError(f"{found.name}: trec_eval name {known.name} has a wrong parameter")
@@ -278,7 +279,7 @@ def ranx_with_decimals(text: str, defaults: Defaults) -> list[Requested] | None:
     return None
 
 
-def wants_cutoff(found: Definition) -> bool:
+def wants_cutoff(found: Template) -> bool:
     """Return whether a metric has no value without a cutoff."""
     cutoff = found.parameter("cutoff")
     return cutoff is not None and cutoff.required
