@@ -282,11 +282,11 @@ def test_a_changed_formula_makes_points_stale(seed: Warehouse, monkeypatch, coun
     before = counts(seed.path)["curve_point"]
     changed = read(templates.source("curves/ROC").replace("union\n", "union distinct\n"))
     monkeypatch.setitem(curves.curves(), "ROC", changed)
-    curves._aliases.cache_clear()
+    curves._names.cache_clear()
     try:
         found = seed.trace("ROC", "seed")
     finally:
-        curves._aliases.cache_clear()
+        curves._names.cache_clear()
     assert (found.metric.name, found.computed) == ("Mine", 1)
     assert counts(seed.path)["curve_point"] == 2 * before
 

@@ -15,7 +15,7 @@ from warehouse.cli.init import STARTER
 from warehouse.config import project
 from warehouse.config.project_file import Attributes, Gate, Qrels, Runs, Training
 from warehouse.errors import DefinitionError, UsageError
-from warehouse.sync.declarations import declared
+from warehouse.sync.declarations import read_declarations
 from warehouse.sync.patterns import Pattern
 
 WHOLE = """\
@@ -71,14 +71,14 @@ def test_the_queries_of_judgments_are_watched(folder: Folder) -> None:
     folder.write(
         "warehouse.toml", WHOLE.replace('qrels = "other.txt"\n', text + "protocols = []\n")
     )
-    assert queries in declared().watched
-    assert declared().concerns(queries)
+    assert queries in read_declarations().watched
+    assert read_declarations().concerns(queries)
     # an empty list of protocols names none: the usual ones count
-    assert declared().datasets["other"].evaluation.protocols == ("default",)
+    assert read_declarations().datasets["other"].evaluation.protocols == ("default",)
 
 
 def test_what_is_declared(folder: Folder) -> None:
-    found = declared()
+    found = read_declarations()
     assert (found.settle, found.folder) == (0.5, folder.path)
     films, other = found.datasets["films"], found.datasets["other"]
     assert [(g.kind, g.file.name) for g in films.grounds] == [
@@ -100,10 +100,10 @@ def test_what_is_declared(folder: Folder) -> None:
     )
     # a limit of 0 lets no drop pass; what is listed twice counts once
     folder.write("warehouse.toml", WHOLE.replace("0.01", "0").replace('["P@5"', '["P@5", "P@5"'))
-    assert declared().gates == (
+    assert read_declarations().gates == (
         Gate(dataset="films", metric="nDCG@10", max_drop=0, protocol="default"),
     )
-    assert declared().datasets["films"].evaluation.metrics == ("P@5",)
+    assert read_declarations().datasets["films"].evaluation.metrics == ("P@5",)
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_what_is_wrong_gets_one_line(folder: Folder, old: str, new: str, words: 
     assert old in WHOLE
     folder.write("warehouse.toml", WHOLE.replace(old, new, 1))
     with pytest.raises(DefinitionError) as caught:
-        declared()
+        read_declarations()
     message = str(caught.value)
     assert message.startswith("warehouse.toml: ")
     assert words in message
@@ -185,16 +185,16 @@ def test_the_file_may_be_a_table_of_pyproject(folder: Folder) -> None:
     below.mkdir()
     (below / "pyproject.toml").write_text(f"[project]\nname = 'x'\n[tool.warehouse]\n{text}")
     with project.using(below / "pyproject.toml"):
-        assert declared().datasets.keys() == {"films", "other"}
+        assert read_declarations().datasets.keys() == {"films", "other"}
         assert project.current().database == below / "w.duckdb"
     (folder.path / "warehouse.toml").unlink()
     (below / "pyproject.toml").rename(folder.path / "pyproject.toml")
-    assert declared().datasets.keys() == {"films", "other"}
+    assert read_declarations().datasets.keys() == {"films", "other"}
     folder.write("pyproject.toml", "[tool.warehouse]\nsetle = 1\n")
     with pytest.raises(
         DefinitionError, match=r"^pyproject.toml \[tool.warehouse\]: line 2: unknown key"
     ):
-        declared()
+        read_declarations()
 
 
 @pytest.mark.parametrize(
@@ -212,22 +212,22 @@ def test_a_pyproject_without_the_table_is_passed_over(folder: Folder, text: str)
 def test_a_file_that_is_named_goes_first(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     folder.write("other.toml", "settle = 7\n")
     monkeypatch.setenv("WAREHOUSE_CONFIG", "other.toml")
-    assert declared().settle == 7
+    assert read_declarations().settle == 7
     with project.using("warehouse.toml"):
-        assert declared().settle == 0.5
+        assert read_declarations().settle == 0.5
         with project.using(None):
-            assert declared().settle == 0.5
+            assert read_declarations().settle == 0.5
     with (
         project.using("no.toml"),
         pytest.raises(DefinitionError, match=r"^--config: no.toml: no such"),
     ):
-        declared()
+        read_declarations()
     folder.write("pyproject.toml", "[project]\n")
     with (
         project.using("pyproject.toml"),
         pytest.raises(DefinitionError, match=r"no table \[tool.warehouse\]"),
     ):
-        declared()
+        read_declarations()
 
 
 # --------------------------------------------------------------------------- config show, init
@@ -328,7 +328,7 @@ def test_all_that_the_starter_shows_may_be_said(
     (tmp_path / "metrics").mkdir()
     (tmp_path / "warehouse.toml").write_text(text)
     monkeypatch.chdir(tmp_path)
-    assert declared().datasets.keys() == {"mine", "films"}
+    assert read_declarations().datasets.keys() == {"mine", "films"}
     # and nothing is left out of it
     structs = (Runs, Gate, Qrels, Training, Attributes)
     shown = STARTER.read_text()

@@ -31,7 +31,7 @@ from warehouse.sync.events import Event, Synced
 if TYPE_CHECKING:
     from warehouse.readers.files import LocalFile
     from warehouse.readers.together import Group
-    from warehouse.sync.declarations import Declared
+    from warehouse.sync.declarations import Declarations
     from warehouse.sync.loading import Taken
     from warehouse.sync.sources import Source
 
@@ -72,13 +72,13 @@ class Syncing(File):
         >>> wh.sync(folder / "warehouse.toml").changed
         False
         """
-        from warehouse.sync.declarations import declared
+        from warehouse.sync.declarations import read_declarations
 
         with project.using(config):
             if config is not None:
                 self._check_project(config)
             project.required()
-            work = _Sync(self, declared(), dry_run, on_file or (lambda label, total: None))
+            work = _Sync(self, read_declarations(), dry_run, on_file or (lambda label, total: None))
             for step in STEPS:
                 for event in step(work):
                     work.events.append(event)
@@ -114,7 +114,7 @@ class _Sync:
     """One call of `sync`, with what its steps share."""
 
     warehouse: Syncing
-    asked: Declared
+    asked: Declarations
     dry_run: bool
     on_file: Callable[[str, int], None]
     events: list[Event] = field(default_factory=list)

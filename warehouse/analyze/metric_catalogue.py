@@ -141,7 +141,7 @@ def _elsewhere(found: Template, *, fixed: bool = False) -> dict[str, list[str]]:
             names.setdefault(alias.peer, {})[told] = None
     for ranx in found.ranx_names:
         decimals = f".{_symbol(ranx.fraction)}" if ranx.fraction else ""
-        name = ranx.name + ("@k" if notation.wants_cutoff(found) else "")
+        name = ranx.name + ("@k" if found.needs_cutoff else "")
         text = "" if decimals else name.replace("@k", "@10")
         names.setdefault("ranx", {})[name + decimals + given(ranx.given, "ranx", text)] = None
     for trec in found.trec_names:

@@ -18,7 +18,7 @@ from warehouse.config import project
 from warehouse.errors import UsageError, WarehouseError, listing
 
 if TYPE_CHECKING:
-    from warehouse.sync.declarations import Declared
+    from warehouse.sync.declarations import Declarations
     from warehouse.sync.events import Status
 
 # Seconds between looks without a reported change: not every file system reports them.
@@ -111,7 +111,7 @@ class _Watched:
     """
 
     paths: dict[Path, int]
-    asked: Declared
+    asked: Declarations
     file: Path | None
 
     def matters(self, name: str, database: Path) -> bool:
@@ -139,10 +139,10 @@ def _is_told_to(path: Path) -> bool:
 
 def _watched(before: _Watched | None = None) -> _Watched:
     """Return what to watch; `before` stays while the project's file is wrong."""
-    from warehouse.sync.declarations import declared
+    from warehouse.sync.declarations import read_declarations
 
     try:
-        asked = declared()
+        asked = read_declarations()
     except WarehouseError:
         if before is None:
             raise

@@ -56,12 +56,13 @@ class Document:
 
         try:
             return msgspec.convert(self.record, kind)
-        except msgspec.ValidationError:
+        except msgspec.ValidationError as error:
             from warehouse.config.problems import problems
 
             found = list(problems(self.record, kind, (), elsewhere or {}))
             found.sort(key=lambda one: self._line(one[0]) or 0)
-            raise DefinitionError("\n".join(self._said(*one) for one in found)) from None
+            said = [self._said(*one) for one in found] or [f"{self.where}: {error}"]
+            raise DefinitionError("\n".join(said)) from None
 
     def error(self, path: Path, problem: str, table: Path | None = None) -> DefinitionError:
         """Return the error about what is at a path, which is named unless `table` is."""

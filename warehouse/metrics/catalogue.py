@@ -16,7 +16,7 @@ from warehouse.metrics import aggregates, checks
 from warehouse.metrics.aggregates import AGGREGATE, POOLED, WEIGHT
 from warehouse.metrics.header import MetricHeader
 from warehouse.metrics.lazy import Lazy
-from warehouse.metrics.template import Template, declared, parts, source, template
+from warehouse.metrics.template import Template, header_parameters, parts, source, template
 from warehouse.sql_text import templates
 
 ARROWS = {"higher": "↑", "lower": "↓"}
@@ -50,7 +50,7 @@ def _metric(
         pools = "always"
     try:
         parameters = aggregates.with_parameters(
-            declared(document, head), head.aggregate, pools=pools != "never", only=only
+            header_parameters(document, head), head.aggregate, pools=pools != "never", only=only
         )
     except ValueError as error:
         raise document.error(("param", AGGREGATE), str(error)) from None

@@ -15,7 +15,7 @@ from warehouse.metrics.aggregates import AGGREGATE, POOLED
 from warehouse.metrics.checks import check_range
 from warehouse.metrics.header import Axis, CurveHeader
 from warehouse.metrics.metric import Defaults, Metric
-from warehouse.metrics.template import Alias, Template, declared, source, template
+from warehouse.metrics.template import Alias, Template, header_parameters, source, template
 from warehouse.sql_text import templates
 
 
@@ -39,7 +39,7 @@ class Curve(Template, frozen=True, kw_only=True):
 
 def _curve(name: str, document: toml.Document, body: str) -> Curve:
     head = document.convert(CurveHeader)
-    parameters = aggregates.of_curve(declared(document, head), head.aggregate)
+    parameters = aggregates.of_curve(header_parameters(document, head), head.aggregate)
     (together,) = (p for p in parameters if p.name == AGGREGATE)
     if together.default != head.aggregate or not {*together.choices} <= {"mean", POOLED}:
         problem = f"its choices are mean and {POOLED}, its default is that of the header"
@@ -65,13 +65,8 @@ def curves() -> dict[str, Curve]:
 
 
 @cache
-def _aliases() -> dict[str, tuple[Curve, Alias]]:
-    known = {name: (found, Alias("", name)) for name, found in curves().items()}
-    for found in curves().values():
-        known |= {alias.name: (found, alias) for alias in found.names}
-    # in any case, unless two names then collide
-    folded = {name.lower(): one for name, one in known.items() if name.lower() not in known}
-    return known | folded
+def _names() -> dict[str, tuple[Curve, Alias]]:
+    return notation.folded_names(curves())
 
 
 def parse(text: str, *, defaults: Defaults | None = None) -> Metric:
@@ -80,13 +75,13 @@ def parse(text: str, *, defaults: Defaults | None = None) -> Metric:
     >>> str(parse("ROC( rel = 2 )@50")), str(parse("recall@k"))
     ('ROC(rel=2)@50', 'RecallByRank@100')
     """
-    metric = notation.read_plain(text.strip(), _aliases(), defaults or Defaults())
+    metric = notation.read_plain(text.strip(), _names(), defaults or Defaults())
     if metric is None:
         name = text.partition("(")[0].partition("@")[0]
         known = ", ".join(curves())
         if name in catalogue.catalogue():
             raise UsageError(f"{text}: a metric, not a curve; curves are {known}")
-        hint = nearest(name, _aliases()) or f"; curves are {known}"
+        hint = nearest(name, _names()) or f"; curves are {known}"
         raise UsageError(f"{text}: no such curve{hint}")
     return metric
 

@@ -21,7 +21,7 @@ from warehouse.metrics import checks, notation
 from warehouse.metrics.header import FusionHeader, GridTable, NormalisationHeader
 from warehouse.metrics.metric import Defaults, Metric
 from warehouse.metrics.parameters import Value
-from warehouse.metrics.template import Alias, Template, declared, source, template
+from warehouse.metrics.template import Alias, Template, header_parameters, source, template
 from warehouse.sql_text import templates
 
 WEIGHTS, TRAINING, AVERAGE_PRECISION = "weights", "training", "average_precision"
@@ -66,7 +66,7 @@ class Normalisation(Template, frozen=True, kw_only=True):
 
 def _method(name: str, document: toml.Document, body: str) -> Method:
     head = document.convert(FusionHeader)
-    parameters = declared(document, head)
+    parameters = header_parameters(document, head)
     grid = {key: Grid(**asdict(one)) for key, one in head.tune.items()}
     for key in grid:
         checks.check_known(document, ("tune", key), key, (p.name for p in parameters))
@@ -86,12 +86,8 @@ def methods() -> dict[str, Method]:
 
 
 @cache
-def _aliases() -> dict[str, tuple[Method, Alias]]:
-    known = {name: (found, Alias("", name)) for name, found in methods().items()}
-    for found in methods().values():
-        known |= {alias.name: (found, alias) for alias in found.names}
-    # in any case
-    return known | {name.lower(): one for name, one in known.items() if name.lower() not in known}
+def _names() -> dict[str, tuple[Method, Alias]]:
+    return notation.folded_names(methods())
 
 
 def parse(text: str) -> Metric:
@@ -102,11 +98,11 @@ def parse(text: str) -> Metric:
     """
     asked = text.strip()
     name = asked.partition("(")[0].strip()
-    if name.lower() in _aliases():
+    if name.lower() in _names():
         asked = name.lower() + asked[len(name) :]
-    found = notation.read_plain(asked, _aliases(), Defaults())
+    found = notation.read_plain(asked, _names(), Defaults())
     if found is None:
-        hint = nearest(name, _aliases()) or f"; there are {', '.join(methods())}"
+        hint = nearest(name, _names()) or f"; there are {', '.join(methods())}"
         raise UsageError(f"{text}: no such fusion method{hint}")
     return found
 

@@ -130,17 +130,17 @@ def arguments(
         if key in given:
             raise UsageError(f"{text}: {key} is given twice")
         given[key] = value
-    found = _other(text, found, given)
+    found = _meant_by_peers(text, found, given)
     if at is not None:
         if found.parameter(found.at) is None:
             raise UsageError(f"{text}: {found.name} takes no @{found.at}")
         if found.at in given:
             raise UsageError(f"{text}: {found.at} is given twice")
         given[found.at] = at
-    return found, read(text, found, given, fixed)
+    return found, read_values(text, found, given, fixed)
 
 
-def _other(text: str, found: Template, given: dict[str, str]) -> Template:
+def _meant_by_peers(text: str, found: Template, given: dict[str, str]) -> Template:
     """Return the metric that peers mean by a parameter; a redundant parameter is removed."""
     for key, target in found.other.items():
         if key not in given:
@@ -154,7 +154,7 @@ def _other(text: str, found: Template, given: dict[str, str]) -> Template:
     return found
 
 
-def read(
+def read_values(
     text: str,
     found: Template,
     given: Mapping[str, str],
@@ -194,7 +194,7 @@ def settle(
         elif p.follows_level and defaults.level is not None:
             settled[p.name] = defaults.level
         elif p.name in overrides:
-            settled[p.name] = p.adopt(overrides[p.name])
+            settled[p.name] = p.from_toml(overrides[p.name])
         elif p.required and complete:
             article = "an" if p.name[0] in "aeiou" else "a"
             example = _example(found, given)
@@ -203,7 +203,7 @@ def settle(
             settled[p.name] = p.default
     for p in found.parameters:
         _replace(text, p, found, given, settled)
-        _check_company(text, p, found, settled)
+        _check_needed(text, p, found, settled)
         _check_above(text, p, settled)
     return Metric(found, found.name, tuple(settled.items()))
 
@@ -242,7 +242,7 @@ def _replace(
             settled[other.name] = other.default
 
 
-def _check_company(text: str, p: Parameter, found: Template, settled: Mapping[str, Value]) -> None:
+def _check_needed(text: str, p: Parameter, found: Template, settled: Mapping[str, Value]) -> None:
     """Refuse a value that needs another, missing parameter, and one that has no effect."""
     value = settled[p.name]
     needed = p.needs.get(str(value))

@@ -122,12 +122,12 @@ class Parameter(Declaration, frozen=True, kw_only=True):
             return text == "True"
         return self._number(text)
 
-    def adopt(self, value: Value | list[float] | Mapping[str, float]) -> Value:
+    def from_toml(self, value: Value | list[float] | Mapping[str, float]) -> Value:
         """Convert a TOML value: a list of levels, a table of gains by grade.
 
         Raises ValueError for these if the parameter has another type.
 
-        >>> Parameter(name="gains", type="gains", summary="").adopt({"2": 9, "1": 3})
+        >>> Parameter(name="gains", type="gains", summary="").from_toml({"2": 9, "1": 3})
         ((1, 3.0), (2, 9.0))
         """
         if isinstance(value, Mapping):
@@ -148,7 +148,7 @@ class Parameter(Declaration, frozen=True, kw_only=True):
         >>> Parameter(name="beta", type="number", summary="").take(2)
         2.0
         """
-        adopted = self.adopt(value)
+        adopted = self.from_toml(value)
         return None if adopted is None else self.read(str(adopted))
 
     def gains(self, pairs: Iterable[tuple[str, str]]) -> Gains | None:
@@ -210,7 +210,7 @@ def parameter(name: str, declared: Declaration, *, inherited: bool = False) -> P
     for key, usual in (("follows_level", name == "rel"), ("is_rank", name == "cutoff")):
         said[key] = usual if said[key] is None else said[key]
     found = Parameter(name=name, inherited=inherited, **said)
-    default = found.adopt(found.default)
+    default = found.from_toml(found.default)
     if default is not None:
         read = found.read(str(default))
         if repr(read) != repr(default):

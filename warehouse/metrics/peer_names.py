@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from warehouse.config.project import per_project
 from warehouse.errors import UsageError, WarehouseError
 from warehouse.metrics.catalogue import catalogue
-from warehouse.metrics.metric import Defaults, Metric, Requested, arguments, read, settle
+from warehouse.metrics.metric import Defaults, Metric, Requested, arguments, read_values, settle
 from warehouse.metrics.parameters import Gains, Levels, Parameter, Value
 from warehouse.metrics.template import RanxName, Template, TrecName
 
@@ -78,6 +78,17 @@ def ranx_names() -> dict[str, list[tuple[Template, RanxName]]]:
     return known
 
 
+def read(
+    text: str, defaults: Defaults, *, only: str | None = None, complete: bool = True
+) -> list[Requested] | None:
+    """Read a name as ranx and trec_eval write it, or `only` one of them; None for other names."""
+    return (
+        (_ranx_decimals(text, defaults) if only != "trec_eval" else None)
+        or (_trec(text, defaults) if only != "ranx" else None)
+        or (_ranx(text, defaults, complete=complete) if only != "trec_eval" else None)
+    )
+
+
 # --------------------------------------------------------------------------- trec_eval
 
 
@@ -91,20 +102,20 @@ def trec_set(name: str, defaults: Defaults) -> list[Requested | Relstring]:
         if string is not None:
             members.append(string)
         else:
-            members += _trec(member, *trec_names()[member], None, defaults)
+            members += _trec_metrics(member, *trec_names()[member], None, defaults)
     return members
 
 
-def trec(text: str, defaults: Defaults) -> list[Requested] | None:
+def _trec(text: str, defaults: Defaults) -> list[Requested] | None:
     """Read `map`, `P_5`, `ndcg_cut_10`, `P.5,10`, `ndcg.1=3,2=9`; None for other names."""
     name, dot, listed = text.partition(".")
     if name in trec_names():
-        return _trec(text, *trec_names()[name], listed if dot else None, defaults)
+        return _trec_metrics(text, *trec_names()[name], listed if dot else None, defaults)
     stem, _, last = text.rpartition("_")
     if stem in trec_names() and re.fullmatch(r"[\d.,-]*\d[\d.,-]*|.+=.+", last):
         found, known = trec_names()[stem]
         if known.param is not None or known.numbers:
-            return _trec(text, found, known, last, defaults)
+            return _trec_metrics(text, found, known, last, defaults)
     return None
 
 
@@ -117,7 +128,7 @@ def example(text: str) -> str | None:
     return f"{known.name}_{known.format.format(known.values[0])}"
 
 
-def _trec(
+def _trec_metrics(
     text: str, found: Template, known: TrecName, listed: str | None, defaults: Defaults
 ) -> list[Requested]:
     try:
@@ -239,16 +250,14 @@ def _label(known: TrecName, metric: Metric, defaults: Defaults) -> str:
 # --------------------------------------------------------------------------- ranx
 
 
-def ranx(text: str, defaults: Defaults, *, complete: bool = True) -> list[Requested] | None:
+def _ranx(text: str, defaults: Defaults, *, complete: bool = True) -> list[Requested] | None:
     """Read `ndcg@10`, `map@100-l2`, `precision`; None for other names."""
     level = _RANX_LEVEL.match(text)
     rest = level["rest"] if level else text
     name, at_sign, at = rest.partition("@")
     candidates = ranx_names().get(name, [])
     for found, known in candidates:
-        if known.fraction is None and (
-            bool(at_sign) == wants_cutoff(found) or len(candidates) == 1
-        ):
+        if known.fraction is None and (bool(at_sign) == found.needs_cutoff or len(candidates) == 1):
             _, given = arguments(
                 text, found, f"rel={level['level']}" if level else None, at or None
             )
@@ -266,7 +275,7 @@ def ranx(text: str, defaults: Defaults, *, complete: bool = True) -> list[Reques
     return None
 
 
-def ranx_with_decimals(text: str, defaults: Defaults) -> list[Requested] | None:
+def _ranx_decimals(text: str, defaults: Defaults) -> list[Requested] | None:
     """Read `rbp.95`, `rbp@95` and `rbp.95-l2`; None for other names."""
     match = _RANX_DECIMALS.match(text)
     if match is None:
@@ -274,12 +283,6 @@ def ranx_with_decimals(text: str, defaults: Defaults) -> list[Requested] | None:
     for found, known in ranx_names().get(match["name"], ()):
         if known.fraction is not None:
             level = {"rel": match["level"]} if match["level"] else {}
-            values = read(text, found, {known.fraction: f"0.{match['decimals']}", **level})
+            values = read_values(text, found, {known.fraction: f"0.{match['decimals']}", **level})
             return [Requested(settle(text, found, {**known.given, **values}, defaults))]
     return None
-
-
-def wants_cutoff(found: Template) -> bool:
-    """Return whether a metric has no value without a cutoff."""
-    cutoff = found.parameter("cutoff")
-    return cutoff is not None and cutoff.required

@@ -89,7 +89,7 @@ def _protocol(name: str, every: Mapping[str, Mapping[str, Any]]) -> Protocol:
         if key not in whole:
             advice = "" if key == "summary" else '; or extend one that has it: extends = "default"'
             raise _error(name, (), f"the key {key!r} is missing{advice}")
-    for key, names in (("params", parametrised()), ("undefined", metrics())):
+    for key, names in (("params", metrics_and_curves()), ("undefined", metrics())):
         for metric in whole.get(key, {}):
             if metric not in names:
                 problem = f"no such metric {metric!r}{nearest(metric, names)}"
@@ -100,7 +100,7 @@ def _protocol(name: str, every: Mapping[str, Mapping[str, Any]]) -> Protocol:
     return Protocol(name=name, **{**whole, "params": params})
 
 
-def parametrised() -> Mapping[str, Template]:
+def metrics_and_curves() -> Mapping[str, Template]:
     """Return everything whose defaults a protocol can set: every metric and every curve."""
     known = metrics()
     names = [*known, *names_in("curves")]
@@ -110,7 +110,7 @@ def parametrised() -> Mapping[str, Template]:
 def _values(protocol: str, metric: str, given: Mapping[str, Any]) -> dict[str, Value]:
     """Read the values that a protocol gives to parameters of a metric."""
     try:
-        return take(parametrised()[metric].parameters, given)
+        return take(metrics_and_curves()[metric].parameters, given)
     except (ValueError, OverflowError) as error:
         raise _error(protocol, ("params", metric), str(error)) from None
 

@@ -85,6 +85,12 @@ class Template(Struct, frozen=True, kw_only=True):
     counts: bool = False
     kind: ClassVar[str] = "template"
 
+    @property
+    def needs_cutoff(self) -> bool:
+        """Whether it has no value without a cutoff."""
+        cutoff = self.parameter("cutoff")
+        return cutoff is not None and cutoff.required
+
     def parameter(self, name: str) -> Parameter | None:
         """Return the parameter of that name, if there is one."""
         return next((p for p in self.parameters if p.name == name), None)
@@ -100,7 +106,7 @@ def parts(text: str, where: str) -> tuple[toml.Document, str]:
     return templates.header(text, where), templates.body(text).rstrip("; \n")
 
 
-def declared(document: toml.Document, head: ParametrisedHeader) -> tuple[Parameter, ...]:
+def header_parameters(document: toml.Document, head: ParametrisedHeader) -> tuple[Parameter, ...]:
     """Return the parameters that a header declares, and those of the relations that it reads."""
     own = [_parameter(document, name, one) for name, one in head.param.items()]
     checks.check_reads(getattr(head, "reads", ()), document)

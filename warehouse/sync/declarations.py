@@ -80,7 +80,7 @@ class Runs:
 
 
 @dataclass(frozen=True)
-class Declared:
+class Declarations:
     """Everything that a project's file declares; paths are absolute, patterns relative to `folder`."""
 
     folder: Path
@@ -119,7 +119,7 @@ class Declared:
 
 
 @project.per_project
-def declared() -> Declared:
+def read_declarations() -> Declarations:
     """Return the declarations of the project's file; any error in it is raised at once."""
     here = project.current()
     said = here.contents
@@ -129,7 +129,7 @@ def declared() -> Declared:
     }
     with _at("settle"):
         settle = duration(said.settle)
-    return Declared(
+    return Declarations(
         folder=here.folder,
         settle=settle,
         datasets=datasets,

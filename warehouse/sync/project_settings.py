@@ -12,7 +12,7 @@ import duckdb
 from warehouse.analyze.pages import relation
 from warehouse.config import project, toml
 from warehouse.config.settings import DATABASE_VARIABLE, DEFAULT_DATABASE
-from warehouse.sync.declarations import SETTLE, Evaluation, declared
+from warehouse.sync.declarations import SETTLE, Evaluation, read_declarations
 
 _DEFAULT = "default"
 
@@ -22,7 +22,7 @@ def settings(given: Path | None = None) -> duckdb.DuckDBPyRelation:
 
     Raises DefinitionError for any error in the project's file.
     """
-    declared()
+    read_declarations()
     here = project.current()
     named = os.environ.get(DATABASE_VARIABLE)
     rows: dict[str, tuple[object, str]] = {}
