@@ -287,6 +287,7 @@ def metrics_by_name() -> dict[str, list[notation.Metric]]:
 
 @pytest.mark.parametrize("name", METRIC_FILES)
 def test_what_a_metric_reads_is_what_it_says(name: str) -> None:
+    assert name in metrics_by_name(), "add it to METRICS in the module that has its twin"
     for metric in metrics_by_name()[name]:
         found = metric.definition
         values = metric.params | {r: r for r in found.reads}
@@ -613,7 +614,7 @@ def define(source: str) -> MetricTemplate:
         ("undefined = 0", 'undefined = "nothing"', ["undefined", "'null'"]),
         ("range = [0, 1]", 'range = "0 to 1"', ["'range'", "type"]),
         ("required = true", "required = true\nminimum = 1", ["cutoff", "'minimum'", "mean min?"]),
-        ('type = "integer"', 'type = "int"', ["rel", "integer, number, choice, boolean"]),
+        ('type = "number"', 'type = "int"', ["no_relevant", "integer, number, choice, boolean"]),
         ('title = "Precision"', 'title = "Precision', ["not TOML"]),
         (
             '{ name = "ooprecision", cutoff',
@@ -621,12 +622,22 @@ def define(source: str) -> MetricTemplate:
             ["ooprecision", "cutoff?"],
         ),
         (
-            'default = "mean"\nchoices = ["mean", "pooled"]',
-            'default = "pooled"\nchoices = ["pooled"]',
+            "[param.aggregate]",
+            '[param.aggregate]\ndefault = "pooled"\nchoices = ["pooled"]',
             ["aggregate", "its default is that of the header"],
         ),
-        ('choices = ["mean", "pooled"]', 'choices = ["mean", "sum"]', ["to add the choice pooled"]),
-        ("[params.rel]", "[params.weight]", ["param.weight", "choose another"]),
+        (
+            "[param.aggregate]",
+            '[param.aggregate]\nchoices = ["mean", "sum"]',
+            ["to add the choice pooled"],
+        ),
+        (
+            "[names]",
+            '[param.weight]\ntype = "number"\nsummary = "x"\n[names]',
+            ["param.weight", "choose another"],
+        ),
+        ('params = ["rel", ', 'params = ["rell", ', ["no parameter 'rell' is shared", "mean rel?"]),
+        ("[param.norm]", "[param.norme]", ["'norm' is shared; or declare it: [param.norm]"]),
         ("/*", "", ["no header"]),
     ],
 )
@@ -715,7 +726,10 @@ def test_a_changed_sentence_keeps_the_fingerprint() -> None:
 
 def test_a_changed_formula_changes_the_fingerprint() -> None:
     source = text("metrics", "P")
-    source = source.replace('["mean", "pooled"]', '["mean", "sum", "pooled"]')
+    source = source.replace(
+        "[param.aggregate]\n",
+        '[param.aggregate]\ndefault = "mean"\nchoices = ["mean", "sum", "pooled"]\n',
+    )
     seen = {fingerprint(source)}
     for old, new in (
         ("count(*) filter", "count(doc_id) filter"),

@@ -138,8 +138,6 @@ def _with_shared_params(document: toml.Document) -> toml.Document:
     """Return a header with the parameters that it lists: shared ones, and its own tables over them."""
     record = dict(document.record)
     listed, own = record.pop("params", []), record.get("param", {})
-    if isinstance(listed, dict):
-        listed, own = [], listed
     if not isinstance(listed, list) or not isinstance(own, dict):
         problem = "write params = [NAMES], and a table [param.NAME] for each that is not shared"
         raise document.error(("params",), problem)
