@@ -18,6 +18,7 @@ from warehouse.evaluate.plan import matched_sql, plan
 from warehouse.evaluate.stored_runs import Job
 from warehouse.metrics import catalogue, checks, curves, protocols
 from warehouse.metrics.protocols import Protocol
+from warehouse.metrics.template import parts
 from warehouse.sql_text import relations, templates
 from warehouse.warehouse import Warehouse
 
@@ -46,14 +47,14 @@ aggregate = "mean"
 reference = "none"
 x = { name = "rank", range = [1, inf] }
 y = { name = "hits", range = [0, 1] }
-params.rel = { type = "integer", default = 1, min = 1, summary = "Lowest relevance that counts." }
+param.rel = { type = "integer", default = 1, min = 1, summary = "Lowest relevance that counts." }
 */
 select run_id, query_id, 0 as position, 1 as x, count(*) as y from {{ hits }} group by run_id, query_id
 """
 
 
 def read(text: str) -> curves.Curve:
-    return curves._curve("Mine", text, "sql/curves/Mine.sql.j2")
+    return curves._curve("Mine", *parts(text, "sql/curves/Mine.sql.j2"))
 
 
 # --------------------------------------------------------------------------- files
@@ -69,16 +70,20 @@ def test_a_header_is_read() -> None:
     [
         ('joined = "lines"', 'joined = "line"', "joined is one of .*; did you mean lines"),
         ('joined = "lines"', "", "the key 'joined' is missing"),
-        ('joined = "lines"', 'joined = "lines"\nundefined = 0', "'undefined' is a metric's"),
+        (
+            'joined = "lines"',
+            'joined = "lines"\nundefined = 0',
+            "unknown key 'undefined'; known are",
+        ),
         ('joined = "lines"', 'joined = "lines"\naera = "AUC"', "unknown key 'aera'; did you mean"),
         ('joined = "lines"', 'joined = "lines"\nchance = 1', "'chance' has the wrong type"),
         ("range = [1, inf]", "range = [1, 1]", "x: range is \\[lowest, highest\\]"),
-        ("range = [1, inf]", "range = [1]", "x: 'range' is a list of two numbers"),
+        ("range = [1, inf]", "range = [1]", "x: 'range' lists 2 values, not 1"),
         ('name = "rank", ', "", "x: the key 'name' is missing"),
         ('aggregate = "mean"', 'aggregate = "sum"', "aggregate is one of mean, pooled"),
         ('reads = ["hits"]', 'reads = ["hit"]', "no relation 'hit'; did you mean hits"),
         ('title = "Mine"', "", "the key 'title' is missing"),
-        ('type = "integer"', 'type = "int"', "parameter rel: needs a summary and a type"),
+        ('type = "integer"', 'type = "int"', "param.rel: type is one of .*; did you mean integer"),
         ('direction = "higher"', 'direction = "up"', "direction is one of"),
     ],
 )
@@ -280,11 +285,11 @@ def test_a_changed_formula_makes_points_stale(seed: Warehouse, monkeypatch, coun
     before = counts(seed.path)["curve_point"]
     changed = read(templates.source("curves/ROC").replace("union\n", "union distinct\n"))
     monkeypatch.setitem(curves.curves(), "ROC", changed)
-    curves._aliases.cache_clear()
+    curves._names.cache_clear()
     try:
         found = seed.curve("seed", "ROC")
     finally:
-        curves._aliases.cache_clear()
+        curves._names.cache_clear()
     assert (found.metric.name, found.computed) == ("Mine", 1)
     assert counts(seed.path)["curve_point"] == 2 * before
 

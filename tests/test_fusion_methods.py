@@ -21,6 +21,7 @@ from refusals import expect_refusal
 from warehouse.config.settings import resource_folder
 from warehouse.errors import DefinitionError
 from warehouse.metrics import fusion
+from warehouse.metrics.template import parts
 from warehouse.sql_text import templates
 from warehouse.warehouse import Warehouse
 
@@ -322,8 +323,11 @@ def test_wrong_names(text: str, message: str) -> None:
     ("head", "message"),
     [
         ("scores = true", "'needs' is missing"),
-        ('needs = ["wieghts"]\nscores = true', "needs: one of weights, training"),
-        ("needs = []\nscores = true\nrange = [0, 1]", "'range' is a metric's"),
+        (
+            'needs = ["wieghts"]\nscores = true',
+            "needs: item 1 is one of weights, training, average_precision, not .*; did you mean weights",
+        ),
+        ("needs = []\nscores = true\nrange = [0, 1]", "unknown key 'range'; did you mean ranx"),
         (
             "needs = []\nscores = true\n[tune]\nk = {first = 1, last = 2, step = 1}",
             "no parameter 'k'",
@@ -333,4 +337,4 @@ def test_wrong_names(text: str, message: str) -> None:
 def test_wrong_headers(head: str, message: str) -> None:
     common = 'title = "t"\nsummary = "s"\nformula = "f"\nreference = "r"'
     with pytest.raises(DefinitionError, match=message):
-        fusion._method("mine", f"/*\n{common}\n{head}\n*/\nselect 1", "mine.sql.j2")
+        fusion._method("mine", *parts(f"/*\n{common}\n{head}\n*/\nselect 1", "mine.sql.j2"))

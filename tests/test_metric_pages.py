@@ -13,8 +13,9 @@ from warehouse.config import project
 from warehouse.errors import UsageError
 from warehouse.evaluate.plan import plan
 from warehouse.metrics import protocols
-from warehouse.metrics.catalogue import Definition, catalogue
+from warehouse.metrics.catalogue import catalogue
 from warehouse.metrics.notation import parse, parse_one
+from warehouse.metrics.template import Template
 from warehouse.report import formats
 from warehouse.warehouse import Warehouse
 
@@ -123,7 +124,7 @@ TRAINING = {"usual": {"b": 1}, "another": {"a": 1, "x": 1}}
 GENRES = {doc: {"genre": ["war", doc]} for doc in "abcx"}
 
 
-def text_of(found: Definition) -> str:
+def text_of(found: Template) -> str:
     """Return a metric with what it needs."""
     example = {"attribute": "genre", "number": "0.5", "integer": "3"}
     given = [f"{p.name}={example[p.type]}" for p in found.parameters if p.required]

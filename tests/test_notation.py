@@ -11,9 +11,10 @@ from twins import twins_in
 
 from warehouse.errors import UsageError
 from warehouse.metrics import protocols
-from warehouse.metrics.catalogue import Definition, catalogue
+from warehouse.metrics.catalogue import catalogue
 from warehouse.metrics.notation import Defaults, Metric, parse, parse_one, request
 from warehouse.metrics.parameters import Parameter, split
+from warehouse.metrics.template import Template
 
 
 def read(text: str, **options: object) -> list[str]:
@@ -50,7 +51,7 @@ def values_of(parameter: Parameter) -> st.SearchStrategy[str]:
 
 @st.composite
 def notations(draw: st.DrawFn) -> str:
-    found: Definition = catalogue()[draw(st.sampled_from(sorted(catalogue())))]
+    found: Template = catalogue()[draw(st.sampled_from(sorted(catalogue())))]
     given = {
         p.name: draw(values_of(p)) for p in found.parameters if p.required or draw(st.booleans())
     }

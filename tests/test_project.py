@@ -85,10 +85,10 @@ def test_a_folder_that_is_gone_has_no_project(
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("metrics =", "metrcs =", "metrcs … metrics"),
-        ("metrics =", "folder =", "unknown key 'folder'; known are database, metrics, protocols"),
-        ('"formulas"', "3", "metrics … a string"),
-        ('"formulas"', '["AP"]', "'metrics' is the folder of your own ones here; which are computed"),
+        ("metrics =", "metrcs =", "unknown key 'metrcs'; did you mean metrics?"),
+        ("metrics =", "folder =", "unknown key 'folder'; known are database, metrics, settle,"),
+        ('"formulas"', "3", "'metrics' has the wrong type: a whole number; write a string"),
+        ('"formulas"', '["AP"]', "write a string, the folder of your own ones; [evaluate] says which"),
         ("metrics =", "qrels =", "unknown key 'qrels'; it stands in [datasets.NAME]"),
         ('"formulas"', '" "', "'metrics' is blank"),
         ('"formulas"', "formulas", "line 2: not TOML: Invalid value"),
@@ -100,20 +100,20 @@ def test_a_folder_that_is_gone_has_no_project(
         ("depth = 2", 'depth = "2"', "protocols.top2 … depth … a whole number"),
         ("depth = 2", "depth = true", "depth … a whole number"),
         ("depth = 2", "depth = 0", "protocols.top2: depth is at least 1, not 0"),
-        ("depth = 2", 'ties = "doc_dsc"', "doc_dsc … doc_desc"),
-        ("depth = 2", "lacks = [1]", "protocols.top2: lacks is a list of names"),
-        ("depth = 2", 'names = "ranks"', "ranks … ranx"),
+        ("depth = 2", 'ties = "doc_dsc"', "doc_asc, input, not 'doc_dsc'; did you"),
+        ("depth = 2", "lacks = [1]", "protocols.top2.lacks: item 1 has the wrong type: a whole number"),
+        ("depth = 2", 'names = "ranks"', "no peer 'ranks' has names for metrics; did you mean ranx?"),
         ("depth = 2", 'names = "else"', "names for metrics; those are elliot, ir_measures, label"),
-        ("depth = 2", "params.P.rell = 2", "params.P … rell … rel"),
+        ("depth = 2", "params.P.rell = 2", "params.P: no parameter 'rell'; did you mean rel?"),
         ("depth = 2", "params.P.rel = 0", "params.P: rel is at least 1, not 0"),
         ("depth = 2", "params.IAP.levels = 3", "params.IAP: levels is written as in levels=[0.25,0.5]"),
-        ("depth = 2", "params.P = 3", "params.P: write a table, as in { rel = 2 }"),
-        ("depth = 2", "params.Bst.rel = 2", "params … Bst … Best"),
+        ("depth = 2", "params.P = 3", "params: 'P' has the wrong type: a whole number; write a table"),
+        ("depth = 2", "params.Bst.rel = 2", "params: no such metric 'Bst'; did you mean Best?"),
         ("depth = 2", "params.P.cutoff = {}", "params.P: cutoff is of the type integer, not a table"),
         ("depth = 2", "params.AP.aggregate = []", "aggregate is of the type choice, not a list"),
-        ("depth = 2", 'undefined.AP = "nul"', "undefined.AP: undefined is a finite number or 'null'"),
-        ("depth = 2", "undefined.AP = true", "undefined … AP"),
-        ('"default"', '"defalt"', "defalt … default"),
+        ("depth = 2", 'undefined.AP = "nul"', "undefined: AP is a number or 'null', not 'nul'"),
+        ("depth = 2", "undefined.AP = true", "undefined: 'AP' has the wrong type"),
+        ('"default"', '"defalt"', "extends 'defalt', which is not a protocol; did you mean default?"),
         ('"default"', '"top2"', "extends 'top2', which extends it"),
         ('"default"', "3", "extends … a string"),
         ('extends = "default"\n', "", "the key 'ties' is missing; or extend one that has it"),
@@ -136,7 +136,7 @@ def test_a_wrong_setting_gets_one_line(here: Folder, old: str, new: str, words: 
 
 def test_a_value_that_is_no_table_is_no_protocol(here: Folder) -> None:
     here.write("warehouse.toml", 'protocols = { top2 = "default" }')
-    with pytest.raises(DefinitionError, match=r"protocols.top2: write a table: \[protocols.top2\]"):
+    with pytest.raises(DefinitionError, match=r"'top2' has .* write a table: \[protocols.top2\]"):
         score("AP")
 
 
@@ -248,7 +248,7 @@ def test_values_of_a_metric_that_is_gone_are_shown(here: Folder, loaded: Warehou
 
 
 def test_values_of_a_parameter_that_is_gone_are_shown(here: Folder, loaded: Warehouse) -> None:
-    level = 'params.level = { type = "integer", default = 1, summary = "x" }\n'
+    level = 'param.level = { type = "integer", default = 1, summary = "x" }\n'
     here.metric(BEST.replace("*/", level + "*/").replace("max(", "{{ level }} * max("))
     loaded.evaluate(metrics=["Best(level=2)@3"])
     here.metric(BEST)

@@ -20,6 +20,7 @@ from test_metric_properties import FEW, LARGE, METRICS, Qrels, Run
 from test_recsys import surroundings
 from twins import JUDGED_FIRST, OF_RUN, OF_RUN_RELEVANT, OWN_PROTOCOLS, close
 
+from warehouse.config import project_file
 from warehouse.metrics import protocols
 from warehouse.warehouse import Warehouse
 
@@ -289,6 +290,11 @@ def test_the_rules_are_shown() -> None:
     lines = result.stdout.splitlines()
     assert "queries,≠,judged,run,judged" in lines
     assert "judged_only_first,≠,false,false,true" in lines
+
+
+def test_the_keys_of_the_package_are_those_of_a_project() -> None:
+    found = protocols._built_in().convert(dict[str, project_file.Protocol])
+    assert found.keys() == protocols._built_in().record.keys()
 
 
 def test_rules_of_the_package() -> None:

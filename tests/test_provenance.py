@@ -110,7 +110,7 @@ def test_exactly_what_a_change_concerns_is_stale(here: Folder, evaluated: Wareho
 def test_a_changed_relation_makes_its_readers_stale(
     evaluated: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from warehouse.sql_text import relations
 

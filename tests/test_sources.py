@@ -521,7 +521,7 @@ def test_what_a_protocol_says_of_metrics_and_curves_is_understood(name: str) -> 
     chosen = protocols.get(name)
     for metric, params in chosen.params.items():
         for key, value in params.items():
-            parameter = protocols.parametrised()[metric].parameter(key)
+            parameter = protocols.metrics_and_curves()[metric].parameter(key)
             assert parameter is not None, (metric, key)
             assert parameter.read(str(value)) == value, (metric, key)
     for metric in chosen.undefined:

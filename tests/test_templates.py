@@ -31,7 +31,9 @@ from warehouse.errors import UsageError, WarehouseError
 from warehouse.evaluate.plan import Plan, matched_sql, plan
 from warehouse.metrics import catalogue, checks, notation, protocols
 from warehouse.metrics.aggregates import AGGREGATES
+from warehouse.metrics.catalogue import MetricTemplate
 from warehouse.metrics.protocols import Protocol
+from warehouse.metrics.template import parts
 from warehouse.sql_text import functions, relations, templates
 from warehouse.store import database
 from warehouse.warehouse import Warehouse
@@ -253,7 +255,7 @@ def tables_of(sql: str) -> set[str]:
 @pytest.mark.parametrize("name", RELATIONS)
 def test_what_a_relation_reads_is_what_it_says(name: str) -> None:
     source = text("relations", name)
-    head = templates.header(source, where("relations", name))
+    head = templates.header(source, where("relations", name)).record
     template = templates.compiled(templates.body(source))
     reads: set[str] = set()
     for rule, given, ties in itertools.product(rules(), (None, 5), ("rank", "average")):
@@ -287,6 +289,7 @@ def metrics_by_name() -> dict[str, list[notation.Metric]]:
 
 @pytest.mark.parametrize("name", METRIC_FILES)
 def test_what_a_metric_reads_is_what_it_says(name: str) -> None:
+    assert name in metrics_by_name(), "add it to METRICS in the module that has its twin"
     for metric in metrics_by_name()[name]:
         found = metric.definition
         values = metric.params | {r: r for r in found.reads}
@@ -383,14 +386,14 @@ def test_grains_are_unique_and_metrics_give_one_row_per_query(
         scope.execute(f'create table "{table}" as {sql}')
         relation = relation_of(table)
         seen[table] = sql
-        grain = templates.header(text("relations", relation), relation)["grain"]
+        grain = templates.header(text("relations", relation), relation).record["grain"]
         assert doubled(scope, f'from "{table}"', grain) == 0, table
         if table != "pairs_cutoff_1":  # one document makes no pair
             assert scope.execute(f'select count(*) from "{table}"').fetchall()[0][0] > 0, table
     assert {relation_of(t) for t in seen} == set(RELATIONS)
     for name in sorted(set(seen) - set(work.tables)):
         relation = relation_of(name)
-        grain = templates.header(text("relations", relation), relation)["grain"]
+        grain = templates.header(text("relations", relation), relation).record["grain"]
         assert doubled(scope, seen[name], grain) == 0, name
     keys = scope.execute("select run_id, query_id from rankings order by all").fetchall()
     assert keys
@@ -598,8 +601,8 @@ def test_hostile_metrics_are_refused(name: str) -> None:
 # --------------------------------------------------------------------------- wrong headers
 
 
-def define(source: str) -> catalogue.Definition:
-    return catalogue._definition("Mine", source, "sql/metrics/Mine.sql.j2")
+def define(source: str) -> MetricTemplate:
+    return catalogue._metric("Mine", *parts(source, "sql/metrics/Mine.sql.j2"))
 
 
 @pytest.mark.parametrize(
@@ -616,7 +619,7 @@ def define(source: str) -> catalogue.Definition:
         ("undefined = 0", 'undefined = "nothing"', ["undefined", "'null'"]),
         ("range = [0, 1]", 'range = "0 to 1"', ["'range'", "type"]),
         ("required = true", "required = true\nminimum = 1", ["cutoff", "'minimum'", "mean min?"]),
-        ('type = "integer"', 'type = "int"', ["rel", "integer, number, choice, boolean"]),
+        ('type = "number"', 'type = "int"', ["no_relevant", "integer, number, choice, boolean"]),
         ('title = "Precision"', 'title = "Precision', ["not TOML"]),
         (
             '{ name = "ooprecision", cutoff',
@@ -624,12 +627,22 @@ def define(source: str) -> catalogue.Definition:
             ["ooprecision", "cutoff?"],
         ),
         (
-            'default = "mean"\nchoices = ["mean", "pooled"]',
-            'default = "pooled"\nchoices = ["pooled"]',
+            "[param.aggregate]",
+            '[param.aggregate]\ndefault = "pooled"\nchoices = ["pooled"]',
             ["aggregate", "its default is that of the header"],
         ),
-        ('choices = ["mean", "pooled"]', 'choices = ["mean", "sum"]', ["to add the choice pooled"]),
-        ("[params.rel]", "[params.weight]", ["parameter weight", "choose another"]),
+        (
+            "[param.aggregate]",
+            '[param.aggregate]\nchoices = ["mean", "sum"]',
+            ["to add the choice pooled"],
+        ),
+        (
+            "[names]",
+            '[param.weight]\ntype = "number"\nsummary = "x"\n[names]',
+            ["param.weight", "choose another"],
+        ),
+        ('params = ["rel", ', 'params = ["rell", ', ["no parameter 'rell' is shared", "mean rel?"]),
+        ("[param.norm]", "[param.norme]", ["'norm' is shared; or declare it: [param.norm]"]),
         ("/*", "", ["no header"]),
     ],
 )
@@ -718,6 +731,10 @@ def test_a_changed_sentence_keeps_the_fingerprint() -> None:
 
 def test_a_changed_formula_changes_the_fingerprint() -> None:
     source = text("metrics", "P")
+    source = source.replace(
+        "[param.aggregate]\n",
+        '[param.aggregate]\ndefault = "mean"\nchoices = ["mean", "sum", "pooled"]\n',
+    )
     seen = {fingerprint(source)}
     for old, new in (
         ("count(*) filter", "count(doc_id) filter"),

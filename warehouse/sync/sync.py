@@ -31,7 +31,7 @@ from warehouse.readers.batches import Group, groups
 from warehouse.readers.files import LocalFile
 from warehouse.store.file import WarehouseFile
 from warehouse.sync import events, loading, sources
-from warehouse.sync.declarations import Declared, declared
+from warehouse.sync.declarations import Declarations, read_declarations
 from warehouse.sync.events import Event, Synced
 from warehouse.sync.loading import Taken
 from warehouse.sync.sources import Source
@@ -50,7 +50,7 @@ def sync(
         if config is not None:
             _check_project(database, config)
         project.required()
-        work = _Sync(database, declared(), dry_run, on_file or (lambda label, total: None))
+        work = _Sync(database, read_declarations(), dry_run, on_file or (lambda label, total: None))
         for step in STEPS:
             for event in step(work):
                 work.events.append(event)
@@ -88,7 +88,7 @@ class _Sync:
     """One call of `sync`, with what its steps share."""
 
     database: WarehouseFile
-    asked: Declared
+    asked: Declarations
     dry_run: bool
     on_file: Callable[[str, int], None]
     events: list[Event] = field(default_factory=list)
