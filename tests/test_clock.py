@@ -74,7 +74,7 @@ def test_a_clock_that_is_set_back(wh: Warehouse, monkeypatch: pytest.MonkeyPatch
     assert wh.leaderboard("tiny", metrics="RR", as_of="2026-09-01").fetchall()[0][3] == 0.5
 
 
-def test_of_equal_times_the_higher_hash_is_newer(wh: Warehouse) -> None:
+def test_of_equal_times_the_content_decides(wh: Warehouse) -> None:
     """As two files may have them that are put together; numbers and versions do not count."""
     wh.ingest_qrels("tiny", {"q": {"a": 1}})
     wh.ingest_qrels("tiny", {"q": {"b": 1}}, replace=True)
@@ -85,6 +85,7 @@ def test_of_equal_times_the_higher_hash_is_newer(wh: Warehouse) -> None:
     with duckdb.connect(str(wh.path)) as con:
         for table in ("qrels", "run"):
             con.execute(f"update store.{table} set ingested_at = $1", [NOON])
+        # their hashes are in this order: '1' comes after '2'
         for run_hash, qrels_hash in ("21", "12"), ("12", "21"):
             for table, hashes in (("run", run_hash), ("qrels", qrels_hash)):
                 for version, content_hash in enumerate(hashes, 1):
@@ -92,13 +93,13 @@ def test_of_equal_times_the_higher_hash_is_newer(wh: Warehouse) -> None:
                         f"update store.{table} set content_hash = $1 where version = $2",
                         [content_hash, version],
                     )
-            current = 1 + run_hash.index("2"), 1 + qrels_hash.index("2")
+            current = 1 + run_hash.index("1"), 1 + qrels_hash.index("1")
             sql = "select distinct run_version, qrels_version from rankings, judgments where "
             sql += "rankings.is_current and judgments.is_current"
             assert con.execute(sql).fetchall() == [current]
-    assert wh.runs("tiny").relation.project("version").fetchall() == [(2,)]
+    assert wh.runs("tiny").relation.project("version").fetchall() == [(1,)]
     found = wh.qrels("tiny").relation.filter("is_current").project("version").fetchall()
-    assert found == [(1,)]
+    assert found == [(2,)]
 
 
 HASHES = """

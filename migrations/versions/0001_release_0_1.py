@@ -134,7 +134,9 @@ COLUMNS = {
     "y": "Vertical coordinate.",
 }
 
-_RELATION = re.compile(r"/\* (.+?) \*/\ncreate (table|view) (\S+) (.+?);\n(?:\n|\Z)", re.DOTALL)
+_RELATION = re.compile(
+    r"/\* (.+?) \*/\ncreate (table|view|macro) (\S+) (.+?);\n(?:\n|\Z)", re.DOTALL
+)
 
 
 def upgrade() -> None:
@@ -149,6 +151,8 @@ def upgrade() -> None:
     for comment, kind, name, body in _RELATION.findall(sql):
         execute(f"create {kind} {name} {body}")
         execute(f"comment on {kind} {name} is {_quoted(' '.join(comment.split()))}")
+        if kind == "macro":
+            continue
         said = _column_comments(kind, body)
         of_run = said if name == "store.run" else of_run
         for column, *_ in execute(f"describe {name}").fetchall():

@@ -11,8 +11,7 @@ create table store.dataset (
 );
 
 /* One row per version of a dataset's qrels (judgments or preferences). The newest version of a dataset is
-   current: the one with the latest ingested_at, and of equal times the highest content_hash. The earlier ones
-   stay. */
+   current: the one with the latest ingested_at; of equal times, content_hash decides. The earlier ones stay. */
 create table store.qrels (
     qrels_id integer not null,  -- Key: one version of a dataset's qrels, in this file.
     dataset_id integer not null,
@@ -55,8 +54,8 @@ create table store.preference (
 );
 
 /* One row per version of a run. Of each dataset and name the newest version is current: the one with the
-   latest ingested_at, and of equal times the highest content_hash. The earlier ones stay. The view runs has
-   the current ones, with their tags. */
+   latest ingested_at; of equal times, content_hash decides. The earlier ones stay. The view runs has the
+   current ones, with their tags. */
 create table store.run (
     run_id integer not null,  -- Key: one version of a run, in this file.
     dataset_id integer not null,
@@ -247,7 +246,7 @@ create table store.hit (
 
 /* One row per computation of a metric or curve, for one version of a run and one of the qrels. Nothing is
    overwritten: of the rows for the same run_id, qrels_id, kind, metric, protocol and slice_id, the newest
-   counts: the one with the latest evaluated_at, and of equal times the highest content_hash. */
+   counts: the one with the latest evaluated_at; of equal times, content_hash decides. */
 create table store.evaluation (
     evaluation_id integer not null,  -- Key, in this file.
     content_hash varchar not null,
@@ -411,6 +410,10 @@ create table store.fusion_query (
 
 -- Below the views for people --------------------------------------------------------------------------------
 
+/* Number by which what was stored last is the highest; of equal times, the content decides, the same in any file. */
+create macro store.recency (stored_at, content_hash) as
+    (epoch_us(stored_at)::hugeint << 64) + hash(content_hash);
+
 /* One row per version of a run, query and document in the list, as loaded: the rows of prediction_by_text and
    prediction_by_number. The view rankings has names and ranks as well. */
 create view store.prediction as
@@ -440,7 +443,7 @@ select
     row_number() over newest_first = 1 as is_current  -- Whether this is the newest version of the run.
 from store.run
 join store.dataset using (dataset_id)
-window newest_first as (partition by dataset_id, run.name order by ingested_at desc, content_hash desc);
+window newest_first as (partition by dataset_id, run.name order by store.recency(ingested_at, content_hash) desc);
 
 /* One row per version of a dataset's qrels, with the name of the dataset, and whether it is the current one. */
 create view store.qrels_version as
@@ -452,7 +455,7 @@ select
     row_number() over newest_first = 1 as is_current  -- Whether this is the newest version of the dataset's qrels.
 from store.qrels
 join store.dataset using (dataset_id)
-window newest_first as (partition by dataset_id order by ingested_at desc, content_hash desc);
+window newest_first as (partition by dataset_id order by store.recency(ingested_at, content_hash) desc);
 
 /* One row per version of a dataset's training set, and whether it is the current one. */
 create view store.training_version as
@@ -464,7 +467,7 @@ select
     row_number() over newest_first = 1 as is_current  -- Whether this is the newest version of the training set.
 from store.training
 join store.dataset using (dataset_id)
-window newest_first as (partition by dataset_id order by ingested_at desc, content_hash desc);
+window newest_first as (partition by dataset_id order by store.recency(ingested_at, content_hash) desc);
 
 /* One row per version of a table of attributes, and whether it is the current one. */
 create view store.attribute_set_version as
@@ -478,7 +481,7 @@ select
 from store.attribute_set
 join store.dataset using (dataset_id)
 window newest_first as (
-    partition by dataset_id, subject, attribute_set.name order by ingested_at desc, content_hash desc
+    partition by dataset_id, subject, attribute_set.name order by store.recency(ingested_at, content_hash) desc
 );
 
 /* One row per version of a run, version of the qrels, metric or curve, protocol, and slice if any: the newest
@@ -490,7 +493,7 @@ newest as (
     from store.evaluation
     qualify row_number() over (
         partition by run_id, qrels_id, kind, metric, protocol, slice_id
-        order by evaluated_at desc, content_hash desc
+        order by store.recency(evaluated_at, content_hash) desc
     ) = 1
 )
 select
@@ -663,6 +666,7 @@ with
 evaluated as (
     select distinct slice_id, qrels_id, protocol
     from store.evaluation
+    where slice_id is not null
 ),
 slice_version as (
     select
@@ -675,7 +679,7 @@ slice_version as (
         row_number() over newest_first = 1 as is_current
     from store.slice
     join evaluated using (slice_id)
-    window newest_first as (partition by qrels_id, protocol, name order by made_at desc, content_hash desc)
+    window newest_first as (partition by qrels_id, protocol, name order by store.recency(made_at, content_hash) desc)
 )
 select
     newest_evaluation.dataset,

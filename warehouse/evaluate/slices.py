@@ -169,7 +169,7 @@ def _name_and_text(con: duckdb.DuckDBPyConnection, dataset: str, given: str) -> 
         return name, found["expression"].strip()
     rows = con.execute(
         "select slice.name, definition from slice join dataset using (dataset_id) "
-        "where dataset.name = $dataset order by slice.made_at, slice.content_hash",
+        "where dataset.name = $dataset order by recency(made_at, content_hash)",
         {"dataset": dataset},
     ).fetchall()
     stored = {str(known): str(definition) for known, definition in rows}

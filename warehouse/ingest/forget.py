@@ -42,7 +42,7 @@ def forget(
     rows = con.execute(
         "select run.name, run.version, run_id, num_predictions "
         "from run join dataset using (dataset_id) where dataset.name = $dataset "
-        "order by ingested_at, content_hash",
+        "order by recency(ingested_at, content_hash)",
         {"dataset": dataset},
     ).fetchall()
     names = {str(name) for name, *_ in rows}

@@ -44,8 +44,8 @@ class Known:
         run, forgotten = schema.run, schema.forgotten_run
         wanted, contents = sorted(set(names)), sorted(set(hashes))
         ours = sa.and_(run.c.dataset_id == dataset_id, run.c.name.in_(wanted))
-        oldest_first = run.c.ingested_at, run.c.content_hash
-        rows = connection.execute(sa.select(run).where(ours).order_by(*oldest_first)).fetchall()
+        oldest_first = sa.func.recency(run.c.ingested_at, run.c.content_hash)
+        rows = connection.execute(sa.select(run).where(ours).order_by(oldest_first)).fetchall()
         current = {row.name: dict(row._mapping) for row in rows}
         last = {name: int(row["version"]) for name, row in current.items()}
         gone = connection.execute(
@@ -66,7 +66,7 @@ class Known:
         found = connection.execute(
             sa.select(run.c.content_hash, run.c.name)
             .where(run.c.dataset_id == dataset_id, run.c.content_hash.in_(contents))
-            .order_by(*oldest_first)
+            .order_by(oldest_first)
         )
         for content_hash, name in found.fetchall():
             alike[content_hash].append(name)

@@ -114,9 +114,9 @@ def newest(
     connection: sa.Connection, table: sa.Table, condition: sa.ColumnElement[bool]
 ) -> dict[str, Any] | None:
     """Return the row of the newest version, or None if there is none."""
-    newest_first = table.c.ingested_at.desc(), table.c.content_hash.desc()
+    recency = sa.func.recency(table.c.ingested_at, table.c.content_hash)
     rows = connection.execute(
-        sa.select(table).where(condition).order_by(*newest_first).limit(1)
+        sa.select(table).where(condition).order_by(recency.desc()).limit(1)
     ).fetchall()
     return dict(rows[0]._mapping) if rows else None
 
