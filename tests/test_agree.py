@@ -22,6 +22,7 @@ from shared_cases import CASES, needs_cases
 from warehouse.analyze.agreement import MEASURES
 from warehouse.errors import UsageError
 from warehouse.sql_text.templates import render
+from warehouse.store import database
 from warehouse.warehouse import Warehouse
 
 GOLDEN = json.loads((Path(__file__).parent / "golden_peers" / "repro_eval.json").read_text())
@@ -52,7 +53,7 @@ def by_query(relation: duckdb.DuckDBPyRelation) -> dict[str, dict[str, Any]]:
 
 def orders(*values: dict[str, float | None], directions: str = "", **asked: Any) -> list[dict]:
     """Return what the analysis says of metrics m0, m1 … with these values by run."""
-    with duckdb.connect() as con:
+    with database.memory() as con:
         con.execute(
             "create table run_scores (dataset varchar, metric varchar, protocol varchar, run varchar, "
             "direction varchar, value double, is_current boolean)"
