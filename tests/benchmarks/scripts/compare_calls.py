@@ -23,4 +23,4 @@ else:
     shown = "select metric, p from pairs"
     if way == "bootstrap":
         shown = "select metric, high - low from pairs"
-arguments.show(found.pairs.query("pairs", shown).fetchall())
+arguments.show(found.pairs.relation.query("pairs", shown).fetchall())

@@ -12,7 +12,7 @@ import arguments
 import duckdb
 
 from warehouse import Warehouse
-from warehouse.analyze import leaderboard
+from warehouse.analyze import board
 from warehouse.metrics import protocols
 
 CALLS = 6
@@ -25,9 +25,9 @@ if way == "call":
 else:
     rules = protocols.get("default")
 
-    def asked(con: duckdb.DuckDBPyConnection) -> leaderboard.Board:
-        with leaderboard.narrowed(con, dataset, rules):
-            return leaderboard.leaderboard(con, dataset, [], rules)
+    def asked(con: duckdb.DuckDBPyConnection) -> board.Board:
+        with board.narrowed(con, dataset, rules):
+            return board.of_dataset(con, dataset, [], rules)
 
     with warehouse.file.read() as con:
         made = arguments.timed(lambda: asked(con), CALLS)
