@@ -19,22 +19,31 @@ from pathlib import Path
 from typing import Any
 
 import typer
+from msgspec import inspect, structs
 
 from warehouse.analyze import fusion_catalogue, metric_catalogue, pages
 from warehouse.cli.application import application, examples
-from warehouse.config import project
+from warehouse.config import project_file
 from warehouse.metrics import protocols
-from warehouse.metrics.catalogue import ARROWS, Definition, catalogue
+from warehouse.metrics.catalogue import ARROWS, MetricTemplate, catalogue
 from warehouse.metrics.curves import curves
 from warehouse.metrics.fusion import methods, normalisations
 from warehouse.sql_text import templates
-from warehouse.sync import declarations
 from warehouse.warehouse import Warehouse
 
 HERE = Path(__file__).resolve().parent
 CASES = HERE.parent / "tests" / "cases" / "metrics"
 KEYS = HERE / "project_keys.toml"
 SYMBOLS = HERE / "symbols.toml"
+# Types of keys, in words; that a key may be left out is said by its sentence.
+KINDS = {
+    "": inspect.NoneType,
+    "text": (inspect.StrType, inspect.LiteralType),
+    "number": (inspect.IntType, inspect.FloatType),
+    "true or false": inspect.BoolType,
+    "list": inspect.ListType,
+    "table": (inspect.DictType, inspect.StructType),
+}
 
 
 def write(folder: Path) -> None:
@@ -130,12 +139,12 @@ def metric_reference() -> Iterator[tuple[str, str]]:
         yield f"metrics/{name}.md", metric_page(found)
 
 
-def undefined(found: Definition) -> str:
+def undefined(found: MetricTemplate) -> str:
     """Return the value of a query without one."""
     return "null" if found.undefined is None else f"{found.undefined:g}"
 
 
-def metric_page(found: Definition) -> str:
+def metric_page(found: MetricTemplate) -> str:
     """Return the page of a metric."""
     *_, sql = metric_catalogue.describe(found.name).partition("SQL of ")
     title, _, script = sql.partition("\n")
@@ -163,7 +172,7 @@ def metric_page(found: Definition) -> str:
     )
 
 
-def formula(found: Definition) -> str:
+def formula(found: MetricTemplate) -> str:
     """Return the formula typeset, what its symbols stand for, and the formula in words."""
     latex = latex_of(found)
     if latex is None:
@@ -176,14 +185,14 @@ def formula(found: Definition) -> str:
     return sections("## Formula\n", typeset, where, "In words:\n", code(found.formula))
 
 
-def latex_of(found: Definition) -> str | None:
+def latex_of(found: MetricTemplate) -> str | None:
     """Return the formula in LaTeX that a file's header has."""
     text = (HERE.parent / found.where).read_text(encoding="utf-8")
-    latex: str | None = templates.header(text, found.where).get("latex")
+    latex: str | None = templates.header(text, found.where).record.get("latex")
     return latex
 
 
-def parameter_section(found: Definition) -> str:
+def parameter_section(found: MetricTemplate) -> str:
     """Return a table of the parameters, with what all metrics have named below it."""
     own = [p for p in found.parameters if not p.inherited]
     shared = [p for p in found.parameters if p.inherited]
@@ -209,7 +218,7 @@ def parameter_section(found: Definition) -> str:
     )
 
 
-def names_section(found: Definition) -> str:
+def names_section(found: MetricTemplate) -> str:
     """Return a table of the names that other programs have for a metric."""
     names = metric_catalogue.names_elsewhere(found, fixed=True)
     rows = [(peer, ", ".join(map(escaped, listed))) for peer, listed in names.items()]
@@ -514,23 +523,32 @@ def project_page() -> str:
 
 
 def declared_keys() -> Mapping[str, Mapping[str, Any]]:
-    """Return the keys of each table of the file, as the program declares them."""
-    ground = declarations._GROUND_KEYS
-    top = {k: v for k, v in project._KEYS.items() if v not in (list, dict)}
+    """Return the keys of each table of the file with their types, as the program declares them."""
+    top = keys_of(project_file.ProjectFile)
     return {
-        "the top of the file": top,
-        "[evaluate]": declarations._EVALUATE_KEYS,
-        "[datasets.NAME]": declarations._DATASET_KEYS,
-        "[datasets.NAME.qrels]": ground["qrels"],
-        "[datasets.NAME.training]": ground["training"],
-        "[[datasets.NAME.attributes]]": ground["attributes"],
-        "[[runs]]": declarations._RUN_KEYS,
-        "[[gates]]": declarations._GATE_KEYS,
+        "the top of the file": {key: top[key] for key in ("database", "metrics", "settle")},
+        "[evaluate]": keys_of(project_file.Evaluate),
+        "[datasets.NAME]": keys_of(project_file.Dataset),
+        "[datasets.NAME.qrels]": keys_of(project_file.Qrels),
+        "[datasets.NAME.training]": keys_of(project_file.Training),
+        "[[datasets.NAME.attributes]]": keys_of(project_file.Attributes),
+        "[[runs]]": keys_of(project_file.Runs),
+        "[[gates]]": keys_of(project_file.Gate),
     }
 
 
-def kinds_in_words(kinds: Any) -> str:
-    """Return the types of a key's value in words."""
-    names = {str: "text", bool: "true or false", float: "number", list: "list", dict: "table"}
-    given = kinds if isinstance(kinds, tuple) else (kinds,)
-    return " or ".join(names[kind] for kind in given if kind is not int)
+def keys_of(table: Any) -> dict[str, Any]:
+    """Return the keys of a table and their types."""
+    return {one.encode_name: inspect.type_info(one.type) for one in structs.fields(table)}
+
+
+def kinds_in_words(kind: Any) -> str:
+    """Return the type of a key's value in words."""
+    if isinstance(kind, inspect.Metadata):
+        return kinds_in_words(kind.type)
+    if isinstance(kind, inspect.UnionType):
+        return " or ".join(dict.fromkeys(filter(None, map(kinds_in_words, kind.types))))
+    for words, kinds in KINDS.items():
+        if isinstance(kind, kinds):
+            return words
+    raise KeyError(f"{kind}: no words for this type")

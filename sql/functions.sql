@@ -38,6 +38,12 @@ create temp macro refuse(sentence) as
 create temp macro discount(rank) as
     log2(rank + 1);
 
+-- The discounted cumulative gain of the first k documents, or of those of them that meet the condition.
+create temp macro dcg(gain, rank, k) as
+    total(ratio(gain, discount(rank)), within(rank, k), rank),
+(gain, condition, rank, k) as
+    total(ratio(gain, discount(rank)), condition and within(rank, k), rank);
+
 -- The gain of a relevance grade by a map from grades; other grades are their own gain, and one below 0 has none.
 create temp macro listed_gain(relevance, gains) as
     coalesce(gains[relevance], greatest(relevance, 0));
@@ -57,9 +63,21 @@ create temp macro needed_documents(num_rel, recall, rule) as
         when 'trec_eval_10' then round(recall * num_rel)
     end;
 
+-- The highest precision at any rank by which the needed number of relevant documents is found; 0 if it never is.
+create temp macro interpolated_precision(is_rel, rel_so_far, rank, needed) as
+    coalesce(max(ratio(rel_so_far, rank)) filter (where is_rel and rel_so_far >= needed), 0);
+
 -- How many documents a multiple of the relevant ones is, rounded as trec_eval does.
 create temp macro depth_of_multiple(num_rel, multiple) as
     case when multiple = 1 then num_rel else floor(multiple * num_rel + 9e-1) end;
+
+-- How many documents above a relevant one are not relevant, by its rank and the relevant documents down to it.
+create temp macro nonrel_above(rank, rel_so_far) as
+    rank - rel_so_far;
+
+-- The weighted harmonic mean of precision and recall; `weight`, usually beta^2, is that of recall.
+create temp macro f_measure(found, num_ret, num_rel, weight) as
+    ratio((1 + weight) * found, num_ret + weight * num_rel);
 
 -- A score, the higher the better.
 create temp macro goodness(score, lower_is_better) as
@@ -78,6 +96,15 @@ create temp macro sum_of_reciprocals(first, last) as
 -- The discounts from one rank to another, as a gain of 1 at each adds them up.
 create temp macro sum_of_discounts(first, last) as
     list_sum([1 / discount(place) for place in range(first, last + 1)]);
+
+-- The discounted cumulative gain of the first k documents, where those with equal scores, from one rank to another,
+-- all have the mean of their discounts; a rank below k counts 0. `gain` is the sum of their gains.
+create temp macro tied_dcg(gain, first_rank, last_rank, k) as
+    total(
+        ratio(gain * sum_of_discounts(first_rank, at_most(last_rank, k)), last_rank - first_rank + 1),
+        gain <> 0 and within(first_rank, k),
+        first_rank
+    );
 
 -- p^first + ... + p^last.
 create temp macro sum_of_powers(p, first, last) as
@@ -123,9 +150,11 @@ create temp macro part_by_mass(parts, before, mass) as
 
 -- The mean over queries --------------------------------------------------------------------------------------------
 
--- The mean of values that are not null, in the order of `place`.
+-- The mean of values that are not null, in the order of `place`; null if no row meets the condition.
 create temp macro mean_of(x, place) as
-    ratio(sum(x order by place), count(x));
+    ratio(sum(x order by place), count(x)),
+(x, condition, place) as
+    ratio(sum(x order by place) filter (where condition), count(x) filter (where condition));
 
 -- A value's addend in a geometric mean. greatest() ignores a null, which must not count as the floor.
 create temp macro floored_log(x) as

@@ -228,7 +228,7 @@ TWICE = f"{EDGES}/dup_docs_in_run"
 
 
 # What the quick run looks at of each peer.
-QUICK = ("robust03", f"{EDGES}/plain", f"{EDGES}/ties_blocks", f"{EDGES}/negative_judgements")
+QUICK = (f"{EDGES}/plain", f"{EDGES}/ties_blocks", f"{EDGES}/negative_judgements")
 # Of these CI looks at one run.
 LARGER = ("bibtex", "mptp2078", "robust03")
 
@@ -241,7 +241,7 @@ def looked_at_with(data: Case, run: str) -> dict[str, Path]:
 def peer_keys(tool: str) -> list[object]:
     """Return a parameter set for every run that a peer scored; of the larger cases, CI takes one.
 
-    The two peers take turns on the edge cases.
+    The two peers take turns on the edge cases and on the kinds of judgments of MovieLens.
     """
     made = []
     for number, data in enumerate(cases()):
@@ -254,7 +254,7 @@ def peer_keys(tool: str) -> list[object]:
         }
         for place, (run, opts) in enumerate(found):
             marks = [] if data.name in QUICK else [pytest.mark.slow]
-            others_turn = data.name.startswith(EDGES) and number % 2 == (tool == "ranx")
+            others_turn = data.name.startswith((EDGES, "ml_")) and number % 2 == (tool == "ranx")
             if (place and data.name in LARGER) or (others_turn and data.name not in QUICK):
                 marks = [pytest.mark.long]
             label = "-".join([data.name, run, opts])

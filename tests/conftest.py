@@ -335,9 +335,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
 
 
 def _two_runs(wh: Warehouse) -> None:
-    wh.ingest_qrels(QRELS, "tiny")
-    wh.ingest_run(RUN, "tiny", name="one")
-    wh.ingest_run({"q1": {"c": 1.0}, "q2": {"d": 1.0}}, "tiny", name="two")
+    wh.ingest_qrels("tiny", QRELS)
+    wh.ingest_run("tiny", RUN, name="one")
+    wh.ingest_run("tiny", {"q1": {"c": 1.0}, "q2": {"d": 1.0}}, name="two")
 
 
 @pytest.fixture

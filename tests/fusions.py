@@ -26,9 +26,9 @@ def loaded(
     """Return a warehouse with some runs, and with judgments if given."""
     wh = Warehouse(Path(tempfile.mkdtemp(dir=_FOLDER.name)) / "fusion.duckdb", **resources)
     for name, run in runs.items():
-        wh.ingest_run(run, DATASET, name=name)
+        wh.ingest_run(DATASET, run, name=name)
     if qrels is not None:
-        wh.ingest_qrels(qrels, DATASET)
+        wh.ingest_qrels(DATASET, qrels)
     return wh
 
 

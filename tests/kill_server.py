@@ -39,9 +39,9 @@ def migrate() -> None:
 
 
 VERBS: dict[str, Callable[..., object]] = {
-    "ingest": lambda path, name: Warehouse("w.duckdb").ingest_run(path, DATASET, name=name),
+    "ingest": lambda path, name: Warehouse("w.duckdb").ingest_run(DATASET, path, name=name),
     "replace": lambda path, name: Warehouse("w.duckdb").ingest_run(
-        path, DATASET, name=name, replace=True
+        DATASET, path, name=name, replace=True
     ),
     "evaluate": lambda: Warehouse("w.duckdb").evaluate(DATASET, metrics=METRICS),
     "migrate": migrate,

@@ -155,11 +155,11 @@ class Folder:
         )
         self.con = duckdb.connect()
         self.warehouse = Warehouse(path / "w.duckdb")
-        self.warehouse.ingest_qrels(path / "qrels.txt", DATASET)
+        self.warehouse.ingest_qrels(DATASET, path / "qrels.txt")
         self.state = State()
         for name in ("first", "second", "third"):
             step = self.ingest(name)
-            self.warehouse.ingest_run(path / step.words[1], DATASET, name=name)
+            self.warehouse.ingest_run(DATASET, path / step.words[1], name=name)
             self.state = step.after(self.state)
         self.warehouse.evaluate(DATASET, metrics=METRICS)
         self.state = self.state.all_evaluated()

@@ -1,9 +1,10 @@
 """Each metric again in plain Python: a ranking and its judgments in, a number out.
 
-A twin takes `docs` (the ids, best first), `grades` (by id) and the parameters as keywords. An
-undefined value is 0, as the metrics' headers say. `ranking` is the twin of a protocol's order.
-Twins that depend on equal scores, on all queries together or on their number are in
-`oracles_sklearn`.
+A twin is a function named after its metric, case and underscores aside; that is how it is found. It
+takes `docs` (the ids, best first), `grades` (by id) and the parameters as keywords. An undefined
+value is None: the header or the protocol says what it counts as. `ranking` is the twin of a
+protocol's order. Twins that depend on equal scores, on all queries together or on their number are
+in `oracles_sklearn`.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ def ranking(
     return docs[:depth]
 
 
-def ratio(a: float, b: float) -> float:
-    return a / b if b else 0.0
+def ratio(a: float, b: float) -> float | None:
+    return a / b if b else None
 
 
 def relevant(grades: Grades, rel: int) -> int:
@@ -68,13 +69,16 @@ def precisions(docs: Docs, grades: Grades, rel: int, cutoff: int | None = None) 
 
 def ap(
     docs: Docs, grades: Grades, *, rel: int, cutoff: int | None, norm: str, **as_ranked: str
-) -> float:
+) -> float | None:
     found = precisions(docs, grades, rel, cutoff)
     total = relevant(grades, rel)
     divisor = {"R": total, "hits": len(found)}
     if cutoff is not None:
         divisor |= {"min": min(total, cutoff), "k": cutoff}
     return ratio(sum(found), divisor[norm])
+
+
+gmap = ap
 
 
 def rr(docs: Docs, grades: Grades, *, rel: int, cutoff: int | None) -> float:
@@ -90,37 +94,39 @@ def p(
     norm: str,
     no_relevant: float,
     aggregate: str = "mean",
-) -> float:
+) -> float | None:
     if not relevant(grades, rel):
         return no_relevant
     divisor = {"k": cutoff, "retrieved": len(docs[:cutoff])}[norm]
     return ratio(len(hits(docs, grades, rel, cutoff)), divisor)
 
 
-def r(docs: Docs, grades: Grades, *, rel: int, cutoff: int, aggregate: str = "mean") -> float:
+def r(
+    docs: Docs, grades: Grades, *, rel: int, cutoff: int, aggregate: str = "mean"
+) -> float | None:
     return ratio(len(hits(docs, grades, rel, cutoff)), relevant(grades, rel))
 
 
 def rprec(
     docs: Docs, grades: Grades, *, rel: int, multiple: float, aggregate: str = "mean"
-) -> float:
+) -> float | None:
     depth = int(multiple * relevant(grades, rel) + 0.9)
     return ratio(len(hits(docs, grades, rel, depth)), depth)
 
 
 def rel_p(
     docs: Docs, grades: Grades, *, rel: int, cutoff: int, norm: str = "R", queries: int = 1
-) -> float:
+) -> float | None:
     most = {"R": relevant(grades, rel), "queries": queries}[norm]
     return ratio(len(hits(docs, grades, rel, cutoff)), min(cutoff, most))
 
 
-def set_rel_p(docs: Docs, grades: Grades, *, rel: int) -> float:
+def set_rel_p(docs: Docs, grades: Grades, *, rel: int) -> float | None:
     return ratio(len(hits(docs, grades, rel)), min(len(docs), relevant(grades, rel)))
 
 
-def set_ap(docs: Docs, grades: Grades, *, rel: int) -> float:
-    return set_p(docs, grades, rel=rel) * set_r(docs, grades, rel=rel)
+def set_ap(docs: Docs, grades: Grades, *, rel: int) -> float | None:
+    return ratio(len(hits(docs, grades, rel)) ** 2, len(docs) * relevant(grades, rel))
 
 
 def yaap(docs: Docs, grades: Grades, *, rel: int) -> float:
@@ -128,7 +134,7 @@ def yaap(docs: Docs, grades: Grades, *, rel: int) -> float:
     return log((1 + gained) / (1 + relevant(grades, rel) - gained))
 
 
-def inf_ap(docs: Docs, grades: Grades, *, rel: int) -> float:
+def inf_ap(docs: Docs, grades: Grades, *, rel: int) -> float | None:
     epsilon = 0.00001
     found = others = pooled_only = 0
     expected = 0.0
@@ -136,7 +142,7 @@ def inf_ap(docs: Docs, grades: Grades, *, rel: int) -> float:
         if doc not in grades:
             continue
         if grades[doc] >= rel:
-            share = ratio(found + others + pooled_only, above)
+            share = ratio(found + others + pooled_only, above) or 0
             guess = (found + epsilon) / (found + others + 2 * epsilon)
             expected += 1 / (above + 1) + above / (above + 1) * share * guess
             found += 1
@@ -155,11 +161,11 @@ def utility(
     return p1 * s + p2 * (n - s) + p3 * (r - s) + p4 * (collection - n - r + s)
 
 
-def set_p(docs: Docs, grades: Grades, *, rel: int, aggregate: str = "mean") -> float:
+def set_p(docs: Docs, grades: Grades, *, rel: int, aggregate: str = "mean") -> float | None:
     return ratio(len(hits(docs, grades, rel)), len(docs))
 
 
-def set_r(docs: Docs, grades: Grades, *, rel: int, aggregate: str = "mean") -> float:
+def set_r(docs: Docs, grades: Grades, *, rel: int, aggregate: str = "mean") -> float | None:
     return ratio(len(hits(docs, grades, rel)), relevant(grades, rel))
 
 
@@ -172,9 +178,9 @@ def set_f(
     x: float | None,
     squared: bool,
     aggregate: str = "mean",
-) -> float:
+) -> float | None:
     weight = x if x is not None else beta**2 if squared else beta
-    precision, recall = set_p(docs, grades, rel=rel), set_r(docs, grades, rel=rel)
+    precision, recall = set_p(docs, grades, rel=rel) or 0, set_r(docs, grades, rel=rel) or 0
     return ratio((1 + weight) * precision * recall, weight * precision + recall)
 
 
@@ -182,7 +188,7 @@ def success(docs: Docs, grades: Grades, *, rel: int, cutoff: int | None) -> floa
     return float(any(grades.get(doc, 0) >= rel for doc in docs[:cutoff]))
 
 
-def bpref(docs: Docs, grades: Grades, *, rel: int, negatives: str) -> float:
+def bpref(docs: Docs, grades: Grades, *, rel: int, negatives: str) -> float | None:
     total = relevant(grades, rel)
     lowest = 0 if negatives == "unjudged" else min(grades.values(), default=0)
     non_relevant = sum(lowest <= grade < rel for grade in grades.values())
@@ -190,10 +196,13 @@ def bpref(docs: Docs, grades: Grades, *, rel: int, negatives: str) -> float:
     for doc in docs:
         grade = grades.get(doc, float("-inf"))
         if grade >= rel:
-            gained += 1 - ratio(min(above, total), min(non_relevant, total))
+            gained += 1 - (ratio(min(above, total), min(non_relevant, total)) or 0)
         elif grade >= lowest:
             above += 1
     return ratio(gained, total)
+
+
+gmbpref = bpref
 
 
 def interpolated(
@@ -253,24 +262,24 @@ def ideal_dcg(docs: Docs, grades: Grades, *, cutoff: int | None, **rules: Any) -
 
 def ndcg(
     docs: Docs, grades: Grades, *, ties: str = "rank", best: str = "judged", **rules: Any
-) -> float:
+) -> float | None:
     assert best == "judged"  # k is compared with the recommendation metrics
     return ratio(dcg(docs, grades, **rules), ideal_dcg(docs, grades, **rules))
 
 
-def ndcg_rel(docs: Docs, grades: Grades, **rules: Any) -> float:
+def ndcg_rel(docs: Docs, grades: Grades, **rules: Any) -> float | None:
     gains = worth(grades, **rules)
     best = best_gains(gains)
     ideal, actual = dcg_so_far(best), dcg_so_far([gains.get(doc, 0.0) for doc in docs])
     found = [k for k, doc in enumerate(docs, 1) if gains.get(doc, 0.0) > 0]
     at = [actual[k] / ideal[min(k, len(best))] for k in found]
     missing = len(best) - len(at)
-    return ratio(max(sum(at) + missing * ratio(actual[-1], ideal[-1]), 0), len(best))
+    return ratio(max(sum(at) + missing * (ratio(actual[-1], ideal[-1]) or 0), 0), len(best))
 
 
-def rndcg(docs: Docs, grades: Grades, *, level: int, **rules: Any) -> float:
+def rndcg(docs: Docs, grades: Grades, *, level: int, **rules: Any) -> float | None:
     if not relevant(grades, level):
-        return 0.0
+        return None
     gains = worth(grades, **rules)
     best = best_gains(gains)
     ideal, actual = dcg_so_far(best), dcg_so_far([gains.get(doc, 0.0) for doc in docs])
@@ -279,11 +288,11 @@ def rndcg(docs: Docs, grades: Grades, *, level: int, **rules: Any) -> float:
         steps.append(len(best))
     at = [actual[min(k, len(docs))] / ideal[k] for k in steps]
     if not best or len(docs) != len(best) + 1:
-        at.append(ratio(actual[-1], ideal[-1]))
+        at.append(ratio(actual[-1], ideal[-1]) or 0)
     return sum(at) / len(at)
 
 
-def g(docs: Docs, grades: Grades, **rules: Any) -> float:
+def g(docs: Docs, grades: Grades, **rules: Any) -> float | None:
     gains = worth(grades, **rules)
     best = best_gains(gains)
     costs = accumulate([*(max(gain, 1) for gain in best), *[1] * len(docs)])
@@ -295,9 +304,7 @@ def g(docs: Docs, grades: Grades, **rules: Any) -> float:
     return ratio(total, sum(best))
 
 
-def q_measure(
-    docs: Docs, grades: Grades, *, cutoff: int | None, beta: float, **rules: Any
-) -> float:
+def q(docs: Docs, grades: Grades, *, cutoff: int | None, beta: float, **rules: Any) -> float | None:
     gains = worth(grades, **rules)
     best = list(accumulate(best_gains(gains)))
     number, gain, total = 0, 0.0, 0.0
@@ -308,7 +315,7 @@ def q_measure(
     return ratio(total, min(len(best), cutoff or len(best)))
 
 
-def bin_g(docs: Docs, grades: Grades, *, rel: int) -> float:
+def bin_g(docs: Docs, grades: Grades, *, rel: int) -> float | None:
     found = hits(docs, grades, rel)
     return ratio(sum(1 / log2(2 + k - n) for n, k in enumerate(found, 1)), relevant(grades, rel))
 
@@ -339,7 +346,7 @@ def num_nonrel_ret(docs: Docs, grades: Grades, *, rel: int) -> float:
     return float(sum(0 <= grades.get(doc, -1) < rel for doc in docs))
 
 
-def judged(docs: Docs, grades: Grades, *, cutoff: int | None) -> float:
+def judged(docs: Docs, grades: Grades, *, cutoff: int | None) -> float | None:
     return ratio(sum(doc in grades for doc in docs[:cutoff]), len(docs[:cutoff]))
 
 
@@ -359,16 +366,6 @@ def num_ret(docs: Docs, grades: Grades, *, cutoff: int | None) -> float:
     return float(len(docs[:cutoff]))
 
 
-TWINS: dict[str, Callable[..., float]] = {
-    "AP": ap, "DCG": dcg, "G": g, "GMAP": ap, "GMbpref": bpref, "IAP": iap, "IPrec": iprec,
-    "IdealDCG": ideal_dcg, "Judged": judged,
-    "NumNonRelRet": num_nonrel_ret, "NumQ": num_q, "NumRel": num_rel, "NumRelRet": num_rel_ret,
-    "NumRet": num_ret, "P": p, "Q": q_measure, "R": r, "RBP": rbp, "RBPresid": rbp_resid, "RR": rr,
-    "RelP": rel_p, "Rndcg": rndcg, "Rprec": rprec, "SetAP": set_ap, "SetF": set_f,
-    "SetP": set_p, "SetR": set_r, "SetRelP": set_rel_p, "Success": success, "Unjudged": unjudged,
-    "Utility": utility, "YAAP": yaap, "binG": bin_g, "bpref": bpref, "infAP": inf_ap,
-    "nDCG": ndcg, "nDCGrel": ndcg_rel,
-}  # fmt: skip
 # The aggregates of the queries' values.
 OVER_ALL: dict[str, Callable[[Sequence[float]], float]] = {
     "mean": lambda values: sum(values) / len(values),

@@ -1,7 +1,7 @@
 """The measures of judgments by iteration again in plain Python, walking down the ranking.
 
 A twin takes `docs` (the ids, best first), the judgments as `{iteration: {document: grade}}`, and
-the parameters as keywords. An undefined value is 0.
+the parameters as keywords. An undefined value is None.
 """
 
 from __future__ import annotations
@@ -67,8 +67,10 @@ def novelty(docs: Docs, judged: Iterations, rel: int, alpha: float) -> tuple[lis
     return found, len(set().union(*subtopics.values()))
 
 
-def against_all(weight: Callable[[int], float]) -> Callable[..., float]:
-    def twin(docs: Docs, judged: Iterations, *, cutoff: int, alpha: float, rel: int) -> float:
+def against_all(weight: Callable[[int], float]) -> Callable[..., float | None]:
+    def twin(
+        docs: Docs, judged: Iterations, *, cutoff: int, alpha: float, rel: int
+    ) -> float | None:
         found, size = novelty(docs, judged, rel, alpha)
         most = summed([(1 - alpha) ** n for n in range(cutoff)], weight, None)
         return ratio(summed(found, weight, cutoff), size * most)
@@ -76,10 +78,10 @@ def against_all(weight: Callable[[int], float]) -> Callable[..., float]:
     return twin
 
 
-def against_best(weight: Callable[[int], float]) -> Callable[..., float]:
+def against_best(weight: Callable[[int], float]) -> Callable[..., float | None]:
     def twin(
         docs: Docs, judged: Iterations, *, cutoff: int | None, alpha: float, rel: int
-    ) -> float:
+    ) -> float | None:
         found, _ = novelty(docs, judged, rel, alpha)
         best = best_gains(judged, rel, alpha)
         return ratio(summed(found, weight, cutoff), summed(best, weight, cutoff))
@@ -89,7 +91,7 @@ def against_best(weight: Callable[[int], float]) -> Callable[..., float]:
 
 def nrbp(
     docs: Docs, judged: Iterations, *, cutoff: int | None, alpha: float, beta: float, rel: int
-) -> float:
+) -> float | None:
     found, size = novelty(docs, judged, rel, alpha)
     return ratio(
         (1 - (1 - alpha) * beta) * summed(found, lambda rank: beta ** (rank - 1), cutoff), size
@@ -98,42 +100,43 @@ def nrbp(
 
 def nnrbp(
     docs: Docs, judged: Iterations, *, cutoff: int | None, alpha: float, beta: float, rel: int
-) -> float:
+) -> float | None:
     return against_best(lambda rank: beta ** (rank - 1))(
         docs, judged, cutoff=cutoff, alpha=alpha, rel=rel
     )
 
 
-def strecall(docs: Docs, judged: Iterations, *, cutoff: int | None, rel: int) -> float:
+def strecall(docs: Docs, judged: Iterations, *, cutoff: int | None, rel: int) -> float | None:
     subtopics = relevant_to(judged, rel)
     seen: set[str] = set().union(*(subtopics.get(doc, set()) for doc in docs[:cutoff]))
     return ratio(len(seen), len(set().union(*subtopics.values())))
 
 
-def by_iteration(name: str, **fixed: object) -> Callable[..., float]:
+def by_iteration(of: Callable[..., float | None], **fixed: object) -> Callable[..., float | None]:
     """Return the mean over the iterations of a metric's twin."""
 
-    def twin(docs: Docs, judged: Iterations, *, groups: str, **params: object) -> float:
+    def twin(docs: Docs, judged: Iterations, *, groups: str, **params: object) -> float | None:
         counted = [
             grades
             for grades in judged.values()
             if groups == "all" or oracles.relevant(grades, params["rel"])
         ]
-        found = [oracles.TWINS[name](docs, grades, **fixed, **params) for grades in counted]
+        found = [of(docs, grades, **fixed, **params) or 0 for grades in counted]
         return ratio(sum(found), len(found))
 
     return twin
 
 
-TWINS: dict[str, Callable[..., float]] = {
-    "ERR_IA": against_all(lambda rank: 1 / rank),
-    "nERR_IA": against_best(lambda rank: 1 / rank),
-    "alpha_DCG": against_all(lambda rank: 1 / log2(rank + 1)),
-    "alpha_nDCG": against_best(lambda rank: 1 / log2(rank + 1)),
-    "NRBP": nrbp,
-    "nNRBP": nnrbp,
-    "StRecall": strecall,
-    "AP_IA": by_iteration("AP", norm="R"),
-    "P_IA": by_iteration("P", norm="k", no_relevant=0.0),
-    "Rprec_IA": by_iteration("Rprec"),
-}
+def first(rank: int) -> float:
+    return 1 / rank
+
+
+def logarithm(rank: int) -> float:
+    return 1 / log2(rank + 1)
+
+
+err_ia, nerr_ia = against_all(first), against_best(first)
+alpha_dcg, alpha_ndcg = against_all(logarithm), against_best(logarithm)
+ap_ia = by_iteration(oracles.ap, norm="R")
+p_ia = by_iteration(oracles.p, norm="k", no_relevant=0.0)
+rprec_ia = by_iteration(oracles.rprec)

@@ -1,12 +1,12 @@
 """The measures of preferences again in plain Python, over every pair of documents.
 
 A twin takes `docs` (the ids, best first), the preferences as `{group: {subgroup: {document:
-level}}}`, and the parameters as keywords. An undefined value is 0.
+level}}}`, and the parameters as keywords. An undefined value is None.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import product
 from math import inf
 
@@ -75,24 +75,24 @@ def tallies(docs: Docs, judged: Preferences, which: str) -> list[tuple[int, int]
     return [tally(Places(docs), preferred(group), which) for group in judged.values()]
 
 
-def number(docs: Docs, judged: Preferences, *, pairs: str) -> float:
+def num_pref(docs: Docs, judged: Preferences, *, pairs: str) -> float:
     return sum(there for _, there in tallies(docs, judged, pairs))
 
 
-def number_kept(docs: Docs, judged: Preferences, *, pairs: str) -> float:
+def num_pref_kept(docs: Docs, judged: Preferences, *, pairs: str) -> float:
     return sum(kept for kept, _ in tallies(docs, judged, pairs))
 
 
-def simple(docs: Docs, judged: Preferences, *, pairs: str) -> float:
-    return ratio(number_kept(docs, judged, pairs=pairs), number(docs, judged, pairs=pairs))
+def pref_simple(docs: Docs, judged: Preferences, *, pairs: str) -> float | None:
+    return ratio(num_pref_kept(docs, judged, pairs=pairs), num_pref(docs, judged, pairs=pairs))
 
 
-def by_group(docs: Docs, judged: Preferences, *, pairs: str) -> float:
-    found = [ratio(*one) for one in tallies(docs, judged, pairs)]
+def pref_group(docs: Docs, judged: Preferences, *, pairs: str) -> float | None:
+    found = [ratio(*one) or 0 for one in tallies(docs, judged, pairs)]
     return ratio(sum(found), len(found))
 
 
-def by_pair(docs: Docs, judged: Preferences, *, pairs: str) -> float:
+def pref_pair(docs: Docs, judged: Preferences, *, pairs: str) -> float | None:
     places = Places(docs)
     votes: dict[frozenset[str], list[bool]] = {}
     for group in judged.values():
@@ -134,19 +134,9 @@ def balanced_group(
     )
 
 
-def balanced(docs: Docs, judged: Preferences, *, pairs: str, rule: str) -> float:
+def pref_balanced(docs: Docs, judged: Preferences, *, pairs: str, rule: str) -> float:
     places = Places(docs)
     found = [balanced_group(places, group, pairs, rule) for group in judged.values()]
     if rule == "trec_eval" and any(possible == 0 for _, possible in found):
         return 0.0
-    return sum(ratio(*one) for one in found) / len(found)
-
-
-TWINS: dict[str, Callable[..., float]] = {
-    "NumPref": number,
-    "NumPrefKept": number_kept,
-    "PrefSimple": simple,
-    "PrefPair": by_pair,
-    "PrefGroup": by_group,
-    "PrefBalanced": balanced,
-}
+    return sum(ratio(*one) or 0 for one in found) / len(found)

@@ -15,7 +15,7 @@ from itertools import combinations
 from math import log, log2, sqrt
 from typing import Any
 
-from oracles import Docs, Grades, relevant
+from oracles import Docs, Grades, ratio, relevant
 
 METRICS = [
     "PSP@1", "PSP@3", "PSP(rel=2)@4", "PSP(A=0.5, B=0.4)@5", "PSP(frequency=count, instances=50)@3",
@@ -72,10 +72,6 @@ class World:
         return {str(one) for one in given} if isinstance(given, list) else {str(given)}
 
 
-def share(part: float, whole: float) -> float | None:
-    return part / whole if whole else None
-
-
 def _is_hit(grades: Grades, doc: str, rel: int) -> bool:
     return grades.get(doc, rel - 1) >= rel
 
@@ -110,9 +106,20 @@ def _propensity(weigh: Callable[[int, int], float]) -> Callable[..., float | Non
                 if doc in good:
                     gained += worth(doc) * weigh(rank, len(good))
             gainable += sum(w * weigh(rank, len(good)) for rank, w in enumerate(best, 1))
-        return share(gained, gainable)
+        return ratio(gained, gainable)
 
     return twin
+
+
+def _alike(rank: int, number: int) -> float:
+    return 1.0
+
+
+def _of_relevant(rank: int, number: int) -> float:
+    return 1 / number
+
+
+psp, psr = _propensity(_alike), _propensity(_of_relevant)
 
 
 def ps_ndcg(lists: Lists, world: World, *, cutoff: int, **rules: Any) -> float | None:
@@ -122,14 +129,14 @@ def ps_ndcg(lists: Lists, world: World, *, cutoff: int, **rules: Any) -> float |
     return _propensity(weigh)(lists, world, cutoff=cutoff, **rules)
 
 
-def pooled_rprec(lists: Lists, _: World, *, rel: int, multiple: float, aggregate: str):
+def rprec(lists: Lists, _: World, *, rel: int, multiple: float, aggregate: str):
     found = depths = 0
     for _, docs, grades in lists:
         number = relevant(grades, rel)
         depth = number if multiple == 1 else math.floor(multiple * number + 0.9)
         found += sum(_is_hit(grades, doc, rel) for doc in docs[:depth])
         depths += depth
-    return share(found, depths)
+    return ratio(found, depths)
 
 
 # --------------------------------------------------------------------------- relevance
@@ -169,7 +176,7 @@ def _confusion(lists: Lists, world: World, rel: int, cutoff: int, catalogue: int
 def mcc(lists: Lists, world: World, *, rel: int, cutoff: int, catalogue: int | None):
     tp, fp, fn, tn, _ = _confusion(lists, world, rel, cutoff, catalogue)
     product = (tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)
-    return share(tp * tn - fp * fn, sqrt(product)) if product > 0 else None
+    return ratio(tp * tn - fp * fn, sqrt(product)) if product > 0 else None
 
 
 def correct(lists: Lists, world: World, *, rel: int, cutoff: int, catalogue: int | None):
@@ -203,7 +210,7 @@ def _bits(world: World, doc: str, population: str, cold: str) -> float:
 
 def miuf(lists: Lists, world: World, *, cutoff: int, population: str, cold: str, aggregate: str):
     bits = [_bits(world, doc, population, cold) for _, docs, _ in lists for doc in docs[:cutoff]]
-    return share(sum(bits), len(bits))
+    return ratio(sum(bits), len(bits))
 
 
 def surprisal(lists: Lists, world: World, *, cutoff: int) -> float | None:
@@ -211,7 +218,7 @@ def surprisal(lists: Lists, world: World, *, cutoff: int) -> float | None:
     if not docs:
         return None
     bits = sum(_bits(world, doc, "queries", "one") for doc in docs[:cutoff])
-    return share(bits, log2(len(world.training)) * cutoff)
+    return ratio(bits, log2(len(world.training)) * cutoff)
 
 
 def popularity(lists: Lists, world: World, *, cutoff: int, share: bool) -> float | None:
@@ -225,7 +232,7 @@ def popularity(lists: Lists, world: World, *, cutoff: int, share: bool) -> float
 def unseen(lists: Lists, world: World, *, cutoff: int) -> float | None:
     ((query, docs, _),) = lists
     seen = world.seen(query)
-    return share(sum(doc not in seen for doc in docs[:cutoff]), len(docs[:cutoff]))
+    return ratio(sum(doc not in seen for doc in docs[:cutoff]), len(docs[:cutoff]))
 
 
 def serendipity(lists: Lists, world: World, *, rel: int, cutoff: int, catalogue: int | None):
@@ -238,7 +245,7 @@ def serendipity(lists: Lists, world: World, *, rel: int, cutoff: int, catalogue:
         count = world.counts.get(doc)
         anywhere = (number - steps.index(count)) / number if count else 0.0
         total += max(here - anywhere, 0.0) * _is_hit(grades, doc, rel)
-    return share(total, len(docs[:cutoff]))
+    return ratio(total, len(docs[:cutoff]))
 
 
 # --------------------------------------------------------------------------- what is shown
@@ -253,7 +260,7 @@ def coverage(
     return len(shown) / (catalogue or len(world.documents)) if share else len(shown)
 
 
-def share_of_all(lists: Lists, _: World, *, cutoff: int) -> float:
+def share(lists: Lists, _: World, *, cutoff: int) -> float:
     ((_, docs, _),) = lists
     return len(docs[:cutoff]) / cutoff
 
@@ -264,7 +271,7 @@ def positive_coverage(
     found = {doc for _, docs, grades in lists for doc in docs[:cutoff] if _is_hit(grades, doc, rel)}
     least = rel if universe == "relevant" else -math.inf
     known = {doc for *_, grades in every for doc, grade in grades.items() if grade >= least}
-    return share(len(found), len(known))
+    return ratio(len(found), len(known))
 
 
 def spread(lists: Lists, _: World, *, cutoff: int) -> float:
@@ -277,7 +284,7 @@ def gini(lists: Lists, world: World, *, cutoff: int, catalogue: int | None) -> f
     number = max(catalogue or len(world.documents), len(times))
     counts = [0] * (number - len(times)) + sorted(times.values())
     apart = sum(abs(one - other) for one in counts for other in counts)
-    return share(apart, 2 * number * times.total())
+    return ratio(apart, 2 * number * times.total())
 
 
 def _cosine(one: set[str], other: set[str]) -> float:
@@ -302,7 +309,7 @@ def ild(
             far.append(1 - len(one & other) / len(one | other) if one | other else 1.0)
         else:
             far.append(1 - _cosine(one, other))
-    return share(sum(far), len(far))
+    return ratio(sum(far), len(far))
 
 
 def unfamiliarity(
@@ -329,15 +336,6 @@ def categorical_diversity(lists: Lists, world: World, *, cutoff: int, attribute:
     return len(set().union(*(world.values(doc, attribute) for doc in docs[:cutoff]))) / cutoff
 
 
-TWINS: dict[str, Callable[..., float | None]] = {
-    "CategoricalDiversity": categorical_diversity, "Correct": correct, "Coverage": coverage,
-    "Gini": gini, "ILD": ild, "MCC": mcc, "MIUF": miuf, "PAP": pap,
-    "PSP": _propensity(lambda rank, number: 1.0),
-    "PSR": _propensity(lambda rank, number: 1 / number), "PSnDCG": ps_ndcg,
-    "PartialAUC": partial_auc, "Popularity": popularity, "PositiveCoverage": positive_coverage,
-    "Rprec": pooled_rprec, "Serendipity": serendipity, "Share": share_of_all, "Spread": spread,
-    "Surprisal": surprisal, "Unfamiliarity": unfamiliarity, "Unseen": unseen, "nDCG": ndcg,
-}  # fmt: skip
 # Metrics that use relevance, not only what is shown.
 OF_RELEVANCE = {
     "Correct", "MCC", "PAP", "PSP", "PSR", "PSnDCG", "PartialAUC", "PositiveCoverage", "Rprec", "nDCG",

@@ -1,18 +1,18 @@
 """Metrics that depend on equal scores again in plain Python: scikit-learn's ranking metrics.
 
 A twin takes `docs` (the ids, best first), `grades` (by id), the parameters as keywords, `scores` by
-document, and `queries`: how many of them count. An undefined value is None here. Documents at a
+document, and `queries`: how many of them count; `pooled_` twins the lists of all queries. Documents at a
 threshold are searched among all documents, one by one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from math import log2
 from typing import Any
 
 import oracles
-from oracles import Docs, Grades, relevant, worth
+from oracles import Docs, Grades, ratio, relevant, worth
 
 Scores = Mapping[str, float]
 
@@ -37,14 +37,13 @@ def at_or_above(docs: Docs, scores: Scores, score: float) -> list[str]:
     return [doc for doc in docs if scores[doc] >= score]
 
 
-def share(part: float, whole: float) -> float | None:
-    return part / whole if whole else None
-
-
 def ap(
     docs: Docs, grades: Grades, *, scores: Scores, aggregate: str = "mean", **rules: Any
 ) -> float | None:
     return pooled_ap([(docs, grades, scores)], aggregate=aggregate, **rules)
+
+
+gmap = ap
 
 
 def pooled_ap(
@@ -72,7 +71,7 @@ def pooled_ap(
     for moment in (when for when, good in passed if good):
         met = [good for when, good in passed if when <= moment]
         total += sum(met) / len(met)
-    return share(total, divisor[norm])
+    return ratio(total, divisor[norm])
 
 
 def lrap(docs: Docs, grades: Grades, *, rel: int, scores: Scores) -> float | None:
@@ -82,7 +81,7 @@ def lrap(docs: Docs, grades: Grades, *, rel: int, scores: Scores) -> float | Non
     for doc in set(wanted) & set(docs):
         seen = at_or_above(docs, scores, scores[doc])
         purity += len(set(seen) & set(wanted)) / len(seen)
-    return share(purity, len(wanted))
+    return ratio(purity, len(wanted))
 
 
 def ranking_loss(
@@ -94,7 +93,7 @@ def ranking_loss(
     bad = [there[doc] for doc in docs if grades.get(doc, 0) < rel]
     weight = {"threshold": 1, "half": 0.5}[ties]
     lost = sum((g < b) + weight * (g == b) for g in good for b in bad)
-    return share(lost, len(good) * len(bad))
+    return ratio(lost, len(good) * len(bad))
 
 
 def coverage_error(
@@ -126,11 +125,4 @@ def ndcg(
 ) -> float | None:
     assert best == "judged"
     ideal = oracles.ideal_dcg(docs, grades, **rules)
-    return share(dcg(docs, grades, ties=ties, scores=scores, **rules), ideal)
-
-
-TWINS: dict[str, Callable[..., float | None]] = {
-    "AP": ap, "CoverageError": coverage_error, "DCG": dcg, "GMAP": ap, "LRAP": lrap,
-    "RankingLoss": ranking_loss, "nDCG": ndcg,
-}  # fmt: skip
-POOLED: dict[str, Callable[..., float | None]] = {"AP": pooled_ap}
+    return ratio(dcg(docs, grades, ties=ties, scores=scores, **rules), ideal)

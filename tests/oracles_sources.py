@@ -1,17 +1,18 @@
 """The metrics of the four source projects again in plain Python; see `oracles` for the others.
 
-A twin takes `docs` (the ids, best first), `grades` (by id) and the parameters as keywords. An
-undefined value is None here: the header or the protocol replaces it.
+A twin takes `docs` (the ids, best first), `grades` (by id) and the parameters as keywords. What
+pools the documents of all queries has a second one, named `pooled_` and the metric, which takes the
+lists of all queries.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from itertools import count
 from math import ceil
 
-from oracles import Docs, Grades, hits, p, relevant
+from oracles import Docs, Grades, hits, p, ratio, relevant
 
 # by document: its score and its place in the whole source
 Scores = Mapping[str, tuple[float, int]]
@@ -36,12 +37,8 @@ METRICS = [
 ]  # fmt: skip
 
 
-def share(part: float, whole: float) -> float | None:
-    return part / whole if whole else None
-
-
 def cover(docs: Docs, grades: Grades, *, rel: int, cutoff: int | None) -> float | None:
-    return share(len(hits(docs, grades, rel, cutoff)), relevant(grades, rel))
+    return ratio(len(hits(docs, grades, rel, cutoff)), relevant(grades, rel))
 
 
 def max_rank(docs: Docs, grades: Grades, *, rel: int) -> float:
@@ -162,7 +159,7 @@ def e(
         seen |= set(range(cutoff - len(seen)))  # there is no document
     right = {doc for doc, grade in grades.items() if grade >= rel}
     differ = len(seen - right) + beta**2 * len(right - seen)
-    return share(differ, len(seen) + beta**2 * len(right))
+    return ratio(differ, len(seen) + beta**2 * len(right))
 
 
 def f(
@@ -195,18 +192,11 @@ def lag(
     docs: Docs, grades: Grades, *, rel: int, cutoff: int | None, aggregate: str
 ) -> float | None:
     found = lags(docs, grades, rel, cutoff)
-    return share(sum(found), len(found))
+    return ratio(sum(found), len(found))
 
 
 def pooled_lag(
     lists: Iterable[tuple[Docs, Grades, Scores]], *, rel: int, cutoff: int | None, aggregate: str
 ) -> float | None:
     found = [one for docs, grades, _ in lists for one in lags(docs, grades, rel, cutoff)]
-    return share(sum(found), len(found))
-
-
-TWINS: dict[str, Callable[..., float | None]] = {
-    "AUC": auc, "AvgRank": avg_rank, "Cover": cover, "E": e, "F": f, "KAtRecall": k_at_recall,
-    "LAG": lag, "MaxRank": max_rank, "P": p, "PAtRecall": p_at_recall, "Volume": volume,
-}  # fmt: skip
-POOLED: dict[str, Callable[..., float | None]] = {"AUC": pooled_auc, "LAG": pooled_lag}
+    return ratio(sum(found), len(found))

@@ -1,6 +1,6 @@
 """The user models again in plain Python: they walk down the ranking, document by document.
 
-A twin is as in `oracles.py`, but an undefined value is None. The walk goes over `horizon`
+A twin is as in `oracles.py`. The walk goes over `horizon`
 documents; those past the end of the ranking have no gain. It takes a function for the probability
 that the user continues from a rank, given the gain there and the gain up to it.
 """
@@ -126,9 +126,3 @@ def compat(docs: Docs, grades: Grades, *, p: float, normalize: bool, rel: int) -
     if normalize:
         divisor = overlap(best, best, depth, p)
     return overlap(docs, best, depth, p) / divisor if divisor else 0.0
-
-
-TWINS: dict[str, Callable[..., float | None]] = {
-    "BPM": bpm, "Compat": compat, "ERR": err, "INSQ": insq, "INST": inst,
-    "NERR10": nerr10, "NERR11": nerr11, "NERR8": nerr8, "NERR9": nerr9, "SDCG": sdcg,
-}  # fmt: skip

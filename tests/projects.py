@@ -34,8 +34,8 @@ range = [0, 3]
 aggregate = "mean"
 undefined = 0
 reference = "made up"
-params.rel = { type = "integer", default = 1, min = 1, summary = "Lowest relevance that counts." }
-params.cutoff = { type = "integer", required = true, min = 1, summary = "How many are looked at." }
+param.rel = { type = "integer", default = 1, min = 1, summary = "Lowest relevance that counts." }
+param.cutoff = { type = "integer", required = true, min = 1, summary = "How many are looked at." }
 */
 select run_id, query_id, max(relevance) filter (where is_rel and within(rank, {{ cutoff }})) as value
 from {{ hits }}
@@ -57,8 +57,8 @@ reference = "made up"
 WORTH = BEST.replace(
     "*/",
     """\
-params.gains = { type = "gains", default = { 3 = 10 }, summary = "What a grade is worth." }
-params.levels = { type = "levels", default = [0.5, 0.25], summary = "As many times as there are." }
+param.gains = { type = "gains", default = { 3 = 10 }, summary = "What a grade is worth." }
+param.levels = { type = "levels", default = [0.5, 0.25], summary = "As many times as there are." }
 trec_eval.worth = { param = "gains", named = ["rel"], given = { cutoff = 3, levels = [1] } }
 trec_eval.worthy = { numbers = ["cutoff"], given = { gains = { 1 = 4 } } }
 other.norm = "P"

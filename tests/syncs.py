@@ -8,7 +8,7 @@ from pathlib import Path
 
 from projects import stored
 
-from warehouse.syncing import Synced
+from warehouse.sync.events import Synced
 from warehouse.warehouse import Warehouse
 
 SETTINGS = """\

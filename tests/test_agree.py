@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from projects import BEST, Folder, command
 from quick import examples
+from refusals import expect_refusal
 from shared_cases import CASES, needs_cases
 
 from warehouse.analyze.agreement import MEASURES
@@ -39,8 +40,8 @@ def run_of(**lists: str) -> dict[str, dict[str, float]]:
 
 def compare(wh: Warehouse, one: dict, other: dict, **asked: Any) -> dict[str, dict[str, Any]]:
     """Load two runs and return their agreement by query."""
-    wh.ingest_run(one, "tiny", name="one")
-    wh.ingest_run(other, "tiny", name="other")
+    wh.ingest_run("tiny", one, name="one")
+    wh.ingest_run("tiny", other, name="other")
     return by_query(wh.agree("tiny", ["one", "other"], **asked).queries)
 
 
@@ -230,7 +231,7 @@ def test_real_runs_of_a_thousand_documents(tmp_path: Path) -> None:
     for pair in GOLDEN["pairs"][2:]:
         runs = pair["runs"][:2]
         for run in runs:
-            wh.ingest_run(str(CASES / pair["case"] / "runs" / f"{run}.run.gz"), pair["case"])
+            wh.ingest_run(pair["case"], str(CASES / pair["case"] / "runs" / f"{run}.run.gz"))
         asked = {over: by_query(wh.agree(pair["case"], runs, over=over).queries)
                  for over in ("intersection", "union")}  # fmt: skip
         cut = {
@@ -306,7 +307,7 @@ def test_identities(order: list[str], p: float) -> None:
     with tempfile.TemporaryDirectory() as folder:
         wh = Warehouse(Path(folder) / "w.duckdb")
         for name, docs in lists.items():
-            wh.ingest_run(run_of(q=docs), "tiny", name=name)
+            wh.ingest_run("tiny", run_of(q=docs), name=name)
         found = wh.agree("tiny", p=p).queries.fetchall()
     rows = {(row[0], row[1]): dict(zip(MEASURES, row[3:], strict=False)) for row in found}
     assert rows["a", "b"]["rbo_ext"] == pytest.approx(1, **CLOSE)
@@ -323,8 +324,8 @@ def test_identities(order: list[str], p: float) -> None:
 
 
 def test_means_are_over_the_queries_that_both_answer(wh: Warehouse) -> None:
-    wh.ingest_run(run_of(q="ab", r="ab", s="a", t="a"), "tiny", name="one")
-    wh.ingest_run(run_of(q="ab", r="ba", s="a", u="a"), "tiny", name="other")
+    wh.ingest_run("tiny", run_of(q="ab", r="ab", s="a", t="a"), name="one")
+    wh.ingest_run("tiny", run_of(q="ab", r="ba", s="a", u="a"), name="other")
     found = wh.agree("tiny")
     columns = "tau_b, rbo_ext, common, queries, undefined, only_one"
     ((tau, rbo, *counts),) = found.relation.project(columns).fetchall()
@@ -339,8 +340,8 @@ def test_means_are_over_the_queries_that_both_answer(wh: Warehouse) -> None:
 
 
 def test_runs_without_a_query_in_common_have_a_row_that_says_so(wh: Warehouse) -> None:
-    wh.ingest_run(run_of(q="ab"), "tiny", name="one")
-    wh.ingest_run(run_of(r="ab"), "tiny", name="other")
+    wh.ingest_run("tiny", run_of(q="ab"), name="one")
+    wh.ingest_run("tiny", run_of(r="ab"), name="other")
     found = wh.agree("tiny")
     ((*values, queries, undefined, only_one),) = found.relation.fetchall()
     assert values == ["one", "other", *[None] * 7]
@@ -350,8 +351,8 @@ def test_runs_without_a_query_in_common_have_a_row_that_says_so(wh: Warehouse) -
 
 def test_the_order_is_the_protocols(wh: Warehouse) -> None:
     """Equal scores stand by id, descending or as they come; a protocol's depth and --depth both cut."""
-    wh.ingest_run({"q": {"a": 1.0, "b": 1.0, "c": 0.0}}, "tiny", name="tied")
-    wh.ingest_run(run_of(q="abc"), "tiny", name="strict")
+    wh.ingest_run("tiny", {"q": {"a": 1.0, "b": 1.0, "c": 0.0}}, name="tied")
+    wh.ingest_run("tiny", run_of(q="abc"), name="strict")
     tau = "tau_b, common"
     assert wh.agree("tiny").relation.project(tau).fetchall() == [(1 / 3, 3.0)]
     by_input = wh.agree("tiny", protocol="rectools").relation
@@ -370,11 +371,11 @@ def test_batches_change_nothing(demo: Warehouse, monkeypatch: pytest.MonkeyPatch
 
 def test_datasets_are_compared_by_the_runs_that_both_have(demo: Warehouse) -> None:
     rows = demo.query("from judgments").fetchall()
-    demo.ingest_qrels({rows[0][2]: {rows[0][3]: 3}}, "other")
+    demo.ingest_qrels("other", {rows[0][2]: {rows[0][3]: 3}})
     for run, docs in (("bm25", "ab"), ("tasb", "ba"), ("alone", "a")):
         first = rows[0][3]
-        demo.ingest_run({rows[0][2]: {first if d == "a" else d: -float(n)
-                                      for n, d in enumerate(docs)}}, "other", name=run)  # fmt: skip
+        demo.ingest_run("other", {rows[0][2]: {first if d == "a" else d: -float(n)
+                                      for n, d in enumerate(docs)}}, name=run)  # fmt: skip
     demo.evaluate("other", metrics="nDCG@10 Judged@10")
     found = demo.agree(["dl19", "other"], of="runs", metrics="nDCG@10")
     ((*row,),) = found.relation.project(
@@ -395,32 +396,31 @@ def test_datasets_are_compared_by_the_runs_that_both_have(demo: Warehouse) -> No
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"runs": ["bm26"]}, "bm26: dataset dl19 has no run of that name; did you mean bm25?"),
+        ({"runs": ["bm26"]}, "bm26 … bm25"),
         ({"runs": "bm25"}, "agreement needs two runs; name another beside bm25"),
-        ({"against": "tasp"}, "tasp: dataset dl19 has no run of that name; did you mean tasb?"),
+        ({"against": "tasp"}, "tasp … tasb"),
         ({"p": 1.0}, "lies between 0 and 1, not 1.0"),
         ({"depth": 0}, "depth is at least 1, not 0"),
-        ({"over": "unions"}, "unions: no such choice of documents; did you mean union?"),
-        ({"of": "run"}, "run: no such kind of ranking; did you mean runs?"),
+        ({"over": "unions"}, "unions … union"),
+        ({"of": "run"}, "run … runs"),
         ({"metrics": "AP"}, "ask for the agreement of runs"),
         ({"of": "runs", "depth": 5}, "are for lists of documents"),
         ({"of": "runs", "metrics": "nDCG@10"}, "agreement needs two metrics"),
         ({"of": "runs", "metrics": "nDCG@10 MRR@3"}, "warehouse evaluate -d dl19 -m RR@3"),
-        ({"of": "runs", "against": "nDCG@1"}, "did you mean nDCG@10?"),
-        ({"of": "runs", "runs": ["bm26"]}, "did you mean bm25?"),
+        ({"of": "runs", "against": "nDCG@1"}, "nDCG@1 … nDCG@10"),
+        ({"of": "runs", "runs": ["bm26"]}, "bm26 … bm25"),
         ({"of": "runs", "p": 0}, "lies between 0 and 1, not 0"),
     ],
 )
 def test_wrong_words_are_refused(demo: Warehouse, asked: dict, message: str) -> None:
-    with pytest.raises(UsageError) as error:
+    with expect_refusal(message):
         demo.agree("dl19", **asked)
-    assert message in str(error.value)
 
 
 def test_what_puts_runs_in_no_order_is_refused_or_left_out(wh: Warehouse) -> None:
-    wh.ingest_qrels({"q": {"a": 1}}, "tiny")
-    wh.ingest_run(run_of(q="ab"), "tiny", name="one")
-    wh.ingest_run(run_of(q="ba"), "tiny", name="two")
+    wh.ingest_qrels("tiny", {"q": {"a": 1}})
+    wh.ingest_run("tiny", run_of(q="ab"), name="one")
+    wh.ingest_run("tiny", run_of(q="ba"), name="two")
     wh.evaluate(metrics="RR P@1 Volume")
     found = wh.agree("tiny", of="runs")
     assert found.relation.project("metric, other").fetchall() == [("RR", "P@1")]

@@ -167,7 +167,7 @@ def scores(wh: Warehouse) -> dict[tuple[str, str], float]:
 @pytest.mark.slow
 def test_a_history_is_what_many_runs_leave(history: Path) -> None:
     wh = Warehouse(history / stored.FILE)
-    sizes = wh.runs().project("run, queries, predictions").fetchall()
+    sizes = wh.runs().relation.project("run, queries, predictions").fetchall()
     assert sorted(sizes) == [(f"run000{n}", 4, 400) for n in range(3)]
     for line in (history / "qrels.txt").read_text().splitlines():
         query, _, _, grade = line.split(" ")
@@ -185,7 +185,7 @@ def test_what_is_measured_is_taken_out_again(history: Path) -> None:
     path = history / stored.FILE
     wh = Warehouse(path)
     before = scores(wh)
-    wh.ingest_run(history / stored.EXTRA, stored.DATASET)
+    wh.ingest_run(stored.DATASET, history / stored.EXTRA)
     wh.evaluate(stored.DATASET, metrics="AP P@7")
     assert len(scores(wh)) == len(before) + 1 + 4
     restore.restore(str(path), "extra", ["P@7", "nDCG@10"])
@@ -210,7 +210,7 @@ def test_the_plans_say_whether_predictions_are_read(history: Path) -> None:
     # without hits they are
     restore.restore(path, "run0000", [])
     wh = Warehouse(path)
-    wh.ingest_run(history / stored.EXTRA, stored.DATASET, name="run0000")
+    wh.ingest_run(stored.DATASET, history / stored.EXTRA, name="run0000")
     assert plans.FORBIDDEN & plans.scanned(path, stored.DATASET, "nDCG@10")
 
 
@@ -220,7 +220,7 @@ def test_the_board_shows_copies_that_are_values_like_any_other(tmp_path: Path) -
     board = wh.leaderboard(stored.DATASET)
     assert set(stored.BOARD_METRICS) < set(board.columns)
     assert board.count("*").fetchall() == [(120,)]
-    assert len(board.project("AP").distinct().fetchall()) > 60
+    assert len(board.relation.project("AP").distinct().fetchall()) > 60
     apart = """
         select max(abs(run_scores.value - mean))
         from run_scores

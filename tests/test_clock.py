@@ -40,16 +40,16 @@ def test_times_grow_while_the_clock_stands_still(wh: Warehouse, tmp_path: Path) 
     """Whatever is written later is newer: qrels, versions of a run and evaluations."""
     for name in "abc":  # in one transaction
         (tmp_path / f"{name}.run").write_text(f"q Q0 {name} 1 1 t\n")
-    wh.ingest_qrels({"q": {"a": 1}}, "tiny")
-    wh.ingest_runs([tmp_path / f"{name}.run" for name in "abc"], "tiny")
+    wh.ingest_qrels("tiny", {"q": {"a": 1}})
+    wh.ingest_runs("tiny", [tmp_path / f"{name}.run" for name in "abc"])
     wh.evaluate(metrics="RR")
     assert board(wh) == [("a", 1.0), ("b", 0.0), ("c", 0.0)]
-    wh.ingest_qrels({"q": {"b": 1}}, "tiny", replace=True)
+    wh.ingest_qrels("tiny", {"q": {"b": 1}}, replace=True)
     wh.evaluate(metrics="RR")
     assert board(wh) == [("a", 0.0), ("b", 1.0), ("c", 0.0)]
     for serial in range(8):  # whatever their hashes are
         documents = {"b": 2.0} if serial % 2 else {"x": 3.0, "b": 2.0}
-        wh.ingest_run({"q": documents | {f"y{serial}": 0.5}}, "tiny", name="a", replace=True)
+        wh.ingest_run("tiny", {"q": documents | {f"y{serial}": 0.5}}, name="a", replace=True)
         wh.evaluate(metrics="RR")
         value = 1.0 if serial % 2 else 0.5
         assert dict(board(wh)) == {"a": value, "b": 1.0, "c": 0.0}
@@ -63,11 +63,11 @@ def test_times_grow_while_the_clock_stands_still(wh: Warehouse, tmp_path: Path) 
 
 def test_a_clock_that_is_set_back(wh: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clock, "_system_time", lambda: NOON)
-    wh.ingest_qrels({"q": {"a": 1}}, "tiny")
-    wh.ingest_run({"q": {"a": 1.0}}, "tiny", name="r")
+    wh.ingest_qrels("tiny", {"q": {"a": 1}})
+    wh.ingest_run("tiny", {"q": {"a": 1.0}}, name="r")
     wh.evaluate(metrics="RR")
     monkeypatch.setattr(clock, "_system_time", lambda: NOON - dt.timedelta(days=1))
-    wh.ingest_run({"q": {"b": 2.0, "a": 1.0}}, "tiny", name="r", replace=True)
+    wh.ingest_run("tiny", {"q": {"b": 2.0, "a": 1.0}}, name="r", replace=True)
     wh.evaluate(metrics="RR")
     assert board(wh) == [("r", 0.5)]
     assert stored(wh, f"select count(*) from ({TIMES}) where moment < $noon", noon=NOON) == [(0,)]
@@ -76,10 +76,10 @@ def test_a_clock_that_is_set_back(wh: Warehouse, monkeypatch: pytest.MonkeyPatch
 
 def test_of_equal_times_the_content_decides(wh: Warehouse) -> None:
     """As two files may have them that are put together; numbers and versions do not count."""
-    wh.ingest_qrels({"q": {"a": 1}}, "tiny")
-    wh.ingest_qrels({"q": {"b": 1}}, "tiny", replace=True)
+    wh.ingest_qrels("tiny", {"q": {"a": 1}})
+    wh.ingest_qrels("tiny", {"q": {"b": 1}}, replace=True)
     for document in "ab":
-        wh.ingest_run({"q": {document: 1.0}}, "tiny", name="r", replace=True)
+        wh.ingest_run("tiny", {"q": {document: 1.0}}, name="r", replace=True)
     for qrels in (1, 2):
         wh.evaluate("tiny", metrics="RR", qrels=qrels)
     with duckdb.connect(str(wh.path)) as con:
@@ -97,8 +97,8 @@ def test_of_equal_times_the_content_decides(wh: Warehouse) -> None:
             sql = "select distinct run_version, qrels_version from rankings, judgments where "
             sql += "rankings.is_current and judgments.is_current"
             assert con.execute(sql).fetchall() == [current]
-    assert wh.runs("tiny").project("version").fetchall() == [(1,)]
-    found = wh.qrels("tiny").filter("is_current").project("version").fetchall()
+    assert wh.runs("tiny").relation.project("version").fetchall() == [(1,)]
+    found = wh.qrels("tiny").relation.filter("is_current").project("version").fetchall()
     assert found == [(2,)]
 
 
@@ -115,16 +115,16 @@ def test_hashes_are_those_of_the_content_in_any_file(tmp_path: Path) -> None:
     qrels, run = {"q": {"a": 1, "b": 0}}, {"q": {"a": 2.0, "b": 1.5}}
     one, other, third = (Warehouse(tmp_path / f"{name}.duckdb") for name in ("x", "y", "z"))
     (tmp_path / "r.run").write_text("q Q0 b 2 1.5 t\nq Q0 a 1 2 t\n")
-    one.ingest_qrels(qrels, "tiny")
-    one.ingest_run(run, "tiny", name="r")
+    one.ingest_qrels("tiny", qrels)
+    one.ingest_run("tiny", run, name="r")
     one.evaluate(metrics="RR AP", slices="each = query_id")
-    other.ingest_run({"q": {"x": 1.0}}, "another", name="first")
-    other.ingest_run(tmp_path / "r.run", "tiny")
-    other.ingest_qrels(qrels, "another")
-    other.ingest_qrels(qrels, "tiny")
+    other.ingest_run("another", {"q": {"x": 1.0}}, name="first")
+    other.ingest_run("tiny", tmp_path / "r.run")
+    other.ingest_qrels("another", qrels)
+    other.ingest_qrels("tiny", qrels)
     other.evaluate("tiny", metrics="AP RR", slices="each = query_id")
-    third.ingest_qrels(qrels, "small")
-    third.ingest_run(run, "small", name="r")
+    third.ingest_qrels("small", qrels)
+    third.ingest_run("small", run, name="r")
     third.evaluate(metrics="RR AP", slices="each = query_id")
     found = set(stored(one, HASHES))
     assert len(found) == 1 + 1 + 4

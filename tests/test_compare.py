@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from projects import command, stored
+from refusals import expect_refusal
 from shared_cases import case, needs_cases
 from test_check import FOUR, ranks
 
@@ -38,17 +39,17 @@ def dl19(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     """Return a warehouse of five runs on TREC's deep learning track of 2019, evaluated."""
     wh = Warehouse(tmp_path_factory.mktemp("dl19") / "dl19.duckdb")
     data = case("dl19_passage")
-    wh.ingest_qrels(data.qrels, "dl19")
+    wh.ingest_qrels("dl19", data.qrels)
     for run in RUNS:
-        wh.ingest_run(data.runs[run], "dl19", name=run)
+        wh.ingest_run("dl19", data.runs[run], name=run)
     wh.evaluate(metrics=" ".join(METRICS))
     return wh
 
 
 def two_on_four(wh: Warehouse) -> None:
-    wh.ingest_qrels(FOUR, "tiny")
-    wh.ingest_run(ranks(1, 1, 1, 1), "tiny", name="old")
-    wh.ingest_run(ranks(2, 2, 1, 2), "tiny", name="new")
+    wh.ingest_qrels("tiny", FOUR)
+    wh.ingest_run("tiny", ranks(1, 1, 1, 1), name="old")
+    wh.ingest_run("tiny", ranks(2, 2, 1, 2), name="new")
     wh.evaluate(metrics="RR MaxRank NumRet")
 
 
@@ -97,7 +98,7 @@ def test_by_hand(four: Warehouse) -> None:
     12/64 / 3 = 1/16, the deviation 1/4: t = -3/8 / (1/4 / sqrt(4)) = -3 and d = -3/8 / (1/4) = -3/2.
     At 3 degrees of freedom 3.182446 (a table's value) bounds 95 %: -3/8 -+ 3.182446 * 1/4 / 2.
     """
-    (row,) = pairs(four.compare(["old", "new"], "tiny", "RR"))
+    (row,) = pairs(four.compare("tiny", ["old", "new"], "RR"))
     assert (row["difference"], row["effect_size"], row["statistic"]) == (-3 / 8, -1.5, -3.0)
     assert (row["wins"], row["ties"], row["losses"], row["queries"]) == (0, 1, 3, 4)
     assert row["low"] == pytest.approx(-3 / 8 - 3.182446 / 8, abs=1e-6)
@@ -109,7 +110,7 @@ def test_by_hand(four: Warehouse) -> None:
 @pytest.mark.parametrize("test", ["sign", "randomisation"])
 def test_by_hand_of_eight_signs(four: Warehouse, test: str) -> None:
     """Three queries differ, all in one direction and by as much: of 2^3 choices of signs, two are so."""
-    found = four.compare(["old", "new"], "tiny", "RR", test=test)
+    found = four.compare("tiny", ["old", "new"], "RR", test=test)
     assert pairs(found)[0]["p"] == 2 / 8
     assert ("p is exact: every choice of signs was tried" in found.notes) == (test != "sign")
 
@@ -148,12 +149,12 @@ def test_marks_are_on_the_side_of_the_test(wh: Warehouse) -> None:
             for place, query in enumerate(queries)
         }
 
-    wh.ingest_qrels({query: {"d": 1} for query in queries}, "tiny")
-    wh.ingest_run(lists(10, 20), "tiny", name="a")
-    wh.ingest_run(lists(11, 1), "tiny", name="b")
+    wh.ingest_qrels("tiny", {query: {"d": 1} for query in queries})
+    wh.ingest_run("tiny", lists(10, 20), name="a")
+    wh.ingest_run("tiny", lists(11, 1), name="b")
     wh.evaluate("tiny", metrics="RR")
     for test, better in (("t", ["b"]), ("wilcoxon", ["a"]), ("sign", ["a"]), ("randomisation", [])):
-        found = wh.compare(["a", "b"], "tiny", "RR", test=test)
+        found = wh.compare("tiny", ["a", "b"], "RR", test=test)
         (row,) = pairs(found)
         assert (row["difference"] > 0, row["wins"], row["losses"]) == (True, 5, 25)
         assert [run for (_, run), one in values(found).items() if one["better_than"]] == better
@@ -161,7 +162,7 @@ def test_marks_are_on_the_side_of_the_test(wh: Warehouse) -> None:
 
 def test_lower_is_better(four: Warehouse) -> None:
     """MaxRank is 1 everywhere for old and 2, 2, 1, 2 for new: lower is better, so old wins."""
-    found = four.compare(["old", "new"], "tiny", "MaxRank", alpha=0.1)
+    found = four.compare("tiny", ["old", "new"], "MaxRank", alpha=0.1)
     (row,) = pairs(found)
     assert (row["difference"], row["wins"], row["losses"]) == (0.75, 0, 3)
     assert values(found)["MaxRank", "old"]["place"] == 1
@@ -169,7 +170,7 @@ def test_lower_is_better(four: Warehouse) -> None:
 
 
 def test_neither_direction_is_better(four: Warehouse) -> None:
-    found = four.compare(["old", "new"], "tiny", "NumRet")
+    found = four.compare("tiny", ["old", "new"], "NumRet")
     assert {row["place"] for row in values(found).values()} == {None}
     assert any("neither higher nor lower is better" in note for note in found.notes)
 
@@ -180,7 +181,7 @@ def test_neither_direction_is_better(four: Warehouse) -> None:
 @needs_cases
 @pytest.mark.parametrize("test", ["t", "wilcoxon", "sign"])
 def test_p_values_are_scipys(dl19: Warehouse, test: str) -> None:
-    found = dl19.compare(RUNS, "dl19", METRICS, test=test, all_pairs=True, interval="t")
+    found = dl19.compare("dl19", RUNS, METRICS, test=test, all_pairs=True, interval="t")
     rows = pairs(found)
     assert len(rows) == 10 * 4
     for row in rows:
@@ -205,13 +206,13 @@ def test_p_values_are_scipys(dl19: Warehouse, test: str) -> None:
 
 def of_tenths(wh: Warehouse, one: list[int], other: list[int]) -> None:
     """Load two runs whose P@10 of each query are so many tenths."""
-    wh.ingest_qrels({f"q{n}": {f"r{k}": 1 for k in range(10)} for n in range(len(one))}, "tenths")
+    wh.ingest_qrels("tenths", {f"q{n}": {f"r{k}": 1 for k in range(10)} for n in range(len(one))})
     for name, found in (("one", one), ("other", other)):
         run = {
             f"q{n}": {f"{'r' if k < hits else 'x'}{k}": float(-k) for k in range(10)}
             for n, hits in enumerate(found)
         }
-        wh.ingest_run(run, "tenths", name=name)
+        wh.ingest_run("tenths", run, name=name)
     wh.evaluate("tenths", metrics="P@10")
 
 
@@ -226,11 +227,11 @@ def test_equal_differences_are_equal_whatever_their_last_bits(wh: Warehouse) -> 
     assert len({abs(b / 10 - a / 10) for a, b in zip(one, other, strict=True)}) > 2
     of_tenths(wh, one, other)
     for test, statistic in (("wilcoxon", 20.0), ("sign", 4.0), ("randomisation", None)):
-        (row,) = pairs(wh.compare(["one", "other"], "tenths", test=test))
+        (row,) = pairs(wh.compare("tenths", ["one", "other"], test=test))
         assert (row["wins"], row["ties"], row["losses"]) == (4, 1, 5)
         assert (row["statistic"], row["p"]) == (statistic, 1.0)
     # side by side, they are in the order of the ids
-    lists = wh.side_by_side("one", "other", "tenths", "P@10", queries=20, depth=1).relation
+    lists = wh.side_by_side("tenths", "one", "other", "P@10", queries=20, depth=1).relation
     assert [query for (query,) in lists.project("query_id").fetchall()] == [
         f"q{n}" for n in range(9)
     ]
@@ -239,40 +240,40 @@ def test_equal_differences_are_equal_whatever_their_last_bits(wh: Warehouse) -> 
 def test_values_of_one_number_do_not_differ_side_by_side(wh: Warehouse) -> None:
     """AP of ranks 1 7 14 is (1 + 2/7 + 3/14) / 3 = 1/2, as that of 2 4 6; as doubles they differ."""
     ranks = {"one": {"p": (1, 7, 14), "q": (1, 2, 3)}, "other": {"p": (2, 4, 6), "q": (2, 4, 6)}}
-    wh.ingest_qrels({q: dict.fromkeys("abc", 1) for q in "pq"}, "tiny")
+    wh.ingest_qrels("tiny", {q: dict.fromkeys("abc", 1) for q in "pq"})
     for name, lists in ranks.items():
         run = {}
         for query, places in lists.items():
             run[query] = {f"x{n}": -float(n) for n in range(1, 15) if n not in places}
             run[query] |= {doc: -float(n) for doc, n in zip("abc", places, strict=True)}
-        wh.ingest_run(run, "tiny", name=name)
+        wh.ingest_run("tiny", run, name=name)
     wh.evaluate(metrics="AP")
     assert (
         len(wh.query("select distinct value from query_scores where query_id = 'p'").fetchall())
         == 2
     )
-    found = wh.side_by_side("one", "other", "tiny", "AP", depth=1).relation
+    found = wh.side_by_side("tiny", "one", "other", "AP", depth=1).relation
     assert found.project("query_id, difference").fetchall() == [("q", -0.5)]
 
 
 def test_equal_values_share_a_place_whatever_their_last_bits(wh: Warehouse) -> None:
     """Six of thirty are (0.1 + 0.2 + 0.3) / 3 and (0.3 + 0.2 + 0.1) / 3, which are two doubles."""
     of_tenths(wh, [1, 2, 3], [3, 2, 1])
-    values = wh.compare(dataset="tenths").values.project("place, value").fetchall()
+    values = wh.compare(dataset="tenths").values.relation.project("place, value").fetchall()
     assert len({value for _, value in values}) == 2
     assert [place for place, _ in values] == [1, 1]
-    board = wh.leaderboard("tenths").project("place, run")
+    board = wh.leaderboard("tenths").relation.project("place, run")
     assert board.fetchall() == [(1, "one"), (1, "other")]
     wh.evaluate(metrics="R@10")
     assert wh.agree("tenths", of="runs").relation.project("tau_b, swapped_pairs").fetchall() == [
         (None, 0)
     ]
     judgments = {f"q{n}": {f"r{k}": 1 for k in range(11)} for n in range(3)}
-    wh.ingest_qrels(judgments, "tenths", replace=True)
+    wh.ingest_qrels("tenths", judgments, replace=True)
     wh.evaluate(metrics="P@10")
     diff = wh.qrels_diff("tenths", 1, 2)
     assert diff.taus.fetchall() == [("P@10", 2, None, 0)]
-    assert diff.boards.project("place_before, place_after").fetchall() == [(1, 1), (1, 1)]
+    assert diff.boards.relation.project("place_before, place_after").fetchall() == [(1, 1), (1, 1)]
 
 
 @pytest.mark.parametrize("number", [3, 8, 700])
@@ -280,7 +281,7 @@ def test_a_difference_that_is_the_same_everywhere_does_not_deviate(
     wh: Warehouse, number: int
 ) -> None:
     of_tenths(wh, [n % 9 for n in range(number)], [n % 9 + 1 for n in range(number)])
-    (row,) = pairs(wh.compare(["one", "other"], "tenths"))
+    (row,) = pairs(wh.compare("tenths", ["one", "other"]))
     assert row["difference"] == row["low"] == row["high"] == pytest.approx(0.1, abs=1e-13)
     assert (row["effect_size"], row["statistic"], row["p"]) == (math.inf, math.inf, 0.0)
 
@@ -291,7 +292,7 @@ def test_a_difference_that_is_the_same_everywhere_does_not_deviate(
 )
 def test_corrections_are_statsmodels(dl19: Warehouse, correction: str, theirs: str) -> None:
     multitest = pytest.importorskip("statsmodels.stats.multitest")
-    rows = pairs(dl19.compare(RUNS, "dl19", METRICS, all_pairs=True, correction=correction))
+    rows = pairs(dl19.compare("dl19", RUNS, METRICS, all_pairs=True, correction=correction))
     rejected, adjusted, *_ = multitest.multipletests([r["p"] for r in rows], 0.05, theirs)
     assert [row["p_adjusted"] for row in rows] == pytest.approx(list(adjusted), rel=1e-9)
     assert [row["is_significant"] for row in rows] == list(rejected)
@@ -300,7 +301,7 @@ def test_corrections_are_statsmodels(dl19: Warehouse, correction: str, theirs: s
 @needs_cases
 def test_the_bootstrap_is_near_scipys(dl19: Warehouse) -> None:
     """Both are of random resamples: their ends lie within a twentieth of the interval's width."""
-    (row,) = pairs(dl19.compare(["bm25", "tasb"], "dl19", "AP", interval="bootstrap"))
+    (row,) = pairs(dl19.compare("dl19", ["bm25", "tasb"], "AP", interval="bootstrap"))
     difference = per_query(dl19, "tasb", "AP") - per_query(dl19, "bm25", "AP")
     theirs = stats.bootstrap(
         (difference,), np.mean, n_resamples=10_000, method="percentile", rng=1
@@ -315,74 +316,72 @@ def test_the_bootstrap_is_near_scipys(dl19: Warehouse) -> None:
 
 @needs_cases
 def test_several_bases_and_all_others(dl19: Warehouse) -> None:
-    found = dl19.compare(["tasb", "ada2"], "dl19", "AP", bases=["bm25", "bm25_rm3"])
+    found = dl19.compare("dl19", ["tasb", "ada2"], "AP", bases=["bm25", "bm25_rm3"])
     assert [(row["base"], row["run"]) for row in pairs(found)] == [
         ("bm25", "tasb"), ("bm25", "ada2"), ("bm25_rm3", "tasb"), ("bm25_rm3", "ada2"),
     ]  # fmt: skip
-    found = dl19.compare("bm25", "dl19", "AP")
+    found = dl19.compare("dl19", "bm25", "AP")
     assert [row["run"] for row in pairs(found)] == RUNS[1:]
-    found = dl19.compare((), "dl19", "AP", bases=["bm25", "tasb"])
+    found = dl19.compare("dl19", (), "AP", bases=["bm25", "tasb"])
     assert {(row["base"], row["run"]) for row in pairs(found)} == {
         (base, run) for base in ("bm25", "tasb") for run in ("ada2", "bm25_rm3", "splade_pp_ed")
     }
-    assert len(pairs(dl19.compare((), "dl19", "AP", all_pairs=True))) == 10
+    assert len(pairs(dl19.compare("dl19", (), "AP", all_pairs=True))) == 10
 
 
 def test_undefined_values_are_counted_and_left_out(wh: Warehouse) -> None:
     """LAG is undefined where nothing relevant is retrieved: q2 of two, and q3 of both."""
-    wh.ingest_qrels({q: {"a": 1} for q in ("q1", "q2", "q3", "q4")}, "tiny")
+    wh.ingest_qrels("tiny", {q: {"a": 1} for q in ("q1", "q2", "q3", "q4")})
+    queries = ("q1", "q2", "q3", "q4")
+    one = {q: {"x": 2.0, "a": 1.0} if q != "q3" else {"x": 1.0} for q in queries}
+    wh.ingest_run("tiny", one, name="one")
     wh.ingest_run(
-        {q: {"x": 2.0, "a": 1.0} if q != "q3" else {"x": 1.0} for q in ("q1", "q2", "q3", "q4")},
-        "tiny", name="one",
-    )  # fmt: skip
-    wh.ingest_run(
-        {"q1": {"a": 2.0}, "q2": {"x": 1.0}, "q3": {"x": 1.0}, "q4": {"a": 1.0}},
-        "tiny", name="two",
+        "tiny", {"q1": {"a": 2.0}, "q2": {"x": 1.0}, "q3": {"x": 1.0}, "q4": {"a": 1.0}}, name="two",
     )  # fmt: skip
     wh.evaluate(metrics="LAG")
-    found = wh.compare(["one", "two"], "tiny", "LAG")
+    found = wh.compare("tiny", ["one", "two"], "LAG")
     (row,) = pairs(found)
     assert (row["queries"], row["left_out"]) == (2, 2)
     assert any("2 queries left out" in note for note in found.notes)
     # both differ by the same, so that t is undefined and there is nothing to correct
     assert (row["p"], row["p_adjusted"], row["is_significant"]) == (0.0, 0.0, True)
-    told = wh.compare(["one", "two"], "tiny", "LAG", test="tukey", resamples=100).notes
+    told = wh.compare("tiny", ["one", "two"], "LAG", test="tukey", resamples=100).notes
     assert "LAG: the test is over the queries that all runs have values of, 2 of 4" in told
-    wh.ingest_run({"q3": {"x": 1.0}}, "tiny", name="none")
+    wh.ingest_run("tiny", {"q3": {"x": 1.0}}, name="none")
     wh.evaluate(metrics="LAG AUC")
-    told = wh.compare([], "tiny", "LAG AUC", all_pairs=True, test="tukey", resamples=100).notes
+    told = wh.compare("tiny", [], "LAG AUC", all_pairs=True, test="tukey", resamples=100).notes
     assert "p is undefined for 6 of 6: no query has values of all runs" in told
     assert not any("pairs have queries left out" in note for note in told)
     # five runs are ten pairs, and none of them has a value of q3
     for name in ("few", "fewer"):
-        wh.ingest_run({"q1": {"a": 1.0}}, "tiny", name=name)
+        wh.ingest_run("tiny", {"q1": {"a": 1.0}}, name=name)
     wh.evaluate(metrics="LAG")
-    told = wh.compare([], "tiny", "LAG", all_pairs=True).notes
+    told = wh.compare("tiny", [], "LAG", all_pairs=True).notes
     assert "10 pairs have queries left out: see left_out (-f csv)" in told
 
 
 def test_queries_of_other_runs_are_not_left_out_of_a_pair(wh: Warehouse) -> None:
-    wh.ingest_qrels({f"q{n}": {"a": 1} for n in range(6)}, "tiny")
+    wh.ingest_qrels("tiny", {f"q{n}": {"a": 1} for n in range(6)})
     answered = {"all": range(6), "one": (0, 1), "other": (0, 2)}
     for name, queries in answered.items():
-        wh.ingest_run({f"q{n}": {"a": 1.0} for n in queries}, "tiny", name=name)
+        wh.ingest_run("tiny", {f"q{n}": {"a": 1.0} for n in queries}, name=name)
     wh.evaluate("tiny", metrics="RR", protocol="trec_eval_9")
     found = wh.compare(
-        ["one", "other", "all"], "tiny", "RR", all_pairs=True, protocol="trec_eval_9"
+        "tiny", ["one", "other", "all"], "RR", all_pairs=True, protocol="trec_eval_9"
     )
     left = {(row["base"], row["run"]): (row["queries"], row["left_out"]) for row in pairs(found)}
     assert not any("empty lists" in note for note in found.notes)
     wh.evaluate("tiny", metrics="RR")
-    told = wh.compare(["one", "all"], "tiny", "RR").notes
+    told = wh.compare("tiny", ["one", "all"], "RR").notes
     assert "judged queries that a run has no document for count, as empty lists: one 4 of 6" in told
     # q1 and q2 have a value for one of the two; q3 to q5 for neither
     assert left == {("one", "other"): (1, 2), ("one", "all"): (2, 4), ("other", "all"): (2, 4)}
 
 
 def test_nothing_differs(four: Warehouse) -> None:
-    four.ingest_run(ranks(1, 1, 1, 1), "tiny", name="copy")
+    four.ingest_run("tiny", ranks(1, 1, 1, 1), name="copy")
     four.evaluate(metrics="RR")
-    found = four.compare(["old", "copy"], "tiny", "RR")
+    found = four.compare("tiny", ["old", "copy"], "RR")
     (row,) = pairs(found)
     assert (row["difference"], row["p"], row["p_adjusted"], row["effect_size"]) == (
         0,
@@ -392,42 +391,42 @@ def test_nothing_differs(four: Warehouse) -> None:
     )
     assert any("p is undefined for 1 of 1" in note for note in found.notes)
     for test in ("sign", "randomisation"):
-        (row,) = pairs(four.compare(["old", "copy"], "tiny", "RR", test=test))
+        (row,) = pairs(four.compare("tiny", ["old", "copy"], "RR", test=test))
         assert row["p"] == 1.0
 
 
 def test_what_is_missing_or_wrong(four: Warehouse) -> None:
-    four.ingest_run(ranks(1, 2, 1, 1), "tiny", name="late")
+    four.ingest_run("tiny", ranks(1, 2, 1, 1), name="late")
     for words, arguments, options in [
-        ("no run of that name; did you mean old", (["ol", "new"], "tiny", "RR"), {}),
-        ("old: named twice", (["old", "old"], "tiny", "RR"), {}),
-        ("no such dataset; did you mean tiny", (["old", "new"], "tny", "RR"), {}),
-        ("no value of RR for late", (["old", "late"], "tiny", "RR"), {}),
-        ("no values of AP", (["old", "new"], "tiny", "AP"), {}),
-        ("no such test; did you mean wilcoxon", (["old", "new"], "tiny"), {"test": "wilcoxn"}),
-        ("no such correction; did you mean holm", (["old"], "tiny"), {"correction": "holms"}),
-        ("no such interval", (["old"], "tiny"), {"interval": "bca"}),
-        ("would correct twice", (["old"], "tiny"), {"test": "tukey", "correction": "holm"}),
-        ("leave as_of and qrels out", (["old"], "tiny"), {"judged_only": True, "qrels": 1}),
-        ("alpha lies between", (["old"], "tiny"), {"alpha": 5.0}),
-        ("resamples are 100 to", (["old"], "tiny"), {"resamples": 1}),
-        ("resamples is a whole number", (["old"], "tiny"), {"resamples": 1e4}),
+        ("ol … old", ("tiny", ["ol", "new"], "RR"), {}),
+        ("old: named twice", ("tiny", ["old", "old"], "RR"), {}),
+        ("tny … tiny", ("tny", ["old", "new"], "RR"), {}),
+        ("no value of RR for late", ("tiny", ["old", "late"], "RR"), {}),
+        ("no values of AP", ("tiny", ["old", "new"], "AP"), {}),
+        ("wilcoxn … wilcoxon", ("tiny", ["old", "new"]), {"test": "wilcoxn"}),
+        ("holms … holm", ("tiny", ["old"]), {"correction": "holms"}),
+        ("no such interval", ("tiny", ["old"]), {"interval": "bca"}),
+        ("would correct twice", ("tiny", ["old"]), {"test": "tukey", "correction": "holm"}),
+        ("leave as_of and qrels out", ("tiny", ["old"]), {"judged_only": True, "qrels": 1}),
+        ("alpha lies between", ("tiny", ["old"]), {"alpha": 5.0}),
+        ("resamples are 100 to", ("tiny", ["old"]), {"resamples": 1}),
+        ("resamples is a whole number", ("tiny", ["old"]), {"resamples": 1e4}),
     ]:
-        with pytest.raises(UsageError, match=words):
+        with expect_refusal(words):
             four.compare(*arguments, **options)
 
 
 def test_an_older_version_of_the_qrels(four: Warehouse) -> None:
     """Against the second version RR of new is 1, 1, 1, 1: x1 is judged too, and first where a is not."""
     second = {query: {"a": 1, "x1": 1} for query in FOUR}
-    four.ingest_qrels(second, "tiny", replace=True)
+    four.ingest_qrels("tiny", second, replace=True)
     four.evaluate(metrics="RR")
-    assert pairs(four.compare(["old", "new"], "tiny", "RR"))[0]["difference"] == 0
-    older = four.compare(["old", "new"], "tiny", "RR", qrels=1, bounds=True)
+    assert pairs(four.compare("tiny", ["old", "new"], "RR"))[0]["difference"] == 0
+    older = four.compare("tiny", ["old", "new"], "RR", qrels=1, bounds=True)
     assert pairs(older)[0]["difference"] == -3 / 8
     assert values(older)["RR", "new"]["judged"] == 5 / 8
     assert values(older)["RR", "new"]["if_all_relevant"] == 1.0
-    assert older.qrels_id != four.compare(["old", "new"], "tiny", "RR").qrels_id
+    assert older.qrels_id != four.compare("tiny", ["old", "new"], "RR").qrels_id
 
 
 def test_values_of_another_formula_are_not_compared(four: Warehouse) -> None:
@@ -439,7 +438,7 @@ def test_values_of_another_formula_are_not_compared(four: Warehouse) -> None:
             "and run_id = (select run_id from store.run where name = 'new')"
         )
     with pytest.raises(UsageError, match="none by the same formula"):
-        four.compare(["old", "new"], "tiny", "RR")
+        four.compare("tiny", ["old", "new"], "RR")
 
 
 # --------------------------------------------------------------------------- what is unjudged
@@ -451,18 +450,18 @@ def test_unjudged_documents_by_hand(wh: Warehouse) -> None:
 
     Without x the list is a n: P@2 is 1/2 again; RR becomes 1. Of `low`, n x: P@2 0 and at most 1/2.
     """
-    wh.ingest_qrels({"q": {"a": 1, "n": 0}}, "tiny")
-    wh.ingest_run({"q": {"x": 3.0, "a": 2.0, "n": 1.0}}, "tiny", name="high")
-    wh.ingest_run({"q": {"n": 3.0, "x": 2.0, "a": 1.0}}, "tiny", name="low")
+    wh.ingest_qrels("tiny", {"q": {"a": 1, "n": 0}})
+    wh.ingest_run("tiny", {"q": {"x": 3.0, "a": 2.0, "n": 1.0}}, name="high")
+    wh.ingest_run("tiny", {"q": {"n": 3.0, "x": 2.0, "a": 1.0}}, name="low")
     wh.evaluate(metrics="P@2 RR")
-    found = values(wh.compare(["low", "high"], "tiny", "P@2 RR", test="sign", bounds=True))
+    found = values(wh.compare("tiny", ["low", "high"], "P@2 RR", test="sign", bounds=True))
     assert {key: (r["value"], r["judged"], r["if_all_relevant"]) for key, r in found.items()} == {
         ("P@2", "low"): (0.0, 0.5, 0.5),
         ("P@2", "high"): (0.5, 0.5, 1.0),
         ("RR", "low"): (1 / 3, 2 / 3, 0.5),
         ("RR", "high"): (0.5, 2 / 3, 1.0),
     }
-    alone = values(wh.compare(["low", "high"], "tiny", "P@2 RR", test="sign", judged_only=True))
+    alone = values(wh.compare("tiny", ["low", "high"], "P@2 RR", test="sign", judged_only=True))
     assert {key: row["value"] for key, row in alone.items()} == {
         ("P@2", "low"): 0.5, ("P@2", "high"): 0.5, ("RR", "low"): 0.5, ("RR", "high"): 1.0,
     }  # fmt: skip
@@ -471,11 +470,11 @@ def test_unjudged_documents_by_hand(wh: Warehouse) -> None:
 @pytest.mark.core
 def test_a_judgment_below_0_is_none(wh: Warehouse) -> None:
     """P@1 of n is 0 and, if n were relevant, 1; RR 1/2 and 1. The query p counts, with 0."""
-    wh.ingest_qrels({"q": {"n": -1, "a": 1, "b": 0}, "p": {"n": -1}}, "tiny")
-    wh.ingest_run({"q": {"n": 3.0, "a": 2.0, "b": 1.0}}, "tiny", name="high")
-    wh.ingest_run({"q": {"a": 2.0, "b": 1.0}}, "tiny", name="low")
+    wh.ingest_qrels("tiny", {"q": {"n": -1, "a": 1, "b": 0}, "p": {"n": -1}})
+    wh.ingest_run("tiny", {"q": {"n": 3.0, "a": 2.0, "b": 1.0}}, name="high")
+    wh.ingest_run("tiny", {"q": {"a": 2.0, "b": 1.0}}, name="low")
     wh.evaluate(metrics="P@1 RR")
-    found = values(wh.compare(["low", "high"], "tiny", "P@1 RR", test="sign", bounds=True))
+    found = values(wh.compare("tiny", ["low", "high"], "P@1 RR", test="sign", bounds=True))
     assert {key: (r["value"], r["if_all_relevant"]) for key, r in found.items()} == {
         ("P@1", "low"): (0.5, 0.5),
         ("P@1", "high"): (0.0, 0.5),
@@ -487,7 +486,7 @@ def test_a_judgment_below_0_is_none(wh: Warehouse) -> None:
     wh.evaluate(metrics="infAP")
     e = 0.00001
     of_q = (1 + 1 / 2 + 1 / 2 * (1 + e) / (1 + 2 * e)) / 2
-    found = values(wh.compare(["low", "high"], "tiny", "infAP", test="sign", bounds=True))
+    found = values(wh.compare("tiny", ["low", "high"], "infAP", test="sign", bounds=True))
     assert found["infAP", "high"]["if_all_relevant"] == pytest.approx(of_q / 2, abs=1e-12)
 
 
@@ -495,11 +494,11 @@ def test_a_cutoff_that_counts_other_than_ranks_is_no_depth(wh: Warehouse) -> Non
     """The one non-relevant document that PartialAUC@1 and PAP@1 count may stand at any rank: of x y a
     it is x, above a: 0. If x and y were relevant, as they would be, nothing would stand above: 1.
     """
-    wh.ingest_qrels({"q": {"a": 1, "n": 0}}, "tiny")
-    wh.ingest_run({"q": {"a": 3.0, "x": 2.0, "n": 1.0}}, "tiny", name="one")
-    wh.ingest_run({"q": {"x": 3.0, "y": 2.0, "a": 1.0}}, "tiny", name="other")
+    wh.ingest_qrels("tiny", {"q": {"a": 1, "n": 0}})
+    wh.ingest_run("tiny", {"q": {"a": 3.0, "x": 2.0, "n": 1.0}}, name="one")
+    wh.ingest_run("tiny", {"q": {"x": 3.0, "y": 2.0, "a": 1.0}}, name="other")
     wh.evaluate(metrics="PartialAUC@1 PAP@1")
-    found = wh.compare(["one", "other"], "tiny", "PartialAUC@1 PAP@1", test="sign", bounds=True)
+    found = wh.compare("tiny", ["one", "other"], "PartialAUC@1 PAP@1", test="sign", bounds=True)
     assert {
         key: (r["value"], r["judged"], r["if_all_relevant"]) for key, r in values(found).items()
     } == {
@@ -508,15 +507,15 @@ def test_a_cutoff_that_counts_other_than_ranks_is_no_depth(wh: Warehouse) -> Non
         for run, numbers in (("one", (1.0, 2 / 3, 1.0)), ("other", (0.0, 1 / 3, 1.0)))
     }
     assert "Judged@" not in comparison_tables.values(found, "table")
-    assert len(wh.explain("one", "PartialAUC@1", "q", "tiny").relation.fetchall()) == 3
+    assert len(wh.explain("tiny", "one", "q", "PartialAUC@1").relation.fetchall()) == 3
 
 
 @needs_cases
 def test_bounds_and_judged_only_are_those_of_files(dl19: Warehouse, tmp_path: Path) -> None:
     data = case("dl19_passage")
     names = ["AP", "nDCG@10"]
-    found = values(dl19.compare(["bm25", "tasb"], "dl19", names, judged_only=True))
-    bounds = values(dl19.compare(["bm25", "tasb"], "dl19", names, bounds=True))
+    found = values(dl19.compare("dl19", ["bm25", "tasb"], names, judged_only=True))
+    bounds = values(dl19.compare("dl19", ["bm25", "tasb"], names, bounds=True))
     judged = {tuple(line.split()[::2]) for line in data.qrels.read_text().splitlines()}
     files = [data.runs[run] for run in ("bm25", "tasb")]
     alone, shares = (
@@ -545,7 +544,7 @@ def test_bounds_and_judged_only_are_those_of_files(dl19: Warehouse, tmp_path: Pa
 
 @needs_cases
 def test_queries_side_by_side(dl19: Warehouse) -> None:
-    found = dl19.side_by_side("bm25", "tasb", "dl19", "nDCG@10", queries=3, depth=4)
+    found = dl19.side_by_side("dl19", "bm25", "tasb", "nDCG@10", queries=3, depth=4)
     rows = found.relation.fetchall()
     assert len(rows) == 12
     differences = [row[4] for row in rows[::4]]
@@ -571,7 +570,7 @@ def test_queries_side_by_side(dl19: Warehouse) -> None:
 
 @pytest.mark.core
 def test_a_comparison_is_kept(four: Warehouse) -> None:
-    found = four.compare(["old", "new"], "tiny", "RR MaxRank", test="randomisation", store=True)
+    found = four.compare("tiny", ["old", "new"], "RR MaxRank", test="randomisation", store=True)
     rows = stored(
         four,
         "select metric, base, run, base_value, value, difference, low, high, effect_size, wins, ties, "
@@ -582,15 +581,15 @@ def test_a_comparison_is_kept(four: Warehouse) -> None:
     assert stored(four, "select test, correction, resamples, seed from store.comparison") == [
         ("randomisation", "holm", 10_000, 0)
     ]
-    four.ingest_run(ranks(1, 1, 2, 2), "tiny", name="old", replace=True)
+    four.ingest_run("tiny", ranks(1, 1, 2, 2), name="old", replace=True)
     four.evaluate(metrics="RR")
-    four.compare(["old", "new"], "tiny", "RR", store=True)
+    four.compare("tiny", ["old", "new"], "RR", store=True)
     sql = "select distinct comparison_id, is_current from comparisons order by all"
     assert stored(four, sql) == [(1, False), (2, True)]
-    four.ingest_qrels({"q1": {"r": 2}}, "tiny", replace=True)
+    four.ingest_qrels("tiny", {"q1": {"r": 2}}, replace=True)
     assert stored(four, sql) == [(1, False), (2, False)]
     assert four.verify().is_good
-    four.forget("new", "tiny")
+    four.forget("tiny", "new")
     assert stored(four, "from comparisons") == []
     assert four.verify().is_good
 
@@ -619,12 +618,12 @@ def test_a_table_for_people(four: Warehouse) -> None:
         "+0.7500", "[+0.1617,", "+1.3383]", "+1.50", "0/1/3", "0.0577", "0.0577*",
     ]  # fmt: skip
     assert "two-sided paired t-test, Holm, alpha 0.1; t-interval of 90%" in told
-    assert str(four.compare(["old", "new"], "tiny", "RR", alpha=0.005).how).endswith("of 99.5%")
+    assert str(four.compare("tiny", ["old", "new"], "RR", alpha=0.005).how).endswith("of 99.5%")
 
 
 def test_marks_in_each_format(four: Warehouse, tmp_path: Path) -> None:
-    four.ingest_run(ranks(1, 1, 1, 2), "tiny", name="a_b & <c>")
-    four.ingest_run(ranks(1, 1, 2, 2), "tiny", name="[1] a--b | *c*")
+    four.ingest_run("tiny", ranks(1, 1, 1, 2), name="a_b & <c>")
+    four.ingest_run("tiny", ranks(1, 1, 2, 2), name="[1] a--b | *c*")
     four.evaluate(metrics="RR")
     wanted = {
         "latex": (r"\textbf{1.0000}\textsuperscript{a}", r"\underline{0.8750}", r"a\_b \& "),
@@ -682,7 +681,7 @@ def test_side_by_side_names_the_extra_too(four: Warehouse, monkeypatch: pytest.M
     monkeypatch.setitem(sys.modules, "scipy", None)
     monkeypatch.setitem(sys.modules, "numpy", None)
     with pytest.raises(UsageError, match=r"needs SciPy: pip install 'ranking-warehouse\[stats\]'"):
-        four.side_by_side("old", "new", "tiny", "RR")
+        four.side_by_side("tiny", "old", "new", "RR")
 
 
 def test_the_command_side_by_side(four: Warehouse) -> None:
@@ -700,15 +699,15 @@ def test_the_command_side_by_side(four: Warehouse) -> None:
 def test_side_by_side_as_it_was(four: Warehouse) -> None:
     """The judgments and the run of then: RR of q1 was 1 and 1/2, and is 0 and 1."""
     then = dt.datetime.now(dt.UTC)
-    four.ingest_qrels({**FOUR, "q1": {"x1": 1}}, "tiny", replace=True)
-    four.ingest_run(ranks(2, 1, 1, 1), "tiny", name="new", replace=True)
+    four.ingest_qrels("tiny", {**FOUR, "q1": {"x1": 1}}, replace=True)
+    four.ingest_run("tiny", ranks(2, 1, 1, 1), name="new", replace=True)
     four.evaluate(metrics="RR")
     arguments = ["compare", "old", "new", "-d", "tiny", "-m", "RR", "--db", str(four.path)]
     arguments += ["--queries", "1"]
     assert command(*arguments)[1].startswith("q1  RR 0.0000 -> 1.0000 (+1.0000)")
     was = command(*arguments, "--as-of", then.isoformat())
     assert was[1].startswith("q1  RR 1.0000 -> 0.5000 (-0.5000)")
-    (first, *_) = four.side_by_side("old", "new", "tiny", "RR", as_of=then).relation.fetchall()
+    (first, *_) = four.side_by_side("tiny", "old", "new", "RR", as_of=then).relation.fetchall()
     assert first[5:] == (1, "a", 1, "x1", None)
     # its new version has no value against the first judgments yet
     code, _, told = command(*arguments, "--qrels", "1")
@@ -720,7 +719,7 @@ def test_side_by_side_as_it_was(four: Warehouse) -> None:
 def test_lists_of_no_query_and_no_rank(four: Warehouse) -> None:
     for number in ("queries", "depth"):
         with pytest.raises(UsageError, match=f"{number} is at least 1, not 0"):
-            four.side_by_side("old", "new", "tiny", "RR", **{number: 0})
+            four.side_by_side("tiny", "old", "new", "RR", **{number: 0})
 
 
 def test_a_board_is_sorted_by_one_metric(four: Warehouse) -> None:
@@ -775,7 +774,7 @@ def test_intervals_on_a_board_are_scipys(dl19: Warehouse) -> None:
 def test_groups_on_a_board(dl19: Warehouse) -> None:
     """Worked anew: down the board, a run opens a group where it differs from the last that did."""
     multitest = pytest.importorskip("statsmodels.stats.multitest")
-    board = dl19.board("dl19", metrics="AP nDCG@10", sort="nDCG@10", ties=True)
+    board = dl19.leaderboard("dl19", metrics="AP nDCG@10", sort="nDCG@10", ties=True)
     assert board.relation.columns[:3] == ["place", "group", "run"]
     runs = [row[2] for row in board.relation.fetchall()]
     tested = list(itertools.combinations(runs, 2))
@@ -799,8 +798,8 @@ def test_boards_that_have_no_intervals(four: Warehouse) -> None:
     rows = four.leaderboard("tiny", metrics="RR(aggregate=median)", ci=True).fetchall()
     assert [row[4] for row in rows] == [None, None]
     assert four.leaderboard("tiny", metrics="RR", top=1, ties=True).fetchall()[0][1] == 1
-    four.ingest_qrels(FOUR, "other")
-    four.ingest_run(ranks(1, 1, 1, 1), "other", name="old")
+    four.ingest_qrels("other", FOUR)
+    four.ingest_run("other", ranks(1, 1, 1, 1), name="old")
     four.evaluate(metrics="RR")
     with pytest.raises(UsageError, match="need one dataset, and no slice"):
         four.leaderboard(["tiny", "other"], metrics="RR", ci=True)

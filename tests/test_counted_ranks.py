@@ -242,7 +242,7 @@ RISING = {"q1": {"9": 2.0, "8": 3.0}}
 RUNS = {"words": WORDS, "numbers": NUMBERS, "distances": DISTANCES, "rising": RISING}
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("batch", "names", "sorted_runs"),
     [
@@ -282,11 +282,11 @@ def test_stored_runs_are_ranked_by_place_where_they_stand_in_order(
     monkeypatch.setattr(stored_hits, "BATCH_PREDICTIONS", batch)
     wh = Warehouse(tmp_path / "w.duckdb")
     for dataset in ("d", "another"):
-        wh.ingest_qrels({"q1": {"8": 1, "a": 1}, "q2": {"10": 1, "a": 1}}, dataset)
+        wh.ingest_qrels(dataset, {"q1": {"8": 1, "a": 1}, "q2": {"10": 1, "a": 1}})
     for name in names:
         run = RUNS[name.removesuffix(" again")]
         for dataset in ("another", "d"):
-            wh.ingest_run(run, dataset, name=name, lower_is_better=name == "distances")
+            wh.ingest_run(dataset, run, name=name, lower_is_better=name == "distances")
     wh.evaluate("d", metrics="RR")
     ids = dict(wh.query("select run_id, name from store.run").fetchall())
     assert sorted(ids[run] for run in seen) == sorted_runs

@@ -28,7 +28,7 @@ def demo_db(demo_file: Path, tmp_path_factory) -> str:
     path = tmp_path_factory.mktemp("pictures") / "demo.duckdb"
     path.write_bytes(demo_file.read_bytes())
     for name in ("ROC", "RankByRecall"):
-        Warehouse(path).trace(name, "dl19")
+        Warehouse(path).curve("dl19", name)
     return str(path)
 
 
@@ -58,7 +58,7 @@ def test_the_same_picture_twice(format: str, tmp_path: Path, demo_db: str) -> No
 def test_a_drawing_says_what_it_shows(name: str, tmp_path: Path, demo_db: str) -> None:
     path = tmp_path / "curve.svg"
     drawn(name, path, demo_db)
-    trace = Warehouse(demo_db).trace(name, "dl19", runs=RUNS)
+    trace = Warehouse(demo_db).curve("dl19", name, runs=RUNS)
     said = texts(ET.parse(path).getroot())
     assert f"{trace.curve.title}: dl19" in said
     assert {trace.curve.x.name, trace.curve.y.name} <= set(said)
@@ -92,11 +92,11 @@ def test_a_page_needs_nothing_else(tmp_path: Path, demo_db: str) -> None:
 
 def test_hostile_names_are_text(wh: Warehouse, tmp_path: Path) -> None:
     name, dataset = "<b>$x_1$\n&\"'é" + "x" * 60, r"<d>$\foo$ C:\data"
-    wh.ingest_qrels({"q": {"a": 1, "b": 0}}, dataset)
-    wh.ingest_run({"q": {"a": 2.0, "b": 1.0}}, dataset, name=name)
+    wh.ingest_qrels(dataset, {"q": {"a": 1, "b": 0}})
+    wh.ingest_run(dataset, {"q": {"a": 2.0, "b": 1.0}}, name=name)
     for format in pictures.FORMATS:
         path = tmp_path / f"curve.{format}"
-        pictures.draw(wh.trace("ROC", dataset), [name], path, format)
+        pictures.draw(wh.curve(dataset, "ROC"), [name], path, format)
     said = " ".join(texts(ET.parse(tmp_path / "curve.svg").getroot()))
     assert name[:15].replace("\n", " ") in said  # in one line
     assert dataset in said
@@ -108,8 +108,8 @@ def test_hostile_names_are_text(wh: Warehouse, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_signs_that_the_font_has_not(wh: Warehouse, tmp_path: Path) -> None:
     """A picture of pixels lacks them, and the command says so; in SVG the text is there."""
-    wh.ingest_qrels({"q": {"a": 1, "b": 0}}, "tiny")
-    wh.ingest_run({"q": {"a": 2.0, "b": 1.0}}, "tiny", name="漢")
+    wh.ingest_qrels("tiny", {"q": {"a": 1, "b": 0}})
+    wh.ingest_run("tiny", {"q": {"a": 2.0, "b": 1.0}}, name="漢")
     for format in ("png", "svg"):
         arguments = ["-d", "tiny", "-o", str(tmp_path / f"curve.{format}"), "--db", str(wh.path)]
         told = subprocess.run(
@@ -129,7 +129,7 @@ def test_more_runs_than_a_picture_has_room_for(demo_db, tmp_path, monkeypatch) -
     path = tmp_path / "curve.svg"
     said = drawn("ROC", path, demo_db, runs=())
     assert "the picture has the best 4 of 9 runs; choose others with --run" in said
-    found = Warehouse(demo_db).trace("ROC", "dl19")
+    found = Warehouse(demo_db).curve("dl19", "ROC")
     shown = " ".join(texts(ET.parse(path).getroot()))
     assert [one for one in found.runs if f"{one}  AUC" in shown] == sorted(found.best(4))
     assert found.best(9) == sorted(found.areas, key=found.areas.get, reverse=True)
@@ -157,8 +157,8 @@ def test_labels_keep_apart(wanted: list[float]) -> None:
 
 
 def test_nothing_to_draw(wh: Warehouse, tmp_path: Path) -> None:
-    wh.ingest_qrels({"q": {"a": 0}}, "d")
-    wh.ingest_run({"q": {"a": 1.0}}, "d", name="r")
+    wh.ingest_qrels("d", {"q": {"a": 0}})
+    wh.ingest_run("d", {"q": {"a": 1.0}}, name="r")
     result = run("curve", "ROC", "-d", "d", "-o", str(tmp_path / "x.svg"), "--db", str(wh.path))
     assert isinstance(result.exception, UsageError)
     assert "ROC: there is nothing to draw" in str(result.exception)
@@ -177,7 +177,7 @@ def test_without_the_extra(demo_db: str, tmp_path: Path, monkeypatch) -> None:
 def test_matplotlib_is_loaded_for_pictures_only(demo_db: str, tmp_path: Path, program) -> None:
     code = (
         "import sys\nfrom warehouse.warehouse import Warehouse\nfrom warehouse.report import pictures\n"
-        f"Warehouse({demo_db!r}).curve('ROC', 'dl19')\n"
+        f"Warehouse({demo_db!r}).curve('dl19', 'ROC')\n"
         "sys.exit('matplotlib' in sys.modules)\n"
     )
     process = program.python(code, cwd=tmp_path)

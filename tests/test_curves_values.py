@@ -12,6 +12,7 @@ import oracles_curves as twins
 import pytest
 from shared_cases import case, needs_cases
 
+from warehouse.evaluate.evaluation import compute
 from warehouse.evaluate.plan import plan
 from warehouse.evaluate.stored_runs import Job
 from warehouse.metrics import curves, protocols
@@ -123,7 +124,7 @@ IPREC = [f"IPrec@{level}" for level in ELEVEN]
 
 def points(wh: Warehouse, curve: str, dataset: str, protocol: str = "default") -> Found:
     """Return every stored point of a curve of the only run, by query; positions must be in order."""
-    metric = wh.trace(curve, dataset, protocol=protocol).metric
+    metric = wh.curve(dataset, curve, protocol=protocol).metric
     return stored(wh, dataset).get((str(metric), protocol), {})
 
 
@@ -162,7 +163,7 @@ def steps(found: Sequence[tuple[float, float]]) -> float:
 
 
 @pytest.fixture(
-    scope="module", params=[1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3))]
+    scope="module", params=[1, *(pytest.param(seed, marks=pytest.mark.long) for seed in (2, 3))]
 )
 def random_data(request, tmp_path_factory) -> Iterator[tuple[Warehouse, Qrels, Run]]:
     folder = tmp_path_factory.mktemp("curves")
@@ -171,13 +172,13 @@ def random_data(request, tmp_path_factory) -> Iterator[tuple[Warehouse, Qrels, R
         patch.setenv("WAREHOUSE_CONFIG", str(folder / "warehouse.toml"))
         qrels, run = collection(request.param)
         wh = Warehouse(folder / "curves.duckdb")
-        wh.ingest_qrels(qrels, "random")
-        wh.ingest_run(run, "random", name="run")
+        wh.ingest_qrels("random", qrels)
+        wh.ingest_run("random", run, name="run")
         wanted = [curves.parse(name) for name in CURVES]
         areas = [curves.parse(name) for name in AREAS]
         jobs = [Job(plan(wanted, protocols.get(protocol))) for protocol in RULES]
         jobs.append(Job(plan([*areas, *parse(*AREAS.values(), *IPREC)], protocols.get("default"))))
-        wh._evaluate(jobs, "random", [])
+        compute(wh.file, jobs, "random")
         yield wh, qrels, run
 
 
@@ -270,7 +271,7 @@ def test_the_area_under_roc_is_auc(ties: str, at: str, random_data, points_of, v
         assert math.isclose(area(found), auc[query], rel_tol=1e-12)
         assert found[0] == (0, 0)
         assert found[-1] == (1, 1)
-    trace = wh.trace(curve, "random")
+    trace = wh.curve("random", curve)
     assert math.isclose(trace.areas["run"], auc[None], rel_tol=1e-12)
 
 
@@ -286,7 +287,7 @@ def test_the_area_under_precision_and_recall_is_ap(
     ap = values_of[named(AREAS[curve])]
     for query in [*qrels, None]:
         assert math.isclose(steps(ours.get(query, [])), ap[query], rel_tol=1e-12, abs_tol=1e-15)
-    trace = wh.trace(curve, "random")
+    trace = wh.curve("random", curve)
     assert math.isclose(trace.areas["run"], ap[None], rel_tol=1e-12)
 
 
@@ -328,7 +329,7 @@ def test_interpolated_precision_is_the_metric_level_by_level(points_of, values_o
 def test_how_many_queries_a_mean_is_over(random_data, points_of) -> None:
     wh, *_ = random_data
     by_query = points_of[str(curves.parse("RankByRecall")), "default"]
-    shown = wh.curve("RankByRecall", "random").fetchall()
+    shown = wh.curve("random", "RankByRecall").fetchall()
     for _, _, x, _, queries in shown:
         assert queries == sum(x in dict(found) for query, found in by_query.items() if query)
 
@@ -362,8 +363,8 @@ def _sklearn(found: Found, lists: dict[str | None, twins.Listed], *, roc: bool) 
 @pytest.mark.parametrize("seed", [11, 12, 13])
 def test_scikit_learn_on_random_data(seed: int, wh: Warehouse) -> None:
     qrels, run = collection(seed, 40)
-    wh.ingest_qrels(qrels, "d")
-    wh.ingest_run(run, "d", name="run")
+    wh.ingest_qrels("d", qrels)
+    wh.ingest_run("d", run, name="run")
     lists: dict[str | None, twins.Listed] = {**twins.lists(qrels, run, 1)}
     lists[None] = twins.pooled({q: one for q, one in lists.items() if q}, ties="half")
     _sklearn(points(wh, "ROC(ties=half, points=all)", "d"), lists, roc=True)
@@ -383,8 +384,8 @@ def test_scikit_learn_on_real_data(name: str, run: str, rel: int, wh: Warehouse)
     from shared_cases import opened
 
     found = case(name)
-    wh.ingest_qrels(found.qrels, "d")
-    wh.ingest_run(found.runs[run], "d", name="run")
+    wh.ingest_qrels("d", found.qrels)
+    wh.ingest_run("d", found.runs[run], name="run")
     qrels: Qrels = {}
     for line in opened(found.qrels.with_name("qrels.txt")):
         query, _, doc, grade = line.split()
@@ -425,13 +426,13 @@ def test_the_eleven_points_of_trec_eval(name: str, version: str, tmp_path: Path)
     older = found.golden("trec_eval-9.0.8-exact", "base")
     assert older is not None
     wh = Warehouse(tmp_path / "golden.duckdb")
-    wh.ingest_qrels(found.qrels, "d")
+    wh.ingest_qrels("d", found.qrels)
     compared = 0
     runs = list(found.runs)[:3]
     for run in runs:
-        wh.ingest_run(found.runs[run], "d", name=run)
+        wh.ingest_run("d", found.runs[run], name=run)
     protocol = "trec_eval_9" if version == "9.0.8" else "trec_eval_10"
-    metric = wh.trace("iprec_at_recall", "d", runs=runs, protocol=protocol).metric
+    metric = wh.curve("d", "iprec_at_recall", runs=runs, protocol=protocol).metric
     for run in runs:
         rows = wh.query(
             "select query_id, x, y from curve_points where run = $r and curve = $c and protocol = $p",
@@ -452,10 +453,10 @@ def test_recall_by_rank_of_trec_eval(wh: Warehouse) -> None:
     found = case("dl19_passage")
     golden = found.golden("trec_eval-9.0.8-exact", "base")
     assert golden is not None
-    wh.ingest_qrels(found.qrels, "d")
+    wh.ingest_qrels("d", found.qrels)
     for run in list(found.runs)[:3]:
-        wh.ingest_run(found.runs[run], "d", name=run)
-        wh.trace("RecallByRank@1000", "d", runs=[run])
+        wh.ingest_run("d", found.runs[run], name=run)
+        wh.curve("d", "RecallByRank@1000", runs=[run])
         rows = wh.query("select query_id, x, y from curve_points where run = $r", r=run).fetchall()
         by_query: dict[str, list[tuple[float, float]]] = {}
         for query_id, x, y in rows:

@@ -37,8 +37,8 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Resources | None]]:
 
 
 def one_run(wh: Warehouse, name: str) -> None:
-    wh.ingest_qrels({"q": {"a": 1}}, "d")
-    wh.ingest_run({"q": {"a": 1.0}}, "d", name=name)
+    wh.ingest_qrels("d", {"q": {"a": 1}})
+    wh.ingest_run("d", {"q": {"a": 1.0}}, name=name)
     wh.evaluate(metrics="RR")
 
 
@@ -55,7 +55,7 @@ def test_results_live_on_while_other_files_are_read_and_written(
 ) -> None:
     one, two = files
     boards = [one.leaderboard("d"), two.leaderboard("d")]
-    one.ingest_run({"q": {"a": 1.0, "b": 2.0}}, "d", name="third")
+    one.ingest_run("d", {"q": {"a": 1.0, "b": 2.0}}, name="third")
     one.evaluate(metrics="RR")
     boards.append(one.leaderboard("d"))
     assert [[row[1] for row in board.fetchall()] for board in boards] == [
@@ -75,8 +75,8 @@ def test_a_warehouse_stays_the_file_that_it_was_made_for(
     wh = prepared(Path("one.duckdb"), FIRST)
     assert (str(wh.path), repr(wh)) == ("one.duckdb", "Warehouse('one.duckdb')")
     monkeypatch.chdir(tmp_path / "later")
-    wh.ingest_run({"q": {"a": 2.0}}, "d", name="second")
-    assert (wh.path, wh.runs().shape[0]) == (tmp_path / "one.duckdb", 2)
+    wh.ingest_run("d", {"q": {"a": 2.0}}, name="second")
+    assert (wh.path, wh.runs().relation.shape[0]) == (tmp_path / "one.duckdb", 2)
     assert not any(Path.cwd().iterdir())
 
 
@@ -135,7 +135,7 @@ def test_a_database_that_cannot_give_a_file_free_is_not_used_again(
     one, _ = files
     with pytest.raises(ZeroDivisionError):
         leave_open(one.path, ZeroDivisionError())
-    assert one.ingest_run({"q": {"b": 2.0}}, "d", name="third").status == "loaded"
+    assert one.ingest_run("d", {"q": {"b": 2.0}}, name="third").status == "loaded"
     with pytest.raises(duckdb.TransactionException):
         leave_open(one.path, None)
     with database.read(one.path) as con:
@@ -181,13 +181,14 @@ def test_a_transaction_that_fails_leaves_the_file_as_it_was(
 # --------------------------------------------------------------------------- threads take turns
 
 
+@pytest.mark.slow
 def test_threads_that_read_and_write_wait_for_each_other(tmp_path: Path, prepared) -> None:
     wh = prepared(tmp_path / "w.duckdb", FIRST)
     errors: list[BaseException] = []
 
     def write(number: int) -> None:
         for turn in range(5):
-            wh.ingest_run({"q": {"a": 1.0 + number + turn / 10}}, "d", name=f"{number}-{turn}")
+            wh.ingest_run("d", {"q": {"a": 1.0 + number + turn / 10}}, name=f"{number}-{turn}")
 
     def read() -> None:
         for _ in range(15):
@@ -227,7 +228,7 @@ def test_a_thread_that_waits_too_long_is_told(tmp_path: Path, read_only: bool, p
         with pytest.raises(
             LockedError, match=r"another thread has the database open \(waited 0.1 s\)"
         ):
-            impatient.ingest_run({"q": {"a": 2.0}}, "d", name="second")
+            impatient.ingest_run("d", {"q": {"a": 2.0}}, name="second")
         if read_only:  # nobody waits to write any more, and readers are let in
             assert impatient.query(SQL).fetchall() == [("first",)]
         else:
@@ -236,7 +237,7 @@ def test_a_thread_that_waits_too_long_is_told(tmp_path: Path, read_only: bool, p
     finally:
         done.set()
         thread.join()
-    wh.ingest_run({"q": {"a": 2.0}}, "d", name="second")
+    wh.ingest_run("d", {"q": {"a": 2.0}}, name="second")
     assert wh.query(SQL).fetchall() == [("first",), ("second",)]
 
 
@@ -334,10 +335,10 @@ signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 limit, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
 resource.setrlimit(resource.RLIMIT_FSIZE, (wh.path.stat().st_size, hard))
 run = {f"q{i}": {f"d{j}": j / 7 for j in range(100)} for i in range(40)}
-print(wh.ingest_run(run, "tiny", name="one").status, wh.path.with_name("w.duckdb.wal").exists())
+print(wh.ingest_run("tiny", run, name="one").status, wh.path.with_name("w.duckdb.wal").exists())
 print(wh.query("select count(*) from store.prediction").fetchall())
 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))
-print(wh.ingest_run(run, "tiny", name="two").status, wh.verify().is_good)
+print(wh.ingest_run("tiny", run, name="two").status, wh.verify().is_good)
 print(wh.query("select count(*) from store.prediction").fetchall())
 """
 

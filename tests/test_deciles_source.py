@@ -187,7 +187,7 @@ def compare_as_files(data: Data) -> int:
     return held
 
 
-@pytest.mark.sample(2)
+@pytest.mark.slow
 @needs_cases
 @pytest.mark.parametrize(("run", "how"), [("knn20", "given"), ("ridge", "mass")])
 def test_bibtex_as_files(run: str, how: str) -> None:
@@ -200,13 +200,13 @@ def test_bibtex_as_files(run: str, how: str) -> None:
     assert compare_as_files(data) >= 10 * 12
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(3, 2)
 @pytest.mark.parametrize("seed", range(3))
 def test_random_data_as_files(seed: int) -> None:
     assert compare_as_files(random_data(random.Random(seed))) >= 12
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(3, 2)
 @needs_cases
 @pytest.mark.parametrize("run", ["prior", "knn20", "ridge"])
 def test_bibtex_as_a_whole(run: str) -> None:
@@ -307,10 +307,10 @@ def compare_by_slice(
 
 
 def load(wh: Warehouse, data: Data) -> None:
-    wh.ingest_qrels(data.qrels, "tags")
-    wh.ingest_run(data.run, "tags", name="run")
+    wh.ingest_qrels("tags", data.qrels)
+    wh.ingest_run("tags", data.run, name="run")
     table = {label: {"decile": decile} for label, decile in data.deciles.items()}
-    wh.ingest_attributes(table, "tags", "docs", name="deciles")
+    wh.ingest_attributes("tags", table, of="docs", name="deciles")
 
 
 @needs_cases
@@ -325,14 +325,14 @@ def test_bibtex_by_slice(wh: Warehouse, names: tuple[str, ...]) -> None:
     """Runs by deciles of both kinds that are made here, and by a mapping that is given."""
     runs = {run: bibtex(run) for run in names}
     training, _ = source.bibtex_training(CASES / "bibtex")
-    wh.ingest_training(training, "tags")
+    wh.ingest_training("tags", training)
     wh.make_deciles("tags", name="mass")
     wh.make_deciles("tags", name="count", by="count")
     table = {label: {"given": decile} for label, decile in bibtex_deciles("given").items()}
-    wh.ingest_attributes(table, "tags", "docs", name="labels")
-    wh.ingest_qrels(runs["knn20"][0], "tags")
+    wh.ingest_attributes("tags", table, of="docs", name="labels")
+    wh.ingest_qrels("tags", runs["knn20"][0])
     for name, (_, run) in runs.items():
-        wh.ingest_run(run, "tags", name=name)
+        wh.ingest_run("tags", run, name=name)
     every = {
         (how, name): Data(*data, bibtex_deciles(how))
         for how in ("mass", "count", "given")
@@ -341,7 +341,7 @@ def test_bibtex_by_slice(wh: Warehouse, names: tuple[str, ...]) -> None:
     assert compare_by_slice(wh, every, "label_deciles") >= 3 * len(names) * 10 * 27
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(3, 2)
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_random_data_by_slice(
     wh: Warehouse, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -372,9 +372,9 @@ def test_the_parts_of_what_is_shown_add_up(wh: Warehouse) -> None:
 
 def test_deciles_that_were_made_are_evaluated(wh: Warehouse) -> None:
     qrels, run = {"1": {"a": 1, "c": 1}, "2": {"b": 1}}, {"1": {"b": 3.0, "a": 2.0, "c": 1.0}}
-    wh.ingest_training({"1": {"a": 1, "b": 1}, "2": {"a": 1}}, "tags")
-    wh.ingest_qrels(qrels, "tags")
-    wh.ingest_run(run, "tags", name="first")
+    wh.ingest_training("tags", {"1": {"a": 1, "b": 1}, "2": {"a": 1}})
+    wh.ingest_qrels("tags", qrels)
+    wh.ingest_run("tags", run, name="first")
     wh.make_deciles("tags", parts=2)
     wh.evaluate("tags", metrics="P@1 Share@2", protocol="label_deciles", slices=["decile"])
     found = wh.query("select metric, part, value from slice_scores order by all").fetchall()

@@ -5,10 +5,11 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import oracles_diversity
 import pytest
-from oracles_diversity import METRICS, TWINS
+from oracles_diversity import METRICS
 from test_metric_properties import collection
-from twins import OF_RUN, Ranked, compare, own, ranked, rules_of
+from twins import OF_RUN, Ranked, compare, own, ranked, rules_of, twin
 
 from warehouse.metrics import notation
 from warehouse.warehouse import Warehouse
@@ -91,15 +92,15 @@ def test_twins(seed: int, options: dict, tmp_path: Path) -> None:
     rules = rules_of(**options)
 
     def value(metric: notation.Metric, one: Ranked, _: object) -> float | None:
-        twin, params = TWINS[metric.name], own(metric)
+        found, params = twin(metric.name, oracles_diversity), own(metric)
         iterations = judged.get(one.query, {})
         if not iterations:
             return None
         if params.get("groups") != "all":
-            return twin(one.docs, iterations, **params)
+            return found(one.docs, iterations, **params)
         # each takes out what it did not judge itself
         lists = {i: ranked(one.query, run, g, rules).docs for i, g in iterations.items()}
-        return sum(twin(docs, {i: iterations[i]}, **params) for i, docs in lists.items()) / len(
+        return sum(found(docs, {i: iterations[i]}, **params) for i, docs in lists.items()) / len(
             lists
         )
 

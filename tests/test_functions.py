@@ -103,6 +103,14 @@ SCALARS: dict[str, Case] = {
         ),
         [(7, 1.0), (7, 0.2), (7, 1.8), (3, 0.4)],
     ),
+    "nonrel_above": ("nonrel_above($1, $2)", lambda rank, rel: rank - rel, [(5, 2), (1, 1)]),
+    "f_measure": (
+        "f_measure($1, $2, $3, $4)",
+        lambda found, num_ret, num_rel, weight: (
+            plain_ratio(1 + weight, weight * num_rel / found + num_ret / found) if found else 0
+        ),
+        [(2, 5, 3, 1.0), (2, 5, 3, 0.25), (0, 5, 3, 1.0), (3, 3, 3, 4.0)],
+    ),
     "goodness": (
         "goodness($1, $2)",
         lambda score, lower: -score if lower else score,
@@ -216,8 +224,8 @@ SCALARS: dict[str, Case] = {
 }
 # Those with a test of their own.
 OTHERS = {
-    "total", "mean_of", "from_lowest", "sorted_sum", "common_features", "tau_ap", "same_less_swapped",
-    "units_per_one", "refuse",
+    "total", "dcg", "tied_dcg", "mean_of", "from_lowest", "sorted_sum", "common_features", "tau_ap",
+    "same_less_swapped", "units_per_one", "refuse", "interpolated_precision",
 }  # fmt: skip
 
 
@@ -260,16 +268,27 @@ def test_aggregates_are_as_in_plain_python(
     rows = "(select unnest($1::double[]) as x, unnest(range(len($1))) as place)"
     found = con.execute(
         f"select total(x, place), total(x, x > 0, -place), mean_of(x, place), from_lowest(x, place), "
-        f"sorted_sum(x) from {rows}",
+        f"sorted_sum(x), mean_of(x, x > 0, -place) from {rows}",
         [xs],
     ).fetchall()[0]
     there = [x for x in xs if x is not None]
-    in_order = reversed([x for x in there if x > 0])
+    in_order = [x for x in reversed(there) if x > 0]
     assert found[0] == sum(there, 0.0)
     assert found[1] == sum(in_order, 0.0)
     assert found[2] == (sum(there, 0.0) / len(there) if there else None)
     assert found[3] == (sorted(there) or None)
     assert found[4] == (sum(sorted(there), 0.0) if there else None)
+    assert found[5] == (sum(in_order, 0.0) / len(in_order) if in_order else None)
+
+
+def test_interpolated_precision_is_the_highest_from_a_rank_on(
+    con: duckdb.DuckDBPyConnection,
+) -> None:
+    """Relevant documents at the ranks 1, 4, 5 and 6; that at 3 is not relevant."""
+    rows = "(values (true, 1, 1), (false, 1, 3), (true, 2, 4), (true, 3, 5), (true, 4, 6))"
+    for needed, highest in ((0, 1), (1, 1), (2, 4 / 6), (4, 4 / 6), (5, 0)):
+        called = f"interpolated_precision(is_rel, found, rank, {needed})"
+        assert one(con, f"(select {called} from {rows} as hit (is_rel, found, rank))") == highest
 
 
 def test_a_place_may_be_several_columns(con: duckdb.DuckDBPyConnection) -> None:
@@ -281,6 +300,25 @@ def test_a_place_may_be_several_columns(con: duckdb.DuckDBPyConnection) -> None:
     for x, _, _ in sorted(rows, key=lambda row: row[1:]):
         expected += x
     assert one(con, "(select total(x, (a, b)) from placed)") == expected
+
+
+def test_dcg_is_a_sum_of_discounted_gains(con: duckdb.DuckDBPyConnection) -> None:
+    rows = "(values (3, 1, true), (2, 2, false), (1, 4, true), (null, null, null)) as t (gain, rank, ok)"
+    found = con.execute(
+        f"select dcg(gain, rank, null), dcg(gain, rank, 2), dcg(gain, ok, rank, null) from {rows}"
+    ).fetchall()[0]
+    at_2, at_4 = 2 / math.log2(3), 1 / math.log2(5)
+    assert found == pytest.approx((3 + at_2 + at_4, 3 + at_2, 3 + at_4))
+
+
+def test_equal_scores_share_their_discounts(con: duckdb.DuckDBPyConnection) -> None:
+    """A document with gain 3, two that tie with gains 2 and 0, and one without gain."""
+    rows = "(values (3, 1, 1), (2, 2, 3), (0, 4, 4), (null, null, null)) as tie (gain, one, last)"
+    found = con.execute(
+        f"select tied_dcg(gain, one, last, null), tied_dcg(gain, one, last, 2) from {rows}"
+    ).fetchall()[0]
+    at_2, at_3 = 1 / math.log2(3), 1 / math.log2(4)
+    assert found == pytest.approx((3 + 2 * (at_2 + at_3) / 2, 3 + 2 * at_2 / 2))
 
 
 def test_common_features_adds_up_the_blocks(con: duckdb.DuckDBPyConnection) -> None:
@@ -382,15 +420,15 @@ def replica(tmp_path_factory: pytest.TempPathFactory) -> tuple[Warehouse, Path]:
     ]
     path = folder / "qrels.txt"
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    wh.ingest_qrels(path, "tiny", iterations=True)
-    wh.ingest_run(first, "tiny", name="first")
-    wh.ingest_run(second, "tiny", name="second")
+    wh.ingest_qrels("tiny", path, iterations=True)
+    wh.ingest_run("tiny", first, name="first")
+    wh.ingest_run("tiny", second, name="second")
     docs = sorted({doc for grades in (*qrels.values(), *first.values()) for doc in grades})
     wh.ingest_training(
-        {query: dict.fromkeys(docs[n::3], 1) for n, query in enumerate(qrels)}, "tiny"
+        "tiny", {query: dict.fromkeys(docs[n::3], 1) for n, query in enumerate(qrels)}
     )
     genres = {doc: {"genre": ["war", doc[-1]], "count": n} for n, doc in enumerate(docs)}
-    wh.ingest_attributes(genres, "tiny", "docs", name="genres")
+    wh.ingest_attributes("tiny", genres, of="docs", name="genres")
     return wh, folder / "replica.duckdb"
 
 

@@ -42,7 +42,7 @@ def same(ours: Lists, theirs: Lists) -> None:
 
 @pytest.fixture(scope="module")
 def few() -> Iterator[duckdb.DuckDBPyConnection]:
-    with loaded(GOLDEN["few"], GOLDEN["qrels"])._read() as con:
+    with loaded(GOLDEN["few"], GOLDEN["qrels"]).file.read() as con:
         yield con
 
 
@@ -57,7 +57,7 @@ def test_fused_as_ranx(few: duckdb.DuckDBPyConnection, method: str, norm: str | 
 @pytest.mark.parametrize("method", ["condorcet", "w_condorcet"])
 def test_condorcet_as_ranx(method: str) -> None:
     """Where all runs rank the same documents and most runs decide each pair without a cycle."""
-    with loaded(GOLDEN["same"])._read() as con:
+    with loaded(GOLDEN["same"]).file.read() as con:
         ours = merged(con, recipe(con, peer.SAME, method, None, weights(method)))
     decided = 0
     for query, docs in ours.items():
@@ -82,7 +82,7 @@ def test_whole_runs_as_ranx() -> None:
     shared = set.intersection(set(qrels), *(set(run) for run in runs.values()))
     runs = {name: {q: run[q] for q in shared} for name, run in runs.items()}
     judged = {q: qrels[q] for q in shared}
-    with loaded(runs, judged)._read() as con:
+    with loaded(runs, judged).file.read() as con:
         for method in ("mnz", "rrf", "w_bordafuse", "probfuse", "bayesfuse"):
             ours = recipe(con, list(runs), written(method), "min-max", weights(method))
             same(merged(con, ours), peer.fused(runs, judged, method, "min-max"))

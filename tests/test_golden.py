@@ -92,8 +92,8 @@ def keys() -> list[object]:
     What is held against the same scoring stands together: it is kept for the next. Quick are the values
     without options, of one run of the larger cases, and every option on the plain case. Slow are options
     on one run of each case, each option on another one, and pytrec_eval, which gives trec_eval's values;
-    the edge cases take turns, and so do the versions on other runs of
-    the larger cases. All of them on all runs are "long".
+    the cases take turns, and so do the versions on other runs of the larger ones. All of them on all
+    runs are "long".
     """
     made: list[object] = []
     core = {(f"{EDGES}/plain", "base"), (f"{EDGES}/ties_float32", "base"), (f"{EDGES}/tabs", "c")}
@@ -115,8 +115,8 @@ def keys() -> list[object]:
             turn = runs[place % len(runs)]
             # of one run the two versions of trec_eval take turns
             asked = run == turn and (len(runs) > 1 or version != "10.0" or opts in ("c", "cl2JM10"))
-            if is_edge and not is_plain:
-                asked = asked and (number + place) % 3 == 0
+            if not is_plain:
+                asked = asked and (number + place) % (3 if is_edge else 2) == 0
             is_usual = opts == "base" and tool != PYTREC_EVAL
             if is_usual and data.name in LARGER and run != runs[0]:
                 is_usual = version == list(PROTOCOLS)[runs.index(run) % 2]

@@ -10,6 +10,7 @@ from pathlib import Path
 import oracles
 import pytest
 from projects import command
+from refusals import expect_refusal, tells
 
 from warehouse.errors import UsageError
 from warehouse.report import trec
@@ -24,11 +25,11 @@ TWO = {"q1": {"b": 3.0, "x": 2.0, "pooled": 1.0}, "q2": {"y": 2.0, "a": 1.0}}
 def tiny_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a warehouse with two runs, one whose dataset has no qrels and qrels without a run."""
     wh = Warehouse(tmp_path_factory.mktemp("tiny") / "tiny.duckdb")
-    wh.ingest_qrels(QRELS, "tiny")
-    wh.ingest_run(ONE, "tiny", name="one")
-    wh.ingest_run(TWO, "tiny", name="two")
-    wh.ingest_run(ONE, "unjudged", name="one")
-    wh.ingest_qrels(QRELS, "empty")
+    wh.ingest_qrels("tiny", QRELS)
+    wh.ingest_run("tiny", ONE, name="one")
+    wh.ingest_run("tiny", TWO, name="two")
+    wh.ingest_run("unjudged", ONE, name="one")
+    wh.ingest_qrels("empty", QRELS)
     return wh.path
 
 
@@ -73,7 +74,7 @@ def test_top_and_depth_and_runs(tiny: Warehouse) -> None:
     assert keys(runs="two") == [("q2", "y"), ("q1", "x"), ("q1", "pooled")]
     # one document of three; its run has x first for q1: 1/3 -> 2/3 and 1/2 -> 1/2
     found = tiny.holes("tiny", ["one"], top=1)
-    ((*counts, _, after),) = found.filled.project(
+    ((*counts, _, after),) = found.filled.relation.project(
         "shown, unjudged, filled, judged, judged_after"
     ).fetchall()
     assert counts == [5, 3, 1]
@@ -85,7 +86,7 @@ def test_the_protocol_says_which_queries_and_documents_count(tiny: Warehouse, he
     every = tiny.holes("tiny", protocol="ardoco").relation.fetchall()
     assert {row[0] for row in every} == {"q1", "q2"}
     tied = {"q1": {"m": 1.0, "n": 1.0}}
-    tiny.ingest_run(tied, "tiny", name="tied")
+    tiny.ingest_run("tiny", tied, name="tied")
     first = {
         protocol: tiny.holes("tiny", "tied", depth=1, protocol=protocol).relation.fetchall()[0][1]
         for protocol in ("default", "trec_eval_9_prefs", "rectools")
@@ -113,9 +114,9 @@ def test_random_runs_are_as_the_twin_says(wh: Warehouse) -> None:
         }
         for name in ("r1", "r2", "r3", "r4")
     }
-    wh.ingest_qrels(qrels, "tiny")
+    wh.ingest_qrels("tiny", qrels)
     for name, run in runs.items():
-        wh.ingest_run(run, "tiny", name=name)
+        wh.ingest_run("tiny", run, name=name)
     seen: dict[tuple[str, str], list[int]] = {}
     for run in runs.values():
         for query, scores in run.items():
@@ -139,11 +140,11 @@ def test_random_runs_are_as_the_twin_says(wh: Warehouse) -> None:
         wh.evaluate(metrics="Judged@4")
         return [(row[1], pytest.approx(row[3])) for row in wh.leaderboard("tiny").fetchall()]
 
-    assert sorted(judged()) == found.filled.project("run, judged").fetchall()
+    assert sorted(judged()) == found.filled.relation.project("run, judged").fetchall()
     for query, doc, *_ in found.relation.fetchall():
         qrels[query][doc] = 0
-    wh.ingest_qrels(qrels, "tiny", replace=True)
-    assert sorted(judged()) == found.filled.project("run, judged_after").fetchall()
+    wh.ingest_qrels("tiny", qrels, replace=True)
+    assert sorted(judged()) == found.filled.relation.project("run, judged_after").fetchall()
 
 
 def test_what_assessors_get_can_be_filled_in_and_loaded(tiny: Warehouse, tmp_path: Path) -> None:
@@ -158,32 +159,32 @@ def test_what_assessors_get_can_be_filled_in_and_loaded(tiny: Warehouse, tmp_pat
     assert told.endswith(f"\n5 of 5 unjudged documents\none: {share}\ntwo: {share}\n")
     # which the metric is not: it counts the judgment below 0 of two's third document, 2/3 and 1/2
     tiny.evaluate("tiny", metrics="Judged@10")
-    board = tiny.leaderboard("tiny").project('run, "Judged@10"').fetchall()
+    board = tiny.leaderboard("tiny").relation.project('run, "Judged@10"').fetchall()
     assert board == [("two", pytest.approx(7 / 12)), ("one", pytest.approx(5 / 12))]
     filled = file.read_text().replace("q1 0 x -1", "q1 0 x 1")
     known = "q1 0 a 1\nq1 0 b 0\nq2 0 a 2\n"
     file.write_text(known + filled)
-    tiny.ingest_qrels(str(file), "tiny", replace=True)
+    tiny.ingest_qrels("tiny", str(file), replace=True)
     assert tiny.holes("tiny").total == 4
 
 
 def test_the_unjudged_documents_of_each_query_are_the_holes(tiny: Warehouse) -> None:
     """Two of the holes of `two`, x and pooled, are of q1, and one is of q2; Unjudged counts them too."""
     tiny.evaluate("tiny", metrics="Unjudged@10")
-    page = tiny.queries("two", "tiny").project('query_id, unjudged_at_10, "Unjudged@10"')
+    page = tiny.queries("tiny", "two").relation.project('query_id, unjudged_at_10, "Unjudged@10"')
     assert page.fetchall() == [("q1", 2, 0.2), ("q2", 1, 0.1)]
 
 
 def test_nothing_to_judge_says_so(wh: Warehouse) -> None:
-    wh.ingest_qrels({"q1": {"a": 1}}, "tiny")
-    wh.ingest_run({"q1": {"a": 1.0}}, "tiny", name="one")
+    wh.ingest_qrels("tiny", {"q1": {"a": 1}})
+    wh.ingest_run("tiny", {"q1": {"a": 1.0}}, name="one")
     code, out, told = command("holes", "-d", "tiny", "-f", "csv", "--db", str(wh.path))
     assert (code, out.count("\n")) == (0, 1)
     assert told == "tiny: all of the first 10 documents of 1 run are judged\n"
 
 
 def test_many_runs_are_told_in_a_table(tiny: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("warehouse.cli.commands.holes._MOST_SAID", 1)
+    monkeypatch.setattr("warehouse.report.presentation._MOST_SAID", 1)
     asked = ("holes", "-d", "tiny", "--db", str(tiny.path), "-f", "csv")
     _, _, told = command(*asked, "--top", "1")
     assert told.splitlines()[-1] == "and 1 run more: --by-run"
@@ -194,20 +195,19 @@ def test_many_runs_are_told_in_a_table(tiny: Warehouse, monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"dataset": "tini"}, "tini: no such dataset; did you mean tiny?"),
-        ({"runs": "ones"}, "ones: dataset tiny has no run of that name; did you mean one?"),
+        ({"dataset": "tini"}, "tini … tiny"),
+        ({"runs": "ones"}, "ones … one"),
         ({"depth": 0}, "depth is at least 1, not 0"),
         ({"top": 0}, "top is at least 1, not 0"),
         ({"per_query": True}, "needs top, the number of documents for each query"),
         ({"dataset": "unjudged"}, "warehouse ingest qrels FILE -d unjudged"),
         ({"dataset": "empty"}, "warehouse ingest run FILE -d empty"),
-        ({"protocol": "defualt"}, "did you mean default?"),
+        ({"protocol": "defualt"}, "defualt … default"),
     ],
 )
 def test_wrong_words_are_refused(tiny: Warehouse, asked: dict, message: str) -> None:
-    with pytest.raises(UsageError) as error:
+    with expect_refusal(message):
         tiny.holes(**{"dataset": "tiny"} | asked)
-    assert message in str(error.value)
 
 
 def test_ids_with_blanks_and_tables_of_runs_are_no_qrels(tiny: Warehouse) -> None:
@@ -220,4 +220,4 @@ def test_ids_with_blanks_and_tables_of_runs_are_no_qrels(tiny: Warehouse) -> Non
     code, _, told = command("holes", "-d", "tiny", "--by-run", "-f", "trec", "--db", str(tiny.path))
     assert (code, "-f trec writes documents" in told) == (2, True)
     code, _, told = command("holes", "-d", "tiny", "-f", "trek", "--db", str(tiny.path))
-    assert (code, "trek: no such output format; did you mean trec?" in told) == (2, True)
+    assert (code, tells(told, "trek … trec")) == (2, True)

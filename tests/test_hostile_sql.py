@@ -58,8 +58,8 @@ Path("answers.json").write_text(json.dumps(answers))
 
 
 def one_run(wh: Warehouse) -> None:
-    wh.ingest_qrels({"q1": {"a": 1, "b": 0}, "q2": {"c": 1}}, "tiny")
-    wh.ingest_run({"q1": {"b": 2.0, "a": 1.0}}, "tiny", name="one")
+    wh.ingest_qrels("tiny", {"q1": {"a": 1, "b": 0}, "q2": {"c": 1}})
+    wh.ingest_run("tiny", {"q1": {"b": 2.0, "a": 1.0}}, name="one")
     wh.evaluate(metrics="AP RR")
 
 
@@ -162,9 +162,9 @@ def test_no_time_is_too_long_to_wait_for(asked: Warehouse, tmp_path: Path, long:
     code, out, told = command("query", "select 1 as i", "--timeout", f"{long}", "-f", "csv", *DB)
     assert (code, out) == (0, "i\n1\n"), told
     # this thread of the process waits for another of it
-    with ThreadPoolExecutor() as pool, asked._read():
+    with ThreadPoolExecutor() as pool, asked.file.read():
         waits = Warehouse(asked.path, lock_timeout=long)
-        waiting = pool.submit(waits.ingest_qrels, {"q1": {"a": 1}}, "other")
+        waiting = pool.submit(waits.ingest_qrels, "other", {"q1": {"a": 1}})
         with pytest.raises(TimeoutError):
             waiting.result(timeout=0.2)
     assert waiting.result(timeout=30).status == "loaded"

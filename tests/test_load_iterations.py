@@ -11,6 +11,7 @@ import duckdb
 import pandas as pd
 import pytest
 from projects import invoked
+from refusals import expect_refusal, tells
 from shared_cases import CASES, needs_cases
 
 from warehouse import readers
@@ -69,7 +70,7 @@ def put(tmp_path: Path) -> Callable[[str, str], str]:
 
 
 def test_the_tables(wh: Warehouse, put) -> None:
-    loaded = wh.ingest_qrels(put("q.txt", TREC), "tiny", iterations=True)
+    loaded = wh.ingest_qrels("tiny", put("q.txt", TREC), iterations=True)
     assert (loaded.kind, loaded.status, loaded.num_queries, loaded.num_rows) == (
         "qrels",
         "loaded",
@@ -102,8 +103,8 @@ def sources(put) -> dict[str, object]:
 
 @pytest.mark.parametrize("name", ["csv", "tsv", "jsonl", "parquet", "frame", "comments"])
 def test_every_format_with_a_column_for_it(wh: Warehouse, put, name: str) -> None:
-    wh.ingest_qrels(put("q.txt", TREC), "tiny", iterations=True)
-    again = wh.ingest_qrels(sources(put)[name], "tiny", iterations=True)
+    wh.ingest_qrels("tiny", put("q.txt", TREC), iterations=True)
+    again = wh.ingest_qrels("tiny", sources(put)[name], iterations=True)
     assert again.status == "unchanged"
 
 
@@ -114,14 +115,14 @@ def test_without_the_option_it_is_refused_and_says_what_to_do(
     wh.init()
     before = counts(wh.path)
     with pytest.raises(InputError, match=r"2 problems; .*another iteration: --iterations loads"):
-        wh.ingest_qrels(sources(put)[name], "tiny")
+        wh.ingest_qrels("tiny", sources(put)[name])
     assert counts(wh.path) == before
 
 
 def test_one_that_is_twice_in_an_iteration(wh: Warehouse, put) -> None:
     path = put("q.txt", TREC + "q1 2 b 1\n")
     with pytest.raises(InputError) as found:
-        wh.ingest_qrels(path, "tiny", iterations=True)
+        wh.ingest_qrels("tiny", path, iterations=True)
     assert found.value.problems == (
         (6, "document 'b' is there twice for query 'q1', iteration '2', first on line 3"),
     )
@@ -129,27 +130,27 @@ def test_one_that_is_twice_in_an_iteration(wh: Warehouse, put) -> None:
 
 def test_the_plain_refusal_does_not_speak_of_iterations(wh: Warehouse, put) -> None:
     with pytest.raises(InputError) as found:
-        wh.ingest_qrels(put("q.txt", "q 0 a 1\nq 0 a 2\n"), "tiny")
+        wh.ingest_qrels("tiny", put("q.txt", "q 0 a 1\nq 0 a 2\n"))
     assert "iteration" not in str(found.value)
 
 
 def test_sources_without_iterations(wh: Warehouse, put) -> None:
     with pytest.raises(InputError, match="missing column iteration"):
-        wh.ingest_qrels(put("q.csv", "query_id,doc_id,relevance\nq,a,1\n"), "d", iterations=True)
+        wh.ingest_qrels("d", put("q.csv", "query_id,doc_id,relevance\nq,a,1\n"), iterations=True)
     for source in ({"q": {"a": 1}}, put("q.json", '{"q": {"a": 1}}')):
         with pytest.raises(UsageError, match="holds no iterations"):
-            wh.ingest_qrels(source, "d", iterations=True)
+            wh.ingest_qrels("d", source, iterations=True)
     with pytest.raises(UsageError, match="take one of the two"):
-        wh.ingest_qrels(put("p", PREFS), "d", iterations=True, format="prefs")
+        wh.ingest_qrels("d", put("p", PREFS), iterations=True, format="prefs")
 
 
 def test_unchanged_refused_replaced(wh: Warehouse, put) -> None:
     path = put("q.txt", TREC)
-    wh.ingest_qrels(path, "tiny", iterations=True)
-    assert wh.ingest_qrels(path, "tiny", iterations=True, replace=True).status == "unchanged"
+    wh.ingest_qrels("tiny", path, iterations=True)
+    assert wh.ingest_qrels("tiny", path, iterations=True, replace=True).status == "unchanged"
     with pytest.raises(ConflictError, match=r"other qrels already \(version 1, 5 judgments"):
-        wh.ingest_qrels({"q1": {"a": 1}}, "tiny")
-    assert wh.ingest_qrels({"q1": {"a": 1}}, "tiny", replace=True).version == 2
+        wh.ingest_qrels("tiny", {"q1": {"a": 1}})
+    assert wh.ingest_qrels("tiny", {"q1": {"a": 1}}, replace=True).version == 2
     assert rows(wh, "select version, kind from store.qrels order by 1") == [
         (1, "iterations"),
         (2, "judgments"),
@@ -169,7 +170,7 @@ def test_a_load_that_fails_half_way(
     iterations: bool,
 ) -> None:
     path = put("q.txt", text)
-    wh.ingest_qrels({"q": {"a": 1}}, "tiny")
+    wh.ingest_qrels("tiny", {"q": {"a": 1}})
     before = counts(wh.path)
 
     def failing(*_: object, **__: object) -> None:
@@ -178,7 +179,7 @@ def test_a_load_that_fails_half_way(
     monkeypatch.setattr(steps, "outcome", failing)
     for dataset in ("tiny", "new"):
         with pytest.raises(RuntimeError, match="power"):
-            wh.ingest_qrels(path, dataset, format=format, iterations=iterations, replace=True)
+            wh.ingest_qrels(dataset, path, format=format, iterations=iterations, replace=True)
     assert counts(wh.path) == before
 
 
@@ -187,7 +188,7 @@ def test_a_load_that_fails_half_way(
 
 def test_preferences(wh: Warehouse, put) -> None:
     path = put("p.txt", PREFS)
-    loaded = wh.ingest_qrels(path, "tiny", format="prefs")
+    loaded = wh.ingest_qrels("tiny", path, format="prefs")
     assert (loaded.status, loaded.num_queries, loaded.num_rows) == ("loaded", 2, 8)
     assert rows(wh, "select * exclude (qrels_id) from store.preference order by all") == sorted(
         PREFERRED
@@ -195,17 +196,17 @@ def test_preferences(wh: Warehouse, put) -> None:
     assert rows(wh, "select count(*) from store.judgment") == [(0,)]
     stored_row = "select kind, format, num_queries, num_judgments from store.qrels"
     assert rows(wh, stored_row) == [("preferences", "prefs", 2, 8)]
-    assert wh.ingest_qrels(path, "tiny", format="prefs").status == "unchanged"
+    assert wh.ingest_qrels("tiny", path, format="prefs").status == "unchanged"
     other = put("other.txt", PREFS.replace("3.0", "4.0"))
     with pytest.raises(ConflictError, match="other qrels already"):
-        wh.ingest_qrels(other, "tiny", format="prefs")
-    assert wh.ingest_qrels(other, "tiny", format="prefs", replace=True).version == 2
+        wh.ingest_qrels("tiny", other, format="prefs")
+    assert wh.ingest_qrels("tiny", other, format="prefs", replace=True).version == 2
 
 
 @needs_cases
 @pytest.mark.parametrize("name", ["prefs.test", "prefs.comment.test"])
 def test_the_preferences_of_trec_eval(wh: Warehouse, name: str) -> None:
-    loaded = wh.ingest_qrels(str(CASES / "trec_eval_suite" / "data" / name), "p", format="prefs")
+    loaded = wh.ingest_qrels("p", str(CASES / "trec_eval_suite" / "data" / name), format="prefs")
     assert (loaded.num_rows, loaded.num_queries) == (164, 24)
 
 
@@ -256,41 +257,41 @@ def test_the_preferences_of_trec_eval(wh: Warehouse, name: str) -> None:
 )
 def test_preferences_that_are_refused(wh: Warehouse, put, text: str, problems: list) -> None:
     with pytest.raises(InputError) as found:
-        wh.ingest_qrels(put("p.txt", text), "tiny", format="prefs")
+        wh.ingest_qrels("tiny", put("p.txt", text), format="prefs")
     assert list(found.value.problems) == problems
 
 
 def test_groups_may_contradict_each_other(wh: Warehouse, put) -> None:
     text = "q g s a 2\nq g s b 1\nq h s b 2\nq h s a 0\n"
-    assert wh.ingest_qrels(put("p.txt", text), "tiny", format="prefs").status == "loaded"
+    assert wh.ingest_qrels("tiny", put("p.txt", text), format="prefs").status == "loaded"
 
 
 def test_wrong_words(wh: Warehouse, put) -> None:
     with pytest.raises(InputError, match=r"looks like preferences .*--format prefs"):
-        wh.ingest_qrels(put("p.txt", "q g s a 1\nq g s b 0\n"), "tiny")
-    with pytest.raises(UsageError, match=r"unknown format 'perfs'; did you mean prefs\?"):
-        wh.ingest_qrels(put("p.txt", PREFS), "tiny", format="perfs")
+        wh.ingest_qrels("tiny", put("p.txt", "q g s a 1\nq g s b 0\n"))
+    with expect_refusal("perfs … prefs"):
+        wh.ingest_qrels("tiny", put("p.txt", PREFS), format="perfs")
     with pytest.raises(UsageError, match="not from prefs"):
-        wh.ingest_run(put("p.txt", PREFS), "tiny", format="prefs")
+        wh.ingest_run("tiny", put("p.txt", PREFS), format="prefs")
     with pytest.raises(UsageError, match="columns can be named"):
-        wh.ingest_qrels(put("p.txt", PREFS), "tiny", format="prefs", columns={"doc_id": "a"})
+        wh.ingest_qrels("tiny", put("p.txt", PREFS), format="prefs", columns={"doc_id": "a"})
     with pytest.raises(UsageError, match="read from files"):
-        wh.ingest_qrels({"q": {"a": 1}}, "tiny", format="prefs")
+        wh.ingest_qrels("tiny", {"q": {"a": 1}}, format="prefs")
 
 
 def test_a_run_beside_preferences_is_compared_with_their_queries(wh: Warehouse, put) -> None:
-    wh.ingest_qrels(put("p.txt", PREFS), "tiny", format="prefs")
-    first, second = wh.ingest_run({"q1": {"a": 1.0}, "x": {"a": 1.0}}, "tiny", name="r").warnings
+    wh.ingest_qrels("tiny", put("p.txt", PREFS), format="prefs")
+    first, second = wh.ingest_run("tiny", {"q1": {"a": 1.0}, "x": {"a": 1.0}}, name="r").warnings
     assert "1 query of the run is not in the qrels" in first
     assert "1 of 2 judged queries has no line in the run" in second
 
 
 def test_metrics_of_judgments_are_refused_for_preferences(wh: Warehouse, put) -> None:
     path = put("p.txt", PREFS)
-    wh.ingest_qrels(path, "choices", format="prefs")
-    wh.ingest_qrels({"q1": {"a": 1}}, "graded")
+    wh.ingest_qrels("choices", path, format="prefs")
+    wh.ingest_qrels("graded", {"q1": {"a": 1}})
     for dataset in ("choices", "graded"):
-        wh.ingest_run(RUN, dataset, name="r")
+        wh.ingest_run(dataset, RUN, name="r")
     with pytest.raises(UsageError, match=r"choices: the qrels are preferences.*AP, RR cannot be"):
         wh.evaluate("choices", metrics="AP RR")
     done = wh.evaluate(metrics="AP RR")
@@ -299,7 +300,7 @@ def test_metrics_of_judgments_are_refused_for_preferences(wh: Warehouse, put) ->
         wh.leaderboard("choices")
     with pytest.raises(UsageError, match=r"p\.txt: the qrels are preferences.*AP cannot be"):
         Warehouse.score(path, RUN, "AP", qrels_format="prefs")
-    kinds = wh.datasets().project("dataset, kind, judgments").fetchall()
+    kinds = wh.datasets().relation.project("dataset, kind, judgments").fetchall()
     assert kinds == [("choices", "preferences", 8), ("graded", "judgments", 1)]
 
 
@@ -328,11 +329,11 @@ def in_scope(con: duckdb.DuckDBPyConnection) -> dict[str, Rows]:
 
 
 def test_scopes_of_stored_qrels_one_after_the_other(wh: Warehouse, put) -> None:
-    wh.ingest_qrels({"q": {"a": 2, "b": -1}}, "plain")
-    wh.ingest_qrels(put("q.txt", TREC), "subtopics", iterations=True)
-    wh.ingest_qrels(put("p.txt", PREFS), "choices", format="prefs")
-    wh.ingest_training({"u": {"a": 1}}, "plain")
-    wh.ingest_training({"u": {"b": 1, "c": 3}}, "plain", replace=True)
+    wh.ingest_qrels("plain", {"q": {"a": 2, "b": -1}})
+    wh.ingest_qrels("subtopics", put("q.txt", TREC), iterations=True)
+    wh.ingest_qrels("choices", put("p.txt", PREFS), format="prefs")
+    wh.ingest_training("plain", {"u": {"a": 1}})
+    wh.ingest_training("plain", {"u": {"b": 1, "c": 3}}, replace=True)
     with database.write(wh.path) as connection:
         con = database.raw(connection)
         con.execute("create temp table scope_run (run_id integer)")
@@ -363,9 +364,9 @@ def test_scopes_of_stored_qrels_one_after_the_other(wh: Warehouse, put) -> None:
 
 
 def test_every_document_of_the_preferences_has_its_rank(wh: Warehouse, put) -> None:
-    wh.ingest_qrels(put("p.txt", PREFS), "choices", format="prefs")
+    wh.ingest_qrels("choices", put("p.txt", PREFS), format="prefs")
     ranking = {"q1": {"x": 9.0, "c": 8.0, "a": 7.0, "y": 6.0, "d": 5.0}, "q2": {"e": 1.0}}
-    wh.ingest_run(ranking, "choices", name="r")
+    wh.ingest_run("choices", ranking, name="r")
     rules = protocols.get("default")
     with database.write(wh.path) as connection:
         con = database.raw(connection)
@@ -444,15 +445,19 @@ def test_the_scopes_hold_what_the_preferences_of_trec_eval_need() -> None:
 
 def test_the_highest_grade_counts_stored_and_from_files(wh: Warehouse, put) -> None:
     path = put("q.txt", TREC)
-    wh.ingest_qrels(path, "tiny", iterations=True)
-    wh.ingest_run(RUN, "tiny", name="r")
+    wh.ingest_qrels("tiny", path, iterations=True)
+    wh.ingest_run("tiny", RUN, name="r")
     wh.evaluate("tiny", metrics="P@2 R@1 NumRel")
     # q1: b (1), x (unjudged), a (2): one of the first two, one of two relevant; q2: nothing relevant
     expected = {"P@2": (1 / 2 + 0) / 2, "R@1": (1 / 2 + 0) / 2, "NumRel": 2.0}
     assert dict(rows(wh, "select metric, value from run_scores")) == expected
     scores = Warehouse.score(path, RUN, "P@2 R@1 NumRel", iterations=True)
     assert scores.means() == expected
-    shown = wh.queries("r", "tiny").project("query_id, relevant_retrieved, relevant").fetchall()
+    shown = (
+        wh.queries("tiny", "r")
+        .relation.project("query_id, relevant_retrieved, relevant")
+        .fetchall()
+    )
     assert shown == [("q1", 2, 2), ("q2", 0, 0)]
 
 
@@ -468,7 +473,7 @@ def test_the_options_of_trec_eval(put) -> None:
     assert score(qrels, run, "P@2", "-R", "qrels_prefs")[0] == 0
     assert "--iterations" in score(qrels, run, "P@2", "-R", "qrels")[1]
     assert "the qrels are preferences" in score(prefs, run, "P@2", "-R", "prefs")[1]
-    assert "did you mean prefs?" in score(prefs, run, "P@2", "-R", "pref")[1]
+    assert tells(score(prefs, run, "P@2", "-R", "pref")[1], "pref … prefs")
     assert (
         "leave out --qrels-format csv"
         in score(prefs, run, "P@2", "-R", "prefs", "--qrels-format", "csv")[1]

@@ -134,7 +134,8 @@ def expected(case: dict[str, Any]) -> dict[tuple[str, str], Number | None]:
     for metric, given in case["expected"].items():
         texts = given
         if isinstance(given, str):
-            (query,) = judged(case)
+            query, *more = judged(case)
+            assert not more, f'{metric}: with several queries, write {{ {query} = "…", all = "…" }}'
             texts = {query: given, "all": given}
         for query, text in texts.items():
             made[metric, query] = None if text == "null" else value(text)
@@ -201,14 +202,16 @@ def test_every_parameter_is_worked(name: str) -> None:
     for parameter in catalogue()[name].parameters:
         if parameter.inherited:
             continue
+        missing = f"work a case of {name} with other values of {parameter.name}"
+        values = seen.get(parameter.name, set())
         if parameter.name == AGGREGATE:
             # of the ways that every metric has, those are worked that are the template's own
             own = {"pooled", parameter.default} & set(parameter.choices)
-            assert own <= seen[AGGREGATE]
+            assert own <= values, missing
         elif parameter.choices:
-            assert seen[parameter.name] == set(parameter.choices), parameter.name
+            assert values == set(parameter.choices), missing
         else:
-            assert seen[parameter.name] - {parameter.default}, parameter.name
+            assert values - {parameter.default}, missing
 
 
 @pytest.mark.parametrize("name", list(catalogue()))
@@ -228,7 +231,8 @@ def test_every_hard_query_is_worked(name: str) -> None:
             scores = list(answers.get(query, {}).values())
             if len(set(scores)) < len(scores):
                 kinds.add("equal scores")
-    assert kinds == {"nothing relevant", "a grade below 0", "no answer", "equal scores"}
+    hard = {"nothing relevant", "a grade below 0", "no answer", "equal scores"}
+    assert kinds == hard, f"work cases of {name} with: {', '.join(sorted(hard - kinds))}"
 
 
 @pytest.mark.core

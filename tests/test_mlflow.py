@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 from projects import command
+from refusals import expect_refusal
 from syncs import BETTER, RUN
 
-from warehouse.errors import UsageError
 from warehouse.warehouse import Warehouse
 
 pytestmark = pytest.mark.slow
@@ -91,7 +91,7 @@ def test_the_artifacts_of_finished_runs(store: str) -> None:
         f"{name}: unchanged " for name in names
     ]
     assert rows(Warehouse("w.duckdb")) == found
-    Warehouse("w.duckdb").forget("bm25", "tiny", reason="trained on test")
+    Warehouse("w.duckdb").forget("tiny", "bm25", reason="trained on test")
     code, _, err = command("ingest", "mlflow", store, *options, "--replace")
     assert (code, len(rows(Warehouse("w.duckdb")))) == (0, 3)
     assert err.startswith("tiny: run bm25 was forgotten (trained on test): mlflow: ranking/")
@@ -188,8 +188,8 @@ def test_a_namesake_that_is_new_is_another_run(store: str, client: Any) -> None:
 
 def test_problems(store: str) -> None:
     wh = Warehouse("w.duckdb")
-    with pytest.raises(UsageError, match="no experiment 'rankin'; did you mean ranking"):
-        wh.ingest_mlflow(store, "rankin", "tiny")
+    with expect_refusal("rankin … ranking"):
+        wh.ingest_mlflow("tiny", store, "rankin")
     assert not wh.path.exists()
     code, _, err = command(
         "ingest", "mlflow", store, "-e", "ranking", "-d", "tiny", "--format", "csv"

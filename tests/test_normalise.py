@@ -26,8 +26,8 @@ def rows(wh: Warehouse, sql: str) -> list[tuple]:
 
 @pytest.mark.slow
 def test_qrels_and_run_meet_after_it_and_the_expression_is_kept(wh: Warehouse) -> None:
-    wh.ingest_qrels(QRELS, "tiny", normalise=STEM)
-    wh.ingest_run(RUN, "tiny", name="one", normalise="trim(doc_id)")
+    wh.ingest_qrels("tiny", QRELS, normalise=STEM)
+    wh.ingest_run("tiny", RUN, name="one", normalise="trim(doc_id)")
     wh.evaluate(metrics="P@1")
     assert wh.leaderboard("tiny").fetchall() == [(1, "one", None, 1.0, 2, 2)]
     assert rows(wh, "select normalise from store.qrels") == [(STEM,)]
@@ -36,15 +36,15 @@ def test_qrels_and_run_meet_after_it_and_the_expression_is_kept(wh: Warehouse) -
 
 
 def test_the_content_is_that_of_the_normalised_rows(wh: Warehouse) -> None:
-    wh.ingest_qrels(QRELS, "tiny", normalise=STEM)
+    wh.ingest_qrels("tiny", QRELS, normalise=STEM)
     plain = {
         q: {d.lower().removesuffix(".txt"): r for d, r in ds.items()} for q, ds in QRELS.items()
     }
-    assert wh.ingest_qrels(plain, "tiny").status == "unchanged"
-    assert wh.ingest_qrels(plain, "tiny", normalise="trim(doc_id)").status == "unchanged"
+    assert wh.ingest_qrels("tiny", plain).status == "unchanged"
+    assert wh.ingest_qrels("tiny", plain, normalise="trim(doc_id)").status == "unchanged"
     assert rows(wh, "select version, normalise from store.qrels") == [(1, STEM)]
     with pytest.raises(ConflictError, match="other qrels already"):
-        wh.ingest_qrels(QRELS, "tiny")
+        wh.ingest_qrels("tiny", QRELS)
 
 
 def test_every_column_of_the_row_may_be_used(con: duckdb.DuckDBPyConnection) -> None:
@@ -129,7 +129,7 @@ def test_documents_that_become_the_same_are_refused(
     file = tmp_path / "qrels.txt"
     file.write_text("q1 0 A 1\nq1 0 a 1\nq2 0 A 1\nq3 0 b 1\nq3 0 B 1\nq3 0 a 0\n")
     with pytest.raises(InputError) as found:
-        wh.ingest_qrels(str(file), "tiny", normalise="lower(doc_id)")
+        wh.ingest_qrels("tiny", str(file), normalise="lower(doc_id)")
     assert str(found.value).splitlines() == [
         f"{file}: --normalise lower(doc_id): 2 ids become the same as another; "
         "change the expression so that they differ, or keep one row of each",

@@ -7,12 +7,14 @@ import oracles_user_models
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from twins import twins_in
 
 from warehouse.errors import UsageError
 from warehouse.metrics import protocols
-from warehouse.metrics.catalogue import Definition, catalogue
+from warehouse.metrics.catalogue import catalogue
 from warehouse.metrics.notation import Defaults, Metric, parse, parse_one, request
 from warehouse.metrics.parameters import Parameter, split
+from warehouse.metrics.template import Template
 
 
 def read(text: str, **options: object) -> list[str]:
@@ -49,7 +51,7 @@ def values_of(parameter: Parameter) -> st.SearchStrategy[str]:
 
 @st.composite
 def notations(draw: st.DrawFn) -> str:
-    found: Definition = catalogue()[draw(st.sampled_from(sorted(catalogue())))]
+    found: Template = catalogue()[draw(st.sampled_from(sorted(catalogue())))]
     given = {
         p.name: draw(values_of(p)) for p in found.parameters if p.required or draw(st.booleans())
     }
@@ -321,7 +323,7 @@ def test_the_level_is_for_binary_metrics() -> None:
     others = {"NumQ", "NumRet", "Judged", "Unjudged", "RBPresid", "Volume"}
     shown = {"CategoricalDiversity", "Coverage", "Gini", "ILD", "MIUF", "Popularity", "Spread"}
     shown |= {"Share", "Surprisal", "Unseen"}
-    without = set(oracles_user_models.TWINS) | set(oracles_preferences.TWINS)
+    without = twins_in(oracles_user_models) | twins_in(oracles_preferences)
     assert set(catalogue()) - followers == gains | others | shown | without
 
 

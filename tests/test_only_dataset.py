@@ -1,8 +1,9 @@
-"""Commands without `-d`: a single dataset is meant; of several, one has to be named."""
+"""Without a dataset, the only one is meant; of several, one has to be named."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from projects import QRELS, command
@@ -38,15 +39,15 @@ def filled(demo_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path.write_bytes(demo_file.read_bytes())
     wh = Warehouse(path)
     wh.evaluate(metrics="nDCG@10", slices="part = quantiles(num_relevant, 2)")
-    wh.ingest_qrels({"47923": {"a": 1, "b": 1}, "87452": {"a": 1}}, "dl19", replace=True)
+    wh.ingest_qrels("dl19", {"47923": {"a": 1, "b": 1}, "87452": {"a": 1}}, replace=True)
     wh.make_deciles("dl19", origin="qrels", parts=2)
-    wh.fuse(["bm25", "tasb"], "dl19", name="both")
+    wh.fuse("dl19", ["bm25", "tasb"], name="both")
     wh.evaluate(metrics=["nDCG@10", "RR"], slices="part = quantiles(num_relevant, 2)")
-    wh.trace("ROC", "dl19", runs=["bm25"])
+    wh.curve("dl19", "ROC", runs=["bm25"])
     return path
 
 
-@pytest.mark.sample(4, 2)
+@pytest.mark.slow
 @pytest.mark.parametrize("line", COMMANDS)
 def test_the_only_dataset_is_meant(filled: Path, line: str) -> None:
     words = [*line.split(), "--db", str(filled)]
@@ -60,11 +61,11 @@ def test_the_only_dataset_is_meant(filled: Path, line: str) -> None:
 def test_of_several_one_has_to_be_named(tmp_path: Path, line: str) -> None:
     wh = Warehouse(tmp_path / "several.duckdb")
     for name in ("one", "two"):
-        wh.ingest_qrels(QRELS, name)
-    told = "name a dataset with -d; known are one, two"
+        wh.ingest_qrels(name, QRELS)
+    told = "name a dataset; known are one, two"
     assert command(*line.split(), "--db", str(wh.path)) == (2, "", told)
     with pytest.raises(UsageError, match=told):
-        wh.only_dataset()
+        wh.leaderboard()
 
 
 def test_without_any_it_is_said_how_to_load_one(tmp_path: Path) -> None:
@@ -79,3 +80,36 @@ def test_what_makes_or_removes_takes_none_for_granted(filled: Path, line: str) -
     code, out, told = command(*line.split(), "--db", str(filled))
     assert (code, out) == (2, "")
     assert "Missing option '--dataset'" in told
+
+
+def test_methods_mean_the_only_dataset_too(filled: Path) -> None:
+    wh = Warehouse(filled)
+    for verb, rest in (
+        (wh.leaderboard, {"metrics": "RR"}), (wh.queries, {"run": "bm25"}), (wh.history, {}),
+        (wh.explain, {"run": "bm25", "query": "47923"}),
+        (wh.curve, {"curve": "PrecisionByRank@3", "runs": "tasb"}),
+        (wh.compare, {"runs": ["bm25", "tasb"], "metrics": "RR"}),
+        (wh.agree, {"runs": ["bm25", "tasb"]}),
+        (wh.check, {"metrics": "RR"}), (wh.holes, {"top": 2}), (wh.show, {"run": "bm25"}),
+        (wh.qrels_diff, {"before": 1, "after": 2}), (wh.decile_sizes, {}),
+        (wh.slices, {"name": "part"}), (wh.reproduce, {"original": "bm25", "reproduced": "tasb"}),
+    ):  # fmt: skip
+        found: Any = verb
+        assert found(**rest).fetchall() == found("dl19", **rest).fetchall() != []
+
+
+def test_loading_means_the_only_dataset(tmp_path: Path) -> None:
+    wh = Warehouse(tmp_path / "new.duckdb")
+    with pytest.raises(UsageError, match=r"^there is no dataset yet: name the first one$"):
+        wh.ingest_qrels(source=QRELS)
+    assert not wh.path.exists()
+    wh.ingest_qrels("tiny", QRELS)
+    assert wh.ingest_run(source={"q1": {"a": 1.0}}, name="one").dataset == "tiny"
+    (done,) = wh.ingest_runs(sources={"q1": {"a": 2.0}, "q2": {"a": 1.0}}, on_run=None)
+    assert isinstance(done, UsageError)  # a dict has no name
+    assert wh.ingest_training(source={"q1": {"b": 1}}).dataset == "tiny"
+    assert wh.ingest_attributes(source={"a": {"n": 1}}, of="docs", name="n").status == "loaded"
+    assert wh.forget(run="one").versions == (1,)
+    wh.ingest_qrels("other", QRELS)
+    with pytest.raises(UsageError, match="name a dataset; known are other, tiny"):
+        wh.ingest_run(source={"q1": {"a": 1.0}}, name="two")

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from quick import examples
 from rows import insert
 from test_metric_properties import Qrels, Run, collection
-from twins import close, counted, own, ranked, rules_of
+from twins import close, counted, own, ranked, rules_of, twin
 
 from warehouse import Warehouse
 from warehouse.metrics import notation
@@ -99,15 +99,15 @@ def together(qrels: Qrels, source: object, folder: Path, protocol: str, lower: b
 def stored(qrels: Qrels, source: object, folder: Path, protocol: str, lower: bool) -> Values:
     """Evaluate it, with other runs and another dataset's before and after it in the file."""
     wh = Warehouse(folder / "orders.duckdb")
-    wh.ingest_qrels(qrels, "d")
+    wh.ingest_qrels("d", qrels)
     first = {"anchor": {"1": 2.0, "a": 1.0}}
     numbers = {"anchor": {"1": 2.0, "2": 2.0, "3": 1.0}}
-    wh.ingest_run(first, "d", name="first")
-    wh.ingest_run(numbers, "d", name="numbers")
-    wh.ingest_run(source, "d", name="run", lower_is_better=lower)
-    wh.ingest_run(first, "another", name="first")
-    wh.ingest_run(numbers, "another", name="numbers")
-    wh.ingest_run(source, "d", name="last", lower_is_better=not lower)
+    wh.ingest_run("d", first, name="first")
+    wh.ingest_run("d", numbers, name="numbers")
+    wh.ingest_run("d", source, name="run", lower_is_better=lower)
+    wh.ingest_run("another", first, name="first")
+    wh.ingest_run("another", numbers, name="numbers")
+    wh.ingest_run("d", source, name="last", lower_is_better=not lower)
     wh.evaluate("d", metrics=METRICS, protocol=protocol)
     rows = wh.query("select metric, query_id, value from query_scores where run = 'run'").fetchall()
     return {(metric, query): value for metric, query, value in rows}
@@ -133,8 +133,8 @@ def expected(qrels: Qrels, run: Run, rules: Protocol) -> Values:
         if rules.relevant_only and not oracles.relevant(one.grades, 1):
             continue
         for metric in notation.parse(*METRICS, defaults=rules.defaults()):
-            value = oracles.TWINS[metric.name](one.docs, one.grades, **own(metric))
-            found[str(metric), query] = value
+            value = twin(metric.name, oracles)(one.docs, one.grades, **own(metric))
+            found[str(metric), query] = rules.undefined_of(metric) if value is None else value
     return found
 
 

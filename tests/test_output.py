@@ -11,6 +11,7 @@ from pathlib import Path
 import duckdb
 import pytest
 from projects import command
+from refusals import tells
 
 from warehouse import cli
 from warehouse.report import formats
@@ -20,9 +21,9 @@ ROWS = "select 'x' as a, 2 as b"
 
 
 def two_runs(wh: Warehouse) -> None:
-    wh.ingest_qrels({"q1": {"a": 2, "b": 0}, "q2": {"c": 1, "d": 0}}, "tiny")
-    wh.ingest_run({"q1": {"b": 2.0, "a": 1.0}, "q2": {"c": 1.0}}, "tiny", name="one")
-    wh.ingest_run({"q1": {"a": 2.0, "b": 1.0}, "q2": {"d": 1.0}}, "tiny", name="two")
+    wh.ingest_qrels("tiny", {"q1": {"a": 2, "b": 0}, "q2": {"c": 1, "d": 0}})
+    wh.ingest_run("tiny", {"q1": {"b": 2.0, "a": 1.0}, "q2": {"c": 1.0}}, name="one")
+    wh.ingest_run("tiny", {"q1": {"a": 2.0, "b": 1.0}, "q2": {"d": 1.0}}, name="two")
     wh.evaluate(metrics="RR")
 
 
@@ -171,7 +172,7 @@ def test_a_pipe_is_written_to(wh: Warehouse) -> None:
         (("-f", "parquet"), "-f parquet needs a file: -o FILE"),
         (("-o", "no/such/x.csv"), "no/such/x.csv: there is no folder no/such"),
         (("-o", "."), ".: is a directory; name a file in it"),
-        (("-f", "tabel"), "tabel: no such output format; did you mean table?"),
+        (("-f", "tabel"), "tabel … table"),
         (("-o", "warehouse.duckdb"), "warehouse.duckdb: is a database"),
     ],
 )
@@ -190,7 +191,7 @@ def test_what_cannot_be_written_is_refused_before_anything_is_stored(
     before = wh.path.read_bytes()
     code, out, told = command(*words, *options)
     assert (code, out) == (2, "")
-    assert wanted in told
+    assert tells(told, wanted)
     assert wh.path.read_bytes() == before
 
 

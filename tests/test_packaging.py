@@ -110,8 +110,8 @@ import warehouse
 from warehouse import Warehouse
 assert warehouse.__file__.startswith(__import__("sys").prefix), warehouse.__file__
 wh = Warehouse("w.duckdb")
-wh.ingest_qrels({"q": {"a": 1}}, "tiny")
-wh.ingest_run({"q": {"b": 2.0, "a": 1.0}}, "tiny", name="r")
+wh.ingest_qrels("tiny", {"q": {"a": 1}})
+wh.ingest_run("tiny", {"q": {"b": 2.0, "a": 1.0}}, name="r")
 wh.evaluate(metrics="RR")
 print(wh.leaderboard("tiny").fetchall())
 """
@@ -160,8 +160,8 @@ def test_evaluating_waits_for_no_sqlalchemy(tmp_path: Path) -> None:
     from warehouse import Warehouse
 
     wh = Warehouse(tmp_path / "w.duckdb")
-    wh.ingest_qrels({"q": {"a": 1}}, "d")
-    wh.ingest_run({"q": {"a": 1.0}}, "d", name="r")
+    wh.ingest_qrels("d", {"q": {"a": 1}})
+    wh.ingest_run("d", {"q": {"a": 1.0}}, name="r")
     code = (
         "import sys; from warehouse import Warehouse; "
         f"done = Warehouse({str(wh.path)!r}).evaluate(metrics='RR'); "

@@ -93,7 +93,7 @@ def test_what_counts_in_the_same_groups_is_one_pass() -> None:
     precision, recall, at_depth = found[:3]
     assert precision.columns == {
         "num_rel": ["num_rel"],
-        "looked_at": ["5", "10"],
+        "num_seen": ["5", "10"],
         "found": [f"count(*) filter (where is_rel and within(rank, {k}))" for k in (5, 10)],
     }
     assert len(recall.columns["found"]) == 2

@@ -11,7 +11,7 @@ import pytest
 from warehouse.analyze.metric_catalogue import names_elsewhere
 from warehouse.errors import UsageError
 from warehouse.metrics import protocols
-from warehouse.metrics.catalogue import Definition, catalogue
+from warehouse.metrics.catalogue import catalogue
 from warehouse.metrics.notation import (
     TREC_SETS,
     Defaults,
@@ -23,8 +23,8 @@ from warehouse.metrics.notation import (
     peers,
     request,
     trec_name,
-    wants_cutoff,
 )
+from warehouse.metrics.template import Template
 from warehouse.warehouse import Warehouse
 
 
@@ -341,7 +341,7 @@ def meanings() -> dict[str, dict[tuple[str, str], str]]:
     """
     known: dict[str, dict[tuple[str, str], str]] = {}
 
-    def add(name: str, peer: str, found: Definition, fixed: Mapping[str, object]) -> None:
+    def add(name: str, peer: str, found: Template, fixed: Mapping[str, object]) -> None:
         told = ", ".join(f"{key}={value}" for key, value in fixed.items())
         meaning = found.name + (f"({told})" if told else "")
         known.setdefault(name.lower(), {})[peer, name] = meaning
@@ -352,7 +352,7 @@ def meanings() -> dict[str, dict[tuple[str, str], str]]:
             if alias.peer != "ranx":
                 add(alias.name, alias.peer, found, alias.fixed)
         for ranx in found.ranx_names:
-            at = "@k" if wants_cutoff(found) else f".{ranx.fraction}" if ranx.fraction else ""
+            at = "@k" if found.needs_cutoff else f".{ranx.fraction}" if ranx.fraction else ""
             add(ranx.name + at, "ranx", found, ranx.given)
         for trec in found.trec_names:
             add(trec.name, "trec_eval", found, trec.given)
@@ -428,7 +428,7 @@ def test_every_name_of_a_peer_is_read_as_its_page_says(name: str) -> None:
     listed = names_elsewhere(found)
     for alias in (*found.names, *found.ranx_names):
         peer = getattr(alias, "peer", "ranx")
-        cutoff = peer == "ranx" and wants_cutoff(found)
+        cutoff = peer == "ranx" and found.needs_cutoff
         text = alias.name + ("@10" if cutoff else "@9" if getattr(alias, "fraction", None) else "")
         first = [p for p in protocols.catalogue().values() if p.names == peer]
         for protocol in first:

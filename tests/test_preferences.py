@@ -6,14 +6,15 @@ import random
 from pathlib import Path
 from typing import Any
 
+import oracles_preferences
 import pytest
 from conformance import SUITE, suite_file
-from oracles_preferences import METRICS, TWINS
+from oracles_preferences import METRICS
 from projects import invoked
 from shared_cases import needs_cases
 from test_diversity import by_iteration, highest, written
 from test_metric_properties import collection
-from twins import OF_RUN, Qrels, Ranked, Run, compare, own
+from twins import OF_RUN, Qrels, Ranked, Run, compare, own, twin
 
 from warehouse.evaluate.plan import plan
 from warehouse.metrics import notation, protocols
@@ -73,7 +74,7 @@ def hold(judged: Judged, run: Run, grades: Qrels, options: dict, **how: Any) -> 
         if not groups:
             return None
         docs = [doc for doc in one.docs if doc in one.grades]
-        return TWINS[metric.name](docs, groups, **own(metric))
+        return twin(metric.name, oracles_preferences)(docs, groups, **own(metric))
 
     return compare((grades, run), METRICS, value, **how, **options)
 

@@ -18,6 +18,7 @@ from projects import (
     command,
     score,
 )
+from refusals import tells
 
 from warehouse.config import project
 from warehouse.errors import DefinitionError, UsageError, WarehouseError
@@ -34,7 +35,7 @@ def test_a_metric_works_like_the_built_in_ones(here: Folder, loaded: Warehouse) 
     assert loaded.evaluate(metrics="Best@2 RR").computed == 0
     board = loaded.leaderboard("tiny", metrics=["Best@2", "RR"]).fetchall()
     assert [row[:5] for row in board] == [(1, "two", None, 2.5, 1.0), (2, "one", None, 0.5, 0.25)]
-    rows = loaded.queries("one", "tiny", metrics="Best@2").fetchall()
+    rows = loaded.queries("tiny", "one", metrics="Best@2").fetchall()
     assert [row[:2] for row in rows] == [("q1", 1.0), ("q2", 0.0)]
     code, out, _ = command("metrics", "-f", "csv")
     assert code == 0
@@ -151,8 +152,8 @@ def test_the_files_are_looked_at_once_for_a_request(
     loaded.evaluate(metrics="Best@2 AP")
     loaded.leaderboard("tiny", metrics=["AP", "Best@2"])
     assert len(looks) == 4
-    loaded.board("t*", metrics="AP Best@2")
-    loaded.queries("one", "tiny", metrics="AP Best@2")
+    loaded.leaderboard("t*", metrics="AP Best@2")
+    loaded.queries("tiny", "one", metrics="AP Best@2")
     assert len(looks) == 6
 
 
@@ -177,37 +178,37 @@ def test_a_file_with_another_ending_is_told_of(here: Folder, ending: str) -> Non
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("direction", "direktion", "unknown key 'direktion'; did you mean direction?"),
+        ("direction", "direktion", "direktion … direction"),
         ("title = ", "x = ", "unknown key 'x'; known are title,"),
         ("undefined = 0\n", "", "the key 'undefined' is missing"),
         ("[0, 3]", '"0 to 3"', "'range' has the wrong type: a string; write a list"),
-        ("[0, 3]", "[0]", "'range' is a list of two numbers"),
+        ("[0, 3]", "[0]", "line 7: 'range' lists 2 values, not 1"),
         ("[0, 3]", "[3, 0]", "range is [lowest, highest]"),
         ("undefined = 0", "undefined = true", "write a number or a string"),
         ('"max of', 'max of', "line 4: the header is not TOML: Invalid value"),
-        ('["hits"]', '["hit"]', "reads: no relation 'hit'; did you mean hits?"),
+        ('["hits"]', '["hit"]', "reads … hit … hits"),
         ('["hits"]', '["hits", "ideal"]', "reads ideal, but the SQL does not: write {{ ideal }}"),
         ('["hits"]', "[]", "the SQL reads hits: add it to reads"),
-        ('["hits"]', "[1]", "'reads' is a list of relations' names"),
+        ('["hits"]', "[1]", "reads: item 1 has the wrong type: a whole number; write a string"),
         ("{{ cutoff }}", "{{ cutof }}", "'cutof', which is not declared; did you mean cutoff?"),
-        ("{{ cutoff }}", "{{ has_gian(1) }}", "'has_gian', which is not declared; did you mean"),
+        ("{{ cutoff }}", "{{ has_gian(1) }}", "has_gian … has_gain"),
         ("and within(rank, {{ cutoff }})", "{{ within(cutoff) }}",
          "'within', which is not declared; it is a function of the SQL: write within(...) without"),
         (" and within(rank, {{ cutoff }})", "",
          "parameter cutoff: declared, but the SQL does not use it"),
-        ("params.rel", "params.level", "reads hits, which asks for a parameter 'rel'"),
+        ("param.rel", "param.level", "reads hits, which asks for a parameter 'rel'"),
         ('"integer", default = 1', '"number", default = 1.0', "hits asks for one of type integer"),
-        ('"integer", default = 1', '"integr", default = 1', "(integer, number, choice, boolean"),
-        ("default = 1", "default = 1.5", "parameter rel: default: rel is a whole number, not 1.5"),
-        ("default = 1", 'default = "1"', "parameter rel: default: write 1, not '1'"),
+        ('"integer", default = 1', '"integr", default = 1', "param.rel: type is one of integer,"),
+        ("default = 1", "default = 1.5", "param.rel.default: rel is a whole number, not 1.5"),
+        ("default = 1", 'default = "1"', "param.rel.default: write 1, not '1'"),
         ("default = 1", "default = 0", "rel is at least 1, not 0"),
         ("required = true", "required = true, default = 3", "is required and has a default"),
         ("required = true", "at_most = { k = 9 }", "at_most: 'k' needs nothing"),
-        ("required = true", 'at_most = { k = "9" }', "cutoff: at_most: 'item 1' has the wrong"),
+        ("required = true", 'at_most = { k = "9" }', "cutoff.at_most: 'k' has the wrong type: a string"),
         ("required = true", 'above = "rell"', "above: no parameter 'rell'; did you mean rel?"),
         ("required = true", 'required = "yes"', "'required' has the wrong type: a string"),
-        ("required", "requird", "parameter cutoff: unknown key 'requird'; did you mean required?"),
-        ("params.rel = {", 'params.above = { type = "boolean", summary = "x" }\nparams.rel = {',
+        ("required", "requird", "param.cutoff: unknown key 'requird'; did you mean required?"),
+        ("param.rel = {", 'param.above = { type = "boolean", summary = "x" }\nparam.rel = {',
          "parameter above: the name of a macro; choose another"),
         ("undefined = 0", 'undefined = 0\nat = "cut"', "at: no parameter 'cut'; did you mean cutoff?"),
         ("undefined = 0", 'undefined = 0\nnames.me = "B"', "'me' has the wrong type: a string"),
@@ -216,50 +217,50 @@ def test_a_file_with_another_ending_is_told_of(here: Folder, ending: str) -> Non
         ("undefined = 0", 'undefined = 0\nnames.me = [{ name = "B", cutoff = 0 }]',
          "cutoff is at least 1"),
         ("undefined = 0", 'undefined = 0\nnames.me = [{ name = "B", usual = { cut = 2 } }]',
-         "name B: unknown parameter 'cut'; did you mean cutoff?"),
+         "names.me.B: no parameter 'cut'; did you mean cutoff?"),
         ("undefined = 0", 'undefined = 0\nnames.me = [{ name = "B", usual = 2 }]',
-         "name B: 'usual' has the wrong type"),
+         "names.me 1: a table has a name and parameters"),
         ("undefined = 0", 'undefined = 0\nnames.me = ["ndcg_cut"]',
          "the name ndcg_cut is taken by nDCG"),
         ("undefined = 0", 'undefined = 0\ntrec_eval.best.parm = "cutoff"',
-         "unknown key 'parm'; did you mean param?"),
+         "parm … param"),
         ("undefined = 0", 'undefined = 0\ntrec_eval.best.param = "cut"',
-         "no parameter 'cut'; did you mean cutoff?"),
+         "cut … cutoff"),
         ("undefined = 0", 'undefined = 0\nranx.best.fraction = "cut"',
-         "no parameter 'cut'; did you mean cutoff?"),
+         "cut … cutoff"),
         ("undefined = 0", 'undefined = 0\nextends = "Pp"',
          "extends 'Pp', which is not a metric; did you mean"),
         ("required = true", 'replaces = ["rell"]', "replaces: no parameter 'rell'; did you mean rel?"),
-        ("required = true", "replaces = [1]", "replaces: 'item 1' has the wrong type"),
-        ("default = 1", "default = [1]", "parameter rel: 'default' has the wrong type: a list"),
-        ("params.rel", 'params.l = { type = "levels", default = 1, summary = "x" }\nparams.rel',
-         "parameter l: 'default' has the wrong type: a whole number; write a list"),
-        ("params.rel", 'params.l = { type = "levels", default = [1, 1], summary = "x" }\nparams.rel',
-         "parameter l: default: l: a number is there twice"),
-        ("params.rel", 'params.g = { type = "gains", default = { x = 1 }, summary = "x" }\nparams.rel',
-         "parameter g: default: g: a grade is a whole number, not x"),
+        ("required = true", "replaces = [1]", "cutoff.replaces: item 1 has the wrong type"),
+        ("default = 1", "default = [1]", "param.rel.default: rel is of the type integer, not a list"),
+        ("param.rel", 'param.l = { type = "levels", default = 1, summary = "x" }\nparam.rel',
+         "param.l.default: l is written as in l=[0.25,0.5], not 1"),
+        ("param.rel", 'param.l = { type = "levels", default = [1, 1], summary = "x" }\nparam.rel',
+         "param.l.default: l: a number is there twice"),
+        ("param.rel", 'param.g = { type = "gains", default = { x = 1 }, summary = "x" }\nparam.rel',
+         "param.g.default: g: a grade is a whole number, not x"),
         ("undefined = 0", 'undefined = 0\nnames.ranx = [{ name = "B", cutoff = 3 }]',
-         "names: 'ranx' has the wrong type: a table; write a string"),
+         "names.ranx 1: is a table; write a string"),
         ("undefined = 0", 'undefined = 0\ntrec_eval.best.format = "{a}"',
          "trec_eval.best: format is {} or as {:.2f}, not '{a}'"),
         ("undefined = 0", "undefined = nan", "undefined is a finite number or 'null'"),
         ("required = true", 'choices = ["1", "5"]',
-         "parameter cutoff: choices are of the type choice, not of integer"),
+         "param.cutoff: choices are of the type choice, not of integer"),
         ("*/", "", "the header has no end: */; a template opens with /* TOML */"),
         ("undefined = 0", 'undefined = 0\ntrec_eval.best.numbers = ["cut"]',
-         "trec_eval.best: numbers: no parameter 'cut'; did you mean cutoff?"),
+         "trec_eval.best.numbers: no parameter 'cut'; did you mean cutoff?"),
         ("undefined = 0", 'undefined = 0\ntrec_eval.best = { numbers = ["rel"], param = "cutoff" }',
          "lists numbers or a param"),
         ("undefined = 0", 'undefined = 0\ntrec_eval.best.named = ["rel"]', "named: stand among gains"),
         ("undefined = 0", 'undefined = 0\ntrec_eval.best.given.cutoff = 0',
-         "trec_eval.best: cutoff is at least 1"),
+         "trec_eval.best.given: cutoff is at least 1"),
         ("undefined = 0", 'undefined = 0\nranx.best = { param = "cutoff", values = [0] }',
-         "ranx.best: values: cutoff is at least 1"),
+         "ranx.best.values: cutoff is at least 1"),
         ("undefined = 0", "undefined = 0\nranx.best.values = [1]", "values: of no parameter"),
-        ("undefined = 0", "undefined = 0\nother.x = 1", "other: 'x' has the wrong type"),
+        ("undefined = 0", "undefined = 0\nother.x = 1", "other … x"),
         ("undefined = 0", 'undefined = 0\nother.rel = "P"', "other.rel: is a parameter here"),
         ("undefined = 0", 'undefined = 0\nother.x.y = "nDGC"',
-         "other.x: no such metric 'nDGC'; did you mean nDCG?"),
+         "other.x … nDGC … nDCG"),
         ("undefined = 0", 'undefined = 0\nother.x = "P"', "other.x: P: no parameter 'x'"),
         ("{{ hits }}", "{{ hits }", "line 15: unexpected '}'"),
         ("/*", "", "no header"),
@@ -272,7 +273,7 @@ def test_a_wrong_file_gets_one_line(here: Folder, old: str, new: str, words: str
         score("AP")
     message = str(caught.value)
     assert message.startswith("formulas/Best.sql.j2: ")
-    assert words in message
+    assert tells(message, words)
     assert "\n" not in message
 
 

@@ -20,6 +20,7 @@ from test_metric_properties import FEW, LARGE, METRICS, Qrels, Run
 from test_recsys import surroundings
 from twins import JUDGED_FIRST, OF_RUN, OF_RUN_RELEVANT, OWN_PROTOCOLS, close
 
+from warehouse.config import project_file
 from warehouse.metrics import protocols
 from warehouse.warehouse import Warehouse
 
@@ -80,9 +81,9 @@ def test_every_query_of_the_run(metric: str, of_a: float, of_b: float | None, wh
 
 def test_queries_that_count_and_what_is_stored_of_them(wh: Warehouse) -> None:
     """By rule: which queries have a value; beside it, how many are judged and how many answered."""
-    wh.ingest_qrels(JUDGED, "tiny")
-    wh.ingest_run(ANSWERED, "tiny", name="mine")
-    wh.ingest_run({"b": {"p": 1.0}}, "tiny", name="other")
+    wh.ingest_qrels("tiny", JUDGED)
+    wh.ingest_run("tiny", ANSWERED, name="mine")
+    wh.ingest_run("tiny", {"b": {"p": 1.0}}, name="other")
     for protocol, mine, other in (
         ("default", ["a", "c"], ["a", "c"]), ("trec_eval_10", ["a"], []), (OF_RUN, ["a", "b"], ["b"]),
     ):  # fmt: skip
@@ -98,17 +99,17 @@ def test_queries_that_count_and_what_is_stored_of_them(wh: Warehouse) -> None:
         assert wh.query(sql, protocol=protocol).fetchall() == [
             ("mine", len(mine), 1, 2), ("other", len(other), 0, 2),
         ]  # fmt: skip
-    page = wh.queries("mine", "tiny", metrics="P@2", protocol=OF_RUN).fetchall()
+    page = wh.queries("tiny", "mine", metrics="P@2", protocol=OF_RUN).fetchall()
     assert page == [("a", 0.5, 2, 1, 1, 1), ("b", 0.0, 2, 0, 0, 2)]
 
 
 def test_the_board_says_over_how_many_queries_a_value_is(wh: Warehouse) -> None:
     """Also where more queries count than are judged."""
     run = {**ANSWERED, **{f"b{n}": {"p": 1.0} for n in range(5)}}
-    wh.ingest_qrels({"a": {"x": 1}}, "tiny")
-    wh.ingest_run(run, "tiny", name="mine")
+    wh.ingest_qrels("tiny", {"a": {"x": 1}})
+    wh.ingest_run("tiny", run, name="mine")
     wh.evaluate("tiny", metrics="AUC P@1", protocol=OF_RUN)
-    board = wh.board("tiny", protocol=OF_RUN)
+    board = wh.leaderboard("tiny", protocol=OF_RUN)
     assert board.notes == ("AUC: mean over 1 of 7 queries (undefined for the others)",)
 
 
@@ -209,10 +210,10 @@ def by_part(wh: Warehouse, slice: str) -> dict[tuple[str, str], float | None]:
 
 def test_depth_in_a_part_of_the_documents(wh: Warehouse) -> None:
     """Counted in the part's own list where it counts judged documents, else in the whole list."""
-    wh.ingest_qrels(GRADES, "tiny")
-    wh.ingest_run(LISTED, "tiny", name="mine")
+    wh.ingest_qrels("tiny", GRADES)
+    wh.ingest_run("tiny", LISTED, name="mine")
     kinds = {doc: {"kind": "x" if doc in "ac" else "y"} for doc in "uanvbc"}
-    wh.ingest_attributes(kinds, "tiny", "docs", name="kinds")
+    wh.ingest_attributes("tiny", kinds, of="docs", name="kinds")
     names = "NumRet NumRet(judged_only=True) SetR SetR(judged_only=True) LRAP(judged_only=True)"
     wh.evaluate("tiny", metrics=names, protocol="by_metric", slices=["kind"])
     assert by_part(wh, "kind") == {
@@ -225,10 +226,10 @@ def test_depth_in_a_part_of_the_documents(wh: Warehouse) -> None:
 
 
 def test_every_query_of_the_run_in_its_part(wh: Warehouse) -> None:
-    wh.ingest_qrels(JUDGED, "tiny")
-    wh.ingest_run(ANSWERED, "tiny", name="mine")
+    wh.ingest_qrels("tiny", JUDGED)
+    wh.ingest_run("tiny", ANSWERED, name="mine")
     lengths = {"a": {"length": "short"}, "b": {"length": "long"}, "c": {"length": "long"}}
-    wh.ingest_attributes(lengths, "tiny", "queries", name="lengths")
+    wh.ingest_attributes("tiny", lengths, of="queries", name="lengths")
     wh.evaluate(
         "tiny", metrics="NumRet P@2 AUC(aggregate=pooled)", protocol=OF_RUN, slices=["length"]
     )
@@ -261,11 +262,11 @@ def test_stored_values_are_those_of_files(wh: Warehouse, tmp_path: Path, protoco
     other = {query: dict(reversed(found.items())) for query, found in list(run.items())[::2]}
     runs = {"mine": run, "other": other}
     qrels = written(judged, tmp_path)
-    wh.ingest_qrels(qrels, "all", iterations=True)
-    wh.ingest_training(world.training, "all")
-    wh.ingest_attributes(world.attributes, "all", "docs", name="world")
+    wh.ingest_qrels("all", qrels, iterations=True)
+    wh.ingest_training("all", world.training)
+    wh.ingest_attributes("all", world.attributes, of="docs", name="world")
     for name, one in runs.items():
-        wh.ingest_run(one, "all", name=name)
+        wh.ingest_run("all", one, name=name)
     wh.evaluate("all", metrics=EVERYTHING, protocol=protocol)
     rows = wh.query(
         "select run, metric, query_id, value from query_scores "
@@ -289,6 +290,11 @@ def test_the_rules_are_shown() -> None:
     lines = result.stdout.splitlines()
     assert "queries,≠,judged,run,judged" in lines
     assert "judged_only_first,≠,false,false,true" in lines
+
+
+def test_the_keys_of_the_package_are_those_of_a_project() -> None:
+    found = protocols._built_in().convert(dict[str, project_file.Protocol])
+    assert found.keys() == protocols._built_in().record.keys()
 
 
 def test_rules_of_the_package() -> None:

@@ -25,8 +25,8 @@ from warehouse.warehouse import Warehouse
 
 
 def one_run(wh: Warehouse) -> None:
-    wh.ingest_qrels({"q1": {"a": 1, "b": 0}, "q2": {"c": 1}}, "tiny")
-    wh.ingest_run({"q1": {"b": 2.0, "a": 1.0}}, "tiny", name="one", tags={"stage": "first"})
+    wh.ingest_qrels("tiny", {"q1": {"a": 1, "b": 0}, "q2": {"c": 1}})
+    wh.ingest_run("tiny", {"q1": {"b": 2.0, "a": 1.0}}, name="one", tags={"stage": "first"})
     wh.evaluate(metrics="AP RR")
 
 
@@ -125,7 +125,7 @@ def test_again_and_for_older_clients(small: Warehouse) -> None:
             small.publish("replica.duckdb", storage_version="v1.0.0")
     small.publish("replica.duckdb", storage_version="v1.2.0")
     assert storage_version(Path("replica.duckdb")) == 65
-    small.ingest_run({"q1": {"a": 1.0}}, "tiny", name="two")
+    small.ingest_run("tiny", {"q1": {"a": 1.0}}, name="two")
     small.publish("replica.duckdb")
     assert content("replica.duckdb", but="publication") == content("w.duckdb")
     assert leftovers() == []
@@ -135,7 +135,7 @@ def test_again_and_for_older_clients(small: Warehouse) -> None:
 def test_parquet(small: Warehouse) -> None:
     for round in range(3):
         if round:
-            small.ingest_run({"q1": {"a": 1.0}}, "tiny", name=f"r{round}")
+            small.ingest_run("tiny", {"q1": {"a": 1.0}}, name=f"r{round}")
         made = small.publish_parquet("replica")
         manifest = json.loads(Path("replica/manifest.json").read_text())
         assert made.relations == len(manifest["relations"])
@@ -211,7 +211,7 @@ def test_a_replica_that_somebody_reads(small: Warehouse, program) -> None:
     )
     assert reader.stdout is not None
     assert reader.stdout.readline() == "reading\n"
-    small.ingest_run({"q1": {"a": 1.0}}, "tiny", name="two")
+    small.ingest_run("tiny", {"q1": {"a": 1.0}}, name="two")
     small.publish("replica.duckdb")
     out, _ = reader.communicate("go\n", timeout=30)
     assert out == "[(1,)]\n"
@@ -231,6 +231,7 @@ def test_a_replica_of_an_older_program_is_made_anew(small: Warehouse) -> None:
     )
 
 
+@pytest.mark.slow
 def test_what_somebody_wrote_to_a_replica_is_no_part_of_the_next(small: Warehouse) -> None:
     """The log of a program that was ended while it wrote belongs to no other file."""
     small.publish("replica.duckdb")
@@ -252,7 +253,7 @@ def test_a_link_to_a_replica_stays_a_link(small: Warehouse) -> None:
         assert small.publish("replica.duckdb").path == Path("replica.duckdb")
         assert Path("replica.duckdb").is_symlink()
         assert content("far/away.duckdb", but="publication") == content("w.duckdb")
-        small.ingest_run({"q1": {"a": 1.0}}, "tiny", name=name)
+        small.ingest_run("tiny", {"q1": {"a": 1.0}}, name=name)
     assert sorted(path.name for path in Path("far").iterdir()) == ["away.duckdb"]
 
 
@@ -284,14 +285,14 @@ def test_who_writes_is_waited_for(small: Warehouse, program) -> None:
     )
     assert writer.stdout is not None
     assert writer.stdout.readline() == "held\n"
-    small.lock_timeout = 0.2
+    small.file.lock_timeout = 0.2
     holder = (
         rf"another process has the database open \(python[\d.]*, PID {writer.pid}; waited 0.2 s\)"
     )
     with pytest.raises(LockedError, match=holder):
         small.publish("replica.duckdb")
     assert Path("replica.duckdb").read_bytes() == before
-    small.lock_timeout = 30.0
+    small.file.lock_timeout = 30.0
     timer = threading.Timer(0.5, lambda: writer.communicate("done\n"))
     timer.start()
     small.publish("replica.duckdb")
@@ -302,7 +303,7 @@ def kills(small: Warehouse, program, rounds: int) -> None:
     """Kill `publish` at random moments: a whole replica stands there, the old one or the new one."""
     dice = random.Random(5)
     small.ingest_run(
-        {f"q{q}": {f"d{d}": float(d) for d in range(400)} for q in range(100)}, "tiny", name="big"
+        "tiny", {f"q{q}": {f"d{d}": float(d) for d in range(400)} for q in range(100)}, name="big"
     )
     small.publish("replica.duckdb")
     small.publish_parquet("replica")

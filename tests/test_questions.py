@@ -16,7 +16,6 @@ from pathlib import Path
 import pytest
 
 from warehouse.analyze import view_examples
-from warehouse.report import formats
 from warehouse.warehouse import Warehouse
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "how-to" / "sql.md"
@@ -70,7 +69,7 @@ def test_there_are_ten() -> None:
 @pytest.mark.parametrize("number", range(10))
 def test_the_answers_in_the_manual(wh: Warehouse, number: int) -> None:
     sql, answer = QUESTIONS[number]
-    found = formats.text(wh.query(sql), "table")
+    found = wh.query(sql).text("table")
     if os.environ.get("UPDATE_GOLDEN"):
         text = PAGE.read_text(encoding="utf-8")
         before = f"{sql}```\n\n```text\n"
@@ -119,8 +118,8 @@ def test_runs_that_show_the_same(wh: Warehouse, tops) -> None:
 
 def test_queries_won_and_hard_queries(wh: Warehouse) -> None:
     values: dict[str, dict[str, float]] = {}
-    for run in wh.runs("dl19").project("run").fetchall():
-        for query, value, *_ in wh.queries(run[0], "dl19", metrics="nDCG@10").fetchall():
+    for run in wh.runs("dl19").relation.project("run").fetchall():
+        for query, value, *_ in wh.queries("dl19", run[0], metrics="nDCG@10").fetchall():
             values.setdefault(query, {})[run[0]] = value
     won = Counter(
         run for of in values.values() for run, value in of.items() if value == max(of.values())
@@ -138,7 +137,7 @@ def test_queries_won_and_hard_queries(wh: Warehouse) -> None:
 
 
 def test_every_view_has_an_example(wh: Warehouse) -> None:
-    found = wh.schema().filter("example is not null").fetchall()
+    found = wh.schema().relation.filter("example is not null").fetchall()
     assert [row[1] for row in found] == list(view_examples.EXAMPLES)
     for _, relation, _, _, comment, example in found:
         assert re.match(r"One row per ", comment), relation
@@ -161,12 +160,12 @@ def test_the_examples_of_the_views_answer(
 def small_with_parts(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     """Return a warehouse with what the demo does not have: slices, curves, and what was stored."""
     wh = Warehouse(tmp_path_factory.mktemp("parts") / "parts.duckdb")
-    wh.ingest_qrels({"q1": {"a": 1, "b": 0}, "q2": {"b": 1}}, "tiny")
-    wh.ingest_run({"q1": {"a": 1.0, "b": 0.5}, "q2": {"a": 1.0}}, "tiny", name="one")
+    wh.ingest_qrels("tiny", {"q1": {"a": 1, "b": 0}, "q2": {"b": 1}})
+    wh.ingest_run("tiny", {"q1": {"a": 1.0, "b": 0.5}, "q2": {"a": 1.0}}, name="one")
     wh.evaluate(metrics="nDCG@10", slices="first = query_id = 'q1'")
-    wh.curve("ROC", "tiny")
-    wh.ingest_run({"q1": {"a": 1.0}}, "tiny", name="two")
-    wh.fuse(["one", "two"], "tiny", name="both")
+    wh.curve("tiny", "ROC")
+    wh.ingest_run("tiny", {"q1": {"a": 1.0}}, name="two")
+    wh.fuse("tiny", ["one", "two"], name="both")
     wh.evaluate(metrics="nDCG@10")
-    wh.compare(["one", "two"], "tiny", store=True)
+    wh.compare("tiny", ["one", "two"], store=True)
     return wh

@@ -50,28 +50,28 @@ def path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 def test_a_run_of_a_new_format_is_loaded_and_scored(path: Path, tmp_path: Path) -> None:
     wh = Warehouse(tmp_path / "w.duckdb")
-    wh.ingest_qrels(QRELS, "d")
-    assert wh.ingest_run(path, "d").num_rows == 2
-    assert wh.query("select name, format from run").fetchall() == [("bm25", "pipes")]
-    assert wh.ingest_run(path, "d", format="PSV").status == "unchanged"
+    wh.ingest_qrels("d", QRELS)
+    assert wh.ingest_run("d", path).num_rows == 2
+    assert wh.query("select name, format from store.run").fetchall() == [("bm25", "pipes")]
+    assert wh.ingest_run("d", path, format="PSV").status == "unchanged"
     other = path.with_name("other.psv")
     other.write_text("q1|a|2.0\n")
-    assert [done.name for done in wh.ingest_runs([path, other], "d")] == ["bm25", "other"]  # type: ignore
+    assert [done.name for done in wh.ingest_runs("d", [path, other])] == ["bm25", "other"]  # type: ignore
     assert Warehouse.score(QRELS, path, "RR").means() == {"RR": 0.5}
     path.write_text("q1|b|2.5\nq1|b|1.5\n")
     with pytest.raises(InputError, match=r"bm25\.psv: 1 problem") as found:
-        wh.ingest_run(path, "d")
+        wh.ingest_run("d", path)
     assert found.value.problems[0][1].startswith("row 2: document 'b' is there twice")
 
 
 def test_messages_and_help_know_a_new_format(path: Path, tmp_path: Path) -> None:
     wh = Warehouse(tmp_path / "w.duckdb")
     with pytest.raises(UsageError, match=r"unknown format 'pipe'; did you mean pipes\?.* pipes\)"):
-        wh.ingest_run(path, "d", format="pipe")
+        wh.ingest_run("d", path, format="pipe")
     with pytest.raises(UsageError, match=r"columns can be named for .* not for pipes"):
-        wh.ingest_run(path, "d", columns={"doc_id": "item"})
+        wh.ingest_run("d", path, columns={"doc_id": "item"})
     with pytest.raises(UsageError, match=r"qrels are read from .*, not from pipes"):
-        wh.ingest_qrels(path, "d", format="pipes")
+        wh.ingest_qrels("d", path, format="pipes")
     assert registry.is_file_name("bm25.psv.gz")
     words = " ".join(invoked("ingest", "run", "--help").stdout.split())
     assert "trec, csv, tsv, jsonl, parquet, ranx or pipes" in words

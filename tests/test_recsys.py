@@ -10,7 +10,7 @@ from typing import Any
 import oracles_recsys
 import pytest
 import twins
-from oracles_recsys import OF_RELEVANCE, TWINS, World
+from oracles_recsys import OF_RELEVANCE, World
 from test_metric_properties import DOCS, Qrels, Run, collection
 from twins import JUDGED_FIRST, OF_RUN, OF_RUN_RELEVANT, Ranked
 
@@ -64,7 +64,7 @@ def compare(
     def whole(metric: Metric, lists: Sequence[Ranked]) -> float | None:
         given = [(one.query, one.docs, one.grades) for one in lists]
         beside = {"PositiveCoverage": {"every": every}}.get(metric.name, {})
-        return TWINS[metric.name](given, world, **twins.own(metric), **beside)
+        return twins.twin(metric.name, oracles_recsys)(given, world, **twins.own(metric), **beside)
 
     twins.compare(
         data, metrics, lambda metric, one, _: whole(metric, [one]), whole,
@@ -79,8 +79,8 @@ def test_a_wrong_twin_is_caught(monkeypatch: pytest.MonkeyPatch, name: str) -> N
     data, world = collection(random.Random(1), 5), surroundings(random.Random(2))
     metrics = [metric for metric in oracles_recsys.METRICS if parse(metric)[0].name == name][:2]
     compare(data, world, "rectools", metrics=metrics)
-    right = TWINS[name]
-    monkeypatch.setitem(TWINS, name, lambda *a, **k: (right(*a, **k) or 0) + 1e-9)
+    right = twins.twin(name, oracles_recsys)
+    monkeypatch.setattr(oracles_recsys, name.lower(), lambda *a, **k: (right(*a, **k) or 0) + 1e-9)
     with pytest.raises(AssertionError):
         compare(data, world, "rectools", metrics=metrics)
 
@@ -147,8 +147,8 @@ ASKED = ["AP", "PSP@1", "MIUF@2", "ILD(attribute=genre)@2", "ILD(attribute=year)
 
 
 def first_run(wh: Warehouse) -> None:
-    wh.ingest_qrels(QRELS, "films")
-    wh.ingest_run(RUN, "films", name="first")
+    wh.ingest_qrels("films", QRELS)
+    wh.ingest_run("films", RUN, name="first")
 
 
 @pytest.fixture
@@ -171,8 +171,10 @@ def test_what_a_dataset_lacks_is_said_before_anything_is_computed(wh: Warehouse)
         "load it with: warehouse ingest training FILE -d films"
     )
     assert [line.split(" reads ")[0] for line in said] == ASKED[1:]
-    wh.ingest_training(SEEN, "films")
-    wh.ingest_attributes({"up": {"genres": "animation", "age": 1}}, "films", "docs", name="facts")
+    wh.ingest_training("films", SEEN)
+    wh.ingest_attributes(
+        "films", {"up": {"genres": "animation", "age": 1}}, of="docs", name="facts"
+    )
     with pytest.raises(UsageError) as caught:
         computed(wh)
     first, second = str(caught.value).splitlines()
@@ -185,10 +187,10 @@ def test_what_a_dataset_lacks_is_said_before_anything_is_computed(wh: Warehouse)
 
 
 def test_of_other_datasets_nothing_is_asked(wh: Warehouse) -> None:
-    wh.ingest_training(SEEN, "films")
-    wh.ingest_qrels(QRELS, "empty")
+    wh.ingest_training("films", SEEN)
+    wh.ingest_qrels("empty", QRELS)
     assert wh.evaluate(metrics="PSP@1").computed == 1
-    wh.ingest_run(RUN, "empty", name="second")
+    wh.ingest_run("empty", RUN, name="second")
     assert wh.evaluate("films", metrics="PSP@1").computed == 0
     with pytest.raises(UsageError, match="dataset empty has none"):
         wh.evaluate(metrics="PSP@1")
@@ -242,9 +244,9 @@ def test_what_no_double_holds_is_refused(given: str) -> None:
 def test_what_data_make_impossible_is_bad_input(tmp_path: Path, program) -> None:
     """Not SQL that fails: exit code 2, and of what is stored nothing changes."""
     wh = Warehouse(tmp_path / "films.duckdb")
-    wh.ingest_training({"bob": {"jaws": 1}}, "films")
-    wh.ingest_qrels(QRELS, "films")
-    wh.ingest_run(RUN, "films", name="one")
+    wh.ingest_training("films", {"bob": {"jaws": 1}})
+    wh.ingest_qrels("films", QRELS)
+    wh.ingest_run("films", RUN, name="one")
     done = program.shell("warehouse evaluate -m 'AP PSP(B=0)@2' --db films.duckdb", tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("warehouse: document up: is relevant, and its worth with A=0.55")
@@ -267,34 +269,35 @@ def test_of_no_example_nothing_has_a_share(given: str) -> None:
 
 
 def test_only_what_reads_it_is_stale(wh: Warehouse) -> None:
-    wh.ingest_training(SEEN, "films")
-    wh.ingest_attributes(FILMS, "films", "docs", name="facts")
+    wh.ingest_training("films", SEEN)
+    wh.ingest_attributes("films", FILMS, of="docs", name="facts")
     assert computed(wh) == [(metric, "missing") for metric in ASKED]
     assert computed(wh) == []
 
-    wh.ingest_training({**SEEN, "tom": {"up": 1}}, "films", replace=True)
+    wh.ingest_training("films", {**SEEN, "tom": {"up": 1}}, replace=True)
     assert computed(wh, dry_run=True) == [("PSP@1", "stale"), ("MIUF@2", "stale")]
     assert computed(wh) == [("PSP@1", "stale"), ("MIUF@2", "stale")]
 
     other = {**FILMS, "up": {"genre": "animation", "year": 2010}}
-    wh.ingest_attributes(other, "films", "docs", name="facts", replace=True)
+    wh.ingest_attributes("films", other, of="docs", name="facts", replace=True)
     assert computed(wh) == [("ILD(attribute=year)@2", "stale")]
     # the same under another name, and in another order
-    wh.ingest_training({"tom": {"up": 1}, **SEEN}, "films", replace=True)
+    wh.ingest_training("films", {"tom": {"up": 1}, **SEEN}, replace=True)
     assert computed(wh) == []
 
 
 def test_another_dataset_is_left_alone(wh: Warehouse) -> None:
-    wh.ingest_training(SEEN, "films")
+    wh.ingest_training("films", SEEN)
     assert wh.evaluate("films", metrics="MIUF@2").computed == 1
-    wh.ingest_qrels(QRELS, "other")
-    wh.ingest_training({"tom": {"up": 1}}, "other")
+    wh.ingest_qrels("other", QRELS)
+    wh.ingest_training("other", {"tom": {"up": 1}})
     assert wh.evaluate("films", metrics="MIUF@2").computed == 0
 
 
+@pytest.mark.slow
 def test_stored_runs_and_files_give_the_same(wh: Warehouse) -> None:
-    wh.ingest_training(SEEN, "films")
-    wh.ingest_attributes(FILMS, "films", "docs", name="facts")
+    wh.ingest_training("films", SEEN)
+    wh.ingest_attributes("films", FILMS, of="docs", name="facts")
     names = [name.replace("frequency=count", "frequency=year") for name in oracles_recsys.METRICS]
     names = [name.replace("attribute=count", "attribute=year") for name in names]
     wh.evaluate("films", metrics=names)

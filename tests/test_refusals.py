@@ -33,9 +33,9 @@ WRITING = (
 
 
 def two_runs(wh: Warehouse) -> None:
-    wh.ingest_qrels({"q1": {"a": 1, "b": 0}}, "tiny")
+    wh.ingest_qrels("tiny", {"q1": {"a": 1, "b": 0}})
     for name in ("one", "two"):
-        wh.ingest_run({"q1": {"a": 1.0}}, "tiny", name=name)
+        wh.ingest_run("tiny", {"q1": {"a": 1.0}}, name=name)
 
 
 @pytest.fixture
@@ -128,7 +128,7 @@ def test_too_little_memory_is_an_error_of_the_library(tmp_path: Path) -> None:
     wh = Warehouse(tmp_path / "w.duckdb", memory_limit="1KB")
     for call in (
         lambda: Warehouse.score({"q1": {"1": 1}}, RUN, "AP", memory_limit="1KB"),
-        lambda: wh.ingest_run(RUN, "tiny", name="one"),
+        lambda: wh.ingest_run("tiny", RUN, name="one"),
         wh.runs,
     ):
         with pytest.raises(WarehouseError, match="out of memory: give more with --memory-limit"):
@@ -148,8 +148,8 @@ def test_a_file_is_not_blamed_for_too_little_memory(tmp_path: Path, limit: str) 
     wh.init()
     small = Warehouse(wh.path, memory_limit=limit, threads=2)
     for call in (
-        lambda: small.ingest_run(file, "tiny"),
-        lambda: small.ingest_attributes(file, "tiny", "docs", id="doc_id"),
+        lambda: small.ingest_run("tiny", file),
+        lambda: small.ingest_attributes("tiny", file, of="docs", id="doc_id"),
     ):
         with pytest.raises(WarehouseError, match=r"^out of memory: give more with"):
             call()
@@ -188,6 +188,7 @@ def test_a_commit_that_is_refused(tmp_path: Path, reason: str) -> None:
         raise duckdb.TransactionException("a conflict")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="this system limits no sizes of files")
 def test_a_full_disk(tmp_path: Path, program) -> None:
     """No file may grow, not even one to try whether there is a temporary folder."""
@@ -216,7 +217,7 @@ def test_a_full_disk(tmp_path: Path, program) -> None:
         assert re.fullmatch(told, found.err), found.err
     assert not (tmp_path / "warehouse.toml").exists()
     assert wh.path.read_bytes() == before
-    assert wh.runs().project("run").fetchall() == [("one",), ("two",)]
+    assert wh.runs().relation.project("run").fetchall() == [("one",), ("two",)]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="this system limits no sizes of files")
@@ -262,8 +263,8 @@ def test_memory_that_the_system_does_not_give(
 def test_a_damaged_database(tmp_path: Path) -> None:
     """A byte that is another, in the catalogue or in the rows, and a file that ends too soon."""
     whole = Warehouse(tmp_path / "whole.duckdb")
-    whole.ingest_qrels({f"q{query}": {"1": 1} for query in range(2000)}, "tiny")
-    whole.ingest_run(RUN, "tiny", name="one")
+    whole.ingest_qrels("tiny", {f"q{query}": {"1": 1} for query in range(2000)})
+    whole.ingest_run("tiny", RUN, name="one")
     content = whole.path.read_bytes()
     replica = tmp_path / "replica.duckdb"
     told = re.escape(f"{tmp_path / 'w.duckdb'}: is damaged or cut short, or was copied while")
@@ -299,7 +300,7 @@ def test_a_copy_made_while_the_database_was_written(tmp_path: Path) -> None:
     whole, copy = Warehouse(tmp_path / "whole.duckdb"), Warehouse(tmp_path / "copy.duckdb")
     states = []
     for dataset in "abcd":
-        whole.ingest_qrels({"q": {"1": 1}}, dataset)
+        whole.ingest_qrels(dataset, {"q": {"1": 1}})
         states.append(whole.path.read_bytes())
     block, found = 262_144, []
     for early, late, place in ((0, 2, 0), (1, 3, 6), (2, 3, 0)):
@@ -330,7 +331,7 @@ def test_a_good_log_is_not_blamed_for_too_little_memory(tmp_path: Path) -> None:
     told = []
     for limit in ("1MB", "2MB", "3MB"):
         small = Warehouse(wh.path, memory_limit=limit)
-        for call in (small.runs, lambda small=small: small.ingest_run(RUN, "tiny", name="one")):
+        for call in (small.runs, lambda small=small: small.ingest_run("tiny", RUN, name="one")):
             try:
                 call()
             except WarehouseError as error:
@@ -350,7 +351,7 @@ def test_a_log_that_does_not_belong_to_the_database(tmp_path: Path) -> None:
     assert log.exists()
     wh.path.unlink()
     database.create(wh.path)
-    for call in (wh.init, wh.runs, lambda: wh.ingest_run(RUN, "tiny", name="one")):
+    for call in (wh.init, wh.runs, lambda: wh.ingest_run("tiny", RUN, name="one")):
         with pytest.raises(
             UsageError, match=r"w\.duckdb\.wal: this log beside .* or of another file"
         ):

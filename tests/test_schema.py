@@ -214,7 +214,7 @@ def _described(path: Path) -> list[tuple]:
 def test_the_next_revision_is_added_to_what_is_there(
     wh: Warehouse, made: Path, tmp_path: Path, counts: Counts
 ) -> None:
-    wh.ingest_run({"q": {"d": 1.0}}, "tiny", name="r")
+    wh.ingest_run("tiny", {"q": {"d": 1.0}}, name="r")
     before = counts(wh.path)
     with next_revision.installed(tmp_path / "migrations"):
         assert wh.init() is True
@@ -268,7 +268,7 @@ def test_a_new_file_is_there_whole_or_not_at_all(
 
 
 def test_a_file_that_another_process_has_made_meanwhile_stays(wh: Warehouse, made: Path) -> None:
-    wh.ingest_qrels({"q": {"d": 1}}, "tiny")
+    wh.ingest_qrels("tiny", {"q": {"d": 1}})
     before = made.read_bytes()
     database.create(made)
     assert made.read_bytes() == before
@@ -287,7 +287,7 @@ def test_a_file_system_without_links(wh: Warehouse, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_file_of_a_newer_program_is_refused(wh: Warehouse, made: Path, counts: Counts) -> None:
-    wh.ingest_run({"q": {"d": 1.0}}, "tiny", name="r")
+    wh.ingest_run("tiny", {"q": {"d": 1.0}}, name="r")
     with duckdb.connect(str(wh.path)) as con:
         con.execute("update store.alembic_version set version_num = 'r9999'")
     before = counts(wh.path)
@@ -298,8 +298,8 @@ def test_a_file_of_a_newer_program_is_refused(wh: Warehouse, made: Path, counts:
         wh.evaluate,
         lambda: wh.query("select 1"),
         lambda: wh.leaderboard("tiny"),
-        lambda: wh.ingest_run({"q": {"d": 2.0}}, "tiny", name="new"),
-        lambda: wh.ingest_qrels({"q": {"d": 2}}, "tiny"),
+        lambda: wh.ingest_run("tiny", {"q": {"d": 2.0}}, name="new"),
+        lambda: wh.ingest_qrels("tiny", {"q": {"d": 2}}),
     ):
         with pytest.raises(UsageError, match=words):
             use()
@@ -327,7 +327,7 @@ def test_a_file_from_before_the_first_release_is_loaded_again(
         wh.init,
         wh.evaluate,
         lambda: wh.query("select 1"),
-        lambda: wh.ingest_run({"q": {"d": 1.0}}, "tiny", name="r"),
+        lambda: wh.ingest_run("tiny", {"q": {"d": 1.0}}, name="r"),
         lambda: wh.publish(tmp_path / "replica.duckdb"),
     ):
         with pytest.raises(UsageError, match=words):
@@ -354,7 +354,7 @@ def test_a_file_that_is_no_database(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "notes.duckdb"
     path.write_bytes(content)
     wh = Warehouse(path)
-    for use in (wh.runs, wh.init, lambda: wh.ingest_run({"q": {"d": 1.0}}, "tiny", name="r")):
+    for use in (wh.runs, wh.init, lambda: wh.ingest_run("tiny", {"q": {"d": 1.0}}, name="r")):
         with pytest.raises(UsageError, match=r"notes\.duckdb: not a DuckDB database"):
             use()
     assert path.read_bytes() == content
@@ -389,7 +389,7 @@ def test_a_database_with_other_tables(tmp_path: Path, made: str, told: str) -> N
         con.execute(made)
     before = _described(path)
     wh = Warehouse(path)
-    for use in (wh.runs, wh.init, lambda: wh.ingest_run({"q": {"d": 1.0}}, "tiny", name="r")):
+    for use in (wh.runs, wh.init, lambda: wh.ingest_run("tiny", {"q": {"d": 1.0}}, name="r")):
         with pytest.raises(
             UsageError, match=rf"not a warehouse; it holds other tables \({told}\); take a file"
         ):
@@ -435,13 +435,13 @@ def test_the_file_can_be_read_by_duckdb_1_5_after_every_write(wh: Warehouse) -> 
     """DuckDB 1.5.6 reads storage 64 to 68; what DuckDB 2.0 makes unasked is 69 and more."""
     wh.init()
     versions = [storage_version(wh.path)]
-    wh.ingest_qrels({"q": {"d": 1}}, "tiny")
+    wh.ingest_qrels("tiny", {"q": {"d": 1}})
     versions.append(storage_version(wh.path))
-    wh.ingest_run({"q": {f"d{n}": float(n) for n in range(5000)}}, "tiny", name="r")
+    wh.ingest_run("tiny", {"q": {f"d{n}": float(n) for n in range(5000)}}, name="r")
     versions.append(storage_version(wh.path))
     wh.evaluate(metrics="AP nDCG@10")
     versions.append(storage_version(wh.path))
-    wh.ingest_run({"q": {"d": 1.0}}, "tiny", name="r", replace=True)
+    wh.ingest_run("tiny", {"q": {"d": 1.0}}, name="r", replace=True)
     versions.append(storage_version(wh.path))
     assert versions == [68] * 5
     with opened(wh.path) as con:
@@ -452,13 +452,14 @@ def test_the_file_can_be_read_by_duckdb_1_5_after_every_write(wh: Warehouse) -> 
 
 
 def test_nothing_is_left_beside_the_file(wh: Warehouse, made: Path) -> None:
-    wh.ingest_qrels({"q": {"d": 1}}, "tiny")
-    wh.ingest_run({"q": {"d": 1.0}}, "tiny", name="r")
+    wh.ingest_qrels("tiny", {"q": {"d": 1}})
+    wh.ingest_run("tiny", {"q": {"d": 1.0}}, name="r")
     wh.evaluate(metrics="AP")
     wh.leaderboard("tiny")
     assert [path.name for path in wh.path.parent.iterdir()] == [wh.path.name]
 
 
+@pytest.mark.slow
 def test_no_orphans(demo: Warehouse) -> None:
     """DuckDB has no foreign key that may be upserted: queries take its place."""
     for child, key, parent in (

@@ -25,7 +25,7 @@ from test_metric_properties import (
     values,
     values_of_runs,
 )
-from twins import JUDGED_FIRST, OF_RUN, Ranked, close, own
+from twins import JUDGED_FIRST, OF_RUN, Ranked, close, own, twin
 from twins import compare as compare_twins
 
 from warehouse.errors import UsageError
@@ -46,18 +46,18 @@ def test_twins(
     data: tuple[Qrels, Run], protocol: str, depth: int | None, judged_only: bool, level: int | None
 ) -> None:
 
-    def twin(metric: Metric, one: Ranked, lists: Sequence[Ranked]) -> float | None:
+    def of_query(metric: Metric, one: Ranked, lists: Sequence[Ranked]) -> float | None:
         if metric.name == "RelP":
             return oracles.rel_p(one.docs, one.grades, **own(metric), queries=len(lists))
-        known = oracles_sklearn.TWINS[metric.name]
+        known = twin(metric.name, oracles_sklearn)
         return known(one.docs, one.grades, **own(metric), scores=one.scores)
 
     def pooled(metric: Metric, lists: Sequence[Ranked]) -> float | None:
         given = [(one.docs, one.grades, one.scores) for one in lists]
-        return oracles_sklearn.POOLED[metric.name](given, **own(metric))
+        return twin(f"pooled_{metric.name}", oracles_sklearn)(given, **own(metric))
 
     compare_twins(
-        data, oracles_sklearn.METRICS, twin, pooled, protocol=protocol, depth=depth,
+        data, oracles_sklearn.METRICS, of_query, pooled, protocol=protocol, depth=depth,
         judged_only=judged_only, level=level,
     )  # fmt: skip
 
@@ -71,15 +71,15 @@ def test_a_wrong_twin_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(oracles_sklearn, "METRICS", few)
     compare(data, "default", None, False, None)
     for name in names:
-        right = oracles_sklearn.TWINS[name]
+        right = twin(name, oracles_sklearn)
         with monkeypatch.context() as patch:
-            patch.setitem(
-                oracles_sklearn.TWINS, name,
+            patch.setattr(
+                oracles_sklearn, right.__name__,
                 lambda *a, right=right, **k: (right(*a, **k) or 0) + 1e-9,
             )  # fmt: skip
             with pytest.raises(AssertionError):
                 compare(data, "default", None, False, None)
-    monkeypatch.setitem(oracles_sklearn.POOLED, "AP", lambda *_, **__: 0.123)
+    monkeypatch.setattr(oracles_sklearn, "pooled_ap", lambda *_, **__: 0.123)
     with pytest.raises(AssertionError):
         compare(data, "default", None, False, None)
 

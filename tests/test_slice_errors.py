@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from refusals import expect_refusal
 from test_slices import collection, loaded
 
 from warehouse.errors import UsageError
@@ -14,18 +15,18 @@ def described(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     """Return a warehouse with attributes, which no error changes."""
     wh = Warehouse(tmp_path_factory.mktemp("described") / "warehouse.duckdb")
     loaded(wh, *collection(8))
-    wh.ingest_attributes({"q1": {"words": 3}, "q2": {"words": 4}}, "tiny", "queries", name="w")
-    wh.ingest_attributes({"d01": {"color": "red"}}, "tiny", "docs", name="c")
+    wh.ingest_attributes("tiny", {"q1": {"words": 3}, "q2": {"words": 4}}, of="queries", name="w")
+    wh.ingest_attributes("tiny", {"d01": {"color": "red"}}, of="docs", name="c")
     return wh
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("colour", "no slice or attribute of that name; did you mean color?"),
-        ("color = colour", "no column 'colour'; did you mean color?"),
-        ("x = docs.words", r"no column 'docs.words'; did you mean queries.words\?"),
-        ("x = queries.wrods", r"no column .queries.wrods.; did you mean words\?"),
+        ("colour", "colour.*color"),
+        ("color = colour", "colour.*color"),
+        ("x = docs.words", r"docs\.words.*queries\.words"),
+        ("x = queries.wrods", r"queries\.wrods.*words"),
         (
             "x = nothing_like_it",
             "has of queries difficulty, num_relevant, query_id, words, of documents",
@@ -48,7 +49,7 @@ def described(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
             "x = mean_score('P@7') > 0.5",
             r"values of P@7 under .* yet: warehouse evaluate -d tiny -m P@7",
         ),
-        ("x = coalesce(mean_score('nDGC@5'), 0)", r"no such metric; did you mean nDCG@5\?"),
+        ("x = coalesce(mean_score('nDGC@5'), 0)", "nDGC@5.*nDCG@5"),
     ],
 )
 def test_what_is_no_slice(described: Warehouse, given: str, message: str) -> None:
@@ -65,12 +66,12 @@ def test_the_command_for_missing_values_has_their_protocol(described: Warehouse)
 
 def test_an_attribute_of_both_is_asked_back(wh: Warehouse) -> None:
     loaded(wh, *collection(9))
-    wh.ingest_attributes({"q1": {"kind": "a"}}, "tiny", "queries", name="w")
-    wh.ingest_attributes({"d01": {"kind": "b"}}, "tiny", "docs", name="c")
+    wh.ingest_attributes("tiny", {"q1": {"kind": "a"}}, of="queries", name="w")
+    wh.ingest_attributes("tiny", {"d01": {"kind": "b"}}, of="docs", name="c")
     with pytest.raises(UsageError, match="fits queries and documents; say which"):
         wh.evaluate(metrics="P@1", slices="kind")
     wh.evaluate(metrics="P@1", slices=["a = queries.kind", "b = docs.kind"])
-    rows = wh.slices().project('slice, "of"').fetchall()
+    rows = wh.slices().relation.project('slice, "of"').fetchall()
     assert rows == [("a", "queries"), ("b", "docs")]
 
 
@@ -84,12 +85,12 @@ def test_an_id_is_no_partition(wh: Warehouse) -> None:
 def test_boards_of_slices_that_are_not_there(wh: Warehouse) -> None:
     loaded(wh, *collection(10))
     wh.evaluate(metrics="P@1", slices="size = quantiles(num_relevant, 2)")
-    with pytest.raises(UsageError, match=r"no slice of that name; did you mean size\?"):
+    with expect_refusal("sise … size"):
         wh.leaderboard("tiny", slice="sise")
     with pytest.raises(UsageError, match=r"no values of AP by size .*-m AP --slice size"):
         wh.leaderboard("tiny", metrics="AP", slice="size")
-    wh.ingest_qrels({"q": {"a": 1}}, "other")
-    wh.ingest_run({"q": {"a": 1.0}}, "other", name="one")
+    wh.ingest_qrels("other", {"q": {"a": 1}})
+    wh.ingest_run("other", {"q": {"a": 1.0}}, name="one")
     wh.evaluate("other", metrics="P@1")
     with pytest.raises(UsageError, match="a slice belongs to one dataset"):
         wh.leaderboard(["tiny", "other"], slice="size")

@@ -38,8 +38,8 @@ def collection(seed: int) -> tuple[Qrels, Run]:
 
 
 def loaded(wh: Warehouse, qrels: Qrels, run: Run) -> Warehouse:
-    wh.ingest_qrels(qrels, "tiny")
-    wh.ingest_run(run, "tiny", name="one")
+    wh.ingest_qrels("tiny", qrels)
+    wh.ingest_run("tiny", run, name="one")
     return wh
 
 
@@ -94,7 +94,7 @@ def test_a_part_of_the_queries_is_what_these_queries_alone_are(
     qrels, run = collection(seed)
     loaded(wh, qrels, run)
     wh.ingest_attributes(
-        {q: {"n": int(q[1:])} for q in qrels if q != "q8"}, "tiny", "queries", name="n"
+        "tiny", {q: {"n": int(q[1:])} for q in qrels if q != "q8"}, of="queries", name="n"
     )
     wh.evaluate(
         metrics=METRICS,
@@ -155,7 +155,7 @@ def test_ranks_of_a_part_worked_by_hand(wh: Warehouse) -> None:
     qrels = {"q": {"a": 1, "b": 0, "c": 1, "y": 1}, "s": {"a": 1}}
     run = {"q": {"a": 6.0, "x": 5.0, "b": 4.0, "y": 3.0, "c": 2.0, "d": 1.0}, "s": {"z": 1.0}}
     kinds = {d: {"kind": "film"} for d in "abc"} | {d: {"kind": "book"} for d in "yd"}
-    loaded(wh, qrels, run).ingest_attributes(kinds, "tiny", "docs", name="kinds")
+    loaded(wh, qrels, run).ingest_attributes("tiny", kinds, of="docs", name="kinds")
     names = ["AP", "AP(scope=global)", "P@2", "P(scope=global)@2", "NumRet", "NumRet(scope=global)"]
     metrics = [*names, "RR", "R@4", "R(scope=global)@4"]
     wh.evaluate(metrics=metrics, slices="kind", protocol="trec_eval_10")
@@ -236,7 +236,7 @@ def test_parts_of_equal_number_and_of_equal_mass(wh: Warehouse) -> None:
     loaded(wh, {q: {"x": 1} for q in weights}, {q: {"x": 1.0} for q in weights})
     # an attribute may be named as ids are in the table of attributes
     described = {q: {"w": w, "subject_id": f"s{w}"} for q, w in weights.items()}
-    wh.ingest_attributes(described, "tiny", "queries", name="w")
+    wh.ingest_attributes("tiny", described, of="queries", name="w")
     wh.evaluate(metrics="P@1", slices=["m = mass(w, 3)", "q = quantiles(w, 2)", "subject_id"])
     members = wh.query(
         "select name, part, subject_id from store.slice join store.slice_member using (slice_id)"
@@ -254,8 +254,8 @@ def test_parts_of_equal_number_and_of_equal_mass(wh: Warehouse) -> None:
 def test_what_is_counted_of_queries_and_documents(wh: Warehouse) -> None:
     qrels = {"q1": {"a": 1, "b": 2, "c": 0}, "q2": {"a": 1}}
     loaded(wh, qrels, {"q1": {"c": 2.0, "a": 1.0}, "q2": {"a": 1.0}})
-    wh.ingest_run({"q1": {"a": 1.0}, "q2": {"b": 1.0}}, "tiny", name="two")
-    wh.ingest_training({"t1": {"a": 1, "e": 1}, "t2": {"a": 1}}, "tiny")
+    wh.ingest_run("tiny", {"q1": {"a": 1.0}, "q2": {"b": 1.0}}, name="two")
+    wh.ingest_training("tiny", {"t1": {"a": 1, "e": 1}, "t2": {"a": 1}})
     wh.evaluate(metrics=["AP", "P@1"])
     wh.evaluate(
         metrics="P@1",
@@ -295,11 +295,11 @@ def test_a_slice_is_made_from_values_that_the_same_call_computes(wh: Warehouse) 
     halves = {("0.5", metric): 0.5 for metric in ("AP", "RR")}
     assert parts(wh, "difficulty") == halves | {("1", metric): 1.0 for metric in ("AP", "RR")}
     # new judgments leave no values to make them from
-    wh.ingest_qrels({"q1": {"z": 1}, "q2": {"c": 1}}, "tiny", replace=True)
+    wh.ingest_qrels("tiny", {"q1": {"z": 1}, "q2": {"c": 1}}, replace=True)
     status = wh.status("tiny")
     assert (status.num_missing, status.num_orphaned) == (6, 0)
     # against the old ones it is made of the values against these
-    wh.ingest_run({"q1": {"z": 1.0}}, "tiny", name="two")
+    wh.ingest_run("tiny", {"q1": {"z": 1.0}}, name="two")
     assert wh.evaluate("tiny", qrels=1, metrics="AP").computed == 1
     assert wh.evaluate("tiny", qrels=1, slices="difficulty").left_out == []
     with pytest.raises(UsageError, match=r"values of P@1 .*: warehouse .* -m P@1 --qrels 1$"):
@@ -318,21 +318,24 @@ def test_a_slice_is_made_from_values_that_the_same_call_computes(wh: Warehouse) 
 # --------------------------------------------------------------------------- versions and staleness
 
 
+@pytest.mark.slow
 def test_only_what_changed_is_computed_again(wh: Warehouse) -> None:
     qrels, run = collection(7)
     loaded(wh, qrels, run)
     sizes = {q: {"size": n % 3} for n, q in enumerate(qrels)}
-    wh.ingest_attributes(sizes, "tiny", "queries", name="sizes")
+    wh.ingest_attributes("tiny", sizes, of="queries", name="sizes")
     asked = {"metrics": ["AP", "P@3"], "slices": ["size", "small = size < 1"]}
     first = wh.evaluate(**asked)
     assert (first.computed, len(first.slices)) == (6, 2)
     again = wh.evaluate(**asked)
     assert (again.computed, again.up_to_date, again.slices) == (0, 6, [])
     # a new run is evaluated alone
-    wh.ingest_run(run, "tiny", name="two")
+    wh.ingest_run("tiny", run, name="two")
     assert {row[1] for row in wh.evaluate(**asked).details} == {"two"}
     # other attributes make a new version of those slices whose members change
-    wh.ingest_attributes(sizes | {"q1": {"size": 5}}, "tiny", "queries", name="sizes", replace=True)
+    wh.ingest_attributes(
+        "tiny", sizes | {"q1": {"size": 5}}, of="queries", name="sizes", replace=True
+    )
     before = stored(wh, "select count(*) from slice_scores")
     third = wh.evaluate(**asked)
     assert {row[2] for row in third.details} == {"AP by size", "P@3 by size"}
@@ -345,15 +348,17 @@ def test_only_what_changed_is_computed_again(wh: Warehouse) -> None:
     assert wh.evaluate(metrics="AP", slices="small").computed == 0
     wh.evaluate(metrics="AP", slices="small = size < 3")
     # the versions of another dataset's slices are counted for themselves
-    wh.ingest_qrels(qrels, "other")
-    wh.ingest_run(run, "other", name="one")
+    wh.ingest_qrels("other", qrels)
+    wh.ingest_run("other", run, name="one")
     wh.evaluate("other", metrics="AP", slices="small = query_id = 'q1'")
     shown = "slice, version, definition"
-    assert wh.slices("tiny").project(shown).fetchall() == [
+    assert wh.slices("tiny").relation.project(shown).fetchall() == [
         ("size", 2, '"size"'),
         ("small", 3, "size < 3"),
     ]
-    assert wh.slices("other").project(shown).fetchall() == [("small", 1, "query_id = 'q1'")]
+    assert wh.slices("other").relation.project(shown).fetchall() == [
+        ("small", 1, "query_id = 'q1'")
+    ]
 
 
 @pytest.mark.slow
@@ -367,7 +372,7 @@ def test_each_protocol_and_version_of_the_qrels_has_its_members(wh: Warehouse) -
     assert [[line.split(": ")[0] for line in lines] for lines in made] == [
         ["slice difficulty", "slice num_relevant"], ["slice difficulty, version 2"]
     ]  # fmt: skip
-    wh.ingest_qrels({"q1": {"a": 1, "b": 1}, "q2": {"b": 1}}, "tiny", replace=True)
+    wh.ingest_qrels("tiny", {"q1": {"a": 1, "b": 1}, "q2": {"b": 1}}, replace=True)
     assert wh.evaluate("tiny").computed + wh.evaluate("tiny", **other).computed == 6
     assert wh.evaluate("tiny", qrels=1, **by).computed == 0
     status = wh.status("tiny")
@@ -384,7 +389,7 @@ def test_each_protocol_and_version_of_the_qrels_has_its_members(wh: Warehouse) -
     assert (shown("num_relevant", qrels=1), shown("num_relevant")) == (["1"], ["1", "2"])
     # members that go back are a version of their own, for both protocols the same one
     for grades in ({"a": 1}, {"a": 1, "b": 1}):
-        wh.ingest_qrels({"q1": grades, "q2": {"b": 1}}, "tiny", replace=True)
+        wh.ingest_qrels("tiny", {"q1": grades, "q2": {"b": 1}}, replace=True)
     lines = [wh.evaluate("tiny", **protocol).slices for protocol in (one, other)]
     assert lines == [[], []]
 
@@ -393,25 +398,25 @@ def test_each_protocol_and_version_of_the_qrels_has_its_members(wh: Warehouse) -
 def test_boards_show_the_whole_or_a_slice(wh: Warehouse) -> None:
     qrels = {"q1": {"a": 1}, "q2": {"a": 1}, "q3": {"b": 1}}
     loaded(wh, qrels, {"q1": {"a": 1.0}, "q2": {"b": 2.0, "a": 1.0}})
-    wh.ingest_run({"q1": {"b": 2.0, "a": 1.0}, "q3": {"b": 1.0}}, "tiny", name="two")
+    wh.ingest_run("tiny", {"q1": {"b": 2.0, "a": 1.0}, "q3": {"b": 1.0}}, name="two")
     wh.ingest_attributes(
-        {"q1": {"n": 10}, "q2": {"n": 10}, "q3": {"n": 9}}, "tiny", "queries", name="n"
+        "tiny", {"q1": {"n": 10}, "q2": {"n": 10}, "q3": {"n": 9}}, of="queries", name="n"
     )
     wh.evaluate(metrics="RR", slices="n")
     columns = "part, place, run, RR, answered, judged"
-    assert wh.leaderboard("tiny", slice="n").project(columns).fetchall() == [
+    assert wh.leaderboard("tiny", slice="n").relation.project(columns).fetchall() == [
         ("9", 1, "two", 1.0, 1, 1),
         ("9", 2, "one", 0.0, 0, 1),
         ("10", 1, "one", (1 + 1 / 2) / 2, 2, 2),
         ("10", 2, "two", (1 / 2 + 0) / 2, 1, 2),
     ]
-    top = wh.leaderboard("tiny", slice="n", top=1).project("part, run").fetchall()
+    top = wh.leaderboard("tiny", slice="n", top=1).relation.project("part, run").fetchall()
     assert top == [("9", "two"), ("10", "one")]
     assert len(wh.leaderboard("tiny").fetchall()) == 2
-    assert wh.queries("one", "tiny", slice="n").fetchall() == [
+    assert wh.queries("tiny", "one", slice="n").fetchall() == [
         ("9", "q3", 0.0), ("10", "q1", 1.0), ("10", "q2", 0.5),
     ]  # fmt: skip
-    assert wh.queries("one", "tiny", slice="n", worst=1).fetchall() == [
+    assert wh.queries("tiny", "one", slice="n", worst=1).fetchall() == [
         ("9", "q3", 0.0), ("10", "q2", 0.5),
     ]  # fmt: skip
     assert wh.slices("tiny", "n").fetchall() == [("9", 1, 1, 1, 1), ("10", 2, 2, 2, 2)]

@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from quick import examples
 from test_metric_properties import COLLECTIONS, FEW, LARGE, SEEDS, Qrels, Run, collection, values
-from twins import JUDGED_FIRST, OF_RUN, Ranked, close, own
+from twins import JUDGED_FIRST, OF_RUN, Ranked, close, own, twin
 from twins import compare as compare_twins
 
 from warehouse.errors import UsageError
@@ -28,7 +28,6 @@ from warehouse.metrics import protocols
 from warehouse.metrics.notation import Metric, parse
 from warehouse.warehouse import Warehouse
 
-TWINS = oracles.TWINS | oracles_sources.TWINS
 # x a y b c z, of which a, b, c are relevant: the table of the notes
 NOTES: tuple[Qrels, Run] = (
     {"goal": {"a": 1, "b": 1, "c": 1, "x": 0, "y": 0, "z": 0}},
@@ -52,19 +51,19 @@ def test_twins(
     known = len({doc for grades in qrels.values() for doc in grades})
     placed = oracles_sources.placed(run)
 
-    def twin(metric: Metric, one: Ranked, _: object) -> float | None:
+    def of_query(metric: Metric, one: Ranked, _: object) -> float | None:
         beside = {"AUC": {"scores": placed.get(one.query, {})}}
         beside |= {name: {"known": known} for name in ("Volume", "KAtRecall")}
-        return TWINS[metric.name](
+        return twin(metric.name, oracles_sources, oracles)(
             one.docs, one.grades, **own(metric), **beside.get(metric.name, {})
         )
 
     def pooled(metric: Metric, lists: Sequence[Ranked]) -> float | None:
         given = [(one.docs, one.grades, placed.get(one.query, {})) for one in lists]
-        return oracles_sources.POOLED[metric.name](given, **own(metric))
+        return twin(f"pooled_{metric.name}", oracles_sources)(given, **own(metric))
 
     compare_twins(
-        data, oracles_sources.METRICS, twin, pooled, protocol=protocol, depth=depth,
+        data, oracles_sources.METRICS, of_query, pooled, protocol=protocol, depth=depth,
         judged_only=judged_only, level=level,
     )  # fmt: skip
 
@@ -75,12 +74,12 @@ def test_a_wrong_twin_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     data = collection(random.Random(1))
     compare = test_twins.hypothesis.inner_test
     wrong = (
-        (TWINS, lambda *a, **k: (right(*a, **k) or 0) + 1e-9),
-        (oracles_sources.POOLED, lambda *_, **__: 0.123),
+        ("lag", lambda *a, **k: (right(*a, **k) or 0) + 1e-9),
+        ("pooled_lag", lambda *_, **__: 0.123),
     )
-    for twins, twin in wrong:
+    for name, wrong_twin in wrong:
         with monkeypatch.context() as patch:
-            patch.setitem(twins, "LAG", twin)
+            patch.setattr(oracles_sources, name, wrong_twin)
             with pytest.raises(AssertionError, match="LAG"):
                 compare(data, "default", None, False, None)
 
@@ -146,6 +145,7 @@ def test_identities(data: tuple[Qrels, Run]) -> None:
                 assert of(f"PAtRecall@{r}") <= of(f"IPrec@{r}") + 1e-15
 
 
+@pytest.mark.slow
 @FEW
 @given(data=SEEDS.map(lambda seed: collection(random.Random(seed), 135)))
 def test_bounds(data: tuple[Qrels, Run]) -> None:
@@ -375,10 +375,10 @@ def test_pooled_values_are_stored(tmp_path: Path) -> None:
     """Per run, with the values of its queries beside it; what is up to date stays so."""
     wh = Warehouse(tmp_path / "pooled.duckdb")
     qrels, run = TWO
-    wh.ingest_qrels(qrels, "two")
-    wh.ingest_run(run, "two", name="both")
-    wh.ingest_run({"1": run["1"]}, "two", name="one")
-    wh.ingest_run({"1": {"none": 1.0}}, "two", name="no hit")
+    wh.ingest_qrels("two", qrels)
+    wh.ingest_run("two", run, name="both")
+    wh.ingest_run("two", {"1": run["1"]}, name="one")
+    wh.ingest_run("two", {"1": {"none": 1.0}}, name="no hit")
     assert wh.evaluate(metrics=["LAG", "LAG(aggregate=pooled)"]).computed == 6
     assert wh.evaluate(metrics=["LAG", "LAG(aggregate=pooled)"]).up_to_date == 6
     found = wh.query(
@@ -521,7 +521,7 @@ def test_what_a_protocol_says_of_metrics_and_curves_is_understood(name: str) -> 
     chosen = protocols.get(name)
     for metric, params in chosen.params.items():
         for key, value in params.items():
-            parameter = protocols.parametrised()[metric].parameter(key)
+            parameter = protocols.metrics_and_curves()[metric].parameter(key)
             assert parameter is not None, (metric, key)
             assert parameter.read(str(value)) == value, (metric, key)
     for metric in chosen.undefined:

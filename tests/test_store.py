@@ -36,8 +36,8 @@ def rows(wh: Warehouse, sql: str, **params: object) -> list[tuple]:
 
 
 def test_first_load_is_loaded_with_its_counts(wh: Warehouse) -> None:
-    qrels = wh.ingest_qrels(QRELS, "tiny", label="by hand")
-    run = wh.ingest_run(RUN, "tiny", name="first")
+    qrels = wh.ingest_qrels("tiny", QRELS, label="by hand")
+    run = wh.ingest_run("tiny", RUN, name="first")
     assert (qrels.kind, qrels.status, qrels.version) == ("qrels", "loaded", 1)
     assert (qrels.num_queries, qrels.num_rows, qrels.warnings) == (2, 3, ())
     assert (run.kind, run.status, run.name, run.version) == ("run", "loaded", "first", 1)
@@ -64,31 +64,31 @@ def test_first_load_is_loaded_with_its_counts(wh: Warehouse) -> None:
 
 
 def test_the_same_again_changes_nothing(wh: Warehouse, counts: Counts) -> None:
-    wh.ingest_qrels(QRELS, "tiny")
-    wh.ingest_run(RUN, "tiny", name="first")
+    wh.ingest_qrels("tiny", QRELS)
+    wh.ingest_run("tiny", RUN, name="first")
     before = counts(wh.path)
-    assert wh.ingest_qrels(QRELS, "tiny").status == "unchanged"
-    assert wh.ingest_run(RUN, "tiny", name="first").status == "unchanged"
-    assert wh.ingest_run(RUN, "tiny", name="first", replace=True).status == "unchanged"
+    assert wh.ingest_qrels("tiny", QRELS).status == "unchanged"
+    assert wh.ingest_run("tiny", RUN, name="first").status == "unchanged"
+    assert wh.ingest_run("tiny", RUN, name="first", replace=True).status == "unchanged"
     assert counts(wh.path) == before
 
 
 def test_other_content_under_a_taken_name_is_refused(wh: Warehouse, counts: Counts) -> None:
-    wh.ingest_qrels(QRELS, "tiny")
-    wh.ingest_run(RUN, "tiny", name="first")
+    wh.ingest_qrels("tiny", QRELS)
+    wh.ingest_run("tiny", RUN, name="first")
     before = counts(wh.path)
     with pytest.raises(ConflictError, match=r"another run named first.*--name.*--replace"):
-        wh.ingest_run(OTHER, "tiny", name="first")
+        wh.ingest_run("tiny", OTHER, name="first")
     with pytest.raises(ConflictError, match=r"other qrels already \(version 1, 3 judgments"):
-        wh.ingest_qrels({"q1": {"d1": 1}}, "tiny")
+        wh.ingest_qrels("tiny", {"q1": {"d1": 1}})
     assert counts(wh.path) == before
 
 
 def test_replace_makes_a_version_and_keeps_the_history(wh: Warehouse) -> None:
-    wh.ingest_qrels(QRELS, "tiny")
-    wh.ingest_run(RUN, "tiny", name="first")
+    wh.ingest_qrels("tiny", QRELS)
+    wh.ingest_run("tiny", RUN, name="first")
     wh.evaluate(metrics="RR")
-    replaced = wh.ingest_run(OTHER, "tiny", name="first", replace=True)
+    replaced = wh.ingest_run("tiny", OTHER, name="first", replace=True)
     assert (replaced.status, replaced.version) == ("replaced", 2)
     wh.evaluate(metrics="RR")
 
@@ -106,15 +106,15 @@ def test_replace_makes_a_version_and_keeps_the_history(wh: Warehouse) -> None:
 
 
 def test_going_back_to_the_first_content_is_a_third_version(wh: Warehouse) -> None:
-    wh.ingest_run(RUN, "tiny", name="first")
-    wh.ingest_run(OTHER, "tiny", name="first", replace=True)
-    again = wh.ingest_run(RUN, "tiny", name="first", replace=True)
+    wh.ingest_run("tiny", RUN, name="first")
+    wh.ingest_run("tiny", OTHER, name="first", replace=True)
+    again = wh.ingest_run("tiny", RUN, name="first", replace=True)
     assert (again.status, again.version) == ("replaced", 3)
 
 
 def test_one_name_in_two_datasets_is_two_runs(wh: Warehouse) -> None:
-    assert wh.ingest_run(RUN, "one", name="first").status == "loaded"
-    assert wh.ingest_run(OTHER, "two", name="first").status == "loaded"
+    assert wh.ingest_run("one", RUN, name="first").status == "loaded"
+    assert wh.ingest_run("two", OTHER, name="first").status == "loaded"
 
 
 # --------------------------------------------------------------------------- what content is
@@ -169,14 +169,14 @@ def _ranx(folder: Path) -> Path:
 
 def test_equal_scores_in_another_order(wh: Warehouse, tmp_path: Path) -> None:
     """They are the same predictions, but b above a makes the reciprocal rank of a 1/2 as it stands."""
-    wh.ingest_qrels({"q": {"a": 1}}, "tiny")
+    wh.ingest_qrels("tiny", {"q": {"a": 1}})
     paths = [tmp_path / "one.run", tmp_path / "two.run"]
 
     def load(*orders: str, replace: bool = False) -> list[tuple[str, bool]]:
         for path, order in zip(paths, orders, strict=True):
             scores = {"a": 1.0, "b": 1.0, "c": 0.5}
             path.write_text("".join(f"q Q0 {doc} 0 {scores[doc]} t\n" for doc in order))
-        done = wh.ingest_runs(paths, "tiny", replace=replace)
+        done = wh.ingest_runs("tiny", paths, replace=replace)
         return [(one.status, "another order of equal scores" in str(one.warnings)) for one in done]
 
     assert load("abc", "abc") == [("loaded", False), ("loaded", False)]
@@ -185,7 +185,7 @@ def test_equal_scores_in_another_order(wh: Warehouse, tmp_path: Path) -> None:
     assert load("acb", "bac") == [("unchanged", False), ("unchanged", False)]
     wh.evaluate(metrics="RR", protocol="rectools")
     board = wh.leaderboard("tiny", metrics="RR", protocol="rectools")
-    assert board.project("run, RR").fetchall() == [("one", 1.0), ("two", 0.5)]
+    assert board.relation.project("run, RR").fetchall() == [("one", 1.0), ("two", 0.5)]
 
 
 @pytest.mark.parametrize(
@@ -194,8 +194,8 @@ def test_equal_scores_in_another_order(wh: Warehouse, tmp_path: Path) -> None:
 def test_order_and_format_make_no_other_content(
     wh: Warehouse, tmp_path: Path, make: Callable[[Path], Path]
 ) -> None:
-    wh.ingest_run(RUN, "tiny", name="first")
-    assert wh.ingest_run(str(make(tmp_path)), "tiny", name="first").status == "unchanged"
+    wh.ingest_run("tiny", RUN, name="first")
+    assert wh.ingest_run("tiny", str(make(tmp_path)), name="first").status == "unchanged"
 
 
 @pytest.mark.parametrize(
@@ -210,15 +210,15 @@ def test_order_and_format_make_no_other_content(
     ids=["fewer", "a score", "a query", "scores swapped", "more"],
 )
 def test_any_difference_is_other_content(wh: Warehouse, other: dict) -> None:
-    wh.ingest_run(RUN, "tiny", name="first")
+    wh.ingest_run("tiny", RUN, name="first")
     with pytest.raises(ConflictError):
-        wh.ingest_run(other, "tiny", name="first")
+        wh.ingest_run("tiny", other, name="first")
 
 
 def test_direction_is_part_of_the_content(wh: Warehouse) -> None:
-    wh.ingest_run(RUN, "tiny", name="first")
+    wh.ingest_run("tiny", RUN, name="first")
     with pytest.raises(ConflictError):
-        wh.ingest_run(RUN, "tiny", name="first", lower_is_better=True)
+        wh.ingest_run("tiny", RUN, name="first", lower_is_better=True)
 
 
 def test_the_engine_hashes_as_it_did() -> None:
@@ -232,9 +232,9 @@ def test_the_engine_hashes_as_it_did() -> None:
 
 
 def test_lower_is_better_turns_the_order_and_keeps_the_scores(wh: Warehouse) -> None:
-    wh.ingest_qrels({"q": {"near": 1}}, "tiny")
-    wh.ingest_run({"q": {"near": 0.1, "far": 9.0}}, "tiny", name="up")
-    wh.ingest_run({"q": {"near": 0.1, "far": 9.0}}, "tiny", name="down", lower_is_better=True)
+    wh.ingest_qrels("tiny", {"q": {"near": 1}})
+    wh.ingest_run("tiny", {"q": {"near": 0.1, "far": 9.0}}, name="up")
+    wh.ingest_run("tiny", {"q": {"near": 0.1, "far": 9.0}}, name="down", lower_is_better=True)
     wh.evaluate(metrics="RR")
     assert rows(wh, "select run, value from run_scores order by run") == [
         ("down", 1.0),
@@ -246,8 +246,8 @@ def test_lower_is_better_turns_the_order_and_keeps_the_scores(wh: Warehouse) -> 
 
 def test_a_run_with_ranks_only(wh: Warehouse, tmp_path: Path) -> None:
     (tmp_path / "ranks.csv").write_text("query_id,doc_id,rank\nq,a,1\nq,b,2\nq,c,10\n")
-    wh.ingest_qrels({"q": {"b": 1, "c": 1}}, "tiny")
-    wh.ingest_run(str(tmp_path / "ranks.csv"), "tiny")
+    wh.ingest_qrels("tiny", {"q": {"b": 1, "c": 1}})
+    wh.ingest_run("tiny", str(tmp_path / "ranks.csv"))
     wh.evaluate(metrics="RR AP")
     # b second, c third: RR 1/2, AP (1/2 + 2/3) / 2 = 7/12
     assert dict(rows(wh, "select metric, value from run_scores")) == {
@@ -258,8 +258,8 @@ def test_a_run_with_ranks_only(wh: Warehouse, tmp_path: Path) -> None:
 
 
 def test_equal_scores_are_ordered_by_document_id_descending(wh: Warehouse) -> None:
-    wh.ingest_qrels({"q": {"a": 1}}, "tiny")
-    wh.ingest_run({"q": {"a": 1.0, "b": 1.0, "c": 1.0}}, "tiny", name="ties")
+    wh.ingest_qrels("tiny", {"q": {"a": 1}})
+    wh.ingest_run("tiny", {"q": {"a": 1.0, "b": 1.0, "c": 1.0}}, name="ties")
     wh.evaluate(metrics="RR")
     # c, b, a
     assert rows(wh, "select value from run_scores") == [(pytest.approx(1 / 3, abs=1e-15),)]
@@ -269,9 +269,9 @@ def test_equal_scores_are_ordered_by_document_id_descending(wh: Warehouse) -> No
 
 
 def test_warns_of_queries_without_judgments_and_of_silent_ones(wh: Warehouse) -> None:
-    wh.ingest_qrels({"q1": {"a": 1}, "q2": {"a": 1}, "q3": {"a": 1}}, "tiny")
+    wh.ingest_qrels("tiny", {"q1": {"a": 1}, "q2": {"a": 1}, "q3": {"a": 1}})
     found = wh.ingest_run(
-        {"q1": {"a": 1.0}, "x1": {"a": 1.0}, "x2": {"a": 1.0}}, "tiny", name="r"
+        "tiny", {"q1": {"a": 1.0}, "x1": {"a": 1.0}, "x2": {"a": 1.0}}, name="r"
     ).warnings
     assert len(found) == 2
     assert "2 queries of the run are not in the qrels" in found[0]
@@ -279,49 +279,49 @@ def test_warns_of_queries_without_judgments_and_of_silent_ones(wh: Warehouse) ->
 
 
 def test_warns_of_missing_qrels(wh: Warehouse) -> None:
-    (found,) = wh.ingest_run(RUN, "tiny", name="r").warnings
+    (found,) = wh.ingest_run("tiny", RUN, name="r").warnings
     assert "tiny has no qrels yet" in found
     assert "warehouse ingest qrels FILE -d tiny" in found
 
 
 def test_warns_of_the_same_predictions_under_another_name(wh: Warehouse) -> None:
-    wh.ingest_qrels(QRELS, "tiny")
-    wh.ingest_run(RUN, "tiny", name="first")
-    second = wh.ingest_run(RUN, "tiny", name="second")
+    wh.ingest_qrels("tiny", QRELS)
+    wh.ingest_run("tiny", RUN, name="first")
+    second = wh.ingest_run("tiny", RUN, name="second")
     assert second.status == "loaded"
     assert second.warnings == ("the predictions are the same as those of run first",)
 
 
 def test_warns_of_a_run_of_a_time_to_come(wh: Warehouse) -> None:
     """A day ahead may be that of another place; of what comes later every other run would be older."""
-    wh.ingest_qrels(QRELS, "tiny")
+    wh.ingest_qrels("tiny", QRELS)
     now = dt.datetime.now(dt.UTC)
     soon, far = now + dt.timedelta(hours=23), dt.datetime(2999, 1, 1)
-    assert wh.ingest_run(RUN, "tiny", name="soon", run_at=soon).warnings == ()
-    told, _ = wh.ingest_run(RUN, "other", name="far", run_at=far).warnings
+    assert wh.ingest_run("tiny", RUN, name="soon", run_at=soon).warnings == ()
+    told, _ = wh.ingest_run("other", RUN, name="far", run_at=far).warnings
     assert told == (
         "its time, 2999-01-01 00:00 UTC, is still to come: until then it is the newest run"
     )
 
 
 def test_warns_when_what_is_said_of_a_run_is_not_stored(wh: Warehouse) -> None:
-    wh.ingest_qrels(QRELS, "tiny")
-    wh.ingest_run(RUN, "tiny", name="r", system="one", tags={"k": "1"})
-    (of_system,) = wh.ingest_run(RUN, "tiny", name="r", system="two").warnings
-    (of_tags,) = wh.ingest_run(RUN, "tiny", name="r", tags={"k": "2"}).warnings
+    wh.ingest_qrels("tiny", QRELS)
+    wh.ingest_run("tiny", RUN, name="r", system="one", tags={"k": "1"})
+    (of_system,) = wh.ingest_run("tiny", RUN, name="r", system="two").warnings
+    (of_tags,) = wh.ingest_run("tiny", RUN, name="r", tags={"k": "2"}).warnings
     assert "another system" in of_system
     assert "another set of tags" in of_tags
     at = dt.datetime(2026, 9, 1, 12)
-    (of_both,) = wh.ingest_run(RUN, "tiny", name="r", system="two", run_at=at).warnings
+    (of_both,) = wh.ingest_run("tiny", RUN, name="r", system="two", run_at=at).warnings
     assert "another system and time;" in of_both
     assert rows(wh, "select system from store.run") == [("one",)]
-    replaced = wh.ingest_run(RUN, "tiny", name="r", system="two", replace=True)
+    replaced = wh.ingest_run("tiny", RUN, name="r", system="two", replace=True)
     assert (replaced.status, replaced.version) == ("replaced", 2)
     assert rows(wh, "select system from runs") == [("two",)]
     # a wrong time can be put right, here and for many runs; the same again is the same
     for at in (dt.datetime(2026, 9, 1, 12), dt.datetime(2026, 9, 1, 14, tzinfo=dt.UTC)):
-        assert wh.ingest_run(RUN, "tiny", name="r", run_at=at, replace=True).status == "replaced"
-        again = wh.ingest_run(RUN, "tiny", name="r", run_at=at, replace=True)
+        assert wh.ingest_run("tiny", RUN, name="r", run_at=at, replace=True).status == "replaced"
+        again = wh.ingest_run("tiny", RUN, name="r", run_at=at, replace=True)
         assert (again.status, again.warnings) == ("unchanged", ())
         (stored,) = rows(wh, "select run_at from runs")
         assert stored[0] == at.replace(tzinfo=dt.UTC)
@@ -334,14 +334,14 @@ def test_warns_when_what_is_said_of_a_run_is_not_stored(wh: Warehouse) -> None:
         ({"tags": {"a": None}}, "tag 'a': key and value are texts, not None"),
         ({"tags": {" ": "a"}}, "tag ' ': the key is empty"),
         ({"run_at": 5}, "run_at: is a time of datetime, not 5"),
-        ({"name": 5}, "name is a text, not 5"),
+        ({"name": 5}, "the name of the run is a text, not 5"),
         ({"name": "\ud800"}, "the name of the run is not valid Unicode text"),
-        ({"dataset": None}, "dataset is a text, not None"),
+        ({"dataset": 5}, "the name of the dataset is a text, not 5"),
     ],
 )
 def test_what_cannot_be_said_of_a_run(wh: Warehouse, said: dict, told: str) -> None:
     with pytest.raises(UsageError, match=told):
-        wh.ingest_run(RUN, **{"dataset": "tiny", "name": "r"} | said)
+        wh.ingest_run(source=RUN, **{"dataset": "tiny", "name": "r"} | said)
     assert not wh.path.exists()
 
 
@@ -352,8 +352,8 @@ def test_the_hash_of_a_content_is_the_same_in_every_version(wh: Warehouse) -> No
     The sums of the rows' hashes are those that DuckDB 1.5.6 gave; 2.0 gives them too. The hash of
     that and of the dataset's name is what the catalogue has.
     """
-    wh.ingest_qrels({"q1": {"a": 2, "b": 0}, "q2": {"c": 1}}, "tiny")
-    wh.ingest_run({"q1": {"b": 2.0, "a": 1.5}, "q2": {"é": -1.0}}, "tiny", name="one")
+    wh.ingest_qrels("tiny", {"q1": {"a": 2, "b": 0}, "q2": {"c": 1}})
+    wh.ingest_run("tiny", {"q1": {"b": 2.0, "a": 1.5}, "q2": {"é": -1.0}}, name="one")
     assert rows(
         wh, "select content_hash from store.qrels union all select content_hash from store.run"
     ) == [
@@ -365,23 +365,23 @@ def test_the_hash_of_a_content_is_the_same_in_every_version(wh: Warehouse) -> No
 def test_no_file_is_made_for_a_source_that_is_not_there(wh: Warehouse, tmp_path: Path) -> None:
     absent = tmp_path / "absent.run"
     for load in (
-        lambda: wh.ingest_run(absent, "tiny"),
-        lambda: wh.ingest_qrels(str(absent), "tiny"),
-        lambda: wh.ingest_training(absent, "tiny"),
-        lambda: wh.ingest_attributes(absent, "tiny", "docs"),
+        lambda: wh.ingest_run("tiny", absent),
+        lambda: wh.ingest_qrels("tiny", str(absent)),
+        lambda: wh.ingest_training("tiny", absent),
+        lambda: wh.ingest_attributes("tiny", absent, of="docs"),
     ):
         with pytest.raises(InputError, match=r"absent\.run: no such file"):
             load()
     told: list[object] = []
     done = wh.ingest_runs(
-        [absent, absent], "tiny", on_run=lambda source, error: told.append(source)
+        "tiny", [absent, absent], on_run=lambda source, error: told.append(source)
     )
     assert [str(error) for error in done] == [f"{absent}: no such file"] * 2
     assert told == [absent, absent]
     assert not wh.path.exists()
     there = tmp_path / "there.run"
     there.write_text(TREC)
-    assert [type(one).__name__ for one in wh.ingest_runs([absent, there], "tiny")] == [
+    assert [type(one).__name__ for one in wh.ingest_runs("tiny", [absent, there])] == [
         "InputError",
         "Loaded",
     ]
@@ -394,8 +394,8 @@ def test_metadata_comes_back(wh: Warehouse, tmp_path: Path) -> None:
     (tmp_path / "bm25.run.gz").write_bytes(gzip.compress(TREC.encode()))
     at = dt.datetime(2026, 9, 1, 12, 30, tzinfo=dt.timezone(dt.timedelta(hours=2)))
     loaded = wh.ingest_run(
-        str(tmp_path / "bm25.run.gz"),
         "tiny",
+        str(tmp_path / "bm25.run.gz"),
         system="BM25",
         tags={"stage": "first", "k1": "0.9"},
         run_at=at,
@@ -416,7 +416,7 @@ def test_metadata_comes_back(wh: Warehouse, tmp_path: Path) -> None:
 
 def test_time_of_a_run_without_one_is_the_time_of_loading(wh: Warehouse) -> None:
     before = dt.datetime.now(dt.UTC)
-    wh.ingest_run(RUN, "tiny", name="r")
+    wh.ingest_run("tiny", RUN, name="r")
     after = dt.datetime.now(dt.UTC)
     ((run_at, ingested_at),) = rows(wh, "select run_at, ingested_at from store.run")
     assert before <= run_at <= after
@@ -424,14 +424,14 @@ def test_time_of_a_run_without_one_is_the_time_of_loading(wh: Warehouse) -> None
 
 
 def test_name_from_the_tag(wh: Warehouse, tmp_path: Path) -> None:
-    assert wh.ingest_run(str(_trec(tmp_path)), "tiny", name_from="tag").name == "tag"
+    assert wh.ingest_run("tiny", str(_trec(tmp_path)), name_from="tag").name == "tag"
     with pytest.raises(UsageError, match="no TREC tag"):
-        wh.ingest_run(str(_csv(tmp_path)), "tiny", name_from="tag")
+        wh.ingest_run("tiny", str(_csv(tmp_path)), name_from="tag")
 
 
 def test_an_object_needs_a_name(wh: Warehouse) -> None:
     with pytest.raises(UsageError, match="no file name to take the run's name from; give --name"):
-        wh.ingest_run(RUN, "tiny")
+        wh.ingest_run("tiny", RUN)
 
 
 # --------------------------------------------------------------------------- all or nothing
@@ -440,15 +440,15 @@ def test_an_object_needs_a_name(wh: Warehouse) -> None:
 def test_a_file_that_cannot_be_read_leaves_the_database_as_it_was(
     wh: Warehouse, tmp_path: Path, counts: Counts
 ) -> None:
-    wh.ingest_qrels(QRELS, "tiny")
-    wh.ingest_run(RUN, "tiny", name="first")
+    wh.ingest_qrels("tiny", QRELS)
+    wh.ingest_run("tiny", RUN, name="first")
     before = counts(wh.path)
     bad = tmp_path / "bad.run"
     bad.write_text(TREC + "q9 Q0 d1 1 high tag\nq9 Q0 d2\n")
     with pytest.raises(InputError, match=r"(?s)2 problems.*line 4.*line 5"):
-        wh.ingest_run(str(bad), "new")
+        wh.ingest_run("new", str(bad))
     with pytest.raises(InputError):
-        wh.ingest_qrels(str(tmp_path / "absent"), "new")
+        wh.ingest_qrels("new", str(tmp_path / "absent"))
     assert counts(wh.path) == before
 
 
@@ -456,8 +456,8 @@ def test_a_file_that_cannot_be_read_leaves_the_database_as_it_was(
 def test_a_load_that_fails_half_way_leaves_the_database_as_it_was(
     wh: Warehouse, counts: Counts, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
-    wh.ingest_qrels(QRELS, "tiny")
-    wh.ingest_run(RUN, "tiny", name="first", tags={"a": "b"})
+    wh.ingest_qrels("tiny", QRELS)
+    wh.ingest_run("tiny", RUN, name="first", tags={"a": "b"})
     before = counts(wh.path)
     render = runs.render
     reached = []
@@ -470,17 +470,17 @@ def test_a_load_that_fails_half_way_leaves_the_database_as_it_was(
 
     monkeypatch.setattr(runs, "render", failing)
     with pytest.raises(RuntimeError, match="power"):
-        wh.ingest_run(OTHER, "new", name="second", tags={"a": "b"})
+        wh.ingest_run("new", OTHER, name="second", tags={"a": "b"})
     assert reached == [step]
     assert counts(wh.path) == before
     monkeypatch.undo()
-    assert wh.ingest_run(OTHER, "new", name="second").status == "loaded"
+    assert wh.ingest_run("new", OTHER, name="second").status == "loaded"
 
 
 def test_qrels_that_fail_half_way_leave_the_database_as_it_was(
     wh: Warehouse, counts: Counts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wh.ingest_qrels(QRELS, "tiny")
+    wh.ingest_qrels("tiny", QRELS)
     before = counts(wh.path)
 
     def failing(*_: object, **__: object) -> None:
@@ -488,9 +488,9 @@ def test_qrels_that_fail_half_way_leave_the_database_as_it_was(
 
     monkeypatch.setattr(steps, "outcome", failing)
     with pytest.raises(RuntimeError, match="power"):
-        wh.ingest_qrels({"q1": {"d1": 1}}, "tiny", replace=True)
+        wh.ingest_qrels("tiny", {"q1": {"d1": 1}}, replace=True)
     with pytest.raises(RuntimeError, match="power"):
-        wh.ingest_qrels({"q1": {"d1": 1}}, "new")
+        wh.ingest_qrels("new", {"q1": {"d1": 1}})
     assert counts(wh.path) == before
 
 
@@ -504,7 +504,7 @@ wh = Warehouse(path, lock_timeout=60)
 print("ready", flush=True)
 sys.stdin.readline()
 for number in range(6):
-    wh.ingest_run({f"q{n}": {f"d{n}": float(number)} for n in range(50)}, "d", name=f"{who}{number}")
+    wh.ingest_run("d", {f"q{n}": {f"d{n}": float(number)} for n in range(50)}, name=f"{who}{number}")
 """
 
 HOLD = """
@@ -538,29 +538,29 @@ def test_processes_that_load_at_once_wait_for_each_other(
 def test_a_held_lock_is_waited_for_and_then_reported(
     wh: Warehouse, tmp_path: Path, program, counts: Counts
 ) -> None:
-    wh.ingest_qrels(QRELS, "tiny")
+    wh.ingest_qrels("tiny", QRELS)
     before = counts(wh.path)
     holder = program.python(HOLD, str(wh.path), cwd=tmp_path)
     try:
         assert holder.stdout.readline() == "held\n"
         impatient = Warehouse(wh.path, lock_timeout=0.3)
         with pytest.raises(LockedError, match=r"another process.*waited 0\.3 s.*--lock-timeout"):
-            impatient.ingest_run(RUN, "tiny", name="r")
+            impatient.ingest_run("tiny", RUN, name="r")
         with pytest.raises(LockedError):
             impatient.runs()
         assert LockedError.exit_code == 3
     finally:
         holder.communicate("done\n", timeout=30)
     assert counts(wh.path) == before
-    assert wh.ingest_run(RUN, "tiny", name="r").status == "loaded"
+    assert wh.ingest_run("tiny", RUN, name="r").status == "loaded"
 
 
 def test_a_result_holds_no_lock(wh: Warehouse, tmp_path: Path, program) -> None:
-    wh.ingest_run(RUN, "tiny", name="first")
+    wh.ingest_run("tiny", RUN, name="first")
     result = wh.query("select name from store.run")
     process = program.python(
         "import sys; from warehouse.warehouse import Warehouse\n"
-        "Warehouse(sys.argv[1], lock_timeout=1).ingest_run({'q': {'d': 1.0}}, 'tiny', name='new')",
+        "Warehouse(sys.argv[1], lock_timeout=1).ingest_run('tiny', {'q': {'d': 1.0}}, name='new')",
         str(wh.path),
         cwd=tmp_path,
     )
@@ -568,7 +568,7 @@ def test_a_result_holds_no_lock(wh: Warehouse, tmp_path: Path, program) -> None:
     assert process.returncode == 0, errors
     assert result.fetchall() == [("first",)]
     assert wh.query("select count(*) from store.run").fetchall() == [(2,)]
-    assert wh.ingest_run(OTHER, "tiny", name="third").status == "loaded"
+    assert wh.ingest_run("tiny", OTHER, name="third").status == "loaded"
 
 
 # --------------------------------------------------------------------------- odd names
@@ -578,11 +578,11 @@ ODD = "x'; drop table store.run; --"
 
 def test_odd_names_come_back_as_data(wh: Warehouse) -> None:
     name, query, document = 'ünï "quoted" run', "query one; {{ 1 }}", "doc'\u2028 ñ 猫"
-    wh.ingest_qrels({query: {document: 1}}, ODD, label=ODD)
-    wh.ingest_run({query: {document: 1.0}}, ODD, name=name, system=ODD, tags={ODD: ODD})
+    wh.ingest_qrels(ODD, {query: {document: 1}}, label=ODD)
+    wh.ingest_run(ODD, {query: {document: 1.0}}, name=name, system=ODD, tags={ODD: ODD})
     assert wh.evaluate(ODD, runs=[name], metrics="RR").computed == 1
     assert wh.leaderboard(ODD).fetchall() == [(1, name, ODD, 1.0, 1, 1)]
-    assert wh.queries(name, ODD).fetchall()[0][:2] == (query, 1.0)
+    assert wh.queries(ODD, name).fetchall()[0][:2] == (query, 1.0)
     assert rows(wh, "select tags from runs") == [({ODD: ODD},)]
     found = rows(wh, "select name from store.run where name = $name", name=name)
     assert found == [(name,)]
@@ -599,7 +599,7 @@ def test_ids_that_are_numbers_come_back_as_they_were_written(wh: Warehouse) -> N
     )
     for number, documents in enumerate(lists):
         scores = {document: -float(place) for place, document in enumerate(documents)}
-        wh.ingest_run({"q": scores}, "tiny", name=f"run {number}")
+        wh.ingest_run("tiny", {"q": scores}, name=f"run {number}")
     found = rows(wh, "select run_id, doc_id from store.prediction order by run_id, score desc")
     assert found == [(n, document) for n, some in enumerate(lists, 1) for document in some]
     assert rows(wh, "select run_id from store.prediction_by_number") == [(1,)] * 4
@@ -613,8 +613,8 @@ def test_ids_that_are_numbers_come_back_as_they_were_written(wh: Warehouse) -> N
 )  # fmt: skip
 def test_odd_names_of_the_file(tmp_path: Path, file: str) -> None:
     wh = Warehouse(tmp_path / file)
-    wh.ingest_qrels(QRELS, "tiny")
-    wh.ingest_run(RUN, "tiny", name="first")
+    wh.ingest_qrels("tiny", QRELS)
+    wh.ingest_run("tiny", RUN, name="first")
     wh.evaluate(metrics="RR")
     assert wh.leaderboard("tiny").fetchall() == [(1, "first", None, 1.0, 2, 2)]
     assert [path.name for path in tmp_path.iterdir()] == [file]
@@ -623,4 +623,4 @@ def test_odd_names_of_the_file(tmp_path: Path, file: str) -> None:
 def test_odd_names_of_the_run_file(wh: Warehouse, tmp_path: Path) -> None:
     for name in ("a'b.run", "a b.run", "[1]*.run", "ü.run"):
         (tmp_path / name).write_text(TREC)
-        assert wh.ingest_run(str(tmp_path / name), "tiny").name == name.removesuffix(".run")
+        assert wh.ingest_run("tiny", str(tmp_path / name)).name == name.removesuffix(".run")

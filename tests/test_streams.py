@@ -14,9 +14,9 @@ from warehouse.warehouse import Warehouse
 
 
 def two_runs(wh: Warehouse) -> None:
-    wh.ingest_qrels({"q1": {"a": 2, "é": 0}}, "tiny")
-    wh.ingest_run({"q1": {"é": 2.0, "a": 1.0}}, "tiny", name="é猫")
-    wh.ingest_run({"q1": {"a": 1.0, "猫": 0.5}}, "tiny", name="two")
+    wh.ingest_qrels("tiny", {"q1": {"a": 2, "é": 0}})
+    wh.ingest_run("tiny", {"q1": {"é": 2.0, "a": 1.0}}, name="é猫")
+    wh.ingest_run("tiny", {"q1": {"a": 1.0, "猫": 0.5}}, name="two")
     wh.evaluate(metrics="RR")
 
 
@@ -183,7 +183,7 @@ def test_the_library_refuses_them_too(latin: Path) -> None:
         lambda: wh.query("select '\udcff'"),
         lambda: wh.stream("select '\udcff'", write=print),
         lambda: wh.stream_parquet("select 1", "\udcff.parquet"),
-        lambda: wh.ingest_run({"q1": {"a": 1.0}}, "tiny", name="x", tags={"k": "\udcff"}),
+        lambda: wh.ingest_run("tiny", {"q1": {"a": 1.0}}, name="x", tags={"k": "\udcff"}),
     ):
         with pytest.raises(UsageError, match=r"not UTF-8|not valid Unicode text"):
             call()

@@ -227,6 +227,7 @@ def test_a_file_that_changes_while_it_is_read_is_left(
     assert synced.told() == [("loaded", "runs/bm25/new.run"), ("computed", None)]
 
 
+@pytest.mark.slow
 def test_of_runs_that_are_read_at_once_only_the_one_that_changes_is_left(
     synced: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -251,6 +252,7 @@ def test_of_runs_that_are_read_at_once_only_the_one_that_changes_is_left(
     assert synced.told() == [("loaded", "runs/bm25/b.run"), ("computed", None)]
 
 
+@pytest.mark.slow
 def test_runs_that_are_read_at_once_are_one_transaction(
     synced: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -520,8 +522,8 @@ def test_the_database_of_another_file_is_not_passed_over(
 def test_what_was_forgotten_stays_away_however_new_its_file_is(synced: Project) -> None:
     synced.write("runs/bm25/two.run", BETTER)
     synced.sync()
-    synced.warehouse.forget("one", "tiny", reason="trained on the test set")
-    synced.warehouse.forget("two", "tiny")
+    synced.warehouse.forget("tiny", "one", reason="trained on the test set")
+    synced.warehouse.forget("tiny", "two")
     assert synced.told() == []
     told = [
         "tiny: run one was forgotten (trained on the test set): runs/bm25/one.run is not loaded again; "
@@ -554,7 +556,7 @@ def test_one_version_that_was_forgotten_stays_away(synced: Project) -> None:
     synced.sync()
     synced.write("runs/bm25/one.run", BETTER, age=60)
     synced.sync()
-    synced.warehouse.forget("one", "tiny", version=2)
+    synced.warehouse.forget("tiny", "one", version=2)
     synced.write("runs/bm25/one.run", BETTER, age=50)
     (event,) = synced.sync().events
     assert (event.status, event.details["version"], event.exit_code) == ("forgotten", 2, 0)
@@ -571,14 +573,14 @@ def test_one_version_that_was_forgotten_stays_away(synced: Project) -> None:
 def test_what_was_loaded_again_is_forgotten_no_more(synced: Project) -> None:
     """Its file may hold other content for a while, and its own again."""
     synced.sync()
-    synced.warehouse.forget("one", "tiny")
-    synced.warehouse.ingest_run("runs/bm25/one.run", "tiny")
+    synced.warehouse.forget("tiny", "one")
+    synced.warehouse.ingest_run("tiny", "runs/bm25/one.run")
     for age, content in ((60, BETTER), (50, RUN)):
         synced.write("runs/bm25/one.run", content, age=age)
         assert synced.told()[0] == ("replaced", "runs/bm25/one.run")
     assert [version for _, version, _ in synced.runs()] == [2, 3, 4]
     # forgotten once more it stays away
-    synced.warehouse.forget("one", "tiny", version=4)
-    synced.warehouse.forget("one", "tiny", version=2)
+    synced.warehouse.forget("tiny", "one", version=4)
+    synced.warehouse.forget("tiny", "one", version=2)
     synced.write("runs/bm25/one.run", RUN, age=40)
     assert synced.told() == [("forgotten", "runs/bm25/one.run")]

@@ -99,6 +99,7 @@ def test_what_is_killed_is_finished_by_the_next(many: Project, program) -> None:
     assert many.told() == []
 
 
+@pytest.mark.slow
 def test_an_interrupt_ends_it_with_130(many: Project, program) -> None:
     process = program.python(
         "import sys; sys.argv = ['warehouse', 'sync']\nfrom warehouse.cli import main; main()",

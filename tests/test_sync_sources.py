@@ -252,6 +252,7 @@ def test_training_and_attributes(synced: Project) -> None:
     assert synced.told() == []
 
 
+@pytest.mark.slow
 def test_global_judgments_follow_the_runs(synced: Project) -> None:
     synced.settings('qrels = "qrels.txt"', 'qrels = { file = "links.txt", global = true }')
     synced.write("links.txt", "a\nc\n")
@@ -275,7 +276,7 @@ def test_global_judgments_follow_the_runs(synced: Project) -> None:
     # nor does a query stay that only a forgotten run had, although it was not the newest
     synced.write("runs/bm25/last.run", "q1 Q0 a 1 1 t\n")
     assert synced.told()[1:] == [("unchanged", "links.txt"), ("computed", None)]
-    synced.warehouse.forget("two", "tiny", reason="tried")
+    synced.warehouse.forget("tiny", "two", reason="tried")
     assert synced.told() == [("replaced", "links.txt"), ("computed", None)]
     assert synced.told() == []
     synced.settings("global = true", 'global = true, normalise = "upper(doc_id)"')

@@ -76,7 +76,7 @@ def test_no_time_lies_outside_the_years_of_utc(text: str, synced: Project) -> No
     with pytest.raises(
         UsageError, match=r"^run_at .*: it lies outside the years 1 to 9999 in UTC$"
     ):
-        synced.warehouse.ingest_run({"q1": {"a": 1.0}}, "tiny", name="x", run_at=at)
+        synced.warehouse.ingest_run("tiny", {"q1": {"a": 1.0}}, name="x", run_at=at)
 
 
 def test_the_time_in_the_name_of_a_file(synced: Project) -> None:
@@ -91,13 +91,13 @@ def test_the_time_in_the_name_of_a_file(synced: Project) -> None:
     assert synced.runs("name, run_at") == [("nightly2", _HALF), ("nightly", _FIVE)]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("at", ["0001-01-01", "9999-12-31T23:59:59.999999"])
 def test_the_first_and_the_last_time_are_drawn(wh: Warehouse, tmp_path, at: str) -> None:
     pytest.importorskip("matplotlib")
-    wh.ingest_qrels({"q1": {"a": 1}}, "tiny")
-    wh.ingest_run({"q1": {"a": 1.0}}, "tiny", name="far", run_at=times.begin(at))
-    wh.ingest_run({"q1": {"b": 1.0}}, "tiny", name="now")
+    wh.ingest_qrels("tiny", {"q1": {"a": 1}})
+    wh.ingest_run("tiny", {"q1": {"a": 1.0}}, name="far", run_at=times.begin(at))
+    wh.ingest_run("tiny", {"q1": {"b": 1.0}}, name="now")
     wh.evaluate(metrics="RR")
     picture = tmp_path / "history.svg"
     asked = ("history", "-d", "tiny", "-m", "RR", "-o", str(picture), "--db", str(wh.path))

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from warehouse import Warehouse, ingest
+from warehouse import Warehouse
 from warehouse.errors import ConflictError, InputError, UsageError
-from warehouse.ingest import load_staged
+from warehouse.ingest import load_staged, many_runs
 from warehouse.readers import batches
 
 pytestmark = pytest.mark.core
@@ -215,7 +215,7 @@ def test_what_is_of_one_run_is_refused_of_several(write: Write, tmp_path: Path) 
 def test_columns_are_not_named_for_trec_files(write: Write, tmp_path: Path) -> None:
     paths = [write("a.run", listed(0)), write("b.run", listed(1))]
     wh = Warehouse(tmp_path / "w.duckdb")
-    done = wh.ingest_runs(paths, "d", columns={"score": "s"})
+    done = wh.ingest_runs("d", paths, columns={"score": "s"})
     assert [str(one).partition(" for csv")[0] for one in done] == ["columns can be named"] * 2
 
 
@@ -240,27 +240,28 @@ def numbers(rows: Rows) -> Rows:
     return [(query, doc.removeprefix("d"), score) for query, doc, score in rows]
 
 
+@pytest.mark.slow
 def test_what_is_stored_is_what_each_run_stores(
     write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paths = some(write)[2:7]
     paths[1:1] = [write("numbers.run", numbers(listed(20))), write("more.run", numbers(listed(21)))]
     each = Warehouse(tmp_path / "each.duckdb")
-    each.ingest_qrels(QRELS, "d")
-    one_by_one = [each.ingest_run(path, "d", system="s", tags={"a": "b"}) for path in paths]
+    each.ingest_qrels("d", QRELS)
+    one_by_one = [each.ingest_run("d", path, system="s", tags={"a": "b"}) for path in paths]
     monkeypatch.setattr(batches, "_FILES", 3)
     assert sizes(paths) == [3, 1, 2, 1]
     at_once = Warehouse(tmp_path / "at_once.duckdb")
-    at_once.ingest_qrels(QRELS, "d")
-    assert at_once.ingest_runs(paths, "d", system="s", tags={"a": "b"}) == one_by_one
+    at_once.ingest_qrels("d", QRELS)
+    assert at_once.ingest_runs("d", paths, system="s", tags={"a": "b"}) == one_by_one
     assert stored(at_once) == stored(each)
-    again = at_once.ingest_runs(paths, "d")
+    again = at_once.ingest_runs("d", paths)
     assert {done.status for done in again} == {"unchanged"}  # type: ignore[union-attr]
 
 
 def test_a_file_that_fails_undoes_no_other(write: Write, tmp_path: Path) -> None:
     wh = Warehouse(tmp_path / "w.duckdb")
-    wh.ingest_run(write("taken.run", listed(1)), "d")
+    wh.ingest_run("d", write("taken.run", listed(1)))
     paths = [
         write("a.run", listed(0)),
         write("taken.run", listed(2)),
@@ -270,7 +271,7 @@ def test_a_file_that_fails_undoes_no_other(write: Write, tmp_path: Path) -> None
         write("deeper/a.run", listed(4)),
         write("c.run", listed(5)),
     ]
-    done = wh.ingest_runs(paths, "d")
+    done = wh.ingest_runs("d", paths)
     kinds = [
         "Loaded",
         "ConflictError",
@@ -285,11 +286,11 @@ def test_a_file_that_fails_undoes_no_other(write: Write, tmp_path: Path) -> None
     assert [row[0] for row in wh.query("select name from store.run order by run_id").fetchall()] == [
         "taken", "a", "b", "c",
     ]  # fmt: skip
-    again = wh.ingest_runs(paths[:2], "d", replace=True)
+    again = wh.ingest_runs("d", paths[:2], replace=True)
     assert [one.status for one in again] == ["unchanged", "replaced"]  # type: ignore[union-attr]
-    wh.ingest_qrels(QRELS, "d")
+    wh.ingest_qrels("d", QRELS)
     wh.evaluate("d", metrics="AP")
-    board = wh.leaderboard("d").project("run").fetchall()
+    board = wh.leaderboard("d").relation.project("run").fetchall()
     assert sorted(board) == [("a",), ("b",), ("c",), ("taken",)]
 
 
@@ -297,7 +298,7 @@ def test_a_run_without_a_name_makes_no_dataset(write: Write, tmp_path: Path) -> 
     wh = Warehouse(tmp_path / "w.duckdb")
     table = tmp_path / "table.csv"
     table.write_text("query_id,doc_id,score\nq1,a,1\n")
-    (done,) = wh.ingest_runs([table], "new", name_from="tag")
+    (done,) = wh.ingest_runs("new", [table], name_from="tag")
     assert "has no TREC tag" in str(done)
     assert wh.datasets().fetchall() == []
 
@@ -316,10 +317,10 @@ def test_what_is_read_at_once_is_stored_whole_or_not_at_all(
             raise error
         return done
 
-    monkeypatch.setattr(ingest, "load_staged", load)
+    monkeypatch.setattr(many_runs, "load_staged", load)
     done: list[tuple[object, object]] = []
     with pytest.raises(RuntimeError, match="the disk is full"):
-        wh.ingest_runs(paths, "d", on_run=lambda path, one: done.append((path, one.name)))  # type: ignore[union-attr]
+        wh.ingest_runs("d", paths, on_run=lambda path, one: done.append((path, one.name)))  # type: ignore[union-attr]
     assert done == [(paths[0], "run0"), (paths[1], "run1")]
     assert wh.query("select name from store.run order by run_id").fetchall() == [
         ("run0",),
@@ -334,11 +335,11 @@ def test_one_source_is_the_only_one(write: Write, tmp_path: Path) -> None:
     rows = {"query_id": ["q"], "doc_id": ["d"], "score": [1.0]}
     path = write("one.run", [("q", "d", 1.0)])
     for one in (path, str(path), iter([path]), {path}):
-        (done,) = Warehouse(tmp_path / "w.duckdb").ingest_runs(one, "d")
+        (done,) = Warehouse(tmp_path / "w.duckdb").ingest_runs("d", one)
         assert (done.name, done.num_rows) == ("one", 1)  # type: ignore[union-attr]
     for table in ({"q": {"d": 1.0}}, pd.DataFrame(rows), pl.DataFrame(rows), pa.table(rows)):
         # it has no name, which is what is wrong, and not that its columns are no files
-        (refused,) = Warehouse(tmp_path / "w.duckdb").ingest_runs(table, "d")
+        (refused,) = Warehouse(tmp_path / "w.duckdb").ingest_runs("d", table)
         assert "name" in str(refused)
 
 
@@ -346,7 +347,7 @@ def test_the_names_may_come_from_the_tags(write: Write, tmp_path: Path) -> None:
     paths = [write("one", listed(0)), write("two", listed(1))]
     wh = Warehouse(tmp_path / "w.duckdb")
     done = wh.ingest_runs(
-        [path.rename(path.with_suffix(".run")) for path in paths], "d", name_from="tag"
+        "d", [path.rename(path.with_suffix(".run")) for path in paths], name_from="tag"
     )
     assert [one.name for one in done] == ["one", "two"]  # type: ignore[union-attr]
 
@@ -361,13 +362,13 @@ def test_one_name_twice_is_refused(write: Write, tmp_path: Path, replace: bool) 
     done = {}
     for way in ("at once", "one by one"):
         wh = Warehouse(tmp_path / f"{way}.duckdb")
-        wh.ingest_run(write("x.run", listed(9)), "d")
-        wh.forget("x", "d", reason="a test")
+        wh.ingest_run("d", write("x.run", listed(9)))
+        wh.forget("d", "x", reason="a test")
         if way == "at once":
-            loaded = wh.ingest_runs(paths, "d", tags={"a": "b"}, replace=replace)
+            loaded = wh.ingest_runs("d", paths, tags={"a": "b"}, replace=replace)
         else:
             each = (paths[0], paths[3])
-            loaded = [wh.ingest_run(path, "d", tags={"a": "b"}, replace=replace) for path in each]
+            loaded = [wh.ingest_run("d", path, tags={"a": "b"}, replace=replace) for path in each]
         done[way] = loaded, stored(wh)
     loaded = done["at once"][0]
     assert [loaded[0], loaded[3]] == done["one by one"][0]
@@ -384,5 +385,5 @@ def test_one_name_twice_is_refused(write: Write, tmp_path: Path, replace: bool) 
 def test_one_tag_twice_is_refused(write: Write, tmp_path: Path) -> None:
     paths = [write(f"{name}.run", listed(1)) for name in ("x", "y")]
     paths[1].write_text(paths[1].read_text().replace(" y.run\n", " x.run\n"))
-    done = Warehouse(tmp_path / "w.duckdb").ingest_runs(paths, "d", name_from="tag", replace=True)
+    done = Warehouse(tmp_path / "w.duckdb").ingest_runs("d", paths, name_from="tag", replace=True)
     assert [type(one).__name__ for one in done] == ["Loaded", "ConflictError"]

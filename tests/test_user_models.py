@@ -12,15 +12,16 @@ import random
 from functools import cache
 from pathlib import Path
 
+import oracles_user_models
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles_user_models import METRICS, TWINS
+from oracles_user_models import METRICS
 from quick import examples
 from shared_cases import CASES, needs_cases, opened
 from test_metric_properties import COLLECTIONS, FEW, LARGE, Qrels, Run
 from test_templates import sums_without_order, tables_of
-from twins import JUDGED_FIRST, OF_RUN, Ranked, compare, own
+from twins import JUDGED_FIRST, OF_RUN, Ranked, compare, own, twin
 
 from warehouse.evaluate.plan import plan
 from warehouse.metrics import notation, protocols
@@ -142,14 +143,14 @@ def test_twins(
 ) -> None:
     """Every value of every query, and the mean over those queries for which there is one."""
 
-    def twin(metric: notation.Metric, one: Ranked, _: object) -> float | None:
-        value = TWINS[metric.name](one.docs, one.grades, **own(metric))
+    def of_query(metric: notation.Metric, one: Ranked, _: object) -> float | None:
+        value = twin(metric.name, oracles_user_models)(one.docs, one.grades, **own(metric))
         low, high = metric.definition.range
         assert value is None or low <= value <= high + 1e-12, (metric, one.query)
         return value
 
     compare(
-        data, METRICS, twin, tolerance=1e-11, protocol=protocol, depth=depth,
+        data, METRICS, of_query, tolerance=1e-11, protocol=protocol, depth=depth,
         judged_only=judged_only, level=level,
     )  # fmt: skip
 
@@ -188,7 +189,7 @@ def test_the_best_order_is_compatible(data: tuple[Qrels, Run]) -> None:
         assert ours["AUC", query] in (1.0, None)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_many_threads_to_the_bit() -> None:
     """Enough rows for DuckDB to share them out: products and sums must still go in one order."""
     rng = random.Random(7)
@@ -207,10 +208,10 @@ def test_many_threads_to_the_bit() -> None:
 def test_runs_evaluated_together_have_the_values_of_each_alone(tmp_path: Path) -> None:
     """To the bit: a product over a window, for one, would fall into other pieces."""
     wh = Warehouse(tmp_path / "together.duckdb")
-    wh.ingest_qrels(DL19 / "qrels.txt", "dl19")
+    wh.ingest_qrels("dl19", DL19 / "qrels.txt")
     runs = {name: DL19 / "runs" / f"{name}.run.gz" for name in ("ada2", "bm25", "tasb")}
     for name, path in runs.items():
-        wh.ingest_run(path, "dl19", name=name)
+        wh.ingest_run("dl19", path, name=name)
     wh.evaluate("dl19", metrics=METRICS)
     rows = wh.query("select run, metric, query_id, value from query_scores").fetchall()
     together = {row[:3]: row[3] for row in rows}
@@ -225,10 +226,10 @@ def test_runs_evaluated_together_have_the_values_of_each_alone(tmp_path: Path) -
 
 def test_the_mean_is_over_the_queries_for_which_there_is_a_value(tmp_path: Path) -> None:
     wh = Warehouse(tmp_path / "undefined.duckdb")
-    wh.ingest_qrels({"a": {"x": 1}, "b": {"x": 0}, "c": {"x": 1}, "s": {"x": 1}}, "tiny")
+    wh.ingest_qrels("tiny", {"a": {"x": 1}, "b": {"x": 0}, "c": {"x": 1}, "s": {"x": 1}})
     wh.ingest_run(
-        {"a": {"x": 2.0, "y": 1.0}, "b": {"x": 1.0}, "c": {"y": 2.0, "x": 1.0, "z": 0.5}},
         "tiny",
+        {"a": {"x": 2.0, "y": 1.0}, "b": {"x": 1.0}, "c": {"y": 2.0, "x": 1.0, "z": 0.5}},
         name="mine",
     )
     wh.evaluate("tiny", metrics=["AUC", "ERR@5"])

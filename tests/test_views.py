@@ -22,12 +22,12 @@ def rows(wh: Warehouse, sql: str, **params: object) -> list[tuple]:
 
 
 def test_rankings_by_hand(wh: Warehouse) -> None:
-    wh.ingest_qrels({"q1": {"a": 2, "b": 0, "z": 1}}, "tiny")
+    wh.ingest_qrels("tiny", {"q1": {"a": 2, "b": 0, "z": 1}})
     # b and c have the same score: the higher id stands above; d and q2 are judged by nobody
     wh.ingest_run(
-        {"q1": {"a": 0.1, "b": 0.5, "c": 0.5, "d": 9.0}, "q2": {"a": 1.0}}, "tiny", name="one"
+        "tiny", {"q1": {"a": 0.1, "b": 0.5, "c": 0.5, "d": 9.0}, "q2": {"a": 1.0}}, name="one"
     )
-    wh.ingest_run({"q1": {"a": 3.0, "b": 1.0}}, "tiny", name="far", lower_is_better=True)
+    wh.ingest_run("tiny", {"q1": {"a": 3.0, "b": 1.0}}, name="far", lower_is_better=True)
     sql = "select query_id, rank, doc_id, score, relevance from rankings where run = $run order by 1, 2"
     assert rows(wh, sql, run="one") == [
         ("q1", 1, "d", 9.0, None),
@@ -40,11 +40,11 @@ def test_rankings_by_hand(wh: Warehouse) -> None:
 
 
 def test_rankings_of_versions(wh: Warehouse) -> None:
-    wh.ingest_qrels({"q": {"a": 1}}, "tiny")
-    wh.ingest_run({"q": {"a": 1.0}}, "tiny", name="r")
-    wh.ingest_run({"q": {"b": 1.0}}, "tiny", name="r", replace=True)
-    wh.ingest_run({"q": {"a": 1.0}}, "other", name="r")
-    wh.ingest_qrels({"q": {"b": 2}}, "tiny", replace=True)
+    wh.ingest_qrels("tiny", {"q": {"a": 1}})
+    wh.ingest_run("tiny", {"q": {"a": 1.0}}, name="r")
+    wh.ingest_run("tiny", {"q": {"b": 1.0}}, name="r", replace=True)
+    wh.ingest_run("other", {"q": {"a": 1.0}}, name="r")
+    wh.ingest_qrels("tiny", {"q": {"b": 2}}, replace=True)
     sql = "select dataset, run_version, doc_id, relevance, is_current from rankings order by all"
     assert rows(wh, sql) == [
         ("other", 1, "a", None, True),
@@ -58,8 +58,8 @@ def test_rankings_of_versions(wh: Warehouse) -> None:
 def test_a_document_judged_by_subtopic(wh: Warehouse, tmp_path) -> None:
     path = tmp_path / "subtopics.txt"
     path.write_text("q 1 a 1\nq 2 a 2\nq 1 b 0\n")
-    wh.ingest_qrels(str(path), "web", iterations=True)
-    wh.ingest_run({"q": {"a": 2.0, "b": 1.0, "c": 0.5}}, "web", name="r")
+    wh.ingest_qrels("web", str(path), iterations=True)
+    wh.ingest_run("web", {"q": {"a": 2.0, "b": 1.0, "c": 0.5}}, name="r")
     assert rows(wh, "select rank, doc_id, relevance from rankings order by rank") == [
         (1, "a", 2), (2, "b", 0), (3, "c", None),
     ]  # fmt: skip
@@ -75,7 +75,7 @@ def test_rankings_on_random_runs(wh: Warehouse) -> None:
         f"q{q}": {f"d{d}": dice.choice([-1, 0, 1, 2]) for d in dice.sample(range(30), 8)}
         for q in range(6)
     }
-    wh.ingest_qrels(qrels, "tiny")
+    wh.ingest_qrels("tiny", qrels)
     for number in range(4):
         down = number % 2 == 1
         run = {
@@ -84,7 +84,7 @@ def test_rankings_on_random_runs(wh: Warehouse) -> None:
             }
             for q in dice.sample(range(8), 6)
         }
-        wh.ingest_run(run, "tiny", name=f"r{number}", lower_is_better=down)
+        wh.ingest_run("tiny", run, name=f"r{number}", lower_is_better=down)
         for query, scores in run.items():
             ranked = sorted(scores, reverse=True)
             ranked.sort(key=lambda d, s=scores, down=down: s[d] if down else -s[d])
@@ -98,11 +98,11 @@ def test_rankings_on_random_runs(wh: Warehouse) -> None:
 
 def test_a_filter_reaches_the_predictions(wh: Warehouse) -> None:
     """No filter may stand above the window: every ranking would be made, to be thrown away."""
-    wh.ingest_qrels({"q1": {"a": 1}}, "tiny")
+    wh.ingest_qrels("tiny", {"q1": {"a": 1}})
     for number in range(3):
         for _ in range(2):
             run = {f"q{q}": {"a": 1.0, "b": 2.0 + number + _} for q in range(3)}
-            wh.ingest_run(run, "tiny", name=f"r{number}", system="s", replace=True)
+            wh.ingest_run("tiny", run, name=f"r{number}", system="s", replace=True)
 
     def above_the_windows(node: dict, path: tuple[str, ...]) -> list[tuple[str, ...]]:
         name = node["name"].strip()
@@ -118,7 +118,7 @@ def test_a_filter_reaches_the_predictions(wh: Warehouse) -> None:
         "system = 's'",
         "is_current",
     )
-    with wh._read() as con:
+    with wh.file.read() as con:
         for condition in conditions:
             sql = f"explain (format json) select * from rankings where {condition}"
             plan = json.loads(con.execute(sql).fetchall()[0][1])
@@ -132,12 +132,12 @@ def test_a_filter_reaches_the_predictions(wh: Warehouse) -> None:
 
 def test_history_by_hand(wh: Warehouse) -> None:
     """RR is 1 over the rank of the relevant document; of MaxRank the lowest value is the best."""
-    wh.ingest_qrels({"q": {"a": 1}}, "tiny")
+    wh.ingest_qrels("tiny", {"q": {"a": 1}})
     orders = {"one": "ba", "two": "ab", "three": "cba", "four": "a"}
     for day, (name, order) in enumerate(orders.items(), 1):
         run = {"q": {document: -float(rank) for rank, document in enumerate(order)}}
         at = dt.datetime(2026, 9, 5 - day, tzinfo=dt.UTC)  # loaded in the opposite order of time
-        wh.ingest_run(run, "tiny", name=name, run_at=at)
+        wh.ingest_run("tiny", run, name=name, run_at=at)
     wh.evaluate(metrics="RR MaxRank NumRet")
     sql = "select step, run, value, best_so_far, is_record from history where metric = $m order by step"
     assert rows(wh, sql, m="RR") == [
@@ -152,14 +152,15 @@ def test_history_by_hand(wh: Warehouse) -> None:
     assert [row[3:] for row in rows(wh, sql, m="NumRet")] == [(None, False)] * 4
 
 
+@pytest.mark.slow
 def test_history_on_random_runs(wh: Warehouse) -> None:
     dice = random.Random(3)
-    wh.ingest_qrels({"q1": {"a": 1, "b": 1}, "q2": {"c": 2}}, "tiny")
+    wh.ingest_qrels("tiny", {"q1": {"a": 1, "b": 1}, "q2": {"c": 2}})
     start = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
     days = dice.sample(range(40), 12)
     for number, day in enumerate(days):
         run = {q: {d: dice.random() for d in dice.sample("abcdef", 4)} for q in ("q1", "q2")}
-        wh.ingest_run(run, "tiny", name=f"r{number}", run_at=start + dt.timedelta(days=day))
+        wh.ingest_run("tiny", run, name=f"r{number}", run_at=start + dt.timedelta(days=day))
     wh.evaluate(metrics="AP LAG RR")
     for metric, better in (("AP", max), ("RR", max), ("LAG", min)):
         values = dict(rows(wh, "select run, value from run_scores where metric = $m", m=metric))
@@ -179,10 +180,10 @@ def test_history_on_random_runs(wh: Warehouse) -> None:
 
 
 def test_history_does_not_mix_qrels_versions(wh: Warehouse) -> None:
-    wh.ingest_qrels({"q": {"a": 1}}, "tiny")
-    wh.ingest_run({"q": {"a": 1.0, "b": 0.5}}, "tiny", name="r")
+    wh.ingest_qrels("tiny", {"q": {"a": 1}})
+    wh.ingest_run("tiny", {"q": {"a": 1.0, "b": 0.5}}, name="r")
     wh.evaluate(metrics="RR")
-    wh.ingest_qrels({"q": {"b": 1}}, "tiny", replace=True)
+    wh.ingest_qrels("tiny", {"q": {"b": 1}}, replace=True)
     wh.evaluate(metrics="RR")
     sql = "select qrels_version, step, value, best_so_far, is_record from history order by 1"
     assert rows(wh, sql) == [(1, 1, 1.0, 1.0, True), (2, 1, 0.5, 0.5, True)]
@@ -205,10 +206,10 @@ def test_the_views_show_the_newest_evaluation_alone(wh: Warehouse, newer: str) -
 
     Of equal times the content decides, however the rows are numbered.
     """
-    wh.ingest_qrels({"q": {"a": 1, "b": 0}}, "tiny")
-    wh.ingest_run({"q": {"b": 2.0, "a": 1.0}}, "tiny", name="one")
+    wh.ingest_qrels("tiny", {"q": {"a": 1, "b": 0}})
+    wh.ingest_run("tiny", {"q": {"b": 2.0, "a": 1.0}}, name="one")
     wh.evaluate("tiny", metrics="RR", slices=["some = query_id = 'q'", "other = query_id"])
-    wh.curve("ROC", "tiny")
+    wh.curve("tiny", "ROC")
     shown = {
         "run_scores": ["value"],
         "query_scores": ["query_id", "direction", "run_id", "value"],

@@ -21,7 +21,7 @@ from projects import command
 from syncs import BETTER, RUN, SETTINGS, Project
 
 from warehouse.cli.commands import sync, watch
-from warehouse.syncing import Synced
+from warehouse.sync.events import Synced
 
 CODE = """
 import sys

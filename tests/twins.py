@@ -1,17 +1,21 @@
 """Comparing metrics with their twins in plain Python: counting queries, order, values.
 
-The twins themselves are in the files `oracles*.py`. Besides the package's protocols there are those
-of `cases/warehouse.toml`, for rules that no peer has.
+The twins themselves are functions in the files `oracles*.py`, named after their metrics. Besides the
+package's protocols there are those of `cases/warehouse.toml`, for rules that no peer has.
 """
 
 from __future__ import annotations
 
 import math
 import os
+import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
+from inspect import isfunction
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 from unittest import mock
 
@@ -19,11 +23,13 @@ import oracles
 from oracles import Grades
 
 from warehouse.metrics import protocols
+from warehouse.metrics.catalogue import catalogue
 from warehouse.metrics.notation import Metric
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text import relations
 from warehouse.warehouse import Scores, Warehouse
 
+CASES = Path(__file__).parent / "cases" / "metrics"
 OWN_PROTOCOLS = Path(__file__).parent / "cases" / "warehouse.toml"
 # Every query of the run; these without queries that have no relevant documents, where that applies;
 # and judged documents counted by the depth.
@@ -32,6 +38,7 @@ OF_RUN, OF_RUN_RELEVANT, JUDGED_FIRST = "of_run", "of_run_relevant", "judged_fir
 Qrels = Mapping[str, Grades]
 Run = Mapping[str, Mapping[str, float]]
 Value = float | None
+Twin = Callable[..., Value]
 
 
 @dataclass(frozen=True)
@@ -82,6 +89,41 @@ def own(metric: Metric) -> dict[str, Any]:
     if metric.definition.pools != "asked":
         left_out.add("aggregate")
     return {key: value for key, value in metric.params.items() if key not in left_out}
+
+
+def plain(name: str) -> str:
+    return name.replace("_", "").lower()
+
+
+@cache
+def _names(module: ModuleType) -> dict[str, str]:
+    return {plain(name): name for name in vars(module) if isfunction(getattr(module, name))}
+
+
+def twin(metric: str, *modules: ModuleType) -> Twin:
+    """Return the twin of a metric: the function of its name in the first module that has one."""
+    for module in modules:
+        name = _names(module).get(plain(metric))
+        if name is not None:
+            found: Twin = getattr(module, name)
+            return found
+    where = " or ".join(f"tests/{module.__name__}.py" for module in modules)
+    raise AssertionError(f"{metric} has no twin: write the function {plain(metric)} in {where}")
+
+
+def twins_in(module: ModuleType) -> set[str]:
+    """Return the metrics that have a twin in a module."""
+    return {metric for metric in catalogue() if plain(metric) in _names(module)}
+
+
+def worked(metrics: Collection[str]) -> list[str]:
+    """Return the notations of metrics that cases are worked by hand for."""
+    return [
+        notation
+        for metric in sorted(metrics)
+        for case in tomllib.loads((CASES / f"{metric}.toml").read_text(encoding="utf-8"))["case"]
+        for notation in case["expected"]
+    ]
 
 
 def close(

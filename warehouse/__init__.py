@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 from warehouse.config.settings import VERSION
 
 if TYPE_CHECKING:
+    from warehouse.report.result import Result
     from warehouse.warehouse import Warehouse
 
 __version__ = VERSION
-__all__ = ["Warehouse", "__version__"]
+__all__ = ["Result", "Warehouse", "__version__"]
 
 
 def __getattr__(name: str) -> Any:
@@ -24,4 +25,8 @@ def __getattr__(name: str) -> Any:
         from warehouse.warehouse import Warehouse
 
         return Warehouse
+    if name == "Result":
+        from warehouse.report.result import Result
+
+        return Result
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,7 +10,8 @@ import difflib
 import re
 import shlex
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 _URL = re.compile("([a-z][a-z0-9+.-]+):/+(.*)", re.DOTALL)
 # Characters that move a terminal's cursor or reverse the text direction.
@@ -183,6 +184,44 @@ def check_word(what: str, given: str, known: Iterable[str]) -> str:
         hint = nearest(given, words) or f"; known are {listing(words) or 'none yet'}"
         raise UsageError(f"{given}: no such {what}{hint}")
     return given
+
+
+def check_text(what: str, given: object, hint: str = "") -> str:
+    """Return a text, as Python's own type. Raises UsageError for anything else.
+
+    >>> check_text("run", "bm25")
+    'bm25'
+    """
+    if not isinstance(given, str):
+        raise UsageError(f"{what} is a text, not {_shown(given)}{hint}")
+    return str.__str__(given)
+
+
+def check_several(what: str, given: object) -> list[Any]:
+    """Return one text, or several things, as a list; a set is sorted. Raises UsageError.
+
+    >>> check_several("metrics", "AP RR"), check_several("metrics", {"RR", "AP"})
+    (['AP RR'], ['AP', 'RR'])
+    """
+    if isinstance(given, str):
+        return [given]
+    if isinstance(given, bytes | Mapping) or not isinstance(given, Iterable):
+        raise UsageError(f"{what} is a text or a list of texts, not {_shown(given)}")
+    return sorted(given, key=str) if isinstance(given, set | frozenset) else list(given)
+
+
+def check_names(what: str, given: object) -> list[str]:
+    """Return one name, or several, as a list; a set is sorted. Raises UsageError.
+
+    >>> check_names("runs", "bm25"), check_names("runs", {"tasb", "bm25"})
+    (['bm25'], ['bm25', 'tasb'])
+    """
+    return [check_text(f"each of {what}", one) for one in check_several(what, given)]
+
+
+def _shown(given: object) -> str:
+    shown = repr(given)
+    return shown if len(shown) < 80 else f"of type {type(given).__name__}"
 
 
 def visible(text: str, *, lines: bool = False) -> str:

@@ -3,56 +3,43 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Literal
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeVar
 
-import duckdb
-
-from warehouse.agreeing import Agreeing
-from warehouse.asking import Asking
-from warehouse.boarding import Boarding
-from warehouse.checking import Checking
-from warehouse.comparing import Comparing
-from warehouse.config.arguments import checked
-from warehouse.config.project import request
-from warehouse.config.settings import DEFAULT_METRICS
-from warehouse.deciling import Deciling
-from warehouse.enumerating import Enumerating
-from warehouse.errors import WarehouseError
+from warehouse.analyze import sql_query
+from warehouse.config.settings import LOCK_TIMEOUT
+from warehouse.errors import UsageError, check_at_least, check_text
 from warehouse.evaluate import scoring
-from warehouse.evaluate.plan import plan
 from warehouse.evaluate.scoring import Scores
-from warehouse.fusing import Fusing
-from warehouse.importing import Importing
-from warehouse.metrics import notation, protocols
-from warehouse.metrics.notation import Metrics
-from warehouse.opened import Texts, texts
-from warehouse.remembering import Remembering
+from warehouse.metrics import protocols
+from warehouse.metrics.notation import Metric, Metrics
+from warehouse.report import replica
+from warehouse.report.result import Result
 from warehouse.store import database
-from warehouse.syncing import Syncing
-from warehouse.tracing import Tracing
+from warehouse.store.file import WarehouseFile
 
 if TYPE_CHECKING:
+    import sqlalchemy as sa
+
+    from warehouse.analyze import across_datasets, past
+    from warehouse.errors import WarehouseError
     from warehouse.evaluate.stored_runs import Outcome
+    from warehouse.fuse.fused_run import Fused
     from warehouse.ingest import Loaded, LoadedAttributes
+    from warehouse.ingest.forget import Forgotten
+    from warehouse.report.query_process import Answer
+    from warehouse.sync.events import Event, Synced
 
-__all__ = ["DEFAULT_METRICS", "Scores", "Warehouse"]
+__all__ = ["Result", "Scores", "Warehouse"]
+
+Names = str | Iterable[str]
+_T = TypeVar("_T")
 
 
-class Warehouse(
-    Boarding,
-    Enumerating,
-    Tracing,
-    Deciling,
-    Remembering,
-    Checking,
-    Comparing,
-    Agreeing,
-    Fusing,
-    Asking,
-    Importing,
-    Syncing,
-):
+class Warehouse:
     """A warehouse database; its methods are the commands of the command line.
 
     `path` is the database file; without it, `WAREHOUSE_DB` or `warehouse.toml` names the file, else
@@ -60,51 +47,66 @@ class Warehouse(
     in "1GB"), `threads` and `temp_directory` are passed to DuckDB. `lock_timeout` is how many
     seconds to wait while another process writes.
 
-    Every method opens the file, does its work in one transaction and closes the file again. Results
-    are DuckDB relations with `.df()`, `.pl()`, `.arrow()` and `.fetchall()`; they hold no lock.
+    Every method opens the file, does its work in one transaction and closes the file again. What
+    reads returns a `Result`, which holds no lock. The dataset comes first, and can be left out if
+    the file has only one; a method whose default is all datasets says so.
 
     >>> import tempfile
     >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
-    >>> wh.ingest_qrels({"q1": {"a": 1, "b": 0}}, "tiny").status
+    >>> wh.ingest_qrels("tiny", {"q1": {"a": 1, "b": 0}}).status
     'loaded'
-    >>> wh.ingest_run({"q1": {"b": 2.0, "a": 1.0}}, "tiny", name="first").status
+    >>> wh.ingest_run("tiny", {"q1": {"b": 2.0, "a": 1.0}}, name="first").status
     'loaded'
     >>> wh.evaluate(metrics="AP RR").computed
     2
-    >>> wh.leaderboard("tiny").fetchall()
-    [(1, 'first', None, 0.5, 0.5, 1, 1)]
+    >>> wh.leaderboard()
+      #  run    system      AP ↑    RR ↑    answered    judged
+    ---  -----  --------  ------  ------  ----------  --------
+      1  first            0.5000  0.5000           1         1
+    <BLANKLINE>
+    mean over queries
     """
 
-    # ------------------------------------------------------------------ writing
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        memory_limit: str | None = None,
+        threads: int | None = None,
+        temp_directory: str | None = None,
+        lock_timeout: float = LOCK_TIMEOUT,
+    ) -> None:
+        check_at_least(1, threads=threads)
+        resources = database.Resources(memory_limit, threads, temp_directory)
+        self.file = WarehouseFile(path, resources, lock_timeout)
+
+    @property
+    def path(self) -> Path:
+        """Return the path as it was given, or the absolute path if the current folder has changed."""
+        return self.file.path
+
+    def __repr__(self) -> str:
+        return f"Warehouse({str(self.path)!r})"
+
+    # ---------------------------------------------------------------------------------- Begin
+
+    score = staticmethod(scoring.score)
 
     def init(self, *, own: bool = False) -> bool:
         """Make the database, or upgrade its schema; return whether anything changed.
 
         With `own`, a replica that was restored as the database becomes writable again.
         """
-        was_replica = (
-            own
-            and self.path.exists()
-            and database.disown(self.path, lock_timeout=self.lock_timeout)
-        )
-        return self._ensure() or was_replica
+        is_replica = own and self.path.exists()
+        disowned = is_replica and database.disown(self.path, lock_timeout=self.file.lock_timeout)
+        return self.file.ensure() or disowned
 
-    def _ready_for(self, source: object) -> None:
-        """Make the database if it does not exist, or upgrade its schema.
-
-        If the source does not exist either, no database is made: both names may be wrong.
-        """
-        from warehouse.readers.files import missing
-
-        error = None if self.path.exists() else missing(source)
-        if error is not None:
-            raise error
-        self.init()
+    # ----------------------------------------------------------------------------------- Load
 
     def ingest_qrels(
         self,
-        source: object,
-        dataset: str,
+        dataset: str | None = None,
+        source: object = None,
         *,
         label: str | None = None,
         format: str | None = None,
@@ -115,36 +117,35 @@ class Warehouse(
         iterations: bool = False,
         replace: bool = False,
     ) -> Loaded:
-        """Load judgments: a path, '-' for stdin, a dict, a data frame, an Arrow table or a relation.
+        """Load judgments: a path, '-' for stdin, a dict, a data frame, Arrow table, relation or Result.
 
         Columns: `query_id, doc_id, relevance[, iteration]`; `columns` maps these to other names.
         With `iterations`, a document can be judged once per iteration (a subtopic or a judgment
         group). The format "prefs" reads preferences. With `is_global`, all `queries` (default: the
         queries of the loaded runs) share one set of judged documents. Raises InputError for bad
         content, and ConflictError if other qrels are already loaded; `replace` loads them as a new
-        version.
+        version. The first source of a dataset must name it.
 
         >>> import tempfile
         >>> folder = tempfile.mkdtemp()
         >>> path = folder + "/subtopics.txt"
         >>> _ = open(path, "w").write("q 1 a 1\\nq 2 a 0\\n")
-        >>> Warehouse(folder + "/it.duckdb").ingest_qrels(path, "tiny", iterations=True).num_rows
+        >>> Warehouse(folder + "/it.duckdb").ingest_qrels("tiny", path, iterations=True).num_rows
         2
         """
         from warehouse.ingest import load_qrels
 
-        self._ready_for(source)
-        with self._write() as connection:
+        with self._loading(dataset, source) as (connection, name):
             return load_qrels(
-                connection, source, dataset,
+                connection, source, name,
                 label=label, format=format, columns=columns, normalise=normalise,
                 is_global=is_global, queries=queries, iterations=iterations, replace=replace,
             )  # fmt: skip
 
     def ingest_training(
         self,
-        source: object,
-        dataset: str,
+        dataset: str | None = None,
+        source: object = None,
         *,
         label: str | None = None,
         format: str | None = None,
@@ -159,22 +160,21 @@ class Warehouse(
 
         >>> import tempfile
         >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
-        >>> wh.ingest_training({"ann": {"alien": 1}}, "films").status
+        >>> wh.ingest_training("films", {"ann": {"alien": 1}}).status
         'loaded'
         """
         from warehouse.ingest import load_training
 
-        self._ready_for(source)
-        with self._write() as connection:
+        with self._loading(dataset, source) as (connection, name):
             return load_training(
-                connection, source, dataset,
+                connection, source, name,
                 label=label, format=format, columns=columns, normalise=normalise, replace=replace,
             )  # fmt: skip
 
     def ingest_run(
         self,
-        source: object,
-        dataset: str,
+        dataset: str | None = None,
+        source: object = None,
         *,
         name: str | None = None,
         name_from: Literal["stem", "tag"] = "stem",
@@ -187,7 +187,7 @@ class Warehouse(
         normalise: str | None = None,
         replace: bool = False,
     ) -> Loaded:
-        """Load a run: a path, '-' for stdin, a dict, a data frame, an Arrow table or a relation.
+        """Load a run; sources are those of `ingest_qrels`.
 
         Columns: `query_id, doc_id, score[, rank]`, or a rank without a score. `run_at` is when the
         experiment was run (default: now); without a zone it is UTC. Raises InputError for bad
@@ -196,26 +196,27 @@ class Warehouse(
 
         >>> import tempfile
         >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
-        >>> done = wh.ingest_run({"q1": {"d1": 2.5}}, "tiny", name="bm25", system="BM25")
+        >>> done = wh.ingest_run("tiny", {"q1": {"d1": 2.5}}, name="bm25", system="BM25")
         >>> done.status, done.name, done.num_rows
         ('loaded', 'bm25', 1)
+        >>> wh.ingest_run(source={"q1": {"d2": 1.5}}, name="tasb").dataset
+        'tiny'
         """
         from warehouse.ingest import load_run
-        from warehouse.ingest.runs import check_names, given
+        from warehouse.ingest.runs import check_options, given
 
         options = given(name, name_from, system, tags, run_at, lower_is_better)
-        check_names(dataset, options)
-        self._ready_for(source)
-        with self._write() as connection:
+        check_options(options)
+        with self._loading(dataset, source) as (connection, chosen):
             return load_run(
-                connection, source, dataset, options,
+                connection, source, chosen, options,
                 format=format, columns=columns, normalise=normalise, replace=replace,
             )  # fmt: skip
 
     def ingest_runs(
         self,
-        sources: Iterable[object],
-        dataset: str,
+        dataset: str | None = None,
+        sources: object = None,
         *,
         name_from: Literal["stem", "tag"] = "stem",
         system: str | None = None,
@@ -239,56 +240,28 @@ class Warehouse(
         >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
         >>> one, other = wh.path.with_name("one.run"), wh.path.with_name("other.run")
         >>> _ = one.write_text("q1 Q0 a 1 2.5 one\\n"), other.write_text("q1 Q0\\n")
-        >>> [type(done).__name__ for done in wh.ingest_runs([one, other], "tiny")]
+        >>> [type(done).__name__ for done in wh.ingest_runs("tiny", [one, other])]
         ['Loaded', 'InputError']
         """
-        from warehouse.ingest import load_staged
-        from warehouse.ingest.runs import check_names, given
+        from warehouse.ingest.many_runs import load_runs
+        from warehouse.ingest.runs import check_options, given
         from warehouse.readers import batches
-        from warehouse.readers.files import missing
 
         options = given(None, name_from, system, tags, run_at, lower_is_better)
-        check_names(dataset, options)
-        each = batches.source_list(sources)
-        tell = on_run or (lambda source, done: None)
-        if not self.path.exists():
-            absent = [error for error in map(missing, each) if error is not None]
-            if absent and len(absent) == len(each):  # as in `_ready_for`
-                for source, error in zip(each, absent, strict=True):
-                    tell(source, error)
-                return [*absent]
-        self.init()
-
-        def load(group: batches.Group) -> list[Loaded | WarehouseError]:
-            done: list[Loaded | WarehouseError] = []
-            with self._write() as connection:
-                for batch in group.read(database.raw(connection)):
-                    if isinstance(batch, batches.Refusal):
-                        done.append(batch.error)
-                    else:
-                        of_each = [options] * len(batch.runs)
-                        done += load_staged(connection, batch, dataset, of_each, replace, named)
-            return done
-
-        every: list[Loaded | WarehouseError] = []
-        named: dict[str, str] = {}
-        for group in batches.groups(each, format=format, columns=columns, normalise=normalise):
-            try:
-                done = load(group)
-            except duckdb.TransactionException:
-                # one that cannot be read has ended the transaction of all
-                done = [one for single in group.each() for one in load(single)]
-            for source, one in zip(each[len(every) :], done, strict=False):
-                tell(source, one)
-            every += done
-        return every
+        check_options(options)
+        name = self._to_load(dataset, sources)
+        return load_runs(
+            self.file, batches.source_list(sources), name, options,
+            format=format, columns=columns, normalise=normalise, replace=replace,
+            on_run=on_run or (lambda source, done: None),
+        )  # fmt: skip
 
     def ingest_attributes(
         self,
-        source: object,
-        dataset: str,
-        of: Literal["docs", "queries"],
+        dataset: str | None = None,
+        source: object = None,
         *,
+        of: Literal["docs", "queries"],
         name: str | None = None,
         id: str | None = None,
         split: Mapping[str, str] | None = None,
@@ -303,26 +276,257 @@ class Warehouse(
 
         >>> import tempfile
         >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
-        >>> wh.ingest_attributes({"up": {"year": 2009}}, "films", "docs", name="years").columns
+        >>> wh.ingest_attributes("films", {"up": {"year": 2009}}, of="docs", name="years").columns
         {'year': 'number'}
         """
         from warehouse.ingest import load_attributes
 
-        self._ready_for(source)
-        with self._write() as connection:
+        with self._loading(dataset, source) as (connection, chosen):
             return load_attributes(
-                connection, source, dataset, of, name=name, id=id, split=split,
+                connection, source, chosen, of, name=name, id=id, split=split,
                 format=format, normalise=normalise, replace=replace,
             )  # fmt: skip
 
-    @request()
+    def ingest_mlflow(
+        self,
+        dataset: str | None = None,
+        uri: str | None = None,
+        experiment: str | None = None,
+        *,
+        artifacts: str | None = None,
+        system: str | None = None,
+        format: str | None = None,
+        columns: Mapping[str, str] | None = None,
+        normalise: str | None = None,
+        replace: bool = False,
+        on_run: Callable[[str, Loaded | WarehouseError], None] | None = None,
+    ) -> list[tuple[str, Loaded | WarehouseError]]:
+        """Load runs from the artifacts of an MLflow experiment's finished runs.
+
+        `artifacts` is a pattern for their paths. Returns the place and the outcome of each
+        artifact; `on_run` is called with them as each is done. Each artifact is loaded in its own
+        transaction, and one that fails does not stop the others. Parameters and tags become tags,
+        the start time becomes `run_at`. An artifact that was loaded before keeps its name; one
+        whose run was forgotten is not loaded again. Raises UsageError for an unknown experiment or
+        if mlflow-skinny is not installed, and InputError if the store is a file or folder that does
+        not exist.
+        """
+        from warehouse.sync.mlflow_runs import load_experiment
+
+        name = self._to_load(dataset, uri)
+        return load_experiment(
+            self.file, name, _given("uri", uri), _given("experiment", experiment),
+            artifacts=artifacts, system=system, format=format, columns=columns,
+            normalise=normalise, replace=replace, on_run=on_run,
+        )  # fmt: skip
+
+    def make_deciles(
+        self,
+        dataset: str | None = None,
+        *,
+        origin: str | None = None,
+        by: Literal["mass", "count"] = "mass",
+        parts: int = 10,
+        name: str = "decile",
+        replace: bool = False,
+    ) -> LoadedAttributes:
+        """Divide the labels (documents) of a dataset into `parts` by how often they occur.
+
+        The part of each label is stored as its attribute `name`: the highest part, 10 by default,
+        has the most frequent labels, and part 1 the rarest. `by="mass"` makes parts with equal
+        numbers of occurrences, `by="count"` parts with equal numbers of labels. `origin` is
+        "training", "qrels" or an attribute with the number of occurrences; default: the training
+        set, or without one the qrels. `replace` stores other deciles of that name as a new version.
+        Raises UsageError if there is nothing to count, or if there are fewer labels than parts.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_training("tiny", {"1": {"a": 1, "b": 1}, "2": {"a": 1}})
+        >>> wh.make_deciles("tiny", parts=2).columns
+        {'decile': 'number', 'decile_frequency': 'number'}
+        >>> [(row.name, row.parts, row.labels) for row in wh.deciles("tiny")]
+        [('decile', 2, 2)]
+        >>> wh.decile_sizes("tiny").fetchall()
+        [('2', 1, 2.0, 0.6666666666666666, 'a', 'a'), ('1', 1, 1.0, 0.3333333333333333, 'b', 'b')]
+        """
+        from warehouse.analyze import datasets
+        from warehouse.ingest import make_deciles
+
+        with self.file.read() as con:
+            dataset = datasets.chosen(con, dataset)
+        with self.file.write() as connection:
+            return make_deciles(
+                connection, dataset, origin=origin, by=by, parts=parts, name=name, replace=replace
+            )
+
+    def fuse(
+        self,
+        dataset: str | None = None,
+        runs: Names = (),
+        method: str = "rrf",
+        *,
+        name: str,
+        normalise: str | None = None,
+        weights: Iterable[float] | None = None,
+        queries: str = "union",
+        train_queries: object | None = None,
+        train_share: float | None = None,
+        leave_out_training: bool = False,
+        tune: str | None = None,
+        protocol: str = protocols.DEFAULT,
+        system: str | None = None,
+        tags: Mapping[str, str] | None = None,
+        run_at: dt.datetime | None = None,
+        replace: bool = False,
+    ) -> Fused:
+        """Merge current runs of a dataset into a new run, `name`, and record what it was made of.
+
+        `method` is a name that `warehouse fusions` lists, as in "rrf(k=20)". `normalise` is the name
+        of a normalisation, by default min-max if the method reads scores.
+        `weights` are in the order of the runs. `queries` is "union" (those of any run) or "common"
+        (those of all runs). Trained methods, and `tune` by a metric under `protocol`, use the
+        judged queries of `train_queries` (ids, or a file of them) or a `train_share` of the judged
+        queries; the new run has these queries too, unless `leave_out_training`. Its documents stand
+        by score, then by id, both descending. The other arguments are those of `ingest_run`. Raises
+        UsageError for wrong names and missing arguments, and ConflictError if the name is taken by
+        other content.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_run("tiny", {"q": {"x": 3.0, "y": 2.0}}, name="one")
+        >>> _ = wh.ingest_run("tiny", {"q": {"z": 2.0, "x": 1.0}}, name="two")
+        >>> made = wh.fuse("tiny", ["one", "two"], "CombSUM", normalise="none", name="both")
+        >>> made.method, made.loaded.num_rows
+        ('sum', 3)
+        >>> found = wh.query("select doc_id, score from rankings where run = 'both' order by rank")
+        >>> found.fetchall()
+        [('x', 4.0), ('z', 2.0), ('y', 2.0)]
+        """
+        from warehouse.fuse.fused_run import fuse
+        from warehouse.ingest import RunOptions
+
+        options = RunOptions(name=name, system=system, tags=dict(tags or {}), run_at=run_at)
+        return fuse(
+            self.file, dataset, runs, method, options,
+            normalise=normalise, weights=weights, queries=queries, train_queries=train_queries,
+            train_share=train_share, leave_out_training=leave_out_training, tune=tune,
+            protocol=protocol, replace=replace,
+        )  # fmt: skip
+
+    def forget(
+        self,
+        dataset: str | None = None,
+        run: str | None = None,
+        *,
+        version: int | None = None,
+        reason: str | None = None,
+        dry_run: bool = False,
+    ) -> Forgotten:
+        """Remove a run, or one `version` of it: its predictions, hits and values.
+
+        The table forgotten_run keeps what the run was, with `reason`. The newest version that is
+        left becomes the current one. `ingest_run` can load the same content again; `sync` and
+        `ingest_mlflow` do not. Raises UsageError if there is no such run or version.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_run("tiny", {"q1": {"a": 1.0}}, name="wrong")
+        >>> wh.forget("tiny", "wrong", reason="trained on the test set").versions
+        (1,)
+        >>> len(wh.runs("tiny"))
+        0
+        """
+        from warehouse.analyze import datasets
+        from warehouse.ingest.forget import forget
+
+        run = _given("run", run)
+        with self.file.read() as con:
+            dataset = datasets.chosen(con, dataset)
+            found = forget(con, run, dataset, version=version, dry_run=True)
+        if dry_run:
+            return found
+        with self.file.transaction() as con:
+            return forget(con, run, dataset, version=version, reason=reason)
+
+    def sync(
+        self,
+        config: str | os.PathLike[str] | None = None,
+        *,
+        dry_run: bool = False,
+        on_event: Callable[[Event], None] | None = None,
+        on_file: Callable[[str, int], None] | None = None,
+    ) -> Synced:
+        """Load new and changed files of `warehouse.toml`, evaluate what is due, and run the gates.
+
+        Runs that can be read together are loaded in one transaction, every other file in its own. A
+        file with a problem does not stop the others: it becomes a failed event and is tried again
+        at the next sync, because the cause may lie elsewhere. A file is read again only if its
+        size, its time or its settings have changed. If `config` names a database, it must be this
+        one, unless this one was given by its path or by `WAREHOUSE_DB`. `on_event` is called with
+        each event as it happens, `on_file` with each file to come and the number of files. Raises
+        UsageError if there is no project file, DefinitionError if it is wrong, DatabaseError if the
+        database cannot be used, and LockedError if its lock is not released in time.
+
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> _ = (folder / "qrels.txt").write_text("q1 0 a 1\\n")
+        >>> _ = (folder / "first.run").write_text("q1 Q0 a 1 0.5 tag\\n")
+        >>> _ = (folder / "warehouse.toml").write_text(
+        ...     'settle = 0\\n[datasets.tiny]\\nqrels = "qrels.txt"\\nmetrics = ["AP"]\\n'
+        ...     '[[runs]]\\nfiles = "*.run"\\ndataset = "tiny"\\n')
+        >>> wh = Warehouse(folder / "tiny.duckdb")
+        >>> [event.status for event in wh.sync(folder / "warehouse.toml").events]
+        ['loaded', 'loaded', 'computed']
+        >>> wh.sync(folder / "warehouse.toml").changed
+        False
+        """
+        from warehouse.sync.sync import sync
+
+        return sync(self.file, config, dry_run=dry_run, on_event=on_event, on_file=on_file)
+
+    @contextmanager
+    def _loading(self, dataset: str | None, source: object) -> Iterator[tuple[sa.Connection, str]]:
+        """Open the file for loading a source; yield the connection and the name of the dataset.
+
+        The database is made if it does not exist, unless the source does not exist either: both
+        names may be wrong.
+        """
+        from warehouse.readers.files import missing
+
+        name = self._to_load(dataset, source)
+        error = None if self.path.exists() else missing(source)
+        if error is not None:
+            raise error
+        self.file.ensure()
+        with self.file.write() as connection:
+            yield connection, name
+
+    def _to_load(self, dataset: str | None, source: object) -> str:
+        """Return the name of the dataset to load into, which may be new, or the only one."""
+        from warehouse.analyze import datasets
+        from warehouse.ingest.steps import check_name
+
+        first = "the dataset comes first, then what to load"
+        name = None if dataset is None else check_name("dataset", dataset, f": {first}")
+        if source is None:
+            raise UsageError(f"there is nothing to load: {first}")
+        if name is not None:
+            return name
+        if not self.path.exists():
+            raise UsageError("there is no dataset yet: name the first one")
+        self.file.ensure()
+        with self.file.read() as con:
+            return datasets.chosen(con, None)
+
+    # ------------------------------------------------------------------------------- Evaluate
+
     def evaluate(
         self,
         dataset: str | None = None,
         *,
-        runs: Texts = (),
+        runs: Names = (),
         metrics: Metrics = (),
-        slices: Texts = (),
+        slices: Names = (),
         protocol: str = protocols.DEFAULT,
         qrels: int | None = None,
         dry_run: bool = False,
@@ -330,46 +534,828 @@ class Warehouse(
     ) -> Outcome:
         """Compute the metrics that are missing or stale; all values become visible together.
 
-        Without `metrics`, these are the metrics that a dataset has values of, including its slices,
-        as `status` lists them, or `DEFAULT_METRICS` if it has no values yet. Runs are evaluated
-        against the current qrels, or against the version `qrels` of one dataset. `slices` are
-        evaluated in addition to the whole: each is the name of an attribute or of an existing
-        slice, or a definition "name = expression", in SQL over the attributes of the queries or of
-        the documents.
+        The default is all datasets. Without `metrics`, these are the metrics that a dataset has
+        values of, including its slices, as `status` lists them, or the default metrics if it has no
+        values yet. Runs are evaluated against the current qrels, or against the version `qrels` of
+        one dataset. `slices` are evaluated in addition to the whole: each is the name of an
+        attribute or of an existing slice, or a definition "name = expression", in SQL over the
+        attributes of the queries or of the documents.
 
         >>> import tempfile
         >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
-        >>> _ = wh.ingest_qrels({"q1": {"a": 1}, "q2": {"b": 1}}, "tiny")
-        >>> _ = wh.ingest_run({"q1": {"a": 1.0}, "q2": {"a": 1.0}}, "tiny", name="first")
+        >>> _ = wh.ingest_qrels("tiny", {"q1": {"a": 1}, "q2": {"b": 1}})
+        >>> _ = wh.ingest_run("tiny", {"q1": {"a": 1.0}, "q2": {"a": 1.0}}, name="first")
         >>> wh.evaluate(metrics="RR", slices="first = query_id = 'q1'").slices
         ['slice first: 2 parts of the queries']
-        >>> wh.leaderboard("tiny", slice="first").project("part, RR").fetchall()
+        >>> [(row.part, row.RR) for row in wh.leaderboard("tiny", slice="first")]
         [('false', 0.0), ('true', 1.0)]
         """
-        from warehouse.evaluate.status import due
-        from warehouse.evaluate.stored_runs import Job
+        from warehouse.evaluate import evaluation
 
-        rules, words, by = protocols.get(protocol), texts(metrics), texts(slices)
-        wanted = notation.parse(*(words or DEFAULT_METRICS), defaults=rules.defaults())
-        if words:
-            jobs = [Job(plan(wanted, rules), by=by)]
-        else:
-            with self._read() as con:
-                jobs = due(con, dataset, rules, wanted, by)
-        return self._evaluate(
-            jobs, dataset, texts(runs), qrels=qrels, dry_run=dry_run, on_metric=on_metric
-        )
+        return evaluation.evaluate(
+            self.file, dataset, runs=runs, metrics=metrics, slices=slices, protocol=protocol,
+            qrels=qrels, dry_run=dry_run, on_metric=on_metric,
+        )  # fmt: skip
+
+    def status(self, dataset: str | None = None) -> Result:
+        """Return what is missing, stale or orphaned, and what `evaluate` would read.
+
+        Columns: `dataset, state, what, protocol, number, predictions, detail`. A value is missing
+        if a current run has none against the current qrels for a metric that the dataset has values
+        of (for the default metrics, if the dataset has no values yet). The default is all datasets;
+        orphaned rows are searched only then. Attributes: `num_missing, num_stale, num_up_to_date,
+        num_orphaned, num_predictions, commands`.
+        """
+        from warehouse.analyze import datasets
+        from warehouse.evaluate import status
+        from warehouse.report import presentation
+
+        with self.file.read() as con:
+            datasets.check(con, dataset)
+            return presentation.status(status.status(con, dataset), dataset)
+
+    def verify(
+        self,
+        dataset: str | None = None,
+        *,
+        sample: int | None = None,
+        seed: int = 0,
+        on_group: Callable[[str], None] | None = None,
+    ) -> Result:
+        """Recompute stored values from the stored predictions and compare every bit.
+
+        It recomputes all evaluations, or a `sample` of that many, each with its queries. Nothing is
+        stored. Whatever the dataset (default: all), the whole database is searched for rows that
+        cannot be right. Returns the numbers that differ: `dataset, run, metric, protocol, part,
+        query_id, position, what, stored, computed, evaluation_id`. Attributes: `is_good,
+        num_verified, num_stored, skipped` and the table `problems`.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_qrels("tiny", {"q": {"a": 1}})
+        >>> _ = wh.ingest_run("tiny", {"q": {"b": 2.0, "a": 1.0}}, name="first")
+        >>> _ = wh.evaluate(metrics="AP RR")
+        >>> found = wh.verify("tiny")
+        >>> found.is_good, found.num_verified
+        (True, 2)
+        """
+        from warehouse.analyze import datasets
+        from warehouse.evaluate import verify
+        from warehouse.report import presentation
+
+        with self.file.read() as con:
+            datasets.check(con, dataset)
+            found = verify.verify(con, dataset, sample=sample, seed=seed, on_group=on_group)
+            return presentation.verified(found, None if sample is None else seed)
+
+    # ----------------------------------------------------------------------------------- Look
+
+    def leaderboard(
+        self,
+        dataset: Names | None = None,
+        *,
+        metrics: Metrics = (),
+        slice: str | None = None,
+        sort: str | None = None,
+        top: int | None = None,
+        protocol: str = protocols.DEFAULT,
+        weights: across_datasets.Weights = "equal",
+        by: Literal["run", "system"] = "run",
+        each: bool = False,
+        ci: bool = False,
+        ties: bool = False,
+        alpha: float = 0.05,
+        as_of: past.Moment | None = None,
+        qrels: int | None = None,
+    ) -> Result:
+        """Return the board of a dataset, best first by `sort` (default: the first metric).
+
+        Columns: `place, run, system`, one per metric, and the number of queries `answered` and
+        `judged`. With `slice`, which must have been evaluated, there is one board for each part;
+        the first column is then `part`. Attributes: `metrics` (by column), `directions`,
+        `datasets`.
+
+        With several datasets (a list, or a pattern as in 'proj*'), the board has the runs that have
+        values in all of them, matched by name or `by="system"`. A value is then the mean over the
+        datasets. `weights` are "equal", "relevant" (by relevant judgments), "queries" (by judged
+        queries) or given, as in `{"A": 2, "B": 1}`. `each=True` adds the value in each dataset, in
+        columns such as 'AP A'.
+
+        `as_of` returns the board as it was then: the run versions, qrels and values of that time. A
+        day ends at midnight UTC, and a time without a zone is UTC. `qrels` selects a version of the
+        qrels; no board mixes versions.
+
+        With `ci`, a column 'AP ±' beside each metric has the half-width of the t-interval of the
+        mean over the queries, at 1 - `alpha`. With `ties`, a column `group` numbers the runs that
+        cannot be told apart: a group is its best run and the runs that do not differ from it by
+        `sort`, in a paired t-test with Holm's correction over all pairs on the board. Both work on
+        one dataset, not on a slice, and need the extra "stats".
+        """
+        from warehouse.analyze import leaderboard
+        from warehouse.report import presentation
+
+        with self.file.read() as con:
+            found = leaderboard.leaderboard(
+                con, dataset, metrics=metrics, slice=slice, sort=sort, top=top, protocol=protocol,
+                weights=weights, by=by, each=each, ci=ci, ties=ties, alpha=alpha, as_of=as_of,
+                qrels=qrels,
+            )  # fmt: skip
+            return presentation.leaderboard(found, protocol)
+
+    def queries(
+        self,
+        dataset: str | None = None,
+        run: str | None = None,
+        *,
+        metrics: Metrics = (),
+        slice: str | None = None,
+        worst: int | None = None,
+        protocol: str = protocols.DEFAULT,
+        as_of: past.Moment | None = None,
+        qrels: int | None = None,
+    ) -> Result:
+        """Return a run's values for each query, with its counts of documents.
+
+        Columns: `query_id`, one per metric, `retrieved, relevant_retrieved, relevant,
+        unjudged_at_10`, where a judgment below 0 is none. `worst=N` returns the N worst by the first
+        metric, worst first. With `slice`, which must have been evaluated, the columns are `part,
+        query_id` and one per metric, and `worst=N` applies to each part. `as_of` and `qrels` are
+        those of `leaderboard`.
+        """
+        from warehouse.analyze import query_values
+        from warehouse.report import presentation
+
+        with self.file.read() as con:
+            found = query_values.queries(
+                con, dataset, _given("run", run), metrics=metrics, slice=slice, worst=worst,
+                protocol=protocol, as_of=as_of, qrels=qrels,
+            )  # fmt: skip
+            return presentation.queries(found, slice, protocol)
+
+    def explain(
+        self,
+        dataset: str | None = None,
+        run: str | None = None,
+        query: str | None = None,
+        metric: str | Metric | None = None,
+        *,
+        top: int | None = None,
+        protocol: str = protocols.DEFAULT,
+        qrels: int | None = None,
+    ) -> Result:
+        """Explain a current run's value for a query: where it came from, and each document's part.
+
+        Columns: `rank, doc_id, score, relevance, value_so_far, part`. A document's part is the value
+        of the list cut after it, minus that of the list cut before it; the parts add up to the
+        value. `metric` is by default the first that the dataset has values of. `top` is how many
+        documents are shown; default: the metric's cutoff, or 20 without one. Attributes: `value,
+        recomputed, is_stale, relevant_missed, fingerprint` and the rest of the provenance.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_qrels("tiny", {"q": {"a": 1, "c": 1}})
+        >>> _ = wh.ingest_run("tiny", {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}, name="first")
+        >>> _ = wh.evaluate(metrics="AP")
+        >>> [(row.doc_id, row.part) for row in wh.explain("tiny", "first", "q")]
+        [('a', 0.5), ('b', 0.0), ('c', 0.33333333333333326)]
+        """
+        from warehouse.analyze import explain
+        from warehouse.report import presentation
+
+        with self.file.read() as con:
+            found = explain.explain(
+                con, dataset, _given("run", run), _given("query", query), metric,
+                top=top, protocol=protocol, qrels=qrels,
+            )  # fmt: skip
+            return presentation.explanation(found)
+
+    def curve(
+        self,
+        dataset: str | None = None,
+        curve: str | None = None,
+        *,
+        runs: Names = (),
+        query: str | None = None,
+        protocol: str = protocols.DEFAULT,
+        on_curve: Callable[[str], None] | None = None,
+    ) -> Result:
+        """Return the points of a curve over all queries or of one; missing curves are computed first.
+
+        Columns: `run, position, x, y`, with the runs in the given order, else by name. If not every
+        query has a point at every x, a column `queries` says how many have one. Attributes:
+        `areas` by run, `best(number)`, `computed`. Raises UsageError for wrong names.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_qrels("tiny", {"q": {"a": 1, "b": 0}})
+        >>> _ = wh.ingest_run("tiny", {"q": {"b": 2.0, "a": 1.0}}, name="first")
+        >>> wh.curve("tiny", "ROC").fetchall()
+        [('first', 0, 0.0, 0.0), ('first', 1, 1.0, 0.0), ('first', 2, 1.0, 1.0)]
+        """
+        from warehouse.analyze import curves
+        from warehouse.report import presentation
+
+        found = curves.curve(
+            self.file, dataset, _given("curve", curve),
+            runs=runs, query=query, protocol=protocol, on_curve=on_curve,
+        )  # fmt: skip
+        return presentation.curve(found)
+
+    def holes(
+        self,
+        dataset: str | None = None,
+        runs: Names = (),
+        *,
+        depth: int = 10,
+        top: int | None = None,
+        per_query: bool = False,
+        protocol: str = protocols.DEFAULT,
+    ) -> Result:
+        """List the unjudged documents that most `runs` (default: all) have among their first `depth`.
+
+        Columns: `query_id, doc_id, runs, best_rank, mean_reciprocal_rank`; those that most runs
+        have come first. There are at most `top`, or with `per_query` at most `top` for each query.
+        The table `filled` says what judging them would fill in each run. Raises UsageError for
+        wrong names and numbers.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_qrels("tiny", {"q": {"a": 1}})
+        >>> _ = wh.ingest_run("tiny", {"q": {"b": 3.0, "a": 2.0}}, name="one")
+        >>> _ = wh.ingest_run("tiny", {"q": {"c": 3.0, "b": 2.0}}, name="two")
+        >>> wh.holes("tiny", top=1).fetchall()
+        [('q', 'b', 2, 1, 0.75)]
+        """
+        from warehouse.analyze import holes
+        from warehouse.report import presentation
+
+        with self.file.read() as con:
+            found = holes.holes(
+                con, dataset, runs, depth=depth, top=top, per_query=per_query, protocol=protocol
+            )
+            return presentation.holes(found)
+
+    # -------------------------------------------------------------------------------- Compare
+
+    def compare(
+        self,
+        dataset: str | None = None,
+        runs: Names = (),
+        metrics: Metrics = (),
+        *,
+        bases: Names = (),
+        all_pairs: bool = False,
+        test: str = "t",
+        correction: str | None = None,
+        alpha: float = 0.05,
+        interval: str = "t",
+        resamples: int = 10_000,
+        seed: int = 0,
+        judged_only: bool = False,
+        judged: bool = True,
+        bounds: bool = False,
+        store: bool = False,
+        protocol: str = protocols.DEFAULT,
+        as_of: past.Moment | None = None,
+        qrels: int | None = None,
+        on_step: Callable[[str], None] | None = None,
+    ) -> Result:
+        """Compare runs with a base, on stored values that are joined by query.
+
+        The base is the first run, or the `bases`, which need not be among the runs. With
+        `all_pairs`, every run is compared with every other. A single run is compared with all
+        others of the dataset that have values. Every pair and metric is one hypothesis. `test` is
+        two-sided: "t", "wilcoxon", "sign", "randomisation" or "tukey" (all but the last two by
+        SciPy). `correction` is over all hypotheses: "holm", "bonferroni", "bh" or "none". For a
+        pair that differs in no query, "t" and "wilcoxon" have no p, and the pair is not a
+        hypothesis; the other tests have p = 1. `interval` is "t" or "bootstrap". Resampling is
+        repeated `resamples` times from `seed`, with the same bits on any number of threads.
+
+        `judged_only` removes unjudged documents from the lists first. `judged` adds the share of
+        judged documents, and `bounds` the values that the runs would have if all unjudged documents
+        were relevant. `store` keeps the comparison in the database, for the view `comparisons`.
+        `as_of` and `qrels` are those of `leaderboard`. Needs the extra "stats". Raises UsageError
+        for wrong names and missing values.
+
+        The result has a row for each hypothesis: `metric, base, run, base_value, value, difference,
+        low, high, effect_size, wins, ties, losses, queries, left_out, statistic, p, p_adjusted,
+        is_significant`. Its table `values` has a row for each metric and run: `metric, run, letter,
+        value, place, better_than, judged, if_all_relevant`.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_qrels("tiny", {q: {"a": 1} for q in "pqr"})
+        >>> _ = wh.ingest_run("tiny", {q: {"b": 2.0, "a": 1.0} for q in "pqr"}, name="low")
+        >>> _ = wh.ingest_run("tiny", {"p": {"a": 1.0}, "q": {"a": 1.0}, "r": {"b": 1.0}}, name="high")
+        >>> _ = wh.evaluate(metrics="RR")
+        >>> found = wh.compare("tiny", ["low", "high"], "RR", test="sign")
+        >>> [(row.base, row.run, row.wins, row.ties, row.losses, row.p) for row in found]
+        [('low', 'high', 2, 0, 1, 1.0)]
+        """
+        from warehouse.analyze import compare, comparison
+        from warehouse.report import presentation
+
+        how = compare.How(test, correction, alpha, interval, resamples, seed)
+        found = comparison.compare(
+            self.file, dataset, runs, metrics, how, bases=bases, all_pairs=all_pairs,
+            judged_only=judged_only, judged=judged, bounds=bounds, store=store, protocol=protocol,
+            as_of=as_of, qrels=qrels, on_step=on_step,
+        )  # fmt: skip
+        return presentation.compare(found)
+
+    def side_by_side(
+        self,
+        dataset: str | None = None,
+        base: str | None = None,
+        run: str | None = None,
+        metric: str = "nDCG@10",
+        *,
+        queries: int = 5,
+        depth: int = 10,
+        protocol: str = protocols.DEFAULT,
+        as_of: past.Moment | None = None,
+        qrels: int | None = None,
+    ) -> Result:
+        """Return the queries on which two runs differ most, with both lists down to `depth`.
+
+        Columns: `place, query_id, base_value, value, difference, rank, base_document,
+        base_relevance, document, relevance`. `as_of` and `qrels` are those of `leaderboard`. Needs
+        the extra "stats", as `compare` does.
+        """
+        from warehouse.analyze import side_by_side
+        from warehouse.report import presentation
+
+        with self.file.read() as con:
+            found = side_by_side.side_by_side(
+                con, dataset, _given("base", base), _given("run", run), metric, queries=queries,
+                depth=depth, protocol=protocol, as_of=as_of, qrels=qrels,
+            )  # fmt: skip
+            return presentation.side_by_side(found)
+
+    def check(
+        self,
+        dataset: str | None = None,
+        metrics: Metrics = (),
+        *,
+        against: str = "best",
+        run: str | None = None,
+        max_drop: float | None = None,
+        alpha: float | None = None,
+        protocol: str = protocols.DEFAULT,
+    ) -> Result:
+        """Compare a run (default: the newest of the dataset) with an earlier one, on stored values.
+
+        `against` is "best" or "last", among the current runs that were run before it and its own
+        earlier versions, or the name of a run. The run regresses if the value over all queries is
+        worse by more than `max_drop`, or if the queries' values are worse with p < `alpha` in a
+        two-sided paired t-test (extra "stats"). Without either, any drop is a regression. Columns:
+        `metric, run, against, value, their_value, difference, p, wins, ties, losses, verdict`.
+        Attributes: `is_good, run, comparisons`. Raises UsageError for wrong names and missing
+        values.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_qrels("tiny", {"q": {"a": 1}})
+        >>> _ = wh.ingest_run("tiny", {"q": {"a": 1.0}}, name="first")
+        >>> _ = wh.ingest_run("tiny", {"q": {"b": 2.0, "a": 1.0}}, name="second")
+        >>> _ = wh.evaluate(metrics="RR")
+        >>> found = wh.check("tiny", "RR", max_drop=0.1)
+        >>> found.is_good, [(row.against, row.difference, row.verdict) for row in found]
+        (False, [('first', -0.5, 'regressed')])
+        """
+        from warehouse.analyze import regressions
+        from warehouse.report import presentation
+
+        with self.file.read() as con:
+            found = regressions.check(
+                con, dataset, metrics, against=against, run=run, max_drop=max_drop, alpha=alpha,
+                protocol=protocol,
+            )  # fmt: skip
+            return presentation.check(found)
+
+    def agree(
+        self,
+        dataset: Names | None = None,
+        runs: Names = (),
+        *,
+        of: str = "documents",
+        metrics: Metrics = (),
+        against: str | None = None,
+        depth: int | None = None,
+        p: float = 0.9,
+        over: str = "intersection",
+        protocol: str = protocols.DEFAULT,
+    ) -> Result:
+        """Measure how much rankings agree: Kendall's tau-b, tau-AP and rank-biased overlap.
+
+        `of="documents"` compares the document lists of every two of the `runs` (default: all), in
+        the order of the protocol, down to `depth`; judgments are not needed. tau is `over` the
+        "intersection" or the "union" of two lists. The columns are then `run, other, tau_b, tau_ap,
+        tau_ap_b, rbo_ext, rbo_min, rbo_residual, common, queries, undefined, only_one`, and the
+        table `queries` has the measures of each query.
+
+        `of="runs"` compares the orders in which the `metrics` (default: all that have values) rank
+        the runs or, with several datasets, the orders in which each metric ranks them there. The
+        columns are then `metric[, dataset], other, tau_b, tau_ap, tau_ap_b, rbo_ext, runs,
+        swapped_pairs, left_out`. `against` names the run, metric or dataset to compare all others
+        with. Raises UsageError for wrong names and numbers.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_run("tiny", {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}, name="one")
+        >>> _ = wh.ingest_run("tiny", {"q": {"a": 3.0, "c": 2.0, "b": 1.0}}, name="two")
+        >>> [(round(row.tau_b, 4), row.tau_ap, round(row.rbo_ext, 3)) for row in wh.agree("tiny")]
+        [(0.3333, 0.5, 0.955)]
+        """
+        from warehouse.analyze import agreement
+        from warehouse.report import presentation
+
+        with self.file.read() as con:
+            found = agreement.agree(
+                con, dataset, runs, of=of, metrics=metrics, against=against, depth=depth, p=p,
+                over=over, protocol=protocol,
+            )  # fmt: skip
+            return presentation.agreement(found)
+
+    def reproduce(
+        self,
+        dataset: str | None = None,
+        original: str | None = None,
+        reproduced: str | None = None,
+        *,
+        base: tuple[str, str] | None = None,
+        replicated_in: str | None = None,
+        metrics: Metrics = (),
+        depth: int = 1000,
+        p: float = 0.95,
+        protocol: str = protocols.DEFAULT,
+    ) -> Result:
+        """Measure how well a run reproduces another, as repro_eval does (Breuer and others, SIGIR 2020).
+
+        For each of the `metrics` (default: all that have values): the means over the queries, the
+        root mean square error, and p of a paired t-test (extra "stats"). ktu and rbo compare the
+        lists, down to `depth`; the table `queries` has them for each query. `base` names the base
+        runs of both sides, for er (effect ratio) and dri (delta relative improvement).
+        `replicated_in` is the dataset of the reproduced runs, if it is another one; p is then from
+        an unpaired test. Columns: `metric, pair, original, reproduced, original_arp,
+        reproduced_arp, difference, rmse, nrmse, p, er, dri, ktu, rbo, queries, reproduced_queries`.
+        Raises UsageError for wrong names and missing values.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_qrels("tiny", {"q": {"a": 1}, "r": {"b": 1}})
+        >>> best = {"q": {"a": 2.0, "b": 1.0}, "r": {"b": 2.0, "a": 1.0}}
+        >>> _ = wh.ingest_run("tiny", best, name="theirs")
+        >>> _ = wh.ingest_run("tiny", {"q": best["q"], "r": best["q"]}, name="ours")
+        >>> _ = wh.evaluate(metrics="RR")
+        >>> found = wh.reproduce("tiny", "theirs", "ours")
+        >>> [(row.original_arp, row.reproduced_arp, row.ktu) for row in found]
+        [(1.0, 0.75, 0.0)]
+        """
+        from warehouse.analyze import reproduction
+        from warehouse.report import presentation
+
+        with self.file.read() as con:
+            found = reproduction.reproduce(
+                con, dataset, _given("original", original), _given("reproduced", reproduced),
+                base=base, replicated_in=replicated_in, metrics=metrics, depth=depth, p=p,
+                protocol=protocol,
+            )  # fmt: skip
+            return presentation.reproduction(found)
+
+    # -------------------------------------------------------------------------------- History
+
+    def history(
+        self,
+        dataset: str | None = None,
+        metric: str | Metric | None = None,
+        *,
+        system: str | None = None,
+        runs: Names = (),
+        protocol: str = protocols.DEFAULT,
+        as_of: past.Moment | None = None,
+        qrels: int | None = None,
+    ) -> Result:
+        """Return the runs of a dataset over time, each version with its value of a metric.
+
+        Columns: `run_at, run, version, system, value, best_so_far, is_record, gain`, oldest first.
+        A record is a value that is better than all before it; `gain` is the difference. The metric
+        is by default the first that the dataset has values of. Values are against the current
+        qrels, or the version `qrels`. Attributes: `metric, direction, qrels_version`. Raises
+        UsageError for wrong names.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_qrels("tiny", {"q": {"a": 1}})
+        >>> _ = wh.ingest_run("tiny", {"q": {"b": 2.0, "a": 1.0}}, name="first")
+        >>> _ = wh.ingest_run("tiny", {"q": {"a": 1.0}}, name="second")
+        >>> _ = wh.evaluate(metrics="RR")
+        >>> [(row.run, row.value, row.best_so_far, row.gain) for row in wh.history("tiny", "RR")]
+        [('first', 0.5, 0.5, None), ('second', 1.0, 1.0, 0.5)]
+        """
+        from warehouse.analyze import history
+        from warehouse.report import presentation
+
+        with self.file.read() as con:
+            found = history.history(
+                con, dataset, metric, system=system, runs=runs, protocol=protocol, as_of=as_of,
+                qrels=qrels,
+            )  # fmt: skip
+            return presentation.history(found)
+
+    def show(self, dataset: str | None = None, run: str | None = None) -> Result:
+        """Return where a run came from: one row per version, newest first, forgotten ones included.
+
+        Columns: `run, version, system, tags, source, source_sha256, content_hash, format,
+        normalise, trec_tag, ranked_by, lower_is_better, queries, predictions, run_at, ingested_at,
+        program_version, fusion, fused_from, metrics, forgotten_at, reason`. `fusion` and
+        `fused_from` say how a run was merged and from which runs; they are null for a run that was
+        not merged.
+        """
+        from warehouse.analyze import listings
+
+        with self.file.read() as con:
+            return Result(listings.run_versions(con, dataset, _given("run", run)))
+
+    def qrels(self, dataset: str | None = None) -> Result:
+        """Return the versions of the qrels of one dataset or of all.
+
+        Columns: `dataset, version, is_current, kind, label, queries, judgments, relevant, runs,
+        ingested_at, source`. `runs` is how many runs have values against this version.
+        """
+        from warehouse.analyze import listings
+        from warehouse.report import presentation
+
+        with self.file.read() as con:
+            return presentation.listed(
+                listings.listing(con, "qrels", dataset),
+                "no qrels yet: warehouse ingest qrels FILE -d DATASET",
+                {"is_current": "current", "ingested_at": "loaded"},
+            )
+
+    def qrels_diff(
+        self,
+        dataset: str | None = None,
+        before: int | None = None,
+        after: int | None = None,
+        *,
+        metrics: Metrics = (),
+        protocol: str = protocols.DEFAULT,
+    ) -> Result:
+        """Compare two versions of the qrels, and the boards under them.
+
+        The result counts what differs: `change, judgments, queries, documents`. Its table `rows` has
+        `query_id, doc_id, iteration, change, before, after`. The tables `boards` (`metric, run,
+        before, after, change, place_before, place_after`) and `taus` (`metric, runs, tau_b,
+        swapped_pairs`) are for the metrics that have values against both versions by the same
+        formula. Call `evaluate(dataset, qrels=1)` to compute values against an older version.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_qrels("tiny", {"q": {"a": 1, "b": 0}})
+        >>> _ = wh.ingest_qrels("tiny", {"q": {"a": 2, "c": 1}}, replace=True)
+        >>> [(row.doc_id, row.change) for row in wh.qrels_diff("tiny", 1, 2).rows]
+        [('a', 'changed'), ('b', 'removed'), ('c', 'added')]
+        """
+        from warehouse.analyze import history
+        from warehouse.report import presentation
+
+        before, after = _given("before", before), _given("after", after)
+        with self.file.read() as con:
+            found = history.qrels_diff(
+                con, dataset, before, after, metrics=metrics, protocol=protocol
+            )
+            return presentation.qrels_diff(found, before, after, protocol)
+
+    # ---------------------------------------------------------------------------------- Share
+
+    def query(
+        self,
+        sql: str,
+        params: Mapping[str, object] | None = None,
+        /,
+        *,
+        timeout: float | None = None,
+        **named: object,
+    ) -> Result:
+        """Run one SQL statement, read-only, with `$name` bound from `params` and the keywords.
+
+        The statement has no access to files, network or settings. It can use 4 GB of memory, or
+        half of the machine's if that is less; `Warehouse(memory_limit=…)` sets another limit. It
+        runs in this process: after `timeout` seconds it is asked to stop, and a crash of DuckDB
+        would crash this process. For SQL that you do not trust, use `stream`. Raises
+        WarehouseError.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.init()
+        >>> wh.query("select $a + 1 as b, count(*) as runs from runs", a=1).fetchall()
+        [(2, 0)]
+        """
+        given = database.bindable({**(params or {}), **named})
+        with self.file.read(sql_query.caps(self.file.resources)) as con:
+            return Result(sql_query.query(con, check_text("sql", sql), given, timeout))
+
+    def stream(
+        self,
+        sql: str,
+        params: Mapping[str, object] | None = None,
+        *,
+        write: Callable[[str], object],
+        format: str = "csv",
+        limit: int | None = None,
+        places: int = 4,
+        timeout: float | None = sql_query.TIMEOUT,
+    ) -> Answer:
+        """Run one SQL statement in a process of its own and write its rows as text, as they come.
+
+        It is like `query`, but the statement cannot harm this process, and after `timeout` seconds
+        its process is ended. `write` is called with each piece of the text. At most `limit` rows
+        are written. Returns the number of rows, and whether there were more.
+
+        >>> import sys, tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.init()
+        >>> wh.stream("select unnest([3, 4, 5]) as i", write=sys.stdout.write, limit=2)
+        i
+        3
+        4
+        Answer(rows=2, truncated=True)
+        """
+        from warehouse.report import formats, query_process
+
+        if formats.check(format) == "parquet":
+            raise UsageError("parquet is not text; use stream_parquet")
+        return query_process.answer(
+            self.file, sql, params, write, format=format, limit=limit, places=places,
+            timeout=timeout,
+        )  # fmt: skip
+
+    def stream_parquet(
+        self,
+        sql: str,
+        path: str | os.PathLike[str],
+        params: Mapping[str, object] | None = None,
+        *,
+        limit: int | None = None,
+        timeout: float | None = sql_query.TIMEOUT,
+    ) -> Answer:
+        """Run one SQL statement as `stream` does, and write its rows to a Parquet file.
+
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> wh = Warehouse(folder / "example.duckdb")
+        >>> _ = wh.init()
+        >>> wh.stream_parquet("select unnest([3, 4, 5]) as i", folder / "i.parquet").rows
+        3
+        """
+        from warehouse.report import file_replacement, query_process
+
+        with file_replacement.new_file(Path(path)) as part:
+            return query_process.answer(
+                self.file, sql, params, limit=limit, output=part, timeout=timeout
+            )
+
+    def publish(
+        self, path: str | os.PathLike[str], *, storage_version: str = replica.STORAGE_VERSION
+    ) -> replica.Published:
+        """Write a replica that other programs can keep open.
+
+        The new replica is written completely before it replaces the old one. It has every table,
+        view and comment; `storage_version` is the oldest DuckDB version that can read it. A file
+        that is not a replica is never replaced. Raises UsageError and LockedError.
+
+        >>> import tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> wh = Warehouse(folder + "/example.duckdb")
+        >>> _ = wh.init()
+        >>> wh.publish(folder + "/replica.duckdb").path.name
+        'replica.duckdb'
+        """
+        timeout = self.file.lock_timeout
+        with self.file.read() as con:
+            return replica.publish(
+                con, self.path, Path(path), storage_version=storage_version, lock_timeout=timeout
+            )
+
+    def publish_parquet(self, folder: str | os.PathLike[str]) -> replica.Published:
+        """Write every table and view as a Parquet file, with `manifest.json`, to a folder.
+
+        `folder` is a link to the newest files, which is replaced in one step.
+
+        >>> import tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> wh = Warehouse(folder + "/example.duckdb")
+        >>> _ = wh.init()
+        >>> (wh.publish_parquet(folder + "/replica").path / "leaderboard.parquet").is_file()
+        True
+        """
+        timeout = self.file.lock_timeout
+        with self.file.read() as con:
+            return replica.publish_parquet(con, self.path, Path(folder), lock_timeout=timeout)
+
+    # ------------------------------------------------------------------------------ Catalogue
+
+    def datasets(self) -> Result:
+        """Return the datasets with their qrels and the number of runs.
+
+        Columns: `dataset, qrels, kind, label, queries, judgments, training, runs, metrics`. `qrels`
+        is the current version, followed by its kind, label and counts; `training` is the number of
+        examples in the training set; `runs` and `metrics` are counts too.
+        """
+        from warehouse.analyze import listings
+        from warehouse.report import presentation
+
+        nothing = "no datasets yet: warehouse ingest qrels FILE -d DATASET"
+        with self.file.read() as con:
+            return presentation.listed(listings.all_datasets(con), nothing)
+
+    def runs(self, dataset: str | None = None) -> Result:
+        """Return the current runs of one dataset or of all.
+
+        Columns: `dataset, run, version, system, tags, queries, predictions, run_at, source`. Tags
+        are text of `key=value`; times are in UTC.
+        """
+        from warehouse.analyze import listings
+        from warehouse.report import presentation
+
+        nothing = "no runs yet: warehouse ingest run FILE -d DATASET"
+        with self.file.read() as con:
+            return presentation.listed(listings.listing(con, "runs", dataset), nothing)
+
+    def attributes(self, dataset: str | None = None) -> Result:
+        """Return the current attributes of documents and queries, with their types and counts.
+
+        Columns: `dataset, of, name, version, attribute, type, ids, present, values, different`. Of
+        all `ids`, `present` have the attribute; they have that many `values`, of which that many
+        are `different`. The default is all datasets.
+        """
+        from warehouse.analyze import listings
+        from warehouse.report import presentation
+
+        nothing = "no attributes yet: warehouse ingest attributes FILE -d DATASET --of docs"
+        with self.file.read() as con:
+            return presentation.listed(listings.listing(con, "attributes", dataset), nothing)
+
+    def slices(self, dataset: str | None = None, name: str | None = None) -> Result:
+        """Return the slices that have been evaluated, or the parts of one slice of a dataset.
+
+        The default is all datasets; for one slice, it is the only one.
+
+        Columns: `dataset, slice, of, version, parts, members, definition`; for one slice `part,
+        members, queries, judgments, relevant`, by the current qrels.
+        """
+        from warehouse.analyze import listings
+        from warehouse.report import presentation
+
+        nothing = "no slices yet: warehouse evaluate -d DATASET --slice 'NAME = EXPRESSION'"
+        with self.file.read() as con:
+            return presentation.listed(listings.slices(con, dataset, name), nothing)
+
+    def deciles(self, dataset: str | None = None) -> Result:
+        """Return the mappings of labels to deciles, with their origin, of one dataset or of all.
+
+        Columns: `dataset, name, version, parts, labels, origin, made_at`. They include loaded
+        attributes of documents with the name "decile".
+        """
+        from warehouse.analyze import deciles
+        from warehouse.report import presentation
+
+        nothing = "no deciles yet: warehouse deciles make -d DATASET"
+        with self.file.read() as con:
+            return presentation.listed(deciles.deciles(con, dataset), nothing)
+
+    def decile_sizes(self, dataset: str | None = None, name: str = "decile") -> Result:
+        """Return the size of each part of a mapping, that of the most frequent labels first.
+
+        Columns: `decile, labels, occurrences, share, most_frequent, least_frequent`.
+        """
+        from warehouse.analyze import deciles
+
+        with self.file.read() as con:
+            return Result(deciles.sizes(con, dataset, name))
+
+    def schema(self) -> Result:
+        """Return every view and table with its columns, their meaning, and an example for each view.
+
+        Columns: `kind, relation, column, type, comment, example`. The row of a view or table itself
+        has no `column`. The main views come first.
+        """
+        from warehouse.analyze import listings
+
+        with self.file.read() as con:
+            return Result(listings.schema(con))
 
     @staticmethod
-    @checked
-    @request()
     def sql(metrics: Metrics, *, protocol: str = protocols.DEFAULT) -> str:
         """Return the SQL that computes some metrics, as a script that runs on a replica."""
-        rules = protocols.get(protocol)
-        return (
-            plan(notation.parse(*texts(metrics), defaults=rules.defaults()), rules).script() + "\n"
-        )
+        from warehouse.evaluate.plan import scripts
 
-    # ------------------------------------------------------------------ files in, numbers out
+        return scripts(metrics, protocol)
 
-    score = staticmethod(scoring.score)
+
+def _given(what: str, value: _T | None) -> _T:
+    """Return an argument that stands after the dataset, and so has a default, but is needed."""
+    if value is None:
+        raise UsageError(f"{what} is missing: it comes after the dataset, or by its name")
+    return value

@@ -67,13 +67,13 @@ def history(folder: Path, queries: int, judged: int, depth: int, runs: int) -> i
         """
     )
     warehouse = Warehouse(folder / FILE)
-    warehouse.ingest_qrels(qrels, DATASET)
+    warehouse.ingest_qrels(DATASET, qrels)
     file = folder / "next.parquet"
     to_file, to_extra = literal(str(file)), literal(str(folder / EXTRA))
     for number in range(runs):
         run = _run(number, depth)
         con.execute(f"copy (select query_id, doc_id, score from ({run})) to {to_file}")
-        warehouse.ingest_run(file, DATASET, name=f"run{number:04}")
+        warehouse.ingest_run(DATASET, file, name=f"run{number:04}")
         if (number + 1) % BATCH == 0:
             _say(number + 1, runs)
     file.unlink()
@@ -131,11 +131,11 @@ def compared(folder: Path, queries: int, judged: int, depth: int, runs: int) -> 
         f"from range({queries}) as queries(query), range({depth}) as documents(doc)"
     )
     con = duckdb.connect()
-    warehouse.ingest_qrels(con.sql(listed), DATASET)
+    warehouse.ingest_qrels(DATASET, con.sql(listed))
     for run in range(runs):
         score = f"relevance * {0.2 + 0.01 * run} + {_uniform(f'{run}, query_id, doc_id')}"
         rows = con.sql(f"select query_id, doc_id, {score} as score from ({listed})")
-        warehouse.ingest_run(rows, DATASET, name=f"run{run:02}")
+        warehouse.ingest_run(DATASET, rows, name=f"run{run:02}")
         if (run + 1) % 10 == 0:
             _say(run + 1, runs)
     warehouse.evaluate(DATASET, metrics=("AP", "nDCG@10", "RR", "P@5", "Success@1"))
@@ -161,8 +161,8 @@ def leaderboard(folder: Path, queries: int, judged: int, depth: int, runs: int) 
         for query in named
     }
     ranked = {query: {str(doc): float(depth - doc) for doc in range(depth)} for query in named}
-    warehouse.ingest_qrels(relevant, DATASET)
-    warehouse.ingest_run(ranked, DATASET, name="run00000")
+    warehouse.ingest_qrels(DATASET, relevant)
+    warehouse.ingest_run(DATASET, ranked, name="run00000")
     warehouse.evaluate(DATASET, metrics=BOARD_METRICS)
     with duckdb.connect(path) as con:
         for first in range(1, runs, BATCH):

@@ -12,6 +12,11 @@ create or replace temp macro discount(rank) as
 create or replace temp macro within(rank, k) as
     k is null or rank <= k;
 
+create or replace temp macro dcg(gain, rank, k) as
+    total(ratio(gain, discount(rank)), within(rank, k), rank),
+(gain, condition, rank, k) as
+    total(ratio(gain, discount(rank)), condition and within(rank, k), rank);
+
 set variable dataset = (select name from store.dataset order by dataset_id limit 1); -- or the name of another, in quotes
 
 create or replace temp view scope_run as
@@ -46,11 +51,10 @@ create or replace temp table ideal_gains_rel_1 as
 select
     query_id,
     relevance,
-    row_number() over (
-        partition by query_id order by relevance desc
-    ) as ideal_rank
+    row_number() over best_first as ideal_rank
 from scope_judgment
-where relevance >= 1;
+where relevance >= 1
+window best_first as (partition by query_id order by relevance desc);
 
 create or replace temp table rankings as
 with
@@ -122,34 +126,24 @@ window so_far as (
     rows between unbounded preceding and current row
 );
 
-create or replace temp table discounted_cutoff_10_dcg_log2_rel_1_ties_rank as
-select
-    run_id,
-    query_id,
-    total(
-        ratio(relevance, discount(rank)),
-        is_rel and within(rank, 10),
-        rank
-    ) as dcg
-from hits_rel_1
-group by run_id, query_id;
-
 -- nDCG@10
 with
 best as (
-    select
-        query_id,
-        total(
-            ratio(relevance, discount(ideal_rank)),
-            within(ideal_rank, 10),
-            ideal_rank
-        ) as ideal_dcg
+    select query_id, dcg(relevance, ideal_rank, 10) as ideal_dcg
     from ideal_gains_rel_1
     group by query_id
+),
+actual as (
+    select
+        run_id,
+        query_id,
+        dcg(relevance, is_rel, rank, 10) as dcg
+    from hits_rel_1
+    group by run_id, query_id
 )
 select
     run_id,
     query_id,
     ratio(dcg, ideal_dcg) as value
-from discounted_cutoff_10_dcg_log2_rel_1_ties_rank
+from actual
 left join best using (query_id);

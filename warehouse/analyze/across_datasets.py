@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 
 import duckdb
 
 from warehouse.analyze import column_names, datasets
-from warehouse.analyze.leaderboard import (
-    Board,
-    Valued,
-    chosen,
-    directions,
-    put_together,
-    undefined_notes,
-)
-from warehouse.errors import UsageError, counted, listing, nearest
+from warehouse.analyze.board import Board, put_together, undefined_notes
+from warehouse.analyze.stored_metrics import Valued, chosen, directions
+from warehouse.errors import UsageError, check_names, counted, listing, nearest
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.templates import render
 from warehouse.store.database import keep
@@ -32,8 +26,11 @@ WEIGHTS = {
 BY = ("run", "system")
 
 
-def named_datasets(con: duckdb.DuckDBPyConnection, names: Sequence[str]) -> list[str]:
-    """Return the named datasets, each once; `proj*` stands for all names that begin so."""
+def named_datasets(con: duckdb.DuckDBPyConnection, given: str | Iterable[str] | None) -> list[str]:
+    """Return the named datasets, each once, or the only one; `proj*` stands for all such names."""
+    if given is None:
+        return [datasets.chosen(con, None)]
+    names = check_names("dataset", given)
     rows = con.execute("select name from dataset order by name").fetchall()
     known = [str(row[0]) for row in rows]
     found: dict[str, None] = {}
@@ -53,7 +50,7 @@ def check_by(by: str) -> None:
         raise UsageError(f"{by}: runs are matched by {' or '.join(BY)}{nearest(by, BY)}")
 
 
-def leaderboard(
+def of_datasets(
     con: duckdb.DuckDBPyConnection,
     datasets: Sequence[str],
     metrics: Sequence[str],

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import duckdb
 
-from warehouse.analyze import leaderboard, ranked_lists
-from warehouse.errors import UsageError, check_word, command, counted, listing, nearest
+from warehouse.analyze import ranked_lists, stored_metrics
+from warehouse.analyze.across_datasets import named_datasets
+from warehouse.errors import (
+    UsageError,
+    check_names,
+    check_several,
+    check_word,
+    command,
+    counted,
+    listing,
+    nearest,
+)
+from warehouse.metrics.notation import Metrics
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.templates import render
 from warehouse.store import database
@@ -35,6 +46,40 @@ class Agreement:
     relation: duckdb.DuckDBPyRelation
     notes: tuple[str, ...] = ()
     queries: duckdb.DuckDBPyRelation | None = None
+
+
+def agree(
+    con: duckdb.DuckDBPyConnection,
+    dataset: str | Iterable[str] | None,
+    runs: str | Iterable[str],
+    *,
+    of: str,
+    metrics: Metrics,
+    against: str | None,
+    depth: int | None,
+    p: float,
+    over: str,
+    protocol: str,
+) -> Agreement:
+    """Compare rankings of documents or of runs; the arguments are those of `Warehouse.agree`."""
+    check_word("kind of ranking", of, OF)
+    rules = stored_metrics.stored_rules(con, protocol)
+    datasets = named_datasets(con, dataset)
+    names, asked = check_names("runs", runs), check_several("metrics", metrics)
+    if of == "runs":
+        if depth is not None or over != "intersection":
+            raise UsageError(
+                "depth and over: are for lists of documents; orders of runs are compared whole"
+            )
+        chosen = stored_metrics.names(con, datasets, asked, rules)
+        return of_runs(con, datasets, chosen, rules, runs=names, against=against, p=p)
+    if asked:
+        raise UsageError("metrics order runs, not documents: ask for the agreement of runs")
+    if len(datasets) > 1:
+        raise UsageError("documents are compared within one dataset; name one")
+    return of_documents(
+        con, datasets[0], names, rules, against=against, depth=depth, p=p, over=over
+    )
 
 
 def of_documents(
@@ -154,7 +199,7 @@ def of_runs(
         ranked_lists.current_runs(con, dataset, runs)
     names = chosen if by == "metric" else list(datasets)
     if by == "metric" and against is not None and against not in names:
-        against = ", ".join(leaderboard.names(con, datasets, [against], protocol))
+        against = ", ".join(stored_metrics.names(con, datasets, [against], protocol))
     if against is not None and against not in names:
         hint = nearest(against, names) or f"; there are {listing(names)}"
         raise UsageError(f"{against}: nothing of that name is compared{hint}")
@@ -191,11 +236,11 @@ def _ranking(
     """Return the metrics to order runs by: the named ones, or all that the datasets share."""
     shared: list[str] = []
     for place, dataset in enumerate(datasets):
-        there = leaderboard.choose(con, dataset, metrics, protocol)
+        there = stored_metrics.choose(con, dataset, metrics, protocol)
         shared = there if place == 0 else [name for name in shared if name in there]
     found = []
     for name in shared:
-        if leaderboard.direction(con, datasets, name, protocol) != "none":
+        if stored_metrics.direction(con, datasets, name, protocol) != "none":
             found.append(name)
         elif metrics:
             raise UsageError(f"{name}: neither higher nor lower is better, so it cannot rank runs")

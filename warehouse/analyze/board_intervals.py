@@ -8,7 +8,7 @@ from dataclasses import replace
 import duckdb
 
 from warehouse.analyze import compare, significance
-from warehouse.analyze.leaderboard import Board
+from warehouse.analyze.board import Board
 from warehouse.errors import UsageError
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.quoting import ident

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from warehouse.analyze import leaderboard, ranked_lists, resampling, significance
+from warehouse.analyze import ranked_lists, resampling, significance, stored_metrics
 from warehouse.analyze.resampling import Chance, Resampling
 from warehouse.errors import UsageError, check_at_least, check_word, listing
 from warehouse.metrics.protocols import Protocol
@@ -231,7 +231,7 @@ def gather(
             found.silent[run] = row["num_silent"], row["num_judged"]
     if absent:
         missing = dict.fromkeys(run for runs in absent.values() for run in runs)
-        command = leaderboard.evaluate_command(con, dataset, list(absent), protocol)
+        command = stored_metrics.evaluate_command(con, dataset, list(absent), protocol)
         raise UsageError(
             f"{dataset}: no value of {listing(absent, 4)} for {listing(missing, 4)}, or none by the "
             f"same formula, under protocol {protocol.name} yet: {command}"
@@ -395,4 +395,4 @@ def adjust(con: duckdb.DuckDBPyConnection, rows: list[dict[str, Any]], how: How)
     sql = render("analyses/adjusted", tested="temp.main.tested", correction=how.corrected_by)
     for number, p in con.execute(sql).fetchall():
         rows[number]["p_adjusted"] = p
-        rows[number]["is_significant"] = None if p is None else p < how.alpha
+        rows[number]["is_significant"] = None if p is None else bool(p < how.alpha)

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from string import ascii_lowercase
 from typing import Any
 
 import duckdb
 
-from warehouse.analyze import leaderboard
-from warehouse.analyze.compare import Compared, Gathered, How
-from warehouse.errors import counted, listing
+from warehouse.analyze import past, significance, stored_metrics
+from warehouse.analyze.compare import Compared, Gathered, How, current_runs, gather, pairs_of
+from warehouse.analyze.compare import compare as compare_pairs
+from warehouse.errors import UsageError, check_names, counted, listing
+from warehouse.evaluate import candidates, scope, what_if
+from warehouse.evaluate.candidates import Candidate
 from warehouse.evaluate.what_if import Values
+from warehouse.metrics.notation import Metric, Metrics, known_metric, parse_one
 from warehouse.metrics.protocols import Protocol
 from warehouse.store import database
+from warehouse.store.file import WarehouseFile
 
 # The most pairs that are noted one by one.
 _TOLD = 6
@@ -51,6 +57,87 @@ def relation(
     made = ", ".join(f"unnest(${column}::{kind}[]) as {column}" for column, kind in columns.items())
     given = {column: [row[column] for row in rows] for column in columns}
     return database.keep(con, f"select {made}", given, name=name)
+
+
+def compare(
+    file: WarehouseFile,
+    dataset: str | None,
+    runs: str | Iterable[str],
+    metrics: Metrics,
+    how: How,
+    *,
+    bases: str | Iterable[str],
+    all_pairs: bool,
+    judged_only: bool,
+    judged: bool,
+    bounds: bool,
+    store: bool,
+    protocol: str,
+    as_of: past.Moment | None,
+    qrels: int | None,
+    on_step: Callable[[str], None] | None,
+) -> Compared:
+    """Compare runs with some bases; the arguments are those of `Warehouse.compare`."""
+    significance.needs_scipy()
+    if judged_only and (as_of is not None or qrels is not None):
+        raise UsageError(
+            "judged_only: is computed from what there is now; leave as_of and qrels out"
+        )
+    named, against = check_names("runs", runs), check_names("bases", bases)
+    with file.read() as con, past.put_one(con, dataset, past.state(as_of, qrels)) as (name, gone):
+        rules, names = stored_metrics.shown(con, name, metrics, protocol)
+        given = [*(base for base in against if base not in named), *named]
+        chosen = current_runs(con, name, given, names, rules, with_others=not named)
+        asked = candidates.find(con, name, chosen, qrels)
+        known = [m for m in map(known_metric, names) if m is not None]
+        if judged_only or bounds:
+            _check_known(names, known)
+        if judged_only:
+            what_if.put_judged_only(con, known, rules, asked)
+        found = gather(con, name, chosen, names, rules)
+        pairs = pairs_of(chosen, against or chosen[:1], all_pairs=all_pairs)
+        rows = compare_pairs(con, found, pairs, how, on_step)
+        shares = _judged(con, known, rules, asked) if judged and as_of is None else {}
+        supposed = what_if.all_relevant(con, known, rules, asked) if bounds else {}
+        made = compared(
+            con, found, rows, name, rules, how, shares, supposed, judged_only=judged_only
+        )
+    if store:
+        from warehouse.analyze import stored_comparisons
+
+        with file.write() as connection:
+            number = stored_comparisons.keep(connection, made)
+        gone += (f"kept as comparison {number}: from comparisons where comparison_id = {number}",)
+    return replace(made, notes=(*made.notes, *gone))
+
+
+def _check_known(names: Sequence[str], known: Sequence[Metric]) -> None:
+    """Refuse to compute metrics that no longer exist."""
+    gone = [name for name in names if name not in map(str, known)]
+    if gone:
+        raise UsageError(f"{', '.join(gone)}: no longer defined, so it cannot be recomputed")
+
+
+def _judged(
+    con: duckdb.DuckDBPyConnection,
+    metrics: Sequence[Metric],
+    rules: Protocol,
+    runs: Sequence[Candidate],
+) -> Values:
+    """Return, by metric and run, the share of judged documents down to the metric's cutoff."""
+    if any(
+        r.qrels_id is None or scope.qrels_kind(con, r.qrels_id) == scope.PREFERENCES for r in runs
+    ):
+        return {}
+    cutoffs = {str(metric): metric.depth for metric in metrics}
+    names = {c: "Judged" if c is None else f"Judged@{c}" for c in cutoffs.values()}
+    shares = {c: parse_one(name).metric for c, name in names.items()}
+    found = what_if.values(con, list(shares.values()), rules, runs)
+    return {
+        (metric, run.run): found.get((str(shares[cutoff]), run.run))
+        for metric, cutoff in cutoffs.items()
+        for run in runs
+    }
 
 
 def compared(
@@ -121,7 +208,7 @@ def _places(found: Gathered) -> dict[tuple[int, int], int]:
         better = found.better(metric)
         of_metric = {run: value for (m, run), value in found.scores.items() if m == metric}
         known = {
-            run: round(better * value, leaderboard.DIGITS)
+            run: round(better * value, stored_metrics.DIGITS)
             for run, value in of_metric.items()
             if value is not None
         }

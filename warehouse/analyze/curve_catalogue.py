@@ -8,7 +8,7 @@ from warehouse.analyze import metric_catalogue
 from warehouse.analyze.pages import relation
 from warehouse.metrics import curves as known
 from warehouse.metrics import protocols as rules
-from warehouse.metrics.curves import Axis
+from warehouse.metrics.header import Axis
 
 
 def curves() -> duckdb.DuckDBPyRelation:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
 import duckdb
 
 from warehouse.analyze import datasets
-from warehouse.errors import UsageError, counted, listing, nearest
-from warehouse.metrics import curves
+from warehouse.config.project import request
+from warehouse.errors import UsageError, check_names, counted, listing, nearest, none_yet
+from warehouse.evaluate.evaluation import compute
+from warehouse.evaluate.plan import plan
+from warehouse.evaluate.stored_runs import Job
+from warehouse.metrics import curves, protocols
 from warehouse.metrics.curves import Curve
 from warehouse.metrics.notation import Metric
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.templates import render
 from warehouse.store.database import RESULT, keep
+from warehouse.store.file import WarehouseFile
 
 
 @dataclass(frozen=True)
@@ -64,7 +69,39 @@ class Trace:
         return sorted(self.goodness, key=lambda run: (-self.goodness[run], run))[:number]
 
 
-def trace(
+@request()
+def curve(
+    file: WarehouseFile,
+    dataset: str | None,
+    curve: str,
+    *,
+    runs: str | Iterable[str],
+    query: str | None,
+    protocol: str,
+    on_curve: Callable[[str], None] | None,
+) -> Trace:
+    """Return the points of a curve, computed if missing; see `Warehouse.curve`."""
+    rules = protocols.get(protocol)
+    metric = curves.parse(curve, defaults=rules.defaults())
+    names = list(dict.fromkeys(check_names("runs", runs)))
+    with file.read() as con:
+        dataset = datasets.chosen(con, dataset)
+    done = compute(file, [Job(plan([metric], rules))], dataset, names, on_metric=on_curve)
+    if dataset in done.without_qrels:
+        raise UsageError(none_yet("qrels", dataset))
+    with file.read() as con:
+        if not names:
+            rows = con.execute(
+                "select distinct run from curve_points where is_current and dataset = $dataset "
+                "and curve = $curve and protocol = $protocol order by run",
+                {"dataset": dataset, "curve": str(metric), "protocol": rules.name},
+            ).fetchall()
+            names = [str(row[0]) for row in rows]
+        found = stored_curve(con, metric, dataset, names, rules, query)
+    return replace(found, computed=done.computed, stale=done.stale)
+
+
+def stored_curve(
     con: duckdb.DuckDBPyConnection,
     metric: Metric,
     dataset: str,
@@ -73,7 +110,6 @@ def trace(
     query: str | None = None,
 ) -> Trace:
     """Read the stored points of a curve."""
-    datasets.check(con, dataset)
     found = curves.of(metric)
     judged = judged_queries(con, dataset)
     if query is not None and query not in judged:

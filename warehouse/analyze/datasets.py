@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import duckdb
 
-from warehouse.errors import UsageError, check_word, command, listing
+from warehouse.errors import UsageError, check_text, check_word, command, listing
+
+_FIRST = "; the dataset comes first, by its name"
 
 
 def _known(con: duckdb.DuckDBPyConnection) -> list[str]:
@@ -12,19 +14,20 @@ def _known(con: duckdb.DuckDBPyConnection) -> list[str]:
     return [str(row[0]) for row in rows]
 
 
-def check(con: duckdb.DuckDBPyConnection, dataset: str) -> None:
-    """Refuse an unknown dataset with the nearest known one."""
-    check_word("dataset", dataset, _known(con))
+def check(con: duckdb.DuckDBPyConnection, dataset: str | None) -> None:
+    """Refuse an unknown dataset with the nearest known one; None stands for all."""
+    if dataset is not None:
+        check_word("dataset", check_text("dataset", dataset, _FIRST), _known(con))
 
 
 def chosen(con: duckdb.DuckDBPyConnection, dataset: str | None) -> str:
     """Return a dataset, or the only one. Raises UsageError if there is no such dataset."""
     if dataset is not None:
         check(con, dataset)
-        return dataset
+        return str.__str__(dataset)
     known = _known(con)
     if not known:
         raise UsageError(f"there is no dataset yet: {command('ingest run FILE', 'DATASET')}")
     if len(known) > 1:
-        raise UsageError(f"name a dataset with -d; known are {listing(known)}")
+        raise UsageError(f"name a dataset; known are {listing(known)}")
     return known[0]

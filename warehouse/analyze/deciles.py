@@ -15,18 +15,19 @@ FORMAT = "deciles"
 
 def deciles(con: duckdb.DuckDBPyConnection, dataset: str | None = None) -> duckdb.DuckDBPyRelation:
     """Return the current mappings of labels to deciles, of one dataset or of all."""
-    if dataset is not None:
-        datasets.check(con, dataset)
+    datasets.check(con, dataset)
     return keep(con, render("analyses/deciles", format=FORMAT), {"dataset": dataset})
 
 
-def sizes(con: duckdb.DuckDBPyConnection, dataset: str, name: str) -> duckdb.DuckDBPyRelation:
+def sizes(
+    con: duckdb.DuckDBPyConnection, dataset: str | None, name: str
+) -> duckdb.DuckDBPyRelation:
     """Return a mapping decile by decile.
 
     Occurrences are those from which it was made. For a loaded mapping, they are counted in the
     training set or, without one, in the qrels.
     """
-    datasets.check(con, dataset)
+    dataset = datasets.chosen(con, dataset)
     rows = con.execute(render("statements/current_attributes"), {"dataset": dataset}).fetchall()
     attributes = [str(attribute) for subject, attribute, _ in rows if subject == "document"]
     if name not in attributes:

@@ -15,13 +15,13 @@ from typing import Any
 
 import duckdb
 
-from warehouse.analyze import leaderboard
+from warehouse.analyze import past, stored_metrics
 from warehouse.errors import UsageError, check_at_least, listing, nearest
 from warehouse.evaluate import engine, requirements
 from warehouse.evaluate.plan import Plan, plan, ranked_sql
 from warehouse.evaluate.scope import Scope, qrels_kind, stored_qrels
 from warehouse.metrics import protocols
-from warehouse.metrics.notation import Metric, known_metric
+from warehouse.metrics.notation import Asked, Metric, known_metric
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.quoting import literal
 from warehouse.sql_text.templates import render
@@ -64,17 +64,32 @@ class Explanation:
 
 def explain(
     con: duckdb.DuckDBPyConnection,
+    dataset: str | None,
     run: str,
-    metric: str,
     query: str,
-    dataset: str,
-    protocol: Protocol,
+    metric: Asked | None,
     *,
-    top: int | None = None,
+    top: int | None,
+    protocol: str,
+    qrels: int | None,
 ) -> Explanation:
-    """Explain a current run's value for a query, document by document down to rank `top`."""
+    """Explain a current run's value for a query; the arguments are those of `Warehouse.explain`."""
     check_at_least(0, top=top)
-    name = leaderboard.one_name(con, [dataset], metric, protocol)
+    with past.put_one(con, dataset, past.state(None, qrels)) as (found, _):
+        rules = stored_metrics.stored_rules(con, protocol)
+        name = stored_metrics.one_with_values(con, found, metric, rules)
+        return _explain(con, found, run, query, name, rules, top)
+
+
+def _explain(
+    con: duckdb.DuckDBPyConnection,
+    dataset: str,
+    run: str,
+    query: str,
+    name: str,
+    protocol: Protocol,
+    top: int | None,
+) -> Explanation:
     found = _provenance(con, run, name, dataset, protocol)
     value = _value(con, found["evaluation_id"], query, name)
     known = known_metric(name)
@@ -112,7 +127,7 @@ def _provenance(
     con: duckdb.DuckDBPyConnection, run: str, metric: str, dataset: str, protocol: Protocol
 ) -> dict[str, Any]:
     """Return the catalogue row behind a value; refuse what has no value."""
-    leaderboard.choose(con, dataset, [metric], protocol)
+    stored_metrics.choose(con, dataset, [metric], protocol)
     asked = {"dataset": dataset, "metric": metric, "protocol": protocol.name}
     relation = con.execute(render("analyses/provenance"), asked | {"run": run})
     columns = [column[0] for column in relation.description]

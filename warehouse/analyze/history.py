@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import duckdb
 
-from warehouse.analyze import leaderboard
-from warehouse.analyze.past import NOW, State
-from warehouse.errors import UsageError, command, counted, listing, nearest
+from warehouse.analyze import datasets, past, stored_metrics
+from warehouse.analyze.past import State
+from warehouse.errors import (
+    UsageError,
+    check_at_least,
+    check_names,
+    command,
+    counted,
+    listing,
+    nearest,
+)
+from warehouse.metrics.notation import Asked, Metrics
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.templates import render
 from warehouse.store.database import keep
@@ -32,22 +41,42 @@ class Timeline:
     notes: tuple[str, ...] = ()
 
 
-def timeline(
+def history(
+    con: duckdb.DuckDBPyConnection,
+    dataset: str | None,
+    metric: Asked | None,
+    *,
+    system: str | None,
+    runs: str | Iterable[str],
+    protocol: str,
+    as_of: past.Moment | None,
+    qrels: int | None,
+) -> Timeline:
+    """Return the runs of a dataset over time; the arguments are those of `Warehouse.history`."""
+    wanted = past.state(as_of, qrels)
+    with past.put_one(con, dataset, wanted) as (name, gone):
+        rules = stored_metrics.stored_rules(con, protocol)
+        names = check_names("runs", runs)
+        chosen = stored_metrics.one_with_values(con, name, metric, rules)
+        found = _timeline(con, name, chosen, rules, system=system, runs=names, wanted=wanted)
+        return replace(found, notes=(*found.notes, *gone))
+
+
+def _timeline(
     con: duckdb.DuckDBPyConnection,
     dataset: str,
-    metric: str,
+    name: str,
     protocol: Protocol,
     *,
-    system: str | None = None,
-    runs: Sequence[str] = (),
-    wanted: State = NOW,
+    system: str | None,
+    runs: Sequence[str],
+    wanted: State,
 ) -> Timeline:
     """Return every version of the runs with a value against the current qrels, oldest first.
 
     `wanted` is the state that `con` reads: the notes say what to do if missing values can be
     computed.
     """
-    name = leaderboard.one_name(con, [dataset], metric, protocol)
     asked = {"dataset": dataset, "metric": name, "protocol": protocol.name}
     rows = con.execute(
         "select run, system, direction from run_scores where dataset = $dataset "
@@ -55,7 +84,7 @@ def timeline(
         asked,
     ).fetchall()
     if not rows:
-        leaderboard.choose(con, dataset, [name], protocol)
+        stored_metrics.choose(con, dataset, [name], protocol)
     _check("run", runs, [str(row[0]) for row in rows])
     _check(
         "system", [] if system is None else [system], [str(s) for _, s, _ in rows if s is not None]
@@ -111,6 +140,7 @@ class QrelsDiff:
     tau_b, swapped_pairs`. Values by an older formula are left out, and `notes` names them.
     """
 
+    dataset: str
     counts: duckdb.DuckDBPyRelation
     rows: duckdb.DuckDBPyRelation
     boards: duckdb.DuckDBPyRelation
@@ -120,13 +150,18 @@ class QrelsDiff:
 
 def qrels_diff(
     con: duckdb.DuckDBPyConnection,
-    dataset: str,
+    dataset: str | None,
     before: int,
     after: int,
-    protocol: Protocol,
-    metrics: Sequence[str],
+    *,
+    metrics: Metrics,
+    protocol: str,
 ) -> QrelsDiff:
     """Compare two versions of a dataset's qrels, by all metrics with values or by some."""
+    check_at_least(1, before=before, after=after)
+    dataset = datasets.chosen(con, dataset)
+    rules = stored_metrics.stored_rules(con, protocol)
+    names = stored_metrics.names(con, [dataset], metrics, rules)
     rows = con.execute(
         "select qrels.version from qrels join dataset using (dataset_id) "
         "where dataset.name = $dataset order by 1",
@@ -139,28 +174,29 @@ def qrels_diff(
                 f"{dataset}: has no version {version} of its qrels; it has "
                 f"{listing(map(str, known)) or 'none'}: {command('qrels', dataset)}"
             )
-    versions = {"dataset": dataset, "before": before, "after": after}
+    versions = {"dataset": dataset, "before": int(before), "after": int(after)}
     differing = keep(con, render("analyses/qrels_diff"), versions, name="differing")
     values = keep(
         con,
         render("analyses/qrels_values"),
-        versions | {"protocol": protocol.name, "metrics": list(metrics)},
+        versions | {"protocol": rules.name, "metrics": names},
         name="values_against",
     )
     boards = keep(
         con,
         render("analyses/qrels_boards", values="values_against"),
-        {"before": before, "after": after},
+        {"before": int(before), "after": int(after)},
         name="boards",
     )
     return QrelsDiff(
+        dataset=dataset,
         counts=keep(
             con, render("analyses/qrels_diff_counts", differing="differing"), name="counts"
         ),
         rows=differing,
         boards=boards,
         taus=keep(con, render("analyses/qrels_taus", boards="boards"), name="taus"),
-        notes=tuple(_of_older_formulas(values, dataset, protocol)),
+        notes=tuple(_of_older_formulas(values, dataset, rules)),
     )
 
 

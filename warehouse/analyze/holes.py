@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import duckdb
 
-from warehouse.analyze import ranked_lists
-from warehouse.errors import UsageError, check_at_least, none_yet
+from warehouse.analyze import datasets, ranked_lists, stored_metrics
+from warehouse.errors import UsageError, check_at_least, check_names, none_yet
 from warehouse.evaluate.plan import ranked_sql, relations_sql
 from warehouse.evaluate.scope import Scope
 from warehouse.metrics.protocols import Protocol
@@ -28,37 +28,39 @@ class Holes:
 
     relation: duckdb.DuckDBPyRelation
     filled: duckdb.DuckDBPyRelation
+    dataset: str
     depth: int
     total: int
 
 
 def holes(
     con: duckdb.DuckDBPyConnection,
-    dataset: str,
-    names: Sequence[str],
-    protocol: Protocol,
+    dataset: str | None,
+    runs: str | Iterable[str],
     *,
     depth: int,
     top: int | None,
     per_query: bool,
+    protocol: str,
 ) -> Holes:
     """List the unjudged documents among the first of runs, for the queries that count.
 
-    Lists at most `top` documents, or so many per query. Raises UsageError for wrong names and
-    numbers, and if there are no qrels.
+    The arguments are those of `Warehouse.holes`. Raises UsageError if there are no qrels.
     """
     check_at_least(1, depth=depth, top=top)
+    rules = stored_metrics.stored_rules(con, protocol)
     if per_query and top is None:
         raise UsageError("per query: needs top, the number of documents for each query")
-    if protocol.judged_only:
+    if rules.judged_only:
         raise UsageError(
-            f"protocol {protocol.name} removes unjudged documents, so there are none to list"
+            f"protocol {rules.name} removes unjudged documents, so there are none to list"
         )
-    runs = ranked_lists.current_runs(con, dataset, names)
-    depth = depth if protocol.depth is None else min(depth, protocol.depth)
-    _put(con, dataset, runs, protocol, depth)
+    dataset = datasets.chosen(con, dataset)
+    found_runs = ranked_lists.current_runs(con, dataset, check_names("runs", runs))
+    depth = depth if rules.depth is None else min(depth, rules.depth)
+    _put(con, dataset, found_runs, rules, depth)
     found = database.keep(con, render("analyses/holes", top=top, per_query=per_query), name="holes")
-    (rankings,) = relations_sql(protocol, "rankings").values()
+    (rankings,) = relations_sql(rules, "rankings").values()
     filled = database.keep(
         con, render("analyses/holes_filled", holes="holes", rankings=rankings), name="filled"
     )
@@ -66,7 +68,7 @@ def holes(
         "select count(*) from (select distinct query_id, doc_id from head anti join "
         "(select query_id, doc_id from scope_judgment where relevance >= 0) using (query_id, doc_id))"
     ).fetchall()
-    return Holes(found, filled, depth, int(total))
+    return Holes(found, filled, dataset, depth, int(total))
 
 
 def _put(

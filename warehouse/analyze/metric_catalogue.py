@@ -15,9 +15,10 @@ from warehouse.evaluate.plan import plan
 from warehouse.metrics import notation
 from warehouse.metrics import protocols as rules
 from warehouse.metrics.aggregates import WORDS
-from warehouse.metrics.catalogue import ARROWS, Definition, catalogue
+from warehouse.metrics.catalogue import ARROWS, MetricTemplate, catalogue
 from warehouse.metrics.notation import Metric
 from warehouse.metrics.parameters import Parameter, Value, bound
+from warehouse.metrics.template import Template
 from warehouse.sql_text.quoting import literal
 
 
@@ -85,7 +86,7 @@ def _symbol(parameter: str) -> str:
     return "k" if parameter == "cutoff" else parameter[0]
 
 
-def usage(found: Definition) -> str:
+def usage(found: Template) -> str:
     """Return how to write a metric, with optional parts in brackets."""
     at = found.parameter(found.at)
     if at is None:
@@ -94,7 +95,7 @@ def usage(found: Definition) -> str:
     return f"{found.name}{at_value}" if at.required else f"{found.name}[{at_value}]"
 
 
-def parameters(found: Definition) -> str:
+def parameters(found: Template) -> str:
     """Return a metric's own parameters with their defaults, in one line."""
 
     def one(p: Parameter) -> str:
@@ -107,12 +108,12 @@ def parameters(found: Definition) -> str:
     return ", ".join(map(one, shown))
 
 
-def elsewhere(found: Definition) -> str:
+def elsewhere(found: Template) -> str:
     """Return the names of a metric in other programs, in one line."""
     return "; ".join(f"{peer} {', '.join(names)}" for peer, names in names_elsewhere(found).items())
 
 
-def names_elsewhere(found: Definition, *, fixed: bool = False) -> dict[str, list[str]]:
+def names_elsewhere(found: Template, *, fixed: bool = False) -> dict[str, list[str]]:
     """Return the names of a metric in each peer, on request with the parameters that they fix.
 
     A name that by default means another metric is shown with the protocols under which it means
@@ -140,7 +141,7 @@ def names_elsewhere(found: Definition, *, fixed: bool = False) -> dict[str, list
             names.setdefault(alias.peer, {})[told] = None
     for ranx in found.ranx_names:
         decimals = f".{_symbol(ranx.fraction)}" if ranx.fraction else ""
-        name = ranx.name + ("@k" if notation.wants_cutoff(found) else "")
+        name = ranx.name + ("@k" if found.needs_cutoff else "")
         text = "" if decimals else name.replace("@k", "@10")
         names.setdefault("ranx", {})[name + decimals + given(ranx.given, "ranx", text)] = None
     for trec in found.trec_names:
@@ -190,7 +191,7 @@ def _with_examples(name: str, protocol: rules.Protocol) -> Metric:
     return replace(metric, values=tuple(values.items()))
 
 
-def _example(p: Parameter, found: Definition) -> Value:
+def _example(p: Parameter, found: Template) -> Value:
     if p.choices:
         return p.choices[0]
     if p.type == "integer":
@@ -200,6 +201,7 @@ def _example(p: Parameter, found: Definition) -> Value:
 
 def _facts(metric: Metric, protocol: rules.Protocol) -> dict[str, str]:
     found = metric.definition
+    assert isinstance(found, MetricTemplate), f"{metric} is no metric"
     low, high = (f"{bound:g}" for bound in found.range)
     undefined = protocol.undefined_of(metric)
     counts = "null: left out of the mean" if undefined is None else f"{undefined:g}"

@@ -7,7 +7,8 @@ then, and the file's own views are made again above them.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator, Sequence
+import operator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -15,7 +16,7 @@ import duckdb
 
 from warehouse.analyze.across_datasets import named_datasets
 from warehouse.config import times
-from warehouse.errors import UsageError, command, listing
+from warehouse.errors import UsageError, check_at_least, command, listing
 from warehouse.sql_text.templates import render
 from warehouse.store import database
 
@@ -62,17 +63,21 @@ NOW = State()
 
 def state(as_of: Moment | None, qrels: int | None) -> State:
     """Return the state to read, from the options."""
-    return State(None if as_of is None else moment(as_of), qrels)
+    check_at_least(1, qrels=qrels)
+    return State(
+        None if as_of is None else moment(as_of), None if qrels is None else operator.index(qrels)
+    )
 
 
 @contextmanager
 def put(
-    con: duckdb.DuckDBPyConnection, datasets: Sequence[str], wanted: State
+    con: duckdb.DuckDBPyConnection, datasets: str | Iterable[str] | None, wanted: State
 ) -> Iterator[tuple[list[str], tuple[str, ...]]]:
-    """Make a connection read what was there then, for some datasets or patterns of names.
+    """Make a connection read what was there then, for some datasets, patterns of names, or None.
 
-    Yields the datasets, and notes on what has gone since. Raises UsageError if there was nothing
-    yet, or if the qrels have no such version; errors inside name the state and what has gone.
+    None is the only dataset. Yields the datasets, and notes on what has gone since. Raises
+    UsageError if there was nothing yet, or if the qrels have no such version; errors inside name the
+    state and what has gone.
     """
     gone: tuple[str, ...] = ()
     if wanted.as_of is not None:
@@ -87,6 +92,17 @@ def put(
         gone = _gone(con, found, wanted.as_of)
     with _told(wanted, gone):
         yield found, gone
+
+
+@contextmanager
+def put_one(
+    con: duckdb.DuckDBPyConnection, dataset: str | None, wanted: State
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Make a connection read what was there then, for one dataset, as `put` does for several."""
+    with put(con, dataset, wanted) as (found, gone):
+        if len(found) > 1:
+            raise UsageError(f"{dataset}: stands for several datasets; name one")
+        yield found[0], gone
 
 
 @contextmanager

@@ -9,9 +9,18 @@ from typing import Any, Literal
 
 import duckdb
 
-from warehouse.analyze import leaderboard
+from warehouse.analyze import datasets, stored_metrics
 from warehouse.analyze.significance import two_sided
-from warehouse.errors import UsageError, counted, listing, nearest, no_such_run, none_yet
+from warehouse.errors import (
+    UsageError,
+    check_several,
+    counted,
+    listing,
+    nearest,
+    no_such_run,
+    none_yet,
+)
+from warehouse.metrics.notation import Metrics
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.templates import render
 from warehouse.store import database
@@ -121,6 +130,28 @@ class Check:
 
 def check(
     con: duckdb.DuckDBPyConnection,
+    dataset: str | None,
+    metrics: Metrics,
+    *,
+    against: str,
+    run: str | None,
+    max_drop: float | None,
+    alpha: float | None,
+    protocol: str,
+) -> Check:
+    """Compare a run with an earlier one; the arguments are those of `Warehouse.check`."""
+    asked = check_several("metrics", metrics)
+    if not asked:
+        raise UsageError("name a metric to compare the runs by")
+    limits = Limits(max_drop, alpha)
+    dataset = datasets.chosen(con, dataset)
+    rules = stored_metrics.stored_rules(con, protocol)
+    names = stored_metrics.names(con, [dataset], asked, rules)
+    return check_metrics(con, dataset, names, rules, limits, against=against, run=run)
+
+
+def check_metrics(
+    con: duckdb.DuckDBPyConnection,
     dataset: str,
     metrics: Sequence[str],
     protocol: Protocol,
@@ -194,7 +225,7 @@ def _check_values(
     )
     if runs:
         absent = [row["metric"] for row in rows if row["is_missing"] or row["without_value"]]
-        command = leaderboard.evaluate_command(con, dataset, absent, protocol)
+        command = stored_metrics.evaluate_command(con, dataset, absent, protocol)
         raise UsageError(
             f"{dataset}: no value of {', '.join(absent)} for {listing(runs, 4)}, or none by the same "
             f"formula, under protocol {protocol.name} yet: {command}"
@@ -218,7 +249,7 @@ def _judged(row: dict[str, Any], limits: Limits) -> Comparison:
     verdict: Verdict = "first"
     if row["against"] is not None:
         sign = -1 if row["direction"] == "lower" else 1
-        drop = round(-sign * row["difference"], leaderboard.DIGITS)
+        drop = round(-sign * row["difference"], stored_metrics.DIGITS)
         regressed = drop > limits.most
         if limits.alpha is not None:
             if row["num_pairs"] < 2:

@@ -9,9 +9,10 @@ from typing import Any
 
 import duckdb
 
-from warehouse.analyze import leaderboard, ranked_lists
+from warehouse.analyze import datasets, ranked_lists, stored_metrics
 from warehouse.analyze.significance import two_sided
-from warehouse.errors import UsageError, counted, listing
+from warehouse.errors import UsageError, check_names, counted, listing
+from warehouse.metrics.notation import Metrics
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.templates import render
 from warehouse.store import database
@@ -45,10 +46,10 @@ class Sides:
     other: str
     original: str
     reproduced: str
-    base: tuple[str, str] | None = None
+    base: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        if self.base and (isinstance(self.base, str) or len(self.base) != 2):
+        if self.base is not None and len(self.base) != 2:
             raise UsageError(
                 "base must be two runs: that of the original and that of the reproduction"
             )
@@ -61,12 +62,34 @@ class Sides:
     @property
     def pairs(self) -> dict[str, tuple[str, str]]:
         """Return the pairs of runs by their name."""
-        return {"advanced": (self.original, self.reproduced)} | (
-            {"base": self.base} if self.base else {}
-        )
+        pairs = {"advanced": (self.original, self.reproduced)}
+        return pairs if self.base is None else pairs | {"base": (self.base[0], self.base[1])}
 
 
 def reproduce(
+    con: duckdb.DuckDBPyConnection,
+    dataset: str | None,
+    original: str,
+    reproduced: str,
+    *,
+    base: tuple[str, str] | None,
+    replicated_in: str | None,
+    metrics: Metrics,
+    depth: int,
+    p: float,
+    protocol: str,
+) -> Reproduction:
+    """Measure a reproduction from stored values and lists; see `Warehouse.reproduce`."""
+    rules = stored_metrics.stored_rules(con, protocol)
+    dataset = datasets.chosen(con, dataset)
+    other = dataset if replicated_in is None else datasets.chosen(con, replicated_in)
+    pair = None if base is None else tuple(check_names("base", base))
+    sides = Sides(dataset, other, original, reproduced, pair)
+    names = stored_metrics.names(con, [dataset, other], metrics, rules)
+    return _reproduce(con, sides, names, rules, depth=depth, p=p)
+
+
+def _reproduce(
     con: duckdb.DuckDBPyConnection,
     sides: Sides,
     metrics: Sequence[str],
@@ -75,10 +98,6 @@ def reproduce(
     depth: int,
     p: float,
 ) -> Reproduction:
-    """Measure a reproduction from stored values and lists; the metrics are canonical names, or all.
-
-    Raises UsageError for wrong names, and for values that are missing or of another formula.
-    """
     runs = [
         {run.name: run for run in ranked_lists.current_runs(con, dataset, names)}
         for dataset, names in zip(
@@ -114,14 +133,14 @@ def _metrics(
 ) -> list[str]:
     """Return the metrics to measure; by default, those with values and a better direction."""
     datasets = dict.fromkeys((sides.dataset, sides.other))
-    shared = [leaderboard.choose(con, dataset, metrics, protocol) for dataset in datasets]
+    shared = [stored_metrics.choose(con, dataset, metrics, protocol) for dataset in datasets]
     if metrics:
         return list(metrics)
     found = [
         name
         for name in shared[0]
         if name in shared[-1]
-        and leaderboard.direction(con, [sides.dataset], name, protocol) != "none"
+        and stored_metrics.direction(con, [sides.dataset], name, protocol) != "none"
     ]
     if not found:
         raise UsageError(f"{listing(datasets)}: no metric has values in both under {protocol.name}")
@@ -147,7 +166,7 @@ def _check_values(
             raise UsageError(
                 f"{dataset}: no value of {', '.join(absent)}{missing}, or none by the same formula, "
                 f"under protocol {protocol.name} yet: "
-                f"{leaderboard.evaluate_command(con, dataset, absent, protocol)}"
+                f"{stored_metrics.evaluate_command(con, dataset, absent, protocol)}"
             )
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import duckdb
 
-from warehouse.analyze import resampling
-from warehouse.analyze.compare import Gathered
+from warehouse.analyze import compare, past, resampling, significance, stored_metrics
+from warehouse.errors import UsageError, check_at_least
 from warehouse.evaluate.plan import ranked_sql
 from warehouse.evaluate.scope import Scope
 from warehouse.metrics.protocols import Protocol
@@ -34,7 +34,35 @@ class SideBySide:
 
 def side_by_side(
     con: duckdb.DuckDBPyConnection,
-    found: Gathered,
+    dataset: str | None,
+    base: str,
+    run: str,
+    metric: str,
+    *,
+    queries: int,
+    depth: int,
+    protocol: str,
+    as_of: past.Moment | None,
+    qrels: int | None,
+) -> SideBySide:
+    """Return two runs' lists for the queries that differ most; see `Warehouse.side_by_side`."""
+    significance.needs_scipy()
+    check_at_least(1, queries=queries, depth=depth)
+    with past.put_one(con, dataset, past.state(as_of, qrels)) as (name, gone):
+        rules, names = stored_metrics.shown(con, name, [metric], protocol)
+        if len(names) != 1:
+            raise UsageError(f"{metric}: stands for several metrics; name one")
+        chosen = compare.current_runs(con, name, [base, run], names, rules)
+        if base == run:
+            raise UsageError(f"{run}: cannot be compared with itself; name another run")
+        found = compare.gather(con, name, chosen, names, rules)
+        lists = _lists(con, found, name, rules, queries=queries, depth=depth)
+        return replace(lists, notes=gone)
+
+
+def _lists(
+    con: duckdb.DuckDBPyConnection,
+    found: compare.Gathered,
     dataset: str,
     protocol: Protocol,
     *,

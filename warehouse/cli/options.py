@@ -15,7 +15,6 @@ from warehouse.errors import UsageError, is_utf8
 
 if TYPE_CHECKING:
     from warehouse.readers.kinds import Contents
-    from warehouse.warehouse import Warehouse
 
 Database = Annotated[
     Path | None,
@@ -258,11 +257,6 @@ def moment(text: str | None) -> dt.datetime | None:
         return times.begin(text)
     except ValueError as error:
         raise UsageError(f"--at {text}: {error}") from None
-
-
-def the_dataset(wh: Warehouse, dataset: str | None) -> str:
-    """Return a dataset that was given, or the only one."""
-    return wh.only_dataset() if dataset is None else dataset
 
 
 def numbers(text: str | None, option: str) -> list[float] | None:

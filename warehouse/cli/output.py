@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from warehouse.errors import UsageError, counted, is_utf8, listing, visible
+from warehouse.errors import UsageError, counted, is_utf8, visible
 from warehouse.report import file_replacement, formats
+from warehouse.report.result import Result
 from warehouse.sql_text.quoting import ident, literal
 
 if TYPE_CHECKING:
     import duckdb
 
-    from warehouse.analyze.leaderboard import Board
     from warehouse.ingest import Loaded
 
 
-# Suffixes that are not the name of their format.
-_SUFFIXES = {"md": "markdown", "tex": "latex", "htm": "html", "ndjson": "jsonl", "txt": "table"}
 _COMPRESSED = ("gz", "bz2", "xz", "zst")
 
 
@@ -43,7 +41,7 @@ def choose_format(format: str | None, output: Path | None, more: Sequence[str] =
     """
     known = (*formats.FORMATS, *more)
     suffix = "" if output is None else output.suffix.removeprefix(".").lower()
-    named = _SUFFIXES.get(suffix, suffix)
+    named = formats.SUFFIXES.get(suffix, suffix)
     if suffix in _COMPRESSED or (format is None and named[:1].isalpha() and named not in known):
         raise UsageError(f"{output}: results are written as {', '.join(known)}, not as .{suffix}")
     if format is None:
@@ -112,7 +110,7 @@ def say_loaded(loaded: Loaded) -> None:
 
 
 def show(
-    relation: duckdb.DuckDBPyRelation,
+    found: Result | duckdb.DuckDBPyRelation,
     format: str,
     output: Path | None,
     *,
@@ -120,15 +118,15 @@ def show(
     titles: Mapping[str, str] | None = None,
     counts: Collection[str] = (),
 ) -> None:
-    """Write a relation in one of the formats; see `formats.text`."""
+    """Write a result, and its notes to stderr, or a relation with these titles and counts."""
+    result = found if isinstance(found, Result) else Result(found, titles=titles, counts=counts)
     if format == "parquet":
         with new_file(parquet_file(output)) as path:
-            formats.write_parquet(relation, path)
-        return
-    text = formats.text(
-        relation, formats.check(format), places=places, titles=titles, counts=counts
-    )
-    emit(text, output, format)
+            result.write(path, format)
+    else:
+        emit(result.text(format, places), output, format)
+    for note in result.told(places):
+        say(note)
 
 
 def transpose(relation: duckdb.DuckDBPyRelation, column: str) -> duckdb.DuckDBPyRelation:
@@ -150,35 +148,6 @@ def transpose(relation: duckdb.DuckDBPyRelation, column: str) -> duckdb.DuckDBPy
     con = duckdb.connect()
     con.execute(f"create table turned as from (values {values}) as t({names})")
     return con.table("turned")
-
-
-def show_board(board: Board, format: str, output: Path | None, *, places: int = 4) -> None:
-    """Write a leaderboard and its notes; tables have an arrow for each metric's better direction."""
-    from warehouse.metrics.catalogue import ARROWS
-    from warehouse.metrics.notation import known_metric
-
-    titles = {"place": "#"}
-    counts: set[str] = set()
-    for column, name in board.metrics.items():
-        titles[column] = f"{column} {ARROWS.get(board.directions[name], '')}".strip()
-        metric = known_metric(name)
-        # a mean of counts over datasets is not a count
-        if metric is not None and metric.is_count and len(board.datasets) == 1:
-            counts.add(column)
-    show(board.relation, format, output, places=places, titles=titles, counts=counts)
-    for note in (board.over_queries, *board.notes):
-        say(note)
-
-
-def say_undefined(metrics: Iterable[str], protocol: str) -> list[str]:
-    """Report values whose definition is gone; return the metrics that can be computed."""
-    from warehouse.analyze.leaderboard import forgotten
-
-    shown = list(dict.fromkeys(metrics))
-    gone = forgotten(shown, protocol)
-    if gone:
-        say(f"no longer defined, so these are the stored values: {listing(gone)}")
-    return [] if f"protocol {protocol}" in gone else [name for name in shown if name not in gone]
 
 
 class Steps:

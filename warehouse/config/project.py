@@ -12,39 +12,23 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from warehouse.config import toml
 from warehouse.errors import DefinitionError, UsageError, nearest, url
+
+if TYPE_CHECKING:
+    from warehouse.config.project_file import ProjectFile
 
 FILE = "warehouse.toml"
 PYPROJECT = "pyproject.toml"
 TABLE = ("tool", "warehouse")
 VARIABLE = "WAREHOUSE_CONFIG"
 OPTION = "--config"
-# What the last ones hold is read by `warehouse.sync.declarations`, where it is asked for.
-_KEYS: dict[str, toml.Kinds] = {
-    "database": str,
-    "metrics": str,
-    "protocols": dict,
-    "evaluate": dict,
-    "datasets": dict,
-    "runs": list,
-    "gates": list,
-    "settle": (str, int, float),
-}
-_PATHS = ("database", "metrics")
-# In which tables keys stand that are looked for at the top.
-_ELSEWHERE = {
-    "qrels": "[datasets.NAME]",
-    "training": "[datasets.NAME]",
-    "attributes": "[[datasets.NAME.attributes]]",
-    "files": "[[runs]]",
-    "slices": "[evaluate]",
-}
+_PATHS = {"database", "metrics"}
 _T = TypeVar("_T")
 
 
@@ -57,18 +41,23 @@ class Project:
     database: Path | None = field(default=None, compare=False)
     metrics: Path | None = field(default=None, compare=False)
     metric_files: tuple[Path, ...] = field(default=(), compare=False)
-    record: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    document: toml.Document = field(default=toml.Document(FILE), compare=False)
 
     @property
     def protocols(self) -> Mapping[str, Any]:
         """Return the tables of the project's own protocols."""
-        found: Mapping[str, Any] = self.record.get("protocols", {})
+        found: Mapping[str, Any] = self.document.record.get("protocols", {})
         return found
+
+    @property
+    def contents(self) -> ProjectFile:
+        """Return what the file says, by its keys."""
+        return _contents(self.document)
 
     @property
     def where(self) -> str:
         """Return the name of the file, as errors show it."""
-        return FILE if self.file is None else place(self.file)
+        return self.document.where
 
     @property
     def folder(self) -> Path:
@@ -76,11 +65,8 @@ class Project:
         return Path.cwd() if self.file is None else self.file.parent
 
     def path(self, text: str) -> Path:
-        """Return a path from the file. Raises DefinitionError for a URL."""
-        try:
-            return Path(os.path.normpath(self.folder / local(text)))
-        except UsageError as error:
-            raise DefinitionError(f"{self.where}: {error}") from None
+        """Return a path from the file. Raises UsageError for a URL."""
+        return Path(os.path.normpath(self.folder / local(text)))
 
     def check_folder(self) -> None:
         """Refuse a missing folder of metrics."""
@@ -89,7 +75,7 @@ class Project:
         above = self.metrics.parent
         there = [path.name for path in above.iterdir() if path.is_dir()] if above.is_dir() else []
         hint = nearest(self.metrics.name, there) or "; make it, or take the key out"
-        raise DefinitionError(f"{self.where}: metrics: no folder {shown(self.metrics)}{hint}")
+        raise self.document.error(("metrics",), f"no folder {shown(self.metrics)}{hint}")
 
 
 def local(text: str) -> Path:
@@ -199,16 +185,22 @@ def _look() -> Project:
     if file is None:
         return Project()
     stamp = _stamp(file)
-    record = _record(file, stamp)
-    bare = Project(file=file)
-    paths = {key: bare.path(record[key]) for key in _PATHS if key in record}
+    document = _document(file, stamp)
+    _contents(document)
+    bare = Project(file=file, document=document)
+    paths = {}
+    for key in _PATHS & document.record.keys():
+        try:
+            paths[key] = bare.path(document.record[key])
+        except UsageError as error:
+            raise document.error((key,), str(error)) from None
     folder = paths.get("metrics")
     files = _files(folder)
     return Project(
         stamp=(str(Path.cwd()), stamp, folder, *(_stamp(path) for path in files)),
         file=file,
         metric_files=files,
-        record=record,
+        document=document,
         **paths,
     )
 
@@ -251,40 +243,36 @@ def _files(folder: Path | None) -> tuple[Path, ...]:
 
 
 @lru_cache(maxsize=4)
-def _record(file: Path, stamp: tuple[str, int, int, int]) -> dict[str, Any]:
-    where = place(file)
-    if file.name == PYPROJECT:
-        record = _table(file, stamp)
-        if record is None:
-            raise DefinitionError(f"{shown(file)}: has no table [{'.'.join(TABLE)}]")
-    else:
-        record = toml.read(read_text(file), where)
-    if isinstance(record.get("metrics"), list):
-        raise DefinitionError(
-            f"{where}: 'metrics' is the folder of your own ones here; which are computed stands in "
-            "[evaluate]"
-        )
-    toml.check(record, _KEYS, where, elsewhere=_ELSEWHERE)
-    for key in _PATHS:
-        if not record.get(key, key).strip():
-            raise DefinitionError(f"{where}: {key!r} is blank")
-    return record
+def _document(file: Path, stamp: tuple[str, int, int, int]) -> toml.Document:
+    if file.name != PYPROJECT:
+        return toml.read(read_text(file), place(file))
+    found = _table(file, stamp)
+    if found is None:
+        raise DefinitionError(f"{shown(file)}: has no table [{'.'.join(TABLE)}]")
+    return found
+
+
+def _contents(document: toml.Document) -> ProjectFile:
+    from warehouse.config import project_file  # what it needs is imported where there is a file
+
+    return document.convert(project_file.ProjectFile, project_file.ELSEWHERE)
 
 
 @lru_cache(maxsize=16)
-def _table(file: Path, _: tuple[str, int, int, int]) -> dict[str, Any] | None:
+def _table(file: Path, _: tuple[str, int, int, int]) -> toml.Document | None:
     """Return the project's table of a pyproject.toml, or None."""
     tool, name = TABLE
     try:
         text = read_text(file)
         if name not in text:
             return None
-        found = toml.read(text, shown(file)).get(tool, {}).get(name)
+        found = toml.read(text, place(file))
     except DefinitionError:
         # a file of another tool, which may hold anything
         if file.is_file() and f"{tool}.{name}" not in file.read_text("utf-8", "replace"):
             return None
         raise
-    if found is not None and not isinstance(found, dict):
+    record = found.record.get(tool, {}).get(name)
+    if record is not None and not isinstance(record, dict):
         raise DefinitionError(f"{shown(file)}: write a table: [{'.'.join(TABLE)}]")
-    return found
+    return None if record is None else replace(found, record=record, inside=TABLE)

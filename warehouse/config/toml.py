@@ -1,39 +1,112 @@
-"""TOML records of metrics, protocols and projects: reading, and checking their keys."""
+"""TOML records of templates, protocols and projects: reading them, and checking them by their types.
+
+A record is converted to a struct of msgspec, whose fields say which keys there are, with their types,
+bounds and defaults. What is wrong is raised as one DefinitionError, one line a problem.
+"""
 
 from __future__ import annotations
 
-import datetime as dt
+import contextlib
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeVar
 
-from warehouse.errors import DefinitionError, nearest
+from warehouse.errors import DefinitionError
 
-Kinds = type | tuple[type, ...]
-_WORDS: dict[type, str] = {
-    str: "a string",
-    bool: "true or false",
-    int: "a whole number",
-    float: "a number",
-    list: "a list",
-    dict: "a table",
-    dt.datetime: "a date",
-    dt.date: "a date",
-    dt.time: "a time of day",
-    type(None): "null",
-}
+# The keys that lead to a value; tables of a list are numbered from 1.
+Path = tuple[str | int, ...]
+_T = TypeVar("_T")
 _PLACE = re.compile(r"(?P<what>.*?)\s*\(at (?:line (?P<line>\d+).*|end of document)\)", re.DOTALL)
 
 
-def read(text: str, where: str, *, what: str = "not TOML", first_line: int = 1) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Document:
+    """The record in a file, with the TOML that it was read from, whose lines errors name.
+
+    `first_line` is that of the TOML in the file, `inside` the table in it that the record is.
+    """
+
+    where: str
+    record: Mapping[str, Any] = field(default_factory=dict)
+    text: str = ""
+    first_line: int = 1
+    inside: Path = ()
+
+    def convert(
+        self, kind: type[_T], elsewhere: Mapping[type, Mapping[str, str]] | None = None
+    ) -> _T:
+        """Return the record as a struct. Raises DefinitionError with every problem in it.
+
+        `elsewhere` says, by struct, which tables have keys that are looked for in it.
+
+        >>> import msgspec
+        >>> class Size(msgspec.Struct, forbid_unknown_fields=True):
+        ...     width: float = 1.0
+        >>> read("width = 2", "a").convert(Size)
+        Size(width=2.0)
+        >>> read("width = 'no'\\nheight = 1", "a").convert(Size)
+        Traceback (most recent call last):
+        warehouse.errors.DefinitionError: a: line 1: 'width' has the wrong type: a string; write a number
+        a: line 2: unknown key 'height'; known are width
+        """
+        import msgspec  # a program that reads no such file starts without it
+
+        try:
+            return msgspec.convert(self.record, kind)
+        except msgspec.ValidationError as error:
+            from warehouse.config.problems import problems
+
+            found = list(problems(self.record, kind, (), elsewhere or {}))
+            found.sort(key=lambda one: self._line(one[0]) or 0)
+            said = [self._said(*one) for one in found] or [f"{self.where}: {error}"]
+            raise DefinitionError("\n".join(said)) from None
+
+    def error(self, path: Path, problem: str, table: Path | None = None) -> DefinitionError:
+        """Return the error about what is at a path, which is named unless `table` is."""
+        return DefinitionError(self._said(path, path if table is None else table, problem))
+
+    def _said(self, at: Path, table: Path, problem: str) -> str:
+        line = self._line(at)
+        parts = [self.where, "" if line is None else f"line {line}", place(table), problem]
+        return ": ".join(filter(None, parts))
+
+    def _line(self, path: Path) -> int | None:
+        """Return the first line that sets something at a path, in a table or in one around it."""
+        whole = self.inside + path
+        for length in range(len(whole), len(self.inside), -1):
+            inner = [n for at, n in self.lines.items() if at[:length] == whole[:length]]
+            if inner:
+                return min(inner)
+        return None
+
+    @cached_property
+    def lines(self) -> dict[Path, int]:
+        """Return the line on which each value is set, by the keys from the top of the TOML.
+
+        Each prefix of the text that is valid TOML ends a statement: its new values were set there.
+        """
+        found: dict[Path, int] = {}
+        lines = self.text.splitlines()
+        first = 1
+        for last in range(1, len(lines) + 1):
+            with contextlib.suppress(tomllib.TOMLDecodeError):
+                for path, _ in leaves(tomllib.loads("\n".join(lines[:last]))):
+                    found.setdefault(path, self.first_line + first - 1)
+                first = last + 1
+        return found
+
+
+def read(text: str, where: str, *, what: str = "not TOML", first_line: int = 1) -> Document:
     """Read TOML that starts on some line of a file; errors name the line.
 
-    >>> read("a = 1", "here")
+    >>> read("a = 1", "here").record
     {'a': 1}
     """
     try:
-        return tomllib.loads(text)
+        return Document(where, tomllib.loads(text), text, first_line)
     except tomllib.TOMLDecodeError as error:
         found = _PLACE.match(str(error))
         reason = found["what"] if found else str(error)
@@ -41,47 +114,26 @@ def read(text: str, where: str, *, what: str = "not TOML", first_line: int = 1) 
         raise DefinitionError(f"{where}: line {first_line + line - 1}: {what}: {reason}") from None
 
 
-def check(
-    record: Mapping[str, Any],
-    keys: Mapping[str, Kinds],
-    where: str,
-    required: Iterable[str] = (),
-    elsewhere: Mapping[str, str] | None = None,
-) -> None:
-    """Refuse unknown keys with the nearest known one, values of a wrong type, and missing keys.
+def leaves(value: object, path: Path = ()) -> Iterator[tuple[Path, object]]:
+    """Yield the values in nested tables with their paths; an empty table counts as a value."""
+    tables: Mapping[Any, object] | None = value if isinstance(value, dict) else None
+    if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
+        tables = dict(enumerate(value, 1))
+    if not tables:
+        yield path, value
+        return
+    for key, inner in tables.items():
+        yield from leaves(inner, (*path, key))
 
-    A key that is not a text, as YAML allows, counts as having the wrong type. `elsewhere` says
-    which tables have keys that are looked for here.
 
-    >>> check({"a": None}, {"a": (int, float)}, "here")
-    Traceback (most recent call last):
-    warehouse.errors.DefinitionError: here: 'a' has the wrong type: null; write a number
+def place(path: Path) -> str:
+    """Return the name of a table or a key, as errors show it.
+
+    >>> place(("datasets", "films", "attributes", 2, "file"))
+    'datasets.films.attributes 2: file'
     """
-    for key, value in record.items():
-        if key not in keys:
-            place = (elsewhere or {}).get(key)
-            hint = f"; it stands in {place}" if place else nearest(str(key), keys)
-            hint = hint or f"; known are {', '.join(keys)}"
-            raise DefinitionError(f"{where}: unknown key {key!r}{hint}")
-        if not isinstance(key, str):
-            raise DefinitionError(f"{where}: key {key!r} is {_word(type(key))}: put it in quotes")
-        wanted = keys[key]
-        kinds = wanted if isinstance(wanted, tuple) else (wanted,)
-        # in Python, not in TOML, true is a whole number
-        fits = isinstance(value, kinds) and (not isinstance(value, bool) or bool in kinds)
-        if not fits:
-            words = dict.fromkeys(_word(k) for k in kinds if k is not int or float not in kinds)
-            hint = (
-                ": its head stands in [[ ]]" if kinds == (list,) and isinstance(value, dict) else ""
-            )
-            raise DefinitionError(
-                f"{where}: {key!r} has the wrong type: {_word(type(value))}; "
-                f"write {' or '.join(words)}{hint}"
-            )
-    for key in required:
-        if key not in record:
-            raise DefinitionError(f"{where}: the key {key!r} is missing")
-
-
-def _word(kind: type) -> str:
-    return _WORDS.get(kind, f"of the kind {kind.__name__}")
+    text = ""
+    for key, before in zip(path, ("", *path), strict=False):
+        between = "" if not text else ": " if isinstance(before, int) else "."
+        text += f" {key}" if isinstance(key, int) else f"{between}{key}"
+    return text

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import duckdb
 
-from warehouse.errors import UsageError, check_word, command, listing, nearest
+from warehouse.errors import UsageError, check_text, check_word, command, listing, nearest
 from warehouse.sql_text.templates import render
 
 
@@ -42,8 +42,8 @@ def find(
             hint = f": {command('evaluate', known[0], qrels=qrels)}"
         raise UsageError(f"a version of the qrels belongs to one dataset; name the dataset{hint}")
     if dataset is not None:
-        check_word("dataset", dataset, known)
-    asked = {"dataset": dataset, "qrels_version": qrels}
+        check_word("dataset", check_text("dataset", dataset), known)
+    asked = {"dataset": dataset, "qrels_version": None if qrels is None else int(qrels)}
     found = [
         Candidate(*row) for row in con.execute(render("statements/candidates"), asked).fetchall()
     ]

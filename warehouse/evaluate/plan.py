@@ -11,9 +11,11 @@ from typing import Any, Literal
 
 import jinja2
 
-from warehouse.errors import DefinitionError
+from warehouse.config.project import request
+from warehouse.errors import DefinitionError, check_several
+from warehouse.metrics import protocols
 from warehouse.metrics.aggregates import WEIGHT
-from warehouse.metrics.notation import Metric
+from warehouse.metrics.notation import Metric, Metrics, parse
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text import functions, relations, templates
 from warehouse.sql_text.relations import Relation
@@ -247,6 +249,14 @@ class Plan:
 
         follow(tables)
         return needed
+
+
+@request()
+def scripts(metrics: Metrics, protocol: str) -> str:
+    """Return the SQL that computes some metrics under a protocol, as a script for a replica."""
+    rules = protocols.get(protocol)
+    asked = parse(*check_several("metrics", metrics), defaults=rules.defaults())
+    return plan(asked, rules).script() + "\n"
 
 
 def _word(value: object) -> str:

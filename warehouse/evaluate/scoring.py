@@ -10,9 +10,8 @@ from dataclasses import dataclass, field, replace
 import duckdb
 
 from warehouse import readers
-from warehouse.config.arguments import checked
 from warehouse.config.project import request
-from warehouse.errors import UsageError, check_at_least
+from warehouse.errors import UsageError, check_at_least, check_several
 from warehouse.evaluate import files
 from warehouse.evaluate.plan import plan
 from warehouse.evaluate.zscores import standardise
@@ -64,7 +63,6 @@ class Scores:
         return self.totals
 
 
-@checked
 @request()
 @in_words()
 def score(
@@ -127,8 +125,7 @@ def score(
         depth=rules.depth if depth is None else depth,
     )
     defaults = rules.defaults(level)
-    asked = [metrics] if isinstance(metrics, str) else metrics
-    lines = notation.lines(*asked, defaults=defaults)
+    lines = notation.lines(*check_several("metrics", metrics), defaults=defaults)
     if not lines:
         raise UsageError("metrics: name one at least, as in nDCG@10")
     requested = [line for line in lines if isinstance(line, notation.Requested)]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import duckdb
 
+from warehouse.config.settings import DEFAULT_METRICS
 from warehouse.errors import UsageError, command, listing
 from warehouse.evaluate import candidates, stored_runs
 from warehouse.evaluate.candidates import Candidate
@@ -16,7 +17,7 @@ from warehouse.evaluate.plan import Plan, plan
 from warehouse.evaluate.stored_runs import Job
 from warehouse.metrics import protocols
 from warehouse.metrics.curves import known_curve
-from warehouse.metrics.notation import Metric, known_metric
+from warehouse.metrics.notation import Metric, known_metric, parse
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.templates import render
 from warehouse.store.database import keep
@@ -55,11 +56,12 @@ class Status:
         return self.num_missing + self.num_stale
 
 
-def status(con: duckdb.DuckDBPyConnection, dataset: str | None, usual: Iterable[Metric]) -> Status:
+def status(con: duckdb.DuckDBPyConnection, dataset: str | None) -> Status:
     """Look at every metric that a dataset has values of, for all of its current runs.
 
-    A dataset without values gets the `usual` metrics under the default protocol.
+    A dataset without values gets the default metrics under the default protocol.
     """
+    usual = parse(*DEFAULT_METRICS, defaults=protocols.get(protocols.DEFAULT).defaults())
     rows: list[_Row] = []
     commands: dict[str, None] = {}
     unfit: dict[str, list[str]] = {}

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import duckdb
 import sqlalchemy as sa
 
-from warehouse.errors import UsageError
+from warehouse.analyze import datasets
+from warehouse.errors import UsageError, check_names
 from warehouse.fuse import lists, training, tuning
+from warehouse.fuse import recipe as recipes
 from warehouse.fuse.recipe import Queries, Recipe
 from warehouse.fuse.training import Training
 from warehouse.fuse.tuning import Trials
 from warehouse.ingest import Loaded, RunOptions, load_run
-from warehouse.metrics import fusion
+from warehouse.metrics import fusion, protocols
 from warehouse.metrics.protocols import Protocol
 from warehouse.readers import Query
+from warehouse.readers.global_qrels import stage_queries
 from warehouse.store import database, schema
+from warehouse.store.file import WarehouseFile
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,50 @@ class Fused:
     weights: tuple[float, ...]
     trials: duckdb.DuckDBPyRelation | None
     notes: tuple[str, ...]
+
+
+def fuse(
+    file: WarehouseFile,
+    dataset: str | None,
+    runs: str | Iterable[str],
+    method: str,
+    options: RunOptions,
+    *,
+    normalise: str | None,
+    weights: Iterable[float] | None,
+    queries: str,
+    train_queries: object | None,
+    train_share: float | None,
+    leave_out_training: bool,
+    tune: str | None,
+    protocol: str,
+    replace: bool,
+) -> Fused:
+    """Merge runs of a dataset into a new one; the arguments are those of `Warehouse.fuse`."""
+    which = recipes.check_queries(queries)
+    names = check_names("runs", runs)
+    if options.name in names:
+        raise UsageError(f"{options.name}: a run cannot take the place of one that it is made of")
+    file.existing()
+    file.ensure()
+    with file.read() as con:
+        dataset = datasets.chosen(con, dataset)
+        sources = recipes.sources(con, dataset, names)
+        given = None if weights is None else list(weights)
+        found = recipes.recipe(sources, method, normalise, given, tuned=bool(tune))
+        ids: list[str] | None = None
+        if train_queries is not None:
+            rows = con.execute(stage_queries(con, train_queries)[0]).fetchall()
+            ids = [str(row[0]) for row in rows]
+        prepared = prepare(
+            con, dataset, found,
+            train_queries=ids, train_share=train_share, tune=tune, protocol=protocols.get(protocol),
+        )  # fmt: skip
+    with file.write() as connection:
+        return make(
+            connection, dataset, prepared, options,
+            queries=which, leave_out=leave_out_training, replace=replace,
+        )  # fmt: skip
 
 
 def prepare(

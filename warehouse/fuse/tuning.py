@@ -8,7 +8,7 @@ from itertools import product
 
 import duckdb
 
-from warehouse.analyze import leaderboard
+from warehouse.analyze import stored_metrics
 from warehouse.analyze.pages import relation
 from warehouse.errors import UsageError
 from warehouse.evaluate.plan import Plan
@@ -42,7 +42,9 @@ class Trials:
         def key(number: int) -> tuple[bool, float]:
             value = self.values[number]
             return (
-                (True, 0.0) if value is None else (False, sign * round(value, leaderboard.DIGITS))
+                (True, 0.0)
+                if value is None
+                else (False, sign * round(value, stored_metrics.DIGITS))
             )
 
         return sorted(range(len(self.recipes)), key=key)

@@ -84,6 +84,11 @@ def load_run(
 def check_names(dataset: str, options: RunOptions) -> None:
     """Refuse empty names, and descriptions that cannot be stored."""
     steps.check_name("dataset", dataset)
+    check_options(options)
+
+
+def check_options(options: RunOptions) -> None:
+    """Refuse an empty name of a run, and a description that cannot be stored."""
     if options.name is not None:
         steps.check_name("run", options.name)
     check_word("place of a run's name", options.name_from, ("stem", "tag"))
@@ -116,6 +121,9 @@ def given(
     exact = frozenset(() if run_at is None else ("time",))
     if isinstance(run_at, dt.datetime) and run_at.tzinfo is None:
         run_at = run_at.replace(tzinfo=dt.UTC)
+    name = None if name is None else steps.check_name("run", name)
+    if not isinstance(tags or {}, Mapping):
+        raise UsageError(f"tags is a dict, not {tags!r}")
     return RunOptions(name, name_from, system, tags or {}, run_at, lower_is_better, exact)
 
 

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from warehouse import readers
 from warehouse.config.settings import VERSION
-from warehouse.errors import UsageError, is_utf8
+from warehouse.errors import UsageError, check_text, is_utf8
 from warehouse.store import database, schema
 from warehouse.store.clock import Clock
 
@@ -58,14 +58,14 @@ class Content:
         return Content(num_rows, num_queries, digest[:32])
 
 
-def check_name(what: str, name: object) -> None:
-    """Refuse a name that is empty or not a text."""
-    if not isinstance(name, str):
-        raise UsageError(f"the name of the {what} is a text, not {name!r}")
+def check_name(what: str, given: object, hint: str = "") -> str:
+    """Return a name, as Python's own type. Raises UsageError if it is empty or not a text."""
+    name = check_text(f"the name of the {what}", given, hint)
     if not name.strip():
         raise UsageError(f"the name of the {what} is empty")
     if not is_utf8(name):
         raise UsageError(f"the name of the {what} is not valid Unicode text: {name!r}")
+    return name
 
 
 def content(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Iterable
 
-from warehouse.errors import DefinitionError, listing
+from msgspec.structs import replace
+
+from warehouse.errors import listing
 from warehouse.metrics.parameters import Parameter
 
 # Parameters of these names override the metric's header.
@@ -26,11 +27,6 @@ WORDS = {
     POOLED: "pooled",
 }
 AGGREGATES = tuple(WORDS)
-# A header cannot ask for a weight.
-OF_HEADERS = tuple(name for name in AGGREGATES if name != WEIGHTED)
-
-# A function that adds the parameters of the aggregate to those that a header declares.
-Together = Callable[..., tuple[Parameter, ...]]
 
 _SUMMARY = (
     "How the values of the queries are combined; undefined values are ignored. geometric_mean: values "
@@ -44,18 +40,19 @@ _WEIGHT_SUMMARY = (
 
 
 def with_parameters(
-    declared: tuple[Parameter, ...], default: str, where: str, *, pools: bool, only: bool
+    declared: tuple[Parameter, ...], default: str, *, pools: bool, only: bool
 ) -> tuple[Parameter, ...]:
     """Return a metric's parameters with `aggregate` and `weight`, which every metric has.
 
     A header declares `aggregate` if its template can pool the queries on request. `pools` says whether
-    the metric can, `only` that there is no choice of aggregate.
+    the metric can, `only` that there is no choice of aggregate. Raises ValueError for a declaration
+    that does not fit.
     """
     ours = next((p for p in declared if p.name == AGGREGATE), None)
     if ours is not None:
-        _check(ours, ours.default if only else default, where)
+        _check(ours, ours.default if only else default)
     choices = tuple(name for name in AGGREGATES if pools or name != POOLED)
-    base = ours or Parameter(AGGREGATE, "choice", "", inherited=True)
+    base = ours or Parameter(name=AGGREGATE, type="choice", summary="", inherited=True)
     chosen = replace(
         base,
         summary=f"{_SUMMARY} {base.summary}".strip(),
@@ -64,35 +61,34 @@ def with_parameters(
         needs={} if only else {WEIGHTED: WEIGHT},
     )
     weight = Parameter(
-        WEIGHT, "attribute", _WEIGHT_SUMMARY, only_for=(AGGREGATE, WEIGHTED), inherited=True
-    )
+        name=WEIGHT, type="attribute", summary=_WEIGHT_SUMMARY, only_for=(AGGREGATE, WEIGHTED),
+        inherited=True,
+    )  # fmt: skip
     if ours is None:
         return (*declared, chosen, weight)
     return (*(chosen if p is ours else p for p in declared), weight)
 
 
-def as_declared(
-    declared: tuple[Parameter, ...], default: str, where: str, *, pools: bool, only: bool
-) -> tuple[Parameter, ...]:
+def of_curve(declared: tuple[Parameter, ...], default: str) -> tuple[Parameter, ...]:
     """Return a curve's parameters, with `aggregate` if its template declares none."""
     if any(p.name == AGGREGATE for p in declared):
         return declared
     chosen = Parameter(
-        AGGREGATE, "choice", "How the values of the queries are combined.", inherited=True
-    )
-    return (*declared, replace(chosen, default=default, choices=(default,)))
+        name=AGGREGATE, type="choice", summary="How the values of the queries are combined.",
+        default=default, choices=(default,), inherited=True,
+    )  # fmt: skip
+    return (*declared, chosen)
 
 
-def _check(declared: Parameter, default: object, where: str) -> None:
-    where = f"{where}: parameter {AGGREGATE}"
+def _check(declared: Parameter, default: object) -> None:
     if declared.default != default or not set(declared.choices) <= set(AGGREGATES):
-        raise DefinitionError(
-            f"{where}: its choices are among {', '.join(AGGREGATES)}, its default is that of the header"
+        raise ValueError(
+            f"its choices are among {', '.join(AGGREGATES)}, its default is that of the header"
         )
     if POOLED not in declared.choices:
-        raise DefinitionError(
-            f"{where}: every metric has it; declare it only to add the choice {POOLED}, if the SQL "
-            f"can then return the value over all queries"
+        raise ValueError(
+            f"every metric has it; declare it only to add the choice {POOLED}, if the SQL can then "
+            "return the value over all queries"
         )
 
 

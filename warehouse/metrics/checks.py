@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from warehouse.config import toml
 from warehouse.errors import DefinitionError, nearest
 from warehouse.metrics.aggregates import AGGREGATE, WEIGHT
+from warehouse.metrics.header import RanxTable, TrecTable
 from warehouse.metrics.parameters import Parameter
 from warehouse.sql_text import functions, relations, templates
 
 if TYPE_CHECKING:
-    from warehouse.metrics.catalogue import Definition, RanxName, TrecName
+    from warehouse.metrics.template import Template
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-# How trec_eval writes a parameter's value in a name: as it is, or with a number of decimals.
-_FORMAT = re.compile(r"\{(:\.\d{1,2}f)?\}")
 # Words of the notation that are not metrics: trec_eval's sets, and its line that is not a number.
 RESERVED = ("official", "set", "all_trec", "qrels_jg", "prefs", "all_prefs", "relstring")
 # Columns that stand beside those of metrics, in what is shown and in the SQL that makes it.
@@ -27,101 +27,98 @@ COLUMNS = frozenset({
 })  # fmt: skip
 
 
-def check_header(found: Definition) -> None:
+def check_header(found: Template, document: toml.Document) -> None:
     """Refuse a header with parts that contradict each other."""
-    where, names = found.where, [p.name for p in found.parameters]
-    low, high = found.range
-    if not low <= high:
-        raise DefinitionError(f"{where}: range is [lowest, highest], not [{low:g}, {high:g}]")
-    if found.at != "cutoff" and found.at not in names:
-        raise DefinitionError(f"{where}: at: no parameter {found.at!r}{nearest(found.at, names)}")
+    names = [p.name for p in found.parameters]
+    if found.at != "cutoff":
+        check_known(document, ("at",), found.at, names)
     for p in found.parameters:
-        _check_parameter(p, names, f"{where}: parameter {p.name}")
+        _check_parameter(p, names, document)
     for trec in found.trec_names:
-        _check_trec_name(trec, found, names, f"{where}: trec_eval.{trec.name}")
+        path: toml.Path = ("trec_eval", trec.name)
+        for key in ("numbers", "named"):
+            for name in getattr(trec, key):
+                check_known(document, (*path, key), name, names)
+        _check_values(trec, found, document, path)
+        if trec.numbers and trec.param is not None:
+            raise document.error(path, "lists numbers or a param; it is one or the other")
+        listed = found.parameter(trec.param or "")
+        if trec.named and (listed is None or listed.type != "gains"):
+            raise document.error(path, "named: stand among gains, and param is none of that type")
     for ranx in found.ranx_names:
-        _known(ranx.fraction, names, f"{where}: ranx.{ranx.name}: fraction")
-        _check_values(ranx, found, names, f"{where}: ranx.{ranx.name}")
+        path = ("ranx", ranx.name)
+        check_known(document, (*path, "fraction"), ranx.fraction, names)
+        _check_values(ranx, found, document, path)
     for key in found.other:
         if key in names:
-            raise DefinitionError(
-                f"{where}: other.{key}: is a parameter here; it is one or the other"
-            )
+            raise document.error(("other", key), "is a parameter here; it is one or the other")
 
 
-def check_reads(names: Sequence[str], where: str) -> None:
+def check_range(document: toml.Document, path: toml.Path, bounds: tuple[float, float]) -> None:
+    """Refuse a range whose lowest value is not below its highest."""
+    low, high = bounds
+    if not low < high:
+        problem = f"range is [lowest, highest], not [{low:g}, {high:g}]"
+        raise document.error((*path, "range"), problem, path)
+
+
+def check_reads(names: Iterable[str], document: toml.Document) -> None:
     """Refuse unknown relations."""
     known = templates.names_in("relations")
     for name in names:
         if name not in known:
             hint = nearest(name, known) or f"; there are {', '.join(known)}"
-            raise DefinitionError(f"{where}: reads: no relation {name!r}{hint}")
+            raise document.error(("reads",), f"no relation {name!r}{hint}")
 
 
-def _check_trec_name(trec: TrecName, found: Definition, names: list[str], where: str) -> None:
-    for listed in ("numbers", "named"):
-        for name in getattr(trec, listed):
-            _known(name, names, f"{where}: {listed}")
-    _check_values(trec, found, names, where)
-    if not _FORMAT.fullmatch(trec.format):
-        raise DefinitionError(f"{where}: format is {{}} or as {{:.2f}}, not {trec.format!r}")
-    if trec.numbers and trec.param is not None:
-        raise DefinitionError(f"{where}: lists numbers or a param; it is one or the other")
-    listed_param = None if trec.param is None else found.parameter(trec.param)
-    if trec.named and (listed_param is None or listed_param.type != "gains"):
-        raise DefinitionError(f"{where}: named: stand among gains, and param is none of that type")
+def check_known(
+    document: toml.Document, path: toml.Path, name: str | None, names: Iterable[str]
+) -> None:
+    """Refuse the name of a parameter that does not exist."""
+    known = list(names)
+    if name is not None and name not in known:
+        raise document.error(path, f"no parameter {name!r}{nearest(name, known)}")
 
 
 def _check_values(
-    peer: TrecName | RanxName, found: Definition, names: list[str], where: str
+    peer: TrecTable | RanxTable, found: Template, document: toml.Document, path: toml.Path
 ) -> None:
     """Refuse a peer's name with an unknown parameter, or with values that it cannot have."""
-    _known(peer.param, names, f"{where}: param")
-    parameter = None if peer.param is None else found.parameter(peer.param)
+    check_known(document, (*path, "param"), peer.param, (p.name for p in found.parameters))
+    parameter = found.parameter(peer.param or "")
+    if peer.values and parameter is None:
+        raise document.error((*path, "values"), "of no parameter; name it: param")
     for value in peer.values:
-        if parameter is None:
-            raise DefinitionError(f"{where}: values: of no parameter; name it: param")
         try:
+            assert parameter is not None
             parameter.read(str(value))
         except (ValueError, OverflowError) as error:
-            raise DefinitionError(f"{where}: values: {error}") from None
+            raise document.error((*path, "values"), str(error)) from None
 
 
-def _check_parameter(p: Parameter, names: list[str], where: str) -> None:
+def _check_parameter(p: Parameter, names: list[str], document: toml.Document) -> None:
+    path = ("param", p.name)
     if p.required and p.default is not None:
-        raise DefinitionError(f"{where}: is required and has a default; it is one or the other")
+        raise document.error(path, "is required and has a default; it is one or the other")
     if p.type == "choice" and not p.choices:
-        raise DefinitionError(f"{where}: a choice needs choices")
+        raise document.error(path, "a choice needs choices")
     if p.choices and p.type != "choice":
-        raise DefinitionError(f"{where}: choices are of the type choice, not of {p.type}")
-    _known(p.above, names, f"{where}: above")
+        raise document.error(path, f"choices are of the type choice, not of {p.type}")
+    check_known(document, (*path, "above"), p.above, names)
     for value, needed in p.needs.items():
         if value not in p.choices:
-            raise DefinitionError(f"{where}: needs: no choice {value!r}{nearest(value, p.choices)}")
-        _known(needed, names, f"{where}: needs")
+            hint = nearest(value, p.choices)
+            raise document.error((*path, "needs"), f"no choice {value!r}{hint}")
+        check_known(document, (*path, "needs"), needed, names)
     for value in p.at_most:
         if value not in p.needs:
-            raise DefinitionError(
-                f"{where}: at_most: {value!r} needs nothing{nearest(value, p.needs)}"
-            )
+            hint = nearest(value, p.needs)
+            raise document.error((*path, "at_most"), f"{value!r} needs nothing{hint}")
     for name in p.replaces:
-        _known(name, names, f"{where}: replaces")
-    if p.default is None:
-        return
-    try:
-        default = p.read(str(p.default))
-    except (ValueError, OverflowError) as error:
-        raise DefinitionError(f"{where}: default: {error}") from None
-    if repr(default) != repr(p.default):
-        raise DefinitionError(f"{where}: default: write {default!r}, not {p.default!r}")
+        check_known(document, (*path, "replaces"), name, names)
 
 
-def _known(name: str | None, names: Iterable[str], where: str) -> None:
-    if name is not None and name not in names:
-        raise DefinitionError(f"{where}: no parameter {name!r}{nearest(name, names)}")
-
-
-def check_body(found: Definition, text: str, types: Mapping[str, str]) -> None:
+def check_body(found: Template, text: str, types: Mapping[str, str]) -> None:
     """Refuse a template whose parameters differ from those that its header declares.
 
     `text` is the whole file, so that errors can name its lines. `types` are the types of the
@@ -152,14 +149,14 @@ def check_body(found: Definition, text: str, types: Mapping[str, str]) -> None:
     for name in sorted(used - declared - set(found.reads)):
         if name in known:
             raise DefinitionError(f"{where}: the SQL reads {name}: add it to reads")
-        hint = nearest(name, [*declared, *known, *macros]) or f"; declare it: [params.{name}]"
+        hint = nearest(name, [*declared, *known, *macros]) or f"; declare it: [param.{name}]"
         if name in functions.definitions():
             hint = f"; it is a function of the SQL: write {name}(...) without braces"
         raise DefinitionError(f"{where}: the SQL uses {name!r}, which is not declared{hint}")
     for name in sorted(set(needed) - declared):
         raise DefinitionError(
             f"{where}: reads {needed[name]}, which asks for a parameter {name!r}: "
-            f"declare it: [params.{name}]"
+            f"declare it: [param.{name}]"
         )
     for p in found.parameters:
         if p.name in needed and p.type != types[p.name]:
@@ -170,12 +167,12 @@ def check_body(found: Definition, text: str, types: Mapping[str, str]) -> None:
         raise DefinitionError(f"{where}: parameter {name}: declared, but the SQL does not use it")
 
 
-def _of_every_metric(found: Definition) -> set[str]:
+def _of_every_metric(found: Template) -> set[str]:
     """Return the parameters that templates do not get, except one that pools on request."""
     return {WEIGHT} if found.pools == "asked" else {AGGREGATE, WEIGHT}
 
 
-def check_other(own: Iterable[Definition], known: Mapping[str, Definition]) -> None:
+def check_other(own: Iterable[Template], known: Mapping[str, Template]) -> None:
     """Refuse references to another metric that does not exist or cannot read the value."""
     for one in own:
         for key, target in one.other.items():
@@ -184,11 +181,12 @@ def check_other(own: Iterable[Definition], known: Mapping[str, Definition]) -> N
                 if name not in known:
                     raise DefinitionError(f"{where}: no such metric {name!r}{nearest(name, known)}")
             # the parameter is read as one of the other metric
-            if isinstance(target, str):
-                _known(key, [p.name for p in known[target].parameters], f"{where}: {target}")
+            if isinstance(target, str) and known[target].parameter(key) is None:
+                hint = nearest(key, [p.name for p in known[target].parameters])
+                raise DefinitionError(f"{where}: {target}: no parameter {key!r}{hint}")
 
 
-def check_names(own: Iterable[Definition], others: Iterable[Definition]) -> None:
+def check_names(own: Iterable[Template], others: Iterable[Template]) -> None:
     """Refuse a project's metric that takes an existing name, a metric's own or a peer's."""
     taken = dict.fromkeys(RESERVED, "the notation")
     for one in others:
@@ -210,7 +208,7 @@ def check_names(own: Iterable[Definition], others: Iterable[Definition]) -> None
         taken |= {name.lower(): one.name for name in _names(one)}
 
 
-def _names(found: Definition) -> set[str]:
+def _names(found: Template) -> set[str]:
     """Return every name of a metric."""
     return {
         found.name,

@@ -5,45 +5,21 @@ A curve is written like a metric, `ROC(rel=2)@100`, and its parameters are read 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
 from functools import cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from warehouse.config import toml
-from warehouse.errors import DefinitionError, UsageError, nearest
+from warehouse.errors import UsageError, nearest
 from warehouse.metrics import aggregates, catalogue, checks, notation
-from warehouse.metrics.catalogue import Alias, Definition
+from warehouse.metrics.aggregates import AGGREGATE, POOLED
+from warehouse.metrics.checks import check_range
+from warehouse.metrics.header import Axis, CurveHeader
 from warehouse.metrics.metric import Defaults, Metric
+from warehouse.metrics.template import Alias, Template, header_parameters, source, template
 from warehouse.sql_text import templates
 
-_AXIS_KEYS: dict[str, toml.Kinds] = {"name": str, "range": list}
-_OWN_KEYS: dict[str, toml.Kinds] = {
-    "x": dict,
-    "y": dict,
-    "joined": str,
-    "area": str,
-    "chance": bool,
-    "same_x": bool,
-}
-_REQUIRED = ("x", "y", "joined")
-# The keys that a curve has instead of a metric's.
-_NO_METRIC: dict[str, Any] = {"range": [0, 0], "undefined": "null"}
-# How points are joined: by straight lines, or in steps before or after each point.
-JOINED = ("lines", "steps_before", "steps_after")
-AGGREGATES = ("mean", "pooled")
 
-
-@dataclass(frozen=True)
-class Axis:
-    """An axis of a curve: its name, and its lowest and highest value."""
-
-    name: str
-    range: tuple[float, float]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Curve(Definition):
+class Curve(Template, frozen=True, kw_only=True):
     """A curve as its file defines it.
 
     `direction` says whether the higher or the lower of two curves is better. `area` is the name of
@@ -61,38 +37,19 @@ class Curve(Definition):
     kind: ClassVar[str] = "curve"
 
 
-def _curve(name: str, text: str, where: str) -> Curve:
-    head = templates.header(text, where)
-    own = {key: head.pop(key) for key in _OWN_KEYS if key in head}
-    toml.check(own, _OWN_KEYS, where, required=_REQUIRED)
-    for key in _NO_METRIC:
-        if key in head:
-            raise DefinitionError(f"{where}: {key!r} is a metric's, and a curve has none")
-    if own["joined"] not in JOINED:
-        hint = nearest(own["joined"], JOINED)
-        raise DefinitionError(f"{where}: joined is one of {', '.join(JOINED)}{hint}")
-    body = templates.body(text).rstrip("; \n")
-    found = catalogue.from_header(
-        name, head | _NO_METRIC, body, where, of_template=head, together=aggregates.as_declared
+def _curve(name: str, document: toml.Document, body: str) -> Curve:
+    head = document.convert(CurveHeader)
+    parameters = aggregates.of_curve(header_parameters(document, head), head.aggregate)
+    (together,) = (p for p in parameters if p.name == AGGREGATE)
+    if together.default != head.aggregate or not {*together.choices} <= {"mean", POOLED}:
+        problem = f"its choices are mean and {POOLED}, its default is that of the header"
+        raise document.error(("param", AGGREGATE), problem)
+    for name_of_axis, axis in (("x", head.x), ("y", head.y)):
+        check_range(document, (name_of_axis,), axis.range)
+    pools = (
+        "asked" if AGGREGATE in head.param else "always" if head.aggregate == POOLED else "never"
     )
-    together = found.parameter(aggregates.AGGREGATE)
-    if together is None or not {*together.choices, found.aggregate} <= set(AGGREGATES):
-        raise DefinitionError(f"{where}: aggregate is one of {', '.join(AGGREGATES)}")
-    if together.default != found.aggregate:
-        raise DefinitionError(f"{where}: parameter aggregate: is by default what the header says")
-    own |= {key: _axis(own[key], f"{where}: {key}") for key in ("x", "y")}
-    return Curve(**{f.name: getattr(found, f.name) for f in fields(found)}, **own)
-
-
-def _axis(spec: Mapping[str, Any], where: str) -> Axis:
-    toml.check(spec, _AXIS_KEYS, where, required=_AXIS_KEYS)
-    bounds = spec["range"]
-    if len(bounds) != 2 or not all(isinstance(b, int | float) for b in bounds):
-        raise DefinitionError(f"{where}: 'range' is a list of two numbers, as in [0, 1]")
-    low, high = (float(bound) for bound in bounds)
-    if not low < high:
-        raise DefinitionError(f"{where}: range is [lowest, highest], not [{low:g}, {high:g}]")
-    return Axis(spec["name"], (low, high))
+    return template(Curve, document, head, name, body, parameters, pools=pools)
 
 
 @cache
@@ -102,24 +59,14 @@ def curves() -> dict[str, Curve]:
     >>> curves()["ROC"].x.name
     'false positive rate'
     """
-    found = {
-        name: _curve(
-            name, templates.source(f"curves/{name}"), f"sql/curves/{name}{templates.SUFFIX}"
-        )
-        for name in templates.names_in("curves")
-    }
+    found = {name: _curve(name, *source("curves", name)) for name in templates.names_in("curves")}
     checks.check_names(found.values(), ())
     return found
 
 
 @cache
-def _aliases() -> dict[str, tuple[Curve, Alias]]:
-    known = {name: (found, Alias("", name)) for name, found in curves().items()}
-    for found in curves().values():
-        known |= {alias.name: (found, alias) for alias in found.names}
-    # in any case, unless two names then collide
-    folded = {name.lower(): one for name, one in known.items() if name.lower() not in known}
-    return known | folded
+def _names() -> dict[str, tuple[Curve, Alias]]:
+    return notation.folded_names(curves())
 
 
 def parse(text: str, *, defaults: Defaults | None = None) -> Metric:
@@ -128,13 +75,13 @@ def parse(text: str, *, defaults: Defaults | None = None) -> Metric:
     >>> str(parse("ROC( rel = 2 )@50")), str(parse("recall@k"))
     ('ROC(rel=2)@50', 'RecallByRank@100')
     """
-    metric = notation.read_plain(text.strip(), _aliases(), defaults or Defaults())
+    metric = notation.read_plain(text.strip(), _names(), defaults or Defaults())
     if metric is None:
         name = text.partition("(")[0].partition("@")[0]
         known = ", ".join(curves())
         if name in catalogue.catalogue():
             raise UsageError(f"{text}: a metric, not a curve; curves are {known}")
-        hint = nearest(name, _aliases()) or f"; curves are {known}"
+        hint = nearest(name, _names()) or f"; curves are {known}"
         raise UsageError(f"{text}: no such curve{hint}")
     return metric
 

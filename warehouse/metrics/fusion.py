@@ -8,59 +8,40 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
-from typing import Any, ClassVar
+from typing import ClassVar
+
+from msgspec.structs import asdict
 
 from warehouse.config import toml
-from warehouse.errors import DefinitionError, UsageError, nearest
-from warehouse.metrics import catalogue, checks, notation
-from warehouse.metrics.catalogue import Alias, Definition
+from warehouse.errors import UsageError, nearest
+from warehouse.metrics import checks, notation
+from warehouse.metrics.header import FusionHeader, GridTable, NormalisationHeader
 from warehouse.metrics.metric import Defaults, Metric
-from warehouse.metrics.parameters import Parameter, Value
+from warehouse.metrics.parameters import Value
+from warehouse.metrics.template import Alias, Template, header_parameters, source, template
 from warehouse.sql_text import templates
 
 WEIGHTS, TRAINING, AVERAGE_PRECISION = "weights", "training", "average_precision"
-# What a method may need besides the lists: a weight for each run, judged queries for training, and
-# the mean average precision of each run on these.
-NEEDS = (WEIGHTS, TRAINING, AVERAGE_PRECISION)
 NONE, USUAL = "none", "min-max"
-_OWN_KEYS: dict[str, toml.Kinds] = {"needs": list, "scores": bool, "tune": dict}
-_GRID_KEYS = dict.fromkeys(("first", "last", "step"), (int, float))
-_NORMALISATION_REQUIRED: dict[str, toml.Kinds] = dict.fromkeys(("title", "summary", "formula"), str)
-_NORMALISATION_KEYS = _NORMALISATION_REQUIRED | {"positive": bool}
-# The keys that a method has instead of a metric's.
-_NO_METRIC: dict[str, Any] = {
-    "reads": [],
-    "direction": "none",
-    "range": [0, 0],
-    "aggregate": "mean",
-    "undefined": "null",
-}
 
 
-@dataclass(frozen=True)
-class Grid:
+class Grid(GridTable, frozen=True, kw_only=True):
     """The values of a parameter to try when tuning."""
-
-    first: float
-    last: float
-    step: float
 
     def values(self) -> list[str]:
         """Return the values as written, without the noise of binary fractions.
 
-        >>> Grid(0.1, 0.3, 0.1).values()
+        >>> Grid(first=0.1, last=0.3, step=0.1).values()
         ['0.1', '0.2', '0.3']
         """
         first, last, step = (Decimal(repr(one)) for one in (self.first, self.last, self.step))
         return [str(first + number * step) for number in range(int((last - first) / step) + 1)]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Method(Definition):
+class Method(Template, frozen=True, kw_only=True):
     """A method as its file defines it.
 
     `needs` names what it needs besides the lists, `scores` says whether it reads scores or only
@@ -69,56 +50,27 @@ class Method(Definition):
 
     needs: tuple[str, ...] = ()
     scores: bool = False
-    grid: Mapping[str, Grid] = field(default_factory=dict, hash=False)
+    grid: dict[str, Grid]
     kind: ClassVar[str] = "method"
 
 
-@dataclass(frozen=True)
-class Normalisation:
+class Normalisation(Template, frozen=True, kw_only=True):
     """A way of making the scores of lists comparable, as its file defines it.
 
     If it is `positive`, it cannot handle lists without a score above 0.
     """
 
-    name: str
-    title: str
-    summary: str
-    formula: str
-    body: str = field(repr=False)
     positive: bool = False
+    kind: ClassVar[str] = "normalisation"
 
 
-def _method(name: str, text: str, where: str) -> Method:
-    head = templates.header(text, where)
-    own = {key: head.pop(key) for key in _OWN_KEYS if key in head}
-    toml.check(own, _OWN_KEYS, where, required=("needs", "scores"))
-    for key in _NO_METRIC:
-        if key in head:
-            raise DefinitionError(f"{where}: {key!r} is a metric's, and a method has none")
-    for need in own["needs"]:
-        if need not in NEEDS:
-            hint = nearest(str(need), NEEDS)
-            raise DefinitionError(f"{where}: needs: one of {', '.join(NEEDS)}, not {need!r}{hint}")
-    body = templates.body(text).rstrip("; \n")
-    found = catalogue.from_header(
-        name, head | _NO_METRIC, body, where, of_template=head, together=_as_declared
-    )
-    grid: dict[str, Grid] = {}
-    for key, spec in own.get("tune", {}).items():
-        if found.parameter(key) is None:
-            known = [p.name for p in found.parameters]
-            raise DefinitionError(f"{where}: tune: no parameter {key!r}{nearest(key, known)}")
-        toml.check({key: spec}, {key: dict}, f"{where}: tune")
-        toml.check(spec, _GRID_KEYS, f"{where}: tune: {key}", required=_GRID_KEYS)
-        grid[key] = Grid(**spec)
-    of_definition = {f.name: getattr(found, f.name) for f in fields(found)}
-    return Method(**of_definition, needs=tuple(own["needs"]), scores=own["scores"], grid=grid)
-
-
-def _as_declared(
-    declared: tuple[Parameter, ...], *_: object, **__: object
-) -> tuple[Parameter, ...]:
-    return declared
+def _method(name: str, document: toml.Document, body: str) -> Method:
+    head = document.convert(FusionHeader)
+    parameters = header_parameters(document, head)
+    grid = {key: Grid(**asdict(one)) for key, one in head.tune.items()}
+    for key in grid:
+        checks.check_known(document, ("tune", key), key, (p.name for p in parameters))
+    return template(Method, document, head, name, body, parameters, grid=grid)
 
 
 @cache
@@ -128,23 +80,14 @@ def methods() -> dict[str, Method]:
     >>> methods()["rrf"].title, len(methods())
     ('Reciprocal rank fusion (RRF)', 25)
     """
-    found = {
-        name: _method(
-            name, templates.source(f"fusion/{name}"), f"sql/fusion/{name}{templates.SUFFIX}"
-        )
-        for name in templates.names_in("fusion")
-    }
+    found = {name: _method(name, *source("fusion", name)) for name in templates.names_in("fusion")}
     checks.check_names(found.values(), ())
     return found
 
 
 @cache
-def _aliases() -> dict[str, tuple[Method, Alias]]:
-    known = {name: (found, Alias("", name)) for name, found in methods().items()}
-    for found in methods().values():
-        known |= {alias.name: (found, alias) for alias in found.names}
-    # in any case
-    return known | {name.lower(): one for name, one in known.items() if name.lower() not in known}
+def _names() -> dict[str, tuple[Method, Alias]]:
+    return notation.folded_names(methods())
 
 
 def parse(text: str) -> Metric:
@@ -155,11 +98,11 @@ def parse(text: str) -> Metric:
     """
     asked = text.strip()
     name = asked.partition("(")[0].strip()
-    if name.lower() in _aliases():
+    if name.lower() in _names():
         asked = name.lower() + asked[len(name) :]
-    found = notation.read_plain(asked, _aliases(), Defaults())
+    found = notation.read_plain(asked, _names(), Defaults())
     if found is None:
-        hint = nearest(name, _aliases()) or f"; there are {', '.join(methods())}"
+        hint = nearest(name, _names()) or f"; there are {', '.join(methods())}"
         raise UsageError(f"{text}: no such fusion method{hint}")
     return found
 
@@ -197,13 +140,11 @@ def normalisations() -> dict[str, Normalisation]:
     >>> list(normalisations())
     ['borda', 'max', 'min-max', 'min-max-inverted', 'none', 'rank', 'sum', 'zmuv']
     """
-    found: dict[str, Normalisation] = {}
+    found = {}
     for name in templates.names_in("normalisations"):
-        text = templates.source(f"normalisations/{name}")
-        where = f"sql/normalisations/{name}{templates.SUFFIX}"
-        head = templates.header(text, where)
-        toml.check(head, _NORMALISATION_KEYS, where, required=_NORMALISATION_REQUIRED)
-        found[name] = Normalisation(name, body=templates.body(text), **head)
+        document, body = source("normalisations", name)
+        head = document.convert(NormalisationHeader)
+        found[name] = template(Normalisation, document, head, name, body)
     return found
 
 

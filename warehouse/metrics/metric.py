@@ -7,15 +7,16 @@ from dataclasses import dataclass, field
 
 from warehouse.errors import UsageError, listing, nearest
 from warehouse.metrics.aggregates import AGGREGATE, POOLED, WEIGHT, WEIGHTED
-from warehouse.metrics.catalogue import ARROWS, Definition, catalogue
+from warehouse.metrics.catalogue import ARROWS, catalogue
 from warehouse.metrics.parameters import Parameter, Value, bound, split, unquoted
+from warehouse.metrics.template import Template
 
 
 @dataclass(frozen=True)
 class Metric:
     """A metric with every parameter settled; its text is its canonical name, which is stored."""
 
-    definition: Definition = field(compare=False, repr=False)
+    definition: Template = field(compare=False, repr=False)
     name: str
     values: tuple[tuple[str, Value], ...]
 
@@ -106,11 +107,11 @@ class Requested:
 
 def arguments(
     text: str,
-    found: Definition,
+    found: Template,
     params: str | None,
     at: str | None,
     fixed: Mapping[str, Value] | None = None,
-) -> tuple[Definition, dict[str, Value]]:
+) -> tuple[Template, dict[str, Value]]:
     """Read the parameters in a text, in addition to those fixed by the name.
 
     Returns them with the metric that they belong to, which may be another than that of the name.
@@ -129,17 +130,17 @@ def arguments(
         if key in given:
             raise UsageError(f"{text}: {key} is given twice")
         given[key] = value
-    found = _other(text, found, given)
+    found = _meant_by_peers(text, found, given)
     if at is not None:
         if found.parameter(found.at) is None:
             raise UsageError(f"{text}: {found.name} takes no @{found.at}")
         if found.at in given:
             raise UsageError(f"{text}: {found.at} is given twice")
         given[found.at] = at
-    return found, read(text, found, given, fixed)
+    return found, read_values(text, found, given, fixed)
 
 
-def _other(text: str, found: Definition, given: dict[str, str]) -> Definition:
+def _meant_by_peers(text: str, found: Template, given: dict[str, str]) -> Template:
     """Return the metric that peers mean by a parameter; a redundant parameter is removed."""
     for key, target in found.other.items():
         if key not in given:
@@ -153,9 +154,9 @@ def _other(text: str, found: Definition, given: dict[str, str]) -> Definition:
     return found
 
 
-def read(
+def read_values(
     text: str,
-    found: Definition,
+    found: Template,
     given: Mapping[str, str],
     fixed: Mapping[str, Value] | None = None,
 ) -> dict[str, Value]:
@@ -178,7 +179,7 @@ def read(
 
 def settle(
     text: str,
-    found: Definition,
+    found: Template,
     given: Mapping[str, Value],
     defaults: Defaults,
     *,
@@ -193,7 +194,7 @@ def settle(
         elif p.follows_level and defaults.level is not None:
             settled[p.name] = defaults.level
         elif p.name in overrides:
-            settled[p.name] = p.adopt(overrides[p.name])
+            settled[p.name] = p.from_toml(overrides[p.name])
         elif p.required and complete:
             article = "an" if p.name[0] in "aeiou" else "a"
             example = _example(found, given)
@@ -202,12 +203,12 @@ def settle(
             settled[p.name] = p.default
     for p in found.parameters:
         _replace(text, p, found, given, settled)
-        _check_company(text, p, found, settled)
+        _check_needed(text, p, found, settled)
         _check_above(text, p, settled)
     return Metric(found, found.name, tuple(settled.items()))
 
 
-def _example(found: Definition, given: Mapping[str, Value]) -> Metric:
+def _example(found: Template, given: Mapping[str, Value]) -> Metric:
     """Return the metric as given, with a value for every required parameter that is missing."""
     values = dict(given)
     for p in found.parameters:
@@ -225,7 +226,7 @@ def _example(found: Definition, given: Mapping[str, Value]) -> Metric:
 def _replace(
     text: str,
     p: Parameter,
-    found: Definition,
+    found: Template,
     given: Mapping[str, Value],
     settled: dict[str, Value],
 ) -> None:
@@ -241,9 +242,7 @@ def _replace(
             settled[other.name] = other.default
 
 
-def _check_company(
-    text: str, p: Parameter, found: Definition, settled: Mapping[str, Value]
-) -> None:
+def _check_needed(text: str, p: Parameter, found: Template, settled: Mapping[str, Value]) -> None:
     """Refuse a value that needs another, missing parameter, and one that has no effect."""
     value = settled[p.name]
     needed = p.needs.get(str(value))

@@ -8,22 +8,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
 
 from warehouse.config import project
 from warehouse.config.project import per_project
-from warehouse.config.project import request as one_look
 from warehouse.errors import UsageError, nearest_name
 from warehouse.metrics import parameters, peer_names
-from warehouse.metrics.catalogue import Alias, Definition, catalogue
+from warehouse.metrics.catalogue import catalogue
 from warehouse.metrics.lazy import Lazy
 from warehouse.metrics.metric import Defaults, Metric, Requested, arguments, settle
-from warehouse.metrics.peer_names import TREC_SETS, Relstring, trec_name, wants_cutoff
+from warehouse.metrics.peer_names import TREC_SETS, Relstring, trec_name
+from warehouse.metrics.template import Alias, Template
 from warehouse.sql_text import templates
 
 __all__ = [
     "TREC_SETS", "Asked", "Defaults", "Line", "Metric", "Metrics", "Relstring", "Requested",
     "definition", "lines",
-    "parse", "parse_one", "peers", "read_plain", "request", "split", "trec_name", "wants_cutoff",
+    "parse", "parse_one", "peers", "read_plain", "request", "split", "trec_name",
 ]  # fmt: skip
 
 _NOTATION = re.compile(r"^(?P<name>[^\s@()]+?)(?:\((?P<params>[^()]*)\))?(?:@(?P<at>[^\s@()]+?))?$")
@@ -35,26 +36,27 @@ Line = Requested | Relstring
 # A parsed metric keeps its meaning under any protocol.
 Asked = str | Metric
 Metrics = str | Iterable[Asked]
+_T = TypeVar("_T", bound=Template)
 
 
-def definition(name: str) -> Definition:
+def definition(name: str) -> Template:
     """Return a metric's definition by any of its names. Raises UsageError with the nearest name."""
     return parse_one(name, settle=False).metric.definition
 
 
 @per_project
-def _own_names() -> Mapping[str, tuple[Definition, Alias]]:
+def _metric_names() -> Mapping[str, tuple[Template, Alias]]:
     """Return every metric by its own name."""
     return Lazy(catalogue(), lambda name: (catalogue()[name], Alias("", name)))
 
 
 @per_project
-def _plain_names() -> dict[str, dict[str, tuple[Definition, Alias]]]:
+def _plain_names() -> dict[str, dict[str, tuple[Template, Alias]]]:
     """Return the plain names of each peer, ir_measures' first: the notation is theirs.
 
     ranx and trec_eval are not included: they have notations of their own.
     """
-    known: dict[str, dict[str, tuple[Definition, Alias]]] = {"ir_measures": {}}
+    known: dict[str, dict[str, tuple[Template, Alias]]] = {"ir_measures": {}}
     for found in catalogue().values():
         for alias in found.names:
             if alias.peer != "ranx":
@@ -63,21 +65,29 @@ def _plain_names() -> dict[str, dict[str, tuple[Definition, Alias]]]:
 
 
 @per_project
-def _aliases() -> dict[str, tuple[Definition, Alias]]:
+def _every_name() -> dict[str, tuple[Template, Alias]]:
     """Return every plain name of a metric: its own and those of the peers.
 
     If several peers use a name for different metrics, the first peer's meaning is used.
     """
-    known = dict(_own_names())
+    known = dict(_metric_names())
     for names in _plain_names().values():
         for name, meant in names.items():
             known.setdefault(name, meant)
     return known
 
 
-def _aliases_under(peer: str | None) -> Mapping[str, tuple[Definition, Alias]]:
+def folded_names(known: Mapping[str, _T]) -> dict[str, tuple[_T, Alias]]:
+    """Return templates by every name, also in lower case, unless two names then collide."""
+    names = {name: (found, Alias("", name)) for name, found in known.items()}
+    for found in known.values():
+        names |= {alias.name: (found, alias) for alias in found.names}
+    return names | {name.lower(): one for name, one in names.items() if name.lower() not in names}
+
+
+def _names_under(peer: str | None) -> Mapping[str, tuple[Template, Alias]]:
     """Return every plain name, with one peer's first."""
-    return {**_aliases(), **_plain_names().get(peer or "", {})}
+    return {**_every_name(), **_plain_names().get(peer or "", {})}
 
 
 def peers() -> list[str]:
@@ -107,7 +117,7 @@ def request(*asked: Asked, defaults: Defaults | None = None) -> list[Requested]:
     return [one for one in lines(*asked, defaults=defaults) if isinstance(one, Requested)]
 
 
-@one_look()
+@project.request()
 def lines(*asked: Asked, defaults: Defaults | None = None) -> list[Line]:
     """Read names like `request`, and trec_eval's relstring too, in the order of their lines."""
     problems: list[str] = []
@@ -119,20 +129,20 @@ def lines(*asked: Asked, defaults: Defaults | None = None) -> list[Line]:
         try:
             found |= dict.fromkeys(_expand(text, defaults or Defaults()))
         except UsageError as error:
-            problems.append(_several(text, defaults or Defaults()) or str(error))
+            problems.append(_comma_hint(text, defaults or Defaults()) or str(error))
     if problems:
         raise UsageError("\n".join(problems))
-    return _own_length(list(found))
+    return _last_relstring(list(found))
 
 
-def _own_length(found: list[Line]) -> list[Line]:
+def _last_relstring(found: list[Line]) -> list[Line]:
     """Let `relstring.20` replace a set's relstring, like a parameter in trec_eval."""
     strings = [one for one in found if isinstance(one, Relstring)]
     kept = [one for one in found if one not in strings[1:]]
     return [strings[-1] if one in strings else one for one in kept]
 
 
-@one_look()
+@project.request()
 def parse_one(text: str, *, defaults: Defaults | None = None, settle: bool = True) -> Requested:
     """Read a name that stands for one metric; with `settle=False`, required values may be missing."""
     expanded = [
@@ -172,50 +182,34 @@ def _expand(text: str, defaults: Defaults, *, complete: bool = True) -> Sequence
     # a metric's own name first: that needs no other metric's file
     match = _NOTATION.match(text)
     is_own = match is not None and match["name"] in catalogue()
-    first = None if is_own else _of_notation(defaults.names, text, defaults, complete=complete)
-    if first:
-        return first
-    names = _own_names() if is_own else _aliases_under(defaults.names)
+    if not is_own and defaults.names in ("ranx", "trec_eval"):
+        first = peer_names.read(text, defaults, only=defaults.names, complete=complete)
+        if first:
+            return first
+    names = _metric_names() if is_own else _names_under(defaults.names)
     known = read_plain(text, names, defaults, complete=complete)
     if known is not None:
         return [Requested(known)]
-    named = (
-        peer_names.ranx_with_decimals(text, defaults)
-        or peer_names.trec(text, defaults)
-        or peer_names.ranx(text, defaults, complete=complete)
-    )
+    named = peer_names.read(text, defaults, complete=complete)
     if named:
         return named
-    name = _matched(text)["name"]
-    right = _respelled(name, defaults.names)
+    name = _match(text)["name"]
+    right = _in_another_case(name, defaults.names)
     if right is not None:
         return _expand(right + text[len(name) :], defaults, complete=complete)
     if name in templates.names_in("curves"):
         raise UsageError(f"{text}: a curve, not a metric: warehouse curve {name}")
-    hint = _cutoff_meant(text, defaults) or _file_meant(name) or _name_meant(text, name, defaults)
+    hint = _cutoff_hint(text, defaults) or _file_hint(name) or _name_hint(text, name, defaults)
     raise UsageError(f"{text}: no such metric{hint}")
 
 
-def _of_notation(
-    peer: str | None, text: str, defaults: Defaults, *, complete: bool
-) -> Sequence[Requested] | None:
-    """Read a name in a peer's own notation; None if it is not in that notation."""
-    if peer == "trec_eval":
-        return peer_names.trec(text, defaults)
-    if peer == "ranx":
-        return peer_names.ranx_with_decimals(text, defaults) or peer_names.ranx(
-            text, defaults, complete=complete
-        )
-    return None
-
-
-def _respelled(name: str, peer: str | None) -> str | None:
+def _in_another_case(name: str, peer: str | None) -> str | None:
     """Return the name that differs from a text only in upper and lower case, or None.
 
     A metric's own name comes first, then that of the given peer. Raises UsageError if the other
     matches mean different metrics.
     """
-    for names in (_own_names(), _plain_names().get(peer or "", {}), _aliases()):
+    for names in (_metric_names(), _plain_names().get(peer or "", {}), _every_name()):
         spelled = [known for known in names if known.lower() == name.lower()]
         meant = {
             known: (found.name, frozenset(alias.fixed.items()))
@@ -229,7 +223,7 @@ def _respelled(name: str, peer: str | None) -> str | None:
     return None
 
 
-def _cutoff_meant(text: str, defaults: Defaults) -> str:
+def _cutoff_hint(text: str, defaults: Defaults) -> str:
     """Return `; did you mean R@100?` for recall_at_100 or R100, else an empty text."""
     match = re.fullmatch(r"(?P<name>[A-Za-z]\w*?)(?:_at)?_?(?P<cutoff>\d+)", text)
     if match is None:
@@ -241,7 +235,7 @@ def _cutoff_meant(text: str, defaults: Defaults) -> str:
     return f"; did you mean {found.metric}?" if isinstance(found, Requested) else ""
 
 
-def _file_meant(name: str) -> str:
+def _file_hint(name: str) -> str:
     """Say that a file of that name in the project's folder has the wrong suffix for a metric."""
     folder = project.current().metrics
     if folder is None or not folder.is_dir():
@@ -252,7 +246,7 @@ def _file_meant(name: str) -> str:
     return ""
 
 
-def _several(text: str, defaults: Defaults) -> str | None:
+def _comma_hint(text: str, defaults: Defaults) -> str | None:
     """Return the error for metrics separated by commas, or None."""
     try:
         parts = parameters.split(text)
@@ -263,9 +257,9 @@ def _several(text: str, defaults: Defaults) -> str | None:
     return f"{text}: are {len(parts)} metrics; put blanks between them, not commas"
 
 
-def _name_meant(text: str, name: str, defaults: Defaults) -> str:
+def _name_hint(text: str, name: str, defaults: Defaults) -> str:
     """Return `; did you mean nDCG@10?` for nDGC@10: the nearest name, with its suffix if allowed."""
-    known = [*_aliases(), *peer_names.trec_names(), *peer_names.ranx_names(), *TREC_SETS]
+    known = [*_every_name(), *peer_names.trec_names(), *peer_names.ranx_names(), *TREC_SETS]
     near = nearest_name(name, known)
     example = peer_names.example(name)
     if example is not None and not (near or "").startswith(name[: name.rindex("_") + 1]):
@@ -282,7 +276,7 @@ def _name_meant(text: str, name: str, defaults: Defaults) -> str:
 
 def read_plain(
     text: str,
-    names: Mapping[str, tuple[Definition, Alias]],
+    names: Mapping[str, tuple[Template, Alias]],
     defaults: Defaults,
     *,
     complete: bool = True,
@@ -304,7 +298,7 @@ def read_plain(
         else:
             at = match["inside"]
     else:
-        name, params, at = _matched(text).group("name", "params", "at")
+        name, params, at = _match(text).group("name", "params", "at")
     if name not in names:
         return None
     definition, alias = names[name]
@@ -312,7 +306,7 @@ def read_plain(
     return settle(text, found, {**alias.usual, **given}, defaults, complete=complete)
 
 
-def _matched(text: str) -> re.Match[str]:
+def _match(text: str) -> re.Match[str]:
     match = _NOTATION.match(text)
     if match is None:
         swapped = _CUTOFF_FIRST.sub(r"\g<name>\g<params>\g<at>", text)

@@ -6,9 +6,13 @@ import ast
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from typing import Any, Literal
 
-TYPES = ("integer", "number", "choice", "boolean", "gains", "levels", "attribute")
+from msgspec import Struct, field
+from msgspec.structs import asdict, replace
+
+from warehouse.errors import nearest
+
 # Characters that attribute names cannot have in the notation.
 _NOT_IN_A_NAME = re.compile(r"[(),'\"\\]")
 # More than any number of documents, and below the overflow of SQL's integers.
@@ -45,31 +49,41 @@ class Levels(tuple[float, ...]):
 Value = int | float | str | bool | Gains | Levels | None
 
 
-@dataclass(frozen=True)
-class Parameter:
-    """A parameter of a metric, as its header declares it.
+class Declaration(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A parameter as a header declares it.
 
     `above` names another parameter, whose value must be smaller. `replaces` names parameters that
-    are ignored if this one is given. `at_most` has, by choice, the maximum of the parameter that
-    the choice needs. `only_for` is another parameter and its only value for which this one is
-    allowed. `inherited` parameters belong to every metric, or to every metric that reads the same
-    relation. `is_rank` says that only so many documents of a list count.
+    are ignored if this one is given. `needs` has, by choice, the parameter that the choice needs,
+    and `at_most` the maximum of that one. `is_rank` says that only so many documents of a list
+    count, as with every parameter of the name cutoff; `follows_level` that an option for the lowest
+    relevance sets it, as with rel.
+    """
+
+    type: Literal["integer", "number", "choice", "boolean", "gains", "levels", "attribute"]
+    summary: str
+    default: Any = None
+    required: bool = False
+    minimum: int | float | None = field(default=None, name="min")
+    maximum: int | float | None = field(default=None, name="max")
+    above: str | None = None
+    choices: tuple[str, ...] = ()
+    follows_level: bool | None = None
+    is_rank: bool | None = None
+    needs: dict[str, str] = {}
+    at_most: dict[str, int | float] = {}
+    replaces: tuple[str, ...] = ()
+
+
+class Parameter(Declaration, frozen=True, kw_only=True):
+    """A parameter of a metric.
+
+    `only_for` is another parameter and its only value for which this one is allowed. `inherited`
+    parameters belong to every metric, or to every metric that reads the same relation.
     """
 
     name: str
-    type: str
-    summary: str
-    default: Value = None
-    required: bool = False
-    minimum: float | None = None
-    maximum: float | None = None
-    above: str | None = None
-    choices: tuple[str, ...] = ()
     follows_level: bool = False
     is_rank: bool = False
-    needs: Mapping[str, str] = field(default_factory=dict)
-    at_most: Mapping[str, float] = field(default_factory=dict)
-    replaces: tuple[str, ...] = ()
     only_for: tuple[str, str] | None = None
     inherited: bool = False
 
@@ -82,7 +96,7 @@ class Parameter:
     def read(self, text: str) -> Value:
         """Read a value from the notation. Raises ValueError with a message for people.
 
-        >>> Parameter("gains", "gains", "").read("{2: 9, 1: 3}")
+        >>> Parameter(name="gains", type="gains", summary="").read("{2: 9, 1: 3}")
         ((1, 3.0), (2, 9.0))
         """
         if self.type == "choice":
@@ -108,12 +122,12 @@ class Parameter:
             return text == "True"
         return self._number(text)
 
-    def adopt(self, value: Value | list[float] | Mapping[str, float]) -> Value:
+    def from_toml(self, value: Value | list[float] | Mapping[str, float]) -> Value:
         """Convert a TOML value: a list of levels, a table of gains by grade.
 
         Raises ValueError for these if the parameter has another type.
 
-        >>> Parameter("gains", "gains", "").adopt({"2": 9, "1": 3})
+        >>> Parameter(name="gains", type="gains", summary="").from_toml({"2": 9, "1": 3})
         ((1, 3.0), (2, 9.0))
         """
         if isinstance(value, Mapping):
@@ -131,10 +145,10 @@ class Parameter:
     def take(self, value: Value | list[float] | Mapping[str, float]) -> Value:
         """Convert a TOML value and read it like the notation's. Raises ValueError.
 
-        >>> Parameter("beta", "number", "").take(2), Parameter("at", "levels", "").take([1, 0])
-        (2.0, (0.0, 1.0))
+        >>> Parameter(name="beta", type="number", summary="").take(2)
+        2.0
         """
-        adopted = self.adopt(value)
+        adopted = self.from_toml(value)
         return None if adopted is None else self.read(str(adopted))
 
     def gains(self, pairs: Iterable[tuple[str, str]]) -> Gains | None:
@@ -188,6 +202,29 @@ class Parameter:
         if self.maximum is not None and value > self.maximum:
             raise ValueError(f"{what} is at most {bound(self.maximum)}, not {text}")
         return value
+
+
+def parameter(name: str, declared: Declaration, *, inherited: bool = False) -> Parameter:
+    """Return the parameter of a name. Raises ValueError for a default that it cannot have."""
+    said = asdict(declared)
+    for key, usual in (("follows_level", name == "rel"), ("is_rank", name == "cutoff")):
+        said[key] = usual if said[key] is None else said[key]
+    found = Parameter(name=name, inherited=inherited, **said)
+    default = found.from_toml(found.default)
+    if default is not None:
+        read = found.read(str(default))
+        if repr(read) != repr(default):
+            raise ValueError(f"write {read!r}, not {default!r}")
+    return replace(found, default=default)
+
+
+def take(parameters: Iterable[Parameter], given: Mapping[str, Any]) -> dict[str, Value]:
+    """Return TOML values of parameters, each read by its type. Raises ValueError."""
+    known = {p.name: p for p in parameters}
+    for key in given:
+        if key not in known:
+            raise ValueError(f"no parameter {key!r}{nearest(key, known)}")
+    return {key: known[key].take(value) for key, value in given.items()}
 
 
 def bound(number: float) -> str:

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from warehouse.config.project import per_project
 from warehouse.errors import UsageError, WarehouseError
-from warehouse.metrics.catalogue import Definition, RanxName, TrecName, catalogue
-from warehouse.metrics.metric import Defaults, Metric, Requested, arguments, read, settle
+from warehouse.metrics.catalogue import catalogue
+from warehouse.metrics.metric import Defaults, Metric, Requested, arguments, read_values, settle
 from warehouse.metrics.parameters import Gains, Levels, Parameter, Value
+from warehouse.metrics.template import RanxName, Template, TrecName
 
 _RANX_DECIMALS = re.compile(r"^(?P<name>\w+)[.@](?P<decimals>\d+)(?:-l(?P<level>\d+))?$")
 _RANX_LEVEL = re.compile(r"^(?P<rest>.+)-l(?P<level>\d+)$")
@@ -62,19 +63,30 @@ def relstring(text: str) -> Relstring | None:
 
 
 @per_project
-def trec_names() -> dict[str, tuple[Definition, TrecName]]:
+def trec_names() -> dict[str, tuple[Template, TrecName]]:
     """Return trec_eval's names, each with its metric."""
     return {t.name: (d, t) for d in catalogue().values() for t in d.trec_names}
 
 
 @per_project
-def ranx_names() -> dict[str, list[tuple[Definition, RanxName]]]:
+def ranx_names() -> dict[str, list[tuple[Template, RanxName]]]:
     """Return ranx's names, each with the metrics that it may mean."""
-    known: dict[str, list[tuple[Definition, RanxName]]] = {}
+    known: dict[str, list[tuple[Template, RanxName]]] = {}
     for found in catalogue().values():
         for ranx in found.ranx_names:
             known.setdefault(ranx.name, []).append((found, ranx))
     return known
+
+
+def read(
+    text: str, defaults: Defaults, *, only: str | None = None, complete: bool = True
+) -> list[Requested] | None:
+    """Read a name as ranx and trec_eval write it, or `only` one of them; None for other names."""
+    return (
+        (_ranx_decimals(text, defaults) if only != "trec_eval" else None)
+        or (_trec(text, defaults) if only != "ranx" else None)
+        or (_ranx(text, defaults, complete=complete) if only != "trec_eval" else None)
+    )
 
 
 # --------------------------------------------------------------------------- trec_eval
@@ -90,20 +102,20 @@ def trec_set(name: str, defaults: Defaults) -> list[Requested | Relstring]:
         if string is not None:
             members.append(string)
         else:
-            members += _trec(member, *trec_names()[member], None, defaults)
+            members += _trec_metrics(member, *trec_names()[member], None, defaults)
     return members
 
 
-def trec(text: str, defaults: Defaults) -> list[Requested] | None:
+def _trec(text: str, defaults: Defaults) -> list[Requested] | None:
     """Read `map`, `P_5`, `ndcg_cut_10`, `P.5,10`, `ndcg.1=3,2=9`; None for other names."""
     name, dot, listed = text.partition(".")
     if name in trec_names():
-        return _trec(text, *trec_names()[name], listed if dot else None, defaults)
+        return _trec_metrics(text, *trec_names()[name], listed if dot else None, defaults)
     stem, _, last = text.rpartition("_")
     if stem in trec_names() and re.fullmatch(r"[\d.,-]*\d[\d.,-]*|.+=.+", last):
         found, known = trec_names()[stem]
         if known.param is not None or known.numbers:
-            return _trec(text, found, known, last, defaults)
+            return _trec_metrics(text, found, known, last, defaults)
     return None
 
 
@@ -116,8 +128,8 @@ def example(text: str) -> str | None:
     return f"{known.name}_{known.format.format(known.values[0])}"
 
 
-def _trec(
-    text: str, found: Definition, known: TrecName, listed: str | None, defaults: Defaults
+def _trec_metrics(
+    text: str, found: Template, known: TrecName, listed: str | None, defaults: Defaults
 ) -> list[Requested]:
     try:
         values = _listed(found, known, listed)
@@ -130,7 +142,7 @@ def _trec(
 
 
 def _listed(
-    found: Definition, known: TrecName, listed: str | None
+    found: Template, known: TrecName, listed: str | None
 ) -> list[tuple[Mapping[str, Value], str]]:
     """Return the parameters of each metric that a name with a list stands for, with their labels."""
     if known.numbers:
@@ -169,13 +181,13 @@ def _listed(
 
 
 def _of_levels(
-    found: Definition, known: TrecName, parameter: Parameter, listed: str
+    found: Template, known: TrecName, parameter: Parameter, listed: str
 ) -> dict[str, Value]:
     return {parameter.name: parameter.levels(listed.split(","))}
 
 
 def _of_pairs(
-    found: Definition, known: TrecName, parameter: Parameter, listed: str
+    found: Template, known: TrecName, parameter: Parameter, listed: str
 ) -> dict[str, Value]:
     """Read `1=3,2=9`, with `p=0.8` among them if the name allows it."""
     given: dict[str, Value] = {}
@@ -197,7 +209,7 @@ def _of_pairs(
     return given | {parameter.name: parameter.gains(pairs)}
 
 
-def _parameter(found: Definition, known: TrecName, name: str) -> Parameter:
+def _parameter(found: Template, known: TrecName, name: str) -> Parameter:
     parameter = found.parameter(name)
     if parameter is None:
         raise WarehouseError(f"{found.name}: trec_eval name {known.name} has a wrong parameter")
@@ -238,16 +250,14 @@ def _label(known: TrecName, metric: Metric, defaults: Defaults) -> str:
 # --------------------------------------------------------------------------- ranx
 
 
-def ranx(text: str, defaults: Defaults, *, complete: bool = True) -> list[Requested] | None:
+def _ranx(text: str, defaults: Defaults, *, complete: bool = True) -> list[Requested] | None:
     """Read `ndcg@10`, `map@100-l2`, `precision`; None for other names."""
     level = _RANX_LEVEL.match(text)
     rest = level["rest"] if level else text
     name, at_sign, at = rest.partition("@")
     candidates = ranx_names().get(name, [])
     for found, known in candidates:
-        if known.fraction is None and (
-            bool(at_sign) == wants_cutoff(found) or len(candidates) == 1
-        ):
+        if known.fraction is None and (bool(at_sign) == found.needs_cutoff or len(candidates) == 1):
             _, given = arguments(
                 text, found, f"rel={level['level']}" if level else None, at or None
             )
@@ -265,7 +275,7 @@ def ranx(text: str, defaults: Defaults, *, complete: bool = True) -> list[Reques
     return None
 
 
-def ranx_with_decimals(text: str, defaults: Defaults) -> list[Requested] | None:
+def _ranx_decimals(text: str, defaults: Defaults) -> list[Requested] | None:
     """Read `rbp.95`, `rbp@95` and `rbp.95-l2`; None for other names."""
     match = _RANX_DECIMALS.match(text)
     if match is None:
@@ -273,12 +283,6 @@ def ranx_with_decimals(text: str, defaults: Defaults) -> list[Requested] | None:
     for found, known in ranx_names().get(match["name"], ()):
         if known.fraction is not None:
             level = {"rel": match["level"]} if match["level"] else {}
-            values = read(text, found, {known.fraction: f"0.{match['decimals']}", **level})
+            values = read_values(text, found, {known.fraction: f"0.{match['decimals']}", **level})
             return [Requested(settle(text, found, {**known.given, **values}, defaults))]
     return None
-
-
-def wants_cutoff(found: Definition) -> bool:
-    """Return whether a metric has no value without a cutoff."""
-    cutoff = found.parameter("cutoff")
-    return cutoff is not None and cutoff.required

@@ -6,7 +6,7 @@ Each is a record in protocols.toml, or in the `warehouse.toml` of a project.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -14,20 +14,15 @@ from typing import Any
 
 from warehouse.config import project, toml
 from warehouse.errors import DefinitionError, check_word, listing, nearest
-from warehouse.metrics.catalogue import Definition, undefined_value
 from warehouse.metrics.catalogue import catalogue as metrics
 from warehouse.metrics.curves import curves
 from warehouse.metrics.lazy import Lazy
 from warehouse.metrics.notation import Defaults, Metric, peers
-from warehouse.metrics.parameters import Value
+from warehouse.metrics.parameters import Value, take
+from warehouse.metrics.template import Template
 from warehouse.sql_text.templates import names_in
 
 DEFAULT = "default"
-_CHOICES: dict[str, tuple[object, ...]] = {
-    "ties": ("doc_desc", "doc_asc", "input"),
-    "score_precision": ("double", "single"),
-    "queries": ("judged", "both", "run"),
-}
 
 
 @dataclass(frozen=True)
@@ -67,7 +62,8 @@ class Protocol:
     def undefined_of(self, metric: Metric) -> float | None:
         """Return the value of a query without one; None leaves it out of the mean."""
         if metric.name in self.undefined:
-            return undefined_value(self.undefined[metric.name], f"protocol {self.name}")
+            given = self.undefined[metric.name]
+            return None if isinstance(given, str) else float(given)
         return metric.definition.undefined
 
     def variables(self) -> dict[str, Any]:
@@ -83,86 +79,44 @@ class Protocol:
         }
 
 
-_KEYS: dict[str, toml.Kinds] = {
-    "extends": str,
-    "summary": str,
-    "ties": str,
-    "score_precision": str,
-    "queries": str,
-    "list_silent": bool,
-    "depth": int,
-    "judged_only": bool,
-    "judged_only_first": bool,
-    "relevant_only": bool,
-    "lacks": list,
-    "names": str,
-    "params": dict,
-    "undefined": dict,
-}
 _REQUIRED = ("summary", "ties", "score_precision", "queries", "list_silent")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 
 
-def _protocol(name: str, record: Mapping[str, Any], where: str) -> Protocol:
-    toml.check(record, _KEYS, where)
+def _protocol(name: str, every: Mapping[str, Mapping[str, Any]]) -> Protocol:
+    whole = _whole(name, every)
     for key in _REQUIRED:
-        if key not in record:
+        if key not in whole:
             advice = "" if key == "summary" else '; or extend one that has it: extends = "default"'
-            raise DefinitionError(f"{where}: the key {key!r} is missing{advice}")
-    for key, choices in _CHOICES.items():
-        if record[key] not in choices:
-            hint = nearest(record[key], map(str, choices))
-            raise DefinitionError(
-                f"{where}: {key} is one of {listing(map(str, choices))}, not {record[key]!r}{hint}"
-            )
-    if record.get("depth", 1) < 1:
-        raise DefinitionError(f"{where}: depth is at least 1, not {record['depth']}")
-    if not all(isinstance(word, str) for word in record.get("lacks", ())):
-        raise DefinitionError(f"{where}: lacks is a list of names")
-    known: dict[str, Mapping[str, Definition]] = {"params": parametrised(), "undefined": metrics()}
-    for key, names in known.items():
-        for metric in record.get(key, {}):
+            raise _error(name, (), f"the key {key!r} is missing{advice}")
+    for key, names in (("params", metrics_and_curves()), ("undefined", metrics())):
+        for metric in whole.get(key, {}):
             if metric not in names:
-                hint = nearest(metric, names)
-                raise DefinitionError(f"{where}: {key}: no such metric {metric!r}{hint}")
-    for metric, given in record.get("undefined", {}).items():
-        toml.check({metric: given}, {metric: (int, float, str)}, f"{where}: undefined")
-        undefined_value(given, f"{where}: undefined.{metric}")
+                problem = f"no such metric {metric!r}{nearest(metric, names)}"
+                raise _error(name, (key, metric), problem, table=(key,))
     params = {
-        metric: _values(metric, given, f"{where}: params.{metric}")
-        for metric, given in record.get("params", {}).items()
+        metric: _values(name, metric, given) for metric, given in whole.get("params", {}).items()
     }
-    return Protocol(name=name, **{**record, "params": params})
+    return Protocol(name=name, **{**whole, "params": params})
 
 
-def parametrised() -> Mapping[str, Definition]:
+def metrics_and_curves() -> Mapping[str, Template]:
     """Return everything whose defaults a protocol can set: every metric and every curve."""
     known = metrics()
     names = [*known, *names_in("curves")]
     return Lazy(names, lambda name: known[name] if name in known else curves()[name])
 
 
-def _values(metric: str, given: object, where: str) -> dict[str, Value]:
+def _values(protocol: str, metric: str, given: Mapping[str, Any]) -> dict[str, Value]:
     """Read the values that a protocol gives to parameters of a metric."""
-    if not isinstance(given, dict):
-        raise DefinitionError(f"{where}: write a table, as in {{ rel = 2 }}")
-    found = parametrised()[metric]
-    read: dict[str, Value] = {}
-    for key, value in given.items():
-        parameter = found.parameter(key)
-        if parameter is None:
-            known = [p.name for p in found.parameters]
-            hint = nearest(key, known) or f"; it has {listing(known) or 'none'}"
-            raise DefinitionError(f"{where}: {metric} has no parameter {key!r}{hint}")
-        try:
-            read[key] = parameter.take(value)
-        except (ValueError, OverflowError) as error:
-            raise DefinitionError(f"{where}: {error}") from None
-    return read
+    try:
+        return take(metrics_and_curves()[metric].parameters, given)
+    except (ValueError, OverflowError) as error:
+        raise _error(protocol, ("params", metric), str(error)) from None
 
 
 @cache
-def _built_in() -> dict[str, dict[str, Any]]:
+def _built_in() -> toml.Document:
     text = (Path(__file__).parent / "protocols.toml").read_text(encoding="utf-8")
     return toml.read(text, "protocols.toml")
 
@@ -172,19 +126,16 @@ def catalogue() -> Mapping[str, Protocol]:
     """Return every protocol by its name: those of protocols.toml, then the project's own."""
     own = project.current().protocols
     _check_names(own)
-    every = {**_built_in(), **own}
-    found = Lazy(every, lambda name: _protocol(name, _whole(name, every), _where(name)))
+    every = {**_built_in().record, **own}
+    found = Lazy(every, lambda name: _protocol(name, every))
     for name in own:
         # what is wrong with a project's own is said at once
-        check_peer(found[name].names, _where(name))
+        peer = found[name].names
+        if peer is not None and peer not in peers():
+            hint = nearest(peer, peers()) or f"; those are {listing(peers())}"
+            problem = f"names: no peer {peer!r} has names for metrics{hint}"
+            raise _error(name, ("names",), problem, table=())
     return found
-
-
-def check_peer(name: str | None, where: str) -> None:
-    """Refuse a protocol with the names of an unknown peer."""
-    if name is not None and name not in peers():
-        hint = nearest(name, peers()) or f"; those are {listing(peers())}"
-        raise DefinitionError(f"{where}: names: no peer {name!r} has names for metrics{hint}")
 
 
 def is_own(name: str) -> bool:
@@ -192,24 +143,27 @@ def is_own(name: str) -> bool:
     return name in project.current().protocols
 
 
-def _where(name: str) -> str:
-    file = project.current().where if is_own(name) else "protocols.toml"
-    return f"{file}: protocols.{name}"
+def _error(
+    name: str, path: toml.Path, problem: str, table: toml.Path | None = None
+) -> DefinitionError:
+    if is_own(name):
+        above: toml.Path = ("protocols", name)
+        document = project.current().document
+    else:
+        above, document = (name,), _built_in()
+    return document.error((*above, *path), problem, None if table is None else (*above, *table))
 
 
-def _check_names(own: Mapping[str, Any]) -> None:
+def _check_names(own: Iterable[str]) -> None:
     # besides the protocols, the columns of the table that compares them
-    taken = {*_built_in(), "rule", "differs"}
-    for name, record in own.items():
-        where = _where(name)
+    taken = {*_built_in().record, "rule", "differs"}
+    for name in own:
         if not _NAME.fullmatch(name):
-            raise DefinitionError(
-                f"{where}: a name has letters, digits, _, . and -, a letter first"
-            )
+            raise _error(name, (), "a name has letters, digits, _, . and -, a letter first")
         if name.lower() in taken:
-            raise DefinitionError(f"{where}: the name is taken; choose another")
-        if not isinstance(record, dict):
-            raise DefinitionError(f"{where}: write a table: [protocols.{name}]")
+            raise project.current().document.error(
+                ("protocols", name), "the name is taken; choose another"
+            )
         taken.add(name.lower())
 
 
@@ -221,16 +175,15 @@ def _whole(
     The summary is not inherited, and settings of metrics are merged, its own taking precedence.
     """
     record = dict(every[name])
-    if "extends" not in record:
+    parent = record.pop("extends", None)
+    if parent is None:
         return record
-    toml.check({"extends": record["extends"]}, _KEYS, _where(name))
-    parent = record.pop("extends")
     if parent not in every:
         known = [other for other in every if other != name]
-        hint = nearest(str(parent), known) or f"; known are {listing(known)}"
-        raise DefinitionError(f"{_where(name)}: extends {parent!r}, which is not a protocol{hint}")
+        hint = nearest(parent, known) or f"; known are {listing(known)}"
+        raise _error(name, (), f"extends {parent!r}, which is not a protocol{hint}")
     if parent in (*below, name):
-        raise DefinitionError(f"{_where(name)}: extends {parent!r}, which extends it")
+        raise _error(name, (), f"extends {parent!r}, which extends it")
     inherited = _whole(parent, every, (*below, name))
     inherited.pop("summary", None)
     return _over(inherited, record)

@@ -46,7 +46,7 @@ class TableObject(ObjectFormat):
         """Return its library and its type. Raises UsageError for other objects."""
         if isinstance(source, Query):
             return source.name
-        if _is_relation(source):
+        if _is_relation(_plain(source)):
             return "<DuckDB relation>"
         library, kind = _type_of(source)
         if library:
@@ -74,6 +74,7 @@ class TableObject(ObjectFormat):
 @contextlib.contextmanager
 def relation_of(con: Connection, table: Any) -> Iterator[str]:
     """Yield the SQL of a relation with the object's rows in order."""
+    table = _plain(table)
     if isinstance(table, Query):
         yield f"({table.sql})"
         return
@@ -208,8 +209,16 @@ def _type_of(source: Any) -> tuple[str, str]:
     return "", type(source).__name__
 
 
+def _plain(source: Any) -> Any:
+    """Return the relation of a result, or another source as it is."""
+    # any column of a relation is an attribute of it
+    relation = source if _is_relation(source) else getattr(source, "relation", None)
+    return relation if _is_relation(relation) else source
+
+
 def is_table(source: Any) -> bool:
     """Whether an object is a table, or a part of one that its library has: a column, a batch."""
+    source = _plain(source)
     libraries = {kind.__module__.split(".")[0] for kind in type(source).__mro__}
     return not libraries.isdisjoint(("pandas", "polars", "pyarrow", "_duckdb", "duckdb"))
 

@@ -83,6 +83,14 @@ _LATEX_SIGNS = {
 }
 _NUMERIC = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DOUBLE|FLOAT|DECIMAL.*")
 Row = Sequence[Any]
+# The formats of files by their suffix.
+SUFFIXES = {name: name for name in FORMATS if name not in ("table", "markdown", "latex")} | {
+    "txt": "table", "md": "markdown", "tex": "latex", "htm": "html", "ndjson": "jsonl",
+}  # fmt: skip
+# Values of a metric that differ by less are equally good.
+_DIGITS = 12
+# What a cell is not shortened below.
+_NARROW = 8
 # Types that are written as they are in CSV.
 _IN_CSV = frozenset({str, int, type(None)})
 _encode = json.JSONEncoder(ensure_ascii=False).encode
@@ -93,6 +101,15 @@ def check(format: str, known: Sequence[str] = FORMATS) -> str:
     return check_word("output format", format, known)
 
 
+def of_suffix(path: Path) -> str:
+    """Return the format that a file's suffix names. Raises UsageError.
+
+    >>> of_suffix(Path("board.tex"))
+    'latex'
+    """
+    return SUFFIXES[check_word("suffix", path.suffix[1:].lower(), SUFFIXES)]
+
+
 def text(
     relation: duckdb.DuckDBPyRelation,
     format: str,
@@ -100,11 +117,14 @@ def text(
     places: int = 4,
     titles: Mapping[str, str] | None = None,
     counts: Collection[str] = (),
+    best: Mapping[str, str] | None = None,
 ) -> str:
     """Write a relation as text.
 
     `titles` renames columns in tables for people. `counts` names metrics whose values are whole
-    numbers, whether the metric is a column or is named in the column `metric`.
+    numbers, whether the metric is a column or is named in the column `metric`. `best` has the
+    better direction of columns whose best values are marked, in formats that have a bold type; in a
+    table with a column `part`, these are the best of each part.
 
     >>> import duckdb
     >>> print(text(duckdb.sql("select 'bm25' as run, 0.5 as AP"), "csv"), end="")
@@ -117,6 +137,8 @@ def text(
     if format in FOR_PEOPLE:
         heads = [(titles or {}).get(column, column) for column in columns]
         whole = _with_whole_counts(columns, rows, counts)
+        if format != "table":
+            whole = _with_best(columns, whole, best or {}, places)
         return table(heads, whole, _are_numeric(relation.types), format, places=places)
     return "".join(_PIECES[format](columns, [rows]))
 
@@ -155,6 +177,77 @@ def _with_whole_counts(
         return int(value) if whole else value
 
     return [[cell(row, c, v) for c, v in zip(columns, row, strict=True)] for row in rows]
+
+
+def _with_best(
+    columns: Sequence[str], rows: Sequence[Row], best: Mapping[str, str], places: int
+) -> Sequence[Row]:
+    """Return the rows with the best values of some columns marked; of a single row nothing is."""
+    marked_rows = [list(row) for row in rows]
+    part = columns.index("part") if "part" in columns else None
+    for place, column in enumerate(columns):
+        sign = {"higher": 1, "lower": -1}.get(best.get(column, ""))
+        groups: dict[Any, list[list[Any]]] = {}
+        for row in marked_rows if sign is not None else ():
+            if row[place] is not None:
+                groups.setdefault(None if part is None else row[part], []).append(row)
+        for group in groups.values():
+            values = [round((sign or 1) * row[place], _DIGITS) for row in group]
+            for row, value in zip(group, values, strict=True):
+                if len(group) > 1 and value == max(values):
+                    row[place] = marked(_cell(row[place], places), "best")
+    return marked_rows
+
+
+def fitted(
+    relation: duckdb.DuckDBPyRelation,
+    width: int,
+    *,
+    titles: Mapping[str, str],
+    counts: Collection[str] = (),
+    **_: object,
+) -> tuple[str, list[str]]:
+    """Write a relation as a table of at most so many characters, and name the columns left out.
+
+    Long texts are shortened; if that is not enough, the columns before the last are left out.
+    """
+    from wcwidth import wcswidth
+
+    columns = list(relation.columns)
+    numeric = _are_numeric(relation.types)
+    whole = _with_whole_counts(columns, relation.fetchall(), counts)
+    shown = [[one_line(titles.get(name, name)) for name in columns]]
+    shown += [[_cell(value, 4) for value in row] for row in whole]
+    # tabulate makes a column wider than its head by two
+    widths = [
+        max([wcswidth(head) + 2, *map(wcswidth, cells)])
+        for head, *cells in zip(*shown, strict=True)
+    ]
+    kept = list(range(len(columns)))
+    while sum(widths[n] + 2 for n in kept) - 2 > width:
+        long = max((n for n in kept if not numeric[n]), key=widths.__getitem__, default=None)
+        if long is not None and widths[long] > _NARROW:
+            spare = sum(widths[n] + 2 for n in kept) - 2 - width
+            widths[long] = max(_NARROW, widths[long] - spare)
+        elif len(kept) > 1:
+            kept.pop(-2)
+        else:
+            break
+    heads, *rows = shown
+    cut = [[_shortened(heads[n], widths[n] - 2) for n in kept]]
+    cut += [[_shortened(row[n], widths[n]) for n in kept] for row in rows]
+    hidden = [column for n, column in enumerate(columns) if n not in kept]
+    return table(cut[0], cut[1:], [numeric[n] for n in kept], "table"), hidden
+
+
+def _shortened(text: str, width: int) -> str:
+    from wcwidth import wcswidth
+
+    if wcswidth(text) <= width:
+        return text
+    while wcswidth(text) >= width:
+        text = text[:-1]
+    return f"{text}…"
 
 
 def marked(text: str, mark: Mark) -> str:

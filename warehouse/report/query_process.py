@@ -29,10 +29,11 @@ import duckdb
 from warehouse import errors
 from warehouse.analyze import sql_query
 from warehouse.config.settings import LOCK_TIMEOUT
-from warehouse.errors import WarehouseError, seconds
+from warehouse.errors import WarehouseError, check_at_least, check_text, seconds
 from warehouse.report import exact_values, formats
 from warehouse.store import database
 from warehouse.store.database import Resources
+from warehouse.store.file import WarehouseFile
 
 _HEAD = struct.Struct(">cQ")
 _OPENED, _TEXT, _DONE, _FAILED = b"o", b"t", b"d", b"f"
@@ -70,6 +71,27 @@ class Answer:
 
     rows: int
     truncated: bool = False
+
+
+def answer(
+    file: WarehouseFile,
+    sql: str,
+    params: Mapping[str, object] | None,
+    write: Callable[[str], object] = lambda _: None,
+    *,
+    timeout: float | None,
+    limit: int | None,
+    format: str = "csv",
+    places: int = 4,
+    output: Path | None = None,
+) -> Answer:
+    """Run a statement on a file as `Warehouse.stream` and `stream_parquet` do."""
+    check_at_least(1, limit=limit)
+    work = Work(
+        file.existing(), check_text("sql", sql), database.bindable(params or {}), format, places,
+        limit, output, file.resources, file.lock_timeout,
+    )  # fmt: skip
+    return run(work, write, timeout)
 
 
 def run(work: Work, write: Callable[[str], object], timeout: float | None) -> Answer:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import replace
 from functools import cache
 from typing import Any
+
+from msgspec import Struct, field
 
 from warehouse.sql_text import templates
 
@@ -29,8 +31,7 @@ EVALUATION_VARIABLES = PROTOCOL_VARIABLES | {"sliced", "sparse", "numbered", "ti
 NEEDS = ("predictions", "iterations", "preferences", "training", "attributes", "query_attributes")
 
 
-@dataclass(frozen=True)
-class Relation:
+class Relation(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A relation as its file defines it.
 
     `needs` names what must be in scope besides judgments and hits. An `inline` relation is written
@@ -48,8 +49,8 @@ class Relation:
     inline: bool = False
     spare: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
-    params: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False)
-    body: str = field(default="", repr=False)
+    params: dict[str, dict[str, Any]] = field(default={}, name="param")
+    body: str
 
 
 @cache
@@ -61,10 +62,8 @@ def get(name: str) -> Relation:
     """
     text = templates.source(f"relations/{name}")
     head = templates.header(text, f"sql/relations/{name}{templates.SUFFIX}")
-    for key in ("grain", "reads", "needs", "optional", "spare"):
-        if key in head:
-            head[key] = tuple(head[key])
-    return Relation(name, body=templates.body(text), **head)
+    whole = {**head.record, "name": name, "body": templates.body(text)}
+    return replace(head, record=whole).convert(Relation)
 
 
 @cache
@@ -81,7 +80,7 @@ def variables(name: str) -> frozenset[str]:
 def inherited_params(name: str) -> dict[str, Mapping[str, Any]]:
     """Return the parameters that a metric has because it reads a relation."""
     relation = get(name)
-    found = dict(relation.params)
+    found: dict[str, Mapping[str, Any]] = {**relation.params}
     for read in relation.reads:
         found |= inherited_params(read)
     return found

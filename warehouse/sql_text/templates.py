@@ -13,7 +13,8 @@ import json
 import os
 import pickle
 import re
-from collections.abc import Iterable, MutableMapping
+from collections.abc import Iterable, Mapping, MutableMapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ import jinja2.sandbox
 
 from warehouse.config import toml
 from warehouse.config.settings import resource_folder
-from warehouse.errors import DefinitionError, WarehouseError
+from warehouse.errors import DefinitionError, WarehouseError, nearest
 from warehouse.sql_text.quoting import ident, literal
 
 SUFFIX = ".sql.j2"
@@ -122,14 +123,41 @@ def source(name: str) -> str:
     return (resource_folder("sql") / (name + SUFFIX)).read_text(encoding="utf-8")
 
 
-def header(text: str, where: str) -> dict[str, Any]:
+def header(text: str, where: str) -> toml.Document:
     """Read the TOML header in the leading block comment of a template's text."""
     match = _HEADER.match(text)
     if match is None:
         lacks = "the header has no end: */" if text.lstrip().startswith("/*") else "no header"
         raise DefinitionError(f"{where}: {lacks}; a template opens with /* TOML */")
     first_line = text.count("\n", 0, match.start(1)) + 1
-    return toml.read(match[1], where, what="the header is not TOML", first_line=first_line)
+    found = toml.read(match[1], where, what="the header is not TOML", first_line=first_line)
+    return _with_shared_params(found)
+
+
+def _with_shared_params(document: toml.Document) -> toml.Document:
+    """Return a header with the parameters that it lists: shared ones, and its own tables over them."""
+    record = dict(document.record)
+    listed, own = record.pop("params", []), record.get("param", {})
+    if not isinstance(listed, list) or not isinstance(own, dict):
+        problem = "write params = [NAMES], and a table [param.NAME] for each that is not shared"
+        raise document.error(("params",), problem)
+    found = {}
+    for name in listed:
+        if name not in _shared_params() and name not in own:
+            hint = nearest(str(name), _shared_params()) or f"; or declare it: [param.{name}]"
+            raise document.error(("params",), f"no parameter {name!r} is shared{hint}")
+        over = own.get(name, {})
+        found[name] = _shared_params().get(name, {}) | over if isinstance(over, dict) else over
+    if found or own:
+        record["param"] = found | {key: one for key, one in own.items() if key not in found}
+    return replace(document, record=record)
+
+
+@cache
+def _shared_params() -> Mapping[str, dict[str, Any]]:
+    """Return the parameters that templates share, as their headers would declare them."""
+    path = resource_folder("sql") / "params.toml"
+    return toml.read(path.read_text(encoding="utf-8"), "sql/params.toml").record
 
 
 def body(text: str) -> str:

@@ -16,7 +16,7 @@ import shutil
 import stat
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
@@ -348,6 +348,24 @@ def keep(
     """
     con.execute(f"create or replace temp table {ident(name)} as\n{sql}", params or {})
     return con.table(f"temp.main.{name}")
+
+
+def bindable(value: Any) -> Any:
+    """Return a value as DuckDB can bind it: NumPy's scalars as Python's, collections as lists.
+
+    >>> bindable({"runs": {"tasb", "bm25"}, "places": range(3)})
+    {'runs': ['bm25', 'tasb'], 'places': [0, 1, 2]}
+    """
+    if isinstance(value, Mapping):
+        return {name: bindable(one) for name, one in value.items()}
+    if getattr(value, "ndim", None) == 0:
+        # DuckDB and NumPy read nanoseconds since 1970 as a number
+        return (value.astype("M8[us]") if value.dtype.kind == "M" else value).item()
+    is_one = isinstance(value, str | bytes | bytearray) or hasattr(value, "columns")
+    if is_one or not isinstance(value, Iterable):
+        return value
+    ordered = sorted(value, key=str) if isinstance(value, set | frozenset) else value
+    return [bindable(one) for one in ordered]
 
 
 def records(relation: duckdb.DuckDBPyRelation) -> list[dict[str, Any]]:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from warehouse.config import project, toml
+import msgspec
+
+from warehouse.config import project, project_file, toml
+from warehouse.config.project_file import Gate
 from warehouse.config.settings import DEFAULT_METRICS
-from warehouse.errors import DefinitionError, UsageError, listing, nearest
+from warehouse.errors import UsageError, listing, nearest
 from warehouse.metrics import notation, protocols
 from warehouse.readers import qrels_kind
 from warehouse.readers.kinds import column_mapping
@@ -23,50 +26,13 @@ GroundKind = Literal["qrels", "training", "docs", "queries"]
 # Placeholders that describe a run; every other one is a tag.
 ABOUT = ("dataset", "name", "system", "time")
 TIMES = ("file", "git", "now")
-SETTLE = "2s"
-BEST, LAST = "best", "last"
-# For finding the line of a key in a table: the table goes from its head to the next head.
-_ABOVE = dict.fromkeys(("database", "settle"), "the lines above the first table")
+SETTLE = project_file.ProjectFile().settle
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _LONGEST = 86_400
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)")
 
-_READING: dict[str, toml.Kinds] = {"format": str, "columns": dict, "normalise": str}
-_GROUND_KEYS: Mapping[str, Mapping[str, toml.Kinds]] = {
-    "qrels": {
-        "file": str, "label": str, **_READING, "iterations": bool, "global": bool, "queries": str,
-    },
-    "training": {"file": str, "label": str, **_READING},
-    "attributes": {
-        "file": str, "of": str, "name": str, "id": str, "split": dict, "format": str, "normalise": str,
-    },
-}  # fmt: skip
-_EVALUATE_KEYS: dict[str, toml.Kinds] = {"metrics": list, "protocols": list, "slices": list}
-_DATASET_KEYS: dict[str, toml.Kinds] = {
-    "qrels": (str, dict),
-    "training": (str, dict),
-    "attributes": list,
-    **_EVALUATE_KEYS,
-}
-_RUN_KEYS: dict[str, toml.Kinds] = {
-    "files": (str, list),
-    "dataset": str,
-    "name": str,
-    "system": str,
-    "tags": dict,
-    "time": str,
-    "sidecar": bool,
-    **_READING,
-    "lower_is_better": bool,
-}
-_GATE_KEYS: dict[str, toml.Kinds] = {
-    "dataset": str,
-    "metric": str,
-    "against": str,
-    "max_drop": (int, float),
-    "alpha": (int, float),
-    "protocol": str,
-}
+# The keys of a source of runs that say how to load it.
+_LOADING = ("format", "columns", "normalise", "lower_is_better")
 
 
 @dataclass(frozen=True)
@@ -116,23 +82,7 @@ class Runs:
 
 
 @dataclass(frozen=True)
-class Gate:
-    """A limit for new runs: no more than `max_drop` below, or not significantly below.
-
-    The metric is a canonical name, and the protocol one of those that the dataset is evaluated
-    with.
-    """
-
-    dataset: str
-    metric: str
-    against: str = BEST
-    max_drop: float | None = None
-    alpha: float | None = None
-    protocol: str = protocols.DEFAULT
-
-
-@dataclass(frozen=True)
-class Declared:
+class Declarations:
     """Everything that a project's file declares; paths are absolute, patterns relative to `folder`."""
 
     folder: Path
@@ -171,42 +121,41 @@ class Declared:
 
 
 @project.per_project
-def declared() -> Declared:
+def read_declarations() -> Declarations:
     """Return the declarations of the project's file; any error in it is raised at once."""
     here = project.current()
-    record, where = here.record, here.where
-    usual = _evaluation(record.get("evaluate", {}), f"{where}: evaluate", Evaluation())
+    said = here.contents
+    usual = _evaluation(said.evaluate, ("evaluate",), Evaluation())
     datasets = {
-        name: _dataset(name, given, f"{where}: datasets.{name}", usual, here)
-        for name, given in record.get("datasets", {}).items()
+        name: _dataset(given, ("datasets", name), usual) for name, given in said.datasets.items()
     }
-    runs = _each(record, "runs", where)
-    gates = _each(record, "gates", where)
-    return Declared(
+    with _at("settle"):
+        settle = duration(said.settle)
+    return Declarations(
         folder=here.folder,
-        settle=duration(record.get("settle", SETTLE), f"{where}: settle"),
+        settle=settle,
         datasets=datasets,
-        runs=tuple(_runs(given, place, datasets) for place, given in runs),
-        gates=tuple(_gate(given, place, datasets) for place, given in gates),
+        runs=tuple(_runs(given, n, datasets) for n, given in enumerate(said.runs, 1)),
+        gates=tuple(_gate(given, n, datasets) for n, given in enumerate(said.gates, 1)),
     )
 
 
-def duration(given: str | float, where: str) -> float:
-    """Read a time in seconds, up to a day. Raises DefinitionError.
+def duration(given: str | float) -> float:
+    """Read a time in seconds, up to a day. Raises UsageError.
 
-    >>> duration("500ms", "settle"), duration(3, "settle")
+    >>> duration("500ms"), duration(3)
     (0.5, 3.0)
     """
     seconds: float
     if isinstance(given, str):
         found = _DURATION.fullmatch(given.strip())
         if found is None:
-            raise DefinitionError(f"{where}: {given!r}: write a time as in 2s, 500ms or 1m")
+            raise UsageError(f"{given!r}: write a time as in 2s, 500ms or 1m")
         seconds = float(found[1]) * _UNITS[found[2]]
     else:
         seconds = given
     if not 0 <= seconds <= _LONGEST:
-        raise DefinitionError(f"{where}: {given}: seconds are 0 or more, up to a day (86400)")
+        raise UsageError(f"{given}: seconds are 0 or more, up to a day (86400)")
     return float(seconds)
 
 
@@ -219,36 +168,16 @@ def known_dataset(name: str, datasets: Mapping[str, Any]) -> str:
 
 
 @contextmanager
-def _at(where: str) -> Iterator[None]:
-    """Add the place to errors raised inside."""
+def _at(*path: str | int) -> Iterator[None]:
+    """Add the place in the file to errors raised inside."""
     try:
         yield
     except UsageError as error:
-        raise DefinitionError(f"{where}: {error}") from None
+        raise project.current().document.error(path, str(error)) from None
 
 
-def _each(record: Mapping[str, Any], key: str, where: str) -> list[tuple[str, dict[str, Any]]]:
-    """Return the tables of a list, each with its place; a table is written as [[key]]."""
-    found = []
-    for number, given in enumerate(record.get(key, ()), 1):
-        if not isinstance(given, dict):
-            raise DefinitionError(f"{where}: {key}: write tables: [[{key}]]")
-        found.append((f"{where}: {key} {number}", given))
-    return found
-
-
-def _texts(given: object, where: str) -> tuple[str, ...]:
-    items = given if isinstance(given, list) else [given]
-    for item in items:
-        if not isinstance(item, str) or not item.strip():
-            raise DefinitionError(f'{where}: write a list of texts, as in ["a", "b"]')
-    return tuple(dict.fromkeys(items))
-
-
-def _words(given: Mapping[str, Any], where: str) -> dict[str, str]:
-    """Return a table of texts; numbers and booleans are kept as written in TOML."""
-    toml.check(given, dict.fromkeys(given, (str, int, float, bool)), where)
-    return {key: as_text(value) for key, value in given.items()}
+def _unique(texts: Iterable[str] | None, usual: tuple[str, ...]) -> tuple[str, ...]:
+    return usual if texts is None else tuple(dict.fromkeys(texts))
 
 
 def as_text(value: str | float | bool) -> str:
@@ -260,68 +189,71 @@ def as_text(value: str | float | bool) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _evaluation(given: Mapping[str, Any], where: str, usual: Evaluation) -> Evaluation:
-    toml.check(given, _EVALUATE_KEYS, where, elsewhere=_ABOVE)
-    said = {key: _texts(value, f"{where}: {key}") for key, value in given.items()}
+def _given(table: msgspec.Struct, *without: str) -> dict[str, Any]:
+    """Return the keys of a table that the file has."""
+    said = msgspec.structs.asdict(table)
+    return {key: value for key, value in said.items() if value is not None and key not in without}
+
+
+def _evaluation(given: project_file.Evaluate, path: toml.Path, usual: Evaluation) -> Evaluation:
     found = Evaluation(
-        metrics=said.get("metrics", usual.metrics),
-        protocols=said.get("protocols", usual.protocols) or usual.protocols,
-        slices=said.get("slices", usual.slices),
+        metrics=_unique(given.metrics, usual.metrics),
+        protocols=_unique(given.protocols, usual.protocols) or usual.protocols,
+        slices=_unique(given.slices, usual.slices),
     )
     for name in found.protocols:
-        with _at(f"{where}: protocols"):
+        with _at(*path, "protocols"):
             rules = protocols.get(name)
-        with _at(f"{where}: metrics"):
+        with _at(*path, "metrics"):
             notation.parse(*found.metrics, defaults=rules.defaults())
     return found
 
 
-def _dataset(
-    name: str, given: object, where: str, usual: Evaluation, here: project.Project
-) -> Dataset:
-    if not name.strip():
-        raise DefinitionError(f"{where}: the name of the dataset is empty")
-    if not isinstance(given, dict):
-        raise DefinitionError(f"{where}: write a table: [datasets.{name}]")
-    tables = {key: f'[[{key}]] with dataset = "{name}"' for key in ("runs", "gates")}
-    toml.check(given, _DATASET_KEYS, where, elsewhere=_ABOVE | tables)
+def _dataset(given: project_file.Dataset, path: toml.Path, usual: Evaluation) -> Dataset:
+    if not str(path[-1]).strip():
+        raise project.current().document.error(path, "the name of the dataset is empty")
     grounds: list[Ground] = []
-    for key in ("qrels", "training"):
-        if key in given:
-            value = given[key]
-            table = {"file": value} if isinstance(value, str) else value
-            grounds.append(_ground(key, table, f"{where}.{key}", here))
-    for place, table in _each(given, "attributes", where):
-        ground = _ground("attributes", table, place, here)
-        if (ground.kind, ground.file) in ((one.kind, one.file) for one in grounds):
-            twice = f"has another table with of = {ground.kind!r}; name a copy of it, or a link"
-            raise DefinitionError(f"{place}: file: {table['file']} {twice}")
-        grounds.append(ground)
-    own = {key: value for key, value in given.items() if key in _EVALUATE_KEYS}
-    return Dataset(tuple(grounds), _evaluation(own, where, usual))
+    if given.qrels is not None:
+        qrels = given.qrels
+        judged = project_file.Qrels(file=qrels) if isinstance(qrels, str) else qrels
+        grounds.append(_judgments("qrels", judged, (*path, "qrels")))
+    if given.training is not None:
+        training = given.training
+        seen = project_file.Training(file=training) if isinstance(training, str) else training
+        grounds.append(_judgments("training", seen, (*path, "training")))
+    for number, one in enumerate(given.attributes, 1):
+        options = _given(one, "file", "of") | {"split": _as_texts(one.split)}
+        with _at(*path, "attributes", number):
+            file = project.current().path(one.file)
+            if (one.of, file) in ((ground.kind, ground.file) for ground in grounds):
+                twice = f"has another table with of = {one.of!r}; name a copy of it, or a link"
+                raise UsageError(f"file: {one.file} {twice}")
+        grounds.append(Ground(one.of, file, options))
+    return Dataset(tuple(grounds), _evaluation(given, path, usual))
 
 
-def _ground(key: str, given: Mapping[str, Any], where: str, here: project.Project) -> Ground:
-    required = ("file", "of") if key == "attributes" else ("file",)
-    toml.check(given, _GROUND_KEYS[key], where, required=required, elsewhere=_ABOVE)
-    options = {k: v for k, v in given.items() if k not in ("file", "of", "global", "queries")}
-    kind: Any = given["of"] if key == "attributes" else key
-    if key == "attributes":
-        if kind not in ("docs", "queries"):
-            raise DefinitionError(f"{where}: 'of' is docs or queries, not {kind!r}")
-        options["split"] = _words(given.get("split", {}), f"{where}: split")
-    else:
-        with _at(where):
-            _check_reading(options, qrels_kind(options.get("format"), iterations=False))
-    if given.get("global"):
-        options["is_global"] = True
-    elif "queries" in given:
-        raise DefinitionError(f"{where}: 'queries' goes with global = true")
-    for name in ("file", "queries"):
-        if not given.get(name, name).strip():
-            raise DefinitionError(f"{where}: {name!r} is blank")
-    queries = here.path(given["queries"]) if "queries" in given else None
-    return Ground(kind, here.path(given["file"]), options, queries)
+def _judgments(kind: GroundKind, given: project_file.Training, path: toml.Path) -> Ground:
+    """Return a file with qrels or a training set."""
+    options = _given(given, "file", "is_global", "queries")
+    queries: str | None = None
+    with _at(*path):
+        if isinstance(given, project_file.Qrels):
+            queries = given.queries
+            if given.is_global:
+                options["is_global"] = True
+            elif queries is not None:
+                raise UsageError("'queries' goes with global = true")
+        _check_reading(options, qrels_kind(options.get("format"), iterations=False))
+        file, beside = (
+            None if text is None else project.current().path(text) for text in (given.file, queries)
+        )
+    assert file is not None
+    return Ground(kind, file, options, beside)
+
+
+def _as_texts(given: project_file.Tags) -> dict[str, str]:
+    """Return a table of texts; numbers and booleans are kept as written in TOML."""
+    return {key: as_text(value) for key, value in given.items()}
 
 
 def _check_reading(options: Mapping[str, Any], kind: Any) -> None:
@@ -330,43 +262,50 @@ def _check_reading(options: Mapping[str, Any], kind: Any) -> None:
     column_mapping(kind, options.get("columns"))
 
 
-def _runs(given: Mapping[str, Any], where: str, datasets: Mapping[str, Dataset]) -> Runs:
-    tables = dict.fromkeys(_EVALUATE_KEYS, "[evaluate]")
-    toml.check(given, _RUN_KEYS, where, required=("files",), elsewhere=_ABOVE | tables)
-    texts = _texts(given["files"], f"{where}: files")
-    if not texts:
-        raise DefinitionError(f"{where}: files: the list is empty")
-    with _at(f"{where}: files"):
+def _runs(given: project_file.Runs, number: int, datasets: Mapping[str, Dataset]) -> Runs:
+    here = ("runs", number)
+    texts = _unique([given.files] if isinstance(given.files, str) else given.files, ())
+    with _at(*here, "files"):
+        if not texts:
+            raise UsageError("the list is empty")
         patterns = tuple(Pattern(str(project.local(text))) for text in texts)
         of_each = [set(pattern.groups) for pattern in patterns]
     groups, some = set.intersection(*of_each), set.union(*of_each)
-    tags = _words(given.get("tags", {}), f"{where}: tags")
-    texts_given = {key: given[key] for key in ABOUT if key in given}
-    texts_given |= {f"tags.{key}": text for key, text in tags.items()}
-    for key, text in texts_given.items():
-        for name in places(text):
+    tags = _as_texts(given.tags)
+    said = {key: getattr(given, key) for key in ABOUT}
+    for key, text in (said | {f"tags.{key}": text for key, text in tags.items()}).items():
+        for name in places(text or ""):
             if name not in groups:
-                raise DefinitionError(f"{where}: {key}: {_nowhere(name, groups, some)}")
-    said = {key: given.get(key, f"{{{key}}}" if key in some else None) for key in ABOUT}
-    if "dataset" not in {*given, *groups}:
-        raise DefinitionError(
-            f"{where}: the key 'dataset' is missing, and {_nowhere('dataset', groups, some)}"
-        )
-    if not places(said["dataset"]):
-        with _at(f"{where}: dataset"):
-            known_dataset(said["dataset"], datasets)
+                with _at(*here, *key.split(".", 1)):
+                    raise UsageError(_nowhere(name, groups, some))
+    said = {key: text or (f"{{{key}}}" if key in some else None) for key, text in said.items()}
     time = said["time"] or TIMES[0]
-    if time not in TIMES and not places(time):
-        raise DefinitionError(
-            f"{where}: time is one of {listing(TIMES)}, or made of the path, as in {{time}}"
-        )
-    options = {k: given[k] for k in (*_READING, "lower_is_better") if k in given}
-    with _at(where):
+    with _at(*here):
+        if said["dataset"] is None or (given.dataset is None and "dataset" not in groups):
+            raise UsageError(
+                f"the key 'dataset' is missing, and {_nowhere('dataset', groups, some)}"
+            )
+        if time not in TIMES and not places(time):
+            raise UsageError(
+                f"time is one of {listing(TIMES)}, or made of the path, as in {{time}}"
+            )
+    if not places(said["dataset"]):
+        with _at(*here, "dataset"):
+            known_dataset(said["dataset"], datasets)
+    options = {key: value for key, value in _given(given).items() if key in _LOADING}
+    with _at(*here):
         _check_reading(options, "run")
     return Runs(
-        where, patterns, said["dataset"], said["name"], said["system"], time, tags,
-        given.get("sidecar", False), options,
-    )  # fmt: skip
+        f"{project.current().where}: {toml.place(here)}",
+        patterns,
+        said["dataset"],
+        said["name"],
+        said["system"],
+        time,
+        tags,
+        given.sidecar,
+        options,
+    )
 
 
 def _nowhere(name: str, groups: Set[str], some: Set[str]) -> str:
@@ -377,25 +316,19 @@ def _nowhere(name: str, groups: Set[str], some: Set[str]) -> str:
     return f"no {{{name}}} in the pattern{hint}"
 
 
-def _gate(given: Mapping[str, Any], where: str, datasets: Mapping[str, Dataset]) -> Gate:
-    required = ("dataset", "metric")
-    toml.check(given, _GATE_KEYS, where, required=required, elsewhere=_ABOVE)
-    with _at(f"{where}: dataset"):
-        known_dataset(given["dataset"], datasets)
-    evaluated = datasets[given["dataset"]].evaluation.protocols
-    protocol = given.get("protocol", evaluated[0])
-    if protocol not in evaluated:
-        hint = nearest(protocol, evaluated) or f"; it is by {listing(evaluated)}"
-        raise DefinitionError(
-            f"{where}: protocol: {given['dataset']} is not evaluated by {protocol}{hint}"
-        )
-    with _at(f"{where}: metric"):
+def _gate(given: Gate, number: int, datasets: Mapping[str, Dataset]) -> Gate:
+    here = ("gates", number)
+    with _at(*here, "dataset"):
+        known_dataset(given.dataset, datasets)
+    evaluated = datasets[given.dataset].evaluation.protocols
+    protocol = given.protocol or evaluated[0]
+    with _at(*here, "protocol"):
+        if protocol not in evaluated:
+            hint = nearest(protocol, evaluated) or f"; it is by {listing(evaluated)}"
+            raise UsageError(f"{given.dataset} is not evaluated by {protocol}{hint}")
+    with _at(*here, "metric"):
         defaults = protocols.get(protocol).defaults()
-        metric = notation.parse_one(given["metric"], defaults=defaults).metric
-    if metric.direction == "none":
-        raise DefinitionError(f"{where}: metric: neither a higher nor a lower {metric} is better")
-    if not 0 <= given.get("max_drop", 0) < float("inf"):
-        raise DefinitionError(f"{where}: max_drop is 0 or more, not {given['max_drop']}")
-    if not 0 < given.get("alpha", 0.5) < 1:
-        raise DefinitionError(f"{where}: alpha lies between 0 and 1, not {given['alpha']}")
-    return Gate(**{**given, "metric": str(metric), "protocol": protocol})
+        metric = notation.parse_one(given.metric, defaults=defaults).metric
+        if metric.direction == "none":
+            raise UsageError(f"neither a higher nor a lower {metric} is better")
+    return msgspec.structs.replace(given, metric=str(metric), protocol=protocol)

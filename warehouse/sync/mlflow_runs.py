@@ -6,7 +6,8 @@ import contextlib
 import datetime as dt
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -15,11 +16,21 @@ from urllib.parse import unquote, urlsplit
 import duckdb
 import sqlalchemy as sa
 
-from warehouse.errors import InputError, UsageError, first_line, listing, nearest
+from warehouse.errors import (
+    DatabaseError,
+    InputError,
+    LockedError,
+    UsageError,
+    WarehouseError,
+    first_line,
+    listing,
+    nearest,
+)
 from warehouse.ingest.runs import RunOptions, load_run
 from warehouse.ingest.steps import Loaded
 from warehouse.readers.files import default_name, missing
 from warehouse.store import database, schema
+from warehouse.store.file import WarehouseFile
 from warehouse.sync.patterns import Pattern
 
 ARTIFACTS = "**/*.run*"
@@ -198,6 +209,52 @@ def _check_sqlite(path: Path) -> None:
         raise InputError(f"{path}: cannot be read as an MLflow store: {error}") from None
     if not found:
         raise InputError(f"{path}: is no MLflow store: it has no table of experiments")
+
+
+def load_experiment(
+    file: WarehouseFile,
+    dataset: str,
+    uri: str,
+    experiment: str,
+    *,
+    artifacts: str | None,
+    system: str | None,
+    replace: bool,
+    on_run: Callable[[str, Loaded | WarehouseError], None] | None,
+    **reading: Any,
+) -> list[tuple[str, Loaded | WarehouseError]]:
+    """Load the runs of an experiment, each in its own transaction; see `Warehouse.ingest_mlflow`."""
+    store = Store(uri)
+    store.experiment(experiment)  # before a file is made here
+    file.ensure()
+    every: list[tuple[str, Loaded | WarehouseError]] = []
+    for artifact in store.artifacts(experiment, artifacts or ARTIFACTS):
+        done: Loaded | WarehouseError
+        path = Path(artifact.path)
+        try:
+            with tempfile.TemporaryDirectory(prefix="warehouse-") as folder:
+                path = store.fetch(artifact, Path(folder))
+                with file.write() as connection:
+                    done = load_artifact(
+                        connection,
+                        artifact,
+                        path,
+                        dataset,
+                        system=system,
+                        replace=replace,
+                        **reading,
+                    )
+        except (DatabaseError, LockedError):
+            raise
+        except WarehouseError as error:
+            # of the copy, nobody needs to know
+            text = str(error).replace(str(path), artifact.source)
+            named = artifact.source in text
+            done = InputError(text if named else f"{artifact.source}: {text}")
+        every.append((artifact.source, done))
+        if on_run is not None:
+            on_run(*every[-1])
+    return every
 
 
 def load_artifact(

@@ -10,18 +10,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from warehouse.config import times, toml
+from warehouse.config.problems import word
+from warehouse.config.project_file import Tags
 from warehouse.errors import DefinitionError, InputError, UsageError
 from warehouse.readers.files import default_name
 from warehouse.sync.declarations import ABOUT, Runs, as_text
 from warehouse.sync.patterns import filled, places, sidecars
 
-_KEYS: dict[str, toml.Kinds] = {
-    "name": str,
-    "system": str,
-    "time": (str, dt.datetime, dt.date),
-    "tags": dict,
-}
+
+class _Sidecar(msgspec.Struct, forbid_unknown_fields=True):
+    name: str = ""
+    system: str = ""
+    time: Any = None
+    tags: Tags = {}
 
 
 @dataclass(frozen=True)
@@ -37,14 +41,14 @@ class About:
 
 def describe(source: Runs, path: Path, groups: Mapping[str, str], beside: Path | None) -> About:
     """Return what path pattern, project file and side-car say; the side-car takes precedence."""
-    said = {} if beside is None else read_sidecar(beside)
+    said = _Sidecar() if beside is None else read_sidecar(beside)
     given = dict(groups)
     tags = {key: text for key, text in given.items() if key not in ABOUT}
     tags |= {key: filled(text, given) for key, text in source.tags.items()}
-    tags |= {key: as_text(value) for key, value in said.get("tags", {}).items()}
-    name = said.get("name") or _filled(source.name, given) or default_name(str(path))
-    system = said.get("system") or _filled(source.system, given) or None
-    time = said.get("time")
+    tags |= {key: as_text(value) for key, value in said.tags.items()}
+    name = said.name or _filled(source.name, given) or default_name(str(path))
+    system = said.system or _filled(source.system, given) or None
+    time = said.time
     if time is None and places(source.time):
         time = _filled(source.time, given)
     return About(
@@ -71,18 +75,22 @@ def sidecar(path: Path) -> Path | None:
     return there[0] if there else None
 
 
-def read_sidecar(file: Path) -> dict[str, Any]:
+def read_sidecar(file: Path) -> _Sidecar:
     """Read a side-car: name, system, time and a table of tags. Raises InputError."""
     try:
-        text = file.read_text(encoding="utf-8-sig")
-        found = json.loads(text) if file.suffix == ".json" else _yaml(text, file)
+        content = file.read_text(encoding="utf-8-sig")
+        found = json.loads(content) if file.suffix == ".json" else _yaml(content, file)
         if not isinstance(found, dict):
-            raise InputError(f"{file}: holds no object with the keys {', '.join(_KEYS)}")
-        toml.check(found, _KEYS, str(file))
-        tags = found.get("tags", {})
-        toml.check(tags, dict.fromkeys(tags, (str, int, float, bool)), f"{file}: tags")
-        for word in (*found.values(), *tags, *tags.values()):
-            str(word).encode()
+            raise InputError(
+                f"{file}: holds no object with the keys {', '.join(_Sidecar.__struct_fields__)}"
+            )
+        said = toml.Document(str(file), found).convert(_Sidecar)
+        if "time" in found and not isinstance(said.time, str | dt.date):
+            raise DefinitionError(
+                f"{file}: 'time' has the wrong type: {word(type(said.time))}; write a string or a date"
+            )
+        for text in (*found.values(), *said.tags, *said.tags.values()):
+            str(text).encode()
     except OSError as error:
         raise InputError(f"{file}: cannot be read: {error.strerror}") from error
     except DefinitionError as error:
@@ -95,7 +103,7 @@ def read_sidecar(file: Path) -> dict[str, Any]:
         raise InputError(f"{file}: is nested too deeply") from None
     except ValueError as error:
         raise InputError(f"{file}: not {file.suffix[1:].upper()}: {error}") from None
-    return found
+    return said
 
 
 def _yaml(text: str, file: Path) -> object:

@@ -14,7 +14,7 @@ from typing import Any
 from warehouse.errors import InputError, UsageError, WarehouseError, nearest
 from warehouse.readers.files import check_name, default_name
 from warehouse.sync import run_description
-from warehouse.sync.declarations import TIMES, Declared, Ground, Runs, known_dataset
+from warehouse.sync.declarations import TIMES, Declarations, Ground, Runs, known_dataset
 from warehouse.sync.patterns import places, runs_beside
 
 RUN = "run"
@@ -83,7 +83,7 @@ class Found:
     unmatched: list[str] = field(default_factory=list)
 
 
-def find(asked: Declared) -> Found:
+def find(asked: Declarations) -> Found:
     """Look for every declared file; qrels come before runs."""
     found = Found()
     for name, dataset in asked.datasets.items():

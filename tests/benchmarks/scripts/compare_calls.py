@@ -14,12 +14,12 @@ from warehouse import Warehouse
 _, path, dataset, way = sys.argv
 warehouse = Warehouse(path)
 if way == "pairs":
-    found = warehouse.compare((), dataset, all_pairs=True, judged=False)
+    found = warehouse.compare(dataset, (), all_pairs=True, judged=False)
     shown = "select metric, avg(p order by base, run) from pairs group by metric"
 else:
     test, interval = ("randomisation", "t") if way == "randomisation" else ("t", "bootstrap")
     runs = ["run00", "run01"]
-    found = warehouse.compare(runs, dataset, "AP", test=test, interval=interval, judged=False)
+    found = warehouse.compare(dataset, runs, "AP", test=test, interval=interval, judged=False)
     shown = "select metric, p from pairs"
     if way == "bootstrap":
         shown = "select metric, high - low from pairs"

@@ -29,7 +29,7 @@ else:
         with leaderboard.narrowed(con, dataset, rules):
             return leaderboard.leaderboard(con, dataset, [], rules)
 
-    with warehouse._read() as con:
+    with warehouse.file.read() as con:
         made = arguments.timed(lambda: asked(con), CALLS)
         names, found = made.relation.columns, made.relation.fetchall()
 for column, name in enumerate(names):

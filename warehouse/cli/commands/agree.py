@@ -99,7 +99,7 @@ def agree(
 
     wh = Warehouse(db, lock_timeout=lock_timeout)
     found = wh.agree(
-        dataset or [wh.only_dataset()],
+        dataset,
         runs or (),
         of=of,
         metrics=metric or (),
@@ -113,7 +113,4 @@ def agree(
         raise UsageError(
             "--by-query: orders of runs are over all queries; leave it out with --of runs"
         )
-    shown = found.queries if by_query and found.queries is not None else found.relation
-    output.show(shown, format, out, places=places)
-    for note in found.notes:
-        output.say(note)
+    output.show(found.queries if by_query else found, format, out, places=places)

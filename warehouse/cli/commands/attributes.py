@@ -21,5 +21,3 @@ def attributes(
 
     found = Warehouse(db, lock_timeout=lock_timeout).attributes(dataset)
     output.show(found, format, out)
-    if not found.limit(1).fetchall():
-        output.say("no attributes yet: warehouse ingest attributes FILE -d DATASET --of docs")

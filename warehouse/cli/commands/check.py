@@ -76,31 +76,11 @@ def check(
     --max-drop and --alpha, either one makes the run worse. With several metrics, all have to be
     good. The first run is good: there is nothing to compare it with.
     """
-    from warehouse.analyze.regressions import Comparison
-    from warehouse.errors import counted
     from warehouse.warehouse import Warehouse
-
-    def say_more(one: Comparison) -> None:
-        """Print what is not in any column."""
-        if one.against is None:
-            output.say(f"{one.metric}: no run of {found.dataset} was before {one.run}")
-        if one.num_versions_left_out:
-            output.say(f"{one.metric}: not compared with {one.versions_left_out}")
-        if one.num_left_out:
-            output.say(
-                f"{one.metric}: {counted(one.num_left_out, 'query')} left out, undefined or missing "
-                "for one of the runs"
-            )
-        for query, value, theirs in one.lost_most:
-            output.say(f"{one.metric}: {query} lost: {theirs:.{places}f} -> {value:.{places}f}")
 
     found = Warehouse(db, lock_timeout=lock_timeout).check(
         dataset, metric, against=against, run=run, max_drop=max_drop, alpha=alpha, protocol=protocol
     )
-    output.show(found.relation, format, out, places=places, titles={"their_value": "their value"})
-    for one in found.comparisons:
-        say_more(one)
+    output.show(found, format, out, places=places)
     if not found.is_good:
-        worse = [one.metric for one in found.comparisons if one.verdict == "regressed"]
-        output.say(f"{found.run} is worse in {', '.join(worse)} (not good: {found.limits})")
         raise typer.Exit(1)

@@ -132,7 +132,6 @@ def compare(
     its confidence interval, Cohen's d of the pairs, wins, ties and losses, and p before and after
     the correction. Needs the extra "stats".
     """
-    from warehouse.report import comparison_tables, formats
     from warehouse.warehouse import Warehouse
 
     wh = Warehouse(db, lock_timeout=lock_timeout)
@@ -150,17 +149,10 @@ def compare(
         if unfit:
             raise UsageError(f"--queries: shows stored lists; leave {' and '.join(unfit)} out")
         lists = wh.side_by_side(
-            named[0], named[1], dataset, (metric or [""])[0],
+            dataset, named[0], named[1], (metric or [""])[0],
             queries=queries, depth=depth or _DEPTH, protocol=protocol, as_of=as_of, qrels=qrels,
         )  # fmt: skip
-        if not lists.relation.limit(1).fetchall():
-            output.say(f"{lists.metric}: no query differs between {lists.base} and {lists.run}")
-        if format in formats.FOR_PEOPLE:
-            output.emit(comparison_tables.side_by_side(lists, format, places=places), out, format)
-        else:
-            output.show(lists.relation, format, out)
-        for note in lists.notes:
-            output.say(note)
+        output.show(lists, format, out, places=places)
         return
     if depth is not None:
         raise UsageError(
@@ -168,20 +160,12 @@ def compare(
         )
     with output.Steps() as step:
         found = wh.compare(
-            run or (), dataset, metric or (), bases=base or (), all_pairs=all_pairs, test=test,
+            dataset, run or (), metric or (), bases=base or (), all_pairs=all_pairs, test=test,
             correction=correction, alpha=alpha, interval=interval, resamples=resamples, seed=seed,
             judged_only=judged_only, judged=only != "pairs", bounds=bounds, store=store,
             protocol=protocol, as_of=as_of, qrels=qrels,
             on_step=step,
         )  # fmt: skip
-    if format in formats.FOR_PEOPLE:
-        tables = {"values": comparison_tables.values, "pairs": comparison_tables.pairs}
-        parts = [tables[name] for name in tables if only in (None, name)]
-        text = "\n".join(part(found, format, places=places) for part in parts)
-        output.emit(text, out, format)
-    else:
-        output.show(found.values if only == "values" else found.pairs, format, out)
     if format == "table" and only != "pairs":
         output.say("* best, + second; letters: significantly better than that run")
-    for note in found.notes:
-        output.say(note)
+    output.show(found if only is None else getattr(found, only), format, out, places=places)

@@ -1,4 +1,4 @@
-"""Show the settings."""
+"""Show the settings, and what warehouse.toml may hold."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from warehouse.cli import options, output
 from warehouse.config import project
 
 SECTION, PLACE = "Begin", 3
-EXAMPLES = {"config show": ("warehouse config show", "warehouse config show -f json")}
+EXAMPLES = {
+    "config show": ("warehouse config show", "warehouse config show -f json"),
+    "config schema": ("warehouse config schema -o warehouse.schema.json",),
+}
 
 
 def show(
@@ -29,3 +32,13 @@ def show(
     from_option = source is not None and source.name == "COMMANDLINE"
     with project.using(config):
         output.show(project_settings.settings(db if from_option else None), format, out)
+
+
+def schema(out: options.Output = None) -> None:
+    """Print the JSON schema of warehouse.toml, for editors.
+
+    Name the file on the first line of warehouse.toml: #:schema ./warehouse.schema.json
+    """
+    from warehouse.config.project_file import json_schema
+
+    output.emit(json_schema() + "\n", out, "json")

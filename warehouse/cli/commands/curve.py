@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from warehouse.cli import options, output
 from warehouse.config.settings import LOCK_TIMEOUT
-
-if TYPE_CHECKING:
-    from warehouse.analyze.curves import Trace
 
 SECTION, PLACE = "Look", 3
 EXAMPLES = {
@@ -64,16 +61,14 @@ def curve(
         pictures.check(format, out)
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     with output.Progress("computing", 1) as step:
-        found = wh.trace(
-            name, options.the_dataset(wh, dataset), runs=run or (), query=query, protocol=protocol,
-            on_curve=step,
-        )  # fmt: skip
-    _say(found, drawn=drawn)
+        found = wh.curve(
+            dataset, name, runs=run or (), query=query, protocol=protocol, on_curve=step
+        )
     if not drawn or out is None:
-        titles = {"x": found.curve.x.name, "y": found.curve.y.name}
-        counts = {"x"} if found.curve.x.name == "rank" else ()
-        output.show(found.relation, format, out, places=places, titles=titles, counts=counts)
+        output.show(found, format, out, places=places)
         return
+    for note in found.notes:
+        output.say(note)
     shown = list(found.runs)
     if not shown:
         raise UsageError(f"{found.metric}: there is nothing to draw")
@@ -84,19 +79,4 @@ def curve(
         )
         shown = [one for one in shown if one in best]
     with output.new_file(out) as path:
-        pictures.draw(found, shown, path, format)
-
-
-def _say(found: Trace, *, drawn: bool) -> None:
-    """Print what was computed, what the points describe, and the notes."""
-    from warehouse.errors import counted
-
-    if found.computed:
-        stale = f" ({found.stale} of them stale)" if found.stale else ""
-        output.say(f"computed {found.metric} for {counted(found.computed, 'run')}{stale}")
-    if not drawn:
-        output.say(f"{found.metric}: {found.over}; protocol {found.protocol.name}")
-    for run, area in found.areas.items():
-        output.say(f"{run}: {found.curve.area} {area:.4f}")
-    for note in found.notes:
-        output.say(note)
+        pictures.draw(found.details, shown, path, format)

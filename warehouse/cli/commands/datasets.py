@@ -20,5 +20,3 @@ def datasets(
 
     found = Warehouse(db, lock_timeout=lock_timeout).datasets()
     output.show(found, format, out)
-    if not found.limit(1).fetchall():
-        output.say("no datasets yet: warehouse ingest qrels FILE -d DATASET")

@@ -40,8 +40,6 @@ def deciles(
 
     found = Warehouse(db, lock_timeout=lock_timeout).deciles(dataset)
     output.show(found, format, out)
-    if not found.limit(1).fetchall():
-        output.say("no deciles yet: warehouse deciles make -d DATASET")
 
 
 def make(
@@ -81,7 +79,7 @@ def make(
 
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     made = wh.make_deciles(
-        options.the_dataset(wh, dataset),
+        dataset,
         origin=origin,
         by=cast(Literal["mass", "count"], by),
         parts=parts,
@@ -108,5 +106,5 @@ def show(
     from warehouse.warehouse import Warehouse
 
     wh = Warehouse(db, lock_timeout=lock_timeout)
-    found = wh.decile_sizes(options.the_dataset(wh, dataset), name)
+    found = wh.decile_sizes(dataset, name)
     output.show(found, format, out, places=places)

@@ -50,16 +50,16 @@ def demo(
     wh = Warehouse(db)
     with output.Progress("loading", len(plan["runs"]) + 1) as step:
         step("qrels")
-        wh.ingest_qrels(str(DATA / plan["qrels"]), dataset, label=plan["label"])
+        wh.ingest_qrels(dataset, str(DATA / plan["qrels"]), label=plan["label"])
         for name, about in plan["runs"].items():
             step(name)
-            wh.ingest_run(str(DATA / f"{name}.run.gz"), dataset, name=name, **about)
+            wh.ingest_run(dataset, str(DATA / f"{name}.run.gz"), name=name, **about)
     done = wh.evaluate(dataset, metrics=metrics)
     output.say(
         f"{db}: {len(plan['runs'])} runs of dataset {dataset}; "
         f"{done.computed} values computed, {done.up_to_date} up to date"
     )
-    output.show_board(wh.board(dataset, metrics=metrics), "table", None)
+    output.show(wh.leaderboard(dataset, metrics=metrics), "table", None)
     output.say("\nTry next:")
     for command in plan["next"]:
         output.say(f"  {_program()} {command} --db {shlex.quote(str(db))}")

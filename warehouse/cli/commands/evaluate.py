@@ -8,7 +8,7 @@ import typer
 
 from warehouse.cli import options
 from warehouse.cli.output import Progress, emit, say, warn
-from warehouse.config.settings import LOCK_TIMEOUT
+from warehouse.config.settings import DEFAULT_METRICS, LOCK_TIMEOUT
 from warehouse.errors import command, counted
 
 SECTION, PLACE = "Evaluate", 1
@@ -66,7 +66,7 @@ def evaluate(
     and frequency and training_frequency of documents.
     """
     from warehouse.evaluate import requirements
-    from warehouse.warehouse import DEFAULT_METRICS, Warehouse
+    from warehouse.warehouse import Warehouse
 
     wanted = metric or []
     if show_sql:

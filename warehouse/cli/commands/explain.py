@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from warehouse.cli import options, output
 from warehouse.config.settings import LOCK_TIMEOUT
-
-if TYPE_CHECKING:
-    from warehouse.analyze.explain import Explanation
 
 SECTION, PLACE = "Look", 4
 EXAMPLES = {
@@ -54,51 +51,5 @@ def explain(
     from warehouse.warehouse import Warehouse
 
     wh = Warehouse(db, lock_timeout=lock_timeout)
-    found = wh.explain(
-        run,
-        metric,
-        query,
-        options.the_dataset(wh, dataset),
-        top=top,
-        protocol=protocol,
-        qrels=qrels,
-    )
-    titles = {"doc_id": "document", "value_so_far": "so far"}
-    output.show(found.relation, format, out, places=places, titles=titles)
-    _say(found, places)
-
-
-def _say(found: Explanation, places: int) -> None:
-    """Print the value and its provenance."""
-    from warehouse.errors import counted, listing
-
-    value = "undefined" if found.value is None else f"{found.value:.{places}f}"
-    output.say(f"{found.metric} of {found.run} for query {found.query}: {value}")
-    retrieved = counted(found.num_retrieved, "document")
-    output.say(f"list: {retrieved} retrieved, {len(found.relevant_missed)} relevant ones not")
-    if found.relevant_missed:
-        output.say(f"relevant and not retrieved: {listing(found.relevant_missed, 5)}")
-    source = found.run_source
-    source += "" if found.run_sha256 is None else f" (sha256 {found.run_sha256})"
-    output.say(
-        f"run: version {found.run_version}, loaded {_time(found.run_ingested_at)} from {source}"
-    )
-    output.say(f"qrels: version {found.qrels_version}, from {found.qrels_source}")
-    output.say(
-        f"computed {_time(found.evaluated_at)} under protocol {found.protocol} by warehouse "
-        f"{found.program_version} with DuckDB {found.engine_version}; fingerprint {found.fingerprint}"
-    )
-    if not output.say_undefined([found.metric], found.protocol):
-        return
-    if found.is_stale:
-        output.say("the value is stale: the parts are those of today's formula")
-    elif found.recomputed != found.value:
-        alone = "no value" if found.recomputed is None else found.recomputed
-        output.say(
-            f"the list of this query alone gives {alone}: the value depends on other queries, or is not "
-            "what the predictions give; see: warehouse verify"
-        )
-
-
-def _time(moment: object) -> str:
-    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
+    found = wh.explain(dataset, run, query, metric, top=top, protocol=protocol, qrels=qrels)
+    output.show(found, format, out, places=places)

@@ -41,7 +41,7 @@ def forget(
     from warehouse.warehouse import Warehouse
 
     wh = Warehouse(db, lock_timeout=lock_timeout)
-    gone = wh.forget(run, dataset, version=version, reason=reason, dry_run=not yes)
+    gone = wh.forget(dataset, run, version=version, reason=reason, dry_run=not yes)
     those = " and ".join(map(str, gone.versions))
     what = (
         f"{run}: version {those} with {counted(gone.num_predictions, 'prediction')} and "

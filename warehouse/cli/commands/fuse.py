@@ -118,8 +118,8 @@ def fuse(
 
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     made = wh.fuse(
+        dataset,
         runs,
-        options.the_dataset(wh, dataset),
         method,
         name=name,
         normalise=normalise,

@@ -53,37 +53,18 @@ def history(
     others goes to stderr. After new judgments, only current versions are evaluated; use --qrels to
     see the others. A picture needs the extra "plot".
     """
-    from warehouse.metrics.notation import parse_one
     from warehouse.report import pictures, timelines
     from warehouse.warehouse import Warehouse
 
     if format in timelines.FORMATS:
         pictures.check(format, out)
-    wh = Warehouse(db, lock_timeout=lock_timeout)
-    found = wh.timeline(
-        options.the_dataset(wh, dataset), metric, system=system, runs=run or (), protocol=protocol,
-        as_of=as_of, qrels=qrels,
-    )  # fmt: skip
-    if output.say_undefined([found.metric], protocol) and parse_one(found.metric).metric.is_count:
-        places = 0
-    if format in timelines.FORMATS and out is not None:
-        with output.new_file(out) as path:
-            timelines.draw(found, path, format)
-        for note in found.notes:
-            output.say(f"{found.metric}: {note}")
-        return
-    titles = {
-        "run_at": "time",
-        "value": found.metric,
-        "best_so_far": "best so far",
-        "is_record": "record",
-    }
-    output.show(found.relation, format, out, places=places, titles=titles)
-    better = {"higher": "higher is better", "lower": "lower is better"}
-    known_direction = better.get(found.direction, "neither higher nor lower is better: no records")
-    output.say(
-        f"{found.metric}: {known_direction}; protocol {found.protocol}, "
-        f"qrels version {found.qrels_version}"
+    found = Warehouse(db, lock_timeout=lock_timeout).history(
+        dataset, metric, system=system, runs=run or (), protocol=protocol, as_of=as_of, qrels=qrels
     )
+    if format not in timelines.FORMATS or out is None:
+        output.show(found, format, out, places=places)
+        return
+    with output.new_file(out) as path:
+        timelines.draw(found.details, path, format)
     for note in found.notes:
-        output.say(f"{found.metric}: {note}")
+        output.say(note)

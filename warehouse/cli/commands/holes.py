@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from warehouse.cli import options, output
 from warehouse.config.settings import LOCK_TIMEOUT
-
-if TYPE_CHECKING:
-    from warehouse.analyze.holes import Holes
 
 SECTION, PLACE = "Compare", 5
 EXAMPLES = {
@@ -20,9 +17,6 @@ EXAMPLES = {
         "warehouse holes -d dl19 --by-run -f csv",
     )
 }
-
-# The most runs reported one by one.
-_MOST_SAID = 12
 
 
 def holes(
@@ -81,35 +75,12 @@ def holes(
             "--by-run: lists runs, but -f trec writes documents; leave out one of the two"
         )
     wh = Warehouse(db, lock_timeout=lock_timeout)
-    dataset = options.the_dataset(wh, dataset)
     found = wh.holes(
         dataset, runs or (), depth=depth, top=top, per_query=per_query, protocol=protocol
     )
-    if format == "trec":
-        rows = found.relation.project("query_id, doc_id").fetchall()
-        output.emit(trec.qrels_to_fill(rows), out, format)
-    else:
-        shown = found.filled if by_run else found.relation
-        output.show(shown, format, out, places=places)
-    _say(found, dataset, places)
-
-
-def _say(found: Holes, dataset: str, places: int) -> None:
-    """Print how many documents are listed, and the effect of judging them."""
-    from warehouse.errors import counted
-
-    ((number,),) = found.relation.aggregate("count(*)").fetchall()
-    rows = found.filled.fetchall()
-    if not found.total:
-        of_runs = counted(len(rows), "run")
-        output.say(f"{dataset}: all of the first {found.depth} documents of {of_runs} are judged")
+    if format != "trec":
+        output.show(found.filled if by_run else found, format, out, places=places)
         return
-    output.say(f"{number:,} of {counted(found.total, 'unjudged document')}")
-    most = sorted((row for row in rows if row[2]), key=lambda row: -row[3])
-    for run, _, unjudged, filled, judged, after in most[:_MOST_SAID]:
-        output.say(
-            f"{run}: {filled:,} of its {counted(unjudged, 'hole')}, judged of the first "
-            f"{found.depth}: {judged:.{places}f} -> {after:.{places}f}"
-        )
-    if len(most) > _MOST_SAID:
-        output.say(f"and {counted(len(most) - _MOST_SAID, 'run')} more: --by-run")
+    output.emit(trec.qrels_to_fill((row.query_id, row.doc_id) for row in found), out, format)
+    for note in found.told(places):
+        output.say(note)

@@ -78,7 +78,7 @@ def qrels(
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     columns = options.pairs(column, "--column")
     loaded = wh.ingest_qrels(
-        file, dataset, label=label, format=format, columns=columns, normalise=normalise,
+        dataset, file, label=label, format=format, columns=columns, normalise=normalise,
         is_global=is_global, queries=queries, iterations=iterations, replace=replace,
     )  # fmt: skip
     say_loaded(loaded)
@@ -112,8 +112,8 @@ def training(
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     columns = options.pairs(column, "--column")
     loaded = wh.ingest_training(
-        file,
         dataset,
+        file,
         label=label,
         format=format,
         columns=columns,
@@ -173,7 +173,7 @@ def run(
         "normalise": normalise, "replace": replace,
     }  # fmt: skip
     if name is not None:
-        say_loaded(wh.ingest_run(found[0], dataset, name=name, **about))
+        say_loaded(wh.ingest_run(dataset, found[0], name=name, **about))
         return
     with Progress("loading", len(found)) as step:
 
@@ -185,7 +185,7 @@ def run(
             else:
                 say_loaded(done)
 
-        wh.ingest_runs(found, dataset, on_run=tell, **about)
+        wh.ingest_runs(dataset, found, on_run=tell, **about)
     if len(found) > 1:
         say(f"{len(found) - len(failed)} of {len(found)} files loaded or unchanged")
     if failed:
@@ -232,9 +232,9 @@ def attributes(
 
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     loaded = wh.ingest_attributes(
-        file,
         dataset,
-        cast(Literal["docs", "queries"], of),
+        file,
+        of=cast(Literal["docs", "queries"], of),
         name=name,
         id=id,
         split=options.pairs(split, "--split"),
@@ -297,7 +297,7 @@ def mlflow(
             say_loaded(done)
 
     wh.ingest_mlflow(
-        uri, experiment, dataset, artifacts=artifacts, system=system, format=format,
+        dataset, uri, experiment, artifacts=artifacts, system=system, format=format,
         columns=options.pairs(column, "--column"), normalise=normalise, replace=replace,
         on_run=tell,
     )  # fmt: skip

@@ -91,19 +91,22 @@ def leaderboard(
     With --ties, a group is its best run and the runs that do not differ from it significantly
     (paired t-tests, Holm correction over all pairs shown). --ci and --ties need the extra "stats".
     """
+    from warehouse.analyze.stored_metrics import forgotten
     from warehouse.errors import command, counted
     from warehouse.metrics.notation import parse_one
     from warehouse.warehouse import Warehouse
 
     wh = Warehouse(db, lock_timeout=lock_timeout)
-    board = wh.board(
-        dataset or wh.only_dataset(), metrics=metric or (), slice=slice, sort=sort, top=top,
+    board = wh.leaderboard(
+        dataset, metrics=metric or (), slice=slice, sort=sort, top=top,
         protocol=protocol, weights=options.weights(weights), by=by, each=each, ci=ci, ties=ties,
         alpha=alpha, as_of=as_of, qrels=qrels,
     )  # fmt: skip
-    output.show_board(board, format, out, places=places)
-    known = output.say_undefined(board.metrics.values(), protocol)
-    if not known or as_of is not None:
+    output.show(board, format, out, places=places)
+    names = list(dict.fromkeys(board.metrics.values()))
+    gone = forgotten(names, protocol)
+    known = [name for name in names if name not in gone]
+    if not known or f"protocol {protocol}" in gone or as_of is not None:
         return
     shown = [parse_one(name).metric for name in known]
     sliced = () if slice is None else (slice,)

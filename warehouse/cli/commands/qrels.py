@@ -36,9 +36,7 @@ def qrels(
     from warehouse.warehouse import Warehouse
 
     found = Warehouse(db, lock_timeout=lock_timeout).qrels(dataset)
-    output.show(found, format, out, titles={"is_current": "current", "ingested_at": "loaded"})
-    if not found.limit(1).fetchall():
-        output.say("no qrels yet: warehouse ingest qrels FILE -d DATASET")
+    output.show(found, format, out)
 
 
 def diff(
@@ -64,33 +62,12 @@ def diff(
     the same formula. To compute those of an older version, run: warehouse evaluate -d DATASET
     --qrels N.
     """
-    from warehouse.errors import UsageError, command, counted
+    from warehouse.errors import UsageError
     from warehouse.warehouse import Warehouse
 
     if rows and boards:
         raise UsageError("--rows and --boards: one at a time")
     wh = Warehouse(db, lock_timeout=lock_timeout)
-    dataset = options.the_dataset(wh, dataset)
     found = wh.qrels_diff(dataset, before, after, metrics=metric or (), protocol=protocol)
-    shown = found.rows if rows else found.boards if boards else found.counts
-    output.show(
-        shown,
-        format,
-        out,
-        places=places,
-        titles={"after": f"version {after}", "before": f"version {before}"},
-    )
-    taus = found.taus.fetchall()
-    for name, runs, tau, swapped in taus:
-        told = "undefined" if tau is None else f"{tau:.{places}f}"
-        output.say(
-            f"{name}: Kendall's tau-b {told} over {counted(runs, 'run')}, "
-            f"{counted(swapped, 'pair')} in the other order"
-        )
-    for note in found.notes:
-        output.say(note)
-    if not taus and not found.notes:
-        output.say(
-            f"no run has values of one metric against both versions under protocol {protocol}: "
-            f"{command('evaluate', dataset, qrels=before, protocol=protocol)}"
-        )
+    shown = found.rows if rows else found.boards if boards else found
+    output.show(shown, format, out, places=places)

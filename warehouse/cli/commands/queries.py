@@ -45,14 +45,7 @@ def queries(
 
     wh = Warehouse(db, lock_timeout=lock_timeout)
     found = wh.queries(
-        run, options.the_dataset(wh, dataset), metrics=metric or (), slice=slice, worst=worst,
-        protocol=protocol, as_of=as_of, qrels=qrels,
+        dataset, run, metrics=metric or (), slice=slice, worst=worst, protocol=protocol,
+        as_of=as_of, qrels=qrels,
     )  # fmt: skip
-    titles = {
-        "query_id": "query",
-        "relevant_retrieved": "rel. retrieved",
-        "unjudged_at_10": "unjudged@10",
-    }
-    output.show(found, format, out, places=places, titles=titles)
-    shown = found.columns[1:-4] if slice is None else found.columns[2:]
-    output.say_undefined(shown, protocol)
+    output.show(found, format, out, places=places)

@@ -81,9 +81,9 @@ def reproduce(
 
     wh = Warehouse(db, lock_timeout=lock_timeout)
     found = wh.reproduce(
+        dataset,
         original,
         reproduced,
-        options.the_dataset(wh, dataset),
         base=base,
         replicated_in=other,
         metrics=metric or (),
@@ -95,7 +95,4 @@ def reproduce(
         raise UsageError(
             "--by-query: a replication has other queries, so there are no lists to compare"
         )
-    shown = found.queries if by_query and found.queries is not None else found.relation
-    output.show(shown, format, out, places=places)
-    for note in found.notes:
-        output.say(note)
+    output.show(found.queries if by_query else found, format, out, places=places)

@@ -21,5 +21,3 @@ def runs(
 
     found = Warehouse(db, lock_timeout=lock_timeout).runs(dataset)
     output.show(found, format, out)
-    if not found.limit(1).fetchall():
-        output.say("no runs yet: warehouse ingest run FILE -d DATASET")

@@ -29,7 +29,7 @@ def schema(
     from warehouse.sql_text.quoting import literal
     from warehouse.warehouse import Warehouse
 
-    found = Warehouse(db, lock_timeout=lock_timeout).schema()
+    found = Warehouse(db, lock_timeout=lock_timeout).schema().relation
     if relation is not None:
         name = view_examples.known_relation(found.fetchall(), relation)
         found = found.filter(f"relation = {literal(name)}")

@@ -30,7 +30,7 @@ def show(
     from warehouse.warehouse import Warehouse
 
     wh = Warehouse(db, lock_timeout=lock_timeout)
-    found = wh.show(run, options.the_dataset(wh, dataset))
+    found = wh.show(dataset, run).relation
     if format == "table":
         found = output.transpose(found, "version")
     output.show(found, format, out)

@@ -32,5 +32,3 @@ def slices(
 
     found = Warehouse(db, lock_timeout=lock_timeout).slices(dataset, name)
     output.show(found, format, out)
-    if not found.limit(1).fetchall():
-        output.say("no slices yet: warehouse evaluate -d DATASET --slice 'NAME = EXPRESSION'")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from warehouse.cli import options, output
 from warehouse.config.settings import LOCK_TIMEOUT
-from warehouse.errors import command, counted, listing
 
 SECTION, PLACE = "History", 3
 EXAMPLES = {"status": ("warehouse status", "warehouse status -d dl19 -f json")}
@@ -24,21 +23,7 @@ def status(
     is stale if the formula has changed since. Orphaned values belong to nothing any more.
     Predictions are read if a run's hits have not been made yet, or if a metric reads whole lists.
     """
-    from warehouse.evaluate import requirements
     from warehouse.warehouse import Warehouse
 
     found = Warehouse(db, lock_timeout=lock_timeout).status(dataset)
-    output.show(found.relation, format, out)
-    for name, metrics in found.unfit.items():
-        output.warn(requirements.left_out(name, metrics))
-    if not found.num_runs:
-        output.say("no runs yet: " + command("ingest run FILE", dataset or "DATASET"))
-    else:
-        output.say(f"{counted(found.num_up_to_date, 'value')} up to date")
-    if found.num_to_compute:
-        read = counted(found.num_predictions, "prediction")
-        stale = f" ({found.num_stale:,} of them stale)" if found.num_stale else ""
-        output.say(
-            f"to compute: {counted(found.num_to_compute, 'value')}{stale}, which reads {read}: "
-            f"{listing(found.commands, 4)}"
-        )
+    output.show(found, format, out)

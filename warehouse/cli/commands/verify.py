@@ -9,7 +9,7 @@ import typer
 
 from warehouse.cli import options, output
 from warehouse.config.settings import LOCK_TIMEOUT
-from warehouse.errors import UsageError, counted
+from warehouse.errors import UsageError
 
 SECTION, PLACE = "History", 4
 EXAMPLES = {"verify": ("warehouse verify -d dl19 --sample 5 --seed 1", "warehouse verify --all")}
@@ -61,17 +61,6 @@ def verify(
         found = wh.verify(
             dataset, sample=None if every else sample or _SAMPLE, seed=chosen, on_group=step
         )
-    output.show(found.differences, format, out, places=17)
-    for relation, problem, number in found.problems.fetchall():
-        output.say(f"{relation}: {problem} ({counted(number, 'row')})")
-    of_all = "" if every else f", the sample of --seed {chosen}"
-    output.say(
-        f"recomputed: {found.num_verified:,} of {counted(found.num_stored, 'evaluation')}{of_all}"
-    )
-    for reason, skipped in found.skipped.items():
-        output.say(f"left out: {skipped:,} {reason}")
+    output.show(found, format, out, places=17)
     if not found.is_good:
-        number = len(found.differences.fetchall())
-        output.say(f"{counted(number, 'number')} not equal to the recomputed ones")
         raise typer.Exit(1)
-    output.say("no differences, and no wrong rows")

@@ -17,7 +17,7 @@ from warehouse.config import project
 from warehouse.errors import UsageError, WarehouseError, listing
 
 if TYPE_CHECKING:
-    from warehouse.sync.declarations import Declared
+    from warehouse.sync.declarations import Declarations
     from warehouse.sync.events import Status
 
 SECTION, PLACE = "Load", 3
@@ -113,7 +113,7 @@ class _Watched:
     """
 
     paths: dict[Path, int]
-    asked: Declared
+    asked: Declarations
     file: Path | None
 
     def matters(self, name: str, database: Path) -> bool:
@@ -141,10 +141,10 @@ def _is_output(path: Path) -> bool:
 
 def _watched(before: _Watched | None = None) -> _Watched:
     """Return what to watch; `before` stays while the project's file is wrong."""
-    from warehouse.sync.declarations import declared
+    from warehouse.sync.declarations import read_declarations
 
     try:
-        asked = declared()
+        asked = read_declarations()
     except WarehouseError:
         if before is None:
             raise

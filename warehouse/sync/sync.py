@@ -1,4 +1,4 @@
-"""Bringing a database up to date with the project's file: a method of the class `Warehouse`."""
+"""Bringing a database up to date with the project's file."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import duckdb
+import sqlalchemy as sa
 
+from warehouse.analyze import regressions
 from warehouse.config import project
 from warehouse.config.settings import database_path
 from warehouse.errors import (
@@ -22,99 +23,72 @@ from warehouse.errors import (
     counted,
     first_line,
 )
+from warehouse.evaluate.evaluation import compute
 from warehouse.evaluate.plan import plan
+from warehouse.evaluate.stored_runs import Job
 from warehouse.metrics import notation, protocols
-from warehouse.opened import File
-from warehouse.sync import events
+from warehouse.readers.batches import Group, groups
+from warehouse.readers.files import LocalFile
+from warehouse.store.file import WarehouseFile
+from warehouse.sync import events, loading, sources
+from warehouse.sync.declarations import Declarations, read_declarations
 from warehouse.sync.events import Event, Synced
-
-if TYPE_CHECKING:
-    from warehouse.readers.batches import Group
-    from warehouse.readers.files import LocalFile
-    from warehouse.sync.declarations import Declared
-    from warehouse.sync.loading import Taken
-    from warehouse.sync.sources import Source
+from warehouse.sync.loading import Taken
+from warehouse.sync.sources import Source
 
 
-class Syncing(File):
-    """Brings the database up to date with the project's file."""
+def sync(
+    database: WarehouseFile,
+    config: str | os.PathLike[str] | None = None,
+    *,
+    dry_run: bool = False,
+    on_event: Callable[[Event], None] | None = None,
+    on_file: Callable[[str, int], None] | None = None,
+) -> Synced:
+    """Load, evaluate and check what is new in the project; see `Warehouse.sync`."""
+    with project.using(config):
+        if config is not None:
+            _check_project(database, config)
+        project.required()
+        work = _Sync(database, read_declarations(), dry_run, on_file or (lambda label, total: None))
+        for step in STEPS:
+            for event in step(work):
+                work.events.append(event)
+                if on_event is not None:
+                    on_event(event)
+    return Synced(tuple(work.events), tuple(work.remarks))
 
-    def sync(
-        self,
-        config: str | os.PathLike[str] | None = None,
-        *,
-        dry_run: bool = False,
-        on_event: Callable[[Event], None] | None = None,
-        on_file: Callable[[str, int], None] | None = None,
-    ) -> Synced:
-        """Load new and changed files of `warehouse.toml`, evaluate what is due, and run the gates.
 
-        Runs that can be read together are loaded in one transaction, every other file in its own. A
-        file with a problem does not stop the others: it becomes a failed event and is tried again
-        at the next sync, because the cause may lie elsewhere. A file is read again only if its
-        size, its time or its settings have changed. If `config` names a database, it must be this
-        one, unless this one was given by its path or by `WAREHOUSE_DB`. `on_event` is called with
-        each event as it happens, `on_file` with each file to come and the number of files. Raises
-        UsageError if there is no project file, DefinitionError if it is wrong, DatabaseError if the
-        database cannot be used, and LockedError if its lock is not released in time.
+def _check_project(database: WarehouseFile, config: str | os.PathLike[str]) -> None:
+    """Refuse a project's file with another database, unless this one was named explicitly."""
+    wanted = database_path()
+    if not database.is_named and os.path.realpath(wanted) != os.path.realpath(database.path):
+        raise UsageError(
+            f"{os.fspath(config)}: its database is {wanted}, and this is {database.path}: "
+            f"Warehouse({str(wanted)!r}).sync(…)"
+        )
 
-        >>> import tempfile
-        >>> from warehouse.warehouse import Warehouse
-        >>> folder = Path(tempfile.mkdtemp())
-        >>> _ = (folder / "qrels.txt").write_text("q1 0 a 1\\n")
-        >>> _ = (folder / "first.run").write_text("q1 Q0 a 1 0.5 tag\\n")
-        >>> _ = (folder / "warehouse.toml").write_text(
-        ...     'settle = 0\\n[datasets.tiny]\\nqrels = "qrels.txt"\\nmetrics = ["AP"]\\n'
-        ...     '[[runs]]\\nfiles = "*.run"\\ndataset = "tiny"\\n')
-        >>> wh = Warehouse(folder / "tiny.duckdb")
-        >>> [event.status for event in wh.sync(folder / "warehouse.toml").events]
-        ['loaded', 'loaded', 'computed']
-        >>> wh.sync(folder / "warehouse.toml").changed
-        False
-        """
-        from warehouse.sync.declarations import declared
 
-        with project.using(config):
-            if config is not None:
-                self._check_project(config)
-            project.required()
-            work = _Sync(self, declared(), dry_run, on_file or (lambda label, total: None))
-            for step in STEPS:
-                for event in step(work):
-                    work.events.append(event)
-                    if on_event is not None:
-                        on_event(event)
-        return Synced(tuple(work.events), tuple(work.remarks))
-
-    def _check_project(self, config: str | os.PathLike[str]) -> None:
-        """Refuse a project's file with another database, unless this one was named explicitly."""
-        wanted = database_path()
-        if not self._is_named and os.path.realpath(wanted) != os.path.realpath(self.path):
-            raise UsageError(
-                f"{os.fspath(config)}: its database is {wanted}, and this is {self.path}: "
-                f"Warehouse({str(wanted)!r}).sync(…)"
-            )
-
-    def _prepared(self, dry_run: bool) -> bool:
-        """Make the file, or upgrade its schema, if needed; return whether it exists."""
-        if dry_run and not self.path.exists():
-            return False
-        try:
-            with self._read():
-                pass
-        except UsageError:
-            if dry_run:
-                raise
-            self._ensure()
-        return True
+def _prepared(database: WarehouseFile, dry_run: bool) -> bool:
+    """Make the file, or upgrade its schema, if needed; return whether it exists."""
+    if dry_run and not database.path.exists():
+        return False
+    try:
+        with database.read():
+            pass
+    except UsageError:
+        if dry_run:
+            raise
+        database.ensure()
+    return True
 
 
 @dataclass
 class _Sync:
     """One call of `sync`, with what its steps share."""
 
-    warehouse: Syncing
-    asked: Declared
+    database: WarehouseFile
+    asked: Declarations
     dry_run: bool
     on_file: Callable[[str, int], None]
     events: list[Event] = field(default_factory=list)
@@ -148,18 +122,16 @@ class _Sync:
 
 def take_in(work: _Sync) -> Iterator[Event]:
     """Load the files that are new or have changed."""
-    from warehouse.sync import loading, sources
-
     if not work.asked.datasets:
         work.remarks.append(f"{project.current().where}: declares no dataset yet")
     found = sources.find(work.asked)
     work.remarks += found.remarks
     for path, error in found.problems:
         yield work.failed(error, path=path)
-    wh = work.warehouse
+    database = work.database
     known: Mapping[sources.Key, loading.State] = {}
-    if wh._prepared(work.dry_run):
-        with wh._read() as con:
+    if _prepared(database, work.dry_run):
+        with database.read() as con:
             known = loading.known(con)
     if not any(kind == sources.RUN for _, kind, _ in known):
         work.remarks += found.unmatched
@@ -167,16 +139,14 @@ def take_in(work: _Sync) -> Iterator[Event]:
     yield from _take(work, found.sources, [s for s in plain if known.get(s.key) != s.state])
     # judgments for the queries of all runs are due again if there are other runs
     rest = [source for source in found.sources if source.needs_runs]
-    if rest and wh.path.exists():
-        with wh._read() as con:
+    if rest and database.path.exists():
+        with database.read() as con:
             now = [loading.with_runs(con, source) for source in rest]
         due = [s for s in now if s is not None and known.get(s.key) != s.state]
         yield from _take(work, found.sources, due)
 
 
 def _take(work: _Sync, every: Sequence[Source], due: Sequence[Source]) -> Iterator[Event]:
-    from warehouse.sync import sources
-
     refused = sources.namesakes(every, due)
     yield from (work.failed(refused[s.key], s.dataset, s.path) for s in due if s.key in refused)
     ready = [source for source in due if source.key not in refused]
@@ -194,7 +164,6 @@ def _take(work: _Sync, every: Sequence[Source], due: Sequence[Source]) -> Iterat
 
 def _alike(ready: Sequence[Source]) -> Iterator[list[Source]]:
     """Group consecutive runs of one dataset that are read in the same way."""
-    from warehouse.sync import sources
 
     def way(source: Source) -> tuple[object, ...]:
         if source.kind != sources.RUN:
@@ -207,10 +176,6 @@ def _alike(ready: Sequence[Source]) -> Iterator[list[Source]]:
 
 def _take_alike(work: _Sync, alike: Sequence[Source], total: int) -> Iterator[Event]:
     """Load runs, as many per transaction as are read at once; or one file."""
-    from warehouse.readers.batches import groups
-    from warehouse.readers.files import LocalFile
-    from warehouse.sync import loading, sources
-
     if alike[0].kind != sources.RUN:
         (source,) = alike
         work.on_file(work.shown(source.path), total)
@@ -232,12 +197,8 @@ def _take_alike(work: _Sync, alike: Sequence[Source], total: int) -> Iterator[Ev
 
 def _take_group(work: _Sync, group: Group, members: Sequence[Source]) -> list[Taken]:
     """Load runs in one transaction; if that fails, none, and each must be loaded by itself."""
-    import sqlalchemy as sa
-
-    from warehouse.sync import loading
-
     try:
-        with work.warehouse._write() as connection:
+        with work.database.write() as connection:
             return loading.take_together(connection, group, members)
     except (WarehouseError, duckdb.Error, sa.exc.SQLAlchemyError, OSError) as error:
         work.failed(error)  # what stops all is raised again
@@ -246,12 +207,8 @@ def _take_group(work: _Sync, group: Group, members: Sequence[Source]) -> list[Ta
 
 def _take_one(work: _Sync, source: Source, opened: LocalFile | None = None) -> Iterator[Event]:
     """Load one file; no event if it is gone, or another process has loaded it."""
-    import sqlalchemy as sa
-
-    from warehouse.sync import loading
-
     try:
-        with work.warehouse._write() as connection:
+        with work.database.write() as connection:
             done = loading.take(connection, source, opened)
     except loading.StillWrittenError:
         yield events.waiting(source.dataset, work.shown(source.path))
@@ -268,12 +225,10 @@ def _take_one(work: _Sync, source: Source, opened: LocalFile | None = None) -> I
 
 def evaluate(work: _Sync) -> Iterator[Event]:
     """Compute what is missing or stale of everything declared, for gates too."""
-    from warehouse.evaluate.stored_runs import Job
-
-    wh = work.warehouse
-    if not wh.path.exists():
+    database = work.database
+    if not database.path.exists():
         return
-    with wh._read() as con:
+    with database.read() as con:
         there = {str(row[0]) for row in con.execute("select name from dataset").fetchall()}
     for name, dataset in work.asked.datasets.items():
         if name not in there:
@@ -292,7 +247,7 @@ def evaluate(work: _Sync) -> Iterator[Event]:
             mark = partial(_mark, about=about) if gated else None
             job = Job(plan(asked, rules), by=dataset.evaluation.slices)
             try:
-                done = wh._evaluate([job], name, (), dry_run=work.dry_run, with_it=mark)
+                done = compute(database, [job], name, dry_run=work.dry_run, with_it=mark)
             except (WarehouseError, duckdb.Error) as error:
                 failed = work.failed(error, name)
                 yield replace(failed, text=f"{name}: evaluation: {failed.text}")
@@ -327,11 +282,9 @@ def gates(work: _Sync) -> Iterator[Event]:
     reported: a sync that is ended in between, or a gate that cannot be checked, leaves it to the
     next sync.
     """
-    from warehouse.analyze import regressions
-
-    if work.dry_run or not work.asked.gates or not work.warehouse.path.exists():
+    if work.dry_run or not work.asked.gates or not work.database.path.exists():
         return
-    with work.warehouse._read() as con:
+    with work.database.read() as con:
         rows = con.execute(
             "select dataset.name, protocol from gate_due join dataset using (dataset_id)"
         ).fetchall()
@@ -345,8 +298,8 @@ def gates(work: _Sync) -> Iterator[Event]:
         by = "" if gate.protocol == protocols.DEFAULT else f" by protocol {gate.protocol}"
         where = f"{gate.dataset}: gate {gate.metric}{by}"
         try:
-            with work.warehouse._read() as con:
-                found = regressions.check(
+            with work.database.read() as con:
+                found = regressions.check_metrics(
                     con, gate.dataset, [gate.metric], protocols.get(gate.protocol),
                     regressions.Limits(gate.max_drop, gate.alpha), against=gate.against,
                 )  # fmt: skip
@@ -375,7 +328,7 @@ def gates(work: _Sync) -> Iterator[Event]:
             | {"protocol": gate.protocol},
             exit_code=0 if found.is_good else 1,
         )
-    with work.warehouse._transaction() as con:
+    with work.database.transaction() as con:
         for dataset, protocol in due - unheld:
             con.execute(
                 "delete from gate_due where protocol = $protocol and dataset_id = "

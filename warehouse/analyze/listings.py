@@ -1,0 +1,52 @@
+"""Lists of what a database holds: datasets, runs, qrels, attributes, slices, views and tables."""
+
+from __future__ import annotations
+
+import duckdb
+
+from warehouse.analyze import datasets, stored_metrics, view_examples
+from warehouse.errors import UsageError, no_such_run
+from warehouse.sql_text.templates import render
+from warehouse.store import database
+
+
+def listing(
+    con: duckdb.DuckDBPyConnection, of: str, dataset: str | None
+) -> duckdb.DuckDBPyRelation:
+    """Return the rows of a template for one dataset or for all."""
+    datasets.check(con, dataset)
+    return database.keep(con, render(f"analyses/{of}"), {"dataset": dataset})
+
+
+def all_datasets(con: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
+    """Return the datasets with their qrels and the number of runs."""
+    return database.keep(con, render("analyses/datasets"))
+
+
+def slices(
+    con: duckdb.DuckDBPyConnection, dataset: str | None, name: str | None
+) -> duckdb.DuckDBPyRelation:
+    """Return the evaluated slices, or the parts of one slice of a dataset."""
+    if name is None:
+        return listing(con, "slices", dataset)
+    dataset = datasets.chosen(con, dataset)
+    stored_metrics.check_slice(con, dataset, name)
+    return database.keep(con, render("analyses/slice_parts"), {"dataset": dataset, "slice": name})
+
+
+def run_versions(
+    con: duckdb.DuckDBPyConnection, dataset: str | None, run: str
+) -> duckdb.DuckDBPyRelation:
+    """Return the versions of a run with their provenance, newest first, forgotten ones included."""
+    dataset = datasets.chosen(con, dataset)
+    found = database.keep(con, render("analyses/run_versions"), {"dataset": dataset, "run": run})
+    if not found.fetchall():
+        rows = con.execute("select run from runs where dataset = $1", [dataset]).fetchall()
+        raise UsageError(no_such_run(run, dataset, [str(row[0]) for row in rows]))
+    return found
+
+
+def schema(con: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
+    """Return every view and table with its columns and their meaning; see `Warehouse.schema`."""
+    examples = view_examples.EXAMPLES
+    return database.keep(con, render("analyses/schema", database=database.ALIAS, examples=examples))

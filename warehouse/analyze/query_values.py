@@ -1,0 +1,73 @@
+"""The values of a run query by query."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import duckdb
+
+from warehouse.analyze import column_names, past, stored_metrics
+from warehouse.errors import UsageError, check_at_least, listing, nearest
+from warehouse.metrics.notation import Metrics
+from warehouse.metrics.protocols import Protocol
+from warehouse.sql_text.templates import render
+from warehouse.store.database import keep
+
+
+def queries(
+    con: duckdb.DuckDBPyConnection,
+    dataset: str | None,
+    run: str,
+    *,
+    metrics: Metrics,
+    slice: str | None,
+    worst: int | None,
+    protocol: str,
+    as_of: past.Moment | None,
+    qrels: int | None,
+) -> duckdb.DuckDBPyRelation:
+    """Return a run's values query by query; the arguments are those of `Warehouse.queries`."""
+    check_at_least(1, worst=worst)
+    with past.put_one(con, dataset, past.state(as_of, qrels)) as (name, _):
+        rules = stored_metrics.stored_rules(con, protocol)
+        wanted = stored_metrics.names(con, [name], metrics, rules)
+        return _queries(con, name, run, wanted, rules, slice, worst)
+
+
+def _queries(
+    con: duckdb.DuckDBPyConnection,
+    dataset: str,
+    run: str,
+    metrics: Sequence[str],
+    protocol: Protocol,
+    slice: str | None,
+    worst: int | None,
+) -> duckdb.DuckDBPyRelation:
+    """Return a run's values with its counts; for a slice, those in each part, without counts."""
+    shown = stored_metrics.choose(con, dataset, metrics, protocol, slice)
+    column_names.check(shown)
+    rows = con.execute(
+        "select distinct run from run_scores where is_current and dataset = $dataset "
+        "and protocol = $protocol",
+        {"dataset": dataset, "protocol": protocol.name},
+    ).fetchall()
+    known = [str(row[0]) for row in rows]
+    if run not in known:
+        hint = nearest(run, known) or f"; evaluated are {listing(known)}"
+        raise UsageError(f"{run}: no evaluated run of that name in {dataset}{hint}")
+    lower_is_better = stored_metrics.direction(con, [dataset], shown[0], protocol) == "lower"
+    order = {"metrics": shown, "lower_is_better": lower_is_better, "worst": worst}
+    if slice is not None:
+        sql = render("analyses/slice_queries", **order)
+        asked = {"dataset": dataset, "run": run, "protocol": protocol.name, "slice": slice}
+        return keep(con, sql, asked)
+    return keep(
+        con,
+        render("analyses/queries", **order),
+        {
+            "dataset": dataset,
+            "run": run,
+            "protocol": protocol.name,
+            "ordering": protocol.ordering,
+        },
+    )

@@ -1,0 +1,244 @@
+"""The metrics that a dataset has values of: their names, provenance and better directions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import duckdb
+
+from warehouse.analyze import datasets
+from warehouse.errors import UsageError, check_several, command, listing, nearest, none_yet
+from warehouse.metrics import protocols
+from warehouse.metrics.notation import Asked, Metrics, known_metric, parse, split
+from warehouse.metrics.protocols import Protocol
+from warehouse.sql_text.templates import render
+
+# Values that differ by less are equal: doubles of one number may differ in their last bits.
+DIGITS = 12
+
+
+@dataclass
+class Valued:
+    """The provenance of a metric's values, and whether any is over fewer queries than judged."""
+
+    aggregates: list[str] = field(default_factory=list)
+    is_partial: bool = False
+
+
+def check_slice(con: duckdb.DuckDBPyConnection, dataset: str, slice: str) -> None:
+    """Refuse a slice that a dataset does not have, with the nearest one."""
+    rows = con.execute(
+        "select distinct slice.name from slice join dataset using (dataset_id) "
+        "where dataset.name = $dataset order by 1",
+        {"dataset": dataset},
+    ).fetchall()
+    known = [str(row[0]) for row in rows]
+    if slice not in known:
+        hint = nearest(slice, known) or f"; evaluated are {listing(known) or 'none yet'}"
+        raise UsageError(
+            f"{slice}: dataset {dataset} has no slice of that name{hint}; make one with: "
+            f"{command('evaluate', dataset, slice=slice)}"
+        )
+
+
+def evaluated_metrics(
+    con: duckdb.DuckDBPyConnection, dataset: str, protocol: Protocol, slice: str | None = None
+) -> dict[str, Valued]:
+    """Return the metrics that a dataset has values of, oldest first; if none, say why.
+
+    For a slice, they are the metrics that its parts have values of.
+    """
+    datasets.check(con, dataset)
+    if slice is not None:
+        check_slice(con, dataset, slice)
+    found = _with_values(con, dataset, protocol, slice)
+    if found:
+        return found
+    for table in ("qrels", "run"):
+        count = con.execute(
+            f"select count(*) from {table} join dataset using (dataset_id) "
+            "where dataset.name = $dataset",
+            {"dataset": dataset},
+        ).fetchall()[0][0]
+        if not count:
+            raise UsageError(none_yet(table, dataset))
+    wanted = ["METRIC"] if _preferences(con, dataset) else []
+    raise UsageError(
+        f"{dataset}: nothing is evaluated{_by(slice)} under protocol {protocol.name} yet: "
+        f"{evaluate_command(con, dataset, wanted, protocol, slice)}"
+    )
+
+
+def _by(slice: str | None) -> str:
+    return "" if slice is None else f" by {slice}"
+
+
+def _with_values(
+    con: duckdb.DuckDBPyConnection, dataset: str, protocol: Protocol, slice: str | None = None
+) -> dict[str, Valued]:
+    rows = con.execute(
+        render("analyses/evaluated_metrics", slice=slice),
+        {"dataset": dataset, "protocol": protocol.name},
+    ).fetchall()
+    found: dict[str, Valued] = {}
+    for metric, aggregate, is_partial in rows:
+        valued = found.setdefault(str(metric), Valued())
+        valued.aggregates.append(str(aggregate))
+        valued.is_partial |= is_partial
+    return found
+
+
+def _preferences(con: duckdb.DuckDBPyConnection, dataset: str) -> str:
+    """Return a note about metrics if the current qrels are preferences, else an empty text."""
+    rows = con.execute(
+        "select kind from qrels join qrels_version using (qrels_id) "
+        "where dataset = $dataset and is_current",
+        {"dataset": dataset},
+    ).fetchall()
+    if rows != [("preferences",)]:
+        return ""
+    return " (its qrels are preferences: only metrics of preferences can be computed)"
+
+
+def stored_rules(con: duckdb.DuckDBPyConnection, name: str) -> Protocol:
+    """Return a protocol; if it is gone but has values here, return the order used for them."""
+    try:
+        return protocols.get(name)
+    except UsageError:
+        rows = con.execute(
+            "select ordering from evaluation join hit_set using (run_id, qrels_id) "
+            "where protocol = $protocol group by ordering "
+            "order by count(distinct (run_id, qrels_id)) desc, ordering limit 1",
+            {"protocol": name},
+        ).fetchall()
+        if not rows:
+            raise
+    precision, ties = str(rows[0][0]).split("/")
+    rules = protocols.get(protocols.DEFAULT)
+    return replace(rules, name=name, score_precision=precision, ties=ties)
+
+
+def forgotten(metrics: Sequence[str], protocol: str) -> list[str]:
+    """Return those names of stored values that no longer exist."""
+    gone = [] if protocol in protocols.catalogue() else [f"protocol {protocol}"]
+    return [*gone, *(name for name in metrics if known_metric(name) is None)]
+
+
+def names(
+    con: duckdb.DuckDBPyConnection,
+    datasets: Sequence[str],
+    asked: Metrics,
+    protocol: Protocol,
+) -> list[str]:
+    """Return the canonical names of requested metrics.
+
+    A name with values is kept as it is if no metric has it any more.
+    """
+    words = split(check_several("metrics", asked))
+    if not words:
+        return []
+    stored = {name for dataset in datasets for name in _with_values(con, dataset, protocol)}
+    gone = {
+        one for one in words if isinstance(one, str) and one in stored and not known_metric(one)
+    }
+    defaults = protocol.defaults()
+    # all at once, so that all wrong names are reported
+    parse(*(one for one in words if one not in gone), defaults=defaults)
+    found: dict[str, None] = {}
+    for one in words:
+        found |= dict.fromkeys(
+            [str(one)] if one in gone else map(str, parse(one, defaults=defaults))
+        )
+    return list(found)
+
+
+def one_name(
+    con: duckdb.DuckDBPyConnection, datasets: Sequence[str], asked: Asked, protocol: Protocol
+) -> str:
+    """Return the canonical name for a text that must name one metric."""
+    found = names(con, datasets, [asked], protocol)
+    if len(found) != 1:
+        raise UsageError(f"{asked}: stands for several metrics; name one")
+    return found[0]
+
+
+def one_with_values(
+    con: duckdb.DuckDBPyConnection, dataset: str, asked: Asked | None, protocol: Protocol
+) -> str:
+    """Return the canonical name of one metric; by default the first that the dataset has values of."""
+    if asked is None:
+        return choose(con, dataset, [], protocol)[0]
+    return one_name(con, [dataset], asked, protocol)
+
+
+def chosen(
+    con: duckdb.DuckDBPyConnection,
+    dataset: str,
+    metrics: Sequence[str],
+    protocol: Protocol,
+    slice: str | None = None,
+) -> dict[str, Valued]:
+    """Return the metrics to show: the requested ones, which must have values, or all."""
+    found = evaluated_metrics(con, dataset, protocol, slice)
+    absent = [name for name in metrics if name not in found]
+    if absent:
+        raise UsageError(
+            f"{dataset}: no values of {', '.join(absent)}{_by(slice)} under protocol "
+            f"{protocol.name} yet: {evaluate_command(con, dataset, absent, protocol, slice)}"
+        )
+    return {name: found[name] for name in metrics or found}
+
+
+def choose(
+    con: duckdb.DuckDBPyConnection,
+    dataset: str,
+    metrics: Sequence[str],
+    protocol: Protocol,
+    slice: str | None = None,
+) -> list[str]:
+    """Return the names of the metrics to show; see `chosen`."""
+    return list(chosen(con, dataset, metrics, protocol, slice))
+
+
+def shown(
+    con: duckdb.DuckDBPyConnection, dataset: str, metrics: Metrics, protocol: str
+) -> tuple[Protocol, list[str]]:
+    """Return a protocol, and the names of the requested metrics, or of all with values."""
+    rules = stored_rules(con, protocol)
+    return rules, choose(con, dataset, names(con, [dataset], metrics, rules), rules)
+
+
+def evaluate_command(
+    con: duckdb.DuckDBPyConnection,
+    dataset: str,
+    metrics: Sequence[str],
+    protocol: Protocol,
+    slice: str | None = None,
+) -> str:
+    """Return the command that computes some metrics of a dataset."""
+    how = command("evaluate", dataset, metrics=metrics, slice=slice, protocol=protocol.name)
+    return how + _preferences(con, dataset)
+
+
+def directions(
+    con: duckdb.DuckDBPyConnection,
+    datasets: Sequence[str],
+    metrics: Sequence[str],
+    protocol: Protocol,
+) -> dict[str, str]:
+    """Return the better direction of each metric, as of when it was last computed."""
+    rows = con.execute(
+        "select metric, arg_max(direction, evaluated_at) from run_scores "
+        "where is_current and list_contains($datasets, dataset) "
+        "and protocol = $protocol and list_contains($metrics, metric) group by metric",
+        {"datasets": list(datasets), "protocol": protocol.name, "metrics": list(metrics)},
+    ).fetchall()
+    return {str(metric): str(direction) for metric, direction in rows}
+
+
+def direction(
+    con: duckdb.DuckDBPyConnection, datasets: Sequence[str], metric: str, protocol: Protocol
+) -> str:
+    """Return the better direction of one metric; see `directions`."""
+    return directions(con, datasets, [metric], protocol)[metric]

@@ -1,0 +1,160 @@
+"""The keys of `warehouse.toml`, with their types, bounds and meaning, also as a JSON schema."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, field
+
+# A text that is not blank.
+Text = Annotated[str, Meta(pattern=r"\S")]
+Tags = dict[str, str | int | float | bool]
+
+
+class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    pass
+
+
+class Evaluate(_Table, frozen=True, kw_only=True):
+    """What to compute for the runs of a dataset."""
+
+    metrics: list[Text] | None = None
+    protocols: list[Text] | None = None
+    slices: list[Text] | None = None
+
+
+class Training(_Table, frozen=True, kw_only=True):
+    """A training set: documents that a query already had; also the keys that qrels have in common."""
+
+    file: Text
+    label: str | None = None
+    format: str | None = None
+    columns: dict[str, str] | None = None
+    normalise: str | None = None
+
+
+class Qrels(Training, frozen=True, kw_only=True):
+    """A file of judgments."""
+
+    iterations: bool | None = None
+    is_global: bool = field(default=False, name="global")
+    queries: Text | None = None
+
+
+class Attributes(_Table, frozen=True, kw_only=True):
+    """A file of attributes of documents or queries."""
+
+    file: Text
+    of: Literal["docs", "queries"]
+    name: str | None = None
+    id: str | None = None
+    split: Tags = {}
+    format: str | None = None
+    normalise: str | None = None
+
+
+class Dataset(Evaluate, frozen=True, kw_only=True):
+    """A dataset: its files, and what to compute for its runs if not the same as for all."""
+
+    qrels: Text | Qrels | None = None
+    training: Text | Training | None = None
+    attributes: list[Attributes] = []
+
+
+class Runs(_Table, frozen=True, kw_only=True):
+    """A source of runs: files, or patterns whose parts in braces describe each run."""
+
+    files: Text | list[Text]
+    dataset: str | None = None
+    name: str | None = None
+    system: str | None = None
+    tags: Tags = {}
+    time: str | None = None
+    sidecar: bool = False
+    format: str | None = None
+    columns: dict[str, str] | None = None
+    normalise: str | None = None
+    lower_is_better: bool | None = None
+
+
+class Gate(_Table, frozen=True, kw_only=True):
+    """A limit for new runs: no more than `max_drop` below, or not significantly below."""
+
+    dataset: str
+    metric: str
+    against: str = "best"
+    max_drop: (
+        Annotated[
+            float,
+            Meta(ge=0, le=sys.float_info.max, extra={"rule": "is 0 or more and finite"}),
+        ]
+        | None
+    ) = None
+    alpha: Annotated[float, Meta(gt=0, lt=1)] | None = None
+    protocol: str = ""
+
+
+class Protocol(_Table, frozen=True, kw_only=True):
+    """The rules of an evaluation; keys that are missing are those of the protocol that it extends."""
+
+    extends: str | None = None
+    summary: str | None = None
+    ties: Literal["doc_desc", "doc_asc", "input"] | None = None
+    score_precision: Literal["double", "single"] | None = None
+    queries: Literal["judged", "both", "run"] | None = None
+    list_silent: bool | None = None
+    depth: Annotated[int, Meta(ge=1)] | None = None
+    judged_only: bool = False
+    judged_only_first: bool = False
+    relevant_only: bool = False
+    lacks: tuple[str, ...] = ()
+    names: str | None = None
+    params: dict[str, dict[str, Any]] = {}
+    undefined: dict[str, float | Literal["null"]] = {}
+
+
+class ProjectFile(_Table, frozen=True, kw_only=True):
+    """The contents of a project's warehouse; paths are relative to the file."""
+
+    database: Text | None = None
+    metrics: (
+        Annotated[
+            Text,
+            Meta(
+                extra={"hint": ", the folder of your own ones; [evaluate] says which are computed"}
+            ),
+        ]
+        | None
+    ) = None
+    settle: str | int | float = "2s"
+    evaluate: Evaluate = Evaluate()
+    datasets: dict[str, Dataset] = {}
+    runs: list[Runs] = []
+    gates: list[Gate] = []
+    protocols: dict[str, Protocol] = {}
+
+
+_ABOVE = dict.fromkeys(("database", "settle"), "the lines above the first table")
+_EVALUATE = dict.fromkeys(Evaluate.__struct_fields__, "[evaluate]")
+# By struct, the tables that have keys which are looked for in it.
+ELSEWHERE: Mapping[type, Mapping[str, str]] = {
+    ProjectFile: {
+        "qrels": "[datasets.NAME]",
+        "training": "[datasets.NAME]",
+        "attributes": "[[datasets.NAME.attributes]]",
+        "files": "[[runs]]",
+        "slices": "[evaluate]",
+    },
+    Dataset: _ABOVE | {key: f"[[{key}]] with its dataset" for key in ("runs", "gates")},
+    Runs: _ABOVE | _EVALUATE,
+}
+
+
+def json_schema() -> str:
+    """Return the JSON schema of the file, with which editors complete and check it."""
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "warehouse.toml"}
+    return json.dumps(head | msgspec.json.schema(ProjectFile), indent=2)

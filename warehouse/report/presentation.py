@@ -1,0 +1,312 @@
+"""What each analysis shows to people: titles, marks of the best values, and notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from warehouse.analyze.stored_metrics import forgotten
+from warehouse.errors import command, counted, listing
+from warehouse.metrics.catalogue import ARROWS
+from warehouse.metrics.notation import known_metric
+from warehouse.report.result import Result
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from warehouse.analyze.agreement import Agreement
+    from warehouse.analyze.board import Board
+    from warehouse.analyze.compare import Compared
+    from warehouse.analyze.curves import Trace
+    from warehouse.analyze.explain import Explanation
+    from warehouse.analyze.history import QrelsDiff, Timeline
+    from warehouse.analyze.holes import Holes
+    from warehouse.analyze.regressions import Check
+    from warehouse.analyze.reproduction import Reproduction
+    from warehouse.analyze.side_by_side import SideBySide
+    from warehouse.evaluate.status import Status
+    from warehouse.evaluate.verify import Verified
+
+# The most runs of which it is said what judging would fill.
+_MOST_SAID = 12
+
+
+def listed(
+    relation: duckdb.DuckDBPyRelation, nothing: str = "", titles: Mapping[str, str] | None = None
+) -> Result:
+    """Return a list as a result; `nothing` is said if it has no rows."""
+    is_empty = bool(nothing) and not relation.limit(1).fetchall()
+    return Result(relation, [nothing] if is_empty else [], titles=titles)
+
+
+def leaderboard(found: Board, protocol: str) -> Result:
+    """Return a board: an arrow shows which direction is better, and best values are marked."""
+    titles = {"place": "#"}
+    counts: set[str] = set()
+    for column, name in found.metrics.items():
+        titles[column] = f"{column} {ARROWS.get(found.directions[name], '')}".strip()
+        metric = known_metric(name)
+        # a mean of counts over datasets is not a count
+        if metric is not None and metric.is_count and len(found.datasets) == 1:
+            counts.add(column)
+    best = {column: found.directions[name] for column, name in found.metrics.items()}
+    notes = [found.over_queries, *found.notes, *_forgotten(found.metrics.values(), protocol)]
+    return Result(found.relation, notes, titles=titles, counts=counts, best=best, details=found)
+
+
+def queries(found: duckdb.DuckDBPyRelation, slice: str | None, protocol: str) -> Result:
+    """Return the values of a run query by query."""
+    titles = {
+        "query_id": "query", "relevant_retrieved": "rel. retrieved", "unjudged_at_10": "unjudged@10",
+    }  # fmt: skip
+    metrics = found.columns[1:-4] if slice is None else found.columns[2:]
+    return Result(found, _forgotten(metrics, protocol), titles=titles)
+
+
+def history(found: Timeline) -> Result:
+    """Return the runs over time."""
+    titles = {
+        "run_at": "time", "value": found.metric, "best_so_far": "best so far", "is_record": "record",
+    }  # fmt: skip
+    better = {"higher": "higher is better", "lower": "lower is better"}
+    direction = better.get(found.direction, "neither higher nor lower is better: no records")
+    told = f"{direction}; protocol {found.protocol}, qrels version {found.qrels_version}"
+    notes = [f"{found.metric}: {note}" for note in (told, *found.notes)]
+    metric = known_metric(found.metric)
+    counts = ("value", "best_so_far", "gain") if metric is not None and metric.is_count else ()
+    notes += _forgotten([found.metric], found.protocol)
+    return Result(found.relation, notes, titles=titles, counts=counts, details=found)
+
+
+def curve(found: Trace) -> Result:
+    """Return the points of a curve."""
+    notes = []
+    if found.computed:
+        stale = f" ({found.stale} of them stale)" if found.stale else ""
+        notes.append(f"computed {found.metric} for {counted(found.computed, 'run')}{stale}")
+    notes.append(f"{found.metric}: {found.over}; protocol {found.protocol.name}")
+    notes += [f"{run}: {found.curve.area} {area:.4f}" for run, area in found.areas.items()]
+    titles = {"x": found.curve.x.name, "y": found.curve.y.name}
+    counts = ("x",) if found.curve.x.name == "rank" else ()
+    return Result(
+        found.relation, [*notes, *found.notes], titles=titles, counts=counts, details=found
+    )
+
+
+def explanation(found: Explanation) -> Result:
+    """Return the list behind a value, with the value and its provenance as notes."""
+    titles = {"doc_id": "document", "value_so_far": "so far"}
+
+    def notes(places: int) -> list[str]:
+        return [*_value_and_origin(found, places), *_doubts(found)]
+
+    return Result(found.relation, notes, titles=titles, details=found)
+
+
+def _value_and_origin(found: Explanation, places: int) -> Iterator[str]:
+    value = "undefined" if found.value is None else f"{found.value:.{places}f}"
+    yield f"{found.metric} of {found.run} for query {found.query}: {value}"
+    retrieved = counted(found.num_retrieved, "document")
+    yield f"list: {retrieved} retrieved, {len(found.relevant_missed)} relevant ones not"
+    if found.relevant_missed:
+        yield f"relevant and not retrieved: {listing(found.relevant_missed, 5)}"
+    source = found.run_source
+    source += "" if found.run_sha256 is None else f" (sha256 {found.run_sha256})"
+    yield f"run: version {found.run_version}, loaded {_time(found.run_ingested_at)} from {source}"
+    yield f"qrels: version {found.qrels_version}, from {found.qrels_source}"
+    yield (
+        f"computed {_time(found.evaluated_at)} under protocol {found.protocol} by warehouse "
+        f"{found.program_version} with DuckDB {found.engine_version}; fingerprint {found.fingerprint}"
+    )
+
+
+def _doubts(found: Explanation) -> list[str]:
+    """Say why the parts may not be those of the stored value."""
+    gone = _forgotten([found.metric], found.protocol)
+    if gone:
+        return gone
+    if found.is_stale:
+        return ["the value is stale: the parts are those of today's formula"]
+    if found.recomputed == found.value:
+        return []
+    alone = "no value" if found.recomputed is None else found.recomputed
+    return [
+        f"the list of this query alone gives {alone}: the value depends on other queries, or is not "
+        "what the predictions give; see: warehouse verify"
+    ]
+
+
+def _time(moment: object) -> str:
+    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def compare(found: Compared) -> Result:
+    """Return the pairs of a comparison; the page for people has the table of values too."""
+    from warehouse.report import comparison_tables as tables
+
+    def values(format: str, places: int) -> str:
+        return tables.values(found, format, places=places)
+
+    def pairs(format: str, places: int) -> str:
+        return tables.pairs(found, format, places=places)
+
+    def both(format: str, places: int) -> str:
+        return f"{values(format, places)}\n{pairs(format, places)}"
+
+    parts: dict[str, Result | None] = {
+        "values": Result(found.values, found.notes, page=values),
+        "pairs": Result(found.pairs, found.notes, page=pairs),
+    }
+    return Result(found.pairs, found.notes, page=both, tables=parts, details=found)
+
+
+def side_by_side(found: SideBySide) -> Result:
+    """Return two runs' lists side by side."""
+    from warehouse.report import comparison_tables
+
+    def page(format: str, places: int) -> str:
+        return comparison_tables.side_by_side(found, format, places=places)
+
+    nothing = not found.relation.limit(1).fetchall()
+    same = f"{found.metric}: no query differs between {found.base} and {found.run}"
+    notes = [*([same] if nothing else []), *found.notes]
+    return Result(found.relation, notes, page=page, details=found)
+
+
+def check(found: Check) -> Result:
+    """Return a check; the notes name the queries that lost most."""
+
+    def notes(places: int) -> list[str]:
+        told: list[str] = []
+        for one in found.comparisons:
+            if one.against is None:
+                told.append(f"{one.metric}: no run of {found.dataset} was before {one.run}")
+            if one.num_versions_left_out:
+                told.append(f"{one.metric}: not compared with {one.versions_left_out}")
+            if one.num_left_out:
+                told.append(
+                    f"{one.metric}: {counted(one.num_left_out, 'query')} left out, undefined or "
+                    "missing for one of the runs"
+                )
+            told += [
+                f"{one.metric}: {query} lost: {theirs:.{places}f} -> {value:.{places}f}"
+                for query, value, theirs in one.lost_most
+            ]
+        if not found.is_good:
+            worse = [one.metric for one in found.comparisons if one.verdict == "regressed"]
+            told.append(f"{found.run} is worse in {', '.join(worse)} (not good: {found.limits})")
+        return told
+
+    return Result(found.relation, notes, titles={"their_value": "their value"}, details=found)
+
+
+def agreement(found: Agreement) -> Result:
+    """Return how much rankings agree; for documents, `queries` has the values of each query."""
+    return _by_query(found)
+
+
+def reproduction(found: Reproduction) -> Result:
+    """Return how well runs reproduce others; `queries` has the values of each query."""
+    return _by_query(found)
+
+
+def _by_query(found: Agreement | Reproduction) -> Result:
+    queries = None if found.queries is None else Result(found.queries, found.notes)
+    return Result(found.relation, found.notes, tables={"queries": queries}, details=found)
+
+
+def holes(found: Holes) -> Result:
+    """Return the documents to judge; `filled` says what judging them would fill in each run."""
+
+    def notes(places: int) -> list[str]:
+        ((number,),) = found.relation.aggregate("count(*)").fetchall()
+        rows = found.filled.fetchall()
+        if not found.total:
+            of_runs = counted(len(rows), "run")
+            return [
+                f"{found.dataset}: all of the first {found.depth} documents of {of_runs} are judged"
+            ]
+        told = [f"{number:,} of {counted(found.total, 'unjudged document')}"]
+        most = sorted((row for row in rows if row[2]), key=lambda row: -row[3])
+        for run, _, unjudged, filled, judged, after in most[:_MOST_SAID]:
+            told.append(
+                f"{run}: {filled:,} of its {counted(unjudged, 'hole')}, judged of the first "
+                f"{found.depth}: {judged:.{places}f} -> {after:.{places}f}"
+            )
+        if len(most) > _MOST_SAID:
+            told.append(f"and {counted(len(most) - _MOST_SAID, 'run')} more: --by-run")
+        return told
+
+    tables: dict[str, Result | None] = {"filled": Result(found.filled, notes)}
+    return Result(found.relation, notes, tables=tables, details=found)
+
+
+def qrels_diff(found: QrelsDiff, before: int, after: int, protocol: str) -> Result:
+    """Return the counts of judgments that differ, with tables of judgments, boards and taus."""
+
+    def notes(places: int) -> list[str]:
+        told = []
+        for name, runs, tau, swapped in found.taus.fetchall():
+            value = "undefined" if tau is None else f"{tau:.{places}f}"
+            told.append(
+                f"{name}: Kendall's tau-b {value} over {counted(runs, 'run')}, "
+                f"{counted(swapped, 'pair')} in the other order"
+            )
+        again = command("evaluate", found.dataset, qrels=before, protocol=protocol)
+        return [*told, *found.notes] or [
+            f"no run has values of one metric against both versions under protocol {protocol}: {again}"
+        ]
+
+    titles = {"after": f"version {after}", "before": f"version {before}"}
+    tables: dict[str, Result | None] = {
+        name: Result(relation, notes, titles=titles)
+        for name, relation in (
+            ("rows", found.rows), ("boards", found.boards), ("taus", found.taus),
+        )
+    }  # fmt: skip
+    return Result(found.counts, notes, titles=titles, tables=tables, details=found)
+
+
+def status(found: Status, dataset: str | None) -> Result:
+    """Return what is missing, stale or orphaned."""
+    from warehouse.evaluate import requirements
+
+    notes = [requirements.left_out(name, metrics) for name, metrics in found.unfit.items()]
+    if not found.num_runs:
+        notes.append("no runs yet: " + command("ingest run FILE", dataset or "DATASET"))
+    else:
+        notes.append(f"{counted(found.num_up_to_date, 'value')} up to date")
+    if found.num_to_compute:
+        read = counted(found.num_predictions, "prediction")
+        stale = f" ({found.num_stale:,} of them stale)" if found.num_stale else ""
+        notes.append(
+            f"to compute: {counted(found.num_to_compute, 'value')}{stale}, which reads {read}: "
+            f"{listing(found.commands, 4)}"
+        )
+    return Result(found.relation, notes, details=found)
+
+
+def verified(found: Verified, seed: int | None) -> Result:
+    """Return the values that differ; `problems` has rows that cannot be right."""
+    notes = [
+        f"{relation}: {problem} ({counted(number, 'row')})"
+        for relation, problem, number in found.problems.fetchall()
+    ]
+    of_all = "" if seed is None else f", the sample of --seed {seed}"
+    notes.append(
+        f"recomputed: {found.num_verified:,} of {counted(found.num_stored, 'evaluation')}{of_all}"
+    )
+    notes += [f"left out: {skipped:,} {reason}" for reason, skipped in found.skipped.items()]
+    if found.is_good:
+        notes.append("no differences, and no wrong rows")
+    else:
+        number = len(found.differences.fetchall())
+        notes.append(f"{counted(number, 'number')} not equal to the recomputed ones")
+    tables: dict[str, Result | None] = {"problems": Result(found.problems, notes)}
+    return Result(found.differences, notes, tables=tables, details=found)
+
+
+def _forgotten(metrics: Iterable[str], protocol: str) -> list[str]:
+    """Say which values have a definition that is gone."""
+    gone = forgotten(list(dict.fromkeys(metrics)), protocol)
+    return [f"no longer defined, so these are the stored values: {listing(gone)}"] if gone else []

@@ -1,0 +1,196 @@
+"""The result of a method that reads: a table with notes, for programs, notebooks and papers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from warehouse.report import formats
+from warehouse.report.file_replacement import new_file
+
+if TYPE_CHECKING:
+    import duckdb
+
+# The most columns of text and rows that a result shows of itself.
+WIDTH = 100
+ROWS = 40
+Notes = Sequence[str] | Callable[[int], Sequence[str]]
+Page = Callable[[str, int], str]
+
+
+class Row(tuple[Any, ...]):
+    """A row: a tuple whose values are also found by their columns.
+
+    >>> row = Row([1, 0.5], ["place", "nDCG@10"])
+    >>> row.place, row["nDCG@10"], row[0], row == (1, 0.5)
+    (1, 0.5, 1, True)
+    """
+
+    columns: Sequence[str]
+
+    def __new__(cls, values: Sequence[Any], columns: Sequence[str]) -> Row:  # noqa: D102
+        row = super().__new__(cls, values)
+        row.columns = columns
+        return row
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return tuple(self), self.columns
+
+    def __getitem__(self, key: Any) -> Any:
+        if not isinstance(key, str):
+            return super().__getitem__(key)
+        if key not in self.columns:
+            raise KeyError(key)
+        return super().__getitem__(self.columns.index(key))
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "columns" or name not in self.columns:
+            raise AttributeError(f"no column {name}")
+        return self[name]
+
+    def __repr__(self) -> str:
+        pairs = zip(self.columns, self, strict=True)
+        return f"Row({', '.join(f'{name}={value!r}' for name, value in pairs)})"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the values by their columns."""
+        return dict(zip(self.columns, self, strict=True))
+
+
+class Result:
+    """A table, with `notes` for people, that does not keep the database open.
+
+    Iterating gives rows whose values are found by place, attribute or key: `row[0]`, `row.run`,
+    `row["nDCG@10"]`. `.df()` needs pandas, `.pl()` polars, `.arrow()` pyarrow. `.relation` is the
+    DuckDB relation, on a connection of its own. Results of some methods have other tables and facts
+    as attributes, such as `compare(…).values` and `check(…).is_good`; their methods name them.
+
+    Tables for people (printed, in notebooks, LaTeX and Markdown) round numbers, and show which
+    direction is better and which values are best; CSV, JSON and Parquet keep every digit.
+    """
+
+    def __init__(
+        self,
+        relation: duckdb.DuckDBPyRelation,
+        notes: Notes = (),
+        *,
+        titles: Mapping[str, str] | None = None,
+        counts: Collection[str] = (),
+        best: Mapping[str, str] | None = None,
+        page: Page | None = None,
+        tables: Mapping[str, Result | None] | None = None,
+        details: Any = None,
+    ) -> None:
+        self.relation = relation
+        self.details = details
+        self.tables = dict(tables or {})
+        self._notes = notes
+        self._page = page
+        self._style: dict[str, Any] = {
+            "titles": titles or {}, "counts": counts, "best": best or {},
+        }  # fmt: skip
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Return what people have to know beside the table."""
+        return self.told()
+
+    def told(self, places: int = 4) -> tuple[str, ...]:
+        """Return the notes with so many digits after the point."""
+        return tuple(self._notes(places) if callable(self._notes) else self._notes)
+
+    @property
+    def columns(self) -> list[str]:
+        """Return the names of the columns."""
+        return list(self.relation.columns)
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        """Return the rows as tuples."""
+        return self.relation.fetchall()
+
+    def df(self) -> Any:
+        """Return a pandas data frame."""
+        return self.relation.df()
+
+    def pl(self) -> Any:
+        """Return a polars data frame."""
+        return self.relation.pl()
+
+    def arrow(self) -> Any:
+        """Return an Arrow table."""
+        return self.relation.to_arrow_table()
+
+    def __len__(self) -> int:
+        ((number,),) = self.relation.aggregate("count(*)").fetchall()
+        return int(number)
+
+    def __iter__(self) -> Iterator[Row]:
+        columns = self.columns
+        return (Row(values, columns) for values in self.fetchall())
+
+    def __getattr__(self, name: str) -> Any:
+        own = self.__dict__
+        if name in own.get("tables", ()):
+            return self.tables[name]
+        if not name.startswith("_") and hasattr(own.get("details"), name):
+            return getattr(self.details, name)
+        raise AttributeError(f"this result has no {name}")
+
+    def __dir__(self) -> list[str]:
+        more = [name for name in dir(self.details) if not name.startswith("_")]
+        return [*super().__dir__(), *self.tables, *more]
+
+    def __repr__(self) -> str:
+        if self._page is not None:
+            return "\n".join([self._page("table", 4), *self.notes])
+        shown = self.relation.limit(ROWS)
+        text, hidden = formats.fitted(shown, WIDTH, **self._style)
+        left = len(self) - ROWS
+        more = [f"… {left:,} more rows"] if left > 0 else []
+        more += [f"… {len(hidden)} more columns: {', '.join(hidden)}"] if hidden else []
+        return "\n".join([text + "\n".join(more), *self.notes])
+
+    def _repr_html_(self) -> str:
+        notes = "".join(f"<div>{escape(formats.one_line(note))}</div>\n" for note in self.notes)
+        return self.text("html") + notes
+
+    def text(self, format: str, places: int = 4) -> str:
+        """Return the table as text in a format: table, json, jsonl, csv, tsv, markdown, latex, html."""
+        if self._page is not None and format in formats.FOR_PEOPLE:
+            return self._page(format, places)
+        return formats.text(self.relation, formats.check(format), places=places, **self._style)
+
+    def to_latex(self, places: int = 4) -> str:
+        """Return a LaTeX table, for the package booktabs, with the best values in bold."""
+        return self.text("latex", places)
+
+    def to_markdown(self, places: int = 4) -> str:
+        """Return a Markdown table with the best values in bold."""
+        return self.text("markdown", places)
+
+    def to_csv(self) -> str:
+        """Return the rows as CSV with a header."""
+        return self.text("csv")
+
+    def to_json(self) -> str:
+        """Return the rows as a JSON array of objects."""
+        return self.text("json")
+
+    def save(self, path: str | Path, places: int = 4) -> None:
+        """Write a file whose suffix names the format: .csv, .tsv, .json, .parquet, .md, .tex, .html …
+
+        The file appears complete. Raises UsageError if it cannot be written.
+        """
+        path = Path(path)
+        format = formats.of_suffix(path)
+        with new_file(path) as part:
+            self.write(part, format, places)
+
+    def write(self, path: Path, format: str, places: int = 4) -> None:
+        """Write the table to a file in a format."""
+        if format == "parquet":
+            formats.write_parquet(self.relation, path)
+        else:
+            path.write_text(self.text(format, places), encoding="utf-8", newline="")

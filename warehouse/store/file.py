@@ -1,0 +1,90 @@
+"""The file of a warehouse: where it is, its limits, and how it is opened."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from warehouse.config.project import request
+from warehouse.config.settings import DATABASE_VARIABLE, LOCK_TIMEOUT, database_path
+from warehouse.errors import UsageError, seconds
+from warehouse.store import database
+from warehouse.store.database import Resources
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
+
+
+class WarehouseFile:
+    """A database file, which is closed again after each use.
+
+    `path` is as in `Warehouse`. `is_named` says whether it was given, or comes from WAREHOUSE_DB, and
+    not from the project's file. While the file is open, the project's files are read at most once.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        resources: Resources | None = None,
+        lock_timeout: float = LOCK_TIMEOUT,
+    ) -> None:
+        self._path = database_path(path)
+        self._absolute = self._path.absolute()
+        self.is_named = bool(path or os.environ.get(DATABASE_VARIABLE))
+        self.resources = resources or Resources()
+        self.lock_timeout = seconds("lock_timeout", lock_timeout)
+
+    @property
+    def path(self) -> Path:
+        """Return the path as it was given, or the absolute path if the current folder has changed."""
+        is_there = self._path.is_absolute() or self._path.absolute() == self._absolute
+        return self._path if is_there else self._absolute
+
+    def existing(self) -> Path:
+        """Return the path. Raises UsageError if there is no file."""
+        if not self.path.exists():
+            raise UsageError(
+                f"{self.path}: no such database; make one with 'warehouse init' or 'warehouse demo', "
+                "or say where it is with --db or WAREHOUSE_DB"
+            )
+        return self.path
+
+    def ensure(self) -> bool:
+        """Make the file if it is missing, or upgrade its schema; return whether it changed."""
+        from warehouse.store import schema
+
+        return schema.ensure(self.path, resources=self.resources, lock_timeout=self.lock_timeout)
+
+    @contextmanager
+    def read(self, resources: Resources | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Open the file for reading, as `database.read` does; other limits can be set."""
+        with (
+            request(),
+            database.read(
+                self.existing(),
+                resources=resources or self.resources,
+                lock_timeout=self.lock_timeout,
+            ) as con,
+        ):
+            database.check_schema(con, self.path)
+            yield con
+
+    @contextmanager
+    def transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Open the file for one transaction, without SQLAlchemy: see `database.transaction`."""
+        with (
+            request(),
+            database.transaction(
+                self.path, resources=self.resources, lock_timeout=self.lock_timeout
+            ) as con,
+        ):
+            yield con
+
+    def write(self) -> AbstractContextManager[sa.Connection]:
+        """Open the file for one transaction, with SQLAlchemy: see `database.write`."""
+        return database.write(self.path, resources=self.resources, lock_timeout=self.lock_timeout)
