@@ -418,10 +418,7 @@ create macro store.recency (stored_at, content_hash) as
    prediction_by_number. The view rankings has names and ranks as well. */
 create view store.prediction as
 select
-    run_id,
-    query_id,
-    doc_id,
-    score,
+    run_id, query_id, doc_id, score,
     rowid as position  -- Number that orders the rows of one run as its source does.
 from store.prediction_by_text
 union all
@@ -431,15 +428,8 @@ from store.prediction_by_number;
 /* One row per version of a run, with the name of its dataset, and whether it is the current one. */
 create view store.run_version as
 select
-    run_id,
-    dataset_id,
-    dataset.name as dataset,
-    run.name as run,
-    version as run_version,
-    system,
-    lower_is_better,
-    run_at,
-    ingested_at,
+    run_id, dataset_id, dataset.name as dataset, run.name as run, version as run_version, system,
+    lower_is_better, run_at, ingested_at,
     row_number() over newest_first = 1 as is_current  -- Whether this is the newest version of the run.
 from store.run
 join store.dataset using (dataset_id)
@@ -448,10 +438,7 @@ window newest_first as (partition by dataset_id, run.name order by store.recency
 /* One row per version of a dataset's qrels, with the name of the dataset, and whether it is the current one. */
 create view store.qrels_version as
 select
-    qrels_id,
-    dataset_id,
-    dataset.name as dataset,
-    version as qrels_version,
+    qrels_id, dataset_id, dataset.name as dataset, version as qrels_version,
     row_number() over newest_first = 1 as is_current  -- Whether this is the newest version of the dataset's qrels.
 from store.qrels
 join store.dataset using (dataset_id)
@@ -460,9 +447,7 @@ window newest_first as (partition by dataset_id order by store.recency(ingested_
 /* One row per version of a dataset's training set, and whether it is the current one. */
 create view store.training_version as
 select
-    training_id,
-    dataset_id,
-    dataset.name as dataset,
+    training_id, dataset_id, dataset.name as dataset,
     version as training_version,  -- Version of the dataset's training set.
     row_number() over newest_first = 1 as is_current  -- Whether this is the newest version of the training set.
 from store.training
@@ -472,9 +457,7 @@ window newest_first as (partition by dataset_id order by store.recency(ingested_
 /* One row per version of a table of attributes, and whether it is the current one. */
 create view store.attribute_set_version as
 select
-    attribute_set_id,
-    dataset_id,
-    dataset.name as dataset,
+    attribute_set_id, dataset_id, dataset.name as dataset,
     subject,  -- What has the attributes: 'document' or 'query'.
     attribute_set.name as set_name,  -- Name of the table of attributes.
     row_number() over newest_first = 1 as is_current  -- Whether this is the newest version of the table of attributes.
@@ -497,23 +480,14 @@ newest as (
     ) = 1
 )
 select
-    run_version.dataset,
-    run_version.run,
-    run_version.run_version,
-    run_version.system,
+    run_version.dataset, run_version.run, run_version.run_version, run_version.system,
     qrels_version.qrels_version,
-    newest.kind,  -- 'metric' or 'curve', as in evaluation.
-    newest.metric,
-    newest.protocol,
-    newest.slice_id,  -- Key of slice, in this file. Null if the values are over all queries.
-    newest.direction,
+    kind,  -- 'metric' or 'curve', as in evaluation.
+    metric, protocol,
+    slice_id,  -- Key of slice, in this file. Null if the values are over all queries.
+    direction,
     run_version.is_current and qrels_version.is_current as is_current,
-    newest.evaluated_at,
-    run_version.run_at,
-    run_version.ingested_at,
-    newest.run_id,
-    newest.qrels_id,
-    newest.evaluation_id
+    evaluated_at, run_version.run_at, run_version.ingested_at, run_id, qrels_id, evaluation_id
 from newest
 join store.run_version using (run_id)
 join store.qrels_version using (qrels_id);
@@ -524,8 +498,7 @@ join store.qrels_version using (qrels_id);
    store.forgotten_run. */
 create view runs as
 select
-    run_version.dataset,
-    run_version.run,
+    run_version.dataset, run_version.run,
     run.version,  -- Version of the run; elsewhere run_version.
     run.system,
     (
@@ -533,10 +506,7 @@ select
         from store.run_tag
         where run_tag.run_id = run.run_id
     ) as tags,  -- Tags as a map: tags['stage'] is the value of the tag stage, or null. Null if the run has no tags.
-    run.num_queries,
-    run.num_predictions,
-    run.run_at,
-    run.ingested_at,
+    run.num_queries, run.num_predictions, run.run_at, run.ingested_at,
     run.source,
         -- Where the run came from: a path, a URI, <stdin> or a kind of Python object; of a merged run, its
         -- method and runs.
@@ -549,48 +519,21 @@ where run_version.is_current;
    Where is_current, run and qrels are the newest versions. Earlier values are in store.score. */
 create view run_scores as
 select
-    newest_evaluation.dataset,
-    newest_evaluation.run,
-    newest_evaluation.run_version,
-    newest_evaluation.system,
-    newest_evaluation.qrels_version,
-    newest_evaluation.metric,
-    newest_evaluation.protocol,
-    newest_evaluation.direction,
-    score.aggregate,
-    score.value,
-    score.num_queries,  -- Number of queries that went into the value: those where it is defined.
-    score.num_answered,
-    score.num_judged,
-    newest_evaluation.is_current,
-    newest_evaluation.evaluated_at,
-    newest_evaluation.run_at,
-    newest_evaluation.ingested_at,
-    newest_evaluation.run_id,
-    newest_evaluation.qrels_id,
-    newest_evaluation.evaluation_id
+    dataset, run, run_version, system, qrels_version, metric, protocol, direction, aggregate, value,
+    num_queries,  -- Number of queries that went into the value: those where it is defined.
+    num_answered, num_judged, is_current, evaluated_at, run_at, ingested_at, run_id, qrels_id,
+    evaluation_id
 from store.newest_evaluation
 join store.score using (evaluation_id)
-where newest_evaluation.kind = 'metric' and newest_evaluation.slice_id is null;
+where kind = 'metric' and slice_id is null;
 
 /* One row per version of a run, version of the qrels, metric, protocol and query: the newest value of the query.
    The protocol default has a row for each judged query, also where the run has no documents; other protocols may
    have fewer or more. A metric of all lists together, such as Coverage, has none. */
 create view query_scores as
 select
-    run_scores.dataset,
-    run_scores.run,
-    run_scores.run_version,
-    run_scores.system,
-    run_scores.qrels_version,
-    run_scores.metric,
-    run_scores.protocol,
-    query_score.query_id,
-    query_score.value,
-    run_scores.is_current,
-    run_scores.evaluation_id,
-    run_scores.direction,
-    run_scores.run_id
+    dataset, run, run_version, system, qrels_version, metric, protocol, query_id,
+    query_score.value, is_current, evaluation_id, direction, run_id
 from run_scores
 join store.query_score using (evaluation_id);
 
@@ -599,23 +542,14 @@ join store.query_score using (evaluation_id);
    replaced versions and earlier qrels in run_scores. */
 create view leaderboard as
 select
-    dataset,
-    metric,
-    protocol,
+    dataset, metric, protocol,
     rank() over (
         partition by dataset, metric, protocol
         order by round(case when direction = 'lower' then -value else value end, 12) desc nulls last
     ) as place,
         -- Place among the runs of the dataset, metric and protocol: 1 is the best; equal values share a place,
         -- undefined ones come last. If direction is 'none', 1 is the highest.
-    run,
-    system,
-    value,
-    num_answered,
-    num_judged,
-    evaluated_at,
-    direction,
-    run_id
+    run, system, value, num_answered, num_judged, evaluated_at, direction, run_id
 from run_scores
 where is_current;
 
@@ -641,22 +575,14 @@ stepped as (
     )
 )
 select
-    dataset,
-    metric,
-    protocol,
-    qrels_version,
+    dataset, metric, protocol, qrels_version,
     step,  -- 1 for the earliest run, then 2, 3, …
-    run_at,
-    run,
-    run_version,
-    system,
-    value,
+    run_at, run, run_version, system, value,
     case direction when 'higher' then best_goodness when 'lower' then -best_goodness end as best_so_far,
         -- Best value up to this step. Null if direction is 'none', or no value is defined yet.
     coalesce(round(goodness, 12) > coalesce(round(earlier_goodness, 12), '-inf'::double), false) as is_record,
         -- Whether the value is better than all earlier ones; the first one counts, a tie does not.
-    is_current,
-    run_id
+    is_current, run_id
 from stepped;
 
 /* One row per version of a run, version of the qrels, metric, protocol, version of a slice and part: the newest
@@ -670,44 +596,25 @@ evaluated as (
 ),
 slice_version as (
     select
-        slice_id,
-        qrels_id,
-        protocol,
-        name,
-        version,
-        subject,
+        slice_id, qrels_id, protocol, name, version, subject,
         row_number() over newest_first = 1 as is_current
     from store.slice
     join evaluated using (slice_id)
     window newest_first as (partition by qrels_id, protocol, name order by store.recency(made_at, content_hash) desc)
 )
 select
-    newest_evaluation.dataset,
-    newest_evaluation.run,
-    newest_evaluation.run_version,
-    newest_evaluation.system,
-    newest_evaluation.qrels_version,
-    newest_evaluation.metric,
-    newest_evaluation.protocol,
-    slice_version.name as slice,
+    dataset, run, run_version, system, qrels_version, metric, protocol, slice_version.name as slice,
     slice_version.version as slice_version,
     slice_version.subject,  -- What the slice divides: 'document' or 'query'.
-    score.part,
-    newest_evaluation.direction,
-    score.aggregate,
-    score.value,
-    score.num_queries,  -- Number of queries that went into the value: those of the part where it is defined.
-    score.num_answered,
+    part, direction, aggregate, value,
+    num_queries,  -- Number of queries that went into the value: those of the part where it is defined.
+    num_answered,
         -- Number of queries judged in the part for which the run has at least one document there.
-    score.num_judged,  -- Number of queries judged in the part.
+    num_judged,  -- Number of queries judged in the part.
     newest_evaluation.is_current and slice_version.is_current as is_current,
         -- Whether run and qrels have not been replaced by a newer version, nor the slice by one that has
         -- values against these qrels under this protocol.
-    newest_evaluation.evaluated_at,
-    newest_evaluation.run_at,
-    newest_evaluation.run_id,
-    newest_evaluation.qrels_id,
-    newest_evaluation.evaluation_id
+    evaluated_at, run_at, run_id, qrels_id, evaluation_id
 from store.newest_evaluation
 join slice_version using (slice_id, qrels_id, protocol)
 join store.score using (evaluation_id);
@@ -716,24 +623,12 @@ join store.score using (evaluation_id);
    newest value of the query in the part. */
 create view slice_query_scores as
 select
-    slice_scores.dataset,
-    slice_scores.run,
-    slice_scores.run_version,
-    slice_scores.system,
-    slice_scores.qrels_version,
-    slice_scores.metric,
-    slice_scores.protocol,
-    slice_scores.slice,
-    slice_scores.slice_version,
-    slice_scores.part,
-    query_score.query_id,
-    query_score.value,
-    slice_scores.is_current,
+    dataset, run, run_version, system, qrels_version, metric, protocol, slice, slice_version, part,
+    query_id, query_score.value,
+    is_current,
         -- Whether run and qrels have not been replaced by a newer version, nor the slice by one that has
         -- values against these qrels under this protocol.
-    slice_scores.evaluation_id,
-    slice_scores.direction,
-    slice_scores.run_id
+    evaluation_id, direction, run_id
 from slice_scores
 join store.query_score using (evaluation_id, part);
 
@@ -741,38 +636,23 @@ join store.query_score using (evaluation_id, part);
    curve over all queries is where query_id is null. */
 create view curve_points as
 select
-    newest_evaluation.dataset,
-    newest_evaluation.run,
-    newest_evaluation.run_version,
-    newest_evaluation.system,
-    newest_evaluation.qrels_version,
-    newest_evaluation.metric as curve,
-    newest_evaluation.protocol,
-    curve_point.query_id,  -- Id of the query. Null for the curve over all queries.
-    curve_point.position,  -- Order of the points along the curve, from 0.
-    curve_point.x,
-    curve_point.y,
-    newest_evaluation.is_current,
-    newest_evaluation.evaluated_at,  -- When the curve was computed (UTC).
-    newest_evaluation.run_id,
-    newest_evaluation.qrels_id,
-    newest_evaluation.evaluation_id
+    dataset, run, run_version, system, qrels_version, metric as curve, protocol,
+    query_id,  -- Id of the query. Null for the curve over all queries.
+    position,  -- Order of the points along the curve, from 0.
+    x, y, is_current,
+    evaluated_at,  -- When the curve was computed (UTC).
+    run_id, qrels_id, evaluation_id
 from store.newest_evaluation
 join store.curve_point using (evaluation_id)
-where newest_evaluation.kind = 'curve';
+where kind = 'curve';
 
 /* One row per judgment in each version of a dataset's qrels: the relevance of a document for a query; one row per
    iteration as well if the qrels were loaded with --iterations. Preferences are in store.preference. */
 create view judgments as
 select
-    qrels_version.dataset,
-    qrels_version.qrels_version,
-    judgment.query_id,
-    judgment.doc_id,
-    judgment.relevance,
-    judgment.iteration,
+    qrels_version.dataset, qrels_version.qrels_version, query_id, doc_id, relevance, iteration,
     qrels_version.is_current,  -- Whether this is the newest version of the dataset's qrels.
-    judgment.qrels_id
+    qrels_id
 from store.judgment
 join store.qrels_version using (qrels_id);
 
@@ -793,9 +673,7 @@ grade as (
 ranked as (
     select
         run_version.*,
-        prediction.query_id,
-        prediction.doc_id,
-        prediction.score,
+        prediction.query_id, prediction.doc_id, prediction.score,
         row_number() over best_first as rank
     from store.prediction
     join store.run_version using (run_id)
@@ -806,18 +684,13 @@ ranked as (
     )
 )
 select
-    ranked.dataset,
-    ranked.run,
-    ranked.run_version,
-    ranked.system,
-    ranked.query_id,
-    ranked.rank,  -- Rank in the list, from 1: by score; equal scores by document id, descending in byte order.
-    ranked.doc_id,
-    ranked.score,
+    dataset, run, run_version, system, query_id,
+    rank,  -- Rank in the list, from 1: by score; equal scores by document id, descending in byte order.
+    doc_id, score,
     grade.relevance,
         -- Grade in the current qrels, the highest if there are several. Null if the document is unjudged.
-    ranked.is_current,  -- Whether this is the newest version of the run.
-    ranked.run_id
+    is_current,  -- Whether this is the newest version of the run.
+    run_id
 from ranked
 left join grade using (dataset_id, query_id, doc_id);
 
@@ -827,35 +700,14 @@ create view comparisons as
 select
     comparison.comparison_id,
         -- Key of comparison, which also has the kind of interval, resamples and seed.
-    run_version.dataset,
-    comparison_pair.metric,
-    comparison.protocol,
-    qrels_version.qrels_version,
-    base.run as base,
-    base.run_version as base_version,
-    run_version.run,
-    run_version.run_version,
-    comparison_pair.base_value,
-    comparison_pair.value,  -- Value of the run over all of its queries.
-    comparison_pair.difference,
-    comparison_pair.low,
-    comparison_pair.high,
-    comparison_pair.effect_size,
-    comparison_pair.wins,
-    comparison_pair.ties,
-    comparison_pair.losses,
-    comparison_pair.queries,
-    comparison_pair.left_out,
-    comparison.test,
+    run_version.dataset, metric, comparison.protocol, qrels_version.qrels_version, base.run as base,
+    base.run_version as base_version, run_version.run, run_version.run_version, base_value,
+    value,  -- Value of the run over all of its queries.
+    difference, low, high, effect_size, wins, ties, losses, queries, left_out, comparison.test,
     comparison.correction,
         -- Correction for many tests, over all pairs and metrics of the comparison: 'holm', 'bonferroni', 'bh'
         -- or 'none'.
-    comparison_pair.statistic,
-    comparison_pair.p,
-    comparison_pair.p_adjusted,
-    comparison_pair.is_significant,
-    comparison.alpha,
-    comparison.judged_only,
+    statistic, p, p_adjusted, is_significant, comparison.alpha, comparison.judged_only,
     comparison.compared_at,
     run_version.is_current and base.is_current and qrels_version.is_current as is_current
         -- Whether neither of the two runs nor the qrels have been replaced by a newer version.
@@ -872,8 +724,7 @@ select
     merged.dataset,
     merged.run,  -- Name of the merged run.
     merged.run_version,  -- Version of the merged run.
-    fusion.method,
-    fusion.normalisation,
+    fusion.method, fusion.normalisation,
     fusion.queries,  -- 'union' if it has the queries of any of the runs, 'common' if only those of all.
     fusion_source.position,
     fusion_source.name as source,  -- Name of the run that it was made of.
@@ -881,9 +732,7 @@ select
     fusion_source.weight,
     coalesce(source.is_current, false) as source_is_current,
         -- Whether that version is still the newest one; false if it was replaced or removed.
-    fusion.num_trained,
-    fusion.is_left_out,
-    fusion.tuned_by,
+    fusion.num_trained, fusion.is_left_out, fusion.tuned_by,
     merged.is_current,  -- Whether this is the newest version of the merged run.
     merged.run_id  -- Key of run: the merged run.
 from store.fusion
