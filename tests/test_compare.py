@@ -26,6 +26,7 @@ from warehouse.analyze import compare as comparing
 from warehouse.analyze.comparison import letter
 from warehouse.errors import UsageError
 from warehouse.report import comparison_tables, formats
+from warehouse.store import database
 from warehouse.warehouse import Warehouse
 
 stats = pytest.importorskip("scipy.stats")
@@ -122,7 +123,6 @@ def test_corrections_by_hand() -> None:
     times 3. Benjamini-Hochberg: 0.04 * 3/3, 0.03 * 3/2 = 0.045, which is not above the one after it,
     0.01 * 3/1. What is undefined is no part of the family.
     """
-    import duckdb
 
     wanted = {
         "holm": [0.03, 0.06, 0.06],
@@ -132,7 +132,7 @@ def test_corrections_by_hand() -> None:
     }
     for correction, adjusted in wanted.items():
         rows: list[dict] = [{"p": p} for p in (0.01, 0.04, None, 0.03)]
-        with duckdb.connect() as con:
+        with database.memory() as con:
             comparing.adjust(con, rows, comparing.How(correction=correction))
         assert rows.pop(2)["p_adjusted"] is None
         assert [row["p_adjusted"] for row in rows] == pytest.approx(adjusted, rel=1e-12)

@@ -20,6 +20,7 @@ from refusals import expect_refusal, tells
 from warehouse.analyze import past
 from warehouse.errors import UsageError
 from warehouse.sql_text.templates import render
+from warehouse.store import database
 from warehouse.warehouse import Warehouse
 
 QRELS = {"q1": {"a": 1, "b": 0, "c": 2}, "q2": {"d": 1}}
@@ -626,7 +627,7 @@ def test_tau_is_scipys(seed: int) -> None:
     boards = [
         (f"r{n}", chance.randint(1, few) / 7, chance.randint(1, few) / 3) for n in range(many)
     ]
-    con = duckdb.connect()
+    con = database.memory()
     con.execute("create table boards (metric varchar, run varchar, before double, after double)")
     con.executemany("insert into boards values ('AP', ?, ?, ?)", boards)
     ((_, runs, tau, swapped),) = con.execute(
