@@ -14,7 +14,16 @@ from refusals import tells
 
 from warehouse.cli.commands.init import STARTER
 from warehouse.config import project
-from warehouse.config.project_file import Attributes, Gate, Qrels, Runs, Training
+from warehouse.config.project_file import (
+    Attributes,
+    Dataset,
+    Gate,
+    ProjectFile,
+    Protocol,
+    Qrels,
+    Runs,
+    Training,
+)  # fmt: skip
 from warehouse.errors import DefinitionError, UsageError
 from warehouse.sync.declarations import read_declarations
 from warehouse.sync.patterns import Pattern
@@ -116,15 +125,15 @@ def test_what_is_declared(folder: Folder) -> None:
         ('"500ms"', "1e300", "settle: 1e+300: seconds are 0 or more, up to a day"),
         ('"500ms"', '"24.1h"', "settle: 24.1h: seconds are 0 or more, up to a day"),
         ('"500ms"', "true", "'settle' has the wrong type: true or false; write a string or a"),
-        ("[evaluate]", "[evaluat]", "unknown key 'evaluat'; did you mean evaluate?"),
-        ('metrics = ["nDCG@10", "AP"]', 'metric = ["AP"]', "evaluate: unknown key 'metric'; did"),
-        ('metrics = ["nDCG@10", "AP"]', 'metrics = "AP"', "evaluate: 'metrics' has the wrong type"),
-        ('["nDCG@10", "AP"]', '["nDGC@10"]', "evaluate.metrics: nDGC@10: no such metric; did you"),
-        ('["nDCG@10", "AP"]', "[1]", "evaluate.metrics: item 1 has the wrong type: a whole"),
-        ('"trec_eval_9"', '"trec_eval9"', "films.protocols: trec_eval9: no such protocol; did you"),
+        ("[evaluate]", "[evaluat]", "evaluat … evaluate"),
+        ('metrics = ["nDCG@10", "AP"]', 'metric = ["AP"]', "evaluate … metric … metrics"),
+        ('metrics = ["nDCG@10", "AP"]', 'metrics = "AP"', "evaluate … metrics … a list"),
+        ('["nDCG@10", "AP"]', '["nDGC@10"]', "evaluate … metrics … nDGC@10 … nDCG@10"),
+        ('["nDCG@10", "AP"]', "[1]", "evaluate.metrics … item 1 … a string"),
+        ('"trec_eval_9"', '"trec_eval9"', "films … protocols … trec_eval9 … trec_eval_9"),
         ('[datasets.other]\nqrels = "other.txt"\ntraining = "seen.txt"', "[datasets]\nother = 3",
-         "datasets: 'other' has the wrong type: a whole number; write a table: [datasets.other]"),
-        ('file = "ratings.csv"', 'fil = "x"', "films.qrels: unknown key 'fil'; did you mean file?"),
+         "datasets … other … a table: [datasets.other]"),
+        ('file = "ratings.csv"', 'fil = "x"', "films.qrels … fil … file"),
         ("[datasets.other]", '[datasets." "]', "datasets. : the name of the dataset is empty"),
         ('qrels = "other.txt"', 'qrels = " "', "datasets.other: 'qrels' is blank"),
         ('file = "ratings.csv"', "", "datasets.films.qrels: the key 'file' is missing"),
@@ -132,15 +141,15 @@ def test_what_is_declared(folder: Folder) -> None:
         ("iterations = false", 'format = "trek"', "trek … trec"),
         ("iterations = false", 'queries = "q"', "films.qrels: 'queries' goes with global = true"),
         ('of = "docs"', 'of = "doc"', "films.attributes 1: of is one of docs, queries, not 'doc'"),
-        ("[[datasets.films.attributes]]", "[datasets.films.attributes]", "'attributes' has the"),
+        ("[[datasets.films.attributes]]", "[datasets.films.attributes]", "attributes … a list"),
         ("[datasets.other]",
          '[[datasets.films.attributes]]\nfile = "movies.csv"\nname = "x"\nof = "docs"\n[datasets.other]',
          "films.attributes 2: file: movies.csv has another table with of = 'docs'; name a copy"),
-        ('qrels = "other.txt"', "qrels = 3", "datasets.other: 'qrels' has the wrong type: a whole"),
-        ("[[runs]]", "[runs]", "'runs' has the wrong type: a table; write a list: its head stands in"),
+        ('qrels = "other.txt"', "qrels = 3", "datasets.other … qrels"),
+        ("[[runs]]", "[runs]", "runs … a list"),
         ('qrels = "other.txt"', 'runs = "*.run"',
          "datasets.other: unknown key 'runs'; it stands in [[runs]] with its dataset"),
-        ('dataset = "films"\nname', 'dataset = "flims"\nname', "'flims' is not declared; did you"),
+        ('dataset = "films"\nname', 'dataset = "flims"\nname', "flims … films"),
         ('dataset = "films"\nname', "name", "runs 1: the key 'dataset' is missing, and no {dataset}"),
         ('"old/{name}_{system}.run.gz"]\ndataset = "films"', '"old/{dataset}_{name}_{system}.run"]',
          "runs 1: the key 'dataset' is missing, and {dataset} is not in all of the patterns"),
@@ -157,7 +166,7 @@ def test_what_is_declared(folder: Folder) -> None:
         ('stage = "first"', "stage = [1]", "runs 1 … tags … stage"),
         ('metric = "ndcg_cut_10"', 'metric = "nDGC"', "gates 1: metric: nDGC: no such metric"),
         ('metric = "ndcg_cut_10"', "", "gates 1: the key 'metric' is missing"),
-        ("max_drop = 0.01", "max_drp = 1", "gates 1: unknown key 'max_drp'; did you mean max_drop?"),
+        ("max_drop = 0.01", "max_drp = 1", "gates 1 … max_drp … max_drop"),
         ("max_drop = 0.01", "max_drop = -1", "gates 1: max_drop is 0 or more and finite, not -1"),
         ("max_drop = 0.01", "max_drop = nan", "gates 1: max_drop is 0 or more and finite, not nan"),
         ("max_drop = 0.01", "max_drop = inf", "gates 1: max_drop is 0 or more and finite, not inf"),
@@ -177,6 +186,28 @@ def test_what_is_wrong_gets_one_line(folder: Folder, old: str, new: str, words: 
     assert "\n" not in message
     code, out, err = command("sync")
     assert (code, out, err) == (2, "", message)
+
+
+def test_all_that_is_wrong_is_said_at_once_with_its_line(folder: Folder) -> None:
+    text = WHOLE.replace("settle", "setle").replace("max_drop = 0.01", "max_drp = 1\nalpha = 2")
+    folder.write("warehouse.toml", text)
+    with pytest.raises(DefinitionError) as caught:
+        read_declarations()
+    assert str(caught.value).splitlines() == [
+        "warehouse.toml: line 2: unknown key 'setle'; did you mean settle?",
+        "warehouse.toml: line 35: gates 1: unknown key 'max_drp'; did you mean max_drop?",
+        "warehouse.toml: line 36: gates 1: alpha is above 0 and below 1, not 2",
+    ]
+
+
+def test_the_schema_has_every_key() -> None:
+    code, out, _ = command("config", "schema")
+    assert code == 0
+    tables = json.loads(out)["$defs"]
+    for table in (ProjectFile, Dataset, Qrels, Attributes, Runs, Gate, Protocol):
+        keys = {one.encode_name for one in msgspec.structs.fields(table)}
+        assert tables[table.__name__]["properties"].keys() == keys
+        assert not tables[table.__name__]["additionalProperties"]
 
 
 def test_the_file_may_be_a_table_of_pyproject(folder: Folder) -> None:

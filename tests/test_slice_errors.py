@@ -94,5 +94,5 @@ def test_boards_of_slices_that_are_not_there(wh: Warehouse) -> None:
     wh.evaluate("other", metrics="P@1")
     with pytest.raises(UsageError, match="a slice belongs to one dataset"):
         wh.leaderboard(["tiny", "other"], slice="size")
-    with pytest.raises(UsageError, match="name a dataset.*; known are other, tiny"):
+    with pytest.raises(UsageError, match=r"name a dataset.*; known are other, tiny"):
         wh.slices(name="size")
