@@ -16,7 +16,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from warehouse.warehouse import Warehouse
+from warehouse.warehouse import Result, Warehouse
 
 DOCS = [f"d{n}" for n in range(12)]
 QUERIES = [f"q{n}" for n in range(6)]
@@ -108,6 +108,9 @@ def told(answer: object) -> object:
     if isinstance(answer, duckdb.DuckDBPyRelation):
         columns = [c for c in answer.columns if c == "run_at" or not c.endswith("_at")]
         return answer.select(*columns).fetchall()
+    if isinstance(answer, Result):
+        others = [told(table) for table in answer.tables.values()]
+        return [told(answer.relation), answer.notes, others, told(answer.details)]
     if dataclasses.is_dataclass(answer):
         names = [field.name for field in dataclasses.fields(answer)]
         return [told(getattr(answer, name)) for name in names if not name.endswith("_at")]
