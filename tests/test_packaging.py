@@ -65,7 +65,7 @@ def test_the_wheel_carries_what_it_should_and_nothing_else(wheel: Path) -> None:
         "warehouse/demo/qrels.txt.gz",
         "warehouse/demo/demo.toml",
         "warehouse/demo/NOTICE",
-        "warehouse/protocols.toml",
+        "warehouse/metrics/protocols.toml",
         "warehouse/py.typed",
         "*.dist-info/licenses/LICENSE",
         "*.dist-info/entry_points.txt",
