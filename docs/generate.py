@@ -19,31 +19,22 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from msgspec import inspect, structs
+from msgspec.structs import fields
 
 from warehouse.analyze import fusion_catalogue, metric_catalogue, pages
 from warehouse.cli.application import application, examples
 from warehouse.config import project_file
+from warehouse.config.problems import toml_types
 from warehouse.metrics import protocols
 from warehouse.metrics.catalogue import ARROWS, MetricTemplate, catalogue
 from warehouse.metrics.curves import curves
 from warehouse.metrics.fusion import methods, normalisations
-from warehouse.sql_text import templates
 from warehouse.warehouse import Warehouse
 
 HERE = Path(__file__).resolve().parent
 CASES = HERE.parent / "tests" / "cases" / "metrics"
 KEYS = HERE / "project_keys.toml"
 SYMBOLS = HERE / "symbols.toml"
-# Types of keys, in words; that a key may be left out is said by its sentence.
-KINDS = {
-    "": inspect.NoneType,
-    "text": (inspect.StrType, inspect.LiteralType),
-    "number": (inspect.IntType, inspect.FloatType),
-    "true or false": inspect.BoolType,
-    "list": inspect.ListType,
-    "table": (inspect.DictType, inspect.StructType),
-}
 
 
 def write(folder: Path) -> None:
@@ -174,8 +165,8 @@ def metric_page(found: MetricTemplate) -> str:
 
 def formula(found: MetricTemplate) -> str:
     """Return the formula typeset, what its symbols stand for, and the formula in words."""
-    latex = latex_of(found)
-    if latex is None:
+    latex = found.latex
+    if not latex:
         return sections("## Formula\n", code(found.formula))
     right = latex.partition("=")[2]
     known = tomllib.loads(SYMBOLS.read_text(encoding="utf-8"))
@@ -183,13 +174,6 @@ def formula(found: MetricTemplate) -> str:
     where = f"Here {'; '.join(symbols)}.\n" if symbols else ""
     typeset = f"With the default parameters:\n\n$$\n{latex}\n$$\n"
     return sections("## Formula\n", typeset, where, "In words:\n", code(found.formula))
-
-
-def latex_of(found: MetricTemplate) -> str | None:
-    """Return the formula in LaTeX that a file's header has."""
-    text = (HERE.parent / found.where).read_text(encoding="utf-8")
-    latex: str | None = templates.header(text, found.where).record.get("latex")
-    return latex
 
 
 def parameter_section(found: MetricTemplate) -> str:
@@ -511,10 +495,11 @@ def project_page() -> str:
         if set(sentences) - {"about"} != set(keys):
             wrong = (set(sentences) - {"about"}) ^ set(keys)
             raise KeyError(f"{KEYS.name}: {title}: {', '.join(sorted(wrong))}")
-        rows = [(word(key), kinds_in_words(kinds), sentences[key]) for key, kinds in keys.items()]
+        about = sentences.pop("about")
+        rows = [(word(key), kinds_in_words(keys[key]), text) for key, text in sentences.items()]
         parts += [
             f"## {word(title) if title.startswith('[') else title.capitalize()}\n",
-            sentences["about"] + "\n",
+            about + "\n",
             table(("key", "type", "meaning"), rows),
         ]
     if told:
@@ -523,32 +508,28 @@ def project_page() -> str:
 
 
 def declared_keys() -> Mapping[str, Mapping[str, Any]]:
-    """Return the keys of each table of the file with their types, as the program declares them."""
-    top = keys_of(project_file.ProjectFile)
-    return {
-        "the top of the file": {key: top[key] for key in ("database", "metrics", "settle")},
-        "[evaluate]": keys_of(project_file.Evaluate),
-        "[datasets.NAME]": keys_of(project_file.Dataset),
-        "[datasets.NAME.qrels]": keys_of(project_file.Qrels),
-        "[datasets.NAME.training]": keys_of(project_file.Training),
-        "[[datasets.NAME.attributes]]": keys_of(project_file.Attributes),
-        "[[runs]]": keys_of(project_file.Runs),
-        "[[gates]]": keys_of(project_file.Gate),
+    """Return the keys of each table of the file, with their types, as the program declares them."""
+    tables = {
+        "[evaluate]": project_file.Evaluate,
+        "[datasets.NAME]": project_file.Dataset,
+        "[datasets.NAME.qrels]": project_file.Qrels,
+        "[datasets.NAME.training]": project_file.Training,
+        "[[datasets.NAME.attributes]]": project_file.Attributes,
+        "[[runs]]": project_file.Runs,
+        "[[gates]]": project_file.Gate,
+    }
+    top = {"database", "metrics", "settle"}
+    whole = {one.name: one.type for one in fields(project_file.ProjectFile) if one.name in top}
+    return {"the top of the file": whole} | {
+        title: {one.encode_name: one.type for one in fields(table)}
+        for title, table in tables.items()
     }
 
 
-def keys_of(table: Any) -> dict[str, Any]:
-    """Return the keys of a table and their types."""
-    return {one.encode_name: inspect.type_info(one.type) for one in structs.fields(table)}
-
-
 def kinds_in_words(kind: Any) -> str:
-    """Return the type of a key's value in words."""
-    if isinstance(kind, inspect.Metadata):
-        return kinds_in_words(kind.type)
-    if isinstance(kind, inspect.UnionType):
-        return " or ".join(dict.fromkeys(filter(None, map(kinds_in_words, kind.types))))
-    for words, kinds in KINDS.items():
-        if isinstance(kind, kinds):
-            return words
-    raise KeyError(f"{kind}: no words for this type")
+    """Return the types of a key's value in words."""
+    names = {
+        str: "text", bool: "true or false", int: "number", float: "number", list: "list",
+        dict: "table",
+    }  # fmt: skip
+    return " or ".join(names[one] for one in toml_types(kind))

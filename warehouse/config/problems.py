@@ -98,9 +98,8 @@ def _wrong(value: Any, kind: Any, path: Path) -> str:
                 return f"{quoted} is blank"
             rule = next((extra["rule"] for extra in words if "rule" in extra), _bounds(metas[0]))
             return f"{key} {rule}, not {value!r}"
-    kinds = [_bare(one) for one in options]
-    known = dict.fromkeys(word(one) for one in kinds if one is not int or float not in kinds)
-    known.pop("null", None)
+    kinds = toml_types(kind)
+    known = dict.fromkeys(word(one) for one in kinds)
     if kinds == [list] and isinstance(value, dict):
         hint = f": its head stands in [[{key}]]"
     elif list(known) == ["a table"]:
@@ -124,6 +123,17 @@ def _options(kind: Any) -> Iterator[Any]:
             yield from _options(one)
     else:
         yield kind
+
+
+def toml_types(kind: Any) -> list[type]:
+    """Return the types that TOML has for those of a field; null and a second number are left out.
+
+    >>> toml_types(list[str] | float | int | None)
+    [<class 'list'>, <class 'float'>]
+    """
+    found = dict.fromkeys(map(_bare, _options(kind)))
+    left_out = {type(None), int} if float in found else {type(None)}
+    return [one for one in found if one not in left_out]
 
 
 def _bare(kind: Any) -> type:

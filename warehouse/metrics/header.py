@@ -55,8 +55,8 @@ class Header(_Table, frozen=True, kw_only=True):
     title: str
     summary: str
     formula: str
+    # for the manual, typeset
     latex: str = ""
-    """The formula as the manual typesets it."""
 
 
 class NormalisationHeader(Header, frozen=True, kw_only=True):

@@ -67,6 +67,7 @@ class Template(Struct, frozen=True, kw_only=True):
     title: str
     summary: str
     formula: str
+    latex: str = ""
     reference: str = ""
     reads: tuple[str, ...] = ()
     direction: str = "none"
