@@ -143,6 +143,15 @@ def test_a_database_that_cannot_give_a_file_free_is_not_used_again(
     assert len(opened) == 3
 
 
+def test_results_do_not_keep_a_file_that_was_left_open(files: tuple[Warehouse, Warehouse]) -> None:
+    one, _ = files
+    board = one.leaderboard("d")
+    with pytest.raises(ZeroDivisionError):
+        leave_open(one.path, ZeroDivisionError())
+    assert one.ingest_run("d", {"q": {"b": 2.0}}, name="third").status == "loaded"
+    assert len(board) == 1
+
+
 def test_after_a_file_that_is_none_there_is_room(
     tmp_path: Path, files: tuple[Warehouse, Warehouse], opened: list[Resources | None]
 ) -> None:

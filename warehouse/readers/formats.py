@@ -10,7 +10,7 @@ from enum import IntEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from warehouse.errors import InputError
+from warehouse.errors import InputError, UsageError
 from warehouse.readers import checks
 from warehouse.readers.files import LocalFile
 from warehouse.readers.kinds import ColumnNames, Contents, Kind, Ranking
@@ -131,7 +131,7 @@ class Format(ABC):
         `key` names the column for the outer keys of nested values; the columns of `ids` keep all
         their digits. Formats that can hold attributes have this method. Raises InputError.
         """
-        raise NotImplementedError(self.name)
+        raise UsageError(f"attributes are not read from files of the format {self.name}")
 
 
 class ObjectFormat(Format):

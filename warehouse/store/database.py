@@ -324,6 +324,10 @@ def _detach(con: duckdb.DuckDBPyConnection) -> None:
         con.execute("use memory")
         con.execute(f"detach {ident(ALIAS)}")
     except duckdb.Error as error:
+        # otherwise results that live in this database would keep the file open
+        with suppress(duckdb.Error):
+            con.rollback()
+            con.execute(f"use memory; detach {ident(ALIAS)}")
         con.close()
         _forget_shared()
         # as on a full disk; what was committed is in the log and read from there
