@@ -128,28 +128,20 @@ def leave_open(path: Path, error: Exception | None) -> None:
             raise error
 
 
-def test_a_database_that_cannot_give_a_file_free_is_not_used_again(
+def test_a_transaction_that_was_left_open_does_not_hold_the_file(
     files: tuple[Warehouse, Warehouse], opened: list[Resources | None]
 ) -> None:
-    """An error that came before is the one that is told; the file is free."""
-    one, _ = files
-    with pytest.raises(ZeroDivisionError):
-        leave_open(one.path, ZeroDivisionError())
-    assert one.ingest_run("d", {"q": {"b": 2.0}}, name="third").status == "loaded"
-    with pytest.raises(duckdb.TransactionException):
-        leave_open(one.path, None)
-    with database.read(one.path) as con:
-        assert con.execute(SQL).fetchall() == [("first",), ("third",)]
-    assert len(opened) == 3
-
-
-def test_results_do_not_keep_a_file_that_was_left_open(files: tuple[Warehouse, Warehouse]) -> None:
+    """Nor do results that live in the same database in memory."""
     one, _ = files
     board = one.leaderboard("d")
     with pytest.raises(ZeroDivisionError):
         leave_open(one.path, ZeroDivisionError())
     assert one.ingest_run("d", {"q": {"b": 2.0}}, name="third").status == "loaded"
+    leave_open(one.path, None)
+    with database.transaction(one.path) as con:
+        assert con.execute(SQL).fetchall() == [("first",), ("third",)]
     assert len(board) == 1
+    assert opened == [None]
 
 
 def test_after_a_file_that_is_none_there_is_room(

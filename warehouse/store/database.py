@@ -66,6 +66,8 @@ class Resources:
         if self.memory_limit is not None:
             try:
                 con.execute(f"set memory_limit = {literal(self.memory_limit)}")
+            except duckdb.OutOfMemoryException:  # the database in memory takes more by itself
+                raise
             except duckdb.Error:
                 raise UsageError(
                     f"memory limit {self.memory_limit!r}: write a size such as 512MB or 4GB"
@@ -83,8 +85,9 @@ def memory(resources: Resources | None = None) -> duckdb.DuckDBPyConnection:
     if given.temp_directory is None:
         # Otherwise DuckDB would spill into a folder in the current directory.
         given = replace(given, temp_directory=str(_spill_folder() or ""))
-    given.apply(con)
-    functions.make(con)
+    with in_words():
+        functions.make(con)
+        given.apply(con)
     return con
 
 
@@ -320,14 +323,12 @@ def find_views(con: duckdb.DuckDBPyConnection) -> None:
 
 def _detach(con: duckdb.DuckDBPyConnection) -> None:
     """Detach the file; a database that cannot do so, after a fatal error, is not used again."""
+    with suppress(duckdb.Error):  # no transaction was left open, which would hold the file
+        con.rollback()
     try:
         con.execute("use memory")
         con.execute(f"detach {ident(ALIAS)}")
     except duckdb.Error as error:
-        # otherwise results that live in this database would keep the file open
-        with suppress(duckdb.Error):
-            con.rollback()
-            con.execute(f"use memory; detach {ident(ALIAS)}")
         con.close()
         _forget_shared()
         # as on a full disk; what was committed is in the log and read from there
