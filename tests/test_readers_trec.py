@@ -35,7 +35,7 @@ def test_run(con, put):
 
 @pytest.mark.core
 def test_qrels(con, put):
-    result = readers.stage(con, put(QRELS + "# 0 d1 1\n"), "qrels")
+    result = readers.stage(con, put(QRELS + "# d1 1\n"), "qrels")
     assert rows(con) == QRELS_ROWS
     assert con.execute("select column_name, column_type from (describe staged)").fetchall() == [
         ("query_id", "VARCHAR"),
@@ -56,9 +56,9 @@ def test_qrels(con, put):
         RUN.replace("\n", " \t\r\n"),
         RUN.replace("\n", "\n\n  \n"),
         "\ufeff" + RUN,
-        "\ufeff# Q0 d1 1 2.5 bm25\n" + RUN,
+        "\ufeff# Q0 d1 1 bm25\n" + RUN,
         "  # by hand\n" + RUN + "#end",
-        RUN + "# Q0 d1 1 2.5 bm25\n",
+        RUN + "# Q0 d1 one 2.5 bm25 by hand\n",
         RUN.removesuffix("\n"),
         RUN.replace("q1", " q1", 1),
         RUN.replace("Q0 d1", "Q0 \td1", 1),
@@ -74,6 +74,33 @@ def test_spellings_of_one_run(con, put, text):
     result = readers.stage(con, put(text), "run")
     assert rows(con) == RUN_ROWS
     assert (result.tag, result.rows) == ("bm25", 3)
+
+
+@pytest.mark.core
+def test_ids_may_begin_with_a_hash(con, put, monkeypatch):
+    """trec_eval 9.0.4 reads the query `#q1`; a comment is a line that lacks the fields of its format."""
+    run, qrels = RUN.replace("q1", "#q1"), QRELS.replace("q1", "#q1")
+    with monkeypatch.context() as fast:
+        fast.setattr(trec, "_read_lines", lambda *_: pytest.fail("the careful way was taken"))
+        result = readers.stage(con, put(run), "run")
+        assert (rows(con)[0], result.warnings) == (("#q1", "d1", 2.5), ())
+        readers.stage(con, put(qrels), "qrels")
+        assert [row[0] for row in rows(con)] == ["#q1", "#q1", "q2"]
+    for text, kind in ((run, "run"), (qrels, "qrels")):
+        result = readers.stage(con, put("# made by hand\n" + text + "# end\n"), kind)
+        assert [row[0] for row in rows(con)] == ["#q1", "#q1", "q2"]
+        assert result.warnings == (
+            "# begins 2 lines of data, which are read (line 2 first), and 2 comments: a comment is what "
+            "lacks the fields of the format",
+        )
+    assert readers.stage(con, put(run.replace("q2 Q0", "#2 Q0")), "run").tag == "bm25"
+    # the tag is that of the last line of data
+    result = readers.stage(con, put("q Q0 d 1 2 first\n#q Q0 d 1 2 last\n# a b c d e\n"), "run")
+    assert (result.tag, result.rows) == ("last", 2)
+    # a file whose queries all begin so is known by its lines
+    assert readers.stage(con, put("#q 0 d 1\n", "a.csv"), "qrels").format == "trec"
+    readers.stage(con, put("# note\n#q g s d 1.5\n"), "qrels", format="prefs")
+    assert rows(con) == [("#q", "g", "s", "d", 1.5)]
 
 
 @pytest.mark.core

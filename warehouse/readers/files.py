@@ -61,7 +61,7 @@ class TextTraits:
 
     def __init__(self) -> None:
         self.has_blank = self.has_tab = self.has_underscore = self.has_feed = False
-        self.has_nul = self.has_comment = False
+        self.has_nul = False
         self.longest_gap = 0
         """The most bytes without a newline that go on from one block of 1 MB to the next."""
         self._gap = self._returns = self._windows_ends = 0
@@ -96,9 +96,6 @@ class TextTraits:
         self.has_feed = self.has_feed or b"\v" in block or b"\f" in block
         self.has_nul = self.has_nul or b"\x00" in block
         self.has_underscore = self.has_underscore or b"_" in block
-        if not self.has_comment and b"#" in block:
-            starts = self._last == b"\n" and block.startswith((b"#", BOM + b"#"))
-            self.has_comment = starts or b"\n#" in block
         if b"\r" in block or self._last == b"\r":
             ends = block.count(b"\r\n") + (self._last == b"\r" and block.startswith(b"\n"))
             self._returns += block.count(b"\r")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from warehouse.errors import InputError, counted
 from warehouse.readers.files import BOM, LocalFile
+from warehouse.readers.kinds import FIELDS
 from warehouse.readers.staging import render
 
 if TYPE_CHECKING:
@@ -29,6 +30,11 @@ _BLANKS = bytes.maketrans(b"\t\r\v\f", b"    ")
 # The number of bytes in which the last line is sought first.
 _TAIL = 1 << 12
 _NOT_TEXT = re.compile("[\x00\udc80-\udcff]")
+# The line of a comment begins so; that of data may.
+_HASH = "#"
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_GRADE = re.compile(r"[+-]?[0-9]+([.]0+)?")
+_BLANK = re.compile(r"[ \t]+")
 
 
 @dataclass(frozen=True)
@@ -62,6 +68,58 @@ def insert_lines(
     for block in blocks(file, bad, single_blanks=single_blanks):
         con.execute(sql, {"text": block.text, "first": block.first}).fetchall()
     return bad
+
+
+def fields_of(line: str) -> list[str]:
+    """Return the fields of a line of a TREC file."""
+    return _BLANK.split(line.strip(" \t\r\n"))
+
+
+def is_number(text: str) -> bool:
+    """Whether a field holds a number, so that it is not a column name."""
+    return NUMBER.fullmatch(text.strip()) is not None
+
+
+def has_fields(line: str) -> bool:
+    """Whether a line could belong to TREC qrels or a TREC run.
+
+    >>> has_fields("q1 0 d1 2"), has_fields("q1 Q0 d1 1 0.5 tag"), has_fields("a,b")
+    (True, True, False)
+    """
+    fields = fields_of(line)
+    if len(fields) == FIELDS["qrels"]:
+        return _GRADE.fullmatch(fields[3]) is not None
+    if len(fields) < FIELDS["run"] or not is_number(fields[4]):
+        return False
+    return len(fields) == FIELDS["run"] or is_number(fields[3])
+
+
+def is_comment(line: str) -> bool:
+    """Whether a line begins with # and has not the fields of a TREC file: an id may begin so, too.
+
+    >>> is_comment("# a note"), is_comment("#1 0 d1 2")
+    (True, False)
+    """
+    return line.lstrip().startswith(_HASH) and not has_fields(line)
+
+
+def hash_warnings(con: Connection, file: LocalFile) -> tuple[str, ...]:
+    """Return the warning about a file where # begins lines of both kinds, data and comments."""
+    sql = "select count(*), min(line) from staged where starts_with(query_id, $1)"
+    ((data, first),) = con.execute(sql, [_HASH]).fetchall()
+    if not data:
+        return ()
+    every = sum(
+        f"\n{block.text}".count(f"\n{_HASH}")
+        for block in blocks(file, BadLines(), single_blanks=True)
+    )
+    if every == data:
+        return ()
+    return (
+        f"{_HASH} begins {counted(data, 'line')} of data, which {'is' if data == 1 else 'are'} read "
+        f"(line {first:,}{'' if data == 1 else ' first'}), and {counted(every - data, 'comment')}: "
+        "a comment is what lacks the fields of the format",
+    )
 
 
 def blocks(file: LocalFile, bad: BadLines, *, single_blanks: bool) -> Iterator[Block]:
@@ -164,7 +222,7 @@ def last_line(file: LocalFile) -> str | None:
             tail = handle.read().removeprefix(BOM)
         lines = _with_single_blanks(tail).decode("utf-8", "replace").split("\n")
         whole = lines if size >= file.size else lines[1:]  # the first may have been cut
-        line = next((line for line in reversed(whole) if line and not line.startswith("#")), None)
+        line = next((line for line in reversed(whole) if line and not is_comment(line)), None)
         if line is not None or size >= file.size:
             return line
         size *= 16
