@@ -59,6 +59,7 @@ def everything(wh: Warehouse) -> None:
             "'b' as name, 9 as size, 5 as mtime_ns, '{}' as settings, now() as taken_at, "
             "'1' as program_version"
         )
+        con.execute("insert into clock_behind values (now(), now() - interval 1 day, null)")
 
 
 @pytest.fixture

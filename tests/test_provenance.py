@@ -667,9 +667,7 @@ def test_rows_of_which_none_is_left_are_missed(evaluated: Warehouse) -> None:
     tables = ("prediction_by_text", "judgment", "hit", "example", "attribute")
     put(evaluated.path, *(f"delete from store.{table}" for table in tables))
     found = evaluated.verify(sample=1).problems
-    assert found.relation.filter(
-        "problem like '%not those that were loaded'"
-    ).fetchall() == [
+    assert found.relation.filter("problem like '%not those that were loaded'").fetchall() == [
         ("attribute_set", "its attributes are not those that were loaded", 1),
         ("qrels", "its judgments are not those that were loaded", 1),
         ("run", "its predictions are not those that were loaded", 2),

@@ -420,6 +420,14 @@ create table store.fusion_query (
     query_id varchar not null
 );
 
+/* One row per time that the clock of the computer was behind what was stored already. What was stored then has
+   times from stored_at on, so that past boards stay as they were. */
+create table store.clock_behind (
+    stored_at timestamptz not null,  -- The first time that was stored instead (UTC).
+    clock_at timestamptz not null,  -- What the clock said (UTC).
+    checksum ubigint
+);
+
 -- Below the views for people --------------------------------------------------------------------------------
 
 /* Number by which what was stored last is the highest; of equal times, the content decides, the same in any file. */
