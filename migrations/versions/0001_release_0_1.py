@@ -27,6 +27,10 @@ COLUMNS = {
     "base_version": "Version of the base.",
     "checked_at": "When the gate was checked (UTC).",
     "compared_at": "When the comparison was computed (UTC).",
+    "checksum": (
+        "Hash of the other columns, and of the rows of other tables that belong to this one; "
+        "`warehouse verify` computes it again."
+    ),
     "comparison_id": "Key of comparison.",
     "curve": "Name of the curve with its parameters, as in ROC(rel=2).",
     "dataset": "Name of the dataset.",
