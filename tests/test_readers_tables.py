@@ -14,6 +14,7 @@ from staging import refused, rows
 from warehouse import readers
 from warehouse.errors import InputError, UsageError
 from warehouse.readers import ranx
+from warehouse.readers.attributes import stage_attributes
 from warehouse.store import database
 
 
@@ -461,9 +462,53 @@ def test_ranx_with_a_byte_order_mark(con, put, monkeypatch, large):
     assert rows(con) == [("q", "a", 1.5)]
 
 
-def test_a_query_named_twice_in_ranx_is_one_query(con, put):
-    readers.stage(con, put('{"q": {"a": 1}, "r": {"a": 1}, "q": {"b": 2}}', "a"), "run")
-    assert rows(con) == [("q", "a", 1.0), ("r", "a", 1.0), ("q", "b", 2.0)]
+@pytest.mark.parametrize("large", [False, True])
+def test_a_query_named_twice_in_ranx_is_refused(con, put, monkeypatch, large):
+    monkeypatch.setattr(ranx, "_LARGE", 0 if large else 1 << 30)
+    path = put('{"q": {"a": 1}, "r": {"a": 1}, "q": {"b": 2}}', "a")
+    assert refused(con, path, "run").problems == ((None, "query 'q' is there twice"),)
+
+
+@pytest.mark.core
+def test_a_key_twice_is_refused_in_every_object(con, put):
+    first = '{"query_id": "q", "doc_id": "a", "relevance": 1}\n'
+    for key, second in (
+        ("doc_id", '{"query_id": "q", "doc_id": "b", "doc_id": "c", "relevance": 1}'),
+        ("relevance", '{"query_id": "q", "relevance": 0, "doc_id": "b", "relevance": 1}'),
+        ("other", '{"other": 1, "query_id": "q", "doc_id": "b", "relevance": 1, "other": 1}'),
+    ):
+        error = refused(con, put(first + second, "a.jsonl"), "qrels")
+        assert error.problems == ((2, f"the key '{key}' is there twice"),)
+    for text, problem in (
+        ('{"doc_id": "a", "x": 1}\n{"doc_id": "b", "x": 1, "x": 2}\n', (2, "x")),
+        ('[{"doc_id": "b", "x": 1, "x": 2}]', (None, "x")),
+    ):
+        with pytest.raises(InputError) as caught:
+            stage_attributes(con, put(text, "a.jsonl"), "document")
+        assert caught.value.problems == ((problem[0], "the key 'x' is there twice"),)
+
+
+@pytest.mark.core
+def test_what_is_nested_deeply_is_refused(con, put):
+    """Python's reader had a traceback, and Arrow ended the process."""
+    deep = "[" * 100_000 + "]" * 100_000
+    line = '{"query_id": "q", "doc_id": "a", "score": 1, "x": %s}\n'
+    error = refused(con, put(line % deep, "a.jsonl"), "run")
+    assert error.problems[0][0] == 1
+    assert "is nested too deeply" in error.problems[0][1]
+    assert "is not a number" in str(refused(con, put('{"q": {"a": %s}}' % deep, "a.json"), "run"))
+    for name, text in (("a.jsonl", '{"doc_id": "a", "x": %s}'), ("a.json", '{"a": {"x": %s}}')):
+        for brackets in (deep, deep[99_000:-99_000]):
+            with pytest.raises(InputError, match="is nested too deeply"):
+                stage_attributes(con, put(text % brackets, name), "document")
+    nested: object = 1
+    for _ in range(5_000):
+        nested = [nested]
+    circle: dict[str, object] = {}
+    circle["q"] = {"a": circle}
+    for value in ({"q": {"a": nested}}, circle):
+        with pytest.raises(InputError, match=r"nested too deeply|Circular"):
+            readers.stage(con, value, "qrels")
 
 
 @needs_cases

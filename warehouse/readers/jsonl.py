@@ -29,6 +29,9 @@ _HEAD_LINES = 100
 _JSON_PLACE = re.compile(
     r'^.*Malformed JSON in file ".*", at byte \d+ in (?:line|record/value) (\d+)'
 )
+_TWICE = re.compile(r'in (line|record/value) (\d+):.* has duplicate key "(.*)"', re.DOTALL)
+_DEEP = "JSON exceeds maximum recursion depth"
+TOO_DEEP = "is nested too deeply: a value of a key is a text, a number or a list of these"
 # Types that DuckDB gives to texts.
 _WRITTEN = re.compile(r"(DATE|TIME|UUID)[^\[]*\Z")
 # How DuckDB calls the second of two keys that are alike, and 1.5 one without a name.
@@ -116,6 +119,12 @@ def _json_errors(source: str) -> Iterator[None]:
         reason = str(error.__cause__ or "")
         if place := _JSON_PLACE.match(reason):
             raise checks.refuse(source, [(int(place[1]), "not JSON")], 1) from error
+        if twice := _TWICE.search(reason):
+            what = f"the key {twice[3]!r} is there twice"
+            line = int(twice[2]) if twice[1] == "line" else None
+            raise checks.refuse(source, [(line, what)], 1) from error
+        if _DEEP in reason:
+            raise InputError(f"{source}: {TOO_DEEP}") from error
         if "expected records" in reason:
             nameless = "holds JSON that is not an object, or a key without a name"
             raise InputError(f"{source}: {nameless}") from error
@@ -140,11 +149,13 @@ def _pointer(name: str) -> str:
 def _keys(file: LocalFile) -> list[str]:
     """Return the keys of the first objects, each once, in order."""
     keys: dict[str, None] = {}
-    for line in _first_lines(file):
+    for number, line in enumerate(_first_lines(file), 1):
         try:
             value = json.loads(line)
         except ValueError:
             continue
+        except RecursionError:
+            raise checks.refuse(file.source, [(number, TOO_DEEP)], 1) from None
         if isinstance(value, dict):
             keys |= dict.fromkeys(value)
     return list(keys)
