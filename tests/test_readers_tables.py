@@ -492,15 +492,17 @@ def test_a_key_twice_is_refused_in_every_object(con, put):
 def test_what_is_nested_deeply_is_refused(con, put):
     """Python's reader had a traceback, and Arrow ended the process."""
     deep = "[" * 100_000 + "]" * 100_000
-    line = '{"query_id": "q", "doc_id": "a", "score": 1, "x": %s}\n'
-    error = refused(con, put(line % deep, "a.jsonl"), "run")
+    line = '{"query_id": "q", "doc_id": "a", "score": 1, "x": X}\n'
+    error = refused(con, put(line.replace("X", deep), "a.jsonl"), "run")
     assert error.problems[0][0] == 1
     assert "is nested too deeply" in error.problems[0][1]
-    assert "is not a number" in str(refused(con, put('{"q": {"a": %s}}' % deep, "a.json"), "run"))
-    for name, text in (("a.jsonl", '{"doc_id": "a", "x": %s}'), ("a.json", '{"a": {"x": %s}}')):
+    assert "is not a number" in str(
+        refused(con, put('{"q": {"a": X}}'.replace("X", deep), "a.json"), "run")
+    )
+    for name, text in (("a.jsonl", '{"doc_id": "a", "x": X}'), ("a.json", '{"a": {"x": X}}')):
         for brackets in (deep, deep[99_000:-99_000]):
             with pytest.raises(InputError, match="is nested too deeply"):
-                stage_attributes(con, put(text % brackets, name), "document")
+                stage_attributes(con, put(text.replace("X", brackets), name), "document")
     nested: object = 1
     for _ in range(5_000):
         nested = [nested]
