@@ -403,6 +403,31 @@ def test_parquet_problems_name_the_row(con, parquet):
     )
 
 
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+@pytest.mark.parametrize("compression", ["none", "snappy"])
+@pytest.mark.parametrize("dictionary", [False, True])
+def test_a_damaged_page_of_parquet_is_found(con, tmp_path, version, compression, dictionary):
+    """DuckDB reads another id; the file has checksums, as Spark writes them."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    table = pa.table(
+        {"query_id": ["q"] * 300, "doc_id": [f"d{n}" for n in range(300)], "score": [0.5] * 300}
+    )
+    path = tmp_path / "a.parquet"
+    pq.write_table(
+        table, path, write_page_checksum=True, compression=compression, use_dictionary=dictionary,
+        data_page_version=version, row_group_size=100, data_page_size=200,
+    )  # fmt: skip
+    assert readers.stage(con, path, "run").rows == 300
+    content = path.read_bytes()
+    chunk = pq.ParquetFile(path).metadata.row_group(1).column(1)
+    place = chunk.data_page_offset + chunk.total_compressed_size - 60  # in the last page's values
+    path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+    told = "is damaged: the checksum of a page does not fit its bytes"
+    assert told in str(refused(con, path, "run"))
+    with pytest.raises(InputError, match=told):
+        stage_attributes(con, path, "document")
+
+
 def test_parquet_that_is_none(con, put):
     assert "cannot be read" in str(refused(con, put(b"PAR1 and nothing else", "a"), "run"))
     assert "cannot be read" in str(refused(con, put(b"some text", "a.parquet"), "run"))
