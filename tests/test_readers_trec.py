@@ -256,7 +256,8 @@ def test_scores_that_are_refused(con, put, text, reason):
     ("text", "reason"),
     [
         ("1.7", "relevance '1.7' is not an integer"),
-        ("1.0", "relevance '1.0' is not an integer"),
+        ("1.01", "relevance '1.01' is not an integer"),
+        ("true", "relevance 'true' is not an integer"),
         ("1e2", "relevance '1e2' is not an integer"),
         ("1_0", "relevance '1_0' is not an integer"),
         ("yes", "relevance 'yes' is not an integer"),
@@ -266,6 +267,14 @@ def test_scores_that_are_refused(con, put, text, reason):
 )
 def test_grades_that_are_refused(con, put, text, reason):
     assert refused(con, put(QRELS + f"q9 0 d {text}\n"), "qrels").problems == ((4, reason),)
+
+
+def test_a_whole_grade_may_have_a_fraction_of_nothing(con, put):
+    """As pandas writes them; trec_eval reads 1.0 as 1."""
+    readers.stage(con, put("q 0 a 1.0\nq 0 b -2.000\nq 0 c 0.0\n"), "qrels")
+    assert [row[2] for row in rows(con)] == [1, -2, 0]
+    readers.stage(con, put("q 0 a 1.0\nq 0  b 3\n", "a.csv"), "qrels")  # the careful way
+    assert [row[2] for row in rows(con)] == [1, 3]
 
 
 def test_grades_at_the_edge_of_32_bits(con, put):

@@ -79,7 +79,7 @@ class Parquet(FileFormat):
         source, relation = files[0].source, _relation(files)
         found, ranking = choose(source, "run", list(types), mapping)
         tables.refuse_lost_digits(con, source, relation, types, found)
-        columns = tables.by_types(source, found, types)
+        columns = tables.by_types(source, "run", found, types)
         tables.fill(con, "run", relation, columns, together=True)
         return tables.batch_readings(con, files, ranking)
 

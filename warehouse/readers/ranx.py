@@ -135,7 +135,7 @@ def read_dict(con: Connection, given: Mapping[Any, Any], source: str, kind: Kind
     table = _arrow_table(given, kind)
     if table is None:
         return _read_parts(con, source, kind, _texts(source, given))
-    value = ("value", "real" if kind == "run" else "whole")
+    value = ("value", "real" if str(table.schema.field("value").type) == "double" else "whole")
     columns = {"query_id": ("query_id", "text"), "doc_id": ("doc_id", "text"), "value": value}
     with relation_of(con, table) as relation:
         tables.fill(con, kind, relation, columns)
