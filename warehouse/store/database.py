@@ -50,6 +50,8 @@ STORE = "store"
 PUBLICATION = "publication"
 # The default name of the temporary table of a result.
 RESULT = "result"
+# Where functions are: DuckDB's own, and those of the formulas.
+_FUNCTIONS = f"system.main,{functions.SCHEMA}"
 
 
 @dataclass(frozen=True)
@@ -313,10 +315,11 @@ def _attached(
 def _find_tables(con: duckdb.DuckDBPyConnection) -> None:
     """Let SQL find temporary tables first, then those of the file, then the file's views for people.
 
-    A file that is no warehouse, or not yet, has no schema for tables.
+    DuckDB's functions and those of the formulas come before all, so that no macro of the file can take
+    the name of one. A file that is no warehouse, or not yet, has no schema for tables.
     """
     try:
-        con.execute(f"set search_path = '{ALIAS}.{STORE},{ALIAS}.main,{functions.SCHEMA}'")
+        con.execute(f"set search_path = '{_FUNCTIONS},{ALIAS}.{STORE},{ALIAS}.main'")
     except duckdb.CatalogException:
         find_views(con)
 
