@@ -227,7 +227,7 @@ SCALARS: dict[str, Case] = {
 # Those with a test of their own.
 OTHERS = {
     "total", "dcg", "tied_dcg", "mean_of", "from_lowest", "sorted_sum", "common_features", "tau_ap",
-    "same_less_swapped", "units_per_one", "refuse", "interpolated_precision",
+    "same_less_swapped", "units_per_one", "refuse", "interpolated_precision", "members_content",
 }  # fmt: skip
 
 
