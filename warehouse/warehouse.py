@@ -859,8 +859,8 @@ class Warehouse:
         how = compare.How(test, correction, alpha, interval, resamples, seed)
         found = comparison.compare(
             self.file, dataset, runs, metrics, how, bases=bases, all_pairs=all_pairs,
-            judged_only=judged_only, judged=judged, all_relevant=all_relevant, store=store, protocol=protocol,
-            as_of=as_of, qrels=qrels, on_step=on_step,
+            judged_only=judged_only, judged=judged, all_relevant=all_relevant, store=store,
+            protocol=protocol, as_of=as_of, qrels=qrels, on_step=on_step,
         )  # fmt: skip
         return presentation.compare(found)
 
