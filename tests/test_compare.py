@@ -498,7 +498,9 @@ def test_a_cutoff_that_counts_other_than_ranks_is_no_depth(wh: Warehouse) -> Non
     wh.ingest_run("tiny", {"q": {"a": 3.0, "x": 2.0, "n": 1.0}}, name="one")
     wh.ingest_run("tiny", {"q": {"x": 3.0, "y": 2.0, "a": 1.0}}, name="other")
     wh.evaluate(metrics="PartialAUC@1 PAP@1")
-    found = wh.compare("tiny", ["one", "other"], "PartialAUC@1 PAP@1", test="sign", all_relevant=True)
+    found = wh.compare(
+        "tiny", ["one", "other"], "PartialAUC@1 PAP@1", test="sign", all_relevant=True
+    )
     assert {
         key: (r["value"], r["judged"], r["if_all_relevant"]) for key, r in values(found).items()
     } == {

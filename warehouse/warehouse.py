@@ -337,6 +337,7 @@ class Warehouse:
         numbers of occurrences, `by="count"` parts with equal numbers of labels. `origin` is
         "training", "qrels" or an attribute with the number of occurrences; default: the training
         set, or without one the qrels. `replace` stores other deciles of that name as a new version.
+        The answer's `warnings` name parts that stay empty, as one label has their occurrences.
         Raises UsageError if there is nothing to count, or if there are fewer labels than parts.
 
         >>> import tempfile
