@@ -337,6 +337,7 @@ class Warehouse:
         numbers of occurrences, `by="count"` parts with equal numbers of labels. `origin` is
         "training", "qrels" or an attribute with the number of occurrences; default: the training
         set, or without one the qrels. `replace` stores other deciles of that name as a new version.
+        The answer's `warnings` name parts that stay empty, as one label has their occurrences.
         Raises UsageError if there is nothing to count, or if there are fewer labels than parts.
 
         >>> import tempfile
@@ -813,7 +814,7 @@ class Warehouse:
         seed: int = 0,
         judged_only: bool = False,
         judged: bool = True,
-        bounds: bool = False,
+        all_relevant: bool = False,
         store: bool = False,
         protocol: str = protocols.DEFAULT,
         as_of: past.Moment | None = None,
@@ -832,8 +833,9 @@ class Warehouse:
         repeated `resamples` times from `seed`, with the same bits on any number of threads.
 
         `judged_only` removes unjudged documents from the lists first. `judged` adds the share of
-        judged documents, and `bounds` the values that the runs would have if all unjudged documents
-        were relevant. `store` keeps the comparison in the database, for the view `comparisons`.
+        judged documents, and `all_relevant` the values that the runs would have if all unjudged
+        documents had the highest grade: no bound for metrics such as nDCG that divide by the
+        ideal. `store` keeps the comparison in the database, for the view `comparisons`.
         `as_of` and `qrels` are those of `leaderboard`. Needs the extra "stats". Raises UsageError
         for wrong names and missing values.
 
@@ -858,8 +860,8 @@ class Warehouse:
         how = compare.How(test, correction, alpha, interval, resamples, seed)
         found = comparison.compare(
             self.file, dataset, runs, metrics, how, bases=bases, all_pairs=all_pairs,
-            judged_only=judged_only, judged=judged, bounds=bounds, store=store, protocol=protocol,
-            as_of=as_of, qrels=qrels, on_step=on_step,
+            judged_only=judged_only, judged=judged, all_relevant=all_relevant, store=store,
+            protocol=protocol, as_of=as_of, qrels=qrels, on_step=on_step,
         )  # fmt: skip
         return presentation.compare(found)
 
