@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import duckdb
@@ -73,23 +73,35 @@ def with_groups(
             f"ties: tests all pairs of at most {MOST} runs, but the board has {len(runs):,}: limit "
             "it with --top"
         )
-    groups: dict[str, int] = dict.fromkeys(runs[:1], 1)
+    apart: set[frozenset[str]] = set()
     if len(runs) > 1:
         found = compare.gather(con, shown.datasets[0], runs, [metric], protocol)
         pairs = compare.pairs_of(runs, (), all_pairs=True)
         rows = compare.compare(con, found, pairs, how)
-        apart = {(row["base"], row["run"]) for row in rows if row["is_significant"]}
-        leader, group = runs[0], 1
-        for run in runs[1:]:
-            if (leader, run) in apart:
-                leader, group = run, group + 1
-            groups[run] = group
+        apart = {frozenset((row["base"], row["run"])) for row in rows if row["is_significant"]}
+    groups = groups_of(runs, apart)
     note = (
         f"group: its first run by {metric}, and those that do not differ from it significantly "
         f"(paired t-test, Holm over all pairs on the board, alpha {alpha:g})"
     )
     numbers: dict[str, list[float | None]] = {GROUP: [groups[run] for run in runs]}
     return _wider(con, shown, runs, numbers, "integer", {"place": GROUP}, note, "board_groups")
+
+
+def groups_of(runs: Sequence[str], apart: Collection[frozenset[str]]) -> dict[str, int]:
+    """Return the group of each run; the runs are in the order of the board, `apart` has pairs.
+
+    >>> groups_of(["a", "b", "c"], {frozenset("ac"), frozenset("bc")})
+    {'a': 1, 'b': 1, 'c': 2}
+    """
+    groups: dict[str, int] = {}
+    for run in runs:
+        if not groups:
+            leader, group = run, 1
+        elif frozenset((leader, run)) in apart:
+            leader, group = run, group + 1
+        groups[run] = group
+    return groups
 
 
 def _wider(
