@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import duckdb
 
 from warehouse.analyze import compare, significance
 from warehouse.analyze.board import Board
-from warehouse.errors import UsageError
+from warehouse.errors import UsageError, command, counted
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.quoting import ident
 from warehouse.sql_text.templates import render
 from warehouse.store import database
 
-# Runs whose pairs are all tested; of more, only the first ones are to be shown.
+# The most runs whose pairs are all tested.
 MOST = 200
 GROUP = "group"
 
@@ -58,34 +58,55 @@ def with_intervals(
     return _wider(con, shown, runs, columns, "double", after, note, "board_intervals")
 
 
-def with_groups(
-    con: duckdb.DuckDBPyConnection, shown: Board, protocol: Protocol, metric: str, alpha: float
-) -> Board:
-    """Return a board with groups: the best run of each, and the runs not significantly different.
+@dataclass(frozen=True)
+class Groups:
+    """The number of the group of each run, and a note about them."""
 
-    All pairs of the runs on the board are tested by the metric, with Holm's correction.
+    numbers: Mapping[str, int]
+    note: str
+
+
+def groups(
+    con: duckdb.DuckDBPyConnection,
+    board: Board,
+    protocol: Protocol,
+    metric: str | None,
+    alpha: float,
+) -> Groups:
+    """Return the groups of a whole board: a best run, and those not significantly different from it.
+
+    All pairs of runs are tested by the metric, or by the first of the board, with Holm's correction.
     """
     how = compare.How(alpha=alpha)
     significance.needs_scipy("telling runs apart")
-    runs = [str(row[0]) for row in shown.relation.project("run").fetchall()]
+    metric = metric or next(iter(board.metrics))
+    runs = [str(row[0]) for row in board.relation.project("run").fetchall()]
     if len(runs) > MOST:
         raise UsageError(
-            f"ties: tests all pairs of at most {MOST} runs, but the board has {len(runs):,}: limit "
-            "it with --top"
+            f"ties: tests all pairs of at most {MOST} runs, but the board has {len(runs):,}; test "
+            f"some of them: {command('compare RUN RUN --all-pairs', board.datasets[0])}"
         )
     apart: set[frozenset[str]] = set()
     if len(runs) > 1:
-        found = compare.gather(con, shown.datasets[0], runs, [metric], protocol)
+        found = compare.gather(con, board.datasets[0], runs, [metric], protocol)
         pairs = compare.pairs_of(runs, (), all_pairs=True)
         rows = compare.compare(con, found, pairs, how)
         apart = {frozenset((row["base"], row["run"])) for row in rows if row["is_significant"]}
-    groups = groups_of(runs, apart)
-    note = (
+    return Groups(
+        groups_of(runs, apart),
         f"group: its first run by {metric}, and those that do not differ from it significantly "
-        f"(paired t-test, Holm over all pairs on the board, alpha {alpha:g})"
+        f"(paired t-test, Holm over all pairs of the {counted(len(runs), 'run')} on the whole board, "
+        f"alpha {alpha:g})",
     )
-    numbers: dict[str, list[float | None]] = {GROUP: [groups[run] for run in runs]}
-    return _wider(con, shown, runs, numbers, "integer", {"place": GROUP}, note, "board_groups")
+
+
+def with_groups(con: duckdb.DuckDBPyConnection, shown: Board, found: Groups) -> Board:
+    """Return a board, or the top of it, with the group of each run in a column after its place."""
+    runs = [str(row[0]) for row in shown.relation.project("run").fetchall()]
+    numbers: dict[str, list[float | None]] = {GROUP: [found.numbers[run] for run in runs]}
+    return _wider(
+        con, shown, runs, numbers, "integer", {"place": GROUP}, found.note, "board_groups"
+    )
 
 
 def groups_of(runs: Sequence[str], apart: Collection[frozenset[str]]) -> dict[str, int]:
@@ -94,14 +115,14 @@ def groups_of(runs: Sequence[str], apart: Collection[frozenset[str]]) -> dict[st
     >>> groups_of(["a", "b", "c"], {frozenset("ac"), frozenset("bc")})
     {'a': 1, 'b': 1, 'c': 2}
     """
-    groups: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     for run in runs:
-        if not groups:
+        if not numbers:
             leader, group = run, 1
         elif frozenset((leader, run)) in apart:
             leader, group = run, group + 1
-        groups[run] = group
-    return groups
+        numbers[run] = group
+    return numbers
 
 
 def _wider(

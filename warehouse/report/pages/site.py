@@ -165,7 +165,8 @@ def _of_dataset(writer: _Writer, contents: Contents, others: Sequence[Places]) -
     assert at is not None
     board, names = contents.board, [measure.name for measure in contents.measures]
     tested = contents.comparisons[names[0]]
-    groups = [f"places such as 2\u20135: runs that cannot be told apart ({tested.notes[0]})"]
+    told = "; ".join(tested.notes)
+    groups = [f"places such as 2\u20135: runs that cannot be told apart ({told})"]
     yield writer.page(
         at.board, "board.html", "Board", contents=contents, board=board, others=others,
         systems=sorted({row.system for row in board.rows if row.system}),
