@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from warehouse.fuse.fused_run import Fused
     from warehouse.ingest import Loaded, LoadedAttributes
     from warehouse.ingest.forget import Forgotten
+    from warehouse.report.pages.folder import Report
     from warehouse.report.query_process import Answer
     from warehouse.sync.events import Event, Synced
 
@@ -1334,6 +1335,41 @@ class Warehouse:
         timeout = self.file.lock_timeout
         with self.file.read() as con:
             return replica.publish_parquet(con, self.path, Path(folder), lock_timeout=timeout)
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        datasets: Names = (),
+        *,
+        metrics: Metrics = (),
+        depth: int = 20,
+        on_dataset: Callable[[str], None] | None = None,
+    ) -> Report:
+        """Write a folder of plain HTML pages that open in a browser, without a server or a network.
+
+        The pages show the boards of the `datasets` (default: all) under every protocol that they
+        have values of, their runs, queries, comparisons and history, and what each value was
+        computed from. `metrics` are by default all that have values. `depth` is how many documents
+        of each list are shown. The folder must be new, empty, or an earlier report, which is
+        replaced. With the extra "stats", the boards have intervals and groups of runs that cannot
+        be told apart. Returns the path of the first page, and the number and size of the files.
+        Raises UsageError for wrong names and for a folder that cannot be written.
+
+        >>> import tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> wh = Warehouse(folder + "/example.duckdb")
+        >>> _ = wh.ingest_qrels("tiny", {"q": {"a": 1}})
+        >>> _ = wh.ingest_run("tiny", {"q": {"b": 2.0, "a": 1.0}}, name="first")
+        >>> _ = wh.evaluate(metrics="RR")
+        >>> wh.report(folder + "/site").path.name
+        'index.html'
+        """
+        from warehouse.report.pages import folder
+
+        return folder.write(
+            self.file, Path(path), check_names("datasets", datasets),
+            metrics=metrics, depth=depth, on_dataset=on_dataset,
+        )  # fmt: skip
 
     # ------------------------------------------------------------------------------ Catalogue
 
