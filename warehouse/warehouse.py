@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from warehouse.fuse.fused_run import Fused
     from warehouse.ingest import Loaded, LoadedAttributes
     from warehouse.ingest.forget import Forgotten
+    from warehouse.report.pages.folder import Report
     from warehouse.report.query_process import Answer
     from warehouse.sync.events import Event, Synced
 
@@ -337,6 +338,7 @@ class Warehouse:
         numbers of occurrences, `by="count"` parts with equal numbers of labels. `origin` is
         "training", "qrels" or an attribute with the number of occurrences; default: the training
         set, or without one the qrels. `replace` stores other deciles of that name as a new version.
+        The answer's `warnings` name parts that stay empty, as one label has their occurrences.
         Raises UsageError if there is nothing to count, or if there are fewer labels than parts.
 
         >>> import tempfile
@@ -814,7 +816,7 @@ class Warehouse:
         seed: int = 0,
         judged_only: bool = False,
         judged: bool = True,
-        bounds: bool = False,
+        all_relevant: bool = False,
         store: bool = False,
         protocol: str = protocols.DEFAULT,
         as_of: past.Moment | None = None,
@@ -833,8 +835,9 @@ class Warehouse:
         repeated `resamples` times from `seed`, with the same bits on any number of threads.
 
         `judged_only` removes unjudged documents from the lists first. `judged` adds the share of
-        judged documents, and `bounds` the values that the runs would have if all unjudged documents
-        were relevant. `store` keeps the comparison in the database, for the view `comparisons`.
+        judged documents, and `all_relevant` the values that the runs would have if all unjudged
+        documents had the highest grade: no bound for metrics such as nDCG that divide by the
+        ideal. `store` keeps the comparison in the database, for the view `comparisons`.
         `as_of` and `qrels` are those of `leaderboard`. Needs the extra "stats". Raises UsageError
         for wrong names and missing values.
 
@@ -859,8 +862,8 @@ class Warehouse:
         how = compare.How(test, correction, alpha, interval, resamples, seed)
         found = comparison.compare(
             self.file, dataset, runs, metrics, how, bases=bases, all_pairs=all_pairs,
-            judged_only=judged_only, judged=judged, bounds=bounds, store=store, protocol=protocol,
-            as_of=as_of, qrels=qrels, on_step=on_step,
+            judged_only=judged_only, judged=judged, all_relevant=all_relevant, store=store,
+            protocol=protocol, as_of=as_of, qrels=qrels, on_step=on_step,
         )  # fmt: skip
         return presentation.compare(found)
 
@@ -1332,6 +1335,41 @@ class Warehouse:
         timeout = self.file.lock_timeout
         with self.file.read() as con:
             return replica.publish_parquet(con, self.path, Path(folder), lock_timeout=timeout)
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        datasets: Names = (),
+        *,
+        metrics: Metrics = (),
+        depth: int = 20,
+        on_dataset: Callable[[str], None] | None = None,
+    ) -> Report:
+        """Write a folder of plain HTML pages that open in a browser, without a server or a network.
+
+        The pages show the boards of the `datasets` (default: all) under every protocol that they
+        have values of, their runs, queries, comparisons and history, and what each value was
+        computed from. `metrics` are by default all that have values. `depth` is how many documents
+        of each list are shown. The folder must be new, empty, or an earlier report, which is
+        replaced. With the extra "stats", the boards have intervals and groups of runs that cannot
+        be told apart. Returns the path of the first page, and the number and size of the files.
+        Raises UsageError for wrong names and for a folder that cannot be written.
+
+        >>> import tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> wh = Warehouse(folder + "/example.duckdb")
+        >>> _ = wh.ingest_qrels("tiny", {"q": {"a": 1}})
+        >>> _ = wh.ingest_run("tiny", {"q": {"b": 2.0, "a": 1.0}}, name="first")
+        >>> _ = wh.evaluate(metrics="RR")
+        >>> wh.report(folder + "/site").path.name
+        'index.html'
+        """
+        from warehouse.report.pages import folder
+
+        return folder.write(
+            self.file, Path(path), check_names("datasets", datasets),
+            metrics=metrics, depth=depth, on_dataset=on_dataset,
+        )  # fmt: skip
 
     # ------------------------------------------------------------------------------ Catalogue
 
