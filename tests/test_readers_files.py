@@ -20,6 +20,7 @@ from refusals import expect_refusal
 from warehouse import readers
 from warehouse.errors import InputError, UsageError
 from warehouse.readers import batches, files, lines
+from warehouse.store import database
 
 RUN = b"".join(b"q%d Q0 d%d 1 %d t\n" % (n % 50, n, n * 31 % 1009) for n in range(60_000))
 SHA = hashlib.sha256(RUN).hexdigest()
@@ -30,6 +31,7 @@ def scratch(tmp_path, monkeypatch):
     """Give the folder of temporary files, which must be empty again afterwards."""
     folder = tmp_path / "scratch"
     folder.mkdir()
+    database.scratch(database.Resources())  # it makes its own folder elsewhere
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     yield folder
     assert list(folder.iterdir()) == []

@@ -6,7 +6,6 @@ import contextlib
 import datetime as dt
 import os
 import sqlite3
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -31,6 +30,7 @@ from warehouse.ingest.steps import Loaded
 from warehouse.readers.files import default_name, missing
 from warehouse.store import database, schema
 from warehouse.store.file import WarehouseFile
+from warehouse.store.scratch_folders import scratch_folder
 from warehouse.sync.patterns import Pattern
 
 ARTIFACTS = "**/*.run*"
@@ -232,8 +232,8 @@ def load_experiment(
         done: Loaded | WarehouseError
         path = Path(artifact.path)
         try:
-            with tempfile.TemporaryDirectory(prefix="warehouse-") as folder:
-                path = store.fetch(artifact, Path(folder))
+            with scratch_folder() as folder:
+                path = store.fetch(artifact, folder)
                 with file.write() as connection:
                     done = load_artifact(
                         connection,
