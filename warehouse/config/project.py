@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, wraps
@@ -88,7 +88,19 @@ def local(text: str) -> Path:
     """Return a path as people write it. Raises UsageError for a URL."""
     if url(text) is not None:
         raise UsageError(f"{text}: is a URL, and only files are read: fetch it, and name the file")
-    return Path(text).expanduser()
+    return expanded(text)
+
+
+def expanded(text: str) -> Path:
+    """Return a path with the home folder for ~; as it is for a caller without one, as in a container.
+
+    >>> expanded("runs/bm25.run")
+    PosixPath('runs/bm25.run')
+    """
+    path = Path(text)
+    with suppress(RuntimeError):
+        return path.expanduser()
+    return path
 
 
 def shown(path: Path) -> str:
@@ -214,7 +226,7 @@ def _look() -> Project:
 def _find() -> Path | None:
     named = _named.get() or os.environ.get(VARIABLE)
     if named:
-        path = Path(named).expanduser().absolute()
+        path = expanded(named).absolute()
         if path.is_dir() or not path.exists():
             what = "a folder; name a file in it" if path.is_dir() else "no such file"
             raise DefinitionError(f"{OPTION if _named.get() else VARIABLE}: {named}: {what}")

@@ -16,7 +16,7 @@ from warehouse.config.settings import LOCK_TIMEOUT
 from warehouse.errors import UsageError
 from warehouse.store.scratch_folders import scratch_folder
 
-SECTION, PLACE = "Share", 2
+SECTION, PLACE = "Share", 3
 EXAMPLES = {"shell": ("warehouse shell", "warehouse shell --replica replica.duckdb")}
 
 

@@ -98,7 +98,7 @@ def run(
     def on_event(event: Event) -> None:
         if progress is not None:
             progress.close()
-        if event.status in ("failed", "passed", "regressed"):
+        if event.status in ("failed", "passed", "regressed", "red"):
             found.add(event.text)
         if event.text in before:
             return
