@@ -46,7 +46,7 @@ create temp macro dcg(gain, rank, k) as
 
 -- The gain of a relevance grade by a map from grades; other grades are their own gain, and one below 0 has none.
 create temp macro listed_gain(relevance, gains) as
-    coalesce(gains[relevance], greatest(relevance, 0));
+    coalesce(cast(gains as map(double, double))[relevance], greatest(relevance, 0));
 
 -- The gain 2^grade - 1.
 create temp macro exponential_gain(relevance) as

@@ -27,7 +27,7 @@ class _Ground:
 
     what: Literal["qrels", "training"]
     table: sa.Table
-    columns: str
+    row_hash: str
     count: str
     insert: str
     words: tuple[str, str, str]
@@ -39,7 +39,12 @@ class _Ground:
         return self.table.c[f"{self.what}_id"]
 
 
-_JUDGED = "query_id, doc_id, relevance, iteration"
+# Grades are hashed as integers if they are whole: so they were before they could be any number.
+_GRADED = (
+    "case when relevance = trunc(relevance) and relevance between -2147483648 and 2147483647 "
+    "then hash({0}, try_cast(relevance as integer){1}) else hash({0}, relevance{1}) end"
+)
+_JUDGED = _GRADED.format("query_id, doc_id", ", iteration")
 _QRELS_WORDS = ("other qrels", "judgment", "these judgments are")
 
 # By the kind that the reader has staged.
@@ -53,12 +58,13 @@ _GROUNDS: Mapping[str, _Ground] = {
         given={"kind": "iterations"},
     ),
     "preferences": _Ground(
-        "qrels", schema.qrels, "query_id, judgment_group, judgment_subgroup, doc_id, level",
+        "qrels", schema.qrels,
+        "hash(query_id, judgment_group, judgment_subgroup, doc_id, level)",
         "num_judgments", "ingest/preferences", _QRELS_WORDS,
         hash_suffix="-preferences", given={"kind": "preferences"},
     ),
     "training": _Ground(
-        "training", schema.training, "query_id, doc_id, relevance", "num_examples",
+        "training", schema.training, _GRADED.format("query_id, doc_id", ""), "num_examples",
         "ingest/examples", ("another training set", "example", "this training set is"),
     ),
 }  # fmt: skip
@@ -72,6 +78,7 @@ def load_qrels(
     label: str | None = None,
     format: str | None = None,
     columns: Mapping[str, str] | None = None,
+    relevance: str | None = None,
     normalise: str | None = None,
     iterations: bool = False,
     is_global: bool = False,
@@ -84,7 +91,9 @@ def load_qrels(
     """
     steps.check_name("dataset", dataset)
     con = database.raw(connection)
-    how: Any = {"format": format, "columns": columns, "normalise": normalise}
+    how: Any = {
+        "format": format, "columns": columns, "relevance": relevance, "normalise": normalise,
+    }  # fmt: skip
     if is_global:
         if iterations:
             raise UsageError("--global: one set of documents has no iterations")
@@ -106,6 +115,7 @@ def load_training(
     label: str | None = None,
     format: str | None = None,
     columns: Mapping[str, str] | None = None,
+    relevance: str | None = None,
     normalise: str | None = None,
     replace: bool = False,
 ) -> steps.Loaded:
@@ -113,8 +123,9 @@ def load_training(
     steps.check_name("dataset", dataset)
     con = database.raw(connection)
     staged = readers.stage(
-        con, source, "training", format=format, columns=columns, normalise=normalise
-    )
+        con, source, "training",
+        format=format, columns=columns, relevance=relevance, normalise=normalise,
+    )  # fmt: skip
     return _load(connection, staged, dataset, label=label, replace=replace)
 
 
@@ -129,7 +140,7 @@ def _load(
     """Store what is staged, unless it is the current version already."""
     ground = _GROUNDS[staged.kind]
     con = database.raw(connection)
-    content = steps.content(con, dataset, ground.columns, ground.hash_suffix)
+    content = steps.content(con, dataset, ground.row_hash, ground.hash_suffix)
     dataset_id = steps.dataset_id(connection, dataset)
     table = ground.table
     current = steps.newest(connection, table, table.c.dataset_id == dataset_id)
@@ -152,6 +163,7 @@ def _load(
         "version": 1 if current is None else current["version"] + 1,
         "label": label,
         ground.count: content.num_rows,
+        "graded_by": staged.relevance,
         **(ground.given or {}),
         **steps.common(staged, content, Clock(con).now()),
     }
