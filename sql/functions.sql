@@ -32,6 +32,27 @@ create temp macro comparable(x) as
 create temp macro refuse(sentence) as
     error('refused: ' || sentence);
 
+-- A hash of the members of a slice, whatever their order; md5 is the same in every engine.
+create temp macro members_content(subject_id, part) as
+    count(*) || '-' || sum(md5_number_lower(concat_ws(chr(31), subject_id, part)));
+
+-- Whether a grade is whole and fits into 32 bits.
+create temp macro is_whole(grade) as
+    grade = trunc(grade) and grade between -2147483648 and 2147483647;
+
+-- The hash of a judgment, or of a training example. A whole grade is hashed as the integer that it is, so that content
+-- that was loaded before grades could be any number keeps its hash.
+create temp macro judgment_hash(query_id, doc_id, relevance) as
+    case
+        when is_whole(relevance) then hash(query_id, doc_id, try_cast(relevance as integer))
+        else hash(query_id, doc_id, relevance)
+    end,
+(query_id, doc_id, relevance, iteration) as
+    case
+        when is_whole(relevance) then hash(query_id, doc_id, try_cast(relevance as integer), iteration)
+        else hash(query_id, doc_id, relevance, iteration)
+    end;
+
 -- Lists ------------------------------------------------------------------------------------------------------------
 
 -- What a gain at a rank is divided by in a discounted cumulative gain.

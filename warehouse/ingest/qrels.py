@@ -39,12 +39,7 @@ class _Ground:
         return self.table.c[f"{self.what}_id"]
 
 
-# Grades are hashed as integers if they are whole: so they were before they could be any number.
-_GRADED = (
-    "case when relevance = trunc(relevance) and relevance between -2147483648 and 2147483647 "
-    "then hash({0}, try_cast(relevance as integer){1}) else hash({0}, relevance{1}) end"
-)
-_JUDGED = _GRADED.format("query_id, doc_id", ", iteration")
+_JUDGED = "judgment_hash(query_id, doc_id, relevance, iteration)"
 _QRELS_WORDS = ("other qrels", "judgment", "these judgments are")
 
 # By the kind that the reader has staged.
@@ -64,7 +59,7 @@ _GROUNDS: Mapping[str, _Ground] = {
         hash_suffix="-preferences", given={"kind": "preferences"},
     ),
     "training": _Ground(
-        "training", schema.training, _GRADED.format("query_id, doc_id", ""), "num_examples",
+        "training", schema.training, "judgment_hash(query_id, doc_id, relevance)", "num_examples",
         "ingest/examples", ("another training set", "example", "this training set is"),
     ),
 }  # fmt: skip

@@ -65,7 +65,7 @@ def problems(
     """
     if not any_problem(con, kind, unread=unread, unique=unique):
         return _contradictions(con, kind, place, word)
-    _complete(con)
+    complete(con)
     names = ["unreadable", "empty_id", "document_twice", "value_not_a_number"]
     found, total = _failing(con, kind, names, place, word)
     return (found, total) if total else _contradictions(con, kind, place, word)
@@ -123,8 +123,11 @@ def _is_any_twice(con: Connection, key: Sequence[str], pieces: Sequence[tuple[in
     return False
 
 
-def _complete(con: Connection) -> None:
-    """Add the columns that checks name to `staged`, if a table of numbers was read without them."""
+def complete(con: Connection) -> None:
+    """Add the columns that checks name to `staged`, if it was read without them.
+
+    Every check but `any_problem` and those of ranked lists is run on a complete table.
+    """
     present = types_of(con)
     if "fault" not in present:
         con.execute("alter table staged add column fault varchar")
@@ -186,6 +189,7 @@ def check_staged(
     total += bad.total if bad else 0
     if not total:
         return
+    complete(con)
     whole = diagnosis()
     message = f"{whole}; {counted(total, 'problem')}" if whole else counted(total, "problem")
     if kind == "qrels" and run(con, "checks/iterations_differ"):
