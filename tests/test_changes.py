@@ -8,8 +8,12 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from warehouse.analyze import gate_results
+from warehouse.analyze.regressions import Limits
 from warehouse.sql_text.templates import render
 from warehouse.store import database
+from warehouse.sync import gates
+from warehouse.sync.declarations import Gate
 from warehouse.warehouse import Warehouse
 
 # What needs no proof.
@@ -53,7 +57,11 @@ def everything(wh: Warehouse) -> None:
     wh.curve("tiny", "ROC")
     wh.fuse("tiny", ["one", "two"], "wsum", name="both", tune="AP", train_queries=["q1"])
     wh.compare("tiny", ["one", "two", "numbered"], "AP", store=True)
+    gate = Gate("tiny", "AP", "system", "best", Limits(0.0, min=1.0), "default")
     with wh.file.transaction() as con:
+        checked = gates.check(con, gates.find(con, [gate], "newest"))
+        gates.keep(con, [gate], [v for _, v in checked if isinstance(v, gates.Verdict)], ())
+        gate_results.accept(con, "tiny", None, "why not")
         con.execute(
             "insert into source_file by name select 1 as dataset_id, 'run' as kind, '/a/b.run' as path, "
             "'b' as name, 9 as size, 5 as mtime_ns, '{}' as settings, now() as taken_at, "

@@ -361,7 +361,8 @@ create table store.gate_result (
     verdict varchar not null,
     why varchar,  -- Which limits were passed, in words. Null if none was.
     checked_at timestamptz not null,
-    program_version varchar not null
+    program_version varchar not null,
+    checksum ubigint
 );
 
 /* One row per acceptance of a version of a run although a gate fired (`warehouse gates accept`). */
@@ -369,7 +370,8 @@ create table store.gate_acceptance (
     run_id integer not null,  -- Key of run, or of forgotten_run.
     why varchar not null,  -- Why it was accepted, as given with --why.
     accepted_at timestamptz not null,  -- When it was accepted (UTC).
-    program_version varchar not null
+    program_version varchar not null,
+    checksum ubigint
 );
 
 -- Comparisons and merged runs -------------------------------------------------------------------------------
