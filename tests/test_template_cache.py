@@ -6,10 +6,13 @@ import os
 import pickle
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
+import jinja2
 import pytest
 
 from warehouse.sql_text import templates
+from warehouse.warehouse import Warehouse
 
 TEXT = "select {{ 1 + 1 }} as two"
 
@@ -81,6 +84,14 @@ def test_a_folder_that_cannot_be_made_is_no_matter(cache: Path) -> None:
     assert templates.variables("select {{ given }}") == {"given"}
 
 
+def test_a_template_that_was_changed_is_compiled_again(cache: Path) -> None:
+    for text in ("select 1", "select 2", "select 1"):
+        _forget()
+        env = templates.environment()
+        env.loader = jinja2.DictLoader({"one": text})
+        assert env.get_template("one").render() == text
+
+
 def kept_in(cache: Path) -> Path:
     """Return the file of the text, once it is compiled."""
     rendered()
@@ -115,6 +126,19 @@ def test_what_others_could_have_written_is_not_used(
     monkeypatch.setattr(os, "geteuid", lambda: kept.stat().st_uid + 1)
     assert not is_kept()
     monkeypatch.undo()
+
+
+def test_a_caller_without_a_home_keeps_nothing(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a number of a user in a container, without an entry in /etc/passwd."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr("pwd.getpwuid", mock.Mock(side_effect=KeyError("uid not found")))
+    assert Warehouse.score({"q": {"a": 1}}, {"q": {"a": 1.0}}, ["RR"]).means() == {"RR": 1.0}
+    assert Warehouse("~/w.duckdb").path == Path("~/w.duckdb")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_link_to_another_file_is_not_used(cache: Path) -> None:
