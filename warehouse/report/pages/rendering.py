@@ -81,13 +81,13 @@ def moment(value: dt.datetime) -> str:
 
 def data(value: Any) -> Markup:
     """Return a value as JSON that cannot end the element around it."""
-    return Markup(_json(value).replace("<", "\\u003c"))
+    return Markup(_json(value, allow_nan=False).replace("<", "\\u003c"))
 
 
 def script(name: str, value: Any) -> str:
-    """Return a script that hands a value to the page that loads it."""
+    """Return a script that hands a value to the page that loads it; it may hold infinity."""
     return f"(window.warehouse ??= {{}})[{_json(name)}] = {_json(value)};\n"
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"), default=str, allow_nan=False)
+def _json(value: Any, *, allow_nan: bool = True) -> str:
+    return json.dumps(value, separators=(",", ":"), default=str, allow_nan=allow_nan)

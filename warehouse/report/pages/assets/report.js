@@ -10,7 +10,7 @@
     return made;
   };
   const places = (value, digits = 4) => (value === null || value === undefined ? "–" : value.toFixed(digits));
-  const signed = (value, digits = 4) => (value === null || value === undefined ? "–" : `${value > 0 ? "+" : ""}${value.toFixed(digits)}`);
+  const signed = (value, digits = 4) => (value === null || value === undefined ? "–" : `${value > 0 ? "+" : ""}${Number.isFinite(value) ? value.toFixed(digits) : value < 0 ? "-∞" : "∞"}`);
   const state = () => new URLSearchParams(location.hash.slice(1));
   const keep = (words) => {
     const text = new URLSearchParams(Object.entries(words).filter(([, value]) => value)).toString();
@@ -209,7 +209,7 @@
         if (test) {
           facts.push(["Difference", signed(test.difference)], ["95% interval", `[${signed(test.low)}, ${signed(test.high)}]`],
             ["Won / tied / lost", `${test.wins} / ${test.ties} / ${test.losses}`], ["Effect size d", signed(test.effect, 2)],
-            ["p", chance(test.p)], ["p, corrected", chance(test.adjusted) + (test.significant ? " *" : "")]);
+            ["p / corrected", `${chance(test.p)} / ${chance(test.adjusted)}${test.significant ? " *" : ""}`]);
         }
         const line = element("div", { className: "verdict" }, ...facts.map(([name, text]) => element("div", {}, element("span", { textContent: name }), element("strong", { textContent: text }))));
         const words = base === run ? "Base and run are the same." : !test ? "" : test.significant ? `* The two differ significantly.` : "The two cannot be told apart.";
