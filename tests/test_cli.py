@@ -117,6 +117,10 @@ metrics = ["AP"]
 [[runs]]
 files = "runs/*.run.gz"
 dataset = "dl19"
+[[gates]]
+dataset = "dl19"
+metric = "AP"
+max_drop = 1
 """
 
 
@@ -195,7 +199,7 @@ def test_every_example_runs_as_printed(
         made = "loaded"
     others = shutil.ignore_patterns(*{"evaluated", "loaded"} - {made})
     folder = shutil.copytree(prepared, tmp_path / "folder", ignore=others)
-    if name in ("config show", "sync", "watch"):
+    if name in ("config show", "sync", "watch", "check"):
         (folder / "warehouse.toml").write_text(PROJECT)
     if name == "watch":
         watchfiles = pytest.importorskip("watchfiles")
@@ -206,6 +210,10 @@ def test_every_example_runs_as_printed(
         fill_mlflow(line, folder, request.getfixturevalue("mlflow_database"))
     if made is not None:
         (folder / made).rename(folder / "warehouse.duckdb")
+    if name == "gates accept":  # a run that is red
+        (folder / "warehouse.toml").write_text(PROJECT.replace("max_drop = 1", "min = 1"))
+        monkeypatch.chdir(folder)
+        Warehouse(folder / "warehouse.duckdb").check(new=True)
     if name == "shell":
         program.other("harlequin", 'echo "$@"')
     words = words_of(line)
@@ -222,7 +230,18 @@ def test_every_example_runs_as_printed(
     if "-o " in line:
         assert (folder / line.rpartition("-o ")[2].split()[0]).read_bytes().strip()
     elif (
-        name in ("init", "deciles make", "evaluate", "forget", "fuse", "publish", "report", "watch")
+        name
+        in (
+            "init",
+            "deciles make",
+            "evaluate",
+            "forget",
+            "fuse",
+            "gates accept",
+            "publish",
+            "report",
+            "watch",
+        )
         or ingests
     ):
         assert found.err.strip()
