@@ -223,6 +223,7 @@ create table store.source_file (
     run_id integer,  -- Key of run: what was loaded from the file. Null for other kinds, and for removed runs.
     taken_at timestamptz not null,  -- When the file was read (UTC).
     program_version varchar not null,
+    missing_since timestamptz,  -- When a sync first found that the file is gone (UTC). Null if it is there.
     checksum ubigint
 );
 

@@ -111,6 +111,7 @@ source_file = _table(
     run_id=sa.Integer,
     taken_at=_Time,
     program_version=sa.String,
+    missing_since=_Time,
 )
 fusion = _table(
     "fusion",
