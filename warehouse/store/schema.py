@@ -113,6 +113,7 @@ source_file = _table(
     program_version=sa.String,
     missing_since=_Time,
 )
+gate_due = _table("gate_due", run_id=sa.Integer)
 fusion = _table(
     "fusion",
     run_id=sa.Integer,
