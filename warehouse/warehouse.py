@@ -307,9 +307,10 @@ class Warehouse:
         `artifacts` is a pattern for their paths. Returns the place and the outcome of each
         artifact; `on_run` is called with them as each is done. Each artifact is loaded in its own
         transaction, and one that fails does not stop the others. Parameters and tags become tags,
-        the start time becomes `run_at`. An artifact that was loaded before keeps its name; one
-        whose run was forgotten is not loaded again. Raises UsageError for an unknown experiment or
-        if mlflow-skinny is not installed, and InputError if the store is a file or folder that does
+        also those of the run that a run is nested in, and the start time becomes `run_at`. An
+        artifact that was loaded before keeps its name; one whose run was forgotten is not loaded
+        again. Raises UsageError for an unknown experiment or if mlflow-skinny is not installed, and
+        InputError if the store is a file or folder that does
         not exist.
         """
         from warehouse.sync.mlflow_runs import load_experiment
