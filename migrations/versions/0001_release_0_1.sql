@@ -67,6 +67,7 @@ create table store.run (
     system varchar,
     content_hash varchar not null,
         -- Hash of the dataset's name and the predictions; the same for any order and format, and in any file.
+        -- Versions that differ only in the order of equal scores share it.
     source varchar not null,
         -- Where the run came from: a path, a URI, <stdin> or a kind of Python object; of a merged run, its
         -- method and runs.
@@ -259,8 +260,8 @@ create table store.hit (
 create table store.evaluation (
     evaluation_id integer not null,  -- Key, in this file.
     content_hash varchar not null,
-        -- Hash of the hashes of run and qrels, the kind, metric, protocol, fingerprint and slice: what was
-        -- computed from what, the same in any file.
+        -- Hash of the hashes of run and qrels, the kind, metric, protocol, fingerprint and slice, and of the
+        -- ranks if equal scores stay as the source has them: what was computed from what, the same in any file.
     run_id integer not null,
     qrels_id integer not null,
     metric varchar not null,  -- Name of the metric, or of the curve, with its parameters.
