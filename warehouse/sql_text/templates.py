@@ -52,10 +52,9 @@ class _Kept(jinja2.BytecodeCache):
         self._folder = base / "ranking-warehouse" / "templates" if base.is_absolute() else None
 
     def load_bytecode(self, bucket: jinja2.bccache.Bucket) -> None:
-        # the key is that of the file's name, and the checksum that of what was in it
-        kept, checksum = self.get(bucket.key), bucket.checksum.encode()
-        if kept.startswith(checksum) and kept != checksum:
-            bucket.code = marshal.loads(kept[len(checksum) :])
+        source, kept = bucket.checksum.encode(), self.get(bucket.key)
+        if kept.startswith(source):  # else the template has changed since
+            bucket.code = marshal.loads(kept[len(source) :])
 
     def dump_bytecode(self, bucket: jinja2.bccache.Bucket) -> None:
         self.put(bucket.key, bucket.checksum.encode() + marshal.dumps(bucket.code))
