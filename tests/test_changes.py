@@ -67,6 +67,13 @@ def everything(wh: Warehouse) -> None:
             "'b' as name, 9 as size, 5 as mtime_ns, '{}' as settings, now() as taken_at, "
             "'1' as program_version"
         )
+        con.execute(
+            "insert into gate_result by name select 1 as run_id, 2 as reference_id, 1 as qrels_id, "
+            "'f' as fingerprint, 'AP' as metric, 'default' as protocol, 'system' as grouped_by, "
+            "'best' as against, 'any drop' as limits, 0.5 as value, 'regressed' as verdict, "
+            "now() as checked_at, '1' as program_version"
+        )
+        con.execute("insert into gate_acceptance values (1, 'why not', now(), '1', null)")
         con.execute("insert into clock_behind values (now(), now() - interval 1 day, null)")
 
 
