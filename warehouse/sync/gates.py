@@ -259,6 +259,8 @@ def check_project(
     file: WarehouseFile, dataset: str | None, run: str | None, *, new: bool
 ) -> GateCheck:
     """Run the gates of the project's file; see `Warehouse.check`."""
+    if run is not None and new:
+        raise UsageError("new: is for all runs that no gate has checked, so name no run")
     here = project.current()
     asked = read_declarations()
     gates = [gate for gate in asked.gates if dataset in (None, gate.dataset)]
@@ -274,7 +276,7 @@ def check_project(
         if not isinstance(verdict, Verdict):
             raise verdict
     verdicts = [verdict for verdict in found if isinstance(verdict, Verdict)]
-    if new and run is None and verdicts:
+    if new and verdicts:
         with file.transaction() as con:
             stored = keep(con, gates, verdicts, ())
         fired = [verdict.as_dict() for verdict in stored if verdict.is_red]
