@@ -271,7 +271,7 @@ def test_a_writer_does_not_wait_for_readers_that_come_later(tmp_path: Path, prep
     threads[0].start()
     held.wait(30)
     threads[1].start()
-    while not +locks.turns._waiting:  # without those that count 0
+    while not locks.turns._waiting:
         time.sleep(0.01)
     awaited.set()
     assert again.wait(5)

@@ -45,7 +45,7 @@ class Warehouse:
     `path` is the database file; without it, `WAREHOUSE_DB` or `warehouse.toml` names the file, else
     it is warehouse.duckdb. It stays the same file if the current folder changes. `memory_limit` (as
     in "1GB"), `threads` and `temp_directory` are passed to DuckDB. `lock_timeout` is how many
-    seconds to wait while another process writes.
+    seconds to wait, from the head of the queue, for a program that has the file open.
 
     Every method opens the file, does its work in one transaction and closes the file again. What
     reads returns a `Result`, which holds no lock. The dataset comes first, and can be left out if

@@ -274,7 +274,7 @@ def _attached(
     """
     check_place(path)
     with ExitStack() as stack:
-        stack.enter_context(turns.taken(path, lock_timeout, read_only=read_only))
+        is_inside = stack.enter_context(turns.taken(path, lock_timeout, read_only=read_only))
         is_shared = resources == Resources() and _room.acquire(blocking=False)
         if is_shared:
             stack.callback(_room.release)
@@ -286,6 +286,7 @@ def _attached(
                 lambda: con.execute(f"attach {literal(str(path))} as {ident(ALIAS)} ({mode})"),
                 path,
                 lock_timeout,
+                at_once=is_inside,
             )
         except Exception as error:
             con.close()
