@@ -355,7 +355,8 @@ def test_all_that_the_starter_shows_may_be_said(
     text = "\n".join(said)
     record = tomllib.loads(text)
     assert record.keys() == {
-        "database", "metrics", "settle", "evaluate", "datasets", "runs", "gates", "protocols",
+        "database", "metrics", "settle", "publish", "evaluate", "datasets", "runs", "gates",
+        "protocols",
     }  # fmt: skip
     (tmp_path / "metrics").mkdir()
     (tmp_path / "warehouse.toml").write_text(text)

@@ -131,6 +131,7 @@ class ProjectFile(_Table, frozen=True, kw_only=True):
         | None
     ) = None
     settle: str | int | float = "2s"
+    publish: Text | None = None
     evaluate: Evaluate = Evaluate()
     datasets: dict[str, Dataset] = {}
     runs: list[Runs] = []
@@ -138,7 +139,7 @@ class ProjectFile(_Table, frozen=True, kw_only=True):
     protocols: dict[str, Protocol] = {}
 
 
-_ABOVE = dict.fromkeys(("database", "settle"), "the lines above the first table")
+_ABOVE = dict.fromkeys(("database", "settle", "publish"), "the lines above the first table")
 _EVALUATE = dict.fromkeys(Evaluate.__struct_fields__, "[evaluate]")
 # By struct, the tables that have keys which are looked for in it.
 ELSEWHERE: Mapping[type, Mapping[str, str]] = {

@@ -227,21 +227,62 @@ def write(
 
     A replica is refused: the next one would replace it with everything written to it.
     """
+    with (
+        _attached(path, resources or Resources(), lock_timeout) as con,
+        _written(con, path) as connection,
+    ):
+        yield connection
+
+
+@contextmanager
+def staging(
+    path: Path, *, resources: Resources | None = None, lock_timeout: float = LOCK_TIMEOUT
+) -> Iterator[Staging]:
+    """Open a connection for temporary tables, which `Staging.write` then stores in the file."""
+    with _connected(resources or Resources(), kept=False) as con, in_words():
+        try:
+            yield Staging(con, path, lock_timeout)
+        except Exception as error:
+            if is_broken_off(error):
+                _forget_shared()
+            raise
+
+
+@dataclass(frozen=True)
+class Staging:
+    """A connection for temporary tables; the file is attached to it only while they are stored."""
+
+    con: duckdb.DuckDBPyConnection
+    path: Path
+    lock_timeout: float
+
+    @contextmanager
+    def write(self) -> Iterator[sa.Connection]:
+        """Open the file for one transaction, as `database.write` does, on the same connection."""
+        with (
+            _attached(self.path, Resources(), self.lock_timeout, staged=self.con) as con,
+            _written(con, self.path) as connection,
+        ):
+            yield connection
+
+
+@contextmanager
+def _written(con: duckdb.DuckDBPyConnection, path: Path) -> Iterator[sa.Connection]:
+    """Yield SQLAlchemy's connection above one with the file attached, for one transaction."""
     import duckdb_sqlalchemy
     import sqlalchemy as sa
     from sqlalchemy.pool import StaticPool
 
-    with _attached(path, resources or Resources(), lock_timeout) as con:
-        _refuse_replica(con, path)
-        engine = sa.create_engine(
-            "duckdb://",
-            creator=lambda: duckdb_sqlalchemy.ConnectionWrapper(con),
-            poolclass=StaticPool,  # the connection is not its own to close
-            pool_reset_on_return=None,
-        )
-        with engine.connect() as connection, connection.begin():
-            connection.info[ALIAS] = con
-            yield connection
+    _refuse_replica(con, path)
+    engine = sa.create_engine(
+        "duckdb://",
+        creator=lambda: duckdb_sqlalchemy.ConnectionWrapper(con),
+        poolclass=StaticPool,  # the connection is not its own to close
+        pool_reset_on_return=None,
+    )
+    with engine.connect() as connection, connection.begin():
+        connection.info[ALIAS] = con
+        yield connection
 
 
 def raw(connection: sa.Connection) -> duckdb.DuckDBPyConnection:
@@ -263,22 +304,40 @@ def read(
 
 
 @contextmanager
-def _attached(
-    path: Path, resources: Resources, lock_timeout: float, *, read_only: bool = False
-) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Yield a connection with the file as its default database, until the block ends.
+def _connected(resources: Resources, *, kept: bool) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Yield a connection to which one file can be attached, until the block ends.
 
-    It is attached to the process's own database in memory, because starting one takes as long as
-    many queries. That one holds one file at a time: if another is attached, or limits are
-    requested, a separate database is used.
+    It is one to the process's own database in memory, because starting one takes as long as many
+    queries. That one holds one file at a time: if it has one, or limits are requested, a separate
+    database is used. The connection is closed afterwards unless it is `kept`, for results.
     """
-    check_place(path)
     with ExitStack() as stack:
-        is_inside = stack.enter_context(turns.taken(path, lock_timeout, read_only=read_only))
         is_shared = resources == Resources() and _room.acquire(blocking=False)
         if is_shared:
             stack.callback(_room.release)
         con = scratch(resources) if is_shared else memory(resources)
+        if not kept:
+            stack.callback(con.close)
+        yield con
+
+
+@contextmanager
+def _attached(
+    path: Path,
+    resources: Resources,
+    lock_timeout: float,
+    *,
+    read_only: bool = False,
+    staged: duckdb.DuckDBPyConnection | None = None,
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Yield a connection with the file as its default database, until the block ends.
+
+    It is the one where something is `staged` already, or a new one.
+    """
+    check_place(path)
+    with ExitStack() as stack:
+        is_inside = stack.enter_context(turns.taken(path, lock_timeout, read_only=read_only))
+        con = staged or stack.enter_context(_connected(resources, kept=read_only))
         # explicit, because the end of a name, as in runs.csv, could select another kind
         mode = "type duckdb, read_only" if read_only else "type duckdb"
         try:
@@ -302,8 +361,6 @@ def _attached(
                 _detach(con)
             raise
         _detach(con)
-        if not read_only:  # there are no results to keep
-            con.close()
 
 
 def _find_tables(con: duckdb.DuckDBPyConnection) -> None:

@@ -88,3 +88,7 @@ class WarehouseFile:
     def write(self) -> AbstractContextManager[sa.Connection]:
         """Open the file for one transaction, with SQLAlchemy: see `database.write`."""
         return database.write(self.path, resources=self.resources, lock_timeout=self.lock_timeout)
+
+    def staging(self) -> AbstractContextManager[database.Staging]:
+        """Open a connection for what is done before the file is written: see `database.staging`."""
+        return database.staging(self.path, resources=self.resources, lock_timeout=self.lock_timeout)

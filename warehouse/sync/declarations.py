@@ -90,6 +90,7 @@ class Declarations:
     datasets: Mapping[str, Dataset] = field(default_factory=dict)
     runs: tuple[Runs, ...] = ()
     gates: tuple[Gate, ...] = ()
+    replica: Path | None = None
 
     @property
     def watched(self) -> list[Path]:
@@ -131,12 +132,15 @@ def read_declarations() -> Declarations:
     }
     with _at("settle"):
         settle = duration(said.settle)
+    with _at("publish"):
+        replica = None if said.publish is None else here.path(said.publish)
     return Declarations(
         folder=here.folder,
         settle=settle,
         datasets=datasets,
         runs=tuple(_runs(given, n, datasets) for n, given in enumerate(said.runs, 1)),
         gates=tuple(_gate(given, n, datasets) for n, given in enumerate(said.gates, 1)),
+        replica=replica,
     )
 
 

@@ -25,6 +25,7 @@ Status = Literal[
     "computed",
     "passed",
     "regressed",
+    "published",
     "failed",
 ]
 
@@ -35,7 +36,8 @@ class Event:
 
     `status` is loaded, replaced (a new version), unchanged (read again, same content), forgotten (a
     run with this content was forgotten: not loaded), due (in a dry run: it would be read or
-    computed), waiting (still being written), computed, passed or regressed (gates), or failed.
+    computed), waiting (still being written), computed, passed or regressed (gates), published, or
+    failed.
     """
 
     status: Status
