@@ -85,6 +85,20 @@ class How:
         )
 
 
+# The columns of `Compared.pairs` and `Compared.values`, with their types.
+PAIRS: Mapping[str, str] = {
+    "metric": "varchar", "base": "varchar", "run": "varchar", "base_value": "double",
+    "value": "double", "difference": "double", "low": "double", "high": "double",
+    "effect_size": "double", "wins": "integer", "ties": "integer", "losses": "integer",
+    "queries": "integer", "left_out": "integer", "statistic": "double", "p": "double",
+    "p_adjusted": "double", "is_significant": "boolean",
+}  # fmt: skip
+VALUES: Mapping[str, str] = {
+    "metric": "varchar", "run": "varchar", "letter": "varchar", "value": "double",
+    "place": "integer", "better_than": "varchar[]", "judged": "double", "if_all_relevant": "double",
+}  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Compared:
     """Runs beside each other.

@@ -10,7 +10,16 @@ from typing import Any
 import duckdb
 
 from warehouse.analyze import past, significance, stored_metrics
-from warehouse.analyze.compare import Compared, Gathered, How, current_runs, gather, pairs_of
+from warehouse.analyze.compare import (
+    PAIRS,
+    VALUES,
+    Compared,
+    Gathered,
+    How,
+    current_runs,
+    gather,
+    pairs_of,
+)
 from warehouse.analyze.compare import compare as compare_pairs
 from warehouse.errors import UsageError, check_names, counted, listing
 from warehouse.evaluate import candidates, scope, what_if
@@ -23,18 +32,6 @@ from warehouse.store.file import WarehouseFile
 
 # The most pairs that are noted one by one.
 _TOLD = 6
-# A column and its type, in order.
-PAIRS: Mapping[str, str] = {
-    "metric": "varchar", "base": "varchar", "run": "varchar", "base_value": "double",
-    "value": "double", "difference": "double", "low": "double", "high": "double",
-    "effect_size": "double", "wins": "integer", "ties": "integer", "losses": "integer",
-    "queries": "integer", "left_out": "integer", "statistic": "double", "p": "double",
-    "p_adjusted": "double", "is_significant": "boolean",
-}  # fmt: skip
-VALUES: Mapping[str, str] = {
-    "metric": "varchar", "run": "varchar", "letter": "varchar", "value": "double",
-    "place": "integer", "better_than": "varchar[]", "judged": "double", "if_all_relevant": "double",
-}  # fmt: skip
 
 
 def letter(number: int) -> str:

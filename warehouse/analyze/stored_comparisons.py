@@ -5,8 +5,7 @@ from __future__ import annotations
 import duckdb
 import sqlalchemy as sa
 
-from warehouse.analyze.compare import Compared
-from warehouse.analyze.comparison import PAIRS
+from warehouse.analyze.compare import PAIRS, Compared
 from warehouse.config.settings import VERSION
 from warehouse.errors import UsageError
 from warehouse.sql_text.templates import render
