@@ -30,7 +30,13 @@ from warehouse.config.settings import LOCK_TIMEOUT, SCHEMA_REVISION
 from warehouse.errors import DatabaseError, UsageError, listing
 from warehouse.sql_text import functions
 from warehouse.sql_text.quoting import ident, literal
-from warehouse.store.engine_errors import in_words, is_broken_off, newer_schema, not_opened
+from warehouse.store.engine_errors import (
+    at_the_edge,
+    in_words,
+    is_broken_off,
+    newer_schema,
+    not_opened,
+)
 from warehouse.store.locks import turns, wait_for_lock
 
 if TYPE_CHECKING:
@@ -44,6 +50,8 @@ STORE = "store"
 PUBLICATION = "publication"
 # The default name of the temporary table of a result.
 RESULT = "result"
+# Where functions are: DuckDB's own, and those of the formulas.
+_FUNCTIONS = f"system.main,{functions.SCHEMA}"
 
 
 @dataclass(frozen=True)
@@ -80,12 +88,12 @@ class Resources:
 
 def memory(resources: Resources | None = None) -> duckdb.DuckDBPyConnection:
     """Open a database in memory, with the functions of the formulas."""
-    con = duckdb.connect(":memory:")
     given = resources or Resources()
     if given.temp_directory is None:
         # Otherwise DuckDB would spill into a folder in the current directory.
         given = replace(given, temp_directory=str(_spill_folder() or ""))
-    with in_words():
+    with at_the_edge():
+        con = duckdb.connect(":memory:")
         functions.make(con)
         given.apply(con)
     return con
@@ -221,68 +229,44 @@ def transaction(
 
 @contextmanager
 def write(
-    path: Path, *, resources: Resources | None = None, lock_timeout: float = LOCK_TIMEOUT
+    path: Path,
+    *,
+    resources: Resources | None = None,
+    lock_timeout: float = LOCK_TIMEOUT,
+    staged: duckdb.DuckDBPyConnection | None = None,
 ) -> Iterator[sa.Connection]:
     """Open the file for one transaction: committed when the block ends, rolled back on any error.
 
-    A replica is refused: the next one would replace it with everything written to it.
+    A replica is refused: the next one would replace it with everything written to it. `staged` is a
+    connection from `staging`, whose temporary tables are then there.
     """
-    with (
-        _attached(path, resources or Resources(), lock_timeout) as con,
-        _written(con, path) as connection,
-    ):
-        yield connection
-
-
-@contextmanager
-def staging(
-    path: Path, *, resources: Resources | None = None, lock_timeout: float = LOCK_TIMEOUT
-) -> Iterator[Staging]:
-    """Open a connection for temporary tables, which `Staging.write` then stores in the file."""
-    with _connected(resources or Resources(), kept=False) as con, in_words():
-        try:
-            yield Staging(con, path, lock_timeout)
-        except Exception as error:
-            if is_broken_off(error):
-                _forget_shared()
-            raise
-
-
-@dataclass(frozen=True)
-class Staging:
-    """A connection for temporary tables; the file is attached to it only while they are stored."""
-
-    con: duckdb.DuckDBPyConnection
-    path: Path
-    lock_timeout: float
-
-    @contextmanager
-    def write(self) -> Iterator[sa.Connection]:
-        """Open the file for one transaction, as `database.write` does, on the same connection."""
-        with (
-            _attached(self.path, Resources(), self.lock_timeout, staged=self.con) as con,
-            _written(con, self.path) as connection,
-        ):
-            yield connection
-
-
-@contextmanager
-def _written(con: duckdb.DuckDBPyConnection, path: Path) -> Iterator[sa.Connection]:
-    """Yield SQLAlchemy's connection above one with the file attached, for one transaction."""
     import duckdb_sqlalchemy
     import sqlalchemy as sa
     from sqlalchemy.pool import StaticPool
 
-    _refuse_replica(con, path)
-    engine = sa.create_engine(
-        "duckdb://",
-        creator=lambda: duckdb_sqlalchemy.ConnectionWrapper(con),
-        poolclass=StaticPool,  # the connection is not its own to close
-        pool_reset_on_return=None,
-    )
-    with engine.connect() as connection, connection.begin():
-        connection.info[ALIAS] = con
-        yield connection
+    with _attached(path, resources or Resources(), lock_timeout, staged=staged) as con:
+        _refuse_replica(con, path)
+        engine = sa.create_engine(
+            "duckdb://",
+            creator=lambda: duckdb_sqlalchemy.ConnectionWrapper(con),
+            poolclass=StaticPool,  # the connection is not its own to close
+            pool_reset_on_return=None,
+        )
+        with engine.connect() as connection, connection.begin():
+            connection.info[ALIAS] = con
+            yield connection
+
+
+@contextmanager
+def staging(resources: Resources) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a connection for temporary tables, which a transaction of `write` can then store."""
+    with at_the_edge(), _connected(resources, kept=False) as con:
+        try:
+            yield con
+        except Exception as error:
+            if is_broken_off(error):
+                _forget_shared()
+            raise
 
 
 def raw(connection: sa.Connection) -> duckdb.DuckDBPyConnection:
@@ -335,7 +319,7 @@ def _attached(
     It is the one where something is `staged` already, or a new one.
     """
     check_place(path)
-    with ExitStack() as stack:
+    with at_the_edge(path), ExitStack() as stack:
         is_inside = stack.enter_context(turns.taken(path, lock_timeout, read_only=read_only))
         con = staged or stack.enter_context(_connected(resources, kept=read_only))
         # explicit, because the end of a name, as in runs.csv, could select another kind
@@ -353,9 +337,8 @@ def _attached(
                 _forget_shared()
             raise not_opened(error, path) from error
         try:
-            with in_words(path):
-                _find_tables(con)
-                yield con
+            _find_tables(con)
+            yield con
         except BaseException:
             with suppress(duckdb.Error):  # it is less specific than the first error
                 _detach(con)
@@ -366,10 +349,11 @@ def _attached(
 def _find_tables(con: duckdb.DuckDBPyConnection) -> None:
     """Let SQL find temporary tables first, then those of the file, then the file's views for people.
 
-    A file that is no warehouse, or not yet, has no schema for tables.
+    DuckDB's functions and those of the formulas come before all, so that no macro of the file can take
+    the name of one. A file that is no warehouse, or not yet, has no schema for tables.
     """
     try:
-        con.execute(f"set search_path = '{ALIAS}.{STORE},{ALIAS}.main,{functions.SCHEMA}'")
+        con.execute(f"set search_path = '{_FUNCTIONS},{ALIAS}.{STORE},{ALIAS}.main'")
     except duckdb.CatalogException:
         find_views(con)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ import duckdb
 from warehouse.config.project import request
 from warehouse.config.settings import DATABASE_VARIABLE, LOCK_TIMEOUT, database_path
 from warehouse.errors import UsageError, seconds
-from warehouse.store import database
+from warehouse.store import checksums, database
 from warehouse.store.database import Resources
 
 if TYPE_CHECKING:
@@ -84,11 +85,31 @@ class WarehouseFile:
             ) as con,
         ):
             yield con
+            checksums.complete(con)
+
+    @contextmanager
+    def write(self, staged: duckdb.DuckDBPyConnection | None = None) -> Iterator[sa.Connection]:
+        """Open the file for one transaction, with SQLAlchemy: see `database.write`."""
+        with database.write(
+            self.path, resources=self.resources, lock_timeout=self.lock_timeout, staged=staged
+        ) as connection:
+            yield connection
+            checksums.complete(database.raw(connection))
+
+    @contextmanager
+    def staging(self) -> Iterator[Staging]:
+        """Open a connection for what is done before the file is written."""
+        with database.staging(self.resources) as con:
+            yield Staging(self, con)
+
+
+@dataclass(frozen=True)
+class Staging:
+    """A connection for temporary tables; the file is attached to it only while they are stored."""
+
+    file: WarehouseFile
+    con: duckdb.DuckDBPyConnection
 
     def write(self) -> AbstractContextManager[sa.Connection]:
-        """Open the file for one transaction, with SQLAlchemy: see `database.write`."""
-        return database.write(self.path, resources=self.resources, lock_timeout=self.lock_timeout)
-
-    def staging(self) -> AbstractContextManager[database.Staging]:
-        """Open a connection for what is done before the file is written: see `database.staging`."""
-        return database.staging(self.path, resources=self.resources, lock_timeout=self.lock_timeout)
+        """Open the file for one transaction on this connection."""
+        return self.file.write(self.con)
