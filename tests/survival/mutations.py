@@ -232,7 +232,7 @@ def _chunk(outcome: Outcome, first: int, size: int) -> int:
     if child == 0:
         os.close(reading)
         with os.fdopen(writing, "w") as told, tempfile.TemporaryDirectory() as folder:
-            con = database.memory()
+            con = database.memory(database.Resources(threads=1))
             for number in range(first, first + size):
                 name, suffix, data = mutated(number)
                 path = Path(folder) / f"mutated{suffix}"
