@@ -262,9 +262,9 @@ def test_runs_that_are_read_at_once_are_one_transaction(
     one_by_one: list[str] = []
     take = loading.take
 
-    def counted(connection, source, opened=None):
+    def counted(file, source, also, opened=None):
         one_by_one.append(source.name)
-        return take(connection, source, opened)
+        return take(file, source, also, opened)
 
     monkeypatch.setattr(loading, "take", counted)
     assert [status for status, _ in synced.told()] == ["loaded"] * 4 + ["computed"]

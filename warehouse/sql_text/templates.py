@@ -23,7 +23,7 @@ import jinja2
 import jinja2.meta
 import jinja2.sandbox
 
-from warehouse.config import toml
+from warehouse.config import project, toml
 from warehouse.config.ownership import is_private
 from warehouse.config.settings import resource_folder
 from warehouse.errors import DefinitionError, WarehouseError, nearest
@@ -48,16 +48,21 @@ class _Kept(jinja2.BytecodeCache):
     def __init__(self) -> None:
         # a relative path would name a folder of whoever made the current one
         given = Path(os.environ.get("XDG_CACHE_HOME") or "")
-        base = given if given.is_absolute() else Path("~/.cache").expanduser()
+        base = given if given.is_absolute() else project.expanded("~/.cache")
         self._folder = base / "ranking-warehouse" / "templates" if base.is_absolute() else None
 
     def load_bytecode(self, bucket: jinja2.bccache.Bucket) -> None:
-        kept = self.get(bucket.key)
+        kept = self.get(self._key(bucket))
         if kept:
             bucket.code = marshal.loads(kept)
 
     def dump_bytecode(self, bucket: jinja2.bccache.Bucket) -> None:
-        self.put(bucket.key, marshal.dumps(bucket.code))
+        self.put(self._key(bucket), marshal.dumps(bucket.code))
+
+    @staticmethod
+    def _key(bucket: jinja2.bccache.Bucket) -> str:
+        """Return a key of the place of a template and of its text, which may change."""
+        return f"{bucket.key}-{bucket.checksum}"
 
     def get(self, key: str) -> bytes:
         """Return what was kept, or nothing."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, cast
 
@@ -61,11 +61,16 @@ def with_runs(con: duckdb.DuckDBPyConnection, source: Source) -> Source | None:
     return replace(source, settings=json.dumps(settings, sort_keys=True))
 
 
-def take(file: WarehouseFile, source: Source, opened: LocalFile | None = None) -> Taken | None:
+def take(
+    file: WarehouseFile,
+    source: Source,
+    also: Callable[[sa.Connection], object],
+    opened: LocalFile | None = None,
+) -> Taken | None:
     """Load a file and remember it. Returns None if another process has loaded it already.
 
-    A run may be `opened` already. Raises StillWrittenError if the file is no longer in the state
-    that was looked at, and the errors of loading.
+    `also` is done in the same transaction. A run may be `opened` already. Raises StillWrittenError
+    if the file is no longer in the state that was looked at, and the errors of loading.
     """
     with file.read() as con:
         if _is_known(con, source):
@@ -81,6 +86,7 @@ def take(file: WarehouseFile, source: Source, opened: LocalFile | None = None) -
                 return None
             done = store(connection)
             _remember(connection, [(source, done)])
+            also(connection)
     return done
 
 
@@ -88,7 +94,12 @@ def _is_known(con: duckdb.DuckDBPyConnection, source: Source) -> bool:
     return known(con, source).get(source.key) == source.state
 
 
-def take_together(file: WarehouseFile, group: Group, sources: Sequence[Source]) -> list[Taken]:
+def take_together(
+    file: WarehouseFile,
+    group: Group,
+    sources: Sequence[Source],
+    also: Callable[[sa.Connection], object],
+) -> list[Taken]:
     """Load and remember open runs of one dataset that are read in the same way.
 
     Does nothing and returns nothing if one of them cannot be loaded as it is, was loaded already,
@@ -116,6 +127,7 @@ def take_together(file: WarehouseFile, group: Group, sources: Sequence[Source]) 
                     raise outcome
                 done.append(outcome)
             _remember(connection, list(zip(sources, done, strict=True)))
+            also(connection)
     return done
 
 

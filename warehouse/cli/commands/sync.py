@@ -12,7 +12,7 @@ import typer
 from warehouse.cli import options
 from warehouse.cli.output import Progress, emit, say, warn
 from warehouse.config import project
-from warehouse.errors import UsageError
+from warehouse.errors import UsageError, visible
 
 if TYPE_CHECKING:
     from warehouse.sync.events import Event, Status, Synced
@@ -98,16 +98,16 @@ def run(
     def on_event(event: Event) -> None:
         if progress is not None:
             progress.close()
-        if event.status in ("failed", "passed", "regressed"):
+        if event.status in ("failed", "passed", "regressed", "red"):
             found.add(event.text)
         if event.text in before:
             return
         if event.status == "failed":
             say(f"warehouse: {event.text}")
         elif event.status not in silent and not quiet:
-            emit(event.text + "\n", None)
+            emit(visible(event.text) + "\n", None)
         for text in event.warnings:
-            warn(f"{event.file or event.dataset}: {text}")
+            warn(f"{visible(str(event.file or event.dataset))}: {text}")
 
     try:
         done = wh.sync(dry_run=dry_run, on_event=on_event, on_file=on_file)
