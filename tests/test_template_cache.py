@@ -99,7 +99,9 @@ def test_a_folder_that_cannot_be_made_is_no_matter(cache: Path) -> None:
 def kept_in(cache: Path) -> Path:
     """Return the file of the text, once it is compiled."""
     rendered()
-    return cache / templates._kept().get_cache_key(templates._digest(TEXT))
+    kept = templates._kept()
+    key = kept.get_cache_key(templates._digest(TEXT))
+    return cache / f"{key}-{kept.get_source_checksum(TEXT)}"
 
 
 def is_kept(text: str = TEXT) -> bool:
