@@ -126,7 +126,7 @@ GENRES = {doc: {"genre": ["war", doc]} for doc in "abcx"}
 
 def text_of(found: Template) -> str:
     """Return a metric with what it needs."""
-    example = {"attribute": "genre", "number": "0.5", "integer": "3"}
+    example = {"attribute": "genre", "number": "0.5", "integer": "3", "grade": "3"}
     given = [f"{p.name}={example[p.type]}" for p in found.parameters if p.required]
     return f"{found.name}({', '.join(given)})"
 

@@ -66,20 +66,23 @@ METRICS += worked(twins_in(oracles) - {metric.name for metric in notation.parse(
 # Gains below 0 are taken off, so that a value may lie outside the metric's range.
 LOSSES = [f"{name}(gains={{0:-1.5,2:-0.25}})" for name in GAINED]
 
-Qrels = dict[str, dict[str, int]]
+Qrels = dict[str, dict[str, float]]
 Run = dict[str, dict[str, float]]
 # Equal scores often; two that are equal in 32 bits only; the sign; a great and a small one.
 SCORES = [0.0, 1.0, 1.0, 2.0, 2.0000000001, 2.00000001, -1.0, 16777216.0, 16777216.5, 1e-300, 0.1]
+WHOLE = [[0, 1], [0, 1, 2, 3], [-2, -1, 0, 1, 2, 3], [0], [1], [-1, 1, 3]]
 DOCS = [*"abcdefghijklmnop", "d1", "d10", "d2", "é", "Z", "9"]
 
 
-def collection(rng: random.Random, queries: int = 30) -> tuple[Qrels, Run]:
+def collection(
+    rng: random.Random, queries: int = 30, *, fractions: bool = False
+) -> tuple[Qrels, Run]:
     """Return random judgments and a run; each may have queries that the other lacks."""
     qrels: Qrels = {"anchor": {"a": 1}}
     run: Run = {"anchor": {"a": 1.0}}
     for number in range(queries):
         query = f"q{number}"
-        grades = rng.choice([[0, 1], [0, 1, 2, 3], [-2, -1, 0, 1, 2, 3], [0], [1], [-1, 1, 3]])
+        grades = rng.choice([*WHOLE, [-1, 0, 0.5, 1.7, 4.5]] if fractions else WHOLE)
         judged = {doc: rng.choice(grades) for doc in rng.sample(DOCS, rng.randint(1, 12))}
         scores = rng.choice([SCORES, [rng.random() for _ in range(30)]])
         found = {doc: rng.choice(scores) for doc in rng.sample(DOCS, rng.randint(1, 15))}
@@ -91,7 +94,7 @@ def collection(rng: random.Random, queries: int = 30) -> tuple[Qrels, Run]:
 
 
 SEEDS = st.integers(0, 2**32 - 1)
-COLLECTIONS = SEEDS.map(lambda seed: collection(random.Random(seed)))
+COLLECTIONS = SEEDS.map(lambda seed: collection(random.Random(seed), fractions=True))
 # What a call costs it costs for the metrics: few calls, of many queries each.
 LARGE = SEEDS.map(lambda seed: collection(random.Random(seed), 135))
 FEW = examples(2)

@@ -111,7 +111,7 @@ def test_lists_of_trec_eval() -> None:
         ("ndcg.", "write gains as in ndcg.1=3,2=9, not nothing"),
         ("ndcg.1=x", "the gain of 1 is a number, not x"),
         ("ndcg.1=2,1=3", "the grade 1 is there twice"),
-        ("ndcg.p=2", "a grade is a whole number, not p"),
+        ("ndcg.p=2", "a grade is a number, not p"),
         # there -1 stands for documents that are not judged at all
         ("ndcg.-1=1", "a document without a grade has no gain"),
         ("11pt_avg.2", "levels is at most 1"),

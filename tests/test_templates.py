@@ -619,7 +619,11 @@ def define(source: str) -> MetricTemplate:
         ("undefined = 0", 'undefined = "nothing"', ["undefined", "'null'"]),
         ("range = [0, 1]", 'range = "0 to 1"', ["'range'", "type"]),
         ("required = true", "required = true\nminimum = 1", ["cutoff", "'minimum'", "mean min?"]),
-        ('type = "number"', 'type = "int"', ["no_relevant", "integer, number, choice, boolean"]),
+        (
+            'type = "number"',
+            'type = "int"',
+            ["no_relevant", "integer, number, grade, choice, boolean"],
+        ),
         ('title = "Precision"', 'title = "Precision', ["not TOML"]),
         (
             '{ name = "ooprecision", cutoff',

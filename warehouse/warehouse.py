@@ -112,6 +112,7 @@ class Warehouse:
         label: str | None = None,
         format: str | None = None,
         columns: Mapping[str, str] | None = None,
+        relevance: str | None = None,
         normalise: str | None = None,
         is_global: bool = False,
         queries: object | None = None,
@@ -121,7 +122,8 @@ class Warehouse:
         """Load judgments: a path, '-' for stdin, a dict, a data frame, Arrow table, relation or Result.
 
         Columns: `query_id, doc_id, relevance[, iteration]`; `columns` maps these to other names.
-        With `iterations`, a document can be judged once per iteration (a subtopic or a judgment
+        `relevance` is an SQL expression that gives the relevance, as in "rating >= 4". With
+        `iterations`, a document can be judged once per iteration (a subtopic or a judgment
         group). The format "prefs" reads preferences. With `is_global`, all `queries` (default: the
         queries of the loaded runs) share one set of judged documents. Raises InputError for bad
         content, and ConflictError if other qrels are already loaded; `replace` loads them as a new
@@ -140,8 +142,9 @@ class Warehouse:
             dataset, source,
             lambda con, name: stage_qrels(
                 con, source, name,
-                label=label, format=format, columns=columns, normalise=normalise,
-                is_global=is_global, queries=queries, iterations=iterations, replace=replace,
+                label=label, format=format, columns=columns, relevance=relevance,
+                normalise=normalise, is_global=is_global, queries=queries, iterations=iterations,
+                replace=replace,
             ),
         )  # fmt: skip
 
@@ -153,13 +156,14 @@ class Warehouse:
         label: str | None = None,
         format: str | None = None,
         columns: Mapping[str, str] | None = None,
+        relevance: str | None = None,
         normalise: str | None = None,
         replace: bool = False,
     ) -> Loaded:
         """Load a training set: what a system was trained on, or what users had seen before.
 
         Sources and errors are those of `ingest_qrels`. Columns: `query_id, doc_id[, relevance]`;
-        without a relevance column, every relevance is 1.
+        without a relevance column, every relevance is 1. `relevance` is that of `ingest_qrels`.
 
         >>> import tempfile
         >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
@@ -172,7 +176,8 @@ class Warehouse:
             dataset, source,
             lambda con, name: stage_training(
                 con, source, name,
-                label=label, format=format, columns=columns, normalise=normalise, replace=replace,
+                label=label, format=format, columns=columns, relevance=relevance,
+                normalise=normalise, replace=replace,
             ),
         )  # fmt: skip
 

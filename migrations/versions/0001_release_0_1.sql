@@ -31,6 +31,7 @@ create table store.qrels (
         -- 'judgments': one per query and document; 'iterations': one per query, document and iteration;
         -- 'preferences': rows of the table preference.
     normalise varchar,
+    graded_by varchar,  -- SQL expression that made the grades (--relevance). Null if they are as given.
     checksum ubigint
 );
 
@@ -40,7 +41,7 @@ create table store.judgment (
     qrels_id integer not null,
     query_id varchar not null,
     doc_id varchar not null,
-    relevance integer not null,
+    relevance double not null,
     iteration varchar not null
 );
 
@@ -160,6 +161,7 @@ create table store.training (
     ingested_at timestamptz not null,
     program_version varchar not null,
     normalise varchar,
+    graded_by varchar,  -- SQL expression that made the grades (--relevance). Null if they are as given.
     checksum ubigint
 );
 
@@ -168,7 +170,7 @@ create table store.example (
     training_id integer not null,
     query_id varchar not null,  -- Id of the training query, such as a user or an instance.
     doc_id varchar not null,  -- Id of the document, such as an item or a label.
-    relevance integer not null  -- Grade of relevance; 1 and above is relevant.
+    relevance double not null  -- Grade of relevance; 1 and above is relevant.
 );
 
 /* One row per version of a table of attributes of a dataset's documents or queries. Of each dataset, subject
@@ -246,10 +248,10 @@ create table store.hit (
         -- Score precision and tie rule of the rank, as in 'double/doc_desc'; a run has rows for each in use.
     query_id varchar not null,
     doc_id varchar not null,
-    relevance integer not null,  -- Grade in these qrels, the highest if there are several.
+    relevance double not null,  -- Grade in these qrels, the highest if there are several.
     rank integer not null,  -- Rank in the whole list, from 1; unjudged documents count.
     rel_so_far integer,  -- Number of documents of relevance 1 and above up to this rank, this one included.
-    nonrel_so_far integer  -- Number of documents of relevance 0 up to this rank, this one included.
+    nonrel_so_far integer  -- Number of documents of relevance from 0 to below 1 up to this rank, this one included.
 );
 
 /* One row per computation of a metric or curve, for one version of a run and one of the qrels. Nothing is

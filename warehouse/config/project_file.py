@@ -36,6 +36,7 @@ class Training(_Table, frozen=True, kw_only=True):
     label: str | None = None
     format: str | None = None
     columns: dict[str, str] | None = None
+    relevance: str | None = None
     normalise: str | None = None
 
 
@@ -116,6 +117,7 @@ class Protocol(_Table, frozen=True, kw_only=True):
     judged_only: bool = False
     judged_only_first: bool = False
     relevant_only: bool = False
+    grades: Literal["any", "whole"] = "any"
     lacks: tuple[str, ...] = ()
     names: str | None = None
     params: dict[str, dict[str, Any]] = {}

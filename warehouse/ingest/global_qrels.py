@@ -30,10 +30,13 @@ def stage_global(
     queries: object | None = None,
     format: str | None = None,
     columns: Mapping[str, str] | None = None,
+    relevance: str | None = None,
     normalise: str | None = None,
 ) -> Everywhere:
     """Stage one set of documents, and the `queries` if they are given."""
-    staged = stage_everywhere(con, source, format=format, columns=columns, normalise=normalise)
+    staged = stage_everywhere(
+        con, source, format=format, columns=columns, relevance=relevance, normalise=normalise
+    )
     return Everywhere(staged, None if queries is None else stage_queries(con, queries))
 
 

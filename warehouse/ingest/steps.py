@@ -76,12 +76,15 @@ def check_name(what: str, given: object, hint: str = "") -> str:
 
 
 def content(
-    con: duckdb.DuckDBPyConnection, dataset: str, columns: str, suffix: str = ""
+    con: duckdb.DuckDBPyConnection, dataset: str, row_hash: str, suffix: str = ""
 ) -> Content:
-    """Return counts of the staged rows and a hash that does not depend on order or format."""
+    """Return counts of the staged rows and a hash that does not depend on order or format.
+
+    `row_hash` is SQL of the hash of a row.
+    """
     num_rows, num_queries, total = con.execute(
         "with key as (select distinct query_id from staged) "
-        f"select count(*), (select count(*) from key), sum(hash({columns})) from staged"
+        f"select count(*), (select count(*) from key), sum({row_hash}) from staged"
     ).fetchall()[0]
     return Content.of(dataset, num_rows, num_queries, total, suffix)
 
