@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Literal, cast
 
@@ -15,14 +16,14 @@ import duckdb
 import sqlalchemy as sa
 
 from warehouse.config.settings import VERSION
-from warehouse.errors import WarehouseError
+from warehouse.errors import InputError, WarehouseError
 from warehouse.ingest import steps
 from warehouse.ingest.attributes import LoadedAttributes, stage_table
 from warehouse.ingest.qrels import stage_qrels, stage_training
 from warehouse.ingest.runs import RunOptions, check_names, load_staged, stage_run
 from warehouse.ingest.steps import Loaded
 from warehouse.readers.batches import Batch, Group
-from warehouse.readers.files import LocalFile
+from warehouse.readers.files import LocalFile, open_file
 from warehouse.sql_text.templates import render
 from warehouse.store import database, schema
 from warehouse.store.clock import Clock
@@ -91,7 +92,7 @@ def take(
 
 
 def _is_known(con: duckdb.DuckDBPyConnection, source: Source) -> bool:
-    return known(con, source).get(source.key) == source.state
+    return not source.reread and known(con, source).get(source.key) == source.state
 
 
 def take_together(
@@ -133,7 +134,7 @@ def take_together(
 
 def _is_any_known(con: duckdb.DuckDBPyConnection, sources: Sequence[Source]) -> bool:
     states = known(con)
-    return any(states.get(source.key) == source.state for source in sources)
+    return any(not s.reread and states.get(s.key) == s.state for s in sources)
 
 
 def reading(source: Source) -> dict[str, Any]:
@@ -177,6 +178,7 @@ def _about(source: Source) -> RunOptions:
     return RunOptions(
         name=said.name, system=said.system, tags=tags, run_at=run_at, exact=frozenset(exact),
         lower_is_better=source.options.get("lower_is_better", False), leave_forgotten=True,
+        gone=source.gone,
     )  # fmt: skip
 
 
@@ -245,3 +247,17 @@ def _run_id(source: Source, done: Taken) -> int | None:
     if source.kind != RUN or not isinstance(done, Loaded) or done.status == "forgotten":
         return None
     return done.id
+
+
+def changed_inside(con: duckdb.DuckDBPyConnection, sources: Sequence[Source]) -> list[Source]:
+    """Return the files, to be read again, whose content is another although their state is the same."""
+    rows = con.execute(
+        "select dataset.name, kind, path, source_sha256 from source_file join dataset using (dataset_id)"
+    ).fetchall()
+    hashes = {(dataset, kind, path): sha256 for dataset, kind, path, sha256 in rows}
+    found: list[Source] = []
+    for source in sources:
+        with suppress(InputError), open_file(source.path) as file:
+            if hashes.get(source.key) not in (None, file.sha256):
+                found.append(replace(source, reread=True))
+    return found

@@ -377,7 +377,7 @@ def _comparison(
     try:
         found = comparison.compare(
             file, dataset, compared, [metric], compare.How(), bases=(), all_pairs=True,
-            judged_only=False, judged=False, bounds=False, store=False, protocol=protocol,
+            judged_only=False, judged=False, all_relevant=False, store=False, protocol=protocol,
             as_of=None, qrels=None, on_step=None,
         )  # fmt: skip
     except UsageError as error:
