@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from warehouse.config import limits
 from warehouse.config.settings import LOCK_TIMEOUT, SCHEMA_REVISION
 from warehouse.errors import DatabaseError, UsageError, listing
 from warehouse.sql_text import functions
@@ -86,6 +87,22 @@ class Resources:
             con.execute(f"set temp_directory = {literal(self.temp_directory)}")
 
 
+def start() -> duckdb.DuckDBPyConnection:
+    """Start DuckDB, with an empty database in memory.
+
+    Where the system limits the memory of this process, DuckDB gets half of what is left, and no
+    threads of its own: one that cannot be made ends the process.
+    """
+    room = limits.room()
+    if room is None:
+        return duckdb.connect(":memory:")
+    limits.check()
+    limits.share_one_heap()
+    ours = {} if duckdb.__version__.startswith("1.") else {"async_threads": 0}
+    limit = f"{room // 2}B"
+    return duckdb.connect(":memory:", config={"threads": 1, "memory_limit": limit, **ours})
+
+
 def memory(resources: Resources | None = None) -> duckdb.DuckDBPyConnection:
     """Open a database in memory, with the functions of the formulas."""
     given = resources or Resources()
@@ -93,7 +110,7 @@ def memory(resources: Resources | None = None) -> duckdb.DuckDBPyConnection:
         # Otherwise DuckDB would spill into a folder in the current directory.
         given = replace(given, temp_directory=str(_spill_folder() or ""))
     with at_the_edge():
-        con = duckdb.connect(":memory:")
+        con = start()
         functions.make(con)
         given.apply(con)
     return con
@@ -122,7 +139,8 @@ def scratch(resources: Resources) -> duckdb.DuckDBPyConnection:
 
 def open_early() -> None:
     """Start opening what `scratch` needs, which takes a while, in parallel with the caller."""
-    threading.Thread(target=_shared, args=(os.getpid(),), daemon=True).start()
+    if limits.room() is None:
+        threading.Thread(target=_shared, args=(os.getpid(),), daemon=True).start()
 
 
 def _shared(pid: int) -> duckdb.DuckDBPyConnection:
@@ -200,7 +218,7 @@ def create(path: Path) -> None:
 
 
 def _create(path: Path) -> None:
-    with duckdb.connect(":memory:") as con:
+    with start() as con:
         con.execute(
             f"attach {literal(str(path))} as {ident(ALIAS)} "
             f"(type duckdb, storage_version {literal(STORAGE_VERSION)})"
@@ -235,6 +253,7 @@ def write(
 
     A replica is refused: the next one would replace it with everything written to it.
     """
+    limits.check(limits.LEAST_TO_WRITE)
     import duckdb_sqlalchemy
     import sqlalchemy as sa
     from sqlalchemy.pool import StaticPool
