@@ -31,6 +31,7 @@ create table store.qrels (
         -- 'judgments': one per query and document; 'iterations': one per query, document and iteration;
         -- 'preferences': rows of the table preference.
     normalise varchar,
+    graded_by varchar,  -- SQL expression that made the grades (--relevance). Null if they are as given.
     checksum ubigint
 );
 
@@ -40,7 +41,7 @@ create table store.judgment (
     qrels_id integer not null,
     query_id varchar not null,
     doc_id varchar not null,
-    relevance integer not null,
+    relevance double not null,
     iteration varchar not null
 );
 
@@ -67,6 +68,7 @@ create table store.run (
     system varchar,
     content_hash varchar not null,
         -- Hash of the dataset's name and the predictions; the same for any order and format, and in any file.
+        -- Versions that differ only in the order of equal scores share it.
     source varchar not null,
         -- Where the run came from: a path, a URI, <stdin> or a kind of Python object; of a merged run, its
         -- method and runs.
@@ -160,6 +162,7 @@ create table store.training (
     ingested_at timestamptz not null,
     program_version varchar not null,
     normalise varchar,
+    graded_by varchar,  -- SQL expression that made the grades (--relevance). Null if they are as given.
     checksum ubigint
 );
 
@@ -168,7 +171,7 @@ create table store.example (
     training_id integer not null,
     query_id varchar not null,  -- Id of the training query, such as a user or an instance.
     doc_id varchar not null,  -- Id of the document, such as an item or a label.
-    relevance integer not null  -- Grade of relevance; 1 and above is relevant.
+    relevance double not null  -- Grade of relevance; 1 and above is relevant.
 );
 
 /* One row per version of a table of attributes of a dataset's documents or queries. Of each dataset, subject
@@ -223,6 +226,7 @@ create table store.source_file (
     run_id integer,  -- Key of run: what was loaded from the file. Null for other kinds, and for removed runs.
     taken_at timestamptz not null,  -- When the file was read (UTC).
     program_version varchar not null,
+    missing_since timestamptz,  -- When a sync first found that the file is gone (UTC). Null if it is there.
     checksum ubigint
 );
 
@@ -246,10 +250,10 @@ create table store.hit (
         -- Score precision and tie rule of the rank, as in 'double/doc_desc'; a run has rows for each in use.
     query_id varchar not null,
     doc_id varchar not null,
-    relevance integer not null,  -- Grade in these qrels, the highest if there are several.
+    relevance double not null,  -- Grade in these qrels, the highest if there are several.
     rank integer not null,  -- Rank in the whole list, from 1; unjudged documents count.
     rel_so_far integer,  -- Number of documents of relevance 1 and above up to this rank, this one included.
-    nonrel_so_far integer  -- Number of documents of relevance 0 up to this rank, this one included.
+    nonrel_so_far integer  -- Number of documents of relevance from 0 to below 1 up to this rank, this one included.
 );
 
 /* One row per computation of a metric or curve, for one version of a run and one of the qrels. Nothing is
@@ -258,8 +262,8 @@ create table store.hit (
 create table store.evaluation (
     evaluation_id integer not null,  -- Key, in this file.
     content_hash varchar not null,
-        -- Hash of the hashes of run and qrels, the kind, metric, protocol, fingerprint and slice: what was
-        -- computed from what, the same in any file.
+        -- Hash of the hashes of run and qrels, the kind, metric, protocol, fingerprint and slice, and of the
+        -- ranks if equal scores stay as the source has them: what was computed from what, the same in any file.
     run_id integer not null,
     qrels_id integer not null,
     metric varchar not null,  -- Name of the metric, or of the curve, with its parameters.
@@ -332,11 +336,44 @@ create table store.slice_member (
     part varchar not null  -- Name of its part; 'not_included' if the expression is null for it.
 );
 
-/* One row per dataset and protocol with new values whose gates the next `warehouse sync` has to check; mostly
-   empty. */
+/* One row per version of a run that was loaded and that no gate has checked yet: `warehouse sync` and
+   `warehouse check` with --new do so. */
 create table store.gate_due (
-    dataset_id integer not null,
-    protocol varchar not null
+    run_id integer not null  -- Key of run.
+);
+
+/* One row per check of a version of a run by a gate of warehouse.toml. Nothing is overwritten: of the rows for
+   the same run_id, metric, protocol, grouped_by, against and limits, the one with the latest checked_at counts.
+   The view gate_results has names, and says what is red. */
+create table store.gate_result (
+    run_id integer not null,  -- Key of run, or of forgotten_run: the run that was checked.
+    reference_id integer,
+        -- Key of run, or of forgotten_run: the run that it was compared with. Null if there was none.
+    qrels_id integer not null,
+    fingerprint varchar not null,  -- Fingerprint of the value, as in evaluation.
+    metric varchar not null,
+    protocol varchar not null,
+    grouped_by varchar not null,
+    against varchar not null,
+    limits varchar not null,
+    value double,
+    reference_value double,
+    difference double,  -- Value of the run minus that of the reference, both over all queries.
+    p double,  -- Two-sided p-value of a paired t-test over the queries. Null without alpha.
+    verdict varchar not null,
+    why varchar,  -- Which limits were passed, in words. Null if none was.
+    checked_at timestamptz not null,
+    program_version varchar not null,
+    checksum ubigint
+);
+
+/* One row per acceptance of a version of a run although a gate fired (`warehouse gates accept`). */
+create table store.gate_acceptance (
+    run_id integer not null,  -- Key of run, or of forgotten_run.
+    why varchar not null,  -- Why it was accepted, as given with --why.
+    accepted_at timestamptz not null,  -- When it was accepted (UTC).
+    program_version varchar not null,
+    checksum ubigint
 );
 
 -- Comparisons and merged runs -------------------------------------------------------------------------------
@@ -759,3 +796,50 @@ from store.fusion
 join store.run_version as merged using (run_id)
 join store.fusion_source using (run_id)
 left join store.run_version as source on source.run_id = fusion_source.source_run_id;
+
+/* One row per check of a version of a run by a gate of warehouse.toml, as `warehouse gates` lists them. */
+create view gate_results as
+with
+known_run as (
+    select run_id, dataset_id, name, version from store.run
+    union all
+    select run_id, dataset_id, name, version from store.forgotten_run
+),
+acceptance as (
+    select run_id, min(accepted_at) as accepted_at, arg_min(why, accepted_at) as why
+    from store.gate_acceptance
+    group by run_id
+)
+select
+    dataset.name as dataset,
+    known_run.name as run,
+    known_run.version as run_version,
+    gate_result.metric,
+    gate_result.protocol,
+    gate_result.value,
+    reference.name as reference,  -- Name of the run that it was compared with. Null if there was none.
+    reference.version as reference_version,  -- Version of that run.
+    gate_result.reference_value,
+    gate_result.difference,  -- Value of the run minus that of the reference, both over all queries.
+    gate_result.p,  -- Two-sided p-value of a paired t-test over the queries. Null without alpha.
+    gate_result.verdict,
+    gate_result.why,  -- Which limits were passed, in words. Null if none was.
+    gate_result.checked_at,
+    acceptance.accepted_at,  -- When the run was accepted all the same (UTC). Null if it was not.
+    acceptance.why as accepted_why,  -- Why it was accepted. Null if it was not.
+    gate_result.verdict = 'regressed' and acceptance.accepted_at is null
+        and row_number() over newest_first = 1 as is_red,
+        -- Whether the gate fired when it was last checked, and nobody has accepted the run.
+    coalesce(run_version.is_current, false) as is_current,  -- Whether this is the newest version of the run.
+    gate_result.grouped_by, gate_result.against, gate_result.limits,
+    gate_result.run_id
+from store.gate_result
+join known_run using (run_id)
+join store.dataset using (dataset_id)
+left join known_run as reference on reference.run_id = gate_result.reference_id
+left join acceptance on acceptance.run_id = gate_result.run_id
+left join store.run_version on run_version.run_id = gate_result.run_id
+window newest_first as (
+    partition by gate_result.run_id, metric, protocol, grouped_by, against, limits
+    order by gate_result.checked_at desc
+);

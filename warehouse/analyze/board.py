@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -41,8 +41,11 @@ def narrowed(con: duckdb.DuckDBPyConnection, dataset: str, protocol: Protocol) -
     On this connection the view then has nothing else and, after the block, nothing at all.
     """
     con.execute(render("statements/narrowed", dataset=dataset, protocol=protocol.name))
-    yield
-    con.execute("drop view temp.run_scores; drop table temp.current_score")
+    try:
+        yield
+    finally:
+        with suppress(duckdb.Error):  # in an aborted transaction, the rollback removes them
+            con.execute("drop view temp.run_scores; drop table temp.current_score")
 
 
 def of_dataset(

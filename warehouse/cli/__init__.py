@@ -157,12 +157,12 @@ def _call() -> None:
     import typer
 
     from warehouse.cli.application import application, completed, explained
-    from warehouse.config import limits
+    from warehouse.config import system_memory
     from warehouse.config.project import request
 
     words = completed(sys.argv[1:])
     if not _HELP.intersection(words):
-        limits.check(_LEAST)
+        system_memory.check(_LEAST)
     if words[0] == "score" and not _HELP.intersection(words):
         from warehouse.store import database
 

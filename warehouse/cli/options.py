@@ -84,7 +84,9 @@ def format_option(
 
         source = ctx.get_parameter_source(str(param.name))
         is_default = source is not None and source.name == "DEFAULT"
-        return output.choose_format(None if is_default else value, ctx.params.get("out"), more)
+        named = None if is_default else value
+        safe = ctx.params.get("safe_csv", False)
+        return output.choose_format(named, ctx.params.get("out"), more, safe=safe)
 
     return typer.Option(
         "--format",
@@ -105,6 +107,15 @@ def _check_output(value: Path | None) -> Path | None:
 
 
 Format = Annotated[str, format_option()]
+# eager, as the output is
+SafeCsv = Annotated[
+    bool,
+    typer.Option(
+        "--safe-csv",
+        is_eager=True,
+        help="For spreadsheets: in CSV and TSV, no text is a formula (=cmd); it gets a ' before it.",
+    ),
+]
 # eager: it is known when the format is chosen
 Output = Annotated[
     Path | None,
@@ -199,6 +210,15 @@ Normalise = Annotated[
         metavar="SQL",
         help="Compute the document id by this SQL expression over a row's columns, as in "
         "'lower(trim(doc_id))'.",
+    ),
+]
+Relevance = Annotated[
+    str | None,
+    typer.Option(
+        "--relevance",
+        metavar="SQL",
+        help="Compute the relevance by this SQL expression over the columns of a judgment, as in "
+        "'rating >= 4'.",
     ),
 ]
 

@@ -33,8 +33,12 @@ def warn(text: str) -> None:
     say(f"warning: {text}")
 
 
-def choose_format(format: str | None, output: Path | None, more: Sequence[str] = ()) -> str:
+def choose_format(
+    format: str | None, output: Path | None, more: Sequence[str] = (), *, safe: bool = False
+) -> str:
     """Return the requested format, else the one that the file's suffix names, else table.
+
+    If `safe`, it is one without formulas of spreadsheets; only CSV and TSV have one.
 
     >>> choose_format(None, Path("board.md")), choose_format("csv", Path("board.md"))
     ('markdown', 'csv')
@@ -48,7 +52,9 @@ def choose_format(format: str | None, output: Path | None, more: Sequence[str] =
         format = named if named in known else "table"
     if formats.check(format, known) == "parquet":
         parquet_file(output)
-    return format
+    if safe and format not in formats.SAFE:
+        raise UsageError(f"--safe-csv is for -f csv and -f tsv, not for {format}")
+    return formats.SAFE[format] if safe else format
 
 
 def emit(text: str, output: Path | None, format: str = "table") -> None:
@@ -62,15 +68,18 @@ def open_writer(output: Path | None, format: str) -> Iterator[Callable[[str], ob
     """Yield a function that writes to stdout, or to a file that appears when the block succeeds.
 
     Other formats than tables are the same bytes on stdout as in a file: UTF-8, whatever the
-    terminal.
+    terminal. Control characters are escaped in what people read, and all of them on a terminal, which
+    would obey them.
     """
+    is_text = format in formats.FOR_PEOPLE
     if output is None:
         if format != "table" and isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
-        yield _to_stdout
+        is_shown = is_text or sys.stdout.isatty()
+        yield lambda text: _to_stdout(visible(text, lines=True) if is_shown else text)
         return
     with new_file(output) as path, path.open("w", encoding="utf-8", newline="") as file:
-        yield file.write
+        yield lambda text: file.write(visible(text, lines=True) if is_text else text)
 
 
 @contextmanager

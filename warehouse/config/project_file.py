@@ -10,8 +10,12 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, field
 
+from warehouse.config import limits
+
 # A text that is not blank.
 Text = Annotated[str, Meta(pattern=r"\S")]
+# One or several. The single one has no pattern: in a union with a list, msgspec 0.20 corrupts memory.
+Texts = str | list[Text]
 Tags = dict[str, str | int | float | bool]
 
 
@@ -34,6 +38,7 @@ class Training(_Table, frozen=True, kw_only=True):
     label: str | None = None
     format: str | None = None
     columns: dict[str, str] | None = None
+    relevance: str | None = None
     normalise: str | None = None
 
 
@@ -68,7 +73,7 @@ class Dataset(Evaluate, frozen=True, kw_only=True):
 class Runs(_Table, frozen=True, kw_only=True):
     """A source of runs: files, or patterns whose parts in braces describe each run."""
 
-    files: Text | list[Text]
+    files: Texts
     dataset: str | None = None
     name: str | None = None
     system: str | None = None
@@ -79,13 +84,15 @@ class Runs(_Table, frozen=True, kw_only=True):
     columns: dict[str, str] | None = None
     normalise: str | None = None
     lower_is_better: bool | None = None
+    missing: Literal["keep", "forget"] = "keep"
 
 
 class Gate(_Table, frozen=True, kw_only=True):
-    """A limit for new runs: no more than `max_drop` below, or not significantly below."""
+    """What makes a run red that is new: a drop below its reference, or a value out of bounds."""
 
     dataset: str
-    metric: str
+    metric: Texts
+    group: Text = "system"
     against: str = "best"
     max_drop: (
         Annotated[
@@ -95,6 +102,8 @@ class Gate(_Table, frozen=True, kw_only=True):
         | None
     ) = None
     alpha: Annotated[float, Meta(gt=0, lt=1)] | None = None
+    min: float | None = None
+    max: float | None = None
     protocol: str = ""
 
 
@@ -111,10 +120,24 @@ class Protocol(_Table, frozen=True, kw_only=True):
     judged_only: bool = False
     judged_only_first: bool = False
     relevant_only: bool = False
+    grades: Literal["any", "whole"] = "any"
     lacks: tuple[str, ...] = ()
     names: str | None = None
     params: dict[str, dict[str, Any]] = {}
     undefined: dict[str, float | Literal["null"]] = {}
+
+
+# A size in bytes.
+Size = Annotated[str, Meta(pattern=limits.SIZE, extra={"rule": 'is a size, as in "50GB"'})]
+
+
+class Limits(_Table, frozen=True, kw_only=True):
+    """The most that a source may have: more is refused."""
+
+    unpacked: Size = limits.UNPACKED
+    line: Size = limits.LINE
+    nesting: Annotated[int, Meta(ge=1, le=limits.NESTING)] = limits.NESTING
+    rows: Annotated[int, Meta(ge=1)] = limits.ROWS
 
 
 class ProjectFile(_Table, frozen=True, kw_only=True):
@@ -131,14 +154,16 @@ class ProjectFile(_Table, frozen=True, kw_only=True):
         | None
     ) = None
     settle: str | int | float = "2s"
+    on_fire: Text | None = None
     evaluate: Evaluate = Evaluate()
     datasets: dict[str, Dataset] = {}
     runs: list[Runs] = []
     gates: list[Gate] = []
     protocols: dict[str, Protocol] = {}
+    limits: Limits = Limits()
 
 
-_ABOVE = dict.fromkeys(("database", "settle"), "the lines above the first table")
+_ABOVE = dict.fromkeys(("database", "settle", "on_fire"), "the lines above the first table")
 _EVALUATE = dict.fromkeys(Evaluate.__struct_fields__, "[evaluate]")
 # By struct, the tables that have keys which are looked for in it.
 ELSEWHERE: Mapping[type, Mapping[str, str]] = {
@@ -151,6 +176,7 @@ ELSEWHERE: Mapping[type, Mapping[str, str]] = {
     },
     Dataset: _ABOVE | {key: f"[[{key}]] with its dataset" for key in ("runs", "gates")},
     Runs: _ABOVE | _EVALUATE,
+    Gate: _ABOVE,
 }
 
 

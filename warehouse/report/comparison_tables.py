@@ -8,7 +8,7 @@ from warehouse.analyze.compare import Compared
 from warehouse.analyze.side_by_side import SideBySide
 from warehouse.analyze.significance import level
 from warehouse.metrics.notation import known_metric
-from warehouse.report.formats import Mark, marked, table
+from warehouse.report.formats import Mark, marked, one_line, table
 from warehouse.store.database import records
 
 _ARROWS = {"higher": " ↑", "lower": " ↓"}
@@ -100,8 +100,8 @@ def side_by_side(found: SideBySide, format: str, *, places: int = 4) -> str:
 
     def line(row: dict[str, Any]) -> list[Any]:
         return [
-            row["rank"], row["base_document"], row["base_relevance"], row["document"],
-            row["relevance"],
+            row["rank"], row["base_document"], _grade(row["base_relevance"]), row["document"],
+            _grade(row["relevance"]),
         ]  # fmt: skip
 
     def changed(row: dict[str, Any]) -> str:
@@ -118,7 +118,11 @@ def side_by_side(found: SideBySide, format: str, *, places: int = 4) -> str:
     pieces = []
     for place in dict.fromkeys(row["place"] for row in rows):
         of_query = [row for row in rows if row["place"] == place]
-        title = f"{of_query[0]['query_id']}  {found.metric} {changed(of_query[0])}"
+        title = f"{one_line(of_query[0]['query_id'])}  {found.metric} {changed(of_query[0])}"
         body = table(heads, [line(row) for row in of_query], numeric, format, places=places)
         pieces.append(f"{title}\n{body}")
     return "\n".join(pieces)
+
+
+def _grade(relevance: float | None) -> str | None:
+    return None if relevance is None else f"{relevance:g}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from warehouse.analyze.side_by_side import SideBySide
     from warehouse.evaluate.status import Status
     from warehouse.evaluate.verify import Verified
+    from warehouse.sync.gates import GateCheck
 
 # The most runs of which it is said what judging would fill.
 _MOST_SAID = 12
@@ -100,7 +102,8 @@ def explanation(found: Explanation) -> Result:
     def notes(places: int) -> list[str]:
         return [*_value_and_origin(found, places), *_doubts(found)]
 
-    return Result(found.relation, notes, titles=titles, details=found)
+    grades = ("relevance",)
+    return Result(found.relation, notes, titles=titles, counts=grades, details=found)
 
 
 def _value_and_origin(found: Explanation, places: int) -> Iterator[str]:
@@ -200,6 +203,27 @@ def check(found: Check) -> Result:
     return Result(found.relation, notes, titles={"their_value": "their value"}, details=found)
 
 
+def gate_check(found: GateCheck) -> Result:
+    """Return the verdicts of the gates of the project's file; the notes are those of red runs."""
+    notes = [str(one["text"]) for one in found.verdicts if one["verdict"] == "regressed"]
+    if not found.verdicts:
+        notes.append("no run is new, and none is red")
+    return Result(found.relation, notes, titles=_GATES, details=found)
+
+
+def gates(found: duckdb.DuckDBPyRelation, *, red: bool) -> Result:
+    """Return the stored verdicts of gates."""
+    nothing = "no run is red" if red else "no verdicts yet: warehouse sync, with [[gates]]"
+    return listed(found, nothing, _GATES)
+
+
+_GATES = {
+    "reference_version": "its version", "reference_value": "its value", "is_red": "red",
+    "checked_at": "checked", "accepted_at": "accepted", "accepted_why": "accepted why",
+    "grouped_by": "group", "limits": "not good",
+}  # fmt: skip
+
+
 def agreement(found: Agreement) -> Result:
     """Return how much rankings agree; for documents, `queries` has the values of each query."""
     return _by_query(found)
@@ -268,7 +292,7 @@ def qrels_diff(found: QrelsDiff, before: int, after: int, protocol: str) -> Resu
 
 
 def status(found: Status, dataset: str | None) -> Result:
-    """Return what is missing, stale or orphaned."""
+    """Return what is missing, stale, red or orphaned."""
     from warehouse.evaluate import requirements
 
     notes = [requirements.left_out(name, metrics) for name, metrics in found.unfit.items()]
@@ -283,6 +307,9 @@ def status(found: Status, dataset: str | None) -> Result:
             f"to compute: {counted(found.num_to_compute, 'value')}{stale}, which reads {read}: "
             f"{listing(found.commands, 4)}"
         )
+    if found.num_red:
+        of_it = "" if dataset is None else f" -d {shlex.quote(dataset)}"
+        notes.append(f"red: {counted(found.num_red, 'run')}: warehouse gates --red{of_it}")
     return Result(found.relation, notes, details=found)
 
 

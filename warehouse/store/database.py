@@ -7,14 +7,14 @@ file locked.
 
 from __future__ import annotations
 
+import atexit
 import errno
 import os
 import random
 import re
 import shlex
-import shutil
 import stat
-import tempfile
+import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from warehouse.config import limits
+from warehouse.config import system_memory
 from warehouse.config.settings import LOCK_TIMEOUT, SCHEMA_REVISION
 from warehouse.errors import DatabaseError, UsageError, listing
 from warehouse.sql_text import functions
@@ -39,6 +39,7 @@ from warehouse.store.engine_errors import (
     not_opened,
 )
 from warehouse.store.locks import turns, wait_for_lock
+from warehouse.store.scratch_folders import ScratchFolder
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
@@ -93,11 +94,11 @@ def start() -> duckdb.DuckDBPyConnection:
     Where the system limits the memory of this process, DuckDB gets half of what is left, and no
     threads of its own: one that cannot be made ends the process.
     """
-    room = limits.room()
+    room = system_memory.room()
     if room is None:
         return duckdb.connect(":memory:")
-    limits.check()
-    limits.share_one_heap()
+    system_memory.check()
+    system_memory.share_one_heap()
     ours = {} if duckdb.__version__.startswith("1.") else {"async_threads": 0}
     limit = f"{room // 2}B"
     return duckdb.connect(":memory:", config={"threads": 1, "memory_limit": limit, **ours})
@@ -117,11 +118,19 @@ def memory(resources: Resources | None = None) -> duckdb.DuckDBPyConnection:
 
 
 def _spill_folder() -> Path | None:
-    """Return a folder for data that exceeds memory, or None if none can be written."""
+    """Return a folder for data that exceeds memory, or None if none can be made."""
     try:
-        return Path(tempfile.gettempdir()) / f"warehouse-spill-{os.getpid()}"
-    except FileNotFoundError:  # the disk is full or read-only
+        return _spilling(os.getpid()).path / "spilled"
+    except OSError:  # the disk is full or read-only
         return None
+
+
+@cache
+def _spilling(pid: int) -> ScratchFolder:
+    """Return this process's folder; of an inherited one, its parent takes care."""
+    made = ScratchFolder()
+    atexit.register(lambda: made.remove() if os.getpid() == pid else None)
+    return made
 
 
 def scratch(resources: Resources) -> duckdb.DuckDBPyConnection:
@@ -139,7 +148,7 @@ def scratch(resources: Resources) -> duckdb.DuckDBPyConnection:
 
 def open_early() -> None:
     """Start opening what `scratch` needs, which takes a while, in parallel with the caller."""
-    if limits.room() is None:
+    if system_memory.room() is None:
         threading.Thread(target=_shared, args=(os.getpid(),), daemon=True).start()
 
 
@@ -165,15 +174,14 @@ def close() -> None:
         if _opened.cache_info().currsize:
             _opened(os.getpid()).close()
             _opened.cache_clear()
-    folder = _spill_folder()
-    if folder is not None:
-        shutil.rmtree(folder, ignore_errors=True)
+    if _spilling.cache_info().currsize:
+        _spilling(os.getpid()).remove()
+        _spilling.cache_clear()
 
 
 def leave() -> None:
     """End with the process: remove files on disk, but leave freeing memory to the system."""
-    folder = _spill_folder()
-    if folder is not None and folder.exists():
+    if _spilling.cache_info().currsize and any(_spilling(os.getpid()).path.iterdir()):
         close()
 
 
@@ -253,7 +261,8 @@ def write(
 
     A replica is refused: the next one would replace it with everything written to it.
     """
-    limits.check(limits.LEAST_TO_WRITE)
+    if "duckdb_sqlalchemy" not in sys.modules:
+        system_memory.check(system_memory.LEAST_TO_WRITE)
     import duckdb_sqlalchemy
     import sqlalchemy as sa
     from sqlalchemy.pool import StaticPool

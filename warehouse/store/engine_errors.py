@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from warehouse.config import limits
+from warehouse.config import system_memory
 from warehouse.config.settings import SCHEMA_REVISION
 from warehouse.errors import (
     NO_MEMORY,
@@ -112,7 +112,7 @@ def worded(error: Exception, path: Path | None = None, *, made: bool = False) ->
     if _NOT_GIVEN.search(text):
         return UsageError(NO_MEMORY)
     if type(refusal).__name__ == "OutOfMemoryException" or _MEMORY.search(text):
-        if limits.room() is not None:
+        if system_memory.room() is not None:
             return UsageError(NO_MEMORY)
         # only the first line: the others suggest settings that are not available
         aside = "failed to offload" in text

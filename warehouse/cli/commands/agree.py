@@ -9,7 +9,7 @@ import typer
 from warehouse.cli import options, output
 from warehouse.config.settings import LOCK_TIMEOUT
 
-SECTION, PLACE = "Compare", 3
+SECTION, PLACE = "Compare", 4
 EXAMPLES = {
     "agree": (
         "warehouse agree -d dl19 --against bm25",

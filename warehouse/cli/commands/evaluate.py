@@ -9,7 +9,7 @@ import typer
 from warehouse.cli import options
 from warehouse.cli.output import Progress, emit, say, warn
 from warehouse.config.settings import DEFAULT_METRICS, LOCK_TIMEOUT
-from warehouse.errors import command, counted
+from warehouse.errors import command, counted, visible
 
 SECTION, PLACE = "Evaluate", 1
 EXAMPLES = {
@@ -93,7 +93,7 @@ def evaluate(
     for line in done.slices:
         say(line)
     if dry_run:
-        emit("".join("\t".join(row) + "\n" for row in done.details), None, "tsv")
+        emit("".join("\t".join(map(visible, row)) + "\n" for row in done.details), None, "tsv")
     stale = f" ({done.stale} of them stale)" if done.stale else ""
     verb = "would compute" if dry_run else "computed"
     if done.computed:

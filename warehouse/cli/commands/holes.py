@@ -9,7 +9,7 @@ import typer
 from warehouse.cli import options, output
 from warehouse.config.settings import LOCK_TIMEOUT
 
-SECTION, PLACE = "Compare", 5
+SECTION, PLACE = "Compare", 6
 EXAMPLES = {
     "holes": (
         "warehouse holes -d dl19 --top 20",

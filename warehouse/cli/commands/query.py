@@ -60,6 +60,7 @@ def query(
         float, typer.Option(min=0, help="Stop the query after this many seconds; 0 means never.")
     ] = 60.0,
     places: options.Places = 4,
+    safe_csv: options.SafeCsv = False,
     db: options.Database = None,
     memory_limit: Annotated[
         str | None,
@@ -87,7 +88,7 @@ def query(
             format = formats.check(word)
         else:
             file = Path(word)
-    format = output.choose_format(format, out)
+    format = output.choose_format(format, out, safe=safe_csv)
     if (sql is None) == (file is None):
         raise UsageError("give the SQL, or a file with it: warehouse query SQL | -f FILE")
     if file is not None:
