@@ -190,6 +190,8 @@ def _stage_together(
             return None
         ranks = "rank" in staging.types_of(con)
         ranked_by = readings[0].ranked_by
+        if ranked_by == "rank" and checks.any_gap(con):
+            return None
         warnings = checks.run_warnings(con, ranks=ranks, ranked_by=ranked_by, together=True)
     sizes = dict(
         con.execute(

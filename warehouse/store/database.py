@@ -14,6 +14,7 @@ import random
 import re
 import shlex
 import stat
+import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -25,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from warehouse.config import system_memory
 from warehouse.config.settings import LOCK_TIMEOUT, SCHEMA_REVISION
 from warehouse.errors import DatabaseError, UsageError, listing
 from warehouse.sql_text import functions
@@ -86,6 +88,22 @@ class Resources:
             con.execute(f"set temp_directory = {literal(self.temp_directory)}")
 
 
+def start() -> duckdb.DuckDBPyConnection:
+    """Start DuckDB, with an empty database in memory.
+
+    Where the system limits the memory of this process, DuckDB gets half of what is left, and no
+    threads of its own: one that cannot be made ends the process.
+    """
+    room = system_memory.room()
+    if room is None:
+        return duckdb.connect(":memory:")
+    system_memory.check()
+    system_memory.share_one_heap()
+    ours = {} if duckdb.__version__.startswith("1.") else {"async_threads": 0}
+    limit = f"{room // 2}B"
+    return duckdb.connect(":memory:", config={"threads": 1, "memory_limit": limit, **ours})
+
+
 def memory(resources: Resources | None = None) -> duckdb.DuckDBPyConnection:
     """Open a database in memory, with the functions of the formulas."""
     given = resources or Resources()
@@ -93,7 +111,7 @@ def memory(resources: Resources | None = None) -> duckdb.DuckDBPyConnection:
         # Otherwise DuckDB would spill into a folder in the current directory.
         given = replace(given, temp_directory=str(_spill_folder() or ""))
     with at_the_edge():
-        con = duckdb.connect(":memory:")
+        con = start()
         functions.make(con)
         given.apply(con)
     return con
@@ -130,7 +148,8 @@ def scratch(resources: Resources) -> duckdb.DuckDBPyConnection:
 
 def open_early() -> None:
     """Start opening what `scratch` needs, which takes a while, in parallel with the caller."""
-    threading.Thread(target=_shared, args=(os.getpid(),), daemon=True).start()
+    if system_memory.room() is None:
+        threading.Thread(target=_shared, args=(os.getpid(),), daemon=True).start()
 
 
 def _shared(pid: int) -> duckdb.DuckDBPyConnection:
@@ -207,7 +226,7 @@ def create(path: Path) -> None:
 
 
 def _create(path: Path) -> None:
-    with duckdb.connect(":memory:") as con:
+    with start() as con:
         con.execute(
             f"attach {literal(str(path))} as {ident(ALIAS)} "
             f"(type duckdb, storage_version {literal(STORAGE_VERSION)})"
@@ -247,6 +266,8 @@ def write(
     A replica is refused: the next one would replace it with everything written to it. `staged` is a
     connection from `staging`, whose temporary tables are then there.
     """
+    if "duckdb_sqlalchemy" not in sys.modules:
+        system_memory.check(system_memory.LEAST_TO_WRITE)
     import duckdb_sqlalchemy
     import sqlalchemy as sa
     from sqlalchemy.pool import StaticPool
