@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -165,14 +166,17 @@ def look_for_missing(work: _Sync) -> Iterator[Event]:
         return
     with work.database.read() as con:
         found = missing.look(con, work.asked)
+    if found.is_news and not work.dry_run:
+        if found.forgotten:  # a file that is just being replaced is there again
+            time.sleep(work.asked.settle)
+        with work.database.transaction() as con:
+            found = missing.look(con, work.asked)
+            missing.store(con, found)
     for one in (*found.forgotten, *(one for one in found.kept if not one.is_known)):
         yield events.gone(
             one.dataset, str(one.run), work.shown(one.path),
             is_forgotten=one in found.forgotten, dry_run=work.dry_run,
         )  # fmt: skip
-    if found.is_news and not work.dry_run:
-        with work.database.transaction() as con:
-            missing.store(con, found)
 
 
 def _take(work: _Sync, every: Sequence[Source], due: Sequence[Source]) -> Iterator[Event]:
