@@ -17,7 +17,8 @@ import pytest
 from warehouse.cli import output
 from warehouse.cli.commands import sync
 from warehouse.errors import visible
-from warehouse.report import formats, pictures
+from warehouse.metrics import notation
+from warehouse.report import formats, pictures, trec
 from warehouse.report.result import Result
 from warehouse.sync.events import Event, Synced
 
@@ -169,6 +170,15 @@ def test_pictures_show_what_can_be_shown() -> None:
     assert {tag.rpartition("}")[2] for tag in (one.tag for one in root.iter())}.isdisjoint(
         {"script"}
     )
+
+
+def test_the_layout_of_trec_eval_has_a_line_for_each() -> None:
+    (metric,) = notation.request("AP")
+    rows = [*((name, "AP", 0.5) for name in NAMES), ("all", "AP", 0.5)]
+    for runid in ("\x1b[2J", "a\nb\tc"):
+        lines = trec.text(rows, [metric], notation.Defaults(), runid=runid).splitlines()
+        assert [line.split("\t")[1] for line in lines] == [*map(visible, NAMES), "all", "all"]
+        assert not CONTROLS.search("".join(lines))
 
 
 class _Terminal(io.StringIO):
