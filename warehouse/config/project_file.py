@@ -84,6 +84,7 @@ class Runs(_Table, frozen=True, kw_only=True):
     columns: dict[str, str] | None = None
     normalise: str | None = None
     lower_is_better: bool | None = None
+    missing: Literal["keep", "forget"] = "keep"
 
 
 class Gate(_Table, frozen=True, kw_only=True):
