@@ -267,8 +267,9 @@ def ideal_dcg(docs: Docs, grades: Grades, *, cutoff: int | None, **rules: Any) -
 def ndcg(
     docs: Docs, grades: Grades, *, ties: str = "rank", best: str = "judged", **rules: Any
 ) -> float | None:
-    assert best == "judged"  # k is compared with the recommendation metrics
-    return ratio(dcg(docs, grades, **rules), ideal_dcg(docs, grades, **rules))
+    assert best != "k"  # k is compared with the recommendation metrics
+    whole = rules | ({"cutoff": None} if best == "all" else {})
+    return ratio(dcg(docs, grades, **rules), ideal_dcg(docs, grades, **whole))
 
 
 def ndcg_rel(docs: Docs, grades: Grades, **rules: Any) -> float | None:

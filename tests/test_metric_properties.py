@@ -15,6 +15,7 @@ from pathlib import Path
 import oracles
 import oracles_diversity
 import oracles_preferences
+import oracles_ratings
 import oracles_recsys
 import oracles_sklearn
 import oracles_sources
@@ -40,7 +41,8 @@ METRICS = [
     "Success(rel=2)", "Judged", "bpref", "bpref(rel=2)",
     "bpref(rel=3)", "nDCG", "nDCG@1", "nDCG@3", "nDCG@20", "nDCG(dcg=exp-log2)",
     "nDCG(dcg=exp-log2)@3", "nDCG(dcg=binary)",
-    "nDCG(dcg=binary,rel=2)@3", "nDCG(rel=2)", "nDCG(rel=2)@3", "Judged", "Judged@1", "Judged@3",
+    "nDCG(dcg=binary,rel=2)@3", "nDCG(rel=2)", "nDCG(rel=2)@3", "nDCG(best=all)@3", "Judged",
+    "Judged@1", "Judged@3",
     "Judged@20", "NumQ", "NumRel", "NumRel(rel=2)", "NumRelRet", "NumRelRet@3", "NumRelRet(rel=2)",
     "NumRet", "Success", "bpref(negatives=nonrelevant)", "bpref(negatives=nonrelevant,rel=2)",
     "NumRet@3", "IPrec@0.0", "IPrec@0.1", "IPrec@0.25", "IPrec@0.5", "IPrec@0.7", "IPrec@1.0",
@@ -125,7 +127,7 @@ def test_every_twin_is_compared() -> None:
     assert twins_in(oracles) <= compared
     for module in (
         oracles_sources, oracles_sklearn, oracles_user_models, oracles_diversity,
-        oracles_preferences, oracles_recsys,
+        oracles_preferences, oracles_ratings, oracles_recsys,
     ):  # fmt: skip
         named = {metric.name for metric in notation.parse(*module.METRICS)}
         missing = twins_in(module) - named

@@ -328,6 +328,7 @@ def test_the_level_is_for_binary_metrics() -> None:
     }
     gains = {"nDCG", "nDCGrel", "G", "DCG", "IdealDCG"}
     others = {"NumQ", "NumRet", "Judged", "Unjudged", "RBPresid", "Volume"}
+    others |= {"RMSE", "MAE", "R2"}
     shown = {"CategoricalDiversity", "Coverage", "Gini", "ILD", "MIUF", "Popularity", "Spread"}
     shown |= {"Share", "Surprisal", "Unseen"}
     without = twins_in(oracles_user_models) | twins_in(oracles_preferences)

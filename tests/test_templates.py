@@ -18,6 +18,7 @@ import jinja2
 import pytest
 from oracles_diversity import METRICS as OF_ITERATIONS
 from oracles_preferences import METRICS as OF_PREFERENCES
+from oracles_ratings import METRICS as OF_RATINGS
 from oracles_recsys import METRICS as OF_RECOMMENDERS
 from oracles_sklearn import METRICS as OF_SKLEARN
 from oracles_sources import METRICS as OF_THE_SOURCES
@@ -48,6 +49,7 @@ METRICS = list(
             *USER_MODELS,
             *OF_ITERATIONS,
             *OF_PREFERENCES,
+            *OF_RATINGS,
             *OF_RECOMMENDERS,
             *OF_SKLEARN,
             *WEIGHED,

@@ -68,6 +68,7 @@ create table store.run (
     system varchar,
     content_hash varchar not null,
         -- Hash of the dataset's name and the predictions; the same for any order and format, and in any file.
+        -- Versions that differ only in the order of equal scores share it.
     source varchar not null,
         -- Where the run came from: a path, a URI, <stdin> or a kind of Python object; of a merged run, its
         -- method and runs.
@@ -225,6 +226,7 @@ create table store.source_file (
     run_id integer,  -- Key of run: what was loaded from the file. Null for other kinds, and for removed runs.
     taken_at timestamptz not null,  -- When the file was read (UTC).
     program_version varchar not null,
+    missing_since timestamptz,  -- When a sync first found that the file is gone (UTC). Null if it is there.
     checksum ubigint
 );
 
@@ -260,8 +262,8 @@ create table store.hit (
 create table store.evaluation (
     evaluation_id integer not null,  -- Key, in this file.
     content_hash varchar not null,
-        -- Hash of the hashes of run and qrels, the kind, metric, protocol, fingerprint and slice: what was
-        -- computed from what, the same in any file.
+        -- Hash of the hashes of run and qrels, the kind, metric, protocol, fingerprint and slice, and of the
+        -- ranks if equal scores stay as the source has them: what was computed from what, the same in any file.
     run_id integer not null,
     qrels_id integer not null,
     metric varchar not null,  -- Name of the metric, or of the curve, with its parameters.
@@ -361,7 +363,8 @@ create table store.gate_result (
     verdict varchar not null,
     why varchar,  -- Which limits were passed, in words. Null if none was.
     checked_at timestamptz not null,
-    program_version varchar not null
+    program_version varchar not null,
+    checksum ubigint
 );
 
 /* One row per acceptance of a version of a run although a gate fired (`warehouse gates accept`). */
@@ -369,7 +372,8 @@ create table store.gate_acceptance (
     run_id integer not null,  -- Key of run, or of forgotten_run.
     why varchar not null,  -- Why it was accepted, as given with --why.
     accepted_at timestamptz not null,  -- When it was accepted (UTC).
-    program_version varchar not null
+    program_version varchar not null,
+    checksum ubigint
 );
 
 -- Comparisons and merged runs -------------------------------------------------------------------------------

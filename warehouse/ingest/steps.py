@@ -17,7 +17,7 @@ from warehouse.errors import UsageError, check_text, is_utf8
 from warehouse.store import database, schema
 from warehouse.store.clock import Clock
 
-Status = Literal["loaded", "unchanged", "replaced", "forgotten"]
+Status = Literal["loaded", "unchanged", "renamed", "replaced", "forgotten"]
 What = Literal["run", "qrels", "training"]
 
 
@@ -26,7 +26,8 @@ class Loaded:
     """The outcome of loading a source; `id` is that of the run, the qrels or the training set.
 
     A `forgotten` run was not loaded because a run with its content was forgotten, for a `reason` if
-    one was given; `id` is then that of the version that is left, or 0.
+    one was given; `id` is then that of the version that is left, or 0. `renamed` is the earlier name
+    of a run that got another one.
     """
 
     kind: What
@@ -40,6 +41,7 @@ class Loaded:
     id: int = 0
     source_sha256: str | None = None
     reason: str | None = None
+    renamed: str | None = None
 
 
 @dataclass(frozen=True)

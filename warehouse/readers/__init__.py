@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from warehouse.config import limits
 from warehouse.errors import InputError
 from warehouse.readers import checks, registry, staging
 from warehouse.readers.files import LocalFile, check_file, open_file
@@ -132,6 +133,7 @@ def _stage(
     rows = staging.row_count(con)
     if rows == 0:
         raise InputError(f"{name}: is empty: there is no {format.unit} of data")
+    limits.current().check_rows(name, rows)
     warnings = reading.warnings
     if kind == "run":
         ranks = "rank" in staging.types_of(con)

@@ -113,6 +113,7 @@ source_file = _table(
     run_id=sa.Integer,
     taken_at=_Time,
     program_version=sa.String,
+    missing_since=_Time,
 )
 gate_due = _table("gate_due", run_id=sa.Integer)
 fusion = _table(
