@@ -7,6 +7,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from warehouse.errors import visible
 from warehouse.report import formats
 from warehouse.report.file_replacement import new_file
 
@@ -143,14 +144,17 @@ class Result:
         return [*super().__dir__(), *self.tables, *more]
 
     def __repr__(self) -> str:
+        notes = [visible(note, lines=True) for note in self.notes]
         if self._page is not None:
-            return "\n".join([self._page("table", 4), *self.notes])
+            return "\n".join([self._page("table", 4), *notes])
         shown = self.relation.limit(ROWS)
         text, hidden = formats.fitted(shown, WIDTH, **self._style)
         left = len(self) - ROWS
         more = [f"… {left:,} more rows"] if left > 0 else []
-        more += [f"… {len(hidden)} more columns: {', '.join(hidden)}"] if hidden else []
-        return "\n".join([text + "\n".join(more), *self.notes])
+        more += (
+            [f"… {len(hidden)} more columns: {', '.join(map(visible, hidden))}"] if hidden else []
+        )
+        return "\n".join([text + "\n".join(more), *notes])
 
     def _repr_html_(self) -> str:
         notes = "".join(f"<div>{escape(formats.one_line(note))}</div>\n" for note in self.notes)

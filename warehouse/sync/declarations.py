@@ -104,6 +104,7 @@ class Declarations:
     datasets: Mapping[str, Dataset] = field(default_factory=dict)
     runs: tuple[Runs, ...] = ()
     gates: tuple[Gate, ...] = ()
+    replica: Path | None = None
     on_fire: str | None = None
 
     @property
@@ -146,11 +147,14 @@ def read_declarations() -> Declarations:
     }
     with _at("settle"):
         settle = duration(said.settle)
+    with _at("publish"):
+        replica = None if said.publish is None else here.path(said.publish)
     return Declarations(
         folder=here.folder,
         settle=settle,
         datasets=datasets,
         runs=tuple(_runs(given, n, datasets) for n, given in enumerate(said.runs, 1)),
+        replica=replica,
         gates=_unique(
             (gate for n, given in enumerate(said.gates, 1) for gate in _gates(given, n, datasets)),
             (),

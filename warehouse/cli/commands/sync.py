@@ -23,7 +23,7 @@ EXAMPLES = {
     "sync": (
         "warehouse sync",
         "warehouse sync --config warehouse.toml --dry-run",
-        "warehouse sync --json --lock-timeout 60",
+        "warehouse sync --json --check-content --lock-timeout 60",
     )
 }
 
