@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -22,6 +22,7 @@ from warehouse.readers.kinds import column_mapping
 from warehouse.readers.registry import find
 from warehouse.sync.patterns import Pattern, places, runs_beside
 
+_T = TypeVar("_T")
 GroundKind = Literal["qrels", "training", "docs", "queries"]
 # Placeholders that describe a run; every other one is a tag.
 ABOUT = ("dataset", "name", "system", "time")
@@ -154,8 +155,9 @@ def read_declarations() -> Declarations:
         datasets=datasets,
         runs=tuple(_runs(given, n, datasets) for n, given in enumerate(said.runs, 1)),
         replica=replica,
-        gates=tuple(
-            gate for n, given in enumerate(said.gates, 1) for gate in _gates(given, n, datasets)
+        gates=_unique(
+            (gate for n, given in enumerate(said.gates, 1) for gate in _gates(given, n, datasets)),
+            (),
         ),
         on_fire=said.on_fire,
     )
@@ -197,8 +199,8 @@ def _at(*path: str | int) -> Iterator[None]:
         raise project.current().document.error(path, str(error)) from None
 
 
-def _unique(texts: Iterable[str] | None, usual: tuple[str, ...]) -> tuple[str, ...]:
-    return usual if texts is None else tuple(dict.fromkeys(texts))
+def _unique(given: Iterable[_T] | None, usual: tuple[_T, ...]) -> tuple[_T, ...]:
+    return usual if given is None else tuple(dict.fromkeys(given))
 
 
 def _several(given: str | list[str]) -> tuple[str, ...]:

@@ -308,6 +308,7 @@ def gates(work: _Sync) -> Iterator[Event]:
         return
     with work.database.read() as con:
         found = list(checks.check(con, checks.find(con, work.asked.gates, "new")))
+        red = gate_results.standing(con)
     failed: set[int] = set()
     verdicts: list[checks.Verdict] = []
     for due, verdict in found:
@@ -328,8 +329,8 @@ def gates(work: _Sync) -> Iterator[Event]:
                 checks.tell(work.asked.on_fire, fired, work.asked.folder)
             except (WarehouseError, OSError) as error:
                 yield work.failed(error)
-    with work.database.read() as con:
-        red = gate_results.standing(con)
+        with work.database.read() as con:
+            red = gate_results.standing(con)
     if red:
         yield events.red(red)
 
