@@ -10,7 +10,7 @@ from typing import Any, Literal
 import duckdb
 
 from warehouse.analyze import datasets, stored_metrics
-from warehouse.analyze.significance import two_sided
+from warehouse.analyze.significance import probability, two_sided
 from warehouse.errors import (
     UsageError,
     check_several,
@@ -98,7 +98,7 @@ class Comparison:
             but = f" but {self.versions_left_out}" if self.num_versions_left_out else ""
             return f"{self.run} is good: no run was before it{but}"
         verdict = "is worse than" if self.verdict == "regressed" else "is good beside"
-        p = "" if self.p is None else f", p = {self.p:.3g}"
+        p = "" if self.p is None else f", p {probability(self.p)}"
         return f"{self.run} {self.value:.4f} {verdict} {self.against} {self.their_value:.4f}{p}"
 
     @property

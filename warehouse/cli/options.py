@@ -116,6 +116,12 @@ Output = Annotated[
         help="Write to this file instead of stdout.",
     ),
 ]
+Wide = Annotated[
+    bool,
+    typer.Option(
+        "--wide", help="On a terminal, show everything, even if it is wider than the terminal."
+    ),
+]
 Places = Annotated[
     int, typer.Option("--places", min=0, max=17, help="Digits after the point in tables.")
 ]

@@ -14,7 +14,7 @@ DATABASE_VARIABLE = "WAREHOUSE_DB"
 DEFAULT_DATABASE = "warehouse.duckdb"
 
 # The default metrics.
-DEFAULT_METRICS = ("nDCG@10", "AP", "RR", "P@10", "R@100", "R@1000", "Judged@10")
+DEFAULT_METRICS = ("nDCG@10", "AP", "RR", "P@10", "R@100", "R@1000")
 
 # The newest migration; a test compares it with the folder migrations.
 SCHEMA_REVISION = "r0001"

@@ -157,8 +157,20 @@ def parse_one(text: str, *, defaults: Defaults | None = None, settle: bool = Tru
     return expanded[0]
 
 
+# The name of a metric in a text of several.
+_WORD = re.compile(
+    r"(?:\([^()]*\)|[^\s(),]|,(?=[\d.]+(?:=[\d.]+)?(?:[,\s]|$)))+|[()]|^[\s,]*,[\s,]*$"
+)
+
+
 def split(asked: Iterable[Asked]) -> list[Asked]:
-    """Split on blanks outside parentheses, so that "AP P(rel=2)@5" may be one argument."""
+    """Split on blanks and commas outside parentheses, so that one argument may name several.
+
+    A comma before a number goes on with a list of cutoffs, as trec_eval writes them.
+
+    >>> split(["AP,nDCG@10", "P(rel=2)@5 P.5,10", "nDCG(gains=1,2)@5, 11pt_avg"])
+    ['AP', 'nDCG@10', 'P(rel=2)@5', 'P.5,10', 'nDCG(gains=1,2)@5', '11pt_avg']
+    """
     words: list[Asked] = []
     for one in asked:
         if isinstance(one, Metric):
@@ -168,7 +180,7 @@ def split(asked: Iterable[Asked]) -> list[Asked]:
         elif not one.strip():
             raise UsageError("an empty text names no metric; write one as in nDCG@10")
         else:
-            words += re.findall(r"(?:\([^()]*\)|[^\s()])+|[()]", one)
+            words += _WORD.findall(one)
     return words
 
 

@@ -78,6 +78,7 @@ def agree(
     protocol: options.Protocol = "default",
     format: options.Format = "table",
     out: options.Output = None,
+    wide: options.Wide = False,
     places: options.Places = 4,
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
@@ -113,4 +114,4 @@ def agree(
         raise UsageError(
             "--by-query: orders of runs are over all queries; leave it out with --of runs"
         )
-    output.show(found.queries if by_query else found, format, out, places=places)
+    output.show(found.queries if by_query else found, format, out, places=places, wide=wide)

@@ -61,6 +61,7 @@ def check(
     protocol: options.Protocol = "default",
     format: options.Format = "table",
     out: options.Output = None,
+    wide: options.Wide = False,
     places: options.Places = 4,
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
@@ -81,6 +82,6 @@ def check(
     found = Warehouse(db, lock_timeout=lock_timeout).check(
         dataset, metric, against=against, run=run, max_drop=max_drop, alpha=alpha, protocol=protocol
     )
-    output.show(found, format, out, places=places)
+    output.show(found, format, out, places=places, wide=wide)
     if not found.is_good:
         raise typer.Exit(1)

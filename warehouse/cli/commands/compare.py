@@ -117,6 +117,7 @@ def compare(
     protocol: options.Protocol = "default",
     format: options.Format = "table",
     out: options.Output = None,
+    wide: options.Wide = False,
     places: options.Places = 4,
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
@@ -152,7 +153,7 @@ def compare(
             dataset, named[0], named[1], (metric or [""])[0],
             queries=queries, depth=depth or _DEPTH, protocol=protocol, as_of=as_of, qrels=qrels,
         )  # fmt: skip
-        output.show(lists, format, out, places=places)
+        output.show(lists, format, out, places=places, wide=wide)
         return
     if depth is not None:
         raise UsageError(
@@ -167,5 +168,10 @@ def compare(
             on_step=step,
         )  # fmt: skip
     if format == "table" and only != "pairs":
-        output.say("* best, + second; letters: significantly better than that run")
-    output.show(found if only is None else getattr(found, only), format, out, places=places)
+        screen = output.screen_for(format, out)
+        is_styled = screen is not None and screen.is_styled
+        marks = "bold: best, underlined: second" if is_styled else "* best, + second"
+        output.say(f"{marks}; letters: significantly better than that run", screen)
+    output.show(
+        found if only is None else getattr(found, only), format, out, places=places, wide=wide
+    )

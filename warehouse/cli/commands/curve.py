@@ -42,6 +42,7 @@ def curve(
         ),
     ] = "table",
     out: options.Output = None,
+    wide: options.Wide = False,
     places: options.Places = 4,
     db: options.Database = None,
     memory_limit: options.MemoryLimit = None,
@@ -65,7 +66,7 @@ def curve(
             dataset, name, runs=run or (), query=query, protocol=protocol, on_curve=step
         )
     if not drawn or out is None:
-        output.show(found, format, out, places=places)
+        output.show(found, format, out, places=places, wide=wide)
         return
     for note in found.notes:
         output.say(note)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,6 +10,9 @@ from warehouse.cli import options
 from warehouse.cli.output import Progress, emit, say, warn
 from warehouse.config.settings import DEFAULT_METRICS, LOCK_TIMEOUT
 from warehouse.errors import command, counted
+
+if TYPE_CHECKING:
+    from warehouse.evaluate.stored_runs import Outcome
 
 SECTION, PLACE = "Evaluate", 1
 EXAMPLES = {
@@ -56,7 +59,7 @@ def evaluate(
 
     Nothing else is computed. Without -m, these are the metrics that a dataset has values of,
     including its slices, as listed by 'warehouse status'. If a dataset has no values yet, they are
-    nDCG@10, AP, RR, P@10, R@100, R@1000 and Judged@10.
+    nDCG@10, AP, RR, P@10, R@100 and R@1000.
 
     Everything computed by one call becomes visible together or not at all.
 
@@ -65,7 +68,6 @@ def evaluate(
     expression. Beside the attributes it can use num_relevant and difficulty (mean AP) of queries,
     and frequency and training_frequency of documents.
     """
-    from warehouse.evaluate import requirements
     from warehouse.warehouse import Warehouse
 
     wanted = metric or []
@@ -84,6 +86,13 @@ def evaluate(
             dry_run=dry_run,
             on_metric=step,
         )
+    narrate(done, dry_run=dry_run)
+
+
+def narrate(done: Outcome, *, dry_run: bool = False) -> None:
+    """Say what was computed, and what was left out."""
+    from warehouse.evaluate import requirements
+
     for name in done.without_qrels:
         warn(f"{name}: skipped, it has no qrels yet: {command('ingest qrels FILE', name)}")
     for name, metrics in done.unfit.items():

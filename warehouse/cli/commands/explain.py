@@ -36,6 +36,7 @@ def explain(
     protocol: options.Protocol = "default",
     format: options.Format = "table",
     out: options.Output = None,
+    wide: options.Wide = False,
     places: options.Places = 4,
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
@@ -52,4 +53,4 @@ def explain(
 
     wh = Warehouse(db, lock_timeout=lock_timeout)
     found = wh.explain(dataset, run, query, metric, top=top, protocol=protocol, qrels=qrels)
-    output.show(found, format, out, places=places)
+    output.show(found, format, out, places=places, wide=wide)

@@ -97,6 +97,7 @@ def fuse(
     replace: options.Replace = False,
     format: options.Format = "table",
     out: options.Output = None,
+    wide: options.Wide = False,
     places: options.Places = 4,
     db: options.Database = None,
     memory_limit: options.MemoryLimit = None,
@@ -136,7 +137,7 @@ def fuse(
         replace=replace,
     )
     if made.trials is not None:
-        output.show(made.trials, format, out, places=places, titles={"place": "#"})
+        output.show(made.trials, format, out, places=places, titles={"place": "#"}, wide=wide)
     given = f" with weights {','.join(f'{w:g}' for w in made.weights)}" if made.weights else ""
     output.say(
         f"{name}: {made.method} of {', '.join(runs)}{given}, normalisation {made.normalisation}"

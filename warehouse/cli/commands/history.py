@@ -42,6 +42,7 @@ def history(
         ),
     ] = "table",
     out: options.Output = None,
+    wide: options.Wide = False,
     places: options.Places = 4,
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
@@ -62,7 +63,7 @@ def history(
         dataset, metric, system=system, runs=run or (), protocol=protocol, as_of=as_of, qrels=qrels
     )
     if format not in timelines.FORMATS or out is None:
-        output.show(found, format, out, places=places)
+        output.show(found, format, out, places=places, wide=wide)
         return
     with output.new_file(out) as path:
         timelines.draw(found.details, path, format)

@@ -51,6 +51,7 @@ def holes(
         ),
     ] = "table",
     out: options.Output = None,
+    wide: options.Wide = False,
     places: options.Places = 4,
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
@@ -79,7 +80,7 @@ def holes(
         dataset, runs or (), depth=depth, top=top, per_query=per_query, protocol=protocol
     )
     if format != "trec":
-        output.show(found.filled if by_run else found, format, out, places=places)
+        output.show(found.filled if by_run else found, format, out, places=places, wide=wide)
         return
     output.emit(trec.qrels_to_fill((row.query_id, row.doc_id) for row in found), out, format)
     for note in found.told(places):

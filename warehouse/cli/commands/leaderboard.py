@@ -74,14 +74,16 @@ def leaderboard(
     protocol: options.Protocol = "default",
     format: options.Format = "table",
     out: options.Output = None,
+    wide: options.Wide = False,
     places: options.Places = 4,
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
     """Show the runs of a dataset, or of several, best first.
 
-    An arrow shows which direction is better. "answered" is the number of judged queries that the
-    run has a document for; under the protocol default, the others count as 0.
+    An arrow shows which direction is better. A query is answered if the run has a document for it;
+    under the protocol default, the other judged queries count as 0. How many are answered is said
+    below the table, or run by run if the runs differ.
 
     With several datasets, the board has the runs that have values in all of them, and a value is
     the mean over the datasets. With --slice there is a board for each part. With --as-of the board
@@ -102,7 +104,7 @@ def leaderboard(
         protocol=protocol, weights=options.weights(weights), by=by, each=each, ci=ci, ties=ties,
         alpha=alpha, as_of=as_of, qrels=qrels,
     )  # fmt: skip
-    output.show(board, format, out, places=places)
+    output.show(board, format, out, places=places, wide=wide)
     names = list(dict.fromkeys(board.metrics.values()))
     gone = forgotten(names, protocol)
     known = [name for name in names if name not in gone]

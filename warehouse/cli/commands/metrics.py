@@ -19,6 +19,7 @@ def metrics(
     context: typer.Context,
     format: options.Format = "table",
     out: options.Output = None,
+    wide: options.Wide = False,
 ) -> None:
     """List the metrics with their direction and title.
 
@@ -30,7 +31,7 @@ def metrics(
         return
     from warehouse.analyze import metric_catalogue
 
-    output.show(metric_catalogue.metrics_for_people(format), format, out)
+    output.show(metric_catalogue.metrics_for_people(format), format, out, wide=wide)
     output.say(
         "one in full: warehouse metrics show NAME; all with summaries: warehouse metrics -f markdown"
     )

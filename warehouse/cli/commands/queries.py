@@ -32,6 +32,7 @@ def queries(
     protocol: options.Protocol = "default",
     format: options.Format = "table",
     out: options.Output = None,
+    wide: options.Wide = False,
     places: options.Places = 4,
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
@@ -48,4 +49,4 @@ def queries(
         dataset, run, metrics=metric or (), slice=slice, worst=worst, protocol=protocol,
         as_of=as_of, qrels=qrels,
     )  # fmt: skip
-    output.show(found, format, out, places=places)
+    output.show(found, format, out, places=places, wide=wide)

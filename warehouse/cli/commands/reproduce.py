@@ -56,6 +56,7 @@ def reproduce(
     protocol: options.Protocol = "default",
     format: options.Format = "table",
     out: options.Output = None,
+    wide: options.Wide = False,
     places: options.Places = 4,
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
@@ -95,4 +96,4 @@ def reproduce(
         raise UsageError(
             "--by-query: a replication has other queries, so there are no lists to compare"
         )
-    output.show(found.queries if by_query else found, format, out, places=places)
+    output.show(found.queries if by_query else found, format, out, places=places, wide=wide)

@@ -130,6 +130,7 @@ def score(
         ),
     ] = "table",
     out: options.Output = None,
+    wide: options.Wide = False,
     places: options.Places = 4,
     memory_limit: options.MemoryLimit = None,
     threads: options.Threads = None,
@@ -204,7 +205,9 @@ def score(
         shown = scores.board() if scores.names else scores.relation.project("metric, value")
     sums = {str(r.metric) for r in scores.requested if r.metric.is_count}
     counts = sums if zscores is None else set()
-    output.show(shown, format, out, places=places, titles={"query_id": "query"}, counts=counts)
+    output.show(
+        shown, format, out, places=places, titles={"query_id": "query"}, counts=counts, wide=wide
+    )
 
 
 def _runs(run: str, words: list[str]) -> tuple[list[str], list[str]]:

@@ -18,6 +18,7 @@ def show(
     dataset: options.OneDataset = None,
     format: options.Format = "table",
     out: options.Output = None,
+    wide: options.Wide = False,
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
@@ -33,4 +34,4 @@ def show(
     found = wh.show(dataset, run).relation
     if format == "table":
         found = output.transpose(found, "version")
-    output.show(found, format, out)
+    output.show(found, format, out, wide=wide)

@@ -20,6 +20,7 @@ def slices(
     dataset: options.AnyDataset = None,
     format: options.Format = "table",
     out: options.Output = None,
+    wide: options.Wide = False,
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
@@ -31,4 +32,4 @@ def slices(
     from warehouse.warehouse import Warehouse
 
     found = Warehouse(db, lock_timeout=lock_timeout).slices(dataset, name)
-    output.show(found, format, out)
+    output.show(found, format, out, wide=wide)

@@ -39,6 +39,7 @@ def verify(
     ] = None,
     format: options.Format = "table",
     out: options.Output = None,
+    wide: options.Wide = False,
     db: options.Database = None,
     memory_limit: options.MemoryLimit = None,
     threads: options.Threads = None,
@@ -61,6 +62,6 @@ def verify(
         found = wh.verify(
             dataset, sample=None if every else sample or _SAMPLE, seed=chosen, on_group=step
         )
-    output.show(found, format, out, places=17)
+    output.show(found, format, out, places=17, wide=wide)
     if not found.is_good:
         raise typer.Exit(1)
