@@ -302,7 +302,7 @@ def test_a_mean_over_fewer_queries_says_so(wh: Warehouse) -> None:
     )
     # what is not on the board is not spoken of: another metric, run, dataset or slice
     assert wh.leaderboard("tiny", metrics="LAG(aggregate=pooled)", top=1).notes == (
-        "pooled over queries",
+        "pooled over queries; 3 of 3 judged queries answered by every run shown",
     )
     wh.ingest_qrels("other", {"q": {"a": 1}})
     wh.ingest_run("other", {"q": {"a": 1.0}}, name="one")

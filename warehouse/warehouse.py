@@ -699,7 +699,7 @@ class Warehouse:
                 weights=weights, by=by, each=each, ci=ci, ties=ties, alpha=alpha, as_of=as_of,
                 qrels=qrels,
             )  # fmt: skip
-            return presentation.leaderboard(found, protocol)
+            return presentation.leaderboard(found, protocol, top)
 
     def queries(
         self,

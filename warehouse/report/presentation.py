@@ -44,7 +44,7 @@ def listed(
     return Result(relation, [nothing] if is_empty else [], titles=titles, spare=spare)
 
 
-def leaderboard(found: Board, protocol: str) -> Result:
+def leaderboard(found: Board, protocol: str, top: int | None) -> Result:
     """Return a board: an arrow shows which direction is better, and best values are marked."""
     titles = {"place": "#"}
     counts: set[str] = set()
@@ -57,6 +57,7 @@ def leaderboard(found: Board, protocol: str) -> Result:
     best = {column: found.directions[name] for column, name in found.metrics.items()}
     answered, unneeded = _answered(found.relation)
     footer = "; ".join([found.over_queries, *answered])
+    footer += " shown" if answered and top is not None else ""
     notes = [footer, *found.notes, *_forgotten(found.metrics.values(), protocol)]
     return Result(
         found.relation, notes, titles=titles, counts=counts, best=best, unneeded=unneeded,

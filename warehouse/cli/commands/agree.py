@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from warehouse.cli import options, output
+from warehouse.cli.progress import Progress
 from warehouse.config.settings import LOCK_TIMEOUT
 
 SECTION, PLACE = "Compare", 3
@@ -99,17 +100,18 @@ def agree(
     from warehouse.warehouse import Warehouse
 
     wh = Warehouse(db, lock_timeout=lock_timeout)
-    found = wh.agree(
-        dataset,
-        runs or (),
-        of=of,
-        metrics=metric or (),
-        against=against,
-        depth=depth,
-        p=p,
-        over=over,
-        protocol=protocol,
-    )
+    with Progress("comparing"):
+        found = wh.agree(
+            dataset,
+            runs or (),
+            of=of,
+            metrics=metric or (),
+            against=against,
+            depth=depth,
+            p=p,
+            over=over,
+            protocol=protocol,
+        )
     if by_query and found.queries is None:
         raise UsageError(
             "--by-query: orders of runs are over all queries; leave it out with --of runs"

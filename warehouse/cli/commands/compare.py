@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from warehouse.cli import options, output
+from warehouse.cli.progress import Progress
 from warehouse.config.settings import LOCK_TIMEOUT
 from warehouse.errors import UsageError
 
@@ -159,7 +160,7 @@ def compare(
         raise UsageError(
             "--depth: how far down --queries shows lists; values are as deep as their metric, nDCG@10"
         )
-    with output.Steps() as step:
+    with Progress("comparing", "step") as step:
         found = wh.compare(
             dataset, run or (), metric or (), bases=base or (), all_pairs=all_pairs, test=test,
             correction=correction, alpha=alpha, interval=interval, resamples=resamples, seed=seed,

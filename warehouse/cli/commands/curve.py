@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from warehouse.cli import options, output
+from warehouse.cli.progress import Progress
 from warehouse.config.settings import LOCK_TIMEOUT
 
 SECTION, PLACE = "Look", 3
@@ -61,7 +62,7 @@ def curve(
     if drawn:
         pictures.check(format, out)
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
-    with output.Progress("computing", 1) as step:
+    with Progress("computing", "curve", 1) as step:
         found = wh.curve(
             dataset, name, runs=run or (), query=query, protocol=protocol, on_curve=step
         )

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from warehouse.cli import options
-from warehouse.cli.output import Progress, emit, say, warn
+from warehouse.cli.output import emit, say, warn
+from warehouse.cli.progress import Progress
 from warehouse.config.settings import DEFAULT_METRICS, LOCK_TIMEOUT
 from warehouse.errors import command, counted
 
@@ -75,7 +76,7 @@ def evaluate(
         emit(Warehouse.sql(wanted or DEFAULT_METRICS, protocol=protocol), None, "sql")
         return
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
-    with Progress("evaluating", len(wanted)) as step:
+    with Progress("evaluating", "metric", len(wanted)) as step:
         done = wh.evaluate(
             dataset,
             runs=run or (),

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from warehouse.cli import options, output
+from warehouse.cli.progress import Progress
 from warehouse.config.settings import LOCK_TIMEOUT
 
 SECTION, PLACE = "Evaluate", 3
@@ -118,24 +119,25 @@ def fuse(
     from warehouse.warehouse import Warehouse
 
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
-    made = wh.fuse(
-        dataset,
-        runs,
-        method,
-        name=name,
-        normalise=normalise,
-        weights=options.numbers(weights, "--weights"),
-        queries=queries,
-        train_queries=train_queries,
-        train_share=train_share,
-        leave_out_training=leave_out_training,
-        tune=tune,
-        protocol=protocol,
-        system=system,
-        tags=options.pairs(tag, "--tag"),
-        run_at=options.moment(at),
-        replace=replace,
-    )
+    with Progress("fusing"):
+        made = wh.fuse(
+            dataset,
+            runs,
+            method,
+            name=name,
+            normalise=normalise,
+            weights=options.numbers(weights, "--weights"),
+            queries=queries,
+            train_queries=train_queries,
+            train_share=train_share,
+            leave_out_training=leave_out_training,
+            tune=tune,
+            protocol=protocol,
+            system=system,
+            tags=options.pairs(tag, "--tag"),
+            run_at=options.moment(at),
+            replace=replace,
+        )
     if made.trials is not None:
         output.show(made.trials, format, out, places=places, titles={"place": "#"}, wide=wide)
     given = f" with weights {','.join(f'{w:g}' for w in made.weights)}" if made.weights else ""

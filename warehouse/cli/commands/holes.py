@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from warehouse.cli import options, output
+from warehouse.cli.progress import Progress
 from warehouse.config.settings import LOCK_TIMEOUT
 
 SECTION, PLACE = "Compare", 5
@@ -76,9 +77,10 @@ def holes(
             "--by-run: lists runs, but -f trec writes documents; leave out one of the two"
         )
     wh = Warehouse(db, lock_timeout=lock_timeout)
-    found = wh.holes(
-        dataset, runs or (), depth=depth, top=top, per_query=per_query, protocol=protocol
-    )
+    with Progress("looking"):
+        found = wh.holes(
+            dataset, runs or (), depth=depth, top=top, per_query=per_query, protocol=protocol
+        )
     if format != "trec":
         output.show(found.filled if by_run else found, format, out, places=places, wide=wide)
         return

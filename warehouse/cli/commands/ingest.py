@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 import typer
 
 from warehouse.cli import options
-from warehouse.cli.output import Progress, say, say_loaded, say_where
+from warehouse.cli.output import say, say_loaded, say_where
+from warehouse.cli.progress import Progress, sizes
 from warehouse.config.settings import LOCK_TIMEOUT
 from warehouse.errors import UsageError, WarehouseError, command, counted, listing
 
@@ -75,29 +76,34 @@ def folder(
 
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     failed: list[WarehouseError] = []
+    progress = Progress("loading", "file")
 
     def tell_found(files: Folder) -> None:
+        sources = [*([files.qrels] if files.qrels else []), *files.runs]
+        progress.total, progress.sizes = len(sources), sizes(sources)
         say(f"qrels: {files.qrels or 'none'}")
         say(f"{counted(len(files.runs), 'run')}: {listing(map(str, files.runs), 6) or 'none'}")
         if files.others:
             say(f"left alone, neither qrels nor runs: {listing(map(str, files.others), 6)}")
 
     def tell(file: object, done: Loaded | WarehouseError) -> None:
-        step(str(file))
+        progress.step(str(file))
         if isinstance(done, WarehouseError):
             failed.append(done)
             say(f"warehouse: {done}")
         else:
             say_loaded(done)
 
-    with Progress("loading", 0) as step:
+    with progress:
         outcomes = wh.ingest_folder(
             dataset, folder, replace=replace, on_found=tell_found, on_file=tell
         )
     into = next((one.dataset for one in outcomes if not isinstance(one, WarehouseError)), dataset)
     if into is not None:
         say_where(dataset, into)
-        narrate(wh.evaluate(into, metrics=metric or ()))
+        with Progress("evaluating", "metric") as step:
+            done = wh.evaluate(into, metrics=metric or (), on_metric=step)
+        narrate(done)
         say(f"see: {command('leaderboard', into)}")
     if failed:
         raise typer.Exit(max(error.exit_code for error in failed))
@@ -134,10 +140,11 @@ def qrels(
 
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     columns = options.pairs(column, "--column")
-    loaded = wh.ingest_qrels(
-        dataset, file, label=label, format=format, columns=columns, normalise=normalise,
-        is_global=is_global, queries=queries, iterations=iterations, replace=replace,
-    )  # fmt: skip
+    with Progress("loading", "file", 1, sizes([file])):
+        loaded = wh.ingest_qrels(
+            dataset, file, label=label, format=format, columns=columns, normalise=normalise,
+            is_global=is_global, queries=queries, iterations=iterations, replace=replace,
+        )  # fmt: skip
     say_loaded(loaded)
     say_where(dataset, loaded.dataset)
 
@@ -169,15 +176,11 @@ def training(
 
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     columns = options.pairs(column, "--column")
-    loaded = wh.ingest_training(
-        dataset,
-        file,
-        label=label,
-        format=format,
-        columns=columns,
-        normalise=normalise,
-        replace=replace,
-    )
+    with Progress("loading", "file", 1, sizes([file])):
+        loaded = wh.ingest_training(
+            dataset, file, label=label, format=format, columns=columns, normalise=normalise,
+            replace=replace,
+        )  # fmt: skip
     say_loaded(loaded)
     say_where(dataset, loaded.dataset)
 
@@ -232,11 +235,12 @@ def run(
         "normalise": normalise, "replace": replace,
     }  # fmt: skip
     if name is not None:
-        loaded = wh.ingest_run(dataset, found[0], name=name, **about)
+        with Progress("loading", "file", 1, sizes(found)):
+            loaded = wh.ingest_run(dataset, found[0], name=name, **about)
         say_loaded(loaded)
         say_where(dataset, loaded.dataset)
         return
-    with Progress("loading", len(found)) as step:
+    with Progress("loading", "run", len(found), sizes(found)) as step:
 
         def tell(file: object, done: Loaded | WarehouseError) -> None:
             step(str(file))
@@ -294,17 +298,12 @@ def attributes(
     from warehouse.warehouse import Warehouse
 
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
-    loaded = wh.ingest_attributes(
-        dataset,
-        file,
-        of=cast(Literal["docs", "queries"], of),
-        name=name,
-        id=id,
-        split=options.pairs(split, "--split"),
-        format=format,
-        normalise=normalise,
-        replace=replace,
-    )
+    with Progress("loading", "file", 1, sizes([file])):
+        loaded = wh.ingest_attributes(
+            dataset, file, of=cast(Literal["docs", "queries"], of), name=name, id=id,
+            split=options.pairs(split, "--split"), format=format, normalise=normalise,
+            replace=replace,
+        )  # fmt: skip
     version = f", version {loaded.version}" if loaded.status == "replaced" else ""
     subject = "document" if of == "docs" else "query"
     columns = ", ".join(f"{column} {kind}" for column, kind in loaded.columns.items())
@@ -351,6 +350,7 @@ def mlflow(
     datasets: set[str] = set()
 
     def tell(source: str, done: Loaded | WarehouseError) -> None:
+        step(source)
         if isinstance(done, WarehouseError):
             say(f"warehouse: {done}")
             codes.append(done.exit_code)
@@ -362,11 +362,12 @@ def mlflow(
             say_loaded(done)
             datasets.add(done.dataset)
 
-    wh.ingest_mlflow(
-        dataset, uri, experiment, artifacts=artifacts, system=system, format=format,
-        columns=options.pairs(column, "--column"), normalise=normalise, replace=replace,
-        on_run=tell,
-    )  # fmt: skip
+    with Progress("loading", "artifact") as step:
+        wh.ingest_mlflow(
+            dataset, uri, experiment, artifacts=artifacts, system=system, format=format,
+            columns=options.pairs(column, "--column"), normalise=normalise, replace=replace,
+            on_run=tell,
+        )  # fmt: skip
     if not codes:
         say(f"{experiment}: no artifact of a finished run matches {artifacts}")
     for into in datasets:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from warehouse.cli import options, output
+from warehouse.cli.progress import Progress
 from warehouse.config.settings import LOCK_TIMEOUT
 
 SECTION, PLACE = "Compare", 4
@@ -81,17 +82,18 @@ def reproduce(
     from warehouse.warehouse import Warehouse
 
     wh = Warehouse(db, lock_timeout=lock_timeout)
-    found = wh.reproduce(
-        dataset,
-        original,
-        reproduced,
-        base=base,
-        replicated_in=other,
-        metrics=metric or (),
-        depth=depth,
-        p=p,
-        protocol=protocol,
-    )
+    with Progress("comparing"):
+        found = wh.reproduce(
+            dataset,
+            original,
+            reproduced,
+            base=base,
+            replicated_in=other,
+            metrics=metric or (),
+            depth=depth,
+            p=p,
+            protocol=protocol,
+        )
     if by_query and found.queries is None:
         raise UsageError(
             "--by-query: a replication has other queries, so there are no lists to compare"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from warehouse.cli import options, output
+from warehouse.cli.progress import Progress, sizes
 from warehouse.errors import counted, listing
 
 if TYPE_CHECKING:
@@ -160,29 +161,30 @@ def score(
     wanted = [*words, *(metric or ())] or ["official"]
     if format != "trec":
         notation.request(*wanted)  # refuses relstring, which only that layout has room for
-    scores = scoring.score(
-        qrels,
-        runs[0] if len(runs) == 1 else runs,
-        wanted,
-        per_query=per_query,
-        protocol=protocol,
-        level=level,
-        complete=complete,
-        judged_only=judged_only,
-        depth=depth,
-        lower_is_better=lower_is_better,
-        qrels_format=qrels_format,
-        run_format=run_format,
-        attributes=attributes or (),
-        normalise=normalise,
-        is_global=is_global,
-        queries=queries,
-        iterations=iterations,
-        training=training,
-        zscores=zscores,
-        memory_limit=memory_limit,
-        threads=threads,
-    )
+    with Progress("scoring", "file", 1, sizes([qrels, *runs])):
+        scores = scoring.score(
+            qrels,
+            runs[0] if len(runs) == 1 else runs,
+            wanted,
+            per_query=per_query,
+            protocol=protocol,
+            level=level,
+            complete=complete,
+            judged_only=judged_only,
+            depth=depth,
+            lower_is_better=lower_is_better,
+            qrels_format=qrels_format,
+            run_format=run_format,
+            attributes=attributes or (),
+            normalise=normalise,
+            is_global=is_global,
+            queries=queries,
+            iterations=iterations,
+            training=training,
+            zscores=zscores,
+            memory_limit=memory_limit,
+            threads=threads,
+        )
     counting = "judged" if complete else protocols.get(protocol).queries
     for warning in scores.qrels.warnings:
         output.warn(warning)
