@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from warehouse.cli import options, output
+from warehouse.cli import completion, options, output
 from warehouse.cli.progress import Progress
 from warehouse.config.settings import LOCK_TIMEOUT
 
@@ -22,13 +22,15 @@ EXAMPLES = {
 
 def agree(
     runs: Annotated[
-        list[str] | None, typer.Argument(metavar="RUN", help="Runs; default: all.")
+        list[str] | None,
+        typer.Argument(autocompletion=completion.runs, metavar="RUN", help="Runs; default: all."),
     ] = None,
     dataset: Annotated[
         list[str] | None,
         typer.Option(
             "--dataset",
             "-d",
+            autocompletion=completion.datasets,
             show_default="the only one",
             help="Name of the dataset; with --of runs, repeat it to compare several.",
         ),
@@ -46,6 +48,7 @@ def agree(
         typer.Option(
             "--metric",
             "-m",
+            autocompletion=completion.metrics,
             help="With --of runs: a metric that ranks them; repeatable. Default: all that have values.",
         ),
     ] = None,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from warehouse.cli import options, output
+from warehouse.cli import completion, options, output
 from warehouse.config.settings import LOCK_TIMEOUT
 
 SECTION, PLACE = "Compare", 2
@@ -24,6 +24,7 @@ def check(
         typer.Option(
             "--metric",
             "-m",
+            autocompletion=completion.metrics,
             help="A metric that has been evaluated, as in nDCG@10; repeatable.",
         ),
     ],
@@ -31,6 +32,7 @@ def check(
         str,
         typer.Option(
             "--against",
+            autocompletion=completion.runs,
             metavar="best|last|RUN",
             help="Compare with the best or the last run before it (its earlier versions included), "
             "or with this run.",
@@ -39,7 +41,13 @@ def check(
     dataset: options.OneDataset = None,
     run: Annotated[
         str | None,
-        typer.Option("--run", "-r", show_default="the newest", help="The run to check."),
+        typer.Option(
+            "--run",
+            "-r",
+            autocompletion=completion.runs,
+            show_default="the newest",
+            help="The run to check.",
+        ),
     ] = None,
     max_drop: Annotated[
         float | None,

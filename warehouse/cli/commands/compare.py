@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from warehouse.cli import options, output
+from warehouse.cli import completion, options, output
 from warehouse.cli.progress import Progress
 from warehouse.config.settings import LOCK_TIMEOUT
 from warehouse.errors import UsageError
@@ -32,6 +32,7 @@ def compare(
     run: Annotated[
         list[str] | None,
         typer.Argument(
+            autocompletion=completion.runs,
             show_default=False,
             help="The base, then the runs to compare with it; without further runs, all others. "
             "Without any run, the base is the first that was loaded.",
@@ -41,7 +42,9 @@ def compare(
     metric: options.Metrics = None,
     base: Annotated[
         list[str] | None,
-        typer.Option("--base", "-b", help="Another base; repeatable."),
+        typer.Option(
+            "--base", "-b", autocompletion=completion.runs, help="Another base; repeatable."
+        ),
     ] = None,
     all_pairs: Annotated[
         bool,

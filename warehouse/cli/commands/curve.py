@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from warehouse.cli import options, output
+from warehouse.cli import completion, options, output
 from warehouse.cli.progress import Progress
 from warehouse.config.settings import LOCK_TIMEOUT
 
@@ -27,7 +27,9 @@ def curve(
     dataset: options.OneDataset = None,
     run: Annotated[
         list[str] | None,
-        typer.Option("--run", "-r", help="A run; repeatable. Default: all."),
+        typer.Option(
+            "--run", "-r", autocompletion=completion.runs, help="A run; repeatable. Default: all."
+        ),
     ] = None,
     query: Annotated[
         str | None,

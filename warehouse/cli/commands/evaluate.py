@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from warehouse.cli import options
+from warehouse.cli import completion, options
 from warehouse.cli.output import emit, say, warn
 from warehouse.cli.progress import Progress
 from warehouse.config.settings import DEFAULT_METRICS, LOCK_TIMEOUT
@@ -32,13 +32,19 @@ def evaluate(
     dataset: options.AnyDataset = None,
     run: Annotated[
         list[str] | None,
-        typer.Option("--run", "-r", help="Only this run; repeatable. Default: all."),
+        typer.Option(
+            "--run",
+            "-r",
+            autocompletion=completion.runs,
+            help="Only this run; repeatable. Default: all.",
+        ),
     ] = None,
     metric: options.Metrics = None,
     slice: Annotated[
         list[str] | None,
         typer.Option(
             "--slice",
+            autocompletion=completion.slices,
             help="Also evaluate the parts of this slice: the name of an attribute or slice, or "
             '"NAME = SQL" over attributes; repeatable.',
         ),

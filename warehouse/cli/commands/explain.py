@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from warehouse.cli import options, output
+from warehouse.cli import completion, options, output
 from warehouse.config.settings import LOCK_TIMEOUT
 
 SECTION, PLACE = "Look", 4
@@ -19,8 +19,11 @@ EXAMPLES = {
 
 
 def explain(
-    run: Annotated[str, typer.Argument(help="Name of the run.")],
-    metric: Annotated[str, typer.Argument(help="A metric that has been evaluated.")],
+    run: Annotated[str, typer.Argument(autocompletion=completion.runs, help="Name of the run.")],
+    metric: Annotated[
+        str,
+        typer.Argument(autocompletion=completion.metrics, help="A metric that has been evaluated."),
+    ],
     query: Annotated[str, typer.Argument(help="A query.")],
     dataset: options.OneDataset = None,
     top: Annotated[

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from warehouse.cli import options, output
+from warehouse.cli import completion, options, output
 from warehouse.cli.progress import Progress
 from warehouse.config.settings import LOCK_TIMEOUT
 
@@ -24,7 +24,9 @@ EXAMPLES = {
 
 
 def fuse(
-    runs: Annotated[list[str], typer.Argument(help="Two runs or more.")],
+    runs: Annotated[
+        list[str], typer.Argument(autocompletion=completion.runs, help="Two runs or more.")
+    ],
     name: Annotated[str, typer.Option("--name", help="Name of the new run.")],
     dataset: options.OneDataset = None,
     method: Annotated[
@@ -90,7 +92,12 @@ def fuse(
         ),
     ] = None,
     protocol: Annotated[
-        str, typer.Option("--protocol", help="The rules of the evaluation for --tune.")
+        str,
+        typer.Option(
+            "--protocol",
+            autocompletion=completion.protocols,
+            help="The rules of the evaluation for --tune.",
+        ),
     ] = "default",
     system: options.System = None,
     tag: options.Tags = None,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from warehouse.cli import options, output
+from warehouse.cli import completion, options, output
 from warehouse.config.settings import LOCK_TIMEOUT
 
 SECTION, PLACE = "History", 1
@@ -20,15 +20,29 @@ EXAMPLES = {
 
 def history(
     metric: Annotated[
-        str, typer.Option("--metric", "-m", help="A metric that has been evaluated, as in nDCG@10.")
+        str,
+        typer.Option(
+            "--metric",
+            "-m",
+            autocompletion=completion.metrics,
+            help="A metric that has been evaluated, as in nDCG@10.",
+        ),
     ],
     dataset: options.OneDataset = None,
     system: Annotated[
-        str | None, typer.Option("--system", help="Only the runs of this system.")
+        str | None,
+        typer.Option(
+            "--system", autocompletion=completion.systems, help="Only the runs of this system."
+        ),
     ] = None,
     run: Annotated[
         list[str] | None,
-        typer.Option("--run", "-r", help="Only this run; repeatable. Default: all."),
+        typer.Option(
+            "--run",
+            "-r",
+            autocompletion=completion.runs,
+            help="Only this run; repeatable. Default: all.",
+        ),
     ] = None,
     as_of: options.AsOf = None,
     qrels: options.QrelsVersion = None,

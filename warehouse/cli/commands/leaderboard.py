@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from warehouse.cli import options, output
+from warehouse.cli import completion, options, output
 from warehouse.config.settings import LOCK_TIMEOUT
 
 SECTION, PLACE = "Look", 1
@@ -31,6 +31,7 @@ def leaderboard(
         typer.Option(
             "--dataset",
             "-d",
+            autocompletion=completion.datasets,
             show_default="the only one",
             help="Name of the dataset; for several repeat it, or write a pattern, as in 'proj*'.",
         ),
@@ -38,7 +39,12 @@ def leaderboard(
     metric: options.Metrics = None,
     slice: options.Slice = None,
     sort: Annotated[
-        str | None, typer.Option("--sort", help="Order by this metric; default: the first one.")
+        str | None,
+        typer.Option(
+            "--sort",
+            autocompletion=completion.metrics,
+            help="Order by this metric; default: the first one.",
+        ),
     ] = None,
     top: Annotated[int | None, typer.Option("--top", min=1, help="Only the first N.")] = None,
     weights: Annotated[
