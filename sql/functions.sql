@@ -32,6 +32,10 @@ create temp macro comparable(x) as
 create temp macro refuse(sentence) as
     error('refused: ' || sentence);
 
+-- A hash of the members of a slice, whatever their order; md5 is the same in every engine.
+create temp macro members_content(subject_id, part) as
+    count(*) || '-' || sum(md5_number_lower(concat_ws(chr(31), subject_id, part)));
+
 -- Lists ------------------------------------------------------------------------------------------------------------
 
 -- What a gain at a rank is divided by in a discounted cumulative gain.

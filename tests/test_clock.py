@@ -62,16 +62,41 @@ def test_times_grow_while_the_clock_stands_still(wh: Warehouse, tmp_path: Path) 
 
 
 def test_a_clock_that_is_set_back(wh: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clock, "_system_time", lambda: NOON)
+    """Past boards stay as they were, whatever is loaded, computed and removed by the wrong clock."""
+    start = NOON - dt.timedelta(days=2)
+    monkeypatch.setattr(clock, "_system_time", lambda: start)
     wh.ingest_qrels("tiny", {"q": {"a": 1}})
     wh.ingest_run("tiny", {"q": {"a": 1.0}}, name="r")
     wh.evaluate(metrics="RR")
-    monkeypatch.setattr(clock, "_system_time", lambda: NOON - dt.timedelta(days=1))
-    wh.ingest_run("tiny", {"q": {"b": 2.0, "a": 1.0}}, name="r", replace=True)
+    monkeypatch.setattr(clock, "_system_time", lambda: NOON)
+    wh.ingest_run("tiny", {"q": {"x": 2.0, "y": 1.5, "a": 1.0}}, name="r", replace=True)
     wh.evaluate(metrics="RR")
+    moments = [start + dt.timedelta(hours=hours) for hours in (1, 24, 36, 49)]
+
+    def past() -> list[list[tuple]]:
+        return [wh.leaderboard("tiny", metrics="RR", as_of=at).fetchall() for at in moments]
+
+    before = past()
+    assert [rows[0][3] for rows in before] == [1.0, 1.0, 1.0, 1 / 3]
+    back = NOON - dt.timedelta(days=1)
+    monkeypatch.setattr(clock, "_system_time", lambda: back)
+    with pytest.warns(
+        UserWarning, match="clock says 2026-08-31 12:00 UTC.* of 2026-09-01 12:00 UTC"
+    ):
+        wh.ingest_run("tiny", {"q": {"b": 2.0, "a": 1.0}}, name="r", replace=True)
+    with pytest.warns(UserWarning, match="clock says"):
+        wh.evaluate(metrics="RR AP")
     assert board(wh) == [("r", 0.5)]
-    assert stored(wh, f"select count(*) from ({TIMES}) where moment < $noon", noon=NOON) == [(0,)]
+    assert past()[:3] == before[:3]
+    assert stored(
+        wh, f"select count(*) from ({TIMES}) where moment between $a and $b", a=back, b=NOON
+    ) == [
+        (1,)  # of the version of NOON itself
+    ]
+    kept = stored(wh, "select stored_at > $noon, clock_at from clock_behind", noon=NOON)
+    assert kept == [(True, back)] * 2
     assert wh.leaderboard("tiny", metrics="RR", as_of="2026-09-01").fetchall()[0][3] == 0.5
+    assert wh.verify().is_good
 
 
 def test_of_equal_times_the_content_decides(wh: Warehouse) -> None:

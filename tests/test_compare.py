@@ -790,7 +790,11 @@ def test_groups_on_a_board(dl19: Warehouse) -> None:
         leader = run if opens else leader
     assert [row[1] for row in board.relation.fetchall()] == groups
     assert max(groups) > 1
-    assert any("Holm over all pairs on the board" in note for note in board.notes)
+    assert any(f"pairs of the {len(runs)} runs on the whole board" in note for note in board.notes)
+    # the top of the board has the same groups, although fewer pairs would be corrected for
+    for top in (2, 3, len(runs) - 1):
+        some = dl19.leaderboard("dl19", metrics="AP nDCG@10", sort="nDCG@10", ties=True, top=top)
+        assert [row[1] for row in some.relation.fetchall()] == groups[:top]
 
 
 def test_boards_that_have_no_intervals(four: Warehouse) -> None:

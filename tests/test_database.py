@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-import duckdb
 import pytest
 
-from warehouse.errors import LockedError, UsageError
+from warehouse.errors import EngineError, LockedError, UsageError
 from warehouse.store import database, locks
 from warehouse.store.database import Resources
 from warehouse.warehouse import Warehouse
@@ -171,7 +170,7 @@ def test_a_transaction_that_fails_leaves_the_file_as_it_was(
     one, _ = files
     with pytest.raises(error):
         change(one.path, "select 1", error)
-    with pytest.raises(duckdb.CatalogException):
+    with pytest.raises(EngineError, match="nowhere"):
         change(one.path, "from nowhere")
     assert one.leaderboard("d").fetchall()[0][1] == "first"
     assert [path.name for path in one.path.parent.iterdir() if "wal" in path.name] == []

@@ -213,10 +213,7 @@ def test_wrong_words_are_refused(tiny: Warehouse, asked: dict, message: str) -> 
 def test_ids_with_blanks_and_tables_of_runs_are_no_qrels(tiny: Warehouse) -> None:
     with pytest.raises(UsageError, match="'a b': an id with a blank"):
         trec.qrels_to_fill([("q", "a b")])
-    # read again they would be passed over, with what was judged
-    with pytest.raises(UsageError, match="'#1': a query with a # first"):
-        trec.qrels_to_fill([("#1", "a")])
-    assert trec.qrels_to_fill([("q", "#a")]) == "q 0 #a -1\n"
+    assert trec.qrels_to_fill([("q", "#a"), ("#1", "a")]) == "#1 0 a -1\nq 0 #a -1\n"
     code, _, told = command("holes", "-d", "tiny", "--by-run", "-f", "trec", "--db", str(tiny.path))
     assert (code, "-f trec writes documents" in told) == (2, True)
     code, _, told = command("holes", "-d", "tiny", "-f", "trek", "--db", str(tiny.path))

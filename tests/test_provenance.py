@@ -147,7 +147,7 @@ def test_other_qrels_make_everything_missing_against_them(evaluated: Warehouse) 
 def test_what_belongs_to_nothing(here: Folder, evaluated: Warehouse) -> None:
     (here.path / "formulas" / "Best.sql.j2").unlink()
     evaluated.ingest_run("bare", ONE, name="one")
-    put(evaluated.path, "insert into store.hit_set values (99, 1, 'x', 0)")
+    put(evaluated.path, "insert into store.hit_set values (99, 1, 'x', 0, null)")
     assert standing(evaluated) == [
         ("orphaned", "Best@2", "default", 2, None, "no metric of that name"),
         ("orphaned", "runs", None, 1, None, "the dataset has no qrels"),
@@ -591,9 +591,10 @@ def test_a_changed_prediction_or_hit_is_seen(evaluated: Warehouse) -> None:
     )
     found = evaluated.verify()
     assert found.differences.fetchall() == []
-    ((relation, problem, number),) = found.problems.fetchall()
-    assert (relation, number) == ("hit", 2)
-    assert problem.endswith("not what the predictions give, first in query q2")
+    hit, hit_set = sorted(found.problems.fetchall())
+    assert (hit[0], hit[2]) == ("hit", 2)
+    assert hit[1].endswith("not what the predictions give, first in query q2")
+    assert hit_set == ("hit_set", "not as it was written, in hit_set, hit, first of run_id 2", 1)
 
 
 # What is done to the tables, of which table it is told then, in which words, and how many rows it is.
@@ -629,15 +630,20 @@ WRONG = (
     ),
     (
         "delete from store.judgment where query_id = 'q2'",
-        ("qrels", "has another number of judgments than it says", 1),
+        ("qrels", "its judgments are not those that were loaded", 1),
     ),
     (
         "update store.hit_set set num_hits = 9",
-        ("hit_set", "has another number of hits than it says", 2),
+        ("hit_set", "not as it was written, in hit_set, hit, first of run_id 1", 2),
     ),
     (
         "delete from store.score where evaluation_id = 1",
-        ("evaluation", "a metric without a value over all queries", 1),
+        (
+            "evaluation",
+            "not as it was written, in evaluation, score, query_score, curve_point, "
+            "first of evaluation_id 1",
+            3,  # of 2 and 3 there are two
+        ),
     ),
 )
 
@@ -654,21 +660,21 @@ def test_rows_that_cannot_be_are_found(evaluated: Warehouse) -> None:
 
 
 def test_rows_of_which_none_is_left_are_missed(evaluated: Warehouse) -> None:
-    """What has no row of its content left is told of and counted: of runs, here, there are two."""
+    """What has no row of its content left is told of: of runs, here, there are two."""
     evaluated.ingest_training("tiny", {"q0": {"a": 1}})
     evaluated.ingest_attributes("tiny", {"a": {"tags": ["x", "y"]}}, of="docs", name="kinds")
     assert evaluated.verify(sample=1).is_good
     tables = ("prediction_by_text", "judgment", "hit", "example", "attribute")
     put(evaluated.path, *(f"delete from store.{table}" for table in tables))
     found = evaluated.verify(sample=1).problems
-    assert found.relation.filter(
-        "problem like 'has another number of _% than it %'"
-    ).fetchall() == [
-        ("attribute_set", "has another number of values than it had", 1),
-        ("hit_set", "has another number of hits than it says", 2),
-        ("qrels", "has another number of judgments than it says", 1),
-        ("run", "has another number of predictions than it says", 2),
-        ("training", "has another number of examples than it says", 1),
+    assert found.relation.filter("problem like '%not those that were loaded'").fetchall() == [
+        ("attribute_set", "its attributes are not those that were loaded", 1),
+        ("qrels", "its judgments are not those that were loaded", 1),
+        ("run", "its predictions are not those that were loaded", 2),
+        ("training", "its examples are not those that were loaded", 1),
+    ]
+    assert found.relation.filter("relation = 'hit_set'").fetchall() == [
+        ("hit_set", "not as it was written, in hit_set, hit, first of run_id 1", 2)
     ]
 
 

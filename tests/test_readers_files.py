@@ -164,14 +164,14 @@ def test_unknown_format(con, tmp_path, name):
 def test_the_look_at_a_file_over_the_edge_of_blocks(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "BLOCK", 4)
     cases = {
-        # bytes: lines, Windows ends, comment, UTF-8
-        b"abc\r\ndefg\r\n": (2, True, False, True),
-        b"abc\r\nd\ng\r\n": (3, False, False, True),
-        b"abc\n#def": (2, False, True, True),
-        b"abcd#ef\n": (1, False, False, True),
-        "abcé\n日本\n".encode(): (2, False, False, True),
-        b"abc\xc3": (1, False, False, False),
-        b"abc\xc3\nd": (2, False, False, False),
+        # bytes: lines, Windows ends, UTF-8
+        b"abc\r\ndefg\r\n": (2, True, True),
+        b"abc\r\nd\ng\r\n": (3, False, True),
+        b"abc\n#def": (2, False, True),
+        b"abcd#ef\n": (1, False, True),
+        "abcé\n日本\n".encode(): (2, False, True),
+        b"abc\xc3": (1, False, False),
+        b"abc\xc3\nd": (2, False, False),
     }
     for content, expected in cases.items():
         path = tmp_path / "a"
@@ -180,7 +180,6 @@ def test_the_look_at_a_file_over_the_edge_of_blocks(tmp_path, monkeypatch):
             found = (
                 file.lines,
                 file.traits.windows_ends,
-                file.traits.has_comment,
                 file.traits.is_text,
             )
             assert found == expected, content

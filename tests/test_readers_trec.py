@@ -35,7 +35,7 @@ def test_run(con, put):
 
 @pytest.mark.core
 def test_qrels(con, put):
-    result = readers.stage(con, put(QRELS + "# 0 d1 1\n"), "qrels")
+    result = readers.stage(con, put(QRELS + "# d1 1\n"), "qrels")
     assert rows(con) == QRELS_ROWS
     assert con.execute("select column_name, column_type from (describe staged)").fetchall() == [
         ("query_id", "VARCHAR"),
@@ -56,9 +56,9 @@ def test_qrels(con, put):
         RUN.replace("\n", " \t\r\n"),
         RUN.replace("\n", "\n\n  \n"),
         "\ufeff" + RUN,
-        "\ufeff# Q0 d1 1 2.5 bm25\n" + RUN,
+        "\ufeff# Q0 d1 1 bm25\n" + RUN,
         "  # by hand\n" + RUN + "#end",
-        RUN + "# Q0 d1 1 2.5 bm25\n",
+        RUN + "# Q0 d1 one 2.5 bm25 by hand\n",
         RUN.removesuffix("\n"),
         RUN.replace("q1", " q1", 1),
         RUN.replace("Q0 d1", "Q0 \td1", 1),
@@ -77,6 +77,33 @@ def test_spellings_of_one_run(con, put, text):
 
 
 @pytest.mark.core
+def test_ids_may_begin_with_a_hash(con, put, monkeypatch):
+    """trec_eval 9.0.4 reads the query `#q1`; a comment is a line that lacks the fields of its format."""
+    run, qrels = RUN.replace("q1", "#q1"), QRELS.replace("q1", "#q1")
+    with monkeypatch.context() as fast:
+        fast.setattr(trec, "_read_lines", lambda *_: pytest.fail("the careful way was taken"))
+        result = readers.stage(con, put(run), "run")
+        assert (rows(con)[0], result.warnings) == (("#q1", "d1", 2.5), ())
+        readers.stage(con, put(qrels), "qrels")
+        assert [row[0] for row in rows(con)] == ["#q1", "#q1", "q2"]
+    for text, kind in ((run, "run"), (qrels, "qrels")):
+        result = readers.stage(con, put("# made by hand\n" + text + "# end\n"), kind)
+        assert [row[0] for row in rows(con)] == ["#q1", "#q1", "q2"]
+        assert result.warnings == (
+            "# begins 2 lines of data, which are read (line 2 first), and 2 comments: a comment is what "
+            "lacks the fields of the format",
+        )
+    assert readers.stage(con, put(run.replace("q2 Q0", "#2 Q0")), "run").tag == "bm25"
+    # the tag is that of the last line of data
+    result = readers.stage(con, put("q Q0 d 1 2 first\n#q Q0 d 1 2 last\n# a b c d e\n"), "run")
+    assert (result.tag, result.rows) == ("last", 2)
+    # a file whose queries all begin so is known by its lines
+    assert readers.stage(con, put("#q 0 d 1\n", "a.csv"), "qrels").format == "trec"
+    readers.stage(con, put("# note\n#q g s d 1.5\n"), "qrels", format="prefs")
+    assert rows(con) == [("#q", "g", "s", "d", 1.5)]
+
+
+@pytest.mark.core
 def test_more_fields_than_six(con, put):
     result = readers.stage(con, put(RUN + "q7 Q0 d9 1 3.0 my tag\nq8 Q0 d9 1 3.0 t\n"), "run")
     line = RUN.count("\n") + 1
@@ -84,21 +111,60 @@ def test_more_fields_than_six(con, put):
         f"1 line has more than 6 fields (line {line}): the sixth is the tag, and nothing behind it is "
         "read",
     )
-    # a file without an end of line, and another after it; lines that end by a carriage return alone
-    for text, told in (
-        (
-            "q1 Q0 d1 1 3.0 tq2 Q0 d3 1 2.0 t\nq2 Q0 d4 2 1.0 t x\n",
-            "2 lines have more than 6 fields (line 1 first)",
-        ),
-        ("q1 Q0 d1 1 3.0 t\rq2 Q0 d3 1 2 t\r", "1 line has more than 6 fields (line 1)"),
-    ):
-        (warning,) = readers.stage(con, put(text), "run").warnings
-        assert warning.startswith(told)
+    # a file without an end of line, and another after it
+    text = "q1 Q0 d1 1 3.0 tq2 Q0 d3 1 2.0 t\nq2 Q0 d4 2 1.0 t x\n"
+    (warning,) = readers.stage(con, put(text), "run").warnings
+    assert warning.startswith("2 lines have more than 6 fields (line 1 first)")
     # a blank is one in files of tabs, too, as in trec_eval
     for text in ("q1 Q0 New York 1 9.0 t\n", "q1\tQ0\tNew York\t1\t9.0\tt\n"):
         error = refused(con, put(text + "q1 Q0 d1 2 8.0 t\n".replace(" ", text[2])), "run")
         assert "line 1: expected 6 fields" in str(error)
         assert "found 7; the fourth is no number: do ids hold blanks?" in str(error)
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("kind", ["run", "qrels"])
+def test_lines_that_do_not_end_in_a_newline_are_refused(con, put, kind):
+    """A run of old Macs' lines was read as one prediction, with a long tag."""
+    text = RUN if kind == "run" else QRELS
+    among = "found 16, and among them an end of lines (U+0085, U+2028, U+2029) or a byte order"
+    for end, words in (
+        ("\r", "holds a carriage return, as lines of old Macs end: end each line with a newline"),
+        ("\u2028", among),
+        ("\x85", among),
+    ):
+        error = refused(con, put(text.replace("\n", end)), kind)
+        if (
+            end == "\r" or kind == "run"
+        ):  # of qrels in one line the message says what they look like
+            ((line, reason),) = error.problems
+            assert (line, words in reason) == (1, True), reason
+        # amid good lines, and where each line ends in two ways
+        error = refused(con, put(text + text.replace("q", "r").replace("\n", end, 1)), kind)
+        assert [line for line, _ in error.problems] == [4]
+    # where it ends a line it is a blank, as for trec_eval
+    assert readers.stage(con, put(text.replace("\n", "\r \r\n")), kind).rows == 3
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("kind", ["run", "qrels"])
+def test_a_byte_order_mark_amid_a_file_is_refused(con, put, kind):
+    """As `cat a b` makes it; it was taken for a part of an id."""
+    mark, reason = "\ufeff", "begins with a byte order mark, as where files were put together"
+    names = "query_id,doc_id," + ("score" if kind == "run" else "relevance")
+    value = "score" if kind == "run" else "relevance"
+    for name, text in (
+        ("a.txt", RUN if kind == "run" else QRELS),
+        ("a.csv", f"{names}\nq,a,1\nq,b,1\n"),
+        ("a.jsonl", "".join(f'{{"query_id":"q","doc_id":"{d}","{value}":1}}\n' for d in "ab")),
+    ):
+        first, rest = text.split("\n", 1)
+        for start in ("", mark):
+            error = refused(con, put(f"{start}{first}\n{mark}{rest}", name), kind)
+            assert [(line, said.startswith(reason)) for line, said in error.problems] == [(2, True)]
+        assert refused(con, put(mark + mark + text, name), kind).problems[0][0] == 1
+    if kind == "run":  # a file without a newline at its end comes first
+        assert "byte order mark" in str(refused(con, put(f"{RUN[:-1]}{mark}{RUN}"), kind))
 
 
 def test_two_blanks_hold_no_empty_field(con, put):

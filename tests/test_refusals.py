@@ -15,7 +15,7 @@ import duckdb
 import pytest
 
 from warehouse import cli
-from warehouse.errors import UsageError, WarehouseError
+from warehouse.errors import EngineError, UsageError, WarehouseError
 from warehouse.readers.objects import relation_of
 from warehouse.store import database
 from warehouse.store.engine_errors import worded
@@ -184,7 +184,7 @@ def test_a_commit_that_is_refused(tmp_path: Path, reason: str) -> None:
         database.transaction(path),
     ):
         raise refused
-    with pytest.raises(duckdb.TransactionException, match="conflict"), database.transaction(path):
+    with pytest.raises(EngineError, match="conflict"), database.transaction(path):
         raise duckdb.TransactionException("a conflict")
 
 

@@ -207,7 +207,8 @@ def test_tukey_leaves_out_queries_that_one_run_lacks() -> None:
 def test_the_bootstrap_worked_anew(queries: int) -> None:
     """Resample by resample in Python; the ends are quantiles between neighbours, as numpy's are."""
     np = pytest.importorskip("numpy")
-    one, other = drawn(9, queries=queries)
+    # sixty-fourths: their sums are exact
+    one, other = ([round(x * 64) / 64 for x in values] for values in drawn(3, queries=queries))
     differences = [b - a for a, b in zip(one, other, strict=True)]
     how = Resampling(100, 5)
     means = []
@@ -222,6 +223,12 @@ def test_the_bootstrap_worked_anew(queries: int) -> None:
     with connection(of_runs(one, other), [(0, 1)]) as con:
         found = resampling.bootstrap(con, how, {0: queries}, 0.1)[0]
     assert found == pytest.approx(tuple(np.quantile(means, [0.05, 0.95])), abs=1e-12)
+    means.sort()  # 0.05 of the way from the first of 100 to the last is place 4.95
+    low, high = 0.05 * 99 - 4, 0.95 * 99 - 94
+    assert found == (
+        means[4] + low * (means[5] - means[4]),
+        means[94] + high * (means[95] - means[94]),
+    )
 
 
 # --------------------------------------------------------------------------- the same bits

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pickle
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -77,3 +79,63 @@ def test_a_folder_that_cannot_be_made_is_no_matter(cache: Path) -> None:
     cache.parent.write_text("a file, where a folder would be")
     assert rendered() == "select 2 as two"
     assert templates.variables("select {{ given }}") == {"given"}
+
+
+def kept_in(cache: Path) -> Path:
+    """Return the file of the text, once it is compiled."""
+    rendered()
+    return cache / templates._kept().get_cache_key(templates._digest(TEXT))
+
+
+def is_kept(text: str = TEXT) -> bool:
+    """Whether a text is found without being compiled."""
+    _forget()
+    templates.environment()
+    compiled: list[str] = []
+    env = type(templates.environment())
+    compile_it = env.compile
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(env, "compile", lambda *of: compiled.append(of[1]) or compile_it(*of))
+        assert rendered(text) == "select 2 as two"
+    return not compiled
+
+
+def test_what_others_could_have_written_is_not_used(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = kept_in(cache)
+    assert is_kept()
+    assert {path.stat().st_mode & 0o777 for path in cache.iterdir()} == {0o600}
+    for place, wrong, right in ((cache, 0o770, 0o700), (cache, 0o702, 0o700), (kept, 0o620, 0o600)):
+        place.chmod(wrong)
+        assert not is_kept(), (place, wrong)
+        (cache / kept.name).chmod(0o600)
+        place.chmod(right)
+        assert is_kept()
+    monkeypatch.setattr(os, "geteuid", lambda: kept.stat().st_uid + 1)
+    assert not is_kept()
+    monkeypatch.undo()
+
+
+def test_a_link_to_another_file_is_not_used(cache: Path) -> None:
+    kept = kept_in(cache)
+    elsewhere = kept.rename(cache.parent / "elsewhere")
+    kept.symlink_to(elsewhere)
+    assert not is_kept()
+
+
+def test_no_relative_folder_and_no_pickle(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = kept_in(cache)
+    kept.write_bytes(pickle.dumps("anything"))
+    _forget()
+    assert rendered() == "select 2 as two"
+    monkeypatch.chdir(cache.parents[1])
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    monkeypatch.setenv("HOME", str(cache.parents[1] / "home"))
+    _forget()
+    assert rendered() == "select 2 as two"
+    assert not Path("relative").exists()
+    assert (Path("home") / ".cache" / "ranking-warehouse" / "templates" / kept.name).exists()
+    monkeypatch.setenv("HOME", "home")
+    _forget()
+    assert rendered() == "select 2 as two"

@@ -80,6 +80,10 @@ class ConflictError(WarehouseError):
     exit_code = 2
 
 
+class EngineError(WarehouseError):
+    """A statement of this program that DuckDB does not run; its own error is the cause. Exit code 1."""
+
+
 class DatabaseError(UsageError):
     """A database file that cannot be opened, or not be written. Exit code 2."""
 

@@ -687,8 +687,8 @@ class Warehouse:
         With `ci`, a column 'AP ±' beside each metric has the half-width of the t-interval of the
         mean over the queries, at 1 - `alpha`. With `ties`, a column `group` numbers the runs that
         cannot be told apart: a group is its best run and the runs that do not differ from it by
-        `sort`, in a paired t-test with Holm's correction over all pairs on the board. Both work on
-        one dataset, not on a slice, and need the extra "stats".
+        `sort`, in a paired t-test with Holm's correction over all pairs of the whole board, whatever
+        `top` is. Both work on one dataset, not on a slice, and need the extra "stats".
         """
         from warehouse.analyze import leaderboard
         from warehouse.report import presentation

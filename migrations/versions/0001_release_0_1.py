@@ -23,6 +23,10 @@ COLUMNS = {
     "base_value": "Value of the base over all of its queries.",
     "base_version": "Version of the base.",
     "compared_at": "When the comparison was computed (UTC).",
+    "checksum": (
+        "Hash of the other columns, and of the rows of other tables that belong to this one; "
+        "`warehouse verify` computes it again."
+    ),
     "comparison_id": "Key of comparison.",
     "curve": "Name of the curve with its parameters, as in ROC(rel=2).",
     "dataset": "Name of the dataset.",

@@ -7,7 +7,8 @@
 create table store.dataset (
     dataset_id integer not null,  -- Key, in this file.
     name varchar not null,  -- Name of the dataset, unique.
-    created_at timestamptz not null  -- When something was first loaded into it (UTC).
+    created_at timestamptz not null,  -- When something was first loaded into it (UTC).
+    checksum ubigint
 );
 
 /* One row per version of a dataset's qrels (judgments or preferences). The newest version of a dataset is
@@ -29,7 +30,8 @@ create table store.qrels (
     kind varchar not null,
         -- 'judgments': one per query and document; 'iterations': one per query, document and iteration;
         -- 'preferences': rows of the table preference.
-    normalise varchar
+    normalise varchar,
+    checksum ubigint
 );
 
 /* One row per version of the qrels, query and document; one per iteration as well if qrels.kind is
@@ -79,7 +81,8 @@ create table store.run (
     run_at timestamptz not null,
     ingested_at timestamptz not null,  -- When the run was loaded (UTC).
     program_version varchar not null,
-    normalise varchar
+    normalise varchar,
+    checksum ubigint
 );
 
 /* One row per run and tag. The view runs has them as a map. */
@@ -137,7 +140,8 @@ create table store.forgotten_run (
     program_version varchar not null,
     normalise varchar,
     forgotten_at timestamptz not null,  -- When the run was removed (UTC).
-    reason varchar  -- Why, as given with --reason. Null if it was not given.
+    reason varchar,  -- Why, as given with --reason. Null if it was not given.
+    checksum ubigint
 );
 
 /* One row per version of a dataset's training set. The newest version of a dataset is current. */
@@ -155,7 +159,8 @@ create table store.training (
     num_examples bigint not null,  -- Number of rows in example.
     ingested_at timestamptz not null,
     program_version varchar not null,
-    normalise varchar
+    normalise varchar,
+    checksum ubigint
 );
 
 /* One row per training set, query and document: what a system was trained on, or what a user had seen before. */
@@ -181,7 +186,8 @@ create table store.attribute_set (
     num_subjects integer not null,  -- Number of documents or queries.
     ingested_at timestamptz not null,
     program_version varchar not null,
-    normalise varchar
+    normalise varchar,
+    checksum ubigint
 );
 
 /* One row per attribute of a loaded table of attributes. */
@@ -216,7 +222,8 @@ create table store.source_file (
     source_sha256 varchar,
     run_id integer,  -- Key of run: what was loaded from the file. Null for other kinds, and for removed runs.
     taken_at timestamptz not null,  -- When the file was read (UTC).
-    program_version varchar not null
+    program_version varchar not null,
+    checksum ubigint
 );
 
 -- Evaluations -----------------------------------------------------------------------------------------------
@@ -226,7 +233,8 @@ create table store.hit_set (
     run_id integer not null,
     qrels_id integer not null,
     ordering varchar not null,  -- Score precision and tie rule of the ranks, as in 'double/doc_desc'.
-    num_hits bigint not null  -- Number of rows in hit.
+    num_hits bigint not null,  -- Number of rows in hit.
+    checksum ubigint
 );
 
 /* One row per version of a run, version of the qrels, ordering, query and judged document in the list.
@@ -265,7 +273,8 @@ create table store.evaluation (
         -- When it was computed (UTC); the same for all that one command computed together.
     kind varchar not null,
         -- 'metric' if the values are in score and query_score, 'curve' if the points are in curve_point.
-    slice_id integer  -- Key of slice, if the values are of its parts. Null if they are over all queries.
+    slice_id integer,  -- Key of slice, if the values are of its parts. Null if they are over all queries.
+    checksum ubigint
 );
 
 /* One row per evaluation of a metric, and part if it is of a slice: the value over all queries. Earlier
@@ -312,7 +321,8 @@ create table store.slice (
     content_hash varchar not null,  -- Hash of the expression and the members.
     num_parts integer not null,  -- Number of parts.
     made_at timestamptz not null,  -- When this version was made (UTC).
-    program_version varchar not null
+    program_version varchar not null,
+    checksum ubigint
 );
 
 /* One row per version of a slice and document or query. */
@@ -349,7 +359,8 @@ create table store.comparison (
     seed bigint,  -- Seed of the random numbers. Null if nothing was resampled.
     compared_at timestamptz not null,
     program_version varchar not null,
-    engine_version varchar not null
+    engine_version varchar not null,
+    checksum ubigint
 );
 
 /* One row per stored comparison, metric and pair of runs. */
@@ -387,7 +398,8 @@ create table store.fusion (
     num_trained integer,
     is_left_out boolean not null,
     tuned_by varchar,
-    protocol varchar  -- Protocol of the metric in tuned_by. Null if nothing was tuned.
+    protocol varchar,  -- Protocol of the metric in tuned_by. Null if nothing was tuned.
+    checksum ubigint
 );
 
 /* One row per merged run and run that it was made of, as that was then; it may have been replaced or removed
@@ -406,6 +418,14 @@ create table store.fusion_source (
 create table store.fusion_query (
     run_id integer not null,  -- Key of fusion: the merged run.
     query_id varchar not null
+);
+
+/* One row per time that the clock of the computer was behind what was stored already. What was stored then has
+   times from stored_at on, so that past boards stay as they were. */
+create table store.clock_behind (
+    stored_at timestamptz not null,  -- The first time that was stored instead (UTC).
+    clock_at timestamptz not null,  -- What the clock said (UTC).
+    checksum ubigint
 );
 
 -- Below the views for people --------------------------------------------------------------------------------

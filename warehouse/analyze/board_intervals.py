@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import duckdb
 
 from warehouse.analyze import compare, significance
 from warehouse.analyze.board import Board
-from warehouse.errors import UsageError
+from warehouse.errors import UsageError, command, counted
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.quoting import ident
 from warehouse.sql_text.templates import render
 from warehouse.store import database
 
-# Runs whose pairs are all tested; of more, only the first ones are to be shown.
+# The most runs whose pairs are all tested.
 MOST = 200
 GROUP = "group"
 
@@ -58,38 +58,60 @@ def with_intervals(
     return _wider(con, shown, runs, columns, "double", after, note, "board_intervals")
 
 
-def with_groups(
-    con: duckdb.DuckDBPyConnection, shown: Board, protocol: Protocol, metric: str, alpha: float
-) -> Board:
-    """Return a board with groups: the best run of each, and the runs not significantly different.
+@dataclass(frozen=True)
+class Groups:
+    """The number of the group of each run, and a note about them."""
 
-    All pairs of the runs on the board are tested by the metric, with Holm's correction.
+    numbers: Mapping[str, int]
+    note: str
+
+
+def groups(
+    con: duckdb.DuckDBPyConnection,
+    board: Board,
+    protocol: Protocol,
+    metric: str | None,
+    alpha: float,
+) -> Groups:
+    """Return the groups of a whole board: a best run, and those not significantly different from it.
+
+    All pairs of runs are tested by the metric, or by the first of the board, with Holm's correction.
     """
     how = compare.How(alpha=alpha)
     significance.needs_scipy("telling runs apart")
-    runs = [str(row[0]) for row in shown.relation.project("run").fetchall()]
+    metric = metric or next(iter(board.metrics))
+    runs = [str(row[0]) for row in board.relation.project("run").fetchall()]
     if len(runs) > MOST:
         raise UsageError(
-            f"ties: tests all pairs of at most {MOST} runs, but the board has {len(runs):,}: limit "
-            "it with --top"
+            f"ties: tests all pairs of at most {MOST} runs, but the board has {len(runs):,}; test "
+            f"some of them: {command('compare RUN RUN --all-pairs', board.datasets[0])}"
         )
-    groups: dict[str, int] = dict.fromkeys(runs[:1], 1)
+    numbers: dict[str, int] = dict.fromkeys(runs[:1], 1)
     if len(runs) > 1:
-        found = compare.gather(con, shown.datasets[0], runs, [metric], protocol)
+        found = compare.gather(con, board.datasets[0], runs, [metric], protocol)
         pairs = compare.pairs_of(runs, (), all_pairs=True)
         rows = compare.compare(con, found, pairs, how)
         apart = {(row["base"], row["run"]) for row in rows if row["is_significant"]}
-        leader, group = runs[0], 1
+        leader, number = runs[0], 1
         for run in runs[1:]:
             if (leader, run) in apart:
-                leader, group = run, group + 1
-            groups[run] = group
-    note = (
+                leader, number = run, number + 1
+            numbers[run] = number
+    return Groups(
+        numbers,
         f"group: its first run by {metric}, and those that do not differ from it significantly "
-        f"(paired t-test, Holm over all pairs on the board, alpha {alpha:g})"
+        f"(paired t-test, Holm over all pairs of the {counted(len(runs), 'run')} on the whole board, "
+        f"alpha {alpha:g})",
     )
-    numbers: dict[str, list[float | None]] = {GROUP: [groups[run] for run in runs]}
-    return _wider(con, shown, runs, numbers, "integer", {"place": GROUP}, note, "board_groups")
+
+
+def with_groups(con: duckdb.DuckDBPyConnection, shown: Board, found: Groups) -> Board:
+    """Return a board, or the top of it, with the group of each run in a column after its place."""
+    runs = [str(row[0]) for row in shown.relation.project("run").fetchall()]
+    numbers: dict[str, list[float | None]] = {GROUP: [found.numbers[run] for run in runs]}
+    return _wider(
+        con, shown, runs, numbers, "integer", {"place": GROUP}, found.note, "board_groups"
+    )
 
 
 def _wider(

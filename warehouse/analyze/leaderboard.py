@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 import duckdb
@@ -47,14 +48,16 @@ def leaderboard(
         if len(datasets) == 1:
             with board.narrowed(con, datasets[0], rules):
                 names, order = _names(con, datasets, metrics, sort, rules)
-                found = board.of_dataset(
-                    con, datasets[0], names, rules, slice=slice, sort=order, top=top
+                make = partial(
+                    board.of_dataset, con, datasets[0], names, rules, slice=slice, sort=order
                 )
                 if ci or ties:
                     from warehouse.analyze import board_intervals
-                if ties:
-                    by_metric = order or next(iter(found.metrics))
-                    found = board_intervals.with_groups(con, found, rules, by_metric, alpha)
+                # groups are those of the whole board, also if only its top is shown
+                groups = board_intervals.groups(con, make(), rules, order, alpha) if ties else None
+                found = make(top=top)
+                if groups is not None:
+                    found = board_intervals.with_groups(con, found, groups)
                 if ci:
                     found = board_intervals.with_intervals(con, found, rules, alpha)
         else:

@@ -6,14 +6,14 @@ The package's metrics are checked for the same by the tests.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 import duckdb
 
 from warehouse.errors import WarehouseError
 from warehouse.metrics.notation import Metric
-from warehouse.sql_text.expressions import nodes, parsed
+from warehouse.sql_text import selects
 from warehouse.sql_text.quoting import ident
 from warehouse.sql_text.templates import render
 from warehouse.store.engine_errors import worded
@@ -48,17 +48,17 @@ def checked(
     metric: Metric,
     query: str,
     *,
-    made: Container[str],
+    made: Iterable[str],
     rankings: str,
     table: str,
 ) -> str:
     """Compute a metric into a scratch table, refuse it if its rows are wrong, and return its query.
 
-    It must have one row for each query in the table of the rankings, and read only tables that are
-    `made` for it.
+    It must be one SELECT that reads only tables that are `made` for it or in scope, and have one row
+    for each query in the table of the rankings.
     """
     where = f"{metric}: the SQL of {metric.definition.where}"
-    _check_tables(con, where, query, made)
+    _check_sql(con, where, query, made)
     described = con.execute(f"describe from (\n{query}\n)").fetchall()
     types = {str(row[0]): str(row[1]) for row in described}
     if sorted(types) != sorted(COLUMNS):
@@ -83,23 +83,15 @@ def checked(
     return f"select * replace (query_id::query_key as query_id) from {ident(table)}"
 
 
-def _check_tables(
-    con: duckdb.DuckDBPyConnection, where: str, query: str, made: Container[str]
-) -> None:
-    """Refuse tables of the database: they have all datasets and versions, and make no value stale."""
-    tree = list(nodes(parsed(con, query)))
-    steps = {
-        step["key"].lower() for node in tree for step in (node.get("cte_map") or {}).get("map", ())
-    }
-    read = {str(node["table_name"]) for node in tree if node.get("type") == "BASE_TABLE"}
+def _check_sql(con: duckdb.DuckDBPyConnection, where: str, query: str, made: Iterable[str]) -> None:
+    """Refuse all but one SELECT that reads relations, closed to files, network and settings.
+
+    Tables of the database hold all datasets and versions, and make no value stale.
+    """
     rows = con.execute(
-        "select table_name from duckdb_tables() where not temporary "
-        "union all select view_name from duckdb_views() where not temporary and not internal"
+        "select table_name from duckdb_tables() where temporary "
+        "union all select view_name from duckdb_views() where temporary"
     ).fetchall()
-    stored = {str(row[0]) for row in rows}
-    for name in sorted(read):
-        if name.lower() in stored and name.lower() not in steps and name.lower() not in made:
-            raise WarehouseError(
-                f"{where} reads {name}, which holds all datasets and versions; "
-                "it must read relations, as in from {{ hits }}"
-            )
+    problem = selects.problem(con, query, {*made, *(str(name) for (name,) in rows)})
+    if problem is not None:
+        raise WarehouseError(f"{where} {problem}")

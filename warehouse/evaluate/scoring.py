@@ -23,7 +23,7 @@ from warehouse.sql_text.quoting import ident
 from warehouse.sql_text.templates import render
 from warehouse.store import database
 from warehouse.store.database import RESULT, keep
-from warehouse.store.engine_errors import in_words
+from warehouse.store.engine_errors import at_the_edge
 
 _TOTALS = "totals"
 
@@ -64,7 +64,7 @@ class Scores:
 
 
 @request()
-@in_words()
+@at_the_edge()
 def score(
     qrels: object,
     run: object,

@@ -1,7 +1,8 @@
 """Verifying a file: stored values are recomputed from the stored predictions, to the last bit.
 
 This is the usual evaluation, run on empty tables in place of the file's own, so that everything is
-missing, hits included, and nothing is stored.
+missing, hits included, and nothing is stored. All other rows are compared with a hash of what was
+loaded, or with the checksum that they were stored with.
 """
 
 from __future__ import annotations

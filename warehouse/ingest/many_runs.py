@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-import duckdb
-
-from warehouse.errors import WarehouseError
+from warehouse.errors import EngineError, WarehouseError
 from warehouse.ingest.runs import RunOptions, load_staged
 from warehouse.ingest.steps import Loaded
 from warehouse.readers import batches
 from warehouse.readers.files import missing
 from warehouse.store import database
+from warehouse.store.engine_errors import is_ended
 from warehouse.store.file import WarehouseFile
 
 Done = Loaded | WarehouseError
@@ -54,7 +53,9 @@ def load_runs(
     for group in batches.groups(sources, format=format, columns=columns, normalise=normalise):
         try:
             done = load(group)
-        except duckdb.TransactionException:
+        except EngineError as error:
+            if not is_ended(error):
+                raise
             # one that cannot be read has ended the transaction of all
             done = [one for single in group.each() for one in load(single)]
         for source, one in zip(sources[len(every) :], done, strict=False):

@@ -5,13 +5,13 @@ A metric is one file; its name is the file's name and nothing else lists it. A p
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cache
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from warehouse.config import project, toml
-from warehouse.errors import nearest
+from warehouse.errors import DefinitionError, nearest
 from warehouse.metrics import aggregates, checks
 from warehouse.metrics.aggregates import AGGREGATE, POOLED, WEIGHT
 from warehouse.metrics.header import MetricHeader
@@ -24,6 +24,7 @@ ARROWS = {"higher": "↑", "lower": "↓"}
 _NOT_EXTENDED = ("names", "ranx", "trec_eval", "other")
 # The header and the SQL of a metric.
 _Parts = tuple[toml.Document, str]
+_T = TypeVar("_T")
 
 
 class MetricTemplate(Template, frozen=True, kw_only=True):
@@ -94,22 +95,55 @@ def _built_in() -> Mapping[str, MetricTemplate]:
 
 @project.per_project
 def catalogue() -> Mapping[str, MetricTemplate]:
-    """Return every metric by its name: those of `sql/metrics`, then the project's own."""
+    """Return every metric by its name: those of `sql/metrics`, then the project's own.
+
+    Files of the project that are wrong are left out: see `broken`.
+    """
+    own, _ = _of_project()
+    return {**_built_in(), **own} if own else _built_in()
+
+
+def broken() -> Mapping[str, DefinitionError]:
+    """Return what is wrong with files of the project's metrics, by the names of these metrics."""
+    return _of_project()[1]
+
+
+@project.per_project
+def _of_project() -> tuple[dict[str, MetricTemplate], dict[str, DefinitionError]]:
+    """Return the project's own metrics, and the errors of the files that are none."""
     here = project.current()
     here.check_folder()
+    wrong: dict[str, DefinitionError] = {}
     if not here.metric_files:
-        return _built_in()
-    texts = {
-        path.name.removesuffix(templates.SUFFIX): (project.read_text(path), project.shown(path))
-        for path in here.metric_files
-    }
-    files = {name: parts(*text) for name, text in texts.items()}
-    own = {name: _metric(name, *file, own=files) for name, file in files.items()}
-    checks.check_names(own.values(), _built_in().values())
-    every = {**_built_in(), **own}
-    checks.check_other(own.values(), every)
+        return {}, wrong
+    paths = {path.name.removesuffix(templates.SUFFIX): path for path in here.metric_files}
+
+    def each(names: Iterable[str], make: Callable[[str], _T]) -> dict[str, _T]:
+        """Return what is made of each name, but for the names that are wrong."""
+        made: dict[str, _T] = {}
+        for name in names:
+            try:
+                made[name] = make(name)
+            except DefinitionError as error:
+                wrong[name] = error
+        return made
+
+    texts = each(paths, lambda name: project.read_text(paths[name]))
+    files = each(texts, lambda name: parts(texts[name], project.shown(paths[name])))
+    own = each(files, lambda name: _metric(name, *files[name], own=files))
+    taken = checks.names_of(_built_in().values())
     types = {p.name: p.type for found in _built_in().values() for p in found.parameters}
-    for name, found in own.items():
-        _, body = files[name]
-        checks.check_body(found, texts[name][0] if body else found.body, types)
-    return every
+
+    def checked(name: str) -> MetricTemplate:
+        found = own[name]
+        checks.check_names([found], taken)
+        checks.check_body(found, texts[name] if files[name][1] else found.body, types)
+        return found
+
+    own = each(own, checked)
+    while True:  # what refers to a wrong one is wrong
+        every = {**_built_in(), **own}
+        fit = each(own, lambda name: checks.check_other(own[name], every))  # noqa: B023
+        if len(fit) == len(own):
+            return own, wrong
+        own = {name: own[name] for name in fit}

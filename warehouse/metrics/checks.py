@@ -172,25 +172,29 @@ def _of_every_metric(found: Template) -> set[str]:
     return {WEIGHT} if found.pools == "asked" else {AGGREGATE, WEIGHT}
 
 
-def check_other(own: Iterable[Template], known: Mapping[str, Template]) -> None:
+def check_other(one: Template, known: Mapping[str, Template]) -> None:
     """Refuse references to another metric that does not exist or cannot read the value."""
-    for one in own:
-        for key, target in one.other.items():
-            where = f"{one.where}: other.{key}"
-            for name in [target] if isinstance(target, str) else target.values():
-                if name not in known:
-                    raise DefinitionError(f"{where}: no such metric {name!r}{nearest(name, known)}")
-            # the parameter is read as one of the other metric
-            if isinstance(target, str) and known[target].parameter(key) is None:
-                hint = nearest(key, [p.name for p in known[target].parameters])
-                raise DefinitionError(f"{where}: {target}: no parameter {key!r}{hint}")
+    for key, target in one.other.items():
+        where = f"{one.where}: other.{key}"
+        for name in [target] if isinstance(target, str) else target.values():
+            if name not in known:
+                raise DefinitionError(f"{where}: no such metric {name!r}{nearest(name, known)}")
+        # the parameter is read as one of the other metric
+        if isinstance(target, str) and known[target].parameter(key) is None:
+            hint = nearest(key, [p.name for p in known[target].parameters])
+            raise DefinitionError(f"{where}: {target}: no parameter {key!r}{hint}")
 
 
-def check_names(own: Iterable[Template], others: Iterable[Template]) -> None:
-    """Refuse a project's metric that takes an existing name, a metric's own or a peer's."""
+def names_of(others: Iterable[Template]) -> dict[str, str]:
+    """Return every name that is taken, in lower case, with whose it is."""
     taken = dict.fromkeys(RESERVED, "the notation")
     for one in others:
         taken |= {name.lower(): one.name for name in _names(one)}
+    return taken
+
+
+def check_names(own: Iterable[Template], taken: dict[str, str]) -> None:
+    """Refuse a template that takes an existing name, its own or a peer's; add its names to these."""
     for one in own:
         if one.name.lower() in COLUMNS - taken.keys():
             raise DefinitionError(
@@ -205,7 +209,7 @@ def check_names(own: Iterable[Template], others: Iterable[Template]) -> None:
                 raise DefinitionError(
                     f"{one.where}: the name {name} is taken by {taken[name.lower()]}; choose another"
                 )
-        taken |= {name.lower(): one.name for name in _names(one)}
+        taken |= names_of([one])
 
 
 def _names(found: Template) -> set[str]:

@@ -60,7 +60,7 @@ def curves() -> dict[str, Curve]:
     'false positive rate'
     """
     found = {name: _curve(name, *source("curves", name)) for name in templates.names_in("curves")}
-    checks.check_names(found.values(), ())
+    checks.check_names(found.values(), checks.names_of(()))
     return found
 
 

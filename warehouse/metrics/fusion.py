@@ -81,7 +81,7 @@ def methods() -> dict[str, Method]:
     ('Reciprocal rank fusion (RRF)', 25)
     """
     found = {name: _method(name, *source("fusion", name)) for name in templates.names_in("fusion")}
-    checks.check_names(found.values(), ())
+    checks.check_names(found.values(), checks.names_of(()))
     return found
 
 

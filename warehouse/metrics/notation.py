@@ -12,9 +12,9 @@ from typing import TypeVar
 
 from warehouse.config import project
 from warehouse.config.project import per_project
-from warehouse.errors import UsageError, nearest_name
+from warehouse.errors import DefinitionError, UsageError, nearest_name
 from warehouse.metrics import parameters, peer_names
-from warehouse.metrics.catalogue import catalogue
+from warehouse.metrics.catalogue import broken, catalogue
 from warehouse.metrics.lazy import Lazy
 from warehouse.metrics.metric import Defaults, Metric, Requested, arguments, settle
 from warehouse.metrics.peer_names import TREC_SETS, Relstring, trec_name
@@ -206,12 +206,15 @@ def _expand(text: str, defaults: Defaults, *, complete: bool = True) -> Sequence
     if named:
         return named
     name = _match(text)["name"]
+    if name in broken():
+        raise broken()[name]
     right = _in_another_case(name, defaults.names)
     if right is not None:
         return _expand(right + text[len(name) :], defaults, complete=complete)
     if name in templates.names_in("curves"):
         raise UsageError(f"{text}: a curve, not a metric: warehouse curve {name}")
     hint = _cutoff_hint(text, defaults) or _file_hint(name) or _name_hint(text, name, defaults)
+    hint = hint or "".join(f"; left out: {error}" for error in broken().values())
     raise UsageError(f"{text}: no such metric{hint}")
 
 
@@ -331,5 +334,5 @@ def known_metric(name: str) -> Metric | None:
     """Return the metric of a stored name, or None if it no longer exists."""
     try:
         return parse_one(name).metric
-    except UsageError:
+    except (UsageError, DefinitionError):
         return None

@@ -14,6 +14,7 @@ from typing import Any
 
 from warehouse.config import project, toml
 from warehouse.errors import DefinitionError, check_word, listing, nearest
+from warehouse.metrics.catalogue import broken
 from warehouse.metrics.catalogue import catalogue as metrics
 from warehouse.metrics.curves import curves
 from warehouse.metrics.lazy import Lazy
@@ -91,11 +92,13 @@ def _protocol(name: str, every: Mapping[str, Mapping[str, Any]]) -> Protocol:
             raise _error(name, (), f"the key {key!r} is missing{advice}")
     for key, names in (("params", metrics_and_curves()), ("undefined", metrics())):
         for metric in whole.get(key, {}):
-            if metric not in names:
+            if metric not in names and metric not in broken():
                 problem = f"no such metric {metric!r}{nearest(metric, names)}"
                 raise _error(name, (key, metric), problem, table=(key,))
     params = {
-        metric: _values(name, metric, given) for metric, given in whole.get("params", {}).items()
+        metric: _values(name, metric, given)
+        for metric, given in whole.get("params", {}).items()
+        if metric not in broken()
     }
     return Protocol(name=name, **{**whole, "params": params})
 

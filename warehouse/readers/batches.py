@@ -67,7 +67,8 @@ class Group:
 
         The tables are those of `readers.stage`, made anew each time; a batch that is together also
         has a column `run_number`. A table that cannot be read ends an open transaction: with
-        several sources that raises duckdb.TransactionException, and each needs its own transaction.
+        several sources that raises duckdb.TransactionException (outside, an EngineError that
+        `is_ended`), and each needs its own transaction.
         """
         if len(self.sources) > 1 and self.format is not None:
             files = [source for source in self.sources if isinstance(source, LocalFile)]

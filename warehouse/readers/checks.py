@@ -68,7 +68,7 @@ def problems(
     """
     if not any_problem(con, kind, unread=unread, unique=unique):
         return _contradictions(con, kind, place, word)
-    _complete(con)
+    complete(con)
     names = ["unreadable", "empty_id", "document_twice"]
     names.append(_VALUE_CHECKS.get(kind, "relevance_not_an_integer"))
     found, total = _failing(con, kind, names, place, word)
@@ -129,8 +129,11 @@ def _is_any_twice(con: Connection, key: Sequence[str], pieces: Sequence[tuple[in
     return False
 
 
-def _complete(con: Connection) -> None:
-    """Add the columns that checks name to `staged`, if a table of numbers was read without them."""
+def complete(con: Connection) -> None:
+    """Add the columns that checks name to `staged`, if it was read without them.
+
+    Every check but `any_problem` and those of ranked lists is run on a complete table.
+    """
     present = types_of(con)
     if "fault" not in present:
         con.execute("alter table staged add column fault varchar")
@@ -190,6 +193,7 @@ def check_staged(
     total += bad.total if bad else 0
     if not total:
         return
+    complete(con)
     whole = diagnosis()
     message = f"{whole}; {counted(total, 'problem')}" if whole else counted(total, "problem")
     if kind == "qrels" and run(con, "checks/iterations_differ"):

@@ -24,9 +24,14 @@ from warehouse.readers.formats import (
     Table,
 )
 from warehouse.readers.kinds import ColumnNames, Kind
-from warehouse.readers.lines import LIMIT, BadLines, refuse_if_not_text, refuse_long_lines
+from warehouse.readers.lines import (
+    LIMIT,
+    BadLines,
+    is_number,
+    refuse_if_not_text,
+    refuse_long_lines,
+)
 from warehouse.readers.tables import check_names
-from warehouse.readers.trec import is_number
 from warehouse.sql_text.quoting import ident
 
 if TYPE_CHECKING:

@@ -30,6 +30,8 @@ from warehouse.readers.compression import BLOCK, LONGEST_MAGIC, compression_of, 
 
 HEAD = 1 << 16
 BOM = codecs.BOM_UTF8
+# Of two marks that follow each other, the most bytes in one block that do not show it.
+_INNER = 2 * len(BOM) - 1
 # An error of writing files, never of reading them.
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
@@ -61,12 +63,14 @@ class TextTraits:
 
     def __init__(self) -> None:
         self.has_blank = self.has_tab = self.has_underscore = self.has_feed = False
-        self.has_nul = self.has_comment = False
+        self.has_nul = False
         self.longest_gap = 0
         """The most bytes without a newline that go on from one block of 1 MB to the next."""
         self._gap = self._returns = self._windows_ends = 0
         self._has_plain_end = False
+        self._has_inner_mark = False
         self._last = b"\n"
+        self._tail = b""
         self._decoder = codecs.getincrementaldecoder("utf-8")()
         self._is_utf8 = self._is_whole = True
 
@@ -82,8 +86,8 @@ class TextTraits:
 
     @property
     def is_text(self) -> bool:
-        """Whether the bytes are UTF-8 without NUL."""
-        return self._is_utf8 and self._is_whole and not self.has_nul
+        """Whether the bytes are UTF-8 without NUL, and no line but the first begins with a mark."""
+        return self._is_utf8 and self._is_whole and not self.has_nul and not self._has_inner_mark
 
     def add(self, block: bytes) -> None:
         """Look at the next bytes, in pieces of one size, so that gaps are measured alike."""
@@ -96,9 +100,6 @@ class TextTraits:
         self.has_feed = self.has_feed or b"\v" in block or b"\f" in block
         self.has_nul = self.has_nul or b"\x00" in block
         self.has_underscore = self.has_underscore or b"_" in block
-        if not self.has_comment and b"#" in block:
-            starts = self._last == b"\n" and block.startswith((b"#", BOM + b"#"))
-            self.has_comment = starts or b"\n#" in block
         if b"\r" in block or self._last == b"\r":
             ends = block.count(b"\r\n") + (self._last == b"\r" and block.startswith(b"\n"))
             self._returns += block.count(b"\r")
@@ -106,6 +107,7 @@ class TextTraits:
             self._has_plain_end = self._has_plain_end or block.count(b"\n") > ends
         else:
             self._has_plain_end = self._has_plain_end or b"\n" in block
+        self._find_marks(block)
         self._decode(block)
         self._last = block[-1:]
         newline = block.find(b"\n")
@@ -113,6 +115,14 @@ class TextTraits:
         self.longest_gap = max(self.longest_gap, self._gap)
         if newline >= 0:
             self._gap = len(block) - block.rfind(b"\n") - 1
+
+    def _find_marks(self, block: bytes) -> None:
+        """Find byte order marks behind line ends and marks, also over the edge of blocks."""
+        edge = self._tail + block[:_INNER]
+        for part in (edge, block):
+            if BOM in part and any(before + BOM in part for before in (b"\n", b"\r", BOM)):
+                self._has_inner_mark = True
+        self._tail = (self._tail + block[-_INNER:])[-_INNER:]
 
     def _decode(self, block: bytes) -> None:
         if not self._is_utf8 or (self._is_whole and block.isascii()):

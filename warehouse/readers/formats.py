@@ -14,6 +14,7 @@ from warehouse.errors import InputError, UsageError
 from warehouse.readers import checks
 from warehouse.readers.files import LocalFile
 from warehouse.readers.kinds import ColumnNames, Contents, Kind, Ranking
+from warehouse.readers.lines import is_comment
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
@@ -54,7 +55,7 @@ class Head:
     def lines(self) -> Iterator[str]:
         """Yield the lines that are neither blank nor comments; the last one may be cut."""
         for line in io.StringIO(self.text, newline="\n"):
-            if line.strip() and not line.lstrip().startswith("#"):
+            if line.strip() and not is_comment(line):
                 yield line.removesuffix("\n").rstrip("\r")
 
 

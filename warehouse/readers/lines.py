@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from warehouse.errors import InputError, counted
 from warehouse.readers.files import BOM, LocalFile
+from warehouse.readers.kinds import FIELDS
 from warehouse.readers.staging import render
 
 if TYPE_CHECKING:
@@ -24,11 +25,23 @@ BLOCK = 1 << 22
 LONGEST_LINE = 1 << 26
 # The longest line that DuckDB's CSV reader accepts; it silently drops what exceeds its buffers.
 LONGEST_RECORD = 1 << 21
-# White space in C, and so in trec_eval, except the newline.
-_BLANKS = bytes.maketrans(b"\t\r\v\f", b"    ")
+# White space in C, and so in trec_eval, except the newline and the carriage return, which ends lines.
+_BLANKS = bytes.maketrans(b"\t\v\f", b"   ")
 # The number of bytes in which the last line is sought first.
 _TAIL = 1 << 12
-_NOT_TEXT = re.compile("[\x00\udc80-\udcff]")
+# What no line holds: bytes that are no text, byte order marks where it begins, other ends of lines.
+_NOT_TEXT = re.compile("[\x00\udc80-\udcff]|(?:(?<=[\r\n])|\\A)\ufeff|\r")
+_NOT_TEXT_BUT_RETURNS = re.compile(_NOT_TEXT.pattern.removesuffix("|\r"))
+_WRONG = {
+    "\x00": "holds a NUL byte",
+    "\ufeff": "begins with a byte order mark, as where files were put together: take it out",
+    "\r": "holds a carriage return, as lines of old Macs end: end each line with a newline",
+}
+# The line of a comment begins so; that of data may.
+_HASH = "#"
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_GRADE = re.compile(r"[+-]?[0-9]+([.]0+)?")
+_BLANK = re.compile(r"[ \t]+")
 
 
 @dataclass(frozen=True)
@@ -64,12 +77,68 @@ def insert_lines(
     return bad
 
 
-def blocks(file: LocalFile, bad: BadLines, *, single_blanks: bool) -> Iterator[Block]:
+def fields_of(line: str) -> list[str]:
+    """Return the fields of a line of a TREC file."""
+    return _BLANK.split(line.strip(" \t\r\n"))
+
+
+def is_number(text: str) -> bool:
+    """Whether a field holds a number, so that it is not a column name."""
+    return NUMBER.fullmatch(text.strip()) is not None
+
+
+def has_fields(line: str) -> bool:
+    """Whether a line could belong to TREC qrels or a TREC run.
+
+    >>> has_fields("q1 0 d1 2"), has_fields("q1 Q0 d1 1 0.5 tag"), has_fields("a,b")
+    (True, True, False)
+    """
+    fields = fields_of(line)
+    if len(fields) == FIELDS["qrels"]:
+        return _GRADE.fullmatch(fields[3]) is not None
+    if len(fields) < FIELDS["run"] or not is_number(fields[4]):
+        return False
+    return len(fields) == FIELDS["run"] or is_number(fields[3])
+
+
+def is_comment(line: str) -> bool:
+    """Whether a line begins with # and has not the fields of a TREC file: an id may begin so, too.
+
+    >>> is_comment("# a note"), is_comment("#1 0 d1 2")
+    (True, False)
+    """
+    return line.lstrip().startswith(_HASH) and not has_fields(line)
+
+
+def hash_warnings(con: Connection, file: LocalFile) -> tuple[str, ...]:
+    """Return the warning about a file where # begins lines of both kinds, data and comments."""
+    sql = "select count(*), min(line) from staged where starts_with(query_id, $1)"
+    ((data, first),) = con.execute(sql, [_HASH]).fetchall()
+    if not data:
+        return ()
+    every = sum(
+        f"\n{block.text}".count(f"\n{_HASH}")
+        for block in blocks(file, BadLines(), single_blanks=True)
+    )
+    if every == data:
+        return ()
+    return (
+        f"{_HASH} begins {counted(data, 'line')} of data, which {'is' if data == 1 else 'are'} read "
+        f"(line {first:,}{'' if data == 1 else ' first'}), and {counted(every - data, 'comment')}: "
+        "a comment is what lacks the fields of the format",
+    )
+
+
+def blocks(
+    file: LocalFile, bad: BadLines, *, single_blanks: bool, returns: bool = False
+) -> Iterator[Block]:
     """Yield the file's lines in blocks; a line that is not text is emptied and reported to `bad`.
 
-    With `single_blanks`, tabs, feeds and carriage returns count as blanks, runs of blanks become
-    one, and blanks at both ends of a line are removed.
+    So is one with a carriage return before its end, unless it may have `returns`. With
+    `single_blanks`, tabs and feeds count as blanks, runs of blanks become one, and blanks at both
+    ends of a line are removed.
     """
+    wrong = _NOT_TEXT_BUT_RETURNS if returns else _NOT_TEXT
     first = 1
     with Path(file.path).open("rb") as handle:
         rest = b""
@@ -85,11 +154,20 @@ def blocks(file: LocalFile, bad: BadLines, *, single_blanks: bool) -> Iterator[B
             if data:
                 if first == 1:
                     data = data.removeprefix(BOM)
-                text = _text(_with_single_blanks(data) if single_blanks else data, first, bad)
-                yield Block(text, first)
+                data = data if returns else _without_returns(data)
+                data = _with_single_blanks(data) if single_blanks else data
+                yield Block(_text(data, first, bad, wrong), first)
                 first += data.count(b"\n")
             if not block:
                 return
+
+
+def _without_returns(data: bytes) -> bytes:
+    """Remove carriage returns where lines end, with the blanks there if any other is there."""
+    data = data.replace(b"\r\n", b"\n")
+    if b"\r" not in data:
+        return data
+    return b"\n".join(line.rstrip(b" \t\r\v\f") for line in data.split(b"\n"))
 
 
 def _with_single_blanks(data: bytes) -> bytes:
@@ -99,8 +177,8 @@ def _with_single_blanks(data: bytes) -> bytes:
     return data.replace(b" \n", b"\n").replace(b"\n ", b"\n").strip(b" ")
 
 
-def _text(data: bytes, first: int, bad: BadLines) -> str:
-    if b"\x00" not in data:
+def _text(data: bytes, first: int, bad: BadLines, wrong: re.Pattern[str]) -> str:
+    if not any(one in data for one in (b"\x00", b"\r", BOM)):
         try:
             return data.decode("utf-8")
         except UnicodeDecodeError:
@@ -108,12 +186,12 @@ def _text(data: bytes, first: int, bad: BadLines) -> str:
     text = data.decode("utf-8", "surrogateescape")
     kept: list[str] = []
     done, line = 0, first
-    while found := _NOT_TEXT.search(text, done):
+    while found := wrong.search(text, done):
         start = text.rfind("\n", done, found.start()) + 1 or done
         end = text.find("\n", found.end())
         end = len(text) if end < 0 else end
         line += text.count("\n", done, start)
-        bad.add(line, "holds a NUL byte" if found.group() == "\x00" else "not UTF-8")
+        bad.add(line, _WRONG.get(found.group(), "not UTF-8"))
         kept.append(text[done:start])
         done = end
     kept.append(text[done:])
@@ -125,7 +203,7 @@ def refuse_if_not_text(file: LocalFile) -> None:
     if file.traits.is_text:
         return
     bad = BadLines()
-    for _ in blocks(file, bad, single_blanks=False):
+    for _ in blocks(file, bad, single_blanks=False, returns=True):
         pass
     raise InputError(
         f"{file.source}: not UTF-8 text: {counted(bad.total, 'line')}",
@@ -162,9 +240,9 @@ def last_line(file: LocalFile) -> str | None:
         with Path(file.path).open("rb") as handle:
             handle.seek(max(0, file.size - size))
             tail = handle.read().removeprefix(BOM)
-        lines = _with_single_blanks(tail).decode("utf-8", "replace").split("\n")
+        lines = _with_single_blanks(_without_returns(tail)).decode("utf-8", "replace").split("\n")
         whole = lines if size >= file.size else lines[1:]  # the first may have been cut
-        line = next((line for line in reversed(whole) if line and not line.startswith("#")), None)
+        line = next((line for line in reversed(whole) if line and not is_comment(line)), None)
         if line is not None or size >= file.size:
             return line
         size *= 16

@@ -8,7 +8,7 @@ from warehouse.readers import checks, staging
 from warehouse.readers.files import LocalFile
 from warehouse.readers.formats import Confidence, FileFormat, Head, Reading
 from warehouse.readers.kinds import FIELDS, LAYOUT, ColumnNames, Kind
-from warehouse.readers.lines import insert_lines
+from warehouse.readers.lines import hash_warnings, insert_lines
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
@@ -41,4 +41,4 @@ class Preferences(FileFormat):
             con, source, "ingest/field_lines", kind=kind, expected=FIELDS[kind], layout=LAYOUT[kind]
         )
         checks.check_staged(con, kind, source.source, place="line", word="level", bad=bad)
-        return Reading()
+        return Reading(warnings=hash_warnings(con, source))

@@ -12,16 +12,22 @@ from warehouse.readers import checks, staging
 from warehouse.readers.files import LocalFile, TextTraits
 from warehouse.readers.formats import Confidence, FileFormat, Files, Head, Reading, Readings
 from warehouse.readers.kinds import FIELDS, LAYOUT, ColumnNames, Kind
-from warehouse.readers.lines import LONGEST_RECORD, insert_lines, last_line
+from warehouse.readers.lines import (
+    LONGEST_RECORD,
+    NUMBER,
+    fields_of,
+    has_fields,
+    hash_warnings,
+    insert_lines,
+    is_number,
+    last_line,
+)
 from warehouse.readers.prefs import Preferences
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
-_INTEGER = re.compile(r"[+-]?\d+")
-NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _PAIR = re.compile(rf"\d+:{NUMBER.pattern}")
-_BLANKS = re.compile(r"[ \t]+")
 # From 1973 on, in seconds; in milliseconds that is more digits.
 _UNIX_TIME = re.compile(r"[1-9]\d{8,12}")
 
@@ -61,29 +67,8 @@ class Trec(FileFormat):
         return [Reading(tag=_tag(file)) for file in files]
 
 
-def has_fields(line: str) -> bool:
-    """Whether a line could belong to TREC qrels or a TREC run.
-
-    >>> has_fields("q1 0 d1 2"), has_fields("q1 Q0 d1 1 0.5 tag"), has_fields("a,b")
-    (True, True, False)
-    """
-    fields = _fields(line)
-    if len(fields) == FIELDS["qrels"]:
-        return _INTEGER.fullmatch(fields[3]) is not None
-    return len(fields) >= FIELDS["run"] and is_number(fields[4])
-
-
-def is_number(text: str) -> bool:
-    """Whether a field holds a number, so that it is not a column name."""
-    return NUMBER.fullmatch(text.strip()) is not None
-
-
-def _fields(line: str) -> list[str]:
-    return _BLANKS.split(line.strip(" \t\r"))
-
-
 def _no_set(line: str) -> str:
-    if not has_fields(line) or len(_fields(line)) == FIELDS["qrels"]:
+    if not has_fields(line) or len(fields_of(line)) == FIELDS["qrels"]:
         return ""
     return (
         "this looks like a run; one set for all queries is a document id on each line (--format text), "
@@ -96,7 +81,7 @@ def _other_layout(head: Head) -> str:
 
     Some formats look like TREC by chance, as `user item rating time` looks like qrels.
     """
-    lines = [_fields(line) for line in islice(head.lines(), 2)]
+    lines = [fields_of(line) for line in islice(head.lines(), 2)]
     names = "below a first line with the names query_id, doc_id and"
     # a long line may be cut within its last field
     if any(all(map(_PAIR.fullmatch, fields[1:-1] or fields[1:] or fields)) for fields in lines):
@@ -123,10 +108,9 @@ def _other_layout(head: Head) -> str:
 
 
 def _is_regular(traits: TextTraits) -> bool:
-    """Whether the CSV reader can be tried: text with one delimiter and no comments."""
+    """Whether the CSV reader can be tried: text with one delimiter."""
     return (
         traits.is_text
-        and not traits.has_comment
         and not traits.has_feed
         and traits.has_blank != traits.has_tab
         and (not traits.has_return or traits.windows_ends)
@@ -165,7 +149,7 @@ def _read_lines(con: Connection, file: LocalFile, kind: Kind) -> tuple[str, ...]
     checks.check_staged(
         con, kind, file.source, place="line", bad=bad, diagnosis=lambda: _diagnosis(con, file, kind)
     )
-    return _long_tags(con) if kind == "run" else ()
+    return (*hash_warnings(con, file), *(_long_tags(con) if kind == "run" else ()))
 
 
 def _diagnosis(con: Connection, file: LocalFile, kind: Kind) -> str:

@@ -89,8 +89,7 @@ def _line(label: str, query_id: str, value: str) -> str:
 def qrels_to_fill(rows: Iterable[tuple[str, str]]) -> str:
     """Write `(query_id, doc_id)` rows as qrels whose relevance is still to be filled in: -1.
 
-    They are sorted by id. Raises UsageError for an id with a blank, which the layout cannot hold,
-    and for a query whose lines would be read as comments.
+    They are sorted by id. Raises UsageError for an id with a blank, which the layout cannot hold.
 
     >>> qrels_to_fill([("q2", "a"), ("q1", "b")])
     'q1 0 b -1\\nq2 0 a -1\\n'
@@ -100,6 +99,4 @@ def qrels_to_fill(rows: Iterable[tuple[str, str]]) -> str:
         for name in row:
             if name.split() != [name]:
                 raise UsageError(f"{name!r}: an id with a blank; TREC qrels have no room for it")
-        if row[0].startswith("#"):
-            raise UsageError(f"{row[0]!r}: a query with a # first; its lines would be comments")
     return "".join(f"{query} 0 {doc} -1\n" for query, doc in made)

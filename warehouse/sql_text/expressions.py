@@ -50,7 +50,7 @@ def read(
         raise UsageError(f"{given}: is empty; {hint}")
     tree = parsed(con, f"select ({text}\n) from given")
     if tree["error"]:
-        raise UsageError(f"{given}: {_one_line(str(tree['error_message']))}; {hint}")
+        raise UsageError(f"{given}: {one_line(str(tree['error_message']))}; {hint}")
     statements = tree["statements"]
     plain = parsed(con, "select (null) from given")["statements"][0]
     if len(statements) != 1 or _rest(statements[0]) != _rest(plain):
@@ -98,7 +98,7 @@ def bind(
 
 def words(error: Exception) -> str:
     """Return DuckDB's message with its hint, but without the statement, as one line."""
-    return _one_line(_PREFIX.sub("", str(error)).split("\n\nLINE ")[0])
+    return one_line(_PREFIX.sub("", str(error)).split("\n\nLINE ")[0])
 
 
 def parsed(con: duckdb.DuckDBPyConnection, sql: str) -> dict[str, Any]:
@@ -155,6 +155,7 @@ def _function_refused(con: duckdb.DuckDBPyConnection, name: str) -> str:
     return ""
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
+    """Return a message of the engine as one line."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return " ".join(lines).rstrip(".")

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import io
+import importlib.util
 import json
+import marshal
 import os
-import pickle
 import re
 from collections.abc import Iterable, Mapping, MutableMapping
 from dataclasses import replace
@@ -24,6 +24,7 @@ import jinja2.meta
 import jinja2.sandbox
 
 from warehouse.config import toml
+from warehouse.config.ownership import is_private
 from warehouse.config.settings import resource_folder
 from warehouse.errors import DefinitionError, WarehouseError, nearest
 from warehouse.sql_text.quoting import ident, literal
@@ -34,35 +35,63 @@ _BLOCK_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _LINE_COMMENT = re.compile(r"--[^\n]*")
 
 
+# What was compiled holds for this version of Python and of Jinja, and may not be cut off.
+_VERSION = importlib.util.MAGIC_NUMBER + jinja2.__version__.encode()
+
+
 class _Kept(jinja2.BytecodeCache):
-    """What was made of templates, kept between processes in the user's cache folder."""
+    """What was made of templates, kept between processes in the user's cache folder.
+
+    It is executed when it is read: a folder or a file that others could have written is not used.
+    """
 
     def __init__(self) -> None:
-        base = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
-        self._folder = Path(base) / "ranking-warehouse" / "templates"
+        # a relative path would name a folder of whoever made the current one
+        given = Path(os.environ.get("XDG_CACHE_HOME") or "")
+        base = given if given.is_absolute() else Path("~/.cache").expanduser()
+        self._folder = base / "ranking-warehouse" / "templates" if base.is_absolute() else None
 
     def load_bytecode(self, bucket: jinja2.bccache.Bucket) -> None:
-        # a damaged file counts as missing
-        broken = (EOFError, ValueError, pickle.UnpicklingError)
-        with contextlib.suppress(*broken):
-            bucket.load_bytecode(io.BytesIO(self.get(bucket.key)))
+        kept = self.get(bucket.key)
+        if kept:
+            bucket.code = marshal.loads(kept)
 
     def dump_bytecode(self, bucket: jinja2.bccache.Bucket) -> None:
-        self.put(bucket.key, bucket.bytecode_to_string())
+        self.put(bucket.key, marshal.dumps(bucket.code))
 
     def get(self, key: str) -> bytes:
         """Return what was kept, or nothing."""
+        if self._folder is None:
+            return b""
         with contextlib.suppress(OSError):
-            return (self._folder / key).read_bytes()
+            if not is_private(self._folder.lstat()):
+                return b""
+            with open(self._folder / key, "rb", opener=_not_linked) as file:
+                content = file.read() if is_private(os.fstat(file.fileno())) else b""
+            if content.startswith(_head(content[len(_head(b"")) :])):
+                return content[len(_head(b"")) :]
         return b""
 
     def put(self, key: str, content: bytes) -> None:
         """Keep something, if the folder can be written."""
+        if self._folder is None:
+            return
         written = self._folder / f"{key}.{os.getpid()}"
         with contextlib.suppress(OSError):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            written.write_bytes(content)
+            with open(written, "xb", opener=_not_linked) as file:
+                file.write(_head(content) + content)
             written.replace(self._folder / key)
+
+
+def _not_linked(path: str, flags: int) -> int:
+    """Open a file that nobody else can write, unless it is a link to another."""
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
+
+
+def _head(content: bytes) -> bytes:
+    """Return what stands before a content that is kept."""
+    return _VERSION + hashlib.sha256(content).digest()
 
 
 @cache

@@ -31,7 +31,13 @@ from warehouse.config.settings import LOCK_TIMEOUT, SCHEMA_REVISION
 from warehouse.errors import DatabaseError, UsageError, listing
 from warehouse.sql_text import functions
 from warehouse.sql_text.quoting import ident, literal
-from warehouse.store.engine_errors import in_words, is_broken_off, newer_schema, not_opened
+from warehouse.store.engine_errors import (
+    at_the_edge,
+    in_words,
+    is_broken_off,
+    newer_schema,
+    not_opened,
+)
 from warehouse.store.locks import turns, wait_for_lock
 
 if TYPE_CHECKING:
@@ -45,6 +51,8 @@ STORE = "store"
 PUBLICATION = "publication"
 # The default name of the temporary table of a result.
 RESULT = "result"
+# Where functions are: DuckDB's own, and those of the formulas.
+_FUNCTIONS = f"system.main,{functions.SCHEMA}"
 
 
 Watcher = Callable[[duckdb.DuckDBPyConnection], None]
@@ -103,12 +111,12 @@ class Resources:
 
 def memory(resources: Resources | None = None) -> duckdb.DuckDBPyConnection:
     """Open a database in memory, with the functions of the formulas."""
-    con = duckdb.connect(":memory:")
     given = resources or Resources()
     if given.temp_directory is None:
         # Otherwise DuckDB would spill into a folder in the current directory.
         given = replace(given, temp_directory=str(_spill_folder() or ""))
-    with in_words():
+    with at_the_edge():
+        con = duckdb.connect(":memory:")
         functions.make(con)
         given.apply(con)
     return con
@@ -296,7 +304,7 @@ def _attached(
     requested, a separate database is used.
     """
     check_place(path)
-    with ExitStack() as stack:
+    with at_the_edge(path), ExitStack() as stack:
         stack.enter_context(turns.taken(path, lock_timeout, read_only=read_only))
         is_shared = resources == Resources() and _room.acquire(blocking=False)
         if is_shared:
@@ -316,9 +324,8 @@ def _attached(
                 _forget_shared()
             raise not_opened(error, path) from error
         try:
-            with in_words(path):
-                _find_tables(con)
-                yield con
+            _find_tables(con)
+            yield con
         except BaseException:
             with suppress(duckdb.Error):  # it is less specific than the first error
                 _detach(con)
@@ -331,10 +338,11 @@ def _attached(
 def _find_tables(con: duckdb.DuckDBPyConnection) -> None:
     """Let SQL find temporary tables first, then those of the file, then the file's views for people.
 
-    A file that is no warehouse, or not yet, has no schema for tables.
+    DuckDB's functions and those of the formulas come before all, so that no macro of the file can take
+    the name of one. A file that is no warehouse, or not yet, has no schema for tables.
     """
     try:
-        con.execute(f"set search_path = '{ALIAS}.{STORE},{ALIAS}.main,{functions.SCHEMA}'")
+        con.execute(f"set search_path = '{_FUNCTIONS},{ALIAS}.{STORE},{ALIAS}.main'")
     except duckdb.CatalogException:
         find_views(con)
 

@@ -1,4 +1,8 @@
-"""Errors of the engine in words for people; others are passed on unchanged."""
+"""Errors of the engine in words for people.
+
+Inside, an error without words of its own is passed on, because who ran the statement may know more. At
+the edge (`at_the_edge`), where files are opened and sources scored, none leaves as the engine's own.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ from warehouse.config.settings import SCHEMA_REVISION
 from warehouse.errors import (
     NO_MEMORY,
     DatabaseError,
+    EngineError,
     LockedError,
     UsageError,
     WarehouseError,
@@ -55,6 +60,42 @@ def in_words(path: Path | None = None, *, made: bool = False) -> Iterator[None]:
         if clear is error:
             raise
         raise clear from error
+
+
+@contextmanager
+def at_the_edge(path: Path | None = None) -> Iterator[None]:
+    """Raise every error of the engine inside the block as a WarehouseError; `path` is the open file.
+
+    An interrupt is no error, and is passed on.
+    """
+    try:
+        yield
+    except Exception as error:
+        clear = _never_raw(worded(error, path), path)
+        if clear is error:
+            raise
+        raise clear from error
+
+
+def _never_raw(error: Exception, path: Path | None) -> Exception:
+    """Return an error of the engine as a WarehouseError, and another one unchanged."""
+    import duckdb
+
+    refusal = getattr(error, "orig", None) or error
+    if not isinstance(refusal, duckdb.Error) or isinstance(refusal, duckdb.InterruptException):
+        return error
+    where = "" if path is None else f"{path}: "
+    return EngineError(
+        f"{where}DuckDB {duckdb.__version__} refuses a statement of this program, and nothing of it was "
+        f"stored: {first_line(refusal)}"
+    )
+
+
+def is_ended(error: BaseException) -> bool:
+    """Whether a statement was refused because an earlier error has ended its transaction."""
+    import duckdb
+
+    return isinstance(error.__cause__, duckdb.TransactionException)
 
 
 def worded(error: Exception, path: Path | None = None, *, made: bool = False) -> Exception:
@@ -174,7 +215,7 @@ def not_opened(error: Exception, path: Path) -> Exception:
     clear = worded(error, path)
     if clear is error and isinstance(error, duckdb.IOException):
         return DatabaseError(f"{path}: cannot be opened: {first_line(error)}")
-    return clear
+    return _never_raw(clear, path)
 
 
 def newer_schema(path: Path, revision: str) -> UsageError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ import duckdb
 from warehouse.config.project import request
 from warehouse.config.settings import DATABASE_VARIABLE, LOCK_TIMEOUT, database_path
 from warehouse.errors import UsageError, seconds
-from warehouse.store import database
+from warehouse.store import checksums, database
 from warehouse.store.database import Resources
 
 if TYPE_CHECKING:
@@ -84,7 +84,13 @@ class WarehouseFile:
             ) as con,
         ):
             yield con
+            checksums.complete(con)
 
-    def write(self) -> AbstractContextManager[sa.Connection]:
+    @contextmanager
+    def write(self) -> Iterator[sa.Connection]:
         """Open the file for one transaction, with SQLAlchemy: see `database.write`."""
-        return database.write(self.path, resources=self.resources, lock_timeout=self.lock_timeout)
+        with database.write(
+            self.path, resources=self.resources, lock_timeout=self.lock_timeout
+        ) as connection:
+            yield connection
+            checksums.complete(database.raw(connection))

@@ -50,7 +50,7 @@ def verify(
 
     Values are recomputed from the stored predictions. Nothing is stored. The whole database is
     searched for rows that occur twice, belong to nothing, hold no number, or are not what was
-    loaded. The exit code is 1 if anything is wrong.
+    loaded or computed. The exit code is 1 if anything is wrong.
     """
     from warehouse.warehouse import Warehouse
 

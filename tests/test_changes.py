@@ -1,0 +1,110 @@
+"""What is changed behind the program's back, in any column of any table, is told by `verify`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from warehouse.sql_text.templates import render
+from warehouse.store import database
+from warehouse.warehouse import Warehouse
+
+# What needs no proof.
+FREE = {
+    "alembic_version": "a file with another version is not opened",
+    "gate_due": "what the next sync has to do, and nothing of what was computed",
+}
+# What is planted, by type.
+PLANTED = {
+    "VARCHAR": "coalesce({0}, '') || 'x'",
+    "INTEGER": "coalesce({0}, 0) + 1",
+    "BIGINT": "coalesce({0}, 0) + 1",
+    "UBIGINT": "xor({0}, 1)",
+    "DOUBLE": "coalesce({0}, 0) + 0.5",
+    "BOOLEAN": "not coalesce({0}, true)",
+    "TIMESTAMP WITH TIME ZONE": "{0} + interval 1 microsecond",
+}
+CHECKS = " union all ".join(
+    f"({render(f'checks/stored_{what}')})" for what in ("checksums", "contents", "orphans")
+)
+# In the quick run, each column by whose number this divides.
+STRIDE = 16
+
+
+def everything(wh: Warehouse) -> None:
+    """Fill every table: with two rows, if it can, so that a change can also be of one among others."""
+    wh.ingest_qrels("tiny", {"q1": {"a": 1, "b": 0, "u": 2}, "q2": {"d": 1}})
+    sides = wh.path.with_name("sides.prefs")
+    sides.write_text("q g s a 1\nq g s b 0\n")
+    wh.ingest_qrels("sides", sides, format="prefs")
+    wh.ingest_training("tiny", {"q0": {"a": 1, "b": 1}})
+    kinds = {"a": {"kind": "x", "size": 3}, "b": {"kind": "y", "size": 4}}
+    wh.ingest_attributes("tiny", kinds, of="docs", name="kinds")
+    one, two = {"q1": {"b": 3.0, "a": 2.0}, "q2": {"x": 1.0}}, {"q1": {"a": 3.0}, "q2": {"d": 1.0}}
+    wh.ingest_run("tiny", one, name="one", system="S", tags={"stage": "first", "fold": "2"})
+    wh.ingest_run("tiny", two, name="two")
+    wh.ingest_run("tiny", {"q1": {"1": 1.0, "2": 0.5}}, name="numbered")
+    wh.ingest_run("tiny", {"q1": {"b": 1.0}}, name="gone")
+    wh.forget("tiny", "gone", reason="why not")
+    wh.evaluate("tiny", metrics="AP RR", slices="each = query_id")
+    wh.curve("tiny", "ROC")
+    wh.fuse("tiny", ["one", "two"], "wsum", name="both", tune="AP", train_queries=["q1"])
+    wh.compare("tiny", ["one", "two", "numbered"], "AP", store=True)
+    with wh.file.transaction() as con:
+        con.execute(
+            "insert into source_file by name select 1 as dataset_id, 'run' as kind, '/a/b.run' as path, "
+            "'b' as name, 9 as size, 5 as mtime_ns, '{}' as settings, now() as taken_at, "
+            "'1' as program_version"
+        )
+        con.execute("insert into clock_behind values (now(), now() - interval 1 day, null)")
+
+
+@pytest.fixture
+def con(tmp_path: Path, prepared) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Return a connection to a file with rows in every table, in one transaction."""
+    wh = prepared(tmp_path / "warehouse.duckdb", everything)
+    with database.transaction(wh.path) as connection:
+        yield connection
+
+
+def problems(con: duckdb.DuckDBPyConnection) -> set[str]:
+    """Return what is wrong by the two checks of content, which are enough here."""
+    rows = con.execute(CHECKS).fetchall()
+    return {f"{relation}: {problem}" for relation, problem, _ in rows}
+
+
+def planted(con: duckdb.DuckDBPyConnection, first: int, stride: int) -> list[str]:
+    """Change columns one at a time; return those of which nothing is told."""
+    columns = con.execute(
+        "select table_name, column_name, data_type from duckdb_columns() "
+        "where database_name = 'warehouse' and schema_name = 'store' and table_name in "
+        "(select table_name from duckdb_tables() where schema_name = 'store') order by all"
+    ).fetchall()
+    assert len(columns) > 150
+    unseen = []
+    for table, column, kind in [c for c in columns if c[0] not in FREE][first::stride]:
+        ((number, before),) = con.execute(
+            f'select rowid, "{column}" from store.{table} '
+            f'order by "{column}" is null, rowid limit 1'
+        ).fetchall()
+        change = f'update store.{table} set "{column}" = {{}} where rowid = {number}'
+        con.execute(change.format(PLANTED[kind].format(f'"{column}"')))
+        if not problems(con):
+            unseen.append(f"{table}.{column}")
+        con.execute(change.format("$before"), {"before": before})
+    assert problems(con) == set()
+    return unseen
+
+
+@pytest.mark.core
+def test_a_change_in_some_columns_is_told(con: duckdb.DuckDBPyConnection) -> None:
+    assert planted(con, 0, STRIDE) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(1, STRIDE))
+def test_a_change_in_any_column_is_told(con: duckdb.DuckDBPyConnection, first: int) -> None:
+    assert planted(con, first, STRIDE) == []
