@@ -74,7 +74,8 @@ def test_the_best_are_bold_and_notes_dim_unless_colour_is_unwanted(shown) -> Non
     assert "\x1b[1m0.4464\x1b[22m" in styled
     assert "\x1b[4m0.4416\x1b[24m" in styled
     assert (
-        "\x1b[2mmean over queries; 43 of 43 judged queries answered by every run\x1b[22m" in styled
+        "\x1b[2mmean over queries; 43 of 43 judged queries answered by every run shown\x1b[22m"
+        in styled
     )
     plain = shown(command, 80)
     assert "\x1b" not in plain

@@ -669,6 +669,9 @@ class Warehouse:
     ) -> Result:
         """Return the board of a dataset, best first by `sort` (default: the first metric).
 
+        Metrics that are not stored are computed from the stored hits, and not stored; the notes say
+        so. With `as_of`, `qrels` or `slice` only stored values are shown.
+
         Columns: `place, run, system`, one per metric, and the number of queries `answered` and
         `judged`. With `slice`, which must have been evaluated, there is one board for each part;
         the first column is then `part`. Attributes: `metrics` (by column), `directions`,
@@ -725,11 +728,11 @@ class Warehouse:
         from warehouse.report import presentation
 
         with self.file.read() as con:
-            found = query_values.queries(
+            found, computed = query_values.queries(
                 con, dataset, _given("run", run), metrics=metrics, slice=slice, worst=worst,
                 protocol=protocol, as_of=as_of, qrels=qrels,
             )  # fmt: skip
-            return presentation.queries(found, slice, protocol)
+            return presentation.queries(found, slice, protocol, computed)
 
     def explain(
         self,

@@ -23,7 +23,8 @@ class Board:
 
     `metrics` names the metric of each column of values. `directions` has, by metric, the better
     direction when it was last computed. `over_queries` says how the values of the queries were
-    combined, and `notes` are other sentences for people.
+    combined, `notes` are other sentences for people, and `computed` names the metrics that are not
+    stored, or not for every run.
     """
 
     relation: duckdb.DuckDBPyRelation
@@ -32,6 +33,7 @@ class Board:
     datasets: tuple[str, ...]
     over_queries: str
     notes: tuple[str, ...] = ()
+    computed: frozenset[str] = frozenset()
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from typing import TypeVar
 from warehouse.config import project
 from warehouse.config.project import per_project
 from warehouse.errors import DefinitionError, UsageError, nearest_name
-from warehouse.metrics import parameters, peer_names
+from warehouse.metrics import peer_names
 from warehouse.metrics.catalogue import broken, catalogue
 from warehouse.metrics.lazy import Lazy
 from warehouse.metrics.metric import Defaults, Metric, Requested, arguments, settle
@@ -129,7 +129,7 @@ def lines(*asked: Asked, defaults: Defaults | None = None) -> list[Line]:
         try:
             found |= dict.fromkeys(_expand(text, defaults or Defaults()))
         except UsageError as error:
-            problems.append(_comma_hint(text, defaults or Defaults()) or str(error))
+            problems.append(str(error))
     if problems:
         raise UsageError("\n".join(problems))
     return _last_relstring(list(found))
@@ -259,17 +259,6 @@ def _file_hint(name: str) -> str:
         if path.name in (f"{name}.sql", f"{name}.j2"):
             return f"; {project.shown(path)}: a metric's file ends in {templates.SUFFIX}"
     return ""
-
-
-def _comma_hint(text: str, defaults: Defaults) -> str | None:
-    """Return the error for metrics separated by commas, or None."""
-    try:
-        parts = parameters.split(text)
-        for part in parts:
-            _expand(part, defaults)
-    except (UsageError, ValueError):
-        return None
-    return f"{text}: are {len(parts)} metrics; put blanks between them, not commas"
 
 
 def _name_hint(text: str, name: str, defaults: Defaults) -> str:

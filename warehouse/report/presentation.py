@@ -80,13 +80,15 @@ def _answered(board: duckdb.DuckDBPyRelation) -> tuple[list[str], list[str]]:
     return [told], [*unneeded, "answered", "judged"]
 
 
-def queries(found: duckdb.DuckDBPyRelation, slice: str | None, protocol: str) -> Result:
+def queries(
+    found: duckdb.DuckDBPyRelation, slice: str | None, protocol: str, computed: Sequence[str]
+) -> Result:
     """Return the values of a run query by query."""
     titles = {
         "query_id": "query", "relevant_retrieved": "rel. retrieved", "unjudged_at_10": "unjudged@10",
     }  # fmt: skip
     metrics = found.columns[1:-4] if slice is None else found.columns[2:]
-    return Result(found, _forgotten(metrics, protocol), titles=titles)
+    return Result(found, [*_forgotten(metrics, protocol), *computed], titles=titles)
 
 
 def history(found: Timeline) -> Result:

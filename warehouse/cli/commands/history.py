@@ -19,16 +19,17 @@ EXAMPLES = {
 
 
 def history(
+    dataset: options.OneDataset = None,
     metric: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--metric",
             "-m",
             autocompletion=completion.metrics,
-            help="A metric that has been evaluated, as in nDCG@10.",
+            show_default="the first that the dataset has values of",
+            help="A metric, as in nDCG@10.",
         ),
-    ],
-    dataset: options.OneDataset = None,
+    ] = None,
     system: Annotated[
         str | None,
         typer.Option(

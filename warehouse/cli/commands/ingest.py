@@ -21,7 +21,7 @@ SECTION, PLACE = "Load", 1
 ALSO = {"runs": "run"}
 EXAMPLES = {
     "ingest folder": (
-        "warehouse ingest . -d mine",
+        "warehouse ingest folder . -d mine",
         "warehouse ingest folder runs -d dl19 -m nDCG@10",
     ),
     "ingest qrels": (

@@ -89,7 +89,8 @@ def leaderboard(
 
     An arrow shows which direction is better. A query is answered if the run has a document for it;
     under the protocol default, the other judged queries count as 0. How many are answered is said
-    below the table, or run by run if the runs differ.
+    below the table, or run by run if the runs differ. A metric that is not stored is computed for
+    the board; 'warehouse evaluate' stores it.
 
     With several datasets, the board has the runs that have values in all of them, and a value is
     the mean over the datasets. With --slice there is a board for each part. With --as-of the board
@@ -114,7 +115,7 @@ def leaderboard(
     output.show(board, format, out, places=places, wide=wide)
     names = list(dict.fromkeys(board.metrics.values()))
     gone = forgotten(names, protocol)
-    known = [name for name in names if name not in gone]
+    known = [name for name in names if name not in gone and name not in board.computed]
     if not known or f"protocol {protocol}" in gone or as_of is not None:
         return
     shown = [parse_one(name).metric for name in known]

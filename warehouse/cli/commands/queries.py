@@ -40,7 +40,8 @@ def queries(
     """Show a run query by query.
 
     The table also shows how many documents were retrieved and relevant, and how many of the first
-    ten are unjudged. With --slice, values are those in each part.
+    ten are unjudged. With --slice, values are those in each part. A metric that is not stored is
+    computed for the table; 'warehouse evaluate' stores it.
     """
     from warehouse.warehouse import Warehouse
 
