@@ -486,7 +486,9 @@ def project_page() -> str:
     parts = [
         "# Keys of warehouse.toml\n",
         "`warehouse init` writes this file with comments. The program looks for it in the current "
-        "folder, then in the folders above; `--config FILE` or `WAREHOUSE_CONFIG` names another. The "
+        "folder, then in the folders above, and refuses it if it or its folder belongs to another user "
+        "and `WAREHOUSE_TRUST` does not list the folder; `--config FILE` or `WAREHOUSE_CONFIG` names "
+        "another. The "
         "same keys can stand in `pyproject.toml` under `[tool.warehouse]`. Paths are relative to the "
         "file. A key that is not listed here is refused.\n",
     ]
@@ -518,7 +520,7 @@ def declared_keys() -> Mapping[str, Mapping[str, Any]]:
         "[[runs]]": project_file.Runs,
         "[[gates]]": project_file.Gate,
     }
-    top = {"database", "metrics", "settle"}
+    top = {"database", "metrics", "settle", "on_fire"}
     whole = {one.name: one.type for one in fields(project_file.ProjectFile) if one.name in top}
     return {"the top of the file": whole} | {
         title: {one.encode_name: one.type for one in fields(table)}

@@ -60,11 +60,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True)
 def _own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep the developer's database, settings and terminal width out of the tests."""
+    """Keep the developer's database, settings, terminal width and browser out of the tests."""
     monkeypatch.delenv("WAREHOUSE_DB", raising=False)
     monkeypatch.delenv("WAREHOUSE_CONFIG", raising=False)
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("BROWSER", "true")
 
 
 @pytest.fixture(scope="session", autouse=True)

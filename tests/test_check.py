@@ -23,6 +23,8 @@ from warehouse.analyze import regressions
 from warehouse.analyze.significance import two_sided
 from warehouse.cli.commands import sync
 from warehouse.errors import DefinitionError, UsageError
+from warehouse.store import clock
+from warehouse.sync import gates
 from warehouse.sync.events import Event
 from warehouse.warehouse import Warehouse
 
@@ -228,7 +230,7 @@ def test_the_best_the_last_and_a_named_run(wh: Warehouse) -> None:
 
 
 def test_a_run_comes_after_its_earlier_versions(wh: Warehouse) -> None:
-    """Also where only a wrong time is put right, and it lies before all others now."""
+    """The order is that of loading: its times go back, and lie before those of the other run."""
     load(wh, one=ranks(1, 1, 1, 1))
     for rank, day in ((2, 8), (4, 9), (3, 1)):
         at = dt.datetime(2026, 1, day, tzinfo=dt.UTC)
@@ -272,13 +274,59 @@ def test_versions_without_a_value_are_told(wh: Warehouse) -> None:
     ]  # fmt: skip
 
 
-def test_only_current_versions_count(wh: Warehouse) -> None:
+def test_only_current_versions_of_other_runs_count(wh: Warehouse) -> None:
+    """The newest run is the one that was loaded last, whatever its time."""
     load(wh, one=ranks(1, 1, 1, 1), two=ranks(2, 2, 2, 2))
     early = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
-    wh.ingest_run("tiny", ranks(3, 3, 3, 3), name="one", run_at=early, replace=True)
+    wh.ingest_run("tiny", ranks(3, 3, 3, 3), name="two", run_at=early, replace=True)
+    wh.ingest_run("tiny", ranks(4, 4, 4, 4), name="three", run_at=early)
     wh.evaluate(metrics="RR")
-    (one,) = wh.check("tiny", "RR").comparisons
-    assert (one.against, one.their_value, one.verdict) == ("one", pytest.approx(1 / 3), "good")
+    (one,) = wh.check("tiny", "RR", against="last", max_drop=1).comparisons
+    assert (one.run, one.against, one.their_value) == ("three", "two", pytest.approx(1 / 3))
+
+
+def test_runs_of_a_group(wh: Warehouse) -> None:
+    wh.ingest_qrels("tiny", FOUR)
+    for name, rank, system, stage in (
+        ("a", 1, "A", "first"), ("b", 3, "B", "first"), ("c", 2, "A", None), ("d", 4, "B", "second"),
+        ("e", 3, None, None), ("f", 4, None, "first"),
+    ):  # fmt: skip
+        tags = {} if stage is None else {"stage": stage}
+        wh.ingest_run("tiny", ranks(*[rank] * 4), name=name, system=system, tags=tags)
+    wh.evaluate(metrics="RR")
+
+    def against(run: str, group: str | None) -> str | None:
+        return wh.check("tiny", "RR", run=run, group=group, max_drop=1).comparisons[0].against
+
+    assert [against(run, "system") for run in "abcdef"] == [None, None, "a", "b", None, "e"]
+    assert [against(run, "stage") for run in "abcdef"] == [None, "a", None, None, "c", "a"]
+    assert [against(run, None) for run in "abcdef"] == [None, "a", "a", "a", "a", "a"]
+    code, _, told = command(*f"check -m RR --group staeg --db {wh.path}".split())
+    assert (code, tells(told, "group: staeg … stage")) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("limits", "why"),
+    [
+        ({"min": 0.625}, None),
+        ({"min": 0.63}, "0.6250 is below 0.63"),
+        ({"max": 0.625}, None),
+        ({"max": 0.6, "max_drop": 0.3}, "it fell by 0.3750 and 0.6250 is above 0.6"),
+        ({"min": 0.1, "alpha": 0.06}, "its queries got worse with p = 0.0577"),
+    ],
+)
+def test_bounds_of_the_value(fallen: Warehouse, limits: dict, why: str | None) -> None:
+    """RR of the newest run is 5/8, after 1. Bounds alone let any drop pass."""
+    (one,) = fallen.check("tiny", "RR", **limits).comparisons
+    assert (one.why, one.verdict) == (why, "good" if why is None else "regressed")
+
+
+def test_bounds_need_no_direction_and_no_other_run(fallen: Warehouse) -> None:
+    """NumRet of `old` is 4, of `new` 7."""
+    (one,) = fallen.check("tiny", "NumRet", run="old", min=5).comparisons
+    assert (one.verdict, one.why) == ("regressed", "4.0000 is below 5")
+    assert str(one) == "old 4.0000 is out of bounds"
+    assert fallen.check("tiny", "NumRet", min=4, max=7).is_good
 
 
 def test_the_first_run_is_good(wh: Warehouse) -> None:
@@ -337,6 +385,10 @@ def test_no_more_than_five_queries_are_told(wh: Warehouse) -> None:
         ("-m RR --against new", "new, the newest run: cannot be compared with itself"),
         ("-m RR --max-drop -1", "max-drop is 0 or more, not -1.0"),
         ("-m RR --alpha 1", "alpha lies between 0 and 1, not 1.0"),
+        ("-m RR --min 2 --max 1", "min is at most max, and 2 is above 1"),
+        ("-m RR --min nan", "min is a finite number, not nan"),
+        ("-m RR --new", "new: is for the gates of warehouse.toml"),
+        ("--max-drop 0.1", "limits go with a metric"),
         ("-m NumRet", "NumRet: neither higher nor lower is better"),
         ("-m RR --protocol defautl", "defautl … default"),
     ],
@@ -349,8 +401,9 @@ def test_what_is_refused(fallen: Warehouse, asked: str, problem: str) -> None:
 
 def test_a_run_before_it_that_is_not_evaluated_is_said(fallen: Warehouse) -> None:
     """It might be the best."""
-    early = dt.datetime(2025, 1, 1, tzinfo=dt.UTC)
-    fallen.ingest_run("tiny", ranks(1, 1, 1, 1), name="early", run_at=early)
+    for name in ("early", "late", "newest"):
+        fallen.ingest_run("tiny", ranks(1, 1, 1, 1), name=name)
+    fallen.evaluate("tiny", runs=["late", "newest"], metrics="RR")
     with pytest.raises(UsageError, match=r"^tiny: no value of RR for early, .* -d tiny -m RR$"):
         fallen.check("tiny", "RR", max_drop=1)
     assert fallen.check("tiny", "RR", against="last", max_drop=1).is_good
@@ -394,6 +447,10 @@ def test_without_scipy_the_extra_is_named(
 
 # --------------------------------------------------------------------------- gates of a sync
 
+RED = (
+    "1 run is red: {0} of tiny (RR); see: warehouse gates; to accept: "
+    "warehouse gates accept {0} --why '…' -d tiny"
+)
 GATE = '\n[[gates]]\ndataset = "tiny"\nmetric = "RR"\n'
 
 
@@ -423,9 +480,10 @@ def test_a_gate_that_fires_makes_the_exit_code_1(synced: Project) -> None:
         "tiny: computed 1 value for 1 run",
         "tiny: gate RR: three 0.2500 is worse than two 1.0000 (not good: any drop)",
         "tiny: gate RR: three 0.2500 is good beside two 1.0000",
+        RED.format("three"),
     ]
-    # nothing was computed: no gate runs
-    assert command("sync") == (0, "", "")
+    # no run is new, and one is still red
+    assert command("sync") == (1, RED.format("three") + "\n", "")
 
 
 def test_a_file_that_is_overwritten_is_held_against_what_it_was(synced: Project) -> None:
@@ -434,7 +492,20 @@ def test_a_file_that_is_overwritten_is_held_against_what_it_was(synced: Project)
     synced.write("runs/bm25/one.run", RUN.replace("q2 Q0 c", "q2 Q0 x"), age=1800)
     code, out, _ = command("sync")
     worse = "one 0.2500 is worse than one (version 1) 0.7500 (not good: any drop)"
-    assert (code, out.splitlines()[2:]) == (1, [f"tiny: gate RR: {worse}"] * 2)
+    assert (code, out.splitlines()[2:]) == (
+        1,
+        [f"tiny: gate RR: {worse}"] * 2 + [RED.format("one")],
+    )
+    # what it was is the reference again, not the version that fell
+    synced.write("runs/bm25/one.run", RUN.replace("q2 Q0 c", "q2 Q0 y"), age=900)
+    code, out, _ = command("sync")
+    worse = worse.replace("0.2500", "0.2500")
+    assert (code, out.splitlines()[2:]) == (
+        1,
+        [f"tiny: gate RR: {worse}"] * 2 + [RED.format("one")],
+    )
+    synced.write("runs/bm25/one.run", RUN, age=600)
+    assert command("sync")[0] == 0
 
 
 @pytest.mark.slow
@@ -458,11 +529,13 @@ def test_a_gate_that_a_sync_was_ended_before_is_held_by_the_next(
         synced.warehouse.sync(on_event=lambda _: 1 / 0)  # type: ignore[arg-type,return-value]
     code, out, _ = command("sync")
     assert code == 1
-    assert [line.partition(" (")[0] for line in out.splitlines()] == [
+    assert [line.partition(" (")[0] for line in out.splitlines()[2:6]] == [
+        "tiny: gate RR: two 0.2500 is worse than one 0.7500",
+        "tiny: gate RR: two 0.2500 is good beside one 0.7500",
         "tiny: gate RR: three 0.2500 is worse than one 0.7500",
         "tiny: gate RR: three 0.2500 is good beside one 0.7500",
     ]
-    assert command("sync") == (0, "", "")
+    assert command("sync")[1].count("\n") == 1
     assert synced.warehouse.query("from store.gate_due").fetchall() == []
 
 
@@ -473,10 +546,10 @@ def test_a_gate_that_the_engine_fails_at_stays_due(
     gated(synced, "", 'protocol = "trec_eval_9"\n')
     check = regressions.check_metrics
 
-    def fails(*asked: Any, **options: Any) -> object:
+    def fails(*asked: Any) -> object:
         if asked[3].name == "trec_eval_9":
             raise duckdb.IOException("the disk is full")
-        return check(*asked, **options)
+        return check(*asked)
 
     with monkeypatch.context() as patched:
         patched.setattr(regressions, "check_metrics", fails)
@@ -494,19 +567,23 @@ def test_json_has_the_gates(synced: Project) -> None:
     code, out, _ = command("sync", "--json")
     found = json.loads(out)
     assert (code, found["exit_code"]) == (1, 1)
-    event = found["events"][-1]
+    checked, red = found["events"][-2:]
     # 0 and 0 after 1/2 and 1: t = -3/4 / (sqrt(1/8) / sqrt(2)) = -3; with one degree of freedom
     # p = 1 - 2/pi atan(3)
-    p = event["details"].pop("p")
+    p = checked["details"].pop("p")
     assert p == pytest.approx(1 - 2 / math.pi * math.atan(3))
-    assert (event["status"], event["dataset"]) == ("regressed", "tiny")
-    assert event["details"] == {
-        "metric": "RR", "run": "two", "against": "one", "value": 0.0, "their_value": 0.75,
-        "difference": -0.75, "direction": "higher", "num_pairs": 2, "wins": 0, "ties": 0, "losses": 2,
-        "num_left_out": 0, "num_versions_left_out": 0, "lost_most": [["q2", 0.0, 1.0], ["q1", 0.0, 0.5]],
-        "verdict": "regressed",
-        "protocol": "default",
+    assert (checked["status"], checked["dataset"]) == ("regressed", "tiny")
+    assert checked["details"] == {
+        "dataset": "tiny", "metric": "RR", "protocol": "default", "run": "two", "value": 0.0,
+        "reference": "one", "reference_value": 0.75, "difference": -0.75, "direction": "higher",
+        "num_pairs": 2, "wins": 0, "ties": 0, "losses": 2, "num_left_out": 0,
+        "num_versions_left_out": 0, "lost_most": [["q2", 0.0, 1.0], ["q1", 0.0, 0.5]],
+        "verdict": "regressed", "why": "it fell by 0.7500 and its queries got worse with p = 0.205",
+        "grouped_by": "system", "against": "last", "limits": "a drop of more than 0.5 or p < 0.5",
     }  # fmt: skip
+    (stored,) = red["details"]["verdicts"]
+    assert red["status"] == "red"
+    assert (stored["run"], stored["p"], stored["is_red"]) == ("two", p, True)
 
 
 def test_the_metric_of_a_gate_is_computed(synced: Project) -> None:
@@ -537,15 +614,13 @@ def test_a_gate_against_a_run_that_is_not_there_is_a_problem_of_its_own(synced: 
     )
     # it stays due, and who watches is told once
     told: set[str] = set()
-    for lines in (2, 0):
+    for lines in (1, 0):
         with redirect_stdout(StringIO()) as text, redirect_stderr(text):
             assert sync.run(synced.warehouse, reported=told).exit_code == 2
         assert text.getvalue().count("\n") == lines
     synced.settings("onne", "one")
-    one = "tiny: gate RR: one is good: "
-    assert command("sync") == (
-        0, f"{one}it is the run that others are compared with\n{one}no run was before it\n", "",
-    )  # fmt: skip
+    good = "tiny: gate RR: one is good: it is the run that others are compared with\n"
+    assert command("sync") == (0, good, "")
     assert command("sync") == (0, "", "")
 
 
@@ -556,14 +631,220 @@ def test_new_judgments_run_the_gates_again(synced: Project) -> None:
     assert command("sync")[0] == 0
     synced.write("qrels.txt", QRELS.replace("q1 0 a 1\nq1 0 b 0", "q1 0 a 0\nq1 0 b 1"), age=60)
     code, out, _ = command("sync")
-    assert (code, out.splitlines()[-1]) == (
-        1, "tiny: gate RR: two 0.5000 is worse than one 1.0000 (not good: any drop)",
+    assert (code, out.splitlines()[-2:]) == (
+        1, ["tiny: gate RR: two 0.5000 is worse than one 1.0000 (not good: any drop)",
+            RED.format("two")],
     )  # fmt: skip
+
+
+# --------------------------------------------------------------------------- what is red
+
+# RR is 3/4 of `one`, 1/4 of `bad`, 1 of `good`
+BAD = RUN.replace("q2 Q0 c", "q2 Q0 x")
+
+
+@pytest.fixture
+def night(synced: Project) -> Project:
+    """Return a project with a gate, after the night in which a run was crippled."""
+    synced.settings('metrics = ["RR"]', 'metrics = ["RR", "P@1"]')
+    gated(synced, "max_drop = 0.1\n")
+    synced.settings('metric = "RR"', 'metric = ["RR", "P@1"]')
+    synced.sync()
+    synced.write("runs/bm25/bad.run", BAD, age=1800)
+    synced.write("runs/bm25/good.run", BETTER, age=900)
+    return synced
+
+
+def verdicts(wh: Warehouse) -> list[tuple]:
+    """Return run, metric, reference, verdict and whether it is red, in the order of the checks."""
+    rows = wh.gates().relation.project("run, metric, reference, verdict, is_red").fetchall()
+    return sorted(row for row in rows if row[0] != "one")
+
+
+def test_two_runs_in_one_night(night: Project) -> None:
+    code, out, _ = command("sync")
+    red = "1 run is red: bad of tiny (P@1, RR); see: warehouse gates; to accept: "
+    line = f"{red}warehouse gates accept bad --why '…' -d tiny\n"
+    assert code == 1
+    assert out.endswith(line)
+    assert verdicts(night.warehouse) == [
+        # P@1 is 1/2, then 0 and 1; the run that fell is the reference of no other
+        ("bad", "P@1", "one", "regressed", True), ("bad", "RR", "one", "regressed", True),
+        ("good", "P@1", "one", "good", False), ("good", "RR", "one", "good", False),
+    ]  # fmt: skip
+    assert command("sync") == (1, line, "")
+    code, out, told = command("status", "-f", "csv")
+    assert (code, [row.split(",")[1:3] for row in out.splitlines()[1:]]) == (
+        0, [["red", "P@1"], ["red", "RR"]],
+    )  # fmt: skip
+    assert told.endswith("red: 1 run: warehouse gates --red\n")
+    assert json.loads(command("sync", "--json")[1])["exit_code"] == 1
+    for words, problem in (
+        (("bda",), "bda … bad"), (("good",), "no gate fired; red are bad"),
+        ((), "name the runs to accept"), (("bad", "--all"), "name the runs to accept"),
+    ):  # fmt: skip
+        code, _, told = command("gates", "accept", *words, "--why", "x")
+        assert (code, tells(told, problem)) == (2, True)
+    with pytest.raises(UsageError, match="say in a few words"):
+        night.warehouse.accept("tiny", "bad", why=" ")
+    assert command("gates", "accept", "bad", "--why", "a new index") == (0, "", "accepted: bad\n")
+    assert command("sync") == (0, "", "")
+    (row, _) = [row for row in night.warehouse.gates() if row.run == "bad"]
+    assert (row.verdict, row.is_red, row.accepted_why) == ("regressed", False, "a new index")
+    assert list(night.warehouse.verify("tiny").problems) == []
+
+
+@pytest.mark.slow
+def test_a_run_that_was_accepted_is_a_reference_again(night: Project) -> None:
+    """It is the last one then; the best is still the best."""
+    command("sync")
+    night.warehouse.accept("tiny", "bad", why="a new index")
+    night.settings("max_drop", 'against = "last"\nmax_drop')
+    night.write("runs/bm25/bad2.run", BAD.replace("x", "y"), age=600)
+    assert command("sync")[0] == 1
+    night.write("runs/bm25/bad3.run", BAD.replace("x", "z"), age=500)
+    code, out, _ = command("sync")
+    assert "bad3 0.2500 is worse than good 1.0000" in out
+    night.warehouse.accept("tiny", why="both")
+    night.write("runs/bm25/bad4.run", BAD.replace("x", "u"), age=400)
+    code, out, _ = command("sync")
+    assert (code, "bad4 0.2500 is good beside bad3 0.2500" in out) == (0, True)
+
+
+def test_a_run_that_is_red_is_no_named_reference(night: Project) -> None:
+    """The bounds hold for the reference itself, too."""
+    night.settings("max_drop = 0.1", 'against = "bad"\nmin = 0.4\nmax_drop = 0')
+    code, out, told = command("sync")
+    assert code == 2
+    assert "gate RR: bad 0.2500 is out of bounds (not good: any drop or a value below 0.4)" in out
+    assert "gate RR: bad: a gate fired when it was checked, so nothing is compared with it" in told
+    assert {row.run for row in night.warehouse.gates()} == {"one", "bad"}
+
+
+def test_runs_from_before_the_gate_are_not_checked(synced: Project) -> None:
+    synced.write("runs/bm25/bad.run", BAD, age=1800)
+    synced.sync()
+    gated(synced, "")
+    assert command("sync") == (0, "", "")
+    assert len(synced.warehouse.gates()) == 0
+    # a run that was loaded by hand is new
+    synced.warehouse.ingest_run("tiny", str(synced.write("far.run", BAD)), system="bm25")
+    code, out, _ = command("sync")
+    assert (code, "gate RR: far 0.2500 is worse than one 0.7500" in out) == (1, True)
+    # another system has a reference of its own, and a run that is forgotten is not red
+    synced.write("runs/other/low.run", BAD, age=900)
+    synced.warehouse.forget("tiny", "far")
+    assert command("sync")[0] == 0
+    assert {row.run: row.verdict for row in synced.warehouse.gates()} == {
+        "far": "regressed", "low": "first",
+    }  # fmt: skip
+
+
+def test_the_newest_run_is_the_one_loaded_last(
+    night: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clock goes back a year, and with it the time of the file; the run is checked all the same."""
+    now = dt.datetime.now(dt.UTC) - dt.timedelta(days=365)
+    monkeypatch.setattr(clock, "_system_time", lambda: now)
+    (night.path / "runs/bm25/good.run").unlink()
+    night.write("runs/bm25/bad.run", BAD, age=86_400 * 365)
+    assert command("sync")[0] == 1
+    code, out, _ = command("check", "-f", "csv")
+    assert (code, [row.split(",")[3] for row in out.splitlines()[1:]]) == (1, ["bad", "bad"])
+
+
+def test_check_runs_the_gates_of_the_project(night: Project) -> None:
+    """It stores nothing, except for runs that are new."""
+    synced = night.warehouse
+    synced.ingest_run("tiny", str(night.path / "runs/bm25/bad.run"), system="bm25")
+    synced.ingest_run("tiny", str(night.path / "runs/bm25/good.run"), system="bm25")
+    with pytest.raises(UsageError, match="no value of RR for bad"):
+        synced.check(new=True)
+    synced.evaluate("tiny", metrics="RR P@1")
+    assert synced.check().is_good
+    assert synced.check("tiny").columns[:4] == ["dataset", "metric", "protocol", "run"]
+    assert command("check", "--run", "bad")[0] == 1
+    assert len(synced.gates(red=True)) == 0
+    code, out, _ = command("check", "--new", "-f", "csv")
+    shown = [",".join(row.split(",")[1:4]) for row in out.splitlines()[1:]]
+    assert (code, shown) == (
+        1, ["RR,default,bad", "P@1,default,bad", "RR,default,good", "P@1,default,good"],
+    )  # fmt: skip
+    # then no run is new, but one is red
+    found = synced.check(new=True)
+    assert [(one["run"], one["metric"]) for one in found.verdicts] == [
+        ("bad", "P@1"),
+        ("bad", "RR"),
+    ]
+    assert not synced.check().is_good
+    synced.accept(runs="bad", why="x")
+    assert synced.check(run="bad").is_good
+    assert [row.verdict for row in synced.check(run="bad")] == ["accepted", "accepted"]
+    assert command("check", "--new")[2] == "no run is new, and none is red\n"
+    for words, problem in (
+        ("--run god", "god … good"), ("-d tinny", "warehouse.toml has no gate of tinny"),
+    ):  # fmt: skip
+        code, _, told = command("check", *words.split())
+        assert (code, tells(told, problem)) == (2, True)
+
+
+def test_annotations_and_a_summary(night: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name is no markup, and does not end a line."""
+    (night.path / "runs/bm25/bad.run").rename(night.path / "runs/bm25/a|b%.run")
+    command("sync")
+    code, out, _ = command("check", "--format", "github")
+    assert code == 1
+    lines = out.splitlines()
+    assert lines[0] == (
+        "::notice title=warehouse check::tiny: gate RR: good 1.0000 is good beside one 0.7500"
+    )
+    assert lines[2] == (
+        "::error title=warehouse check::tiny: gate P@1: a|b%25 0.0000 is red: it fell by 0.5000, "
+        "compared with one 0.5000"
+    )
+    assert lines[4] == "### Gates: 1 run red"
+    assert r"| a\|b%" in out
+    row = next(line for line in lines if "q2" in line)
+    assert [cell.strip() for cell in row.split(" | ")][3:5] == ["q2", "0.0000"]
+    page = night.path / "summary.md"
+    page.write_text("before\n")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(page))
+    code, out, _ = command("check", "--format", "github")
+    assert (code, out.count("\n")) == (1, 4)
+    assert page.read_text().startswith("before\n### Gates: 1 run red\n")
+    code, out, _ = command("check", "-m", "RR", "--run", "good", "--format", "github")
+    assert (code, out.count("::notice")) == (0, 1)
+
+
+def test_a_command_is_told_what_fires(night: Project) -> None:
+    night.settings("[evaluate]", 'on_fire = "cat >> told.json"\n[evaluate]')
+    command("sync")
+    command("sync")
+    told = json.loads((night.path / "told.json").read_text())
+    assert [(one["run"], one["metric"], one["verdict"]) for one in told["verdicts"]] == [
+        ("bad", "RR", "regressed"), ("bad", "P@1", "regressed"),
+    ]  # fmt: skip
+    assert told["text"].splitlines()[0] == told["verdicts"][0]["text"]
+    night.settings("cat >> told.json", "echo no route >&2; exit 7")
+    night.write("runs/bm25/worse.run", BAD.replace("x", "y"), age=600)
+    code, _, err = command("sync")
+    assert (code, err) == (2, "warehouse: on_fire: the command ended with 7: no route\n")
+    # the verdicts are stored all the same
+    assert command("sync")[0] == 1
+
+
+def test_a_command_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gates, "_LONGEST", 0.2)
+    with pytest.raises(UsageError, match=r"took longer than 0\.2 seconds"):
+        gates.tell("sleep 60 | cat", [{"text": "x"}], tmp_path)
 
 
 @pytest.mark.parametrize(
     ("more", "problem"),
     [
+        ("min = 2\nmax = 1\n", "gates 1: min is at most max, and 2 is above 1"),
+        ("min = nan\n", "gates 1: min is a finite number, not nan"),
+        ('on_fire = "x"\n', "unknown key 'on_fire'; it stands in the lines above the first table"),
         (
             'protocol = "ranx"\n',
             "gates 1: protocol: tiny is not evaluated by ranx; it is by default",
@@ -582,6 +863,17 @@ def test_a_gate_needs_a_direction(synced: Project) -> None:
     synced.settings('metric = "RR"', 'metric = "NumRet"')
     with pytest.raises(DefinitionError, match="neither a higher nor a lower NumRet is better"):
         synced.sync()
+    synced.settings('metric = "NumRet"', "metric = []")
+    with pytest.raises(DefinitionError, match="gates 1: metric: the list is empty"):
+        synced.sync()
+    synced.settings("metric = []", 'metric = "NumRet"\nmin = 4')
+    synced.settings('"NumRet"', '["NumRet", "RR"]')
+    # of three documents; RR is 3/4
+    assert [event.status for event in synced.sync().events][-3:] == [
+        "regressed",
+        "regressed",
+        "red",
+    ]
 
 
 def test_values_of_two_formulas_are_not_compared(here: Folder) -> None:

@@ -117,6 +117,10 @@ metrics = ["AP"]
 [[runs]]
 files = "runs/*.run.gz"
 dataset = "dl19"
+[[gates]]
+dataset = "dl19"
+metric = "AP"
+max_drop = 1
 """
 
 
@@ -195,7 +199,7 @@ def test_every_example_runs_as_printed(
         made = "loaded"
     others = shutil.ignore_patterns(*{"evaluated", "loaded"} - {made})
     folder = shutil.copytree(prepared, tmp_path / "folder", ignore=others)
-    if name in ("config show", "sync", "watch"):
+    if name in ("config show", "sync", "watch", "check"):
         (folder / "warehouse.toml").write_text(PROJECT)
     if name == "watch":
         watchfiles = pytest.importorskip("watchfiles")
@@ -206,6 +210,10 @@ def test_every_example_runs_as_printed(
         fill_mlflow(line, folder, request.getfixturevalue("mlflow_database"))
     if made is not None:
         (folder / made).rename(folder / "warehouse.duckdb")
+    if name == "gates accept":  # a run that is red
+        (folder / "warehouse.toml").write_text(PROJECT.replace("max_drop = 1", "min = 1"))
+        monkeypatch.chdir(folder)
+        Warehouse(folder / "warehouse.duckdb").check(new=True)
     if name == "shell":
         program.other("harlequin", 'echo "$@"')
     words = words_of(line)
@@ -222,7 +230,18 @@ def test_every_example_runs_as_printed(
     if "-o " in line:
         assert (folder / line.rpartition("-o ")[2].split()[0]).read_bytes().strip()
     elif (
-        name in ("init", "deciles make", "evaluate", "forget", "fuse", "publish", "watch")
+        name
+        in (
+            "init",
+            "deciles make",
+            "evaluate",
+            "forget",
+            "fuse",
+            "gates accept",
+            "publish",
+            "report",
+            "watch",
+        )
         or ingests
     ):
         assert found.err.strip()
@@ -676,8 +695,8 @@ def test_the_demo_and_what_it_proposes(
 
     lines = first.err.split("Try next:\n")[1].splitlines()
     proposed = [line.strip() for line in lines if line.startswith("  ")]
-    assert len(proposed) == 3
-    for line in proposed:
+    assert len(proposed) == 4
+    for line in proposed[:3]:  # the last one is among the examples that run
         words = words_of(line)
         assert words is not None, line
         found = run(*words)
@@ -711,7 +730,7 @@ def test_the_demo_goes_where_it_is_told(
     found = run("demo", "--db", "my demo.duckdb")
     assert found.code == 0
     assert [path.name for path in tmp_path.iterdir()] == ["my demo.duckdb"]
-    assert found.err.count("--db 'my demo.duckdb'") == 3
+    assert found.err.count("--db 'my demo.duckdb'") == 4
 
 
 # --------------------------------------------------------------------------- query

@@ -419,7 +419,7 @@ def test_an_older_version_of_the_qrels(four: Warehouse) -> None:
     four.ingest_qrels("tiny", second, replace=True)
     four.evaluate(metrics="RR")
     assert pairs(four.compare("tiny", ["old", "new"], "RR"))[0]["difference"] == 0
-    older = four.compare("tiny", ["old", "new"], "RR", qrels=1, bounds=True)
+    older = four.compare("tiny", ["old", "new"], "RR", qrels=1, all_relevant=True)
     assert pairs(older)[0]["difference"] == -3 / 8
     assert values(older)["RR", "new"]["judged"] == 5 / 8
     assert values(older)["RR", "new"]["if_all_relevant"] == 1.0
@@ -451,7 +451,7 @@ def test_unjudged_documents_by_hand(wh: Warehouse) -> None:
     wh.ingest_run("tiny", {"q": {"x": 3.0, "a": 2.0, "n": 1.0}}, name="high")
     wh.ingest_run("tiny", {"q": {"n": 3.0, "x": 2.0, "a": 1.0}}, name="low")
     wh.evaluate(metrics="P@2 RR")
-    found = values(wh.compare("tiny", ["low", "high"], "P@2 RR", test="sign", bounds=True))
+    found = values(wh.compare("tiny", ["low", "high"], "P@2 RR", test="sign", all_relevant=True))
     assert {key: (r["value"], r["judged"], r["if_all_relevant"]) for key, r in found.items()} == {
         ("P@2", "low"): (0.0, 0.5, 0.5),
         ("P@2", "high"): (0.5, 0.5, 1.0),
@@ -471,7 +471,7 @@ def test_a_judgment_below_0_is_none(wh: Warehouse) -> None:
     wh.ingest_run("tiny", {"q": {"n": 3.0, "a": 2.0, "b": 1.0}}, name="high")
     wh.ingest_run("tiny", {"q": {"a": 2.0, "b": 1.0}}, name="low")
     wh.evaluate(metrics="P@1 RR")
-    found = values(wh.compare("tiny", ["low", "high"], "P@1 RR", test="sign", bounds=True))
+    found = values(wh.compare("tiny", ["low", "high"], "P@1 RR", test="sign", all_relevant=True))
     assert {key: (r["value"], r["if_all_relevant"]) for key, r in found.items()} == {
         ("P@1", "low"): (0.5, 0.5),
         ("P@1", "high"): (0.0, 0.5),
@@ -483,7 +483,7 @@ def test_a_judgment_below_0_is_none(wh: Warehouse) -> None:
     wh.evaluate(metrics="infAP")
     e = 0.00001
     of_q = (1 + 1 / 2 + 1 / 2 * (1 + e) / (1 + 2 * e)) / 2
-    found = values(wh.compare("tiny", ["low", "high"], "infAP", test="sign", bounds=True))
+    found = values(wh.compare("tiny", ["low", "high"], "infAP", test="sign", all_relevant=True))
     assert found["infAP", "high"]["if_all_relevant"] == pytest.approx(of_q / 2, abs=1e-12)
 
 
@@ -495,7 +495,9 @@ def test_a_cutoff_that_counts_other_than_ranks_is_no_depth(wh: Warehouse) -> Non
     wh.ingest_run("tiny", {"q": {"a": 3.0, "x": 2.0, "n": 1.0}}, name="one")
     wh.ingest_run("tiny", {"q": {"x": 3.0, "y": 2.0, "a": 1.0}}, name="other")
     wh.evaluate(metrics="PartialAUC@1 PAP@1")
-    found = wh.compare("tiny", ["one", "other"], "PartialAUC@1 PAP@1", test="sign", bounds=True)
+    found = wh.compare(
+        "tiny", ["one", "other"], "PartialAUC@1 PAP@1", test="sign", all_relevant=True
+    )
     assert {
         key: (r["value"], r["judged"], r["if_all_relevant"]) for key, r in values(found).items()
     } == {
@@ -508,11 +510,11 @@ def test_a_cutoff_that_counts_other_than_ranks_is_no_depth(wh: Warehouse) -> Non
 
 
 @needs_cases
-def test_bounds_and_judged_only_are_those_of_files(dl19: Warehouse, tmp_path: Path) -> None:
+def test_all_relevant_and_judged_only_are_those_of_files(dl19: Warehouse, tmp_path: Path) -> None:
     data = case("dl19_passage")
     names = ["AP", "nDCG@10"]
     found = values(dl19.compare("dl19", ["bm25", "tasb"], names, judged_only=True))
-    bounds = values(dl19.compare("dl19", ["bm25", "tasb"], names, bounds=True))
+    bounds = values(dl19.compare("dl19", ["bm25", "tasb"], names, all_relevant=True))
     judged = {tuple(line.split()[::2]) for line in data.qrels.read_text().splitlines()}
     files = [data.runs[run] for run in ("bm25", "tasb")]
     alone, shares = (
@@ -728,7 +730,7 @@ def test_a_board_is_sorted_by_one_metric(four: Warehouse) -> None:
 @pytest.mark.parametrize(
     "unfit",
     [
-        ["--base", "old"], ["--all-pairs"], ["--judged-only"], ["--bounds"], ["--store"],
+        ["--base", "old"], ["--all-pairs"], ["--judged-only"], ["--all-relevant"], ["--store"],
         ["--test", "sign"], ["--correction", "bh"], ["--alpha", "0.1"],
     ],
 )  # fmt: skip

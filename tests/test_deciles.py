@@ -60,6 +60,8 @@ def test_worked_by_hand(tags: Warehouse, by, parts: int, expected: dict[str, int
     made = tags.make_deciles("tags", by=by, parts=parts)
     assert (made.status, made.name, made.num_subjects) == ("loaded", "decile", 5)
     assert mapping(tags) == expected
+    used_up = "decile: part 4 has no labels: a, in part 5, alone has 40.0% of all occurrences"
+    assert made.warnings == ((used_up,) if (by, parts) == ("mass", 5) else ())
     occurrences = {"a": 4, "b": 2, "c": 2, "d": 1, "e": 1}
     assert oracles_deciles.deciles(occurrences, by=by, parts=parts) == expected
 
@@ -208,8 +210,11 @@ def test_the_commands(tags: Warehouse) -> None:
         return found.stdout, found.stderr
 
     assert run()[1] == "no deciles yet: warehouse deciles make -d DATASET\n"
-    assert run("make", "-d", "tags", "--parts", "5") == ("", "decile: made (5 labels)\n")
-    assert run("make", "-d", "tags", "--parts", "5")[1] == "decile: unchanged (5 labels)\n"
+    used_up = "decile: part 4 has no labels: a, in part 5, alone has 40.0% of all occurrences"
+    made = run("make", "-d", "tags", "--parts", "5")
+    assert made == ("", f"warning: {used_up}\ndecile: made (5 labels)\n")
+    again = run("make", "-d", "tags", "--parts", "5")[1]
+    assert again == f"warning: {used_up}\ndecile: unchanged (5 labels)\n"
     again = run("make", "-d", "tags", "--parts", "2", "--by", "count", "--replace")
     assert again[1] == "decile: replaced, version 2 (5 labels)\n"
     assert "training set, version 1: 2 parts of equal count" in run("-d", "tags", "-f", "csv")[0]

@@ -12,6 +12,7 @@ import pytest
 from projects import Folder, command
 from refusals import tells
 
+from warehouse.analyze.regressions import Limits
 from warehouse.cli.commands.init import STARTER
 from warehouse.config import project
 from warehouse.config.project_file import (
@@ -25,6 +26,7 @@ from warehouse.config.project_file import (
     Training,
 )  # fmt: skip
 from warehouse.errors import DefinitionError, UsageError
+from warehouse.sync import declarations
 from warehouse.sync.declarations import read_declarations
 from warehouse.sync.patterns import Pattern
 
@@ -106,12 +108,12 @@ def test_what_is_declared(folder: Folder) -> None:
     )  # fmt: skip
     assert runs.tags == {"stage": "first", "fold": "2"}
     assert found.gates == (
-        Gate(dataset="films", metric="nDCG@10", max_drop=0.01, protocol="default"),
+        declarations.Gate("films", "nDCG@10", "system", "best", Limits(0.01), "default"),
     )
     # a limit of 0 lets no drop pass; what is listed twice counts once
     folder.write("warehouse.toml", WHOLE.replace("0.01", "0").replace('["P@5"', '["P@5", "P@5"'))
     assert read_declarations().gates == (
-        Gate(dataset="films", metric="nDCG@10", max_drop=0, protocol="default"),
+        declarations.Gate("films", "nDCG@10", "system", "best", Limits(0), "default"),
     )
     assert read_declarations().datasets["films"].evaluation.metrics == ("P@5",)
 
@@ -355,7 +357,8 @@ def test_all_that_the_starter_shows_may_be_said(
     text = "\n".join(said)
     record = tomllib.loads(text)
     assert record.keys() == {
-        "database", "metrics", "settle", "evaluate", "datasets", "runs", "gates", "protocols",
+        "database", "metrics", "settle", "on_fire", "evaluate", "datasets", "runs", "gates",
+        "protocols",
     }  # fmt: skip
     (tmp_path / "metrics").mkdir()
     (tmp_path / "warehouse.toml").write_text(text)

@@ -125,3 +125,27 @@ def test_the_command_says_so_once(tiny: Warehouse) -> None:
     assert told.splitlines()[1:] == [
         "computed and not stored: P@1 of 2 runs; to store: warehouse evaluate -d tiny -m P@1"
     ]
+
+
+def test_the_name_that_was_asked_for_heads_the_column(tiny: Warehouse) -> None:
+    """CSV has the metric's own name; --names says which it is."""
+    asked = ("-m", "recip_rank", "-m", "first = P@1", "--db", str(tiny.path))
+    code, out, told = command("leaderboard", *asked, "--names")
+    assert (code, out.split()[:6]) == (0, ["#", "run", "recip_rank", "↑", "first", "↑"])
+    assert told.splitlines()[-2:] == ["recip_rank: RR", "first: P@1"]
+    assert command("leaderboard", *asked, "-f", "csv")[1].startswith("place,run,system,RR,P@1,")
+    assert command("queries", "one", *asked)[1].split()[:3] == ["query", "recip_rank", "first"]
+    board = tiny.leaderboard(metrics=["recip_rank", "RR", "first = P@1"])
+    assert (list(board.metrics), board.labels) == (
+        ["RR", "P@1"],
+        {"RR": "recip_rank", "P@1": "first"},
+    )
+    with expect_refusal("P@ … in the notation"):
+        tiny.leaderboard(metrics="first = P@")
+
+
+def test_pairs_are_headed_by_it_too(tiny: Warehouse) -> None:
+    pytest.importorskip("scipy")
+    found = tiny.compare("tiny", ["one", "two"], "first = P@1")
+    assert "first ↑" in found.values.text("table")
+    assert found.pairs.text("table").splitlines()[2].startswith("first ")

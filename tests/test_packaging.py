@@ -66,12 +66,26 @@ def test_the_wheel_carries_what_it_should_and_nothing_else(wheel: Path) -> None:
         "warehouse/demo/demo.toml",
         "warehouse/demo/NOTICE",
         "warehouse/metrics/protocols.toml",
+        "warehouse/report/pages/templates/board.html",
+        "warehouse/report/pages/assets/report.css",
         "warehouse/py.typed",
         "*.dist-info/licenses/LICENSE",
         "*.dist-info/entry_points.txt",
     ):
         assert fnmatch.filter(names, pattern), pattern
-    known = (".py", ".sql", ".sql.j2", ".toml", ".gz", "NOTICE", "py.typed", ".md", ".html")
+    known = (
+        ".py",
+        ".sql",
+        ".sql.j2",
+        ".toml",
+        ".gz",
+        "NOTICE",
+        "py.typed",
+        ".md",
+        ".html",
+        ".css",
+        ".js",
+    )
     assert [name for name in inside if not name.endswith(known)] == []
     assert len(names) == len(set(names))
     assert wheel.stat().st_size < 5_000_000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,44 @@ def test_what_is_said_for_the_database_goes_before_the_file(
     with pytest.raises(
         UsageError, match="the name of the database is blank: see --db and WAREHOUSE"
     ):
+        database_path()
+
+
+@pytest.mark.parametrize("name", ["warehouse.toml", "pyproject.toml"])
+def test_a_file_of_another_user_is_refused_until_it_is_trusted(
+    here: Folder, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """It is found in the folder or above it; one that is named is trusted, as the caller's own is."""
+    if name == "pyproject.toml":
+        (here.path / "warehouse.toml").unlink()
+        here.write(name, '[tool.warehouse]\ndatabase = "results.duckdb"\n')
+    below = here.path / "a"
+    below.mkdir()
+    monkeypatch.chdir(below)
+    caller = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: caller + 1)
+    code, out, err = command("runs")
+    assert (code, out) == (2, "")
+    assert err.startswith(f"{here.path / name}: it or its folder belongs to another user")
+    assert f"export WAREHOUSE_TRUST={here.path}; to go without: export WAREHOUSE_CONFIG=" in err
+    for trusted in (str(here.path), "*", os.pathsep.join(["/elsewhere", f"{here.path}/"])):
+        monkeypatch.setenv("WAREHOUSE_TRUST", trusted)
+        assert database_path() == here.path / "results.duckdb"
+    for trusted in ("", str(below), str(here.path.parent)):
+        monkeypatch.setenv("WAREHOUSE_TRUST", trusted)
+        with pytest.raises(DefinitionError, match="belongs to another user"):
+            database_path()
+    monkeypatch.setenv("WAREHOUSE_CONFIG", str(here.path / name))
+    assert database_path() == here.path / "results.duckdb"
+    monkeypatch.setenv("WAREHOUSE_CONFIG", os.devnull)
+    assert database_path() == Path("warehouse.duckdb")
+
+
+def test_a_file_in_the_folder_of_another_user_is_refused(
+    here: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(project, "is_own", lambda found: not stat.S_ISDIR(found.st_mode))
+    with pytest.raises(DefinitionError, match="belongs to another user"):
         database_path()
 
 

@@ -57,6 +57,59 @@ def test_dict_with_numpy(con, way):
 
 
 @pytest.mark.core
+def test_true_is_a_grade_and_no_score(con, way, put):
+    for given in ({"q": {"a": True, "b": False}}, {"q": {"a": True, "b": 0}}):
+        for source in (given, put(json.dumps(given), "a.json")):
+            readers.stage(con, source, "qrels")
+            assert rows(con) == [("q", "a", 1, "0"), ("q", "b", 0, "0")]
+            with pytest.raises(InputError, match=r"score '(true|false)' is not a number"):
+                readers.stage(con, source, "run")
+    names = "query_id,doc_id,relevance\n"
+    readers.stage(con, put(f"{names}q,a,True\nq,b,false\n", "a.csv"), "qrels")
+    assert [row[2] for row in rows(con)] == [1, 0]
+    line = '{"query_id": "q", "doc_id": "a", "relevance": true}\n'
+    readers.stage(con, put(line, "a.jsonl"), "qrels")
+    assert [row[2] for row in rows(con)] == [1]
+
+
+@pytest.mark.core
+def test_whole_scores_that_are_not_exact_are_refused_everywhere(con, way, put, tmp_path):
+    """From 2^53 on several whole numbers are one double, so that they would tie."""
+    most = 2**53 - 1
+    told = r"score '-?9007199254740992' is a whole number from 2\^53 on, where several become one"
+    for score in (most, most + 1, -most, -most - 1):
+        parquet = tmp_path / "a.parquet"
+        con.sql(f"select 'q' as query_id, 'a' as doc_id, {score} as score").write_parquet(
+            str(parquet)
+        )
+        names, ids = "query_id,doc_id,score\n", '"query_id": "q", "doc_id": "a"'
+        for source in (
+            {"q": {"a": score}},
+            parquet,
+            put(f"q Q0 a 1 {score} t\n", "fast.txt"),
+            put(f"q  Q0 a 1 {score} t\n", "careful.txt"),
+            put(f"{names}q,a,{score}\n", "a.csv"),
+            put(f'{{{ids}, "score": {score}}}\n', "a.jsonl"),
+            put(f'{{"q": {{"a": {score}}}}}', "a.json"),
+        ):
+            if abs(score) == most:
+                readers.stage(con, source, "run")
+                assert rows(con) == [("q", "a", float(score))]
+            else:
+                with pytest.raises(InputError, match=told):
+                    readers.stage(con, source, "run")
+    for source in ({"q": {"a": 1e300}}, put("q Q0 a 1 1e300 t\n"), put("q Q0 a 1 1e17 t\n")):
+        assert readers.stage(con, source, "run").rows == 1
+
+
+def test_truth_values_are_no_scores(con, tmp_path):
+    path = str(tmp_path / "a.parquet")
+    con.sql("select 'q' as query_id, 'a' as doc_id, true as score").write_parquet(path)
+    with pytest.raises(InputError, match="the column 'score' holds truth values"):
+        readers.stage(con, path, "run")
+
+
+@pytest.mark.core
 @pytest.mark.parametrize(
     ("given", "kind", "reason"),
     [

@@ -14,6 +14,7 @@ from staging import refused, rows
 from warehouse import readers
 from warehouse.errors import InputError, UsageError
 from warehouse.readers import ranx
+from warehouse.readers.attributes import stage_attributes
 from warehouse.store import database
 
 
@@ -402,6 +403,31 @@ def test_parquet_problems_name_the_row(con, parquet):
     )
 
 
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+@pytest.mark.parametrize("compression", ["none", "snappy"])
+@pytest.mark.parametrize("dictionary", [False, True])
+def test_a_damaged_page_of_parquet_is_found(con, tmp_path, version, compression, dictionary):
+    """DuckDB reads another id; the file has checksums, as Spark writes them."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    table = pa.table(
+        {"query_id": ["q"] * 300, "doc_id": [f"d{n}" for n in range(300)], "score": [0.5] * 300}
+    )
+    path = tmp_path / "a.parquet"
+    pq.write_table(
+        table, path, write_page_checksum=True, compression=compression, use_dictionary=dictionary,
+        data_page_version=version, row_group_size=100, data_page_size=200,
+    )  # fmt: skip
+    assert readers.stage(con, path, "run").rows == 300
+    content = path.read_bytes()
+    chunk = pq.ParquetFile(path).metadata.row_group(1).column(1)
+    place = chunk.data_page_offset + chunk.total_compressed_size - 60  # in the last page's values
+    path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+    told = "is damaged: the checksum of a page does not fit its bytes"
+    assert told in str(refused(con, path, "run"))
+    with pytest.raises(InputError, match=told):
+        stage_attributes(con, path, "document")
+
+
 def test_parquet_that_is_none(con, put):
     assert "cannot be read" in str(refused(con, put(b"PAR1 and nothing else", "a"), "run"))
     assert "cannot be read" in str(refused(con, put(b"some text", "a.parquet"), "run"))
@@ -461,9 +487,55 @@ def test_ranx_with_a_byte_order_mark(con, put, monkeypatch, large):
     assert rows(con) == [("q", "a", 1.5)]
 
 
-def test_a_query_named_twice_in_ranx_is_one_query(con, put):
-    readers.stage(con, put('{"q": {"a": 1}, "r": {"a": 1}, "q": {"b": 2}}', "a"), "run")
-    assert rows(con) == [("q", "a", 1.0), ("r", "a", 1.0), ("q", "b", 2.0)]
+@pytest.mark.parametrize("large", [False, True])
+def test_a_query_named_twice_in_ranx_is_refused(con, put, monkeypatch, large):
+    monkeypatch.setattr(ranx, "_LARGE", 0 if large else 1 << 30)
+    path = put('{"q": {"a": 1}, "r": {"a": 1}, "q": {"b": 2}}', "a")
+    assert refused(con, path, "run").problems == ((None, "query 'q' is there twice"),)
+
+
+@pytest.mark.core
+def test_a_key_twice_is_refused_in_every_object(con, put):
+    first = '{"query_id": "q", "doc_id": "a", "relevance": 1}\n'
+    for key, second in (
+        ("doc_id", '{"query_id": "q", "doc_id": "b", "doc_id": "c", "relevance": 1}'),
+        ("relevance", '{"query_id": "q", "relevance": 0, "doc_id": "b", "relevance": 1}'),
+        ("other", '{"other": 1, "query_id": "q", "doc_id": "b", "relevance": 1, "other": 1}'),
+    ):
+        error = refused(con, put(first + second, "a.jsonl"), "qrels")
+        assert error.problems == ((2, f"the key '{key}' is there twice"),)
+    for text, problem in (
+        ('{"doc_id": "a", "x": 1}\n{"doc_id": "b", "x": 1, "x": 2}\n', (2, "x")),
+        ('[{"doc_id": "b", "x": 1, "x": 2}]', (None, "x")),
+    ):
+        with pytest.raises(InputError) as caught:
+            stage_attributes(con, put(text, "a.jsonl"), "document")
+        assert caught.value.problems == ((problem[0], "the key 'x' is there twice"),)
+
+
+@pytest.mark.core
+def test_what_is_nested_deeply_is_refused(con, put):
+    """Python's reader had a traceback, and Arrow ended the process."""
+    deep = "[" * 100_000 + "]" * 100_000
+    line = '{"query_id": "q", "doc_id": "a", "score": 1, "x": X}\n'
+    error = refused(con, put(line.replace("X", deep), "a.jsonl"), "run")
+    assert error.problems[0][0] == 1
+    assert "is nested too deeply" in error.problems[0][1]
+    assert "is not a number" in str(
+        refused(con, put('{"q": {"a": X}}'.replace("X", deep), "a.json"), "run")
+    )
+    for name, text in (("a.jsonl", '{"doc_id": "a", "x": X}'), ("a.json", '{"a": {"x": X}}')):
+        for brackets in (deep, deep[99_000:-99_000]):
+            with pytest.raises(InputError, match="is nested too deeply"):
+                stage_attributes(con, put(text.replace("X", brackets), name), "document")
+    nested: object = 1
+    for _ in range(5_000):
+        nested = [nested]
+    circle: dict[str, object] = {}
+    circle["q"] = {"a": circle}
+    for value in ({"q": {"a": nested}}, circle):
+        with pytest.raises(InputError, match=r"nested too deeply|Circular"):
+            readers.stage(con, value, "qrels")
 
 
 @needs_cases

@@ -238,15 +238,20 @@ def test_parts_of_equal_number_and_of_equal_mass(wh: Warehouse) -> None:
     described = {q: {"w": w, "subject_id": f"s{w}"} for q, w in weights.items()}
     wh.ingest_attributes("tiny", described, of="queries", name="w")
     wh.evaluate(metrics="P@1", slices=["m = mass(w, 3)", "q = quantiles(w, 2)", "subject_id"])
+    split = "s = quantiles(w + 1 - 1, 5, split := true)"
+    wh.evaluate(metrics="P@1", slices=["t = quantiles(w, 5)", split])
     members = wh.query(
         "select name, part, subject_id from store.slice join store.slice_member using (slice_id)"
     )
-    found: dict[str, dict[str, str]] = {"m": {}, "q": {}, "subject_id": {}}
+    found: dict[str, dict[str, str]] = {}
     for name, part, query in members.fetchall():
-        found[name][query] = part
+        found.setdefault(name, {})[query] = part
     assert found["m"] == {"a": "3", "b": "2", "c": "1", "d": "1", "e": "1"}
     # from the lowest: d e c | b a
     assert found["q"] == {"d": "1", "e": "1", "c": "1", "b": "2", "a": "2"}
+    # d and e are equal: both are in the part of the first, unless they are told apart
+    assert found["t"] == {"d": "1", "e": "1", "c": "3", "b": "4", "a": "5"}
+    assert found["s"] == {"d": "1", "e": "2", "c": "3", "b": "4", "a": "5"}
     assert found["subject_id"] == {"a": "s5", "b": "s3", "c": "s2", "d": "s1", "e": "s1"}
 
 

@@ -300,7 +300,7 @@ def test_warns_of_a_run_of_a_time_to_come(wh: Warehouse) -> None:
     assert wh.ingest_run("tiny", RUN, name="soon", run_at=soon).warnings == ()
     told, _ = wh.ingest_run("other", RUN, name="far", run_at=far).warnings
     assert told == (
-        "its time, 2999-01-01 00:00 UTC, is still to come: until then it is the newest run"
+        "its time, 2999-01-01 00:00 UTC, is still to come: the history shows it after all others"
     )
 
 

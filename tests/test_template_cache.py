@@ -6,10 +6,12 @@ import os
 import pickle
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
 from warehouse.sql_text import templates
+from warehouse.warehouse import Warehouse
 
 TEXT = "select {{ 1 + 1 }} as two"
 
@@ -115,6 +117,19 @@ def test_what_others_could_have_written_is_not_used(
     monkeypatch.setattr(os, "geteuid", lambda: kept.stat().st_uid + 1)
     assert not is_kept()
     monkeypatch.undo()
+
+
+def test_a_caller_without_a_home_keeps_nothing(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a number of a user in a container, without an entry in /etc/passwd."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr("pwd.getpwuid", mock.Mock(side_effect=KeyError("uid not found")))
+    assert Warehouse.score({"q": {"a": 1}}, {"q": {"a": 1.0}}, ["RR"]).means() == {"RR": 1.0}
+    assert Warehouse("~/w.duckdb").path == Path("~/w.duckdb")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_link_to_another_file_is_not_used(cache: Path) -> None:

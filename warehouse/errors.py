@@ -14,8 +14,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 _URL = re.compile("([a-z][a-z0-9+.-]+):/+(.*)", re.DOTALL)
-# Characters that move a terminal's cursor or reverse the text direction.
-_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+# Characters that move a terminal's cursor, break the line, reverse the text direction, or that Unicode
+# reserves for use inside programs, as the marks of tables are.
+_CONTROLS = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
+    r"\ufdd0-\ufdef\ufeff\ufffe\uffff]"
+)
 
 
 NO_MEMORY = (
@@ -230,6 +234,8 @@ def _shown(given: object) -> str:
 
 def visible(text: str, *, lines: bool = False) -> str:
     """Return a text with its control characters escaped; with `lines`, not newlines and tabs.
+
+    Every name that is shown to people, in whatever format, passes through it.
 
     >>> visible("a\\x1b[2J\\n"), visible("a\\x1b[2J\\n", lines=True)
     ('a\\\\x1b[2J\\\\n', 'a\\\\x1b[2J\\n')

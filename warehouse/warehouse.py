@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 from warehouse.analyze import sql_query
 from warehouse.config.settings import LOCK_TIMEOUT
-from warehouse.errors import UsageError, check_at_least, check_text
+from warehouse.errors import UsageError, check_at_least, check_names, check_several, check_text
 from warehouse.evaluate import scoring
 from warehouse.evaluate.scoring import Scores
 from warehouse.metrics import protocols
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from warehouse.ingest.folder import Folder
     from warehouse.ingest.forget import Forgotten
     from warehouse.report.formats import Writer
+    from warehouse.report.pages.folder import Report
     from warehouse.report.query_process import Answer
     from warehouse.sync.events import Event, Synced
 
@@ -376,6 +377,7 @@ class Warehouse:
         numbers of occurrences, `by="count"` parts with equal numbers of labels. `origin` is
         "training", "qrels" or an attribute with the number of occurrences; default: the training
         set, or without one the qrels. `replace` stores other deciles of that name as a new version.
+        The answer's `warnings` name parts that stay empty, as one label has their occurrences.
         Raises UsageError if there is nothing to count, or if there are fewer labels than parts.
 
         >>> import tempfile
@@ -597,13 +599,14 @@ class Warehouse:
         )  # fmt: skip
 
     def status(self, dataset: str | None = None) -> Result:
-        """Return what is missing, stale or orphaned, and what `evaluate` would read.
+        """Return what is missing, stale, red or orphaned, and what `evaluate` would read.
 
         Columns: `dataset, state, what, protocol, number, predictions, detail`. A value is missing
         if a current run has none against the current qrels for a metric that the dataset has values
-        of (for the default metrics, if the dataset has no values yet). The default is all datasets;
+        of (for the default metrics, if the dataset has no values yet). A run is red in a metric if a
+        gate fired and nobody has accepted the run. The default is all datasets;
         orphaned rows are searched only then. Attributes: `num_missing, num_stale, num_up_to_date,
-        num_orphaned, num_predictions, commands`.
+        num_red, num_orphaned, num_predictions, commands`.
         """
         from warehouse.analyze import datasets
         from warehouse.evaluate import status
@@ -728,11 +731,11 @@ class Warehouse:
         from warehouse.report import presentation
 
         with self.file.read() as con:
-            found, computed = query_values.queries(
+            found, computed, labels = query_values.queries(
                 con, dataset, _given("run", run), metrics=metrics, slice=slice, worst=worst,
                 protocol=protocol, as_of=as_of, qrels=qrels,
             )  # fmt: skip
-            return presentation.queries(found, slice, protocol, computed)
+            return presentation.queries(found, slice, protocol, computed, labels)
 
     def explain(
         self,
@@ -855,7 +858,7 @@ class Warehouse:
         seed: int = 0,
         judged_only: bool = False,
         judged: bool = True,
-        bounds: bool = False,
+        all_relevant: bool = False,
         store: bool = False,
         protocol: str = protocols.DEFAULT,
         as_of: past.Moment | None = None,
@@ -874,8 +877,9 @@ class Warehouse:
         repeated `resamples` times from `seed`, with the same bits on any number of threads.
 
         `judged_only` removes unjudged documents from the lists first. `judged` adds the share of
-        judged documents, and `bounds` the values that the runs would have if all unjudged documents
-        were relevant. `store` keeps the comparison in the database, for the view `comparisons`.
+        judged documents, and `all_relevant` the values that the runs would have if all unjudged
+        documents had the highest grade: no bound for metrics such as nDCG that divide by the
+        ideal. `store` keeps the comparison in the database, for the view `comparisons`.
         `as_of` and `qrels` are those of `leaderboard`. Needs the extra "stats". Raises UsageError
         for wrong names and missing values.
 
@@ -900,8 +904,8 @@ class Warehouse:
         how = compare.How(test, correction, alpha, interval, resamples, seed)
         found = comparison.compare(
             self.file, dataset, runs, metrics, how, bases=bases, all_pairs=all_pairs,
-            judged_only=judged_only, judged=judged, bounds=bounds, store=store, protocol=protocol,
-            as_of=as_of, qrels=qrels, on_step=on_step,
+            judged_only=judged_only, judged=judged, all_relevant=all_relevant, store=store,
+            protocol=protocol, as_of=as_of, qrels=qrels, on_step=on_step,
         )  # fmt: skip
         return presentation.compare(found)
 
@@ -941,19 +945,30 @@ class Warehouse:
         *,
         against: str = "best",
         run: str | None = None,
+        group: str | None = None,
         max_drop: float | None = None,
         alpha: float | None = None,
+        min: float | None = None,
+        max: float | None = None,
         protocol: str = protocols.DEFAULT,
+        new: bool = False,
     ) -> Result:
-        """Compare a run (default: the newest of the dataset) with an earlier one, on stored values.
+        """Compare a run (default: the newest) with an earlier one, or run the gates of warehouse.toml.
 
-        `against` is "best" or "last", among the current runs that were run before it and its own
-        earlier versions, or the name of a run. The run regresses if the value over all queries is
-        worse by more than `max_drop`, or if the queries' values are worse with p < `alpha` in a
-        two-sided paired t-test (extra "stats"). Without either, any drop is a regression. Columns:
+        `against` is "best" or "last", among the runs that were loaded before it and its own earlier
+        versions, or the name of a run. `group` is "system" or a tag: then only runs that have it in
+        common are compared. A run of which a gate fired is left out until it is accepted. The run
+        regresses if the value over all queries is worse by more than `max_drop`, if the queries'
+        values are worse with p < `alpha` in a two-sided paired t-test (extra "stats"), or if the
+        value is below `min` or above `max`. Without any limit, any drop is a regression. Columns:
         `metric, run, against, value, their_value, difference, p, wins, ties, losses, verdict`.
-        Attributes: `is_good, run, comparisons`. Raises UsageError for wrong names and missing
-        values.
+        Attributes: `is_good, run, comparisons, verdicts`.
+
+        Without `metrics`, the gates of warehouse.toml check the `run`, or the newest run of each
+        group. With `new`, they check every run that no gate has checked yet, as `sync` does, and
+        the verdicts are stored. Columns: `dataset, metric, protocol, run, reference, value,
+        reference_value, difference, p, verdict, why`; runs that are red already are included.
+        Attributes: `is_good, verdicts`. Raises UsageError for wrong names and missing values.
 
         >>> import tempfile
         >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
@@ -967,13 +982,80 @@ class Warehouse:
         """
         from warehouse.analyze import regressions
         from warehouse.report import presentation
+        from warehouse.sync import gates
+
+        limits = regressions.Limits(max_drop, alpha, min, max)
+        asked = check_several("metrics", metrics)
+        if not asked:
+            if (against, group, limits, protocol) != (
+                "best",
+                None,
+                regressions.Limits(),
+                "default",
+            ):
+                raise UsageError(
+                    "limits go with a metric; without one, those of warehouse.toml count"
+                )
+            found = gates.check_project(self.file, dataset, run, new=new)
+            return presentation.gate_check(found)
+        if new:
+            raise UsageError("new: is for the gates of warehouse.toml, so name no metric")
+        with self.file.read() as con:
+            return presentation.check(
+                regressions.check(
+                    con, dataset, asked, against=against, run=run, limits=limits, group=group,
+                    protocol=protocol,
+                )
+            )  # fmt: skip
+
+    def gates(self, dataset: str | None = None, *, red: bool = False) -> Result:
+        """Return the verdicts of the gates of warehouse.toml, newest first.
+
+        Columns: `dataset, run, version, metric, protocol, value, reference, reference_version,
+        reference_value, difference, p, verdict, why, is_red, checked_at, accepted_at, accepted_why,
+        grouped_by, against, limits`. A run is red if a gate fired when it last checked the run, and
+        nobody has accepted it; with `red`, only the verdicts on red runs are returned. The default
+        is all datasets.
+        """
+        from warehouse.analyze import gate_results
+        from warehouse.report import presentation
 
         with self.file.read() as con:
-            found = regressions.check(
-                con, dataset, metrics, against=against, run=run, max_drop=max_drop, alpha=alpha,
-                protocol=protocol,
-            )  # fmt: skip
-            return presentation.check(found)
+            return presentation.gates(gate_results.listed(con, dataset, red=red), red=red)
+
+    def accept(
+        self, dataset: str | None = None, runs: Names | None = None, *, why: str
+    ) -> list[str]:
+        """Accept runs although a gate fired, or all red ones of a dataset; return their names.
+
+        They are no longer red then, and later runs are compared with them. `why` is stored. Raises
+        UsageError if one of the runs is not red.
+
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> _ = (folder / "qrels.txt").write_text("q1 0 a 1\\n")
+        >>> _ = (folder / "1.run").write_text("q1 Q0 a 1 0.5 tag\\n")
+        >>> _ = (folder / "2.run").write_text("q1 Q0 b 1 0.5 tag\\n")
+        >>> config = folder / "warehouse.toml"
+        >>> _ = config.write_text(
+        ...     'settle = 0\\n[datasets.tiny]\\nqrels = "qrels.txt"\\nmetrics = ["AP"]\\n'
+        ...     '[[runs]]\\nfiles = "*.run"\\ndataset = "tiny"\\n'
+        ...     '[[gates]]\\ndataset = "tiny"\\nmetric = "AP"\\n')
+        >>> wh = Warehouse(folder / "tiny.duckdb")
+        >>> wh.sync(config).exit_code
+        1
+        >>> [(row.run, row.reference, row.why) for row in wh.gates(red=True)]
+        [('2', '1', 'it fell by 1.0000')]
+        >>> wh.accept("tiny", "2", why="the index was cut on purpose")
+        ['2']
+        >>> wh.sync(config).exit_code
+        0
+        """
+        from warehouse.analyze import gate_results
+
+        names = None if runs is None else check_names("runs", runs)
+        with self.file.transaction() as con:
+            return gate_results.accept(con, dataset, names, why)
 
     def agree(
         self,
@@ -1296,6 +1378,41 @@ class Warehouse:
         timeout = self.file.lock_timeout
         with self.file.read() as con:
             return replica.publish_parquet(con, self.path, Path(folder), lock_timeout=timeout)
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        datasets: Names = (),
+        *,
+        metrics: Metrics = (),
+        depth: int = 20,
+        on_dataset: Callable[[str], None] | None = None,
+    ) -> Report:
+        """Write a folder of plain HTML pages that open in a browser, without a server or a network.
+
+        The pages show the boards of the `datasets` (default: all) under every protocol that they
+        have values of, their runs, queries, comparisons and history, and what each value was
+        computed from. `metrics` are by default all that have values. `depth` is how many documents
+        of each list are shown. The folder must be new, empty, or an earlier report, which is
+        replaced. With the extra "stats", the boards have intervals and groups of runs that cannot
+        be told apart. Returns the path of the first page, and the number and size of the files.
+        Raises UsageError for wrong names and for a folder that cannot be written.
+
+        >>> import tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> wh = Warehouse(folder + "/example.duckdb")
+        >>> _ = wh.ingest_qrels("tiny", {"q": {"a": 1}})
+        >>> _ = wh.ingest_run("tiny", {"q": {"b": 2.0, "a": 1.0}}, name="first")
+        >>> _ = wh.evaluate(metrics="RR")
+        >>> wh.report(folder + "/site").path.name
+        'index.html'
+        """
+        from warehouse.report.pages import folder
+
+        return folder.write(
+            self.file, Path(path), check_names("datasets", datasets),
+            metrics=metrics, depth=depth, on_dataset=on_dataset,
+        )  # fmt: skip
 
     # ------------------------------------------------------------------------------ Catalogue
 

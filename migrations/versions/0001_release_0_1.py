@@ -16,12 +16,16 @@ down_revision = None
 # What columns mean that have no comment of their own.
 COLUMNS = {
     "aggregate": "How the values of the queries were combined: 'mean', 'sum', 'pooled' and others.",
+    "against": (
+        "What the gate compares with: the 'best' or the 'last' run before, or the run of this name."
+    ),
     "alpha": "Level of significance, as in 0.05.",
     "attribute": "Name of the attribute: the column's name in the source.",
     "attribute_set_id": "Key of attribute_set.",
     "base": "Name of the run that the other run is compared with.",
     "base_value": "Value of the base over all of its queries.",
     "base_version": "Version of the base.",
+    "checked_at": "When the gate was checked (UTC).",
     "compared_at": "When the comparison was computed (UTC).",
     "checksum": (
         "Hash of the other columns, and of the rows of other tables that belong to this one; "
@@ -48,6 +52,9 @@ COLUMNS = {
         "the programs."
     ),
     "format": "Format in which it was read, such as 'trec' or 'csv'.",
+    "grouped_by": (
+        "What the run and its reference have in common: 'system', or the tag of this name."
+    ),
     "high": (
         "Upper end of the confidence interval of the difference, at level 1 - alpha. Null if "
         "undefined."
@@ -70,6 +77,7 @@ COLUMNS = {
     "left_out": (
         "Number of queries left out because the value of one of the two is undefined or missing."
     ),
+    "limits": "What makes the gate fire, in words.",
     "losses": "Number of queries where the base is better.",
     "low": (
         "Lower end of the confidence interval of the difference, at level 1 - alpha. Null if "
@@ -110,6 +118,7 @@ COLUMNS = {
     "qrels_version": "Version of the dataset's qrels.",
     "queries": "Number of queries where both have a value.",
     "query_id": "Id of the query.",
+    "reference_value": "Value of the reference, over all queries. Null if there was none.",
     "relevance": (
         "Grade of relevance. 1 and above is relevant, unless a metric sets rel; 0 and below is not."
     ),
@@ -132,6 +141,10 @@ COLUMNS = {
     "training_id": "Key of training: one version of a dataset's training set.",
     "tuned_by": "Metric by which parameters or weights were chosen. Null if they were not tuned.",
     "value": "Value of the metric. Null if it is undefined.",
+    "verdict": (
+        "'regressed' if a limit was passed; else 'good', or 'first' if there was no run to compare "
+        "with."
+    ),
     "weight": "Weight of that run. Null if the method has no weights.",
     "wins": "Number of queries where the run is better.",
     "x": "Horizontal coordinate, as in a recall or a rank; `warehouse curves show` names it.",

@@ -332,11 +332,42 @@ create table store.slice_member (
     part varchar not null  -- Name of its part; 'not_included' if the expression is null for it.
 );
 
-/* One row per dataset and protocol with new values whose gates the next `warehouse sync` has to check; mostly
-   empty. */
+/* One row per version of a run that was loaded and that no gate has checked yet: `warehouse sync` and
+   `warehouse check` with --new do so. */
 create table store.gate_due (
-    dataset_id integer not null,
-    protocol varchar not null
+    run_id integer not null  -- Key of run.
+);
+
+/* One row per check of a version of a run by a gate of warehouse.toml. Nothing is overwritten: of the rows for
+   the same run_id, metric, protocol, grouped_by, against and limits, the one with the latest checked_at counts.
+   The view gate_results has names, and says what is red. */
+create table store.gate_result (
+    run_id integer not null,  -- Key of run, or of forgotten_run: the run that was checked.
+    reference_id integer,
+        -- Key of run, or of forgotten_run: the run that it was compared with. Null if there was none.
+    qrels_id integer not null,
+    fingerprint varchar not null,  -- Fingerprint of the value, as in evaluation.
+    metric varchar not null,
+    protocol varchar not null,
+    grouped_by varchar not null,
+    against varchar not null,
+    limits varchar not null,
+    value double,
+    reference_value double,
+    difference double,  -- Value of the run minus that of the reference, both over all queries.
+    p double,  -- Two-sided p-value of a paired t-test over the queries. Null without alpha.
+    verdict varchar not null,
+    why varchar,  -- Which limits were passed, in words. Null if none was.
+    checked_at timestamptz not null,
+    program_version varchar not null
+);
+
+/* One row per acceptance of a version of a run although a gate fired (`warehouse gates accept`). */
+create table store.gate_acceptance (
+    run_id integer not null,  -- Key of run, or of forgotten_run.
+    why varchar not null,  -- Why it was accepted, as given with --why.
+    accepted_at timestamptz not null,  -- When it was accepted (UTC).
+    program_version varchar not null
 );
 
 -- Comparisons and merged runs -------------------------------------------------------------------------------
@@ -759,3 +790,50 @@ from store.fusion
 join store.run_version as merged using (run_id)
 join store.fusion_source using (run_id)
 left join store.run_version as source on source.run_id = fusion_source.source_run_id;
+
+/* One row per check of a version of a run by a gate of warehouse.toml, as `warehouse gates` lists them. */
+create view gate_results as
+with
+known_run as (
+    select run_id, dataset_id, name, version from store.run
+    union all
+    select run_id, dataset_id, name, version from store.forgotten_run
+),
+acceptance as (
+    select run_id, min(accepted_at) as accepted_at, arg_min(why, accepted_at) as why
+    from store.gate_acceptance
+    group by run_id
+)
+select
+    dataset.name as dataset,
+    known_run.name as run,
+    known_run.version as run_version,
+    gate_result.metric,
+    gate_result.protocol,
+    gate_result.value,
+    reference.name as reference,  -- Name of the run that it was compared with. Null if there was none.
+    reference.version as reference_version,  -- Version of that run.
+    gate_result.reference_value,
+    gate_result.difference,  -- Value of the run minus that of the reference, both over all queries.
+    gate_result.p,  -- Two-sided p-value of a paired t-test over the queries. Null without alpha.
+    gate_result.verdict,
+    gate_result.why,  -- Which limits were passed, in words. Null if none was.
+    gate_result.checked_at,
+    acceptance.accepted_at,  -- When the run was accepted all the same (UTC). Null if it was not.
+    acceptance.why as accepted_why,  -- Why it was accepted. Null if it was not.
+    gate_result.verdict = 'regressed' and acceptance.accepted_at is null
+        and row_number() over newest_first = 1 as is_red,
+        -- Whether the gate fired when it was last checked, and nobody has accepted the run.
+    coalesce(run_version.is_current, false) as is_current,  -- Whether this is the newest version of the run.
+    gate_result.grouped_by, gate_result.against, gate_result.limits,
+    gate_result.run_id
+from store.gate_result
+join known_run using (run_id)
+join store.dataset using (dataset_id)
+left join known_run as reference on reference.run_id = gate_result.reference_id
+left join acceptance on acceptance.run_id = gate_result.run_id
+left join store.run_version on run_version.run_id = gate_result.run_id
+window newest_first as (
+    partition by gate_result.run_id, metric, protocol, grouped_by, against, limits
+    order by gate_result.checked_at desc
+);

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from itertools import groupby
 
 import duckdb
@@ -23,8 +23,8 @@ class Board:
 
     `metrics` names the metric of each column of values. `directions` has, by metric, the better
     direction when it was last computed. `over_queries` says how the values of the queries were
-    combined, `notes` are other sentences for people, and `computed` names the metrics that are not
-    stored, or not for every run.
+    combined, `notes` are other sentences for people, `computed` names the metrics that are not
+    stored, or not for every run, and `labels` has the names that metrics were asked for by.
     """
 
     relation: duckdb.DuckDBPyRelation
@@ -34,6 +34,7 @@ class Board:
     over_queries: str
     notes: tuple[str, ...] = ()
     computed: frozenset[str] = frozenset()
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 @contextmanager
@@ -43,8 +44,11 @@ def narrowed(con: duckdb.DuckDBPyConnection, dataset: str, protocol: Protocol) -
     On this connection the view then has nothing else and, after the block, nothing at all.
     """
     con.execute(render("statements/narrowed", dataset=dataset, protocol=protocol.name))
-    yield
-    con.execute("drop view temp.run_scores; drop table temp.current_score")
+    try:
+        yield
+    finally:
+        with suppress(duckdb.Error):  # in an aborted transaction, the rollback removes them
+            con.execute("drop view temp.run_scores; drop table temp.current_score")
 
 
 def of_dataset(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import duckdb
@@ -86,19 +86,14 @@ def groups(
             f"ties: tests all pairs of at most {MOST} runs, but the board has {len(runs):,}; test "
             f"some of them: {command('compare RUN RUN --all-pairs', board.datasets[0])}"
         )
-    numbers: dict[str, int] = dict.fromkeys(runs[:1], 1)
+    apart: set[frozenset[str]] = set()
     if len(runs) > 1:
         found = compare.gather(con, board.datasets[0], runs, [metric], protocol)
         pairs = compare.pairs_of(runs, (), all_pairs=True)
         rows = compare.compare(con, found, pairs, how)
-        apart = {(row["base"], row["run"]) for row in rows if row["is_significant"]}
-        leader, number = runs[0], 1
-        for run in runs[1:]:
-            if (leader, run) in apart:
-                leader, number = run, number + 1
-            numbers[run] = number
+        apart = {frozenset((row["base"], row["run"])) for row in rows if row["is_significant"]}
     return Groups(
-        numbers,
+        groups_of(runs, apart),
         f"group: its first run by {metric}, and those that do not differ from it significantly "
         f"(paired t-test, Holm over all pairs of the {counted(len(runs), 'run')} on the whole board, "
         f"alpha {alpha:g})",
@@ -112,6 +107,22 @@ def with_groups(con: duckdb.DuckDBPyConnection, shown: Board, found: Groups) -> 
     return _wider(
         con, shown, runs, numbers, "integer", {"place": GROUP}, found.note, "board_groups"
     )
+
+
+def groups_of(runs: Sequence[str], apart: Collection[frozenset[str]]) -> dict[str, int]:
+    """Return the group of each run; the runs are in the order of the board, `apart` has pairs.
+
+    >>> groups_of(["a", "b", "c"], {frozenset("ac"), frozenset("bc")})
+    {'a': 1, 'b': 1, 'c': 2}
+    """
+    numbers: dict[str, int] = {}
+    for run in runs:
+        if not numbers:
+            leader, group = run, 1
+        elif frozenset((leader, run)) in apart:
+            leader, group = run, group + 1
+        numbers[run] = group
+    return numbers
 
 
 def _wider(

@@ -67,7 +67,7 @@ def compare(
     all_pairs: bool,
     judged_only: bool,
     judged: bool,
-    bounds: bool,
+    all_relevant: bool,
     store: bool,
     protocol: str,
     as_of: past.Moment | None,
@@ -93,7 +93,7 @@ def compare(
         chosen = current_runs(con, name, given, names, rules, with_others=not named)
         asked = candidates.find(con, name, chosen, qrels)
         known = [m for m in map(known_metric, names) if m is not None]
-        if judged_only or bounds:
+        if judged_only or all_relevant:
             _check_known(names, known)
         if judged_only:
             what_if.put_judged_only(con, known, rules, asked)
@@ -101,7 +101,7 @@ def compare(
         pairs = pairs_of(chosen, against or chosen[:1], all_pairs=all_pairs)
         rows = compare_pairs(con, found, pairs, how, on_step)
         shares = _judged(con, known, rules, asked) if judged and as_of is None else {}
-        supposed = what_if.all_relevant(con, known, rules, asked) if bounds else {}
+        supposed = what_if.all_relevant(con, known, rules, asked) if all_relevant else {}
         made = compared(
             con, found, rows, name, rules, how, shares, supposed, judged_only=judged_only
         )
@@ -111,7 +111,9 @@ def compare(
         with file.write() as connection:
             number = stored_comparisons.keep(connection, made)
         gone += (f"kept as comparison {number}: from comparisons where comparison_id = {number}",)
-    return replace(made, notes=(*made.notes, *computed, *gone))
+    return replace(
+        made, notes=(*made.notes, *computed, *gone), labels=stored_metrics.labels(metrics, rules)
+    )
 
 
 def _check_known(names: Sequence[str], known: Sequence[Metric]) -> None:

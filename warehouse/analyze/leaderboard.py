@@ -70,7 +70,10 @@ def leaderboard(
                 con, datasets, names, rules, weights=weights, by=by, each=each, sort=order, top=top
             )
     told = stored_metrics.computed_notes(datasets, made, rules)
-    return replace(found, notes=(*found.notes, *told, *gone), computed=frozenset(made))
+    return replace(
+        found, notes=(*found.notes, *told, *gone), computed=frozenset(made),
+        labels=stored_metrics.labels(metrics, rules),
+    )  # fmt: skip
 
 
 def _names(

@@ -35,12 +35,15 @@ def slices(
 
 
 def run_versions(
-    con: duckdb.DuckDBPyConnection, dataset: str | None, run: str
+    con: duckdb.DuckDBPyConnection, dataset: str | None, run: str | None
 ) -> duckdb.DuckDBPyRelation:
-    """Return the versions of a run with their provenance, newest first, forgotten ones included."""
+    """Return the versions of a run, or of all, with their provenance, newest first.
+
+    Forgotten ones are included.
+    """
     dataset = datasets.chosen(con, dataset)
     found = database.keep(con, render("analyses/run_versions"), {"dataset": dataset, "run": run})
-    if not found.fetchall():
+    if run is not None and not found.fetchall():
         rows = con.execute("select run from runs where dataset = $1", [dataset]).fetchall()
         raise UsageError(no_such_run(run, dataset, [str(row[0]) for row in rows]))
     return found

@@ -25,8 +25,11 @@ def queries(
     protocol: str,
     as_of: past.Moment | None,
     qrels: int | None,
-) -> tuple[duckdb.DuckDBPyRelation, tuple[str, ...]]:
-    """Return a run's values query by query, with notes; the arguments are those of the method."""
+) -> tuple[duckdb.DuckDBPyRelation, tuple[str, ...], dict[str, str]]:
+    """Return a run's values query by query, with notes, and the names that were asked for.
+
+    The arguments are those of `Warehouse.queries`.
+    """
     check_at_least(1, worst=worst)
     state = past.state(as_of, qrels)
     with past.put_one(con, dataset, state) as (name, _):
@@ -36,7 +39,11 @@ def queries(
         if state.is_now and slice is None:
             made = stored_metrics.with_missing(con, [name], wanted, rules)
         told = stored_metrics.computed_notes([name], made, rules)
-        return _queries(con, name, run, wanted, rules, slice, worst), told
+        return (
+            _queries(con, name, run, wanted, rules, slice, worst),
+            told,
+            stored_metrics.labels(metrics, rules),
+        )
 
 
 def _queries(

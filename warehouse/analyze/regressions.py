@@ -1,82 +1,128 @@
-"""Whether a run is worse than one before it, over stored values."""
+"""Whether a run is worse than one before it, or passes a bound, over stored values."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+import shlex
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import duckdb
 
-from warehouse.analyze import datasets, stored_metrics
+from warehouse.analyze import datasets, gate_results, stored_metrics
 from warehouse.analyze.significance import probability, two_sided
 from warehouse.errors import (
     UsageError,
     check_several,
+    command,
     counted,
     listing,
     nearest,
     no_such_run,
     none_yet,
 )
+from warehouse.metrics import protocols
 from warehouse.metrics.notation import Metrics
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.templates import render
 from warehouse.store import database
 
 BEST, LAST = "best", "last"
+# What runs are grouped by, if not by a tag.
+SYSTEM = "system"
 # How many of the queries that lost most are kept.
 LOST = 5
 Verdict = Literal["good", "regressed", "first"]
-
-
-class AgainstItselfError(UsageError):
-    """The run to check is also the run to compare it with."""
+# t may be infinite, which JSON cannot hold, and keys are those of this file.
+_NOT_IN_JSON = ("t", "run_id", "reference_id", "qrels_id", "fingerprint", "against", "their_value")
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What is still good: a drop of at most `max_drop`, or one that is not significant at `alpha`.
+    """What is still good.
 
-    Without either, no drop is good; with `alpha` alone, its size does not matter.
+    That is a drop of at most `max_drop`, or one that is not significant at `alpha`, and a value from
+    `min` to `max`. Without any limit, no drop is good; without `max_drop`, its size does not matter.
     """
 
     max_drop: float | None = None
     alpha: float | None = None
+    min: float | None = None
+    max: float | None = None
 
     def __post_init__(self) -> None:
         if self.max_drop is not None and not 0 <= self.max_drop < math.inf:
             raise UsageError(f"max-drop is 0 or more, not {self.max_drop}")
         if self.alpha is not None and not 0 < self.alpha < 1:
             raise UsageError(f"alpha lies between 0 and 1, not {self.alpha}")
+        for name, bound in (("min", self.min), ("max", self.max)):
+            if bound is not None and not math.isfinite(bound):
+                raise UsageError(f"{name} is a finite number, not {bound}")
+        if self.min is not None and self.max is not None and self.min > self.max:
+            raise UsageError(f"min is at most max, and {self.min:g} is above {self.max:g}")
 
     @property
     def most(self) -> float:
         """Return the largest drop that is good regardless of significance."""
         if self.max_drop is not None:
             return self.max_drop
-        return 0.0 if self.alpha is None else math.inf
+        return math.inf if self.are_bounds or self.alpha is not None else 0.0
+
+    @property
+    def bounds(self) -> Limits:
+        """Return the limits of the value itself alone."""
+        return Limits(min=self.min, max=self.max)
+
+    @property
+    def are_bounds(self) -> bool:
+        """Whether there is a limit, and every limit is of the value itself."""
+        return self == self.bounds != Limits()
 
     def __str__(self) -> str:
-        drop = f"a drop of more than {self.most:g}" if self.most else "any drop"
-        said = [] if self.most == math.inf else [drop]
-        return " or ".join(said + ([] if self.alpha is None else [f"p < {self.alpha:g}"]))
+        drop = f"a drop of more than {self.most:.12g}" if self.most else "any drop"
+        said = {
+            drop: None if self.most == math.inf else self.most,
+            "p < {:.12g}": self.alpha,
+            "a value below {:.12g}": self.min,
+            "a value above {:.12g}": self.max,
+        }
+        return " or ".join(text.format(limit) for text, limit in said.items() if limit is not None)
+
+    def passed(self, value: float, drop: float | None, p: float | None) -> list[str]:
+        """Return what passes a limit, in words; `p` is that of queries that got worse."""
+        value = round(value, stored_metrics.DIGITS)
+        found = []
+        if drop is not None and drop > self.most:
+            found.append(f"it fell by {drop:.4f}")
+        if self.alpha is not None and p is not None and p < self.alpha:
+            found.append(f"its queries got worse with p = {p:.3g}")
+        if self.min is not None and value < self.min:
+            found.append(f"{value:.4f} is below {self.min:g}")
+        if self.max is not None and value > self.max:
+            found.append(f"{value:.4f} is above {self.max:g}")
+        return found
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One metric of a run beside that of another; both None where no run was before it.
+    """One metric of a run beside that of its reference; None where no run was before it.
 
-    `against` is the name of the other run; of an earlier version of this one "NAME (version 1)".
-    `num_versions_left_out` of these have no value by the same formula against the current qrels. `t`
-    and `p` are those of a two-sided paired t-test over the `num_pairs` queries that both have a value
-    of; `p` is None where no test was asked for or nothing differs. `lost_most` has the queries that
-    lost most, with both values.
+    `run_id`, `reference_id`, `qrels_id` and `fingerprint` are the keys of the two runs, and of what
+    the value is of. `against` is the name of the reference; of an earlier version of a run it is
+    "NAME (version 1)". `num_versions_left_out` of the run's own have no value by the same formula
+    against the current qrels. `t` and `p` are those of a two-sided paired t-test over the
+    `num_pairs` queries that both have a value of; `p` is None where no test was asked for or nothing
+    differs. `lost_most` has the queries that lost most, with both values. `why` says which limits
+    were passed.
     """
 
     metric: str
     run: str
+    run_id: int
+    reference_id: int | None
+    qrels_id: int
+    fingerprint: str
     against: str | None
     value: float | None
     their_value: float | None
@@ -92,14 +138,34 @@ class Comparison:
     num_versions_left_out: int
     lost_most: tuple[tuple[str, float, float], ...]
     verdict: Verdict
+    why: str | None
 
     def __str__(self) -> str:
-        if self.against is None:
+        if self.verdict == "first":
             but = f" but {self.versions_left_out}" if self.num_versions_left_out else ""
             return f"{self.run} is good: no run was before it{but}"
-        verdict = "is worse than" if self.verdict == "regressed" else "is good beside"
         p = "" if self.p is None else f", p {probability(self.p)}"
-        return f"{self.run} {self.value:.4f} {verdict} {self.against} {self.their_value:.4f}{p}"
+        how = "good beside"
+        if self.verdict == "regressed":
+            is_worse = self.difference and (self.difference > 0) == (self.direction == "lower")
+            how = "worse than" if is_worse else "out of bounds beside"
+        if self.against is None:
+            return f"{self.run} {self.value:.4f} is out of bounds"
+        return f"{self.run} {self.value:.4f} is {how} {self.against} {self.their_value:.4f}{p}"
+
+    def as_dict(self, dataset: str, protocol: str, limits: Limits) -> dict[str, Any]:
+        """Return it as a dict for JSON; `text` is a sentence for people."""
+        kept = {key: value for key, value in asdict(self).items() if key not in _NOT_IN_JSON}
+        by = "" if protocol == protocols.DEFAULT else f" by protocol {protocol}"
+        why = f" (not good: {limits})" if self.verdict == "regressed" else ""
+        return {
+            "dataset": dataset,
+            "protocol": protocol,
+            "reference": self.against,
+            "reference_value": self.their_value,
+            "limits": str(limits),
+            "text": f"{dataset}: gate {self.metric}{by}: {self}{why}",
+        } | kept
 
     @property
     def versions_left_out(self) -> str:
@@ -113,7 +179,7 @@ class Check:
     """The outcome of comparing a run with another.
 
     `relation` has the columns `metric, run, against, value, their_value, difference, p, wins, ties,
-    losses, verdict`.
+    losses, verdict`, and `verdicts` the same as dicts, with more about each.
     """
 
     relation: duckdb.DuckDBPyRelation
@@ -121,6 +187,12 @@ class Check:
     dataset: str
     run: str
     limits: Limits
+    protocol: str
+
+    @property
+    def verdicts(self) -> list[dict[str, Any]]:
+        """Return the verdict of each metric as a dict for JSON."""
+        return [one.as_dict(self.dataset, self.protocol, self.limits) for one in self.comparisons]
 
     @property
     def is_good(self) -> bool:
@@ -135,19 +207,18 @@ def check(
     *,
     against: str,
     run: str | None,
-    max_drop: float | None,
-    alpha: float | None,
+    limits: Limits,
+    group: str | None,
     protocol: str,
 ) -> Check:
     """Compare a run with an earlier one; the arguments are those of `Warehouse.check`."""
     asked = check_several("metrics", metrics)
     if not asked:
         raise UsageError("name a metric to compare the runs by")
-    limits = Limits(max_drop, alpha)
     dataset = datasets.chosen(con, dataset)
     rules = stored_metrics.stored_rules(con, protocol)
     names = stored_metrics.names(con, [dataset], asked, rules)
-    return check_metrics(con, dataset, names, rules, limits, against=against, run=run)
+    return check_metrics(con, dataset, names, rules, limits, against, run, group)
 
 
 def check_metrics(
@@ -156,23 +227,31 @@ def check_metrics(
     metrics: Sequence[str],
     protocol: Protocol,
     limits: Limits,
-    *,
     against: str = BEST,
     run: str | None = None,
+    group: str | None = None,
+    also_fired: Collection[int] = (),
 ) -> Check:
     """Compare a run, or the newest of the dataset, with the best or last before it, or a named one.
 
-    Runs before it are the current runs of an earlier time and its own earlier versions. The metrics
-    are canonical names. Raises UsageError for wrong names and missing values.
+    Runs before it are those that were loaded earlier and its own earlier versions; with `group`, only
+    those of the same system, or with the same value of a tag. Runs of which a gate fired are left
+    out, unless they were accepted; `also_fired` has keys of further ones. The metrics are canonical
+    names. Raises UsageError for wrong names and missing values.
     """
-    run = _check_runs(con, dataset, run, against)
+    run = _check_runs(con, dataset, run, against, limits)
+    _check_group(con, dataset, group)
+    fired = {*gate_results.fired(con), *also_fired}
+    if against != run:
+        _check_reference(con, dataset, against, fired)
     rows = database.keep(
         con,
-        render("analyses/regressions", against=against, lost=LOST),
-        {"dataset": dataset, "run": run, "metrics": list(metrics), "protocol": protocol.name},
+        render("analyses/regressions", against=against, grouped_by=group, lost=LOST),
+        {"dataset": dataset, "run": run, "metrics": list(metrics), "protocol": protocol.name}
+        | ({"fired": sorted(fired)} if against in (BEST, LAST) else {}),
     )
     found = database.records(rows)
-    _check_values(con, dataset, protocol, found)
+    _check_values(con, dataset, protocol, found, limits)
     made = tuple(_judged(row, limits) for row in found)
     relation = database.keep(
         con,
@@ -187,13 +266,21 @@ def check_metrics(
         },
         name="checked",
     )
-    return Check(relation, made, dataset, run, limits)
+    return Check(relation, made, dataset, run, limits, protocol.name)
 
 
-def _check_runs(con: duckdb.DuckDBPyConnection, dataset: str, run: str | None, against: str) -> str:
+def _check_runs(
+    con: duckdb.DuckDBPyConnection,
+    dataset: str,
+    run: str | None,
+    against: str,
+    limits: Limits,
+) -> str:
     """Return the run to check; refuse names that no current run has."""
     rows = con.execute(
-        "select run from runs where dataset = $1 order by run_at desc, ingested_at desc", [dataset]
+        "select run.name from run join run_version using (run_id) where dataset = $1 and is_current "
+        "order by recency(run.ingested_at, content_hash) desc",
+        [dataset],
     ).fetchall()
     known = [str(row[0]) for row in rows]
     if not known:
@@ -203,12 +290,43 @@ def _check_runs(con: duckdb.DuckDBPyConnection, dataset: str, run: str | None, a
         if name not in words:
             proposed = words if nearest(name, words) else known
             raise UsageError(no_such_run(name, dataset, proposed))
-    if checked == against:
+    if checked == against and not limits.are_bounds:
         newest = "" if run else ", the newest run"
-        raise AgainstItselfError(
-            f"{checked}{newest}: cannot be compared with itself; name another run"
-        )
+        raise UsageError(f"{checked}{newest}: cannot be compared with itself; name another run")
     return checked
+
+
+def _check_group(con: duckdb.DuckDBPyConnection, dataset: str, group: str | None) -> None:
+    """Refuse to group by a tag that no run of the dataset has."""
+    if group in (None, SYSTEM):
+        return
+    rows = con.execute(
+        "select distinct key from run_tag join run_version using (run_id) where dataset = $1",
+        [dataset],
+    ).fetchall()
+    known = sorted(str(key) for (key,) in rows)
+    if group not in known:
+        hint = nearest(str(group), [SYSTEM, *known])
+        hint = hint or f"; there are {listing([SYSTEM, *known])}"
+        raise UsageError(f"group: {group}: no run of {dataset} has a tag of that name{hint}")
+
+
+def _check_reference(
+    con: duckdb.DuckDBPyConnection, dataset: str, against: str, fired: Collection[int]
+) -> None:
+    """Refuse a named reference of which a gate fired itself."""
+    if against in (BEST, LAST):
+        return
+    rows = con.execute(
+        "select run_id from run_version where dataset = $1 and run = $2 and is_current",
+        [dataset, against],
+    ).fetchall()
+    if any(run_id in fired for (run_id,) in rows):
+        accept = command(shlex.join(["gates", "accept", against, "--why", "…"]), dataset)
+        raise UsageError(
+            f"{against}: a gate fired when it was checked, so nothing is compared with it until it is "
+            f"accepted: {accept}"
+        )
 
 
 def _check_values(
@@ -216,6 +334,7 @@ def _check_values(
     dataset: str,
     protocol: Protocol,
     rows: Sequence[dict[str, Any]],
+    limits: Limits,
 ) -> None:
     """Refuse values that are missing, of two formulas, undefined, or without a better direction."""
     runs = dict.fromkeys(
@@ -225,18 +344,22 @@ def _check_values(
     )
     if runs:
         absent = [row["metric"] for row in rows if row["is_missing"] or row["without_value"]]
-        command = stored_metrics.evaluate_command(con, dataset, absent, protocol)
+        evaluate = stored_metrics.evaluate_command(con, dataset, absent, protocol)
         raise UsageError(
             f"{dataset}: no value of {', '.join(absent)} for {listing(runs, 4)}, or none by the same "
-            f"formula, under protocol {protocol.name} yet: {command}"
+            f"formula, under protocol {protocol.name} yet: {evaluate}"
         )
     for row in rows:
-        if row["direction"] == "none":
+        if row["direction"] == "none" and not limits.are_bounds:
             raise UsageError(
                 f"{row['metric']}: neither higher nor lower is better, so no run is worse"
             )
         sides = [(row["run"], row["value"])]
-        sides += [] if row["against"] is None else [(row["against"], row["their_value"])]
+        sides += (
+            []
+            if row["against"] is None or limits.are_bounds
+            else [(row["against"], row["their_value"])]
+        )
         for run, value in sides:
             if value is None:
                 raise UsageError(f"{row['metric']}: undefined for {run}, so nothing to compare")
@@ -245,12 +368,10 @@ def _check_values(
 def _judged(row: dict[str, Any], limits: Limits) -> Comparison:
     kept = {key: value for key, value in row.items() if key in Comparison.__dataclass_fields__}
     lost = tuple((q["query_id"], q["value"], q["their_value"]) for q in row["lost_most"])
-    p = None
-    verdict: Verdict = "first"
-    if row["against"] is not None:
+    drop = p = worse_p = None
+    if row["against"] is not None and not limits.are_bounds:
         sign = -1 if row["direction"] == "lower" else 1
         drop = round(-sign * row["difference"], stored_metrics.DIGITS)
-        regressed = drop > limits.most
         if limits.alpha is not None:
             if row["num_pairs"] < 2:
                 raise UsageError(
@@ -258,7 +379,15 @@ def _judged(row: dict[str, Any], limits: Limits) -> Comparison:
                     f"{row['run']} and {row['against']} have {row['num_pairs']}"
                 )
             p = two_sided(row["t"], row["num_pairs"] - 1)
-            is_worse = sign * row["mean_difference"] < 0
-            regressed = regressed or (is_worse and p is not None and p < limits.alpha)
-        verdict = "regressed" if regressed else "good"
-    return Comparison(**kept | {"lost_most": lost, "p": p, "verdict": verdict})
+            worse_p = p if sign * row["mean_difference"] < 0 else None
+    passed = limits.passed(row["value"], drop, worse_p)
+    verdict: Verdict = "first" if row["against"] is None else "good"
+    return Comparison(
+        **kept
+        | {
+            "lost_most": lost,
+            "p": p,
+            "verdict": "regressed" if passed else verdict,
+            "why": " and ".join(passed) or None,
+        }
+    )

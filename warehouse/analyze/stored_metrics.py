@@ -19,7 +19,7 @@ from warehouse.errors import (
     none_yet,
 )
 from warehouse.evaluate import candidates, what_if
-from warehouse.metrics import protocols
+from warehouse.metrics import notation, protocols
 from warehouse.metrics.notation import Asked, Metrics, known_metric, parse, split
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.templates import render
@@ -161,6 +161,11 @@ def names(
             [str(one)] if one in gone else map(str, parse(one, defaults=defaults))
         )
     return list(found)
+
+
+def labels(asked: Metrics, protocol: Protocol) -> dict[str, str]:
+    """Return the names by which metrics were asked for, where they are not their own."""
+    return notation.labels(*check_several("metrics", asked), defaults=protocol.defaults())
 
 
 def with_values(con: duckdb.DuckDBPyConnection, dataset: str, protocol: Protocol) -> list[str]:

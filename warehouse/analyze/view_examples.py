@@ -23,6 +23,8 @@ EXAMPLES: dict[str, str] = {
     "where run = 'bm25' and query_id = '19335' and is_current order by rank limit 10",
     "history": "select step, run_at, run, value, best_so_far from history "
     "where metric = 'nDCG@10' and is_record order by dataset, step",
+    "gate_results": "select dataset, run, metric, value, reference, reference_value, why "
+    "from gate_results where is_red and is_current order by all",
     "fused_runs": "select run, method, source, source_version, weight from fused_runs "
     "where is_current order by run, position",
     "slice_scores": "select slice, part, run, value from slice_scores "

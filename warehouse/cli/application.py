@@ -13,9 +13,11 @@ Nothing else lists the commands. A call imports only the module of the command t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
+from functools import wraps
 from importlib import import_module
+from inspect import Parameter, Signature, signature
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -26,7 +28,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from warehouse.cli import commands
+from warehouse.cli import commands, options
 from warehouse.config.settings import VERSION
 
 SECTIONS = ("Begin", "Load", "Evaluate", "Look", "Compare", "History", "Share", "Catalogue")
@@ -96,17 +98,35 @@ def _add(app: typer.Typer, source: ModuleType) -> None:
     if name in source.EXAMPLES:
         about["epilog"] = _epilog(source.EXAMPLES[name])
     if not below:
-        group.command(name, **about)(getattr(source, name))
+        group.command(name, **about)(_with_safe_csv(getattr(source, name)))
         app.add_typer(group)
         return
     for path, lines in below.items():
         function = path.split()[1]
-        group.command(function, epilog=_epilog(lines))(getattr(source, function))
+        group.command(function, epilog=_epilog(lines))(_with_safe_csv(getattr(source, function)))
     if name in source.EXAMPLES:
-        about |= {"callback": getattr(source, name), "invoke_without_command": True}
+        about |= {"callback": _with_safe_csv(getattr(source, name)), "invoke_without_command": True}
     else:
         about["help"] = source.__doc__
     app.add_typer(group, name=name, **about)
+
+
+def _with_safe_csv(function: Callable[..., None]) -> Callable[..., None]:
+    """Return a command with the option --safe-csv, if it has one for the format of its output."""
+    declared = str(function.__annotations__.get("format", ""))
+    if not declared.endswith("options.Format") and "options.format_option(" not in declared:
+        return function
+
+    @wraps(function)
+    def command(*, safe_csv: bool, **given: Any) -> None:
+        function(**given)
+
+    known = signature(function, eval_str=True).parameters
+    added = Parameter("safe_csv", Parameter.KEYWORD_ONLY, default=False, annotation=options.SafeCsv)
+    keywords = [one.replace(kind=Parameter.KEYWORD_ONLY) for one in known.values()]
+    command.__signature__ = Signature([*keywords, added])  # type: ignore[attr-defined]
+    command.__annotations__ = {**function.__annotations__, "safe_csv": options.SafeCsv}
+    return command
 
 
 def _epilog(lines: Sequence[str]) -> str:

@@ -64,7 +64,8 @@ Metrics = Annotated[
         "--metric",
         "-m",
         autocompletion=completion.metrics,
-        help="A metric, as in nDCG@10, P(rel=2)@5, map or ndcg_cut_10; repeatable.",
+        help="A metric, as in nDCG@10, P(rel=2)@5, map or ndcg_cut_10, or under a name of your own, "
+        "as in 'gain = nDCG(dcg=exp-log2)@10'; repeatable.",
     ),
 ]
 Protocol = Annotated[
@@ -112,7 +113,9 @@ def format_option(
 
         source = ctx.get_parameter_source(str(param.name))
         is_default = source is not None and source.name == "DEFAULT"
-        return output.choose_format(None if is_default else value, ctx.params.get("out"), more)
+        named = None if is_default else value
+        safe = ctx.params.get("safe_csv", False)
+        return output.choose_format(named, ctx.params.get("out"), more, safe=safe)
 
     return typer.Option(
         "--format",
@@ -133,6 +136,15 @@ def _check_output(value: Path | None) -> Path | None:
 
 
 Format = Annotated[str, format_option()]
+# eager, as the output is
+SafeCsv = Annotated[
+    bool,
+    typer.Option(
+        "--safe-csv",
+        is_eager=True,
+        help="For spreadsheets: in CSV and TSV, no text is a formula (=cmd); it gets a ' before it.",
+    ),
+]
 # eager: it is known when the format is chosen
 Output = Annotated[
     Path | None,
@@ -149,6 +161,10 @@ Wide = Annotated[
     typer.Option(
         "--wide", help="On a terminal, show everything, even if it is wider than the terminal."
     ),
+]
+Names = Annotated[
+    bool,
+    typer.Option("--names", help="Say which metric each name stands for that was asked for."),
 ]
 Places = Annotated[
     int, typer.Option("--places", min=0, max=17, help="Digits after the point in tables.")

@@ -41,8 +41,12 @@ def warn(text: str) -> None:
     say(f"warning: {text}")
 
 
-def choose_format(format: str | None, output: Path | None, more: Sequence[str] = ()) -> str:
+def choose_format(
+    format: str | None, output: Path | None, more: Sequence[str] = (), *, safe: bool = False
+) -> str:
     """Return the requested format, else the one that the file's suffix names, else table.
+
+    If `safe`, it is one without formulas of spreadsheets; only CSV and TSV have one.
 
     >>> choose_format(None, Path("board.md")), choose_format("csv", Path("board.md"))
     ('markdown', 'csv')
@@ -56,7 +60,9 @@ def choose_format(format: str | None, output: Path | None, more: Sequence[str] =
         format = named if named in known else "table"
     if formats.check(format, known) == "parquet":
         parquet_file(output)
-    return format
+    if safe and format not in formats.SAFE:
+        raise UsageError(f"--safe-csv is for -f csv and -f tsv, not for {format}")
+    return formats.SAFE[format] if safe else format
 
 
 def emit(text: str, output: Path | None, format: str = "table") -> None:
@@ -70,15 +76,18 @@ def open_writer(output: Path | None, format: str) -> Iterator[Callable[[str], ob
     """Yield a function that writes to stdout, or to a file that appears when the block succeeds.
 
     Other formats than tables are the same bytes on stdout as in a file: UTF-8, whatever the
-    terminal.
+    terminal. Control characters are escaped in what people read, and all of them on a terminal, which
+    would obey them.
     """
+    is_text = format in formats.FOR_PEOPLE
     if output is None:
         if format != "table" and isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
-        yield _to_stdout
+        is_shown = is_text or sys.stdout.isatty()
+        yield lambda text: _to_stdout(visible(text, lines=True) if is_shown else text)
         return
     with new_file(output) as path, path.open("w", encoding="utf-8", newline="") as file:
-        yield file.write
+        yield lambda text: file.write(visible(text, lines=True) if is_text else text)
 
 
 @contextmanager
@@ -117,6 +126,12 @@ def say_loaded(loaded: Loaded) -> None:
         warn(f"{label}: {text}")
 
 
+def say_names(found: Result) -> None:
+    """Say which metric each name stands for that was asked for."""
+    for metric, label in found.labels.items():
+        say(f"{visible(label)}: {visible(metric)}")
+
+
 def say_where(asked: str | None, dataset: str) -> None:
     """Say into which dataset a source was loaded, if none was asked for."""
     if asked is None:
@@ -140,7 +155,7 @@ def show(
     result = found if isinstance(found, Result) else Result(found, titles=titles, counts=counts)
     screen = screen_for(format, output, places=places, wide=wide)
     if screen is not None:
-        emit(result.on(screen), None)
+        _to_stdout(screen.visible(result.on(screen)))
     elif format == "parquet":
         with new_file(parquet_file(output)) as path:
             result.write(path, format)

@@ -1,16 +1,19 @@
 """A project: what the nearest `warehouse.toml` says, and the files that it names.
 
 The file is that of the current folder or of the nearest folder above it, or the one that
-WAREHOUSE_CONFIG or `using` names; the table [tool.warehouse] of a `pyproject.toml` serves as well.
-Paths in it are relative to it. It may change at any time: each request looks once (`request`), and what
-was made of it is kept while it stays the same (`per_project`).
+WAREHOUSE_CONFIG or `using` names; the table [tool.warehouse] of a `pyproject.toml` serves as well. A
+file that is found, not named, must belong to the caller, as must its folder: it decides what is read
+and run. WAREHOUSE_TRUST lists other folders that are trusted. Paths in the file are relative to it. It
+may change at any time: each request looks once (`request`), and what was made of it is kept while it
+stays the same (`per_project`).
 """
 
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, wraps
@@ -18,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from warehouse.config import toml
+from warehouse.config.ownership import is_own
 from warehouse.errors import DefinitionError, UsageError, nearest, url
 
 if TYPE_CHECKING:
@@ -28,6 +32,8 @@ PYPROJECT = "pyproject.toml"
 TABLE = ("tool", "warehouse")
 VARIABLE = "WAREHOUSE_CONFIG"
 OPTION = "--config"
+# Folders whose files are trusted, whoever they belong to; * stands for all.
+TRUST = "WAREHOUSE_TRUST"
 _PATHS = {"database", "metrics"}
 _T = TypeVar("_T")
 
@@ -82,7 +88,19 @@ def local(text: str) -> Path:
     """Return a path as people write it. Raises UsageError for a URL."""
     if url(text) is not None:
         raise UsageError(f"{text}: is a URL, and only files are read: fetch it, and name the file")
-    return Path(text).expanduser()
+    return expanded(text)
+
+
+def expanded(text: str) -> Path:
+    """Return a path with the home folder for ~; as it is for a caller without one, as in a container.
+
+    >>> expanded("runs/bm25.run")
+    PosixPath('runs/bm25.run')
+    """
+    path = Path(text)
+    with suppress(RuntimeError):
+        return path.expanduser()
+    return path
 
 
 def shown(path: Path) -> str:
@@ -208,7 +226,7 @@ def _look() -> Project:
 def _find() -> Path | None:
     named = _named.get() or os.environ.get(VARIABLE)
     if named:
-        path = Path(named).expanduser().absolute()
+        path = expanded(named).absolute()
         if path.is_dir() or not path.exists():
             what = "a folder; name a file in it" if path.is_dir() else "no such file"
             raise DefinitionError(f"{OPTION if _named.get() else VARIABLE}: {named}: {what}")
@@ -220,11 +238,26 @@ def _find() -> Path | None:
     for folder in (here, *here.parents):
         # unlike Path.is_file, this passes over unreadable folders
         if os.path.isfile(folder / FILE):  # noqa: PTH113
-            return folder / FILE
+            return _trusted(folder / FILE)
         shared = folder / PYPROJECT
         if os.path.isfile(shared) and _table(shared, _stamp(shared)) is not None:  # noqa: PTH113
-            return shared
+            return _trusted(shared)
     return None
+
+
+def _trusted(file: Path) -> Path:
+    """Return a file that was found. Raises DefinitionError if it is another user's."""
+    folder = file.parent
+    listed = os.environ.get(TRUST, "").split(os.pathsep)
+    if all(is_own(path.stat()) for path in (file, folder)) or "*" in listed:
+        return file
+    if any(Path(one).expanduser().resolve() == folder.resolve() for one in listed if one):
+        return file
+    raise DefinitionError(
+        f"{file}: it or its folder belongs to another user, and it would say what is read and run. "
+        f"If you trust it: export {TRUST}={shlex.quote(str(folder))}; to go without: "
+        f"export {VARIABLE}={os.devnull}"
+    )
 
 
 def _stamp(path: Path) -> tuple[str, int, int, int]:

@@ -12,6 +12,8 @@ from msgspec import Meta, field
 
 # A text that is not blank.
 Text = Annotated[str, Meta(pattern=r"\S")]
+# One or several. The single one has no pattern: in a union with a list, msgspec 0.20 corrupts memory.
+Texts = str | list[Text]
 Tags = dict[str, str | int | float | bool]
 
 
@@ -68,7 +70,7 @@ class Dataset(Evaluate, frozen=True, kw_only=True):
 class Runs(_Table, frozen=True, kw_only=True):
     """A source of runs: files, or patterns whose parts in braces describe each run."""
 
-    files: Text | list[Text]
+    files: Texts
     dataset: str | None = None
     name: str | None = None
     system: str | None = None
@@ -82,10 +84,11 @@ class Runs(_Table, frozen=True, kw_only=True):
 
 
 class Gate(_Table, frozen=True, kw_only=True):
-    """A limit for new runs: no more than `max_drop` below, or not significantly below."""
+    """What makes a run red that is new: a drop below its reference, or a value out of bounds."""
 
     dataset: str
-    metric: str
+    metric: Texts
+    group: Text = "system"
     against: str = "best"
     max_drop: (
         Annotated[
@@ -95,6 +98,8 @@ class Gate(_Table, frozen=True, kw_only=True):
         | None
     ) = None
     alpha: Annotated[float, Meta(gt=0, lt=1)] | None = None
+    min: float | None = None
+    max: float | None = None
     protocol: str = ""
 
 
@@ -131,6 +136,7 @@ class ProjectFile(_Table, frozen=True, kw_only=True):
         | None
     ) = None
     settle: str | int | float = "2s"
+    on_fire: Text | None = None
     evaluate: Evaluate = Evaluate()
     datasets: dict[str, Dataset] = {}
     runs: list[Runs] = []
@@ -138,7 +144,7 @@ class ProjectFile(_Table, frozen=True, kw_only=True):
     protocols: dict[str, Protocol] = {}
 
 
-_ABOVE = dict.fromkeys(("database", "settle"), "the lines above the first table")
+_ABOVE = dict.fromkeys(("database", "settle", "on_fire"), "the lines above the first table")
 _EVALUATE = dict.fromkeys(Evaluate.__struct_fields__, "[evaluate]")
 # By struct, the tables that have keys which are looked for in it.
 ELSEWHERE: Mapping[type, Mapping[str, str]] = {
@@ -151,6 +157,7 @@ ELSEWHERE: Mapping[type, Mapping[str, str]] = {
     },
     Dataset: _ABOVE | {key: f"[[{key}]] with its dataset" for key in ("runs", "gates")},
     Runs: _ABOVE | _EVALUATE,
+    Gate: _ABOVE,
 }
 
 

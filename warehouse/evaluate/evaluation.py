@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-import duckdb
-
 from warehouse.config.project import request
 from warehouse.config.settings import DEFAULT_METRICS
 from warehouse.errors import UsageError, check_at_least, check_names, check_several
@@ -57,12 +55,8 @@ def compute(
     qrels: int | None = None,
     dry_run: bool = False,
     on_metric: Callable[[str], None] | None = None,
-    with_it: Callable[[duckdb.DuckDBPyConnection], object] | None = None,
 ) -> Outcome:
-    """Compute what is missing or stale for some jobs; open the file for writing only if needed.
-
-    `with_it` then writes in the same transaction.
-    """
+    """Compute what is missing or stale for some jobs; open the file for writing only if needed."""
     with file.read() as con:
         asked = candidates.find(con, dataset, runs, qrels)
         possible, found = stored_runs.look(con, jobs, asked)
@@ -74,6 +68,4 @@ def compute(
             asked = candidates.find(con, dataset, runs, qrels)
             for job in possible:
                 stored_runs.evaluate(con, job, asked, on_metric=on_metric, outcome=found)
-            if with_it is not None:
-                with_it(con)
     return found

@@ -149,6 +149,15 @@ that sorts as the ids do, or text if there are very many |
         words = {"run_id": run_id, "query_id": query_id, "top": top, "aggregate": aggregate}
         self._con.execute(render("scope/prefixes", ranked=ranked, **words))
 
+    def cut_lists(self, ranked: str, *, top: int, deepest: int, aggregate: str) -> None:
+        """Put the lists of the runs in scope, cut after each rank down to `deepest`, a run for each.
+
+        `ranked` is the query that ranks predictions. It also makes `listed`, the first `top`
+        documents of each list, and `cut`, the numbers of the cut runs.
+        """
+        words = {"top": top, "deepest": deepest, "aggregate": aggregate}
+        self._con.execute(render("scope/cut_lists", ranked=ranked, **words))
+
     # ------------------------------------------------------------------ ground truth
 
     def stored_truth(self, qrels_id: int) -> None:

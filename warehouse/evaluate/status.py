@@ -1,4 +1,4 @@
-"""The state of a file: what is missing or stale, the cost of computing it, and orphaned rows."""
+"""The state of a file: what is missing, stale, red or orphaned, and the cost of computing it."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _Row = tuple[str | None, str, str, str | None, int, int | None, str]
 
 @dataclass(frozen=True)
 class Status:
-    """What is missing, stale or orphaned, row by row, and what computing it would cost.
+    """What is missing, stale, red or orphaned, row by row, and what computing it would cost.
 
     `relation` has the columns `dataset, state, what, protocol, number, predictions, detail`: of a
     metric (or of one by a slice) how many values, and how many predictions are read to compute them,
     because a run's hits are not made yet or the metric reads whole lists. `num_predictions` counts a
     run's predictions once for each protocol, as `evaluate` reads them. `commands` compute it all.
-    `num_runs` counts the runs that were looked at. `unfit` has, by dataset, the metrics that its qrels
-    cannot give, because they are preferences.
+    `num_runs` counts the runs that were looked at, `num_red` those that a gate has made red. `unfit`
+    has, by dataset, the metrics that its qrels cannot give, because they are preferences.
     """
 
     relation: duckdb.DuckDBPyRelation
@@ -47,6 +47,7 @@ class Status:
     num_predictions: int
     num_orphaned: int
     num_runs: int
+    num_red: int
     commands: tuple[str, ...]
     unfit: Mapping[str, list[str]]
 
@@ -91,6 +92,9 @@ def status(con: duckdb.DuckDBPyConnection, dataset: str | None) -> Status:
         num_predictions += read
     asked = candidates.find(con, dataset, ())
     rows += _without_qrels(asked)
+    red = _red(con, dataset)
+    for (name, metric, protocol), runs in red.items():
+        rows.append((name, "red", metric, protocol, len(runs), None, listing(runs, 4)))
     if dataset is None:
         rows += _orphans(con)
     counted = {
@@ -104,6 +108,7 @@ def status(con: duckdb.DuckDBPyConnection, dataset: str | None) -> Status:
         num_predictions=num_predictions,
         num_orphaned=sum(row[1] == "orphaned" for row in rows),
         num_runs=len(asked),
+        num_red=len({(name, run) for (name, *_), runs in red.items() for run in runs}),
         commands=tuple(commands),
         unfit=unfit,
     )
@@ -256,6 +261,21 @@ def _without_qrels(asked: Iterable[Candidate]) -> list[_Row]:
         (name, "orphaned", "runs", None, number, None, "the dataset has no qrels")
         for name, number in without.items()
     ]
+
+
+def _red(
+    con: duckdb.DuckDBPyConnection, dataset: str | None
+) -> dict[tuple[str, str, str], list[str]]:
+    """Return the runs that a gate has made red, by dataset, metric and protocol."""
+    rows = con.execute(
+        "select distinct dataset, metric, protocol, run from gate_results "
+        "where is_red and is_current and ($1 is null or dataset = $1) order by all",
+        [dataset],
+    ).fetchall()
+    found: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    for *of, run in rows:
+        found[of[0], of[1], of[2]].append(run)
+    return found
 
 
 def _orphans(con: duckdb.DuckDBPyConnection) -> list[_Row]:

@@ -36,6 +36,7 @@ class LoadedAttributes:
     num_subjects: int
     num_values: int
     source_sha256: str | None = None
+    warnings: tuple[str, ...] = ()
 
 
 def load_attributes(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Literal
 
@@ -62,6 +63,7 @@ def make_deciles(
     con.execute(
         render("ingest/deciles", by=by, parts=parts, attribute=name, frequency=frequency_of(name))
     )
+    warnings = _empty_parts(con, name)
     con.execute("drop table temp.label_count")
     words = {"training": "training set", "qrels": "qrels"}
     known = f"{words[origin]}, version {versions[origin]}" if origin in words else origin
@@ -75,7 +77,20 @@ def make_deciles(
         num_subjects=num_labels,
         num_values=2 * num_labels,
     )
-    return keep(connection, staged, dataset, name, replace=replace)
+    return dataclasses.replace(
+        keep(connection, staged, dataset, name, replace=replace), warnings=warnings
+    )
+
+
+def _empty_parts(con: duckdb.DuckDBPyConnection, name: str) -> tuple[str, ...]:
+    """Say which staged parts have no label, because one label has as many occurrences as they."""
+    rows = con.execute(render("ingest/empty_parts", attribute=name)).fetchall()
+    return tuple(
+        f"{name}: {'part' if len(empty) == 1 else 'parts'} {listing(map(str, empty))} "
+        f"{'has' if len(empty) == 1 else 'have'} no labels: {label}, in part {part}, alone has "
+        f"{share:.1%} of all occurrences"
+        for empty, label, part, share in rows
+    )
 
 
 def _versions(con: duckdb.DuckDBPyConnection, dataset: str) -> dict[str, int]:

@@ -102,9 +102,11 @@ class Known:
         return whole
 
     def write(self) -> None:
-        """Write the added runs to the database."""
+        """Write the added runs to the database; gates are due to check them."""
         if self._rows:
             self.connection.execute(schema.run.insert().values(self._rows))
+            due = [{"run_id": row["run_id"]} for row in self._rows]
+            self.connection.execute(schema.gate_due.insert().values(due))
         tags = [
             {"run_id": run_id, "key": key, "value": value}
             for run_id, tags in self._tags.items()

@@ -252,8 +252,8 @@ def _describe(
     run_at = options.run_at or now
     if run_at > now + _AHEAD:
         warnings.append(
-            f"its time, {run_at.astimezone(dt.UTC):%Y-%m-%d %H:%M} UTC, is still to come: until then it "
-            "is the newest run"
+            f"its time, {run_at.astimezone(dt.UTC):%Y-%m-%d %H:%M} UTC, is still to come: the history "
+            "shows it after all others"
         )
     row = {
         "trec_tag": staged.tag,

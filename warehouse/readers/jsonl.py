@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Collection, Iterator
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,12 @@ _HEAD_LINES = 100
 _JSON_PLACE = re.compile(
     r'^.*Malformed JSON in file ".*", at byte \d+ in (?:line|record/value) (\d+)'
 )
+_TWICE = re.compile(r'in (line|record/value) (\d+):.* has duplicate key "(.*)"', re.DOTALL)
+_DEEP = "JSON exceeds maximum recursion depth"
+# The deepest nesting that DuckDB reads into a table.
+_DEEPEST = 128
+_NO_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"|[^\[\]{}"]+', re.DOTALL)
+TOO_DEEP = "is nested too deeply: a value of a key is a text, a number or a list of these"
 # Types that DuckDB gives to texts.
 _WRITTEN = re.compile(r"(DATE|TIME|UUID)[^\[]*\Z")
 # How DuckDB calls the second of two keys that are alike, and 1.5 one without a name.
@@ -76,6 +83,7 @@ class JsonLines(FileFormat):
     ) -> Table:
         """Read all keys, of objects on lines or in a list."""
         refuse_if_not_text(source)
+        _refuse_deep(source)
         types = fill_from_json(con, source.source, source.path, ids)
         line_of = None if _is_list(source) else partial(_line_of, source)
         return Table(source.source, self.name, source.sha256, types, line_of=line_of)
@@ -116,10 +124,35 @@ def _json_errors(source: str) -> Iterator[None]:
         reason = str(error.__cause__ or "")
         if place := _JSON_PLACE.match(reason):
             raise checks.refuse(source, [(int(place[1]), "not JSON")], 1) from error
+        if twice := _TWICE.search(reason):
+            what = f"the key {twice[3]!r} is there twice"
+            line = int(twice[2]) if twice[1] == "line" else None
+            raise checks.refuse(source, [(line, what)], 1) from error
+        if _DEEP in reason:
+            raise InputError(f"{source}: {TOO_DEEP}") from error
         if "expected records" in reason:
             nameless = "holds JSON that is not an object, or a key without a name"
             raise InputError(f"{source}: {nameless}") from error
         raise
+
+
+def _refuse_deep(file: LocalFile) -> None:
+    """Refuse what is nested too deeply, before DuckDB reads it: DuckDB 1 would end the process."""
+    with Path(file.path).open("rb") as handle:
+        pieces = [handle.read()] if _is_list(file) else handle
+        for number, piece in enumerate(pieces, 1):
+            if piece.count(b"[") + piece.count(b"{") > _DEEPEST and _depth(piece) > _DEEPEST:
+                raise checks.refuse(file.source, [(number, TOO_DEEP)], 1)
+
+
+def _depth(text: bytes) -> int:
+    """Return how deeply JSON is nested.
+
+    >>> _depth(b'{"a": [1, "[["]}')
+    2
+    """
+    steps = (1 if byte in b"[{" else -1 for byte in _NO_BRACKETS.sub(b"", text))
+    return max(accumulate(steps), default=0)
 
 
 def _is_list(file: LocalFile) -> bool:
@@ -140,11 +173,13 @@ def _pointer(name: str) -> str:
 def _keys(file: LocalFile) -> list[str]:
     """Return the keys of the first objects, each once, in order."""
     keys: dict[str, None] = {}
-    for line in _first_lines(file):
+    for number, line in enumerate(_first_lines(file), 1):
         try:
             value = json.loads(line)
         except ValueError:
             continue
+        except RecursionError:
+            raise checks.refuse(file.source, [(number, TOO_DEEP)], 1) from None
         if isinstance(value, dict):
             keys |= dict.fromkeys(value)
     return list(keys)

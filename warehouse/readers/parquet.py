@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from warehouse.errors import InputError
 from warehouse.readers import staging, tables
 from warehouse.readers.columns import choose
 from warehouse.readers.files import LocalFile
@@ -18,6 +20,7 @@ from warehouse.readers.formats import (
     Table,
 )
 from warehouse.readers.kinds import ColumnNames, Kind
+from warehouse.readers.parquet_pages import any_damaged
 from warehouse.readers.tables import fill_table
 from warehouse.sql_text.quoting import literal
 
@@ -49,12 +52,14 @@ class Parquet(FileFormat):
             rows = con.execute("select name from parquet_schema($1)", [source.path]).fetchall()
             return [str(name) for (name,) in rows]
 
+        _refuse_damaged(con, source)
         return tables.read(con, source.source, kind, _relation([source]), mapping, names)
 
     def read_table(
         self, con: Connection, source: LocalFile, key: str, ids: Collection[str]
     ) -> Table:
         """Read all columns."""
+        _refuse_damaged(con, source)
         types = fill_table(con, source.source, _relation([source]))
         return Table(source.source, self.name, source.sha256, types)
 
@@ -64,6 +69,8 @@ class Parquet(FileFormat):
 
     def read_batch(self, con: Connection, files: Files, mapping: ColumnNames) -> Readings | None:
         """Read files with the same columns."""
+        for file in files:
+            _refuse_damaged(con, file)
         types, *others = (staging.types_of(con, _relation([file])) for file in files)
         if any(list(of.items()) != list(types.items()) for of in others):
             return None
@@ -72,9 +79,21 @@ class Parquet(FileFormat):
         source, relation = files[0].source, _relation(files)
         found, ranking = choose(source, "run", list(types), mapping)
         tables.refuse_lost_digits(con, source, relation, types, found)
-        columns = tables.by_types(source, found, types)
+        columns = tables.by_types(source, "run", found, types)
         tables.fill(con, "run", relation, columns, together=True)
         return tables.batch_readings(con, files, ranking)
+
+
+def _refuse_damaged(con: Connection, file: LocalFile) -> None:
+    """Refuse a file with a page whose bytes do not fit its checksum: DuckDB would read other values."""
+    with tables.table_errors(file.source):
+        chunks = staging.run(con, "ingest/parquet_chunks", path=file.path)
+    with Path(file.path).open("rb") as handle:
+        if any_damaged(handle, chunks):
+            raise InputError(
+                f"{file.source}: is damaged: the checksum of a page does not fit its bytes; take "
+                "another copy of the file, or write it again"
+            )
 
 
 def _relation(files: Sequence[LocalFile]) -> str:

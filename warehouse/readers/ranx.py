@@ -26,9 +26,9 @@ from warehouse.readers.formats import (
     Reading,
     Table,
 )
-from warehouse.readers.jsonl import fill_from_json
+from warehouse.readers.jsonl import TOO_DEEP, fill_from_json
 from warehouse.readers.kinds import ColumnNames, Contents, Kind
-from warehouse.readers.lines import refuse_if_not_text
+from warehouse.readers.lines import LIMIT, refuse_if_not_text
 from warehouse.readers.objects import relation_of
 from warehouse.sql_text.quoting import literal
 
@@ -96,6 +96,8 @@ class NestedJson(FileFormat):
             raise InputError(f"{source.source}: not JSON: {error}") from None
         except ValueError as error:
             raise InputError(f"{source.source}: {error}; keep one of them") from None
+        except RecursionError:
+            raise InputError(f"{source.source}: {TOO_DEEP}") from None
         if not isinstance(value, dict):
             shape = "{id: {name: value}}"
             raise InputError(f"{source.source}: not a JSON object of the form {shape}")
@@ -133,7 +135,7 @@ def read_dict(con: Connection, given: Mapping[Any, Any], source: str, kind: Kind
     table = _arrow_table(given, kind)
     if table is None:
         return _read_parts(con, source, kind, _texts(source, given))
-    value = ("value", "real" if kind == "run" else "whole")
+    value = ("value", "real" if str(table.schema.field("value").type) == "double" else "whole")
     columns = {"query_id": ("query_id", "text"), "doc_id": ("doc_id", "text"), "value": value}
     with relation_of(con, table) as relation:
         tables.fill(con, kind, relation, columns)
@@ -146,7 +148,8 @@ def _arrow_table(given: Mapping[Any, Any], kind: Kind) -> Any:
     """Return the pairs of a dict as an Arrow table, ten times faster than through JSON.
 
     Returns None if pyarrow is not installed, or if a key is not a text or a value not a plain
-    number of the kind; the way through JSON handles these.
+    number of the kind; the way through JSON handles these. Arrow is shown no nested value: one
+    that is nested deeply would end the process.
     """
     try:
         import pyarrow as pa
@@ -155,14 +158,17 @@ def _arrow_table(given: Mapping[Any, Any], kind: Kind) -> Any:
     lists = list(given.values())
     if not all(isinstance(inner, dict) and inner for inner in lists):
         return None
+    numbers = list(chain.from_iterable(inner.values() for inner in lists))
+    if not all(_is_number(kind) for kind in {*map(type, numbers)}):
+        return None
     try:
         queries = pa.array(list(given))
         documents = pa.array(list(chain.from_iterable(lists)))
-        values = pa.array(list(chain.from_iterable(inner.values() for inner in lists)))
-        numbers = b"".join(
+        values = pa.array(numbers)
+        indices = b"".join(
             n.to_bytes(4, sys.byteorder) * len(inner) for n, inner in enumerate(lists)
         )
-        buffers = [None, pa.py_buffer(numbers)]
+        buffers = [None, pa.py_buffer(indices)]
         places = pa.Array.from_buffers(pa.int32(), len(documents), buffers)
         keys = pa.DictionaryArray.from_arrays(places, queries)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
@@ -174,6 +180,12 @@ def _arrow_table(given: Mapping[Any, Any], kind: Kind) -> Any:
     return pa.table({"query_id": keys, "doc_id": documents, "value": values})
 
 
+def _is_number(kind: type) -> bool:
+    """Whether the values of a type are single numbers: Python's or NumPy's."""
+    is_numpy = kind.__module__ == "numpy" and kind.__name__ != "ndarray"
+    return is_numpy or issubclass(kind, int | float)
+
+
 def _load(file: LocalFile) -> dict[str, Any] | None:
     """Read a large file with Python: DuckDB takes many times the memory for one JSON value.
 
@@ -183,7 +195,7 @@ def _load(file: LocalFile) -> dict[str, Any] | None:
     try:
         with Path(file.path).open(encoding="utf-8-sig") as handle:
             value = json.load(handle, object_pairs_hook=_without_repetition)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 
@@ -228,6 +240,8 @@ def _as_json(source: str, value: Any) -> str:
         text = json.dumps(value, default=_plain, ensure_ascii=False)
     except (TypeError, ValueError) as error:
         raise InputError(f"{source}: {first_line(error)}") from error
+    except RecursionError:
+        raise InputError(f"{source}: {TOO_DEEP}") from None
     if not is_utf8(text):
         half = _HALF.search(text)
         near = "" if half is None else f": {half[0]!r}"
@@ -262,6 +276,9 @@ def _unfold(con: Connection, source: str, kind: Kind, content: str, bound: dict[
     staging.drop(con, "staged_query")
     try:
         staging.run(con, "ingest/nested_queries", bound, content=content)
+        if twice := staging.run(con, "checks/query_twice", limit=LIMIT):
+            problems = [(None, f"query {query!r} is there twice") for query, _ in twice]
+            raise checks.refuse(source, problems, int(twice[0][1]))
         ((queries, characters, empty),) = staging.run(con, "ingest/nested_size")
         insert = staging.render("ingest/nested_json", kind=kind)
         step = max(1, int(queries * _CHARACTERS / max(characters, 1)))

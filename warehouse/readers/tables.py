@@ -41,7 +41,7 @@ def read(
         found, ranking = choose(source, kind, list(types), mapping)
         _refuse_twins(source, types, found, names)
         refuse_lost_digits(con, source, relation, types, found)
-        fill(con, kind, relation, by_types(source, found, types))
+        fill(con, kind, relation, by_types(source, kind, found, types))
     checks.check_staged(con, kind, source, word=ranking, unread=None, words=checks.in_words_by_row)
     return Reading(ranking)
 
@@ -79,8 +79,18 @@ def fill(
     )  # fmt: skip
 
 
-def by_types(source: str, found: Mapping[str, str], types: Mapping[str, str]) -> Columns:
-    """Return the columns of a relation, read according to their types."""
+def by_types(
+    source: str, kind: Kind, found: Mapping[str, str], types: Mapping[str, str]
+) -> Columns:
+    """Return the columns of a relation, read according to their types.
+
+    Raises InputError for lists, and for truth values in the place of scores.
+    """
+    if kind == "run" and types[found["value"]] == "BOOLEAN":
+        raise InputError(
+            f"{source}: the column {found['value']!r} holds truth values, which rank nothing: give "
+            "each document a score, or a rank"
+        )
     return {ours: by_type(source, theirs, types[theirs]) for ours, theirs in found.items()}
 
 

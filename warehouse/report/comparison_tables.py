@@ -8,7 +8,7 @@ from warehouse.analyze.compare import Compared
 from warehouse.analyze.side_by_side import SideBySide
 from warehouse.analyze.significance import level, probability
 from warehouse.metrics.notation import known_metric
-from warehouse.report.formats import Mark, Writer, marked
+from warehouse.report.formats import Mark, Writer, marked, one_line
 from warehouse.store.database import records
 
 _ARROWS = {"higher": " ↑", "lower": " ↓"}
@@ -29,7 +29,7 @@ def values(found: Compared, writer: Writer) -> str:
     judged: dict[str, list[float | None]] = {}
     for metric in found.metrics:
         of_metric = [cells[metric, run] for run in found.runs]
-        heads.append(metric + _ARROWS.get(found.directions[metric], ""))
+        heads.append(found.labels.get(metric, metric) + _ARROWS.get(found.directions[metric], ""))
         columns.append([_value(row, writer.places) for row in of_metric])
         numeric.append(False)
         if any(row["if_all_relevant"] is not None for row in of_metric):
@@ -73,7 +73,7 @@ def pairs(found: Compared, writer: Writer) -> str:
             "" if row["low"] is None else f"[{row['low']:+.{places}f}, {row['high']:+.{places}f}]"
         )
         rows.append([
-            row["metric"],
+            found.labels.get(row["metric"], row["metric"]),
             row["base"],
             row["run"],
             "" if row["difference"] is None else f"{row['difference']:+.{places}f}",
@@ -121,7 +121,7 @@ def side_by_side(found: SideBySide, writer: Writer) -> str:
     pieces = []
     for place in dict.fromkeys(row["place"] for row in rows):
         of_query = [row for row in rows if row["place"] == place]
-        title = f"{of_query[0]['query_id']}  {found.metric} {changed(of_query[0])}"
+        title = f"{one_line(of_query[0]['query_id'])}  {found.metric} {changed(of_query[0])}"
         body = writer.table(heads, [line(row) for row in of_query], numeric)
         pieces.append(f"{title}\n{body}")
     return "\n".join(pieces)

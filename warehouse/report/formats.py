@@ -33,8 +33,8 @@ FOR_PEOPLE = {
     "latex": "latex_booktabs",
     "html": "html",
 }
-# Marks of emphasis in a cell until the table is written. Escaping leaves them alone, and no name
-# contains them: Unicode reserves them for use inside programs.
+# Marks of emphasis in a cell until the table is written: Unicode reserves them for use inside programs.
+# In a name they are escaped.
 Mark = Literal["best", "second", "other", "raised"]
 MARKS: dict[Mark, tuple[str, str]] = {
     "best": ("\ufdd0", "\ufdd1"),
@@ -84,12 +84,19 @@ _LATEX_SIGNS = {
 }
 _NUMERIC = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DOUBLE|FLOAT|DECIMAL.*")
 Row = Sequence[Any]
+# Formats in which no text begins as a formula of a spreadsheet does.
+SAFE = {"csv": "safe-csv", "tsv": "safe-tsv"}
 # The formats of files by their suffix.
 SUFFIXES = {name: name for name in FORMATS if name not in ("table", "markdown", "latex")} | {
     "txt": "table", "md": "markdown", "tex": "latex", "htm": "html", "ndjson": "jsonl",
 }  # fmt: skip
 # Values of a metric that differ by less are equally good.
 _DIGITS = 12
+# What programs misread in CSV unless texts are quoted: control characters, and fields that begin or end
+# with a blank, or begin as a comment or with another quote.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029\ufeff]")
+_MISREAD = re.compile(rf"{_CONTROL.pattern}|\A[ '#]| \Z")
+_FORMULA = re.compile(r"[=+\-@\t\r\uff0b\uff0d\uff1d\uff20]")
 # Types that are written as they are in CSV.
 _IN_CSV = frozenset({str, int, type(None)})
 _encode = json.JSONEncoder(ensure_ascii=False).encode
@@ -97,6 +104,8 @@ _encode = json.JSONEncoder(ensure_ascii=False).encode
 
 def check(format: str, known: Sequence[str] = FORMATS) -> str:
     """Return the format's name. Raises UsageError with the nearest known one."""
+    if format in SAFE.values():
+        return format
     return check_word("output format", format, known)
 
 
@@ -246,7 +255,7 @@ def _with_best(
     return marked_rows
 
 
-def marked(text: str, mark: Mark) -> str:
+def marked(text: str, mark: Mark) -> _Marked:
     """Return a cell's text with an emphasis, which each format for people writes in its own way.
 
     "best" is bold, "second" underlined, "raised" a superscript; "other" aligns the other values of
@@ -259,7 +268,16 @@ def marked(text: str, mark: Mark) -> str:
     <BLANKLINE>
     """
     before, after = MARKS[mark]
-    return f"{before}{text}{after}"
+    return _Marked(f"{before}{one_line(text)}{after}")
+
+
+class _Marked(str):
+    """A cell with marks: all else in it has been made one line."""
+
+    __slots__ = ()
+
+    def __add__(self, other: str, /) -> _Marked:
+        return _Marked(f"{self}{other if isinstance(other, _Marked) else one_line(other)}")
 
 
 def write_parquet(relation: duckdb.DuckDBPyRelation, path: Path) -> None:
@@ -326,6 +344,8 @@ def _with_marks(text: str, format: str) -> str:
 
 def cell(value: object, places: int) -> str:
     """Return a value as people read it."""
+    if isinstance(value, _Marked):
+        return value
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -381,13 +401,50 @@ def _json_text(value: object) -> str:
 
 
 def _separated(
-    columns: Sequence[str], chunks: Iterable[Sequence[Row]], delimiter: str
+    columns: Sequence[str], chunks: Iterable[Sequence[Row]], delimiter: str, *, safe: bool = False
 ) -> Iterator[str]:
     for rows in chain([[columns]], chunks):
+        cells = (
+            map(_csv_row, rows) if not safe else [[*map(_no_formula, _csv_row(r))] for r in rows]
+        )
+        cells = list(cells)
         out = io.StringIO()
-        writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
-        writer.writerows(map(_csv_row, rows))
-        yield out.getvalue()
+        csv.writer(out, delimiter=delimiter, lineterminator="\n").writerows(cells)
+        text = out.getvalue()
+        if _may_be_misread(text, delimiter) and _is_misread(cells):
+            text = "".join(delimiter.join(map(_quoted, row)) + "\n" for row in cells)
+        yield text
+
+
+def _may_be_misread(text: str, delimiter: str) -> bool:
+    """Whether a text may have a field that is misread: quicker than to look at each."""
+    ends = [f"{end}{sign}" for end in (delimiter, "\n") for sign in " '#"]
+    ends += [f" {delimiter}", " \n"]
+    return (
+        any(one in text for one in ends)
+        or text[:1] in (" ", "'", "#")
+        or bool(_CONTROL.search(text))
+    )
+
+
+def _is_misread(cells: Iterable[Row]) -> bool:
+    return any(isinstance(one, str) and _MISREAD.search(one) for row in cells for one in row)
+
+
+def _quoted(value: object) -> str:
+    """Return a field between quotes, but for a number and for what is empty."""
+    if not isinstance(value, str) or not value:
+        return "" if value is None else str(value)
+    return '"' + value.replace('"', '""') + '"'
+
+
+def _no_formula(value: object) -> object:
+    """Return a field that no spreadsheet takes for a formula: such a text gets a quote before it.
+
+    >>> _no_formula("=cmd|' /C calc'!A0"), _no_formula("bm25"), _no_formula(-0.5)
+    ("'=cmd|' /C calc'!A0", 'bm25', -0.5)
+    """
+    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
 
 
 def _csv_row(row: Row) -> list[object]:
@@ -440,6 +497,8 @@ def _json_lines(columns: Sequence[str], chunks: Iterable[Sequence[Row]]) -> Iter
 _PIECES: dict[str, Callable[[Sequence[str], Iterable[Sequence[Row]]], Iterator[str]]] = {
     "csv": partial(_separated, delimiter=","),
     "tsv": partial(_separated, delimiter="\t"),
+    "safe-csv": partial(_separated, delimiter=",", safe=True),
+    "safe-tsv": partial(_separated, delimiter="\t", safe=True),
     "json": _json,
     "jsonl": _json_lines,
 }

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warehouse.analyze.curves import Trace
-from warehouse.errors import UsageError, counted
+from warehouse.errors import UsageError, counted, visible
 from warehouse.report.formats import one_line
 
 if TYPE_CHECKING:
@@ -115,12 +115,16 @@ def picture(trace: Trace, runs: Sequence[str], format: str) -> bytes:
 def render(make: Callable[[], Figure], format: str) -> bytes:
     """Return a figure, made in the style that all pictures have, as the bytes of a file."""
     import matplotlib as mpl
+    from matplotlib.text import Text
 
     out = io.BytesIO()
     with mpl.rc_context(_STYLE), warnings.catch_warnings():
         if format == "svg":  # its text is text, drawn in the fonts of who looks at it
             warnings.filterwarnings("ignore", "Glyph .* missing")
-        make().savefig(out, format=format, dpi=200, metadata=_METADATA[format])
+        figure = make()
+        for text in figure.findobj(Text):
+            text.set_text(visible(text.get_text(), lines=True))
+        figure.savefig(out, format=format, dpi=200, metadata=_METADATA[format])
     return out.getvalue()
 
 
@@ -317,7 +321,7 @@ def _page(trace: Trace, runs: Sequence[str]) -> bytes:
         for row in rows
     )
     notes = "".join(f"<p>{html.escape(note)}</p>\n" for note in trace.notes)
-    return f"""<!DOCTYPE html>
+    page = f"""<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -343,7 +347,8 @@ th:first-child, td:first-child {{ text-align: left; }}
 </details>
 </body>
 </html>
-""".encode()
+"""
+    return visible(page, lines=True).encode()
 
 
 def _cell(value: object) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from warehouse.analyze.significance import probability
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from warehouse.evaluate.status import Status
     from warehouse.evaluate.verify import Verified
     from warehouse.report.formats import Writer
+    from warehouse.sync.gates import GateCheck
 
 # The most runs of which it is said what judging would fill.
 _MOST_SAID = 12
@@ -44,12 +47,20 @@ def listed(
     return Result(relation, [nothing] if is_empty else [], titles=titles, spare=spare)
 
 
-def leaderboard(found: Board, protocol: str, top: int | None) -> Result:
+@dataclass(frozen=True)
+class Labels:
+    """The names that metrics were asked for by, where they are not their own."""
+
+    labels: Mapping[str, str]
+
+
+def leaderboard(found: Board, protocol: str, top: int | None = None) -> Result:
     """Return a board: an arrow shows which direction is better, and best values are marked."""
     titles = {"place": "#"}
     counts: set[str] = set()
     for column, name in found.metrics.items():
-        titles[column] = f"{column} {ARROWS.get(found.directions[name], '')}".strip()
+        shown = found.labels.get(column, column)
+        titles[column] = f"{shown} {ARROWS.get(found.directions[name], '')}".strip()
         metric = known_metric(name)
         # a mean of counts over datasets is not a count
         if metric is not None and metric.is_count and len(found.datasets) == 1:
@@ -81,14 +92,19 @@ def _answered(board: duckdb.DuckDBPyRelation) -> tuple[list[str], list[str]]:
 
 
 def queries(
-    found: duckdb.DuckDBPyRelation, slice: str | None, protocol: str, computed: Sequence[str]
+    found: duckdb.DuckDBPyRelation,
+    slice: str | None,
+    protocol: str,
+    computed: Sequence[str],
+    labels: Mapping[str, str],
 ) -> Result:
     """Return the values of a run query by query."""
     titles = {
         "query_id": "query", "relevant_retrieved": "rel. retrieved", "unjudged_at_10": "unjudged@10",
     }  # fmt: skip
     metrics = found.columns[1:-4] if slice is None else found.columns[2:]
-    return Result(found, [*_forgotten(metrics, protocol), *computed], titles=titles)
+    notes = [*_forgotten(metrics, protocol), *computed]
+    return Result(found, notes, titles=titles | dict(labels), details=Labels(labels))
 
 
 def history(found: Timeline) -> Result:
@@ -236,6 +252,27 @@ def check(found: Check) -> Result:
     )
 
 
+def gate_check(found: GateCheck) -> Result:
+    """Return the verdicts of the gates of the project's file; the notes are those of red runs."""
+    notes = [str(one["text"]) for one in found.verdicts if one["verdict"] == "regressed"]
+    if not found.verdicts:
+        notes.append("no run is new, and none is red")
+    return Result(found.relation, notes, titles=_GATES, details=found)
+
+
+def gates(found: duckdb.DuckDBPyRelation, *, red: bool) -> Result:
+    """Return the stored verdicts of gates."""
+    nothing = "no run is red" if red else "no verdicts yet: warehouse sync, with [[gates]]"
+    return listed(found, nothing, _GATES)
+
+
+_GATES = {
+    "reference_version": "its version", "reference_value": "its value", "is_red": "red",
+    "checked_at": "checked", "accepted_at": "accepted", "accepted_why": "accepted why",
+    "grouped_by": "group", "limits": "not good",
+}  # fmt: skip
+
+
 def agreement(found: Agreement) -> Result:
     """Return how much rankings agree; for documents, `queries` has the values of each query."""
     return _by_query(found)
@@ -304,7 +341,7 @@ def qrels_diff(found: QrelsDiff, before: int, after: int, protocol: str) -> Resu
 
 
 def status(found: Status, dataset: str | None) -> Result:
-    """Return what is missing, stale or orphaned."""
+    """Return what is missing, stale, red or orphaned."""
     from warehouse.evaluate import requirements
 
     notes = [requirements.left_out(name, metrics) for name, metrics in found.unfit.items()]
@@ -320,6 +357,9 @@ def status(found: Status, dataset: str | None) -> Result:
             f"to compute: {counted(found.num_to_compute, 'value')}{stale}, which reads {read}: "
             f"{listing(found.commands, 4)}"
         )
+    if found.num_red:
+        of_it = "" if dataset is None else f" -d {shlex.quote(dataset)}"
+        notes.append(f"red: {counted(found.num_red, 'run')}: warehouse gates --red{of_it}")
     nothing = f"all up to date: {counted(found.num_up_to_date, 'value')}" if is_good else ""
     return Result(found.relation, notes, nothing=nothing, details=found)
 

@@ -184,9 +184,9 @@ class Result:
         """Return a Markdown table with the best values in bold."""
         return self.text("markdown", places)
 
-    def to_csv(self) -> str:
-        """Return the rows as CSV with a header."""
-        return self.text("csv")
+    def to_csv(self, *, safe: bool = False) -> str:
+        """Return the rows as CSV with a header; if `safe`, a spreadsheet finds no formula in a text."""
+        return self.text(formats.SAFE["csv"] if safe else "csv")
 
     def to_json(self) -> str:
         """Return the rows as a JSON array of objects."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from warehouse.errors import listing
+from warehouse.errors import listing, visible
 from warehouse.report.formats import MARKS, Mark, Row, Writer, cell, one_line
 
 # Wider than any table.
@@ -22,7 +22,7 @@ _SIGNS: Mapping[bool, Mapping[Mark, tuple[str, str]]] = {
     True: {"best": ("\x1b[1m", "\x1b[22m"), "second": ("\x1b[4m", "\x1b[24m"), "raised": (" ", "")},
     False: {"best": ("", "*"), "second": ("", "+"), "other": ("", " "), "raised": (" ", "")},
 }
-_STYLE = re.compile("\x1b\\[[0-9]+m")
+_STYLE = re.compile("(\x1b\\[[0-9]+m)")
 _DIM = ("\x1b[2m", "\x1b[22m")
 
 
@@ -64,6 +64,11 @@ class Screen(Writer):
         if not told:
             return ""
         return f"{' and '.join(told)} to fit {self.width} columns{self.hint}"
+
+    def visible(self, text: str) -> str:
+        """Return a text of tables with all control characters escaped but those of their style."""
+        parts = _STYLE.split(text)
+        return "".join(part if n % 2 else visible(part, lines=True) for n, part in enumerate(parts))
 
     def dim(self, text: str) -> str:
         """Return a text as it is shown beside tables."""

@@ -23,7 +23,7 @@ import jinja2
 import jinja2.meta
 import jinja2.sandbox
 
-from warehouse.config import toml
+from warehouse.config import project, toml
 from warehouse.config.ownership import is_private
 from warehouse.config.settings import resource_folder
 from warehouse.errors import DefinitionError, WarehouseError, nearest
@@ -48,7 +48,7 @@ class _Kept(jinja2.BytecodeCache):
     def __init__(self) -> None:
         # a relative path would name a folder of whoever made the current one
         given = Path(os.environ.get("XDG_CACHE_HOME") or "")
-        base = given if given.is_absolute() else Path("~/.cache").expanduser()
+        base = given if given.is_absolute() else project.expanded("~/.cache")
         self._folder = base / "ranking-warehouse" / "templates" if base.is_absolute() else None
 
     def load_bytecode(self, bucket: jinja2.bccache.Bucket) -> None:

@@ -112,6 +112,7 @@ source_file = _table(
     taken_at=_Time,
     program_version=sa.String,
 )
+gate_due = _table("gate_due", run_id=sa.Integer)
 fusion = _table(
     "fusion",
     run_id=sa.Integer,

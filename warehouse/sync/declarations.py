@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from warehouse.analyze.regressions import Limits
 from warehouse.config import project, project_file, toml
-from warehouse.config.project_file import Gate
 from warehouse.config.settings import DEFAULT_METRICS
 from warehouse.errors import UsageError, listing, nearest
 from warehouse.metrics import notation, protocols
@@ -82,6 +82,18 @@ class Runs:
 
 
 @dataclass(frozen=True)
+class Gate:
+    """What makes a new run of a dataset red, in one metric; see `Warehouse.check`."""
+
+    dataset: str
+    metric: str
+    group: str
+    against: str
+    limits: Limits
+    protocol: str
+
+
+@dataclass(frozen=True)
 class Declarations:
     """Everything that a project's file declares; paths are absolute, patterns relative to `folder`."""
 
@@ -90,6 +102,7 @@ class Declarations:
     datasets: Mapping[str, Dataset] = field(default_factory=dict)
     runs: tuple[Runs, ...] = ()
     gates: tuple[Gate, ...] = ()
+    on_fire: str | None = None
 
     @property
     def watched(self) -> list[Path]:
@@ -136,7 +149,10 @@ def read_declarations() -> Declarations:
         settle=settle,
         datasets=datasets,
         runs=tuple(_runs(given, n, datasets) for n, given in enumerate(said.runs, 1)),
-        gates=tuple(_gate(given, n, datasets) for n, given in enumerate(said.gates, 1)),
+        gates=tuple(
+            gate for n, given in enumerate(said.gates, 1) for gate in _gates(given, n, datasets)
+        ),
+        on_fire=said.on_fire,
     )
 
 
@@ -178,6 +194,14 @@ def _at(*path: str | int) -> Iterator[None]:
 
 def _unique(texts: Iterable[str] | None, usual: tuple[str, ...]) -> tuple[str, ...]:
     return usual if texts is None else tuple(dict.fromkeys(texts))
+
+
+def _several(given: str | list[str]) -> tuple[str, ...]:
+    """Return one text or several. Raises UsageError if there is none."""
+    texts = _unique([given] if isinstance(given, str) else given, ())
+    if not any(text.strip() for text in texts):
+        raise UsageError("is blank" if texts else "the list is empty")
+    return texts
 
 
 def as_text(value: str | float | bool) -> str:
@@ -264,11 +288,8 @@ def _check_reading(options: Mapping[str, Any], kind: Any) -> None:
 
 def _runs(given: project_file.Runs, number: int, datasets: Mapping[str, Dataset]) -> Runs:
     here = ("runs", number)
-    texts = _unique([given.files] if isinstance(given.files, str) else given.files, ())
     with _at(*here, "files"):
-        if not texts:
-            raise UsageError("the list is empty")
-        patterns = tuple(Pattern(str(project.local(text))) for text in texts)
+        patterns = tuple(Pattern(str(project.local(text))) for text in _several(given.files))
         of_each = [set(pattern.groups) for pattern in patterns]
     groups, some = set.intersection(*of_each), set.union(*of_each)
     tags = _as_texts(given.tags)
@@ -316,7 +337,10 @@ def _nowhere(name: str, groups: Set[str], some: Set[str]) -> str:
     return f"no {{{name}}} in the pattern{hint}"
 
 
-def _gate(given: Gate, number: int, datasets: Mapping[str, Dataset]) -> Gate:
+def _gates(
+    given: project_file.Gate, number: int, datasets: Mapping[str, Dataset]
+) -> Iterator[Gate]:
+    """Yield a gate for each of the metrics."""
     here = ("gates", number)
     with _at(*here, "dataset"):
         known_dataset(given.dataset, datasets)
@@ -326,9 +350,13 @@ def _gate(given: Gate, number: int, datasets: Mapping[str, Dataset]) -> Gate:
         if protocol not in evaluated:
             hint = nearest(protocol, evaluated) or f"; it is by {listing(evaluated)}"
             raise UsageError(f"{given.dataset} is not evaluated by {protocol}{hint}")
+    with _at(*here):
+        limits = Limits(given.max_drop, given.alpha, given.min, given.max)
     with _at(*here, "metric"):
         defaults = protocols.get(protocol).defaults()
-        metric = notation.parse_one(given.metric, defaults=defaults).metric
-        if metric.direction == "none":
-            raise UsageError(f"neither a higher nor a lower {metric} is better")
-    return msgspec.structs.replace(given, metric=str(metric), protocol=protocol)
+        for metric in notation.parse(*_several(given.metric), defaults=defaults):
+            if metric.direction == "none" and not limits.are_bounds:
+                raise UsageError(
+                    f"neither a higher nor a lower {metric} is better, so its gate has only min or max"
+                )
+            yield Gate(given.dataset, str(metric), given.group, given.against, limits, protocol)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from warehouse.errors import command, counted
+from warehouse.errors import command, counted, listing
 
 if TYPE_CHECKING:
     from warehouse.ingest import Loaded
+    from warehouse.sync.gates import Verdict
     from warehouse.sync.loading import Taken
 
 _UNITS = {"run": "prediction", "qrels": "judgment", "training": "example"}
@@ -25,6 +27,7 @@ Status = Literal[
     "computed",
     "passed",
     "regressed",
+    "red",
     "failed",
 ]
 
@@ -35,7 +38,8 @@ class Event:
 
     `status` is loaded, replaced (a new version), unchanged (read again, same content), forgotten (a
     run with this content was forgotten: not loaded), due (in a dry run: it would be read or
-    computed), waiting (still being written), computed, passed or regressed (gates), or failed.
+    computed), waiting (still being written), computed, passed or regressed (gates), red (runs that
+    nobody has accepted although a gate fired, in this sync or an earlier one), or failed.
     """
 
     status: Status
@@ -106,6 +110,28 @@ def taken(done: Taken, file: str) -> Event:
         warnings,
         about,
     )
+
+
+def checked(verdict: Verdict) -> Event:
+    """Return the event of a gate's verdict on a run."""
+    found = verdict.as_dict()
+    text, dataset = str(found.pop("text")), str(found["dataset"])
+    if verdict.is_red:
+        return Event("regressed", text, dataset, details=found, exit_code=1)
+    return Event("passed", text, dataset, details=found)
+
+
+def red(standing: Sequence[Mapping[str, Any]]) -> Event:
+    """Return the event of the runs that are red, which says how to look at and accept them."""
+    metrics: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for one in standing:
+        metrics[one["dataset"], one["run"]].append(one["metric"])
+    runs = [f"{run} of {of} ({listing(dict.fromkeys(m))})" for (of, run), m in metrics.items()]
+    are = "run is" if len(runs) == 1 else "runs are"
+    (dataset, run), *_ = metrics
+    accept = command(shlex.join(["gates", "accept", run, "--why", "…"]), dataset)
+    text = f"{len(runs):,} {are} red: {listing(runs, 4)}; see: warehouse gates; to accept: {accept}"
+    return Event("red", text, details={"verdicts": list(standing)}, exit_code=1)
 
 
 def left_away(done: Loaded, shown: str, file: str) -> str:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 
 import duckdb
 import sqlalchemy as sa
 
-from warehouse.analyze import regressions
+from warehouse.analyze import gate_results
 from warehouse.config import project
 from warehouse.config.settings import database_path
 from warehouse.errors import (
@@ -31,6 +30,7 @@ from warehouse.readers.batches import Group, groups
 from warehouse.readers.files import LocalFile
 from warehouse.store.file import WarehouseFile
 from warehouse.sync import events, loading, sources
+from warehouse.sync import gates as checks
 from warehouse.sync.declarations import Declarations, read_declarations
 from warehouse.sync.events import Event, Synced
 from warehouse.sync.loading import Taken
@@ -199,7 +199,9 @@ def _take_group(work: _Sync, group: Group, members: Sequence[Source]) -> list[Ta
     """Load runs in one transaction; if that fails, none, and each must be loaded by itself."""
     try:
         with work.database.write() as connection:
-            return loading.take_together(connection, group, members)
+            done = loading.take_together(connection, group, members)
+            checks.begin(connection, members[0].dataset, work.asked)
+            return done
     except (WarehouseError, duckdb.Error, sa.exc.SQLAlchemyError, OSError) as error:
         work.failed(error)  # what stops all is raised again
         return []
@@ -210,6 +212,7 @@ def _take_one(work: _Sync, source: Source, opened: LocalFile | None = None) -> I
     try:
         with work.database.write() as connection:
             done = loading.take(connection, source, opened)
+            checks.begin(connection, source.dataset, work.asked)
     except loading.StillWrittenError:
         yield events.waiting(source.dataset, work.shown(source.path))
     except (WarehouseError, duckdb.Error, sa.exc.SQLAlchemyError, OSError) as error:
@@ -243,11 +246,9 @@ def evaluate(work: _Sync) -> Iterator[Event]:
             asked = notation.parse(*dataset.evaluation.metrics, *gated, defaults=rules.defaults())
             if not asked:
                 continue
-            about = {"dataset": name, "protocol": protocol}
-            mark = partial(_mark, about=about) if gated else None
             job = Job(plan(asked, rules), by=dataset.evaluation.slices)
             try:
-                done = compute(database, [job], name, dry_run=work.dry_run, with_it=mark)
+                done = compute(database, [job], name, dry_run=work.dry_run)
             except (WarehouseError, duckdb.Error) as error:
                 failed = work.failed(error, name)
                 yield replace(failed, text=f"{name}: evaluation: {failed.text}")
@@ -267,74 +268,40 @@ def evaluate(work: _Sync) -> Iterator[Event]:
             )
 
 
-def _mark(con: duckdb.DuckDBPyConnection, about: Mapping[str, str]) -> None:
-    con.execute(
-        "insert into gate_due from (select dataset_id, $protocol from dataset where name = $dataset) "
-        "except from gate_due",
-        about,
-    ).fetchall()
-
-
 def gates(work: _Sync) -> Iterator[Event]:
-    """Check the newest run of each dataset with computed values against its gates.
+    """Check every run that was taken in against its own reference, and say which runs are red.
 
-    What is due is stored from when the values are computed until its gates were checked and
-    reported: a sync that is ended in between, or a gate that cannot be checked, leaves it to the
-    next sync.
+    A run is new from when it is loaded until the verdicts on it are reported and stored: a sync that
+    is ended in between, or a gate that cannot be checked, leaves it to the next sync.
     """
-    if work.dry_run or not work.asked.gates or not work.database.path.exists():
+    if work.dry_run or not work.database.path.exists():
         return
     with work.database.read() as con:
-        rows = con.execute(
-            "select dataset.name, protocol from gate_due join dataset using (dataset_id)"
-        ).fetchall()
-    due = {(str(dataset), str(protocol)) for dataset, protocol in rows}
-    if not due:
-        return
-    unheld = set()
-    for gate in work.asked.gates:
-        if (gate.dataset, gate.protocol) not in due:
+        found = list(checks.check(con, checks.find(con, work.asked.gates, "new")))
+    failed: set[int] = set()
+    verdicts: list[checks.Verdict] = []
+    for due, verdict in found:
+        if isinstance(verdict, checks.Verdict):
+            verdicts.append(verdict)
+            yield events.checked(verdict)
             continue
-        by = "" if gate.protocol == protocols.DEFAULT else f" by protocol {gate.protocol}"
-        where = f"{gate.dataset}: gate {gate.metric}{by}"
-        try:
-            with work.database.read() as con:
-                found = regressions.check_metrics(
-                    con, gate.dataset, [gate.metric], protocols.get(gate.protocol),
-                    regressions.Limits(gate.max_drop, gate.alpha), against=gate.against,
-                )  # fmt: skip
-        except regressions.AgainstItselfError:
-            text = f"{where}: {gate.against} is good: it is the run that others are compared with"
-            first = {
-                "metric": gate.metric,
-                "run": gate.against,
-                "against": None,
-                "verdict": "first",
-            }
-            yield Event("passed", text, gate.dataset, details=first | {"protocol": gate.protocol})
-            continue
-        except (WarehouseError, duckdb.Error) as error:
-            unheld.add((gate.dataset, gate.protocol))
-            failed = work.failed(error, gate.dataset)
-            yield replace(failed, text=f"{where}: {failed.text}")
-            continue
-        (one,) = found.comparisons
-        yield Event(
-            "passed" if found.is_good else "regressed",
-            f"{where}: {one}" + ("" if found.is_good else f" (not good: {found.limits})"),
-            gate.dataset,
-            # t may be infinite, which JSON cannot hold
-            details={key: value for key, value in asdict(one).items() if key != "t"}
-            | {"protocol": gate.protocol},
-            exit_code=0 if found.is_good else 1,
-        )
-    with work.database.transaction() as con:
-        for dataset, protocol in due - unheld:
-            con.execute(
-                "delete from gate_due where protocol = $protocol and dataset_id = "
-                "(select dataset_id from dataset where name = $dataset)",
-                {"dataset": dataset, "protocol": protocol},
-            ).fetchall()
+        failed.add(due.run_id)
+        event = work.failed(verdict, due.gate.dataset)
+        by = "" if due.gate.protocol == protocols.DEFAULT else f" by protocol {due.gate.protocol}"
+        yield replace(event, text=f"{due.gate.dataset}: gate {due.gate.metric}{by}: {event.text}")
+    if verdicts:
+        with work.database.transaction() as con:
+            stored = checks.keep(con, work.asked.gates, verdicts, failed)
+        fired = [verdict.as_dict() for verdict in stored if verdict.is_red]
+        if fired and work.asked.on_fire is not None:
+            try:
+                checks.tell(work.asked.on_fire, fired, work.asked.folder)
+            except (WarehouseError, OSError) as error:
+                yield work.failed(error)
+    with work.database.read() as con:
+        red = gate_results.standing(con)
+    if red:
+        yield events.red(red)
 
 
 # The steps of a sync, in order; each returns its events, and sees the earlier ones.

@@ -10,7 +10,7 @@ from warehouse.cli import completion, options, output
 from warehouse.cli.progress import Progress
 from warehouse.config.settings import LOCK_TIMEOUT
 
-SECTION, PLACE = "Compare", 3
+SECTION, PLACE = "Compare", 4
 EXAMPLES = {
     "agree": (
         "warehouse agree -d dl19 --against bm25",

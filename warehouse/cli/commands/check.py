@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,6 +14,7 @@ from warehouse.config.settings import LOCK_TIMEOUT
 SECTION, PLACE = "Compare", 2
 EXAMPLES = {
     "check": (
+        "warehouse check --new --format github",
         "warehouse check -m nDCG@10 -d dl19 --against last --max-drop 0.01",
         "warehouse check -m nDCG@10 -m AP -d dl19 --run tasb --against bm25 --alpha 0.05",
     )
@@ -20,14 +23,15 @@ EXAMPLES = {
 
 def check(
     metric: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(
             "--metric",
             "-m",
             autocompletion=completion.metrics,
+            show_default="the gates of warehouse.toml",
             help="A metric that has been evaluated, as in nDCG@10; repeatable.",
         ),
-    ],
+    ] = None,
     against: Annotated[
         str,
         typer.Option(
@@ -49,6 +53,22 @@ def check(
             help="The run to check.",
         ),
     ] = None,
+    new: Annotated[
+        bool,
+        typer.Option(
+            "--new",
+            help="Let the gates check every run that none has checked yet, and store the verdicts.",
+        ),
+    ] = False,
+    group: Annotated[
+        str | None,
+        typer.Option(
+            "--group",
+            metavar="system|TAG",
+            show_default="all runs; in gates system",
+            help="Compare only runs of one system, or with one value of a tag.",
+        ),
+    ] = None,
     max_drop: Annotated[
         float | None,
         typer.Option(
@@ -66,8 +86,21 @@ def check(
             'Needs the extra "stats".',
         ),
     ] = None,
+    min: Annotated[
+        float | None, typer.Option("--min", help="The lowest value over all queries that is good.")
+    ] = None,
+    max: Annotated[
+        float | None, typer.Option("--max", help="The highest value over all queries that is good.")
+    ] = None,
     protocol: options.Protocol = "default",
-    format: options.Format = "table",
+    format: Annotated[
+        str,
+        options.format_option(
+            "table, json, jsonl, csv, tsv, markdown, latex, html, parquet (with -o) or github: "
+            "annotations, and a summary for the page of the job.",
+            more=("github",),
+        ),
+    ] = "table",
     out: options.Output = None,
     wide: options.Wide = False,
     places: options.Places = 4,
@@ -76,20 +109,38 @@ def check(
 ) -> None:
     """Check whether the newest run is worse than those before it.
 
-    The exit code is then 1. The runs before it are the current runs of the dataset with
-    an earlier time: that of the experiment (--at when the run was loaded), else that of the load.
-    The earlier versions of the run itself count too, if they were evaluated against the same qrels;
-    to exclude one, use: warehouse forget --version.
+    The exit code is then 1. The runs before it are those of the dataset that were loaded earlier,
+    whatever their own times, without those that a gate has made red. The earlier versions of the
+    run itself count too, if they were evaluated against the same qrels; to exclude one, use:
+    warehouse forget --version.
 
-    Stored values are compared, query by query, and the queries that lost most are listed. With both
-    --max-drop and --alpha, either one makes the run worse. With several metrics, all have to be
-    good. The first run is good: there is nothing to compare it with.
+    Stored values are compared, query by query, and the queries that lost most are listed. Of
+    --max-drop, --alpha, --min and --max, each makes the run worse by itself; without any, every
+    drop does. With several metrics, all have to be good. The first run is good: there is nothing to
+    compare it with.
+
+    Without --metric, the gates of warehouse.toml check the newest run of each group, and runs that
+    are red already are listed too. With --format github, each verdict is an annotation, and a
+    summary in Markdown goes to the file that GITHUB_STEP_SUMMARY names, to -o, or to stdout.
     """
     from warehouse.warehouse import Warehouse
 
     found = Warehouse(db, lock_timeout=lock_timeout).check(
-        dataset, metric, against=against, run=run, max_drop=max_drop, alpha=alpha, protocol=protocol
-    )
-    output.show(found, format, out, places=places, wide=wide)
+        dataset, metric or (), against=against, run=run, group=group, max_drop=max_drop, alpha=alpha,
+        min=min, max=max, protocol=protocol, new=new,
+    )  # fmt: skip
+    if format == "github":
+        from warehouse.report import github
+
+        output.emit(github.annotation_lines(found.verdicts), None, "json")
+        summary = github.summary(found.verdicts)
+        page = os.environ.get(github.SUMMARY)
+        if page and out is None:
+            with Path(page).open("a", encoding="utf-8") as file:
+                file.write(summary)
+        else:
+            output.emit(summary, out, "markdown")
+    else:
+        output.show(found, format, out, places=places, wide=wide)
     if not found.is_good:
         raise typer.Exit(1)

@@ -18,7 +18,7 @@ EXAMPLES = {
         "warehouse compare bm25 tasb -d dl19 -m nDCG@10 -m AP --test randomisation --interval "
         "bootstrap",
         "warehouse compare -d dl19 -m AP --all-pairs --correction bonferroni --only pairs -f csv",
-        "warehouse compare bm25 tasb -d dl19 -m nDCG@10 --judged-only --bounds --only values "
+        "warehouse compare bm25 tasb -d dl19 -m nDCG@10 --judged-only --all-relevant --only values "
         "-f latex",
         "warehouse compare bm25 tasb -d dl19 -m nDCG@10 --queries 2 --depth 5",
     )
@@ -80,10 +80,10 @@ def compare(
         bool,
         typer.Option("--judged-only", help="Remove unjudged documents from the lists first."),
     ] = False,
-    bounds: Annotated[
+    all_relevant: Annotated[
         bool,
         typer.Option(
-            "--bounds",
+            "--all-relevant",
             help="Add each value as it would be if all unjudged documents were relevant.",
         ),
     ] = False,
@@ -122,6 +122,7 @@ def compare(
     format: options.Format = "table",
     out: options.Output = None,
     wide: options.Wide = False,
+    names: options.Names = False,
     places: options.Places = 4,
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
@@ -131,7 +132,8 @@ def compare(
     In the table of values, the best value of a metric is bold (* in plain text) and the second
     underlined (+); letters after a value name the runs that it is significantly better than. Judged
     is the share of documents with a judgment down to the metric's cutoff. Documents without one, or
-    with one below 0, count as not relevant; --bounds shows the other extreme.
+    with one below 0, count as not relevant. --all-relevant shows what the values would be if all of
+    them had the highest grade: no bound for metrics such as nDCG that divide by the ideal.
 
     The table of pairs has the mean difference over the queries for which both runs have a value,
     its confidence interval, Cohen's d of the pairs, wins, ties and losses, and p before and after
@@ -146,7 +148,7 @@ def compare(
             raise UsageError("--queries: name two runs and one metric")
         others = {
             "--base": base, "--all-pairs": all_pairs, "--judged-only": judged_only,
-            "--bounds": bounds, "--only": only, "--store": store, "--test": test != "t",
+            "--all-relevant": all_relevant, "--only": only, "--store": store, "--test": test != "t",
             "--correction": correction, "--alpha": alpha != 0.05, "--interval": interval != "t",
             "--resamples": resamples != 10_000, "--seed": seed,
         }  # fmt: skip
@@ -167,7 +169,7 @@ def compare(
         found = wh.compare(
             dataset, run or (), metric or (), bases=base or (), all_pairs=all_pairs, test=test,
             correction=correction, alpha=alpha, interval=interval, resamples=resamples, seed=seed,
-            judged_only=judged_only, judged=only != "pairs", bounds=bounds, store=store,
+            judged_only=judged_only, judged=only != "pairs", all_relevant=all_relevant, store=store,
             protocol=protocol, as_of=as_of, qrels=qrels,
             on_step=step,
         )  # fmt: skip
@@ -179,3 +181,5 @@ def compare(
     output.show(
         found if only is None else getattr(found, only), format, out, places=places, wide=wide
     )
+    if names:
+        output.say_names(found)

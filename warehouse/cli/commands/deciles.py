@@ -89,6 +89,8 @@ def make(
     )
     version = f", version {made.version}" if made.status == "replaced" else ""
     status = "made" if made.status == "loaded" else made.status
+    for warning in made.warnings:
+        output.warn(warning)
     output.say(f"{made.name}: {status}{version} ({counted(made.num_subjects, 'label')})")
 
 

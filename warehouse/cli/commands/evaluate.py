@@ -10,7 +10,7 @@ from warehouse.cli import completion, options
 from warehouse.cli.output import emit, say, warn
 from warehouse.cli.progress import Progress
 from warehouse.config.settings import DEFAULT_METRICS, LOCK_TIMEOUT
-from warehouse.errors import command, counted
+from warehouse.errors import command, counted, visible
 
 if TYPE_CHECKING:
     from warehouse.evaluate.stored_runs import Outcome
@@ -109,7 +109,7 @@ def narrate(done: Outcome, *, dry_run: bool = False) -> None:
     for line in done.slices:
         say(line)
     if dry_run:
-        emit("".join("\t".join(row) + "\n" for row in done.details), None, "tsv")
+        emit("".join("\t".join(map(visible, row)) + "\n" for row in done.details), None, "tsv")
     stale = f" ({done.stale} of them stale)" if done.stale else ""
     verb = "would compute" if dry_run else "computed"
     if done.computed:

@@ -10,7 +10,7 @@ from warehouse.cli import completion, options, output
 from warehouse.cli.progress import Progress
 from warehouse.config.settings import LOCK_TIMEOUT
 
-SECTION, PLACE = "Compare", 5
+SECTION, PLACE = "Compare", 6
 EXAMPLES = {
     "holes": (
         "warehouse holes -d dl19 --top 20",

@@ -81,6 +81,7 @@ def leaderboard(
     format: options.Format = "table",
     out: options.Output = None,
     wide: options.Wide = False,
+    names: options.Names = False,
     places: options.Places = 4,
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
@@ -113,9 +114,11 @@ def leaderboard(
         alpha=alpha, as_of=as_of, qrels=qrels,
     )  # fmt: skip
     output.show(board, format, out, places=places, wide=wide)
-    names = list(dict.fromkeys(board.metrics.values()))
-    gone = forgotten(names, protocol)
-    known = [name for name in names if name not in gone and name not in board.computed]
+    if names:
+        output.say_names(board)
+    stored = list(dict.fromkeys(board.metrics.values()))
+    gone = forgotten(stored, protocol)
+    known = [name for name in stored if name not in gone and name not in board.computed]
     if not known or f"protocol {protocol}" in gone or as_of is not None:
         return
     shown = [parse_one(name).metric for name in known]

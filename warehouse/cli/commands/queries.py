@@ -33,6 +33,7 @@ def queries(
     format: options.Format = "table",
     out: options.Output = None,
     wide: options.Wide = False,
+    names: options.Names = False,
     places: options.Places = 4,
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
@@ -51,3 +52,5 @@ def queries(
         as_of=as_of, qrels=qrels,
     )  # fmt: skip
     output.show(found, format, out, places=places, wide=wide)
+    if names:
+        output.say_names(found)

@@ -10,7 +10,7 @@ from warehouse.cli import options, output
 from warehouse.cli.progress import Progress
 from warehouse.config.settings import LOCK_TIMEOUT
 
-SECTION, PLACE = "Compare", 4
+SECTION, PLACE = "Compare", 5
 EXAMPLES = {
     "reproduce": (
         "warehouse reproduce tasb bm25 -d dl19 -m nDCG@10 -m AP --depth 100",

@@ -16,7 +16,7 @@ from warehouse.cli import options, output
 from warehouse.config.settings import LOCK_TIMEOUT
 from warehouse.errors import UsageError
 
-SECTION, PLACE = "Share", 2
+SECTION, PLACE = "Share", 3
 EXAMPLES = {"shell": ("warehouse shell", "warehouse shell --replica replica.duckdb")}
 
 

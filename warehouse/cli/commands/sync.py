@@ -13,7 +13,7 @@ from warehouse.cli import options
 from warehouse.cli.output import emit, say, warn
 from warehouse.cli.progress import Progress
 from warehouse.config import project
-from warehouse.errors import UsageError
+from warehouse.errors import UsageError, visible
 
 if TYPE_CHECKING:
     from warehouse.sync.events import Event, Status, Synced
@@ -95,16 +95,16 @@ def run(
         progress.step(label)
 
     def on_event(event: Event) -> None:
-        if event.status in ("failed", "passed", "regressed"):
+        if event.status in ("failed", "passed", "regressed", "red"):
             found.add(event.text)
         if event.text in before:
             return
         if event.status == "failed":
             say(f"warehouse: {event.text}")
         elif event.status not in silent and not quiet:
-            emit(event.text + "\n", None)
+            emit(visible(event.text) + "\n", None)
         for text in event.warnings:
-            warn(f"{event.file or event.dataset}: {text}")
+            warn(f"{visible(str(event.file or event.dataset))}: {text}")
 
     with progress:
         done = wh.sync(dry_run=dry_run, on_event=on_event, on_file=on_file)

@@ -1,0 +1,400 @@
+"""The pages of `warehouse report`: their numbers are the commands', their links lead somewhere."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from warehouse.analyze import board_intervals, explained_lists, significance
+from warehouse.errors import UsageError, visible
+from warehouse.report.pages.keys import keys
+from warehouse.warehouse import Warehouse
+
+SCRIPT = "<script>alert(1)</script>"
+RUNS = ("bm25", "BM25", SCRIPT, "../up")
+METRICS = ("nDCG@3", "RR", "NumRelRet")
+EMPTY = {"area", "base", "br", "col", "hr", "img", "input", "link", "meta", "path", "rect", "wbr"}
+
+
+def _fill(wh: Warehouse) -> None:
+    queries = [f"q{number}" for number in range(5)] + ["q&<b>6</b>", "q\u202e7"]
+    wh.ingest_qrels("tiny", {query: {"a": 2, "b": 1, "c": 0, "<i>d</i>": 3} for query in queries})
+    lists = ("abc", "cab", "cba", "xab")
+    for run, documents in zip(RUNS, lists, strict=True):
+        found = {
+            query: {
+                document: 9.0 - place
+                for place, document in enumerate([*documents, "<i>d</i>"][number % 3 :])
+            }
+            for number, query in enumerate(queries)
+        }
+        wh.ingest_run("tiny", found, name=run, system=f"system of {run}", tags={"kind": SCRIPT})
+    wh.ingest_run("tiny", {"q0": {"a": 1.0}}, name="not evaluated")
+    wh.evaluate("tiny", metrics=METRICS, runs=RUNS)
+    wh.evaluate("tiny", metrics="AP", runs=RUNS, protocol="trec_eval_9")
+    wh.ingest_qrels("empty <b>", {"q": {"a": 1}})
+
+
+@dataclass
+class Page(HTMLParser):
+    """What a page has: its text, links, ids, scripts, and what must not be there."""
+
+    source: str
+    text: str = ""
+    links: list[str] = field(default_factory=list)
+    ids: set[str] = field(default_factory=set)
+    data: list[object] = field(default_factory=list)
+    cells: list[list[str]] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        super().__init__()
+        self._open: list[str] = []
+        self.feed(self.source)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        if tag not in EMPTY:
+            self._open.append(tag)
+        self.links += [str(given[key]) for key in ("href", "src") if key in given]
+        if "id" in given:
+            self.wrong += [f"id {given['id']} twice"] if given["id"] in self.ids else []
+            self.ids.add(str(given["id"]))
+        self.wrong += [key for key in given if key.startswith("on") or key == "style"]
+        inline = tag == "script" and "src" not in given
+        if tag == "style" or (inline and given.get("type") != "application/json"):
+            self.wrong.append(self.get_starttag_text() or tag)
+        if tag == "tr":
+            self.cells.append([])
+        if tag in ("td", "th") and self.cells:
+            self.cells[-1].append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in EMPTY:
+            assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self._open and self._open[-1] == "script":
+            self.data.append(json.loads(data))
+            return
+        self.text += data
+        if {"td", "th"} & set(self._open):
+            self.cells[-1][-1] += data
+
+
+@dataclass
+class Site:
+    """A written report, with its database and its pages."""
+
+    warehouse: Warehouse
+    folder: Path
+    pages: dict[str, Page]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    folder = tmp_path_factory.mktemp("report")
+    wh = Warehouse(folder / "tiny.duckdb")
+    _fill(wh)
+    made = wh.report(folder / "site", depth=3)
+    assert made.path == folder / "site" / "index.html"
+    found = {
+        path.relative_to(folder / "site").as_posix(): Page(path.read_text(encoding="utf-8"))
+        for path in (folder / "site").rglob("*.html")
+    }
+    return Site(wh, folder / "site", found)
+
+
+def _script(path: Path) -> dict[str, object]:
+    text = path.read_text(encoding="utf-8")
+    return json.loads(text[text.index(" = ") + 3 : -2])
+
+
+RUN_KEYS, METRIC_KEYS = keys(RUNS), keys(METRICS)
+PAIR = f"#metric={METRIC_KEYS['RR']}&base=bm25&run={RUN_KEYS[SCRIPT]}"
+
+
+def test_every_link_leads_to_a_place_in_the_folder(site: Site) -> None:
+    for name, page in site.pages.items():
+        for link in page.links:
+            if link == "data:,":
+                continue
+            parts = urlsplit(link)
+            assert not parts.scheme, (name, link)
+            assert not parts.netloc, (name, link)
+            path = (
+                (site.folder / name).parent / unquote(parts.path)
+                if parts.path
+                else site.folder / name
+            )
+            assert path.is_file(), (name, link)
+            assert site.folder in path.resolve().parents
+            if parts.fragment and "=" not in parts.fragment:
+                there = path.resolve().relative_to(site.folder.resolve()).as_posix()
+                assert parts.fragment in site.pages[there].ids, (name, link)
+
+
+def test_pages_keep_a_strict_policy_and_ask_no_other_machine(site: Site) -> None:
+    for name, page in site.pages.items():
+        assert page.wrong == [], name
+        assert "default-src 'none'; style-src 'self'; script-src 'self'" in page.source, name
+        assert 'lang="en"' in page.source
+        assert page.source.count("<h1>") == 1
+    for path in (site.folder / "assets").iterdir():
+        text = path.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
+        assert not re.search(
+            r"https?:|fetch\(|XMLHttpRequest|eval\(|innerHTML|@import|url\(", text
+        ), path
+
+
+def test_the_board_has_the_numbers_of_the_command(site: Site) -> None:
+    board = site.warehouse.leaderboard("tiny", metrics=METRICS, ci=True)
+    page = site.pages["tiny/index.html"]
+    shown = {row[1].split("system of")[0]: row for row in page.cells[1:]}
+    for row in board:
+        cells = shown[row.run]
+        for place, metric in enumerate(METRICS):
+            value = f"{row[metric]:.0f}" if metric == "NumRelRet" else f"{row[metric]:.4f}"
+            width = row[board_intervals.width_of(metric)]
+            said = value if width is None else f"{value}±{width:.4f}"
+            assert cells[2 + place].replace(" (best)", "") == said
+    grouped = site.warehouse.leaderboard("tiny", metrics=["RR"], ties=True)
+    first = re.findall(
+        r'data-key="(rr[^"]*)" data-value="[^"]*" data-place="(\d+)" data-places="([^"]*)"',
+        page.source,
+    )
+    assert sorted(int(place) for _, place, _ in first) == sorted(row.place for row in grouped)
+    groups = [row.group for row in grouped]
+    ranges = {
+        str(groups.index(group) + 1)
+        + (f"\u2013{groups.index(group) + groups.count(group)}" if groups.count(group) > 1 else "")
+        for group in groups
+    }
+    assert {places for *_, places in first} == ranges
+    assert board.to_csv() in page.text
+    assert board.to_latex() in page.text
+
+
+def test_a_run_has_its_values_and_what_proves_them(site: Site) -> None:
+    for run in RUNS:
+        page = site.pages[f"tiny/runs/{RUN_KEYS[run]}.html"]
+        (versions,) = site.warehouse.show("tiny", run)
+        assert versions.content_hash in page.text
+        assert "warehouse verify -d tiny" in page.text
+        for row in site.warehouse.queries("tiny", run, metrics=METRICS):
+            values = [f"{row[metric]:.4f}" for metric in METRICS[:2]] + [f"{row.NumRelRet:.0f}"]
+            assert [visible(row.query_id), *values] in page.cells
+        assert site.warehouse.explain("tiny", run, "q0", "RR").fingerprint in page.text
+        rows = site.warehouse.query(
+            "select value from run_scores where run = $run and protocol = 'default'", run=run
+        ).fetchall()
+        assert len(rows) == len(METRICS)
+        assert all(repr(value) in page.text for (value,) in rows)
+
+
+def test_queries_have_the_lists_and_the_parts_of_explain(site: Site) -> None:
+    query_keys = keys(row.query_id for row in site.warehouse.queries("tiny", "bm25"))
+    for query, run in (("q0", "bm25"), ("q&<b>6</b>", SCRIPT)):
+        page = site.pages[f"tiny/queries/{query_keys[query]}.html"]
+        assert f"Query {visible(query)}" in page.text
+        (found,) = page.data
+        documents, parts = found["lists"][RUN_KEYS[run]]
+        told = site.warehouse.explain("tiny", run, query, "nDCG@3", top=3)
+        rows = [row for row in told if row.doc_id]
+        assert [found["documents"][number] for number in documents] == [r.doc_id for r in rows]
+        assert [found["grades"][number] for number in documents] == [r.relevance for r in rows]
+        assert parts == pytest.approx([row.part for row in rows], abs=1e-5)
+
+
+@pytest.mark.parametrize("metric", ["nDCG@3", "AP"])
+def test_lists_are_explained_together_as_one_by_one(site: Site, metric: str) -> None:
+    protocol = "trec_eval_9" if metric == "AP" else "default"
+    with site.warehouse.file.read() as con:
+        rows = explained_lists.explained_lists(
+            con, "tiny", metric, top=4, protocol=protocol
+        ).fetchall()
+    for run in RUNS[:1]:
+        one = site.warehouse.explain("tiny", run, "q1", metric, top=4, protocol=protocol)
+        wanted = [(row.rank, row.doc_id, row.relevance, row.part) for row in one if row.doc_id]
+        depth = 3 if "@3" in metric else 4
+        there = [row[2:] for row in rows if row[:2] == (run, "q1")]
+        assert there[:depth] == wanted[:depth]
+        assert [row[3] for row in there[depth:]] == [None] * len(there[depth:])
+
+
+def test_pairs_are_those_of_compare_in_one_family(site: Site) -> None:
+    board = [row.run for row in site.warehouse.leaderboard("tiny", metrics=METRICS)]
+    for metric in METRICS:
+        found = _script(site.folder / "tiny" / "data" / f"{METRIC_KEYS[metric]}.js")
+        pairs = site.warehouse.compare("tiny", board, metric, all_pairs=True, judged=False)
+        assert len(found["pairs"]) == len(pairs) == 6
+        for shown, row in zip(found["pairs"], pairs, strict=True):
+            assert (board[shown[0]], board[shown[1]]) == (row.base, row.run)
+            numbers = (row.difference, row.low, row.high, row.effect_size)
+            assert shown[2:6] == [None if one is None else round(one, 6) for one in numbers]
+            assert shown[6:10] == [row.wins, row.ties, row.losses, row.queries]
+            assert shown[10:12] == [
+                None if p is None else round(p, 6) for p in (row.p, row.p_adjusted)
+            ]
+
+
+def test_history_is_that_of_the_command(site: Site) -> None:
+    page = site.pages["tiny/history.html"]
+    for metric, found in zip(METRICS, page.data, strict=True):
+        rows = site.warehouse.history("tiny", metric).fetchall()
+        assert [(one["run"], one["value"], one["record"]) for one in found] == [
+            (row[1], row[4], row[6]) for row in rows
+        ]
+
+
+def test_names_are_text_and_every_page_is_there(site: Site, tmp_path: Path) -> None:
+    home = site.pages["index.html"]
+    assert "empty <b>" in home.text
+    assert "warehouse evaluate -d 'empty <b>'" in home.text
+    assert "not evaluated" in home.text
+    assert SCRIPT in site.pages["tiny/index.html"].text
+    assert SCRIPT in site.pages[f"tiny/runs/{RUN_KEYS[SCRIPT]}.html"].text
+    assert "\u202e" not in "".join(page.source for page in site.pages.values())
+    assert "AP" in site.pages[f"{keys(['tiny.trec_eval_9'])['tiny.trec_eval_9']}/index.html"].text
+    assert "create or replace temp" in site.pages[f"metrics/{METRIC_KEYS['RR']}.html"].text
+    assert {path.name for path in site.folder.parent.iterdir()} == {"site", "tiny.duckdb"}
+    for path in site.folder.rglob("*"):
+        assert re.fullmatch(r"[a-z0-9._-]+", path.name), path
+
+
+def test_keys_differ_where_file_systems_do_not() -> None:
+    names = [
+        "bm25",
+        "BM25",
+        "Bm25",
+        "con",
+        "index",
+        "",
+        "..",
+        "a/b",
+        "a b",
+        "é",
+        "x" * 300,
+        "\udce9",
+    ]
+    found = keys(names)
+    assert len({key.lower() for key in found.values()}) == len(names)
+    assert all(re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,60}", key) for key in found.values())
+
+
+def test_a_report_replaces_a_report_and_nothing_else(site: Site, tmp_path: Path, run) -> None:
+    folder = shutil.copytree(site.folder, tmp_path / "site")
+    (folder / "CNAME").write_text("example.org")
+    answer = run("report", str(folder), "--db", str(site.warehouse.path), "-d", "empty <b>")
+    assert answer.code == 0, answer.err
+    assert f"{folder}/index.html: written" in answer.out + answer.err
+    assert not (folder / "tiny" / "index.html").exists()
+    assert (folder / "CNAME").read_text() == "example.org"
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").touch()
+    answer = run("report", str(tmp_path / "mine"), "--db", str(site.warehouse.path))
+    assert answer.code == 2
+    assert "is not empty and not a report" in answer.err
+    for words, told in (
+        (["-d", "tinny"], "did you mean tiny?"),
+        (["-m", "P@3"], "no values of P@3"),
+    ):
+        answer = run("report", str(tmp_path / "new"), "--db", str(site.warehouse.path), *words)
+        assert (answer.code, told in answer.err) == (2, True)
+        assert not (tmp_path / "new").exists()
+
+
+def test_a_manifest_names_no_file_outside(site: Site, tmp_path: Path) -> None:
+    folder = tmp_path / "site"
+    folder.mkdir()
+    (tmp_path / "thesis.tex").touch()
+    (folder / "report.json").write_text(
+        '{"files": ["../thesis.tex", "/etc/x", "a/../../thesis.tex"]}'
+    )
+    site.warehouse.report(folder, "empty <b>")
+    assert (tmp_path / "thesis.tex").exists()
+
+
+def test_without_scipy_there_are_boards_and_a_note(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lacks(what: str = "comparing runs") -> None:
+        raise UsageError(f"{what} needs SciPy")
+
+    monkeypatch.setattr(significance, "needs_scipy", lacks)
+    site.warehouse.report(tmp_path / "site", "tiny", metrics="RR")
+    page = Page((tmp_path / "site" / "tiny" / "index.html").read_text(encoding="utf-8"))
+    assert "needs SciPy" in page.text
+    assert "\u00b1" not in page.text
+    assert _script(tmp_path / "site" / "tiny" / "data" / f"{METRIC_KEYS['RR']}.js")["pairs"] == []
+
+
+@pytest.fixture(scope="module")
+def chromium() -> str:
+    found = shutil.which("chromium") or shutil.which("chromium-browser")
+    if found is None:
+        pytest.skip("no Chromium is installed (apt-get install chromium)")
+    return found
+
+
+def _drawn(chromium: str, page: Path, profile: Path, fragment: str = "") -> tuple[Page, str]:
+    """Return a page after its scripts have run, and what the browser's console says."""
+    done = subprocess.run(
+        [
+            *[chromium, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"],
+            *["--disable-background-networking", "--disable-component-update", "--disable-sync"],
+            *["--host-resolver-rules=MAP * ~NOTFOUND", f"--user-data-dir={profile}"],
+            *["--virtual-time-budget=3000", "--enable-logging=stderr", "--dump-dom"],
+            page.as_uri() + fragment,
+        ],
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    console = "\n".join(line for line in done.stderr.splitlines() if "CONSOLE" in line)
+    return Page(done.stdout), console
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "fragment", "wanted"),
+    [
+        ("index.html", "", "Newest runs"),
+        ("tiny/index.html", "#sort=3+ascending&groups=off&text=bm25", "2 of 4 shown"),
+        (f"tiny/runs/{RUN_KEYS[SCRIPT]}.html", "", "Why these numbers"),
+        ("tiny/queries/index.html", "", "From lowest to highest"),
+        ("tiny/queries/q1.html", "#lists=bm25+" + RUN_KEYS[SCRIPT], "<i>d</i>"),
+        (
+            "tiny/compare.html",
+            f"#metric={METRIC_KEYS['RR']}&base=bm25&run={RUN_KEYS[SCRIPT]}",
+            f"RR of {SCRIPT}",
+        ),
+        ("tiny/history.html", f"#metric={METRIC_KEYS['RR']}", "RR over time"),
+        ("metrics/index.html", "", "The catalogue"),
+    ],
+)
+def test_pages_in_a_browser(
+    site: Site, chromium: str, tmp_path: Path, name: str, fragment: str, wanted: str
+) -> None:
+    page, console = _drawn(chromium, site.folder / name, tmp_path, fragment)
+    assert console == ""
+    assert wanted in page.text
+    assert "alert(1)" not in re.sub(r"&lt;.*?&gt;", "", page.source) or SCRIPT in page.text
+    if name.endswith("compare.html"):
+        (row,) = (
+            row
+            for row in site.warehouse.compare("tiny", RUNS, "RR", all_pairs=True, judged=False)
+            if {row.base, row.run} == {"bm25", SCRIPT}
+        )
+        sign = 1 if row.run == SCRIPT else -1
+        assert f"Difference{sign * row.difference:+.4f}" in page.text
+        assert f"{row.losses if sign < 0 else row.wins} / {row.ties} / " in page.text
+        assert page.source.count('class="hit"') == 7

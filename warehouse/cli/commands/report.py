@@ -1,0 +1,52 @@
+"""`warehouse report`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from warehouse.cli import options, output
+from warehouse.cli.progress import Progress
+from warehouse.config.settings import LOCK_TIMEOUT
+
+SECTION, PLACE = "Share", 2
+EXAMPLES = {"report": ("warehouse report site -d dl19 -m nDCG@10 --open",)}
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to write.")],
+    dataset: Annotated[
+        list[str] | None,
+        typer.Option("--dataset", "-d", help="Name of a dataset; repeatable. Default: all."),
+    ] = None,
+    metric: options.Metrics = None,
+    depth: Annotated[
+        int, typer.Option("--depth", min=1, help="Show so many documents of each list.")
+    ] = 20,
+    open_it: Annotated[
+        bool, typer.Option("--open", help="Open the first page in a browser.")
+    ] = False,
+    db: options.Database = None,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+) -> None:
+    """Write pages that open in a browser: boards, runs, queries, comparisons, history.
+
+    The folder has plain files: it needs no server and no network, and can be put on a web page, in
+    an archive or into a mail. It must be new, empty, or an earlier report, which is replaced. The
+    pages have every protocol that a dataset has values of, by default with all metrics. Every value
+    leads to what it was computed from. With the extra "stats", boards have intervals, and runs that
+    cannot be told apart share a range of places, as in 2-5.
+    """
+    from warehouse.warehouse import Warehouse
+
+    wh = Warehouse(db, lock_timeout=lock_timeout)
+    with Progress("writing", "dataset") as step:
+        made = wh.report(folder, dataset or (), metrics=metric or (), depth=depth, on_dataset=step)
+    output.say(f"{made.path}: written, {made.num_files:,} files, {made.size / 1e6:,.1f} MB")
+    if open_it:
+        import webbrowser
+
+        if not webbrowser.open(made.path.absolute().as_uri()):
+            output.say("no browser was found: open the file yourself")

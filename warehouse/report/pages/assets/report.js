@@ -1,0 +1,324 @@
+"use strict";
+/* Controls of the pages: sorting, filters, copying, comparing, lists side by side. The address after # holds the state,
+   so that each state is a link. Without this script the pages still show everything but charts and lists. */
+(() => {
+  const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+  const one = (selector, root = document) => root.querySelector(selector);
+  const element = (name, attributes = {}, ...children) => {
+    const made = Object.assign(document.createElement(name), attributes);
+    made.append(...children);
+    return made;
+  };
+  const places = (value, digits = 4) => (value === null || value === undefined ? "–" : value.toFixed(digits));
+  const signed = (value, digits = 4) => (value === null || value === undefined ? "–" : `${value > 0 ? "+" : ""}${value.toFixed(digits)}`);
+  const state = () => new URLSearchParams(location.hash.slice(1));
+  const keep = (words) => {
+    const text = new URLSearchParams(Object.entries(words).filter(([, value]) => value)).toString();
+    history.replaceState(null, "", text ? `#${text}` : location.pathname + location.search);
+  };
+  const data = () => { const found = one("#data"); return found && JSON.parse(found.textContent); };
+
+  /* ------------------------------------------------------------ copying */
+  const copy = async (text, button) => {
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch {
+      const area = document.body.appendChild(element("textarea", { value: text }));
+      area.select();
+      document.execCommand("copy");
+      area.remove();
+    }
+    const before = button.textContent;
+    button.textContent = "Copied";
+    setTimeout(() => { button.textContent = before; }, 1500);
+  };
+  const copier = (text) => {
+    const button = element("button", { type: "button", textContent: "Copy" });
+    button.addEventListener("click", () => copy(text(), button));
+    return button;
+  };
+  const furnish = (root) => {
+    for (const found of all(".command", root)) found.append(copier(() => one("code", found).textContent));
+  };
+  furnish(document);
+  for (const found of all(".copy")) found.insertBefore(copier(() => one("pre", found).textContent), one("pre", found));
+
+  /* ------------------------------------------------------------ sorting */
+  const number = (cell) => {
+    const text = cell.dataset.value ?? cell.textContent.replace(/[^0-9.eE+-]/g, "");
+    return text === "" ? null : Number(text);
+  };
+  const sort = (table, column, down) => {
+    const heads = all("thead th", table), head = heads[column];
+    const isNumber = head.dataset.sort === "number";
+    const key = (row) => (isNumber ? number(row.cells[column]) : row.cells[column].textContent.trim());
+    const sign = down ? -1 : 1;
+    const rows = [...table.tBodies[0].rows].map((row) => [key(row), row]);
+    rows.sort(([a], [b]) => {
+      if (a === null || b === null) return (a === null) - (b === null);
+      return sign * (isNumber ? a - b : a.localeCompare(b, undefined, { numeric: true }));
+    });
+    for (const [, row] of rows) table.tBodies[0].append(row);
+    for (const other of heads) other.removeAttribute("aria-sort");
+    head.setAttribute("aria-sort", down ? "descending" : "ascending");
+    table.dispatchEvent(new CustomEvent("sorted"));
+  };
+  for (const table of all("table.sortable")) {
+    all("thead th", table).forEach((head, column) => {
+      if (!head.dataset.sort) return;
+      const button = element("button", { type: "button" }, ...head.childNodes);
+      head.append(button);
+      button.addEventListener("click", () => {
+        const now = head.getAttribute("aria-sort");
+        const first = head.dataset.sort === "number" && head.dataset.better !== "lower";
+        sort(table, column, now ? now !== "descending" : first);
+      });
+    });
+  }
+
+  /* ------------------------------------------------------------ filters */
+  const tell = (table, shown) => {
+    const count = one(`[data-count="${table.id}"]`);
+    if (!count) return;
+    const total = table.tBodies[0].rows.length;
+    count.textContent = `${shown} of ${total} shown`;
+    count.hidden = shown === total;
+  };
+  const filter = (table, keeps) => {
+    let shown = 0;
+    for (const row of table.tBodies[0].rows) {
+      row.hidden = !keeps(row);
+      shown += !row.hidden;
+    }
+    tell(table, shown);
+  };
+  const contains = (row, text) => row.textContent.toLowerCase().includes(text.toLowerCase());
+
+  for (const form of all("form.controls")) {
+    form.hidden = false;
+    form.addEventListener("submit", (event) => event.preventDefault());
+  }
+  for (const id of ["queries", "metrics"]) {
+    const form = one(`form[data-for="${id}"]`);
+    form?.addEventListener("input", () => filter(one(`#${id}`), (row) => contains(row, form.elements.text.value)));
+  }
+
+  /* ------------------------------------------------------------ the board */
+  const board = one("#board");
+  if (board) {
+    const form = one('form[data-for="board"]'), fields = form.elements, heads = all("thead th", board);
+    const metrics = all('[name="metric"]', form);
+    const initial = heads.find((head) => head.hasAttribute("aria-sort"));
+    const rank = () => {
+      /* Places are those of the metric by which the board was last sorted. */
+      const head = heads.find((found) => found.hasAttribute("aria-sort") && found.dataset.key);
+      board.ranked = head?.dataset.key ?? board.ranked;
+      const grouped = fields.groups?.checked;
+      for (const row of board.tBodies[0].rows) {
+        const cell = one(`td[data-key="${board.ranked}"]`, row);
+        row.cells[0].textContent = grouped ? cell.dataset.places : cell.dataset.place;
+      }
+    };
+    const show = () => {
+      filter(board, (row) => contains(row, fields.text.value)
+        && (!fields.system?.value || row.dataset.system === fields.system.value)
+        && (!fields.tag?.value || row.dataset.tags.split("\n").includes(fields.tag.value)));
+      for (const box of metrics) for (const cell of all(`[data-key="${box.value}"]`, board)) cell.hidden = !box.checked;
+      board.classList.toggle("no-intervals", fields.intervals?.checked === false);
+      rank();
+    };
+    const remember = () => {
+      const head = heads.find((found) => found.hasAttribute("aria-sort"));
+      const by = head === initial && head.getAttribute("aria-sort") === first ? "" : heads.indexOf(head);
+      keep({
+        text: fields.text.value, system: fields.system?.value, tag: fields.tag?.value,
+        hide: metrics.filter((box) => !box.checked).map((box) => box.value).join(" "),
+        groups: fields.groups?.checked === false ? "off" : "", intervals: fields.intervals?.checked === false ? "off" : "",
+        sort: by === "" ? "" : `${by} ${head.getAttribute("aria-sort")}`,
+      });
+    };
+    const first = initial.getAttribute("aria-sort");
+    const restore = () => {
+      const given = state(), hidden = (given.get("hide") ?? "").split(" ");
+      fields.text.value = given.get("text") ?? "";
+      if (fields.system) fields.system.value = given.get("system") ?? "";
+      if (fields.tag) fields.tag.value = given.get("tag") ?? "";
+      if (fields.groups) fields.groups.checked = given.get("groups") !== "off";
+      if (fields.intervals) fields.intervals.checked = given.get("intervals") !== "off";
+      for (const box of metrics) box.checked = !hidden.includes(box.value);
+      const [column, order] = (given.get("sort") ?? "").split(" ");
+      if (heads[column]?.dataset.sort) sort(board, Number(column), order === "descending");
+      show();
+    };
+    form.addEventListener("input", () => { show(); remember(); });
+    board.addEventListener("sorted", () => { rank(); remember(); });
+    restore();
+    addEventListener("hashchange", restore);
+  }
+
+  /* ------------------------------------------------------------ a run */
+  const runForm = one('form[data-for="run"]');
+  if (runForm) {
+    const found = data(), figure = one('[data-chart="run"]');
+    const draw = () => {
+      const n = Number(runForm.elements.metric.value), metric = found.metrics[n];
+      const sign = metric.direction === "lower" ? 1 : -1;
+      const items = found.queries.map(([name, key], place) => ({ name, key, value: found.values[place][n] }))
+        .filter((item) => item.value !== null && item.value !== undefined)
+        .sort((a, b) => sign * (a.value - b.value))
+        .map((item) => ({ value: item.value, text: `query ${item.name}\n${metric.name} ${places(item.value)}`, go: `../queries/${item.key}.html` }));
+      charts.bars(figure, items, { low: Math.min(metric.low, 0), high: metric.high, label: `${metric.name} of ${items.length} queries, sorted; the table below has the same values` });
+    };
+    runForm.addEventListener("input", draw);
+    draw();
+  }
+
+  /* ------------------------------------------------------------ two runs */
+  const compareForm = one('form[data-for="compare"]');
+  if (compareForm) {
+    const found = data(), fields = compareForm.elements;
+    const index = (select) => found.runs.findIndex(([, key]) => key === select.value);
+    const load = (key, then) => {
+      if (window.warehouse?.[key]) return then(window.warehouse[key]);
+      const script = element("script", { src: `data/${key}.js` });
+      script.addEventListener("load", () => then(window.warehouse[key]));
+      document.head.append(script);
+      return undefined;
+    };
+    const pair = (read, base, run) => {
+      const row = read.pairs.find(([a, b]) => (a === base && b === run) || (a === run && b === base));
+      if (!row) return null;
+      const [a, , difference, low, high, effect, wins, ties, losses, queries, p, adjusted, significant] = row;
+      const turned = a !== base, flip = (value) => (turned && value !== null ? -value : value);
+      return {
+        difference: flip(difference), low: turned ? flip(high) : low, high: turned ? flip(low) : high, effect: flip(effect),
+        wins: turned ? losses : wins, ties, losses: turned ? wins : losses, queries, p, adjusted, significant,
+      };
+    };
+    const chance = (p) => (p === null ? "–" : p < 0.0001 ? "<0.0001" : p.toFixed(4));
+    const draw = () => {
+      const metric = found.metrics.find(({ key }) => key === fields.metric.value), base = index(fields.base), run = index(fields.run);
+      load(metric.key, (read) => {
+        const [baseName, baseKey] = found.runs[base], [runName, runKey] = found.runs[run];
+        const items = found.queries.map(([name, key], n) => ({ name, key, x: read.values[n][base], y: read.values[n][run] }))
+          .filter((item) => item.x !== null && item.y !== null)
+          .map((item) => ({ ...item, value: Math.round((item.y - item.x) * 1e9) / 1e9, go: `queries/${item.key}.html#lists=${baseKey}+${runKey}` }));
+        for (const item of items) item.text = `query ${item.name}\n${baseName} ${places(item.x)}\n${runName} ${places(item.y)}\ndifference ${signed(item.value)}`;
+        items.sort((a, b) => b.value - a.value);
+        const test = pair(read, base, run), box = one("#verdict");
+        const facts = [[`${metric.name} of ${baseName}`, places(read.means[base])], [`${metric.name} of ${runName}`, places(read.means[run])]];
+        if (test) {
+          facts.push(["Difference", signed(test.difference)], ["95% interval", `[${signed(test.low)}, ${signed(test.high)}]`],
+            ["Won / tied / lost", `${test.wins} / ${test.ties} / ${test.losses}`], ["Effect size d", signed(test.effect, 2)],
+            ["p", chance(test.p)], ["p, corrected", chance(test.adjusted) + (test.significant ? " *" : "")]);
+        }
+        const line = element("div", { className: "verdict" }, ...facts.map(([name, text]) => element("div", {}, element("span", { textContent: name }), element("strong", { textContent: text }))));
+        const words = base === run ? "Base and run are the same." : !test ? "" : test.significant ? `* The two differ significantly.` : "The two cannot be told apart.";
+        const command = element("div", { className: "command" }, element("code", { textContent: `${found.command} -m '${metric.name}'` }));
+        box.replaceChildren(line, element("p", { textContent: words }), element("ul", { className: "notes" }, ...read.notes.map((note) => element("li", { textContent: note }))), command);
+        furnish(box);
+        const largest = Math.max(1e-9, ...items.map(({ value }) => Math.abs(value)));
+        charts.bars(one('[data-chart="differences"]'), items, {
+          low: Math.min(0, ...items.map(({ value }) => value), -largest * 0.05), high: Math.max(largest * 0.05, ...items.map(({ value }) => value)), signed: true, lowerIsBetter: metric.direction === "lower",
+          label: `Differences of ${items.length} queries, sorted; the table has the same values`,
+        });
+        charts.scatter(one('[data-chart="scatter"]'), items, { low: metric.low, high: metric.high, label: `${baseName} against ${runName} by query; the table has the same values`, across: `${baseName} →`, up: `↑ ${runName}` });
+        const table = one("#by-query");
+        table.tBodies[0].replaceChildren(...items.map((item) => element("tr", {},
+          element("td", {}, element("a", { href: item.go, textContent: item.name })),
+          ...[places(item.x), places(item.y), signed(item.value)].map((text) => element("td", { className: "num", textContent: text })))));
+      });
+    };
+    const restore = () => {
+      const given = state();
+      for (const name of ["base", "run", "metric"]) {
+        const wanted = given.get(name);
+        if (wanted && [...fields[name].options].some((option) => option.value === wanted)) fields[name].value = wanted;
+      }
+      draw();
+    };
+    const change = () => { keep({ metric: fields.metric.value, base: fields.base.value, run: fields.run.value }); draw(); };
+    compareForm.addEventListener("input", change);
+    fields.swap.addEventListener("click", () => { [fields.base.value, fields.run.value] = [fields.run.value, fields.base.value]; change(); });
+    restore();
+    addEventListener("hashchange", restore);
+  }
+
+  /* ------------------------------------------------------------ a query */
+  const side = one("#side");
+  if (side) {
+    const found = data(), boxes = all("[data-list]");
+    const grade = (relevance) => element("span", relevance === null
+      ? { className: "grade unjudged", textContent: "?", title: "not judged" }
+      : { className: `grade g${Math.min(Math.max(relevance, 0), 4)}`, textContent: relevance, title: `grade ${relevance}` });
+    const moved = (rank, before) => {
+      if (before === undefined) return "";
+      if (before === 0) return "new";
+      return before === rank ? "=" : before > rank ? `↑${before - rank}` : `↓${rank - before}`;
+    };
+    const draw = () => {
+      const chosen = boxes.filter((box) => box.checked).map((box) => box.dataset.list);
+      const lead = found.lists[chosen[0]]?.[0] ?? [];
+      side.replaceChildren(...chosen.map((key, place) => {
+        const [name, , value] = found.runs.find((run) => run[1] === key);
+        const [documents, parts] = found.lists[key] ?? [[], []];
+        const list = element("ol", {}, ...documents.map((document, n) => {
+          const item = element("li", {},
+            element("span", { textContent: n + 1 }), grade(found.grades[document]),
+            element("span", { className: "id", textContent: found.documents[document] }),
+            element("span", { className: "moved", textContent: place ? moved(n + 1, lead.indexOf(document) + 1) : "", title: place ? "rank against the first list; new: not among its documents here" : "" }),
+            element("span", { className: `part${parts[n] ? "" : " zero"}`, textContent: n < parts.length ? (parts[n] ? signed(parts[n]) : "0") : "" }));
+          if (n === parts.length - 1 && n < documents.length - 1) item.classList.add("cut");
+          item.dataset.document = document;
+          return item;
+        }));
+        const head = element("h3", {}, element("a", { href: `../runs/${key}.html`, textContent: name }));
+        const told = element("small", { textContent: `${found.metric} ${value || "–"}` });
+        return element("section", {}, head, told, documents.length ? list : element("p", { textContent: "No document." }));
+      }));
+    };
+    const follow = (event) => {
+      const document = event.target.closest?.("li")?.dataset.document;
+      for (const item of all("li", side)) item.classList.toggle("same", item.dataset.document === document);
+    };
+    side.addEventListener("pointerover", follow);
+    side.addEventListener("pointerleave", follow);
+    const restore = () => {
+      const given = (state().get("lists") ?? "").split(" ").filter((key) => found.lists[key]);
+      const chosen = given.length ? given : found.start;
+      for (const box of boxes) { box.disabled = false; box.checked = chosen.includes(box.dataset.list); }
+      draw();
+    };
+    for (const box of boxes) {
+      box.addEventListener("input", () => { keep({ lists: boxes.filter((other) => other.checked).map((other) => other.dataset.list).join(" ") }); draw(); });
+    }
+    restore();
+    addEventListener("hashchange", restore);
+  }
+
+  /* ------------------------------------------------------------ history */
+  const historyForm = one('form[data-for="history"]');
+  if (historyForm) {
+    const sections = all("[data-choice]");
+    const draw = () => {
+      for (const section of sections) {
+        section.hidden = section.dataset.choice !== historyForm.elements.metric.value;
+        if (section.hidden) continue;
+        const name = one("h2", section).textContent, items = JSON.parse(one("script", section).textContent);
+        for (const item of items) {
+          item.text = `${item.run}${item.system === item.run ? "" : ` (${item.system})`}\n${places(item.value)}${item.record ? ", a record" : ""}`;
+          item.go = item.key && `runs/${item.key}.html`;
+        }
+        charts.lines(one("figure", section), items, { label: `${name}; the table has the same values` });
+      }
+    };
+    const restore = () => {
+      const wanted = state().get("metric"), select = historyForm.elements.metric;
+      if (wanted && [...select.options].some((option) => option.value === wanted)) select.value = wanted;
+      draw();
+    };
+    historyForm.addEventListener("input", () => { keep({ metric: historyForm.elements.metric.value }); draw(); });
+    restore();
+    addEventListener("hashchange", restore);
+  }
+})();

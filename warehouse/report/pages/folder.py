@@ -1,0 +1,100 @@
+"""Writing the pages as a folder of plain files."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from warehouse.config.settings import VERSION
+from warehouse.errors import UsageError, check_at_least
+from warehouse.metrics.notation import Metrics
+from warehouse.report.file_replacement import new_file
+from warehouse.report.pages import site
+from warehouse.report.pages.contents import Contents, contents, state
+from warehouse.store.file import WarehouseFile
+
+# The file that says that a folder is a report, and which files of it are ours.
+MANIFEST = "report.json"
+_OURS = re.compile(r"[a-z0-9][a-z0-9._-]*(/[a-z0-9][a-z0-9._-]*)*")
+
+
+@dataclass(frozen=True)
+class Report:
+    """A written report: its first page, and how many files it has."""
+
+    path: Path
+    num_files: int
+    size: int
+
+
+def write(
+    file: WarehouseFile,
+    folder: Path,
+    datasets: Sequence[str],
+    *,
+    metrics: Metrics = (),
+    depth: int = 20,
+    on_dataset: Callable[[str], None] | None = None,
+) -> Report:
+    """Write the pages of some datasets, or of all; the arguments are those of `Warehouse.report`."""
+    check_at_least(1, depth=depth)
+    before = _files_before(folder)
+    with file.read() as con:
+        there = state(con, datasets)
+    found: list[Contents] = []
+    refused: list[UsageError] = []
+    for row in there.datasets:
+        for protocol in there.evaluated[row["dataset"]]:
+            if on_dataset is not None:
+                on_dataset(f"{row['dataset']}, {protocol}")
+            try:
+                read = contents(file, row["dataset"], protocol, metrics=metrics, depth=depth)
+            except UsageError as error:  # of several datasets and protocols, some lack the metrics
+                refused.append(error)
+                continue
+            found += [] if read is None else [read]
+    if refused and not found:
+        raise refused[0]
+    about = site.About(database=file.path.name, written_at=dt.datetime.now(dt.UTC))
+    size = 0
+    written: list[str] = []
+    for path, text in site.files(about, there, found):
+        size += _write(folder / path, text)
+        written.append(path)
+    # files that only the report before had; then what is there now
+    for path in sorted(set(before) - set(written)):
+        (folder / path).unlink(missing_ok=True)
+    manifest = {"program": f"ranking-warehouse {VERSION}", "files": sorted(written)}
+    size += _write(folder / MANIFEST, json.dumps(manifest, indent=0) + "\n")
+    return Report(folder / "index.html", len(written) + 1, size)
+
+
+def _write(path: Path, text: str) -> int:
+    content = text.encode("utf-8", "backslashreplace")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{path.parent}: cannot be made: {error.strerror}") from error
+    with new_file(path) as part:
+        part.write_bytes(content)
+    return len(content)
+
+
+def _files_before(folder: Path) -> list[str]:
+    """Return the files of the report that is there; refuse a folder with anything else in it."""
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder}: is a file; name a folder for the report")
+    if not folder.is_dir() or not any(folder.iterdir()):
+        return []
+    try:
+        files = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["files"]
+        return [path for path in files if _OURS.fullmatch(path) and ".." not in path]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise UsageError(
+            f"{folder}: is not empty and not a report ({MANIFEST} is missing or broken); name a new "
+            "folder"
+        ) from None

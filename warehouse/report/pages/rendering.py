@@ -1,0 +1,92 @@
+"""Pages as HTML: the Jinja environment of the templates, and how values are written in them."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from warehouse.errors import counted, visible
+from warehouse.metrics.aggregates import WORDS
+
+FOLDER = Path(__file__).parent
+# Grades from this on look the same; their numbers tell them apart.
+_HIGHEST_LEVEL = 4
+
+
+def render(template: str, root: str, values: Mapping[str, Any]) -> str:
+    """Render a page; `root` leads from it to the first folder."""
+    return _environment().get_template(template).render(root=root, **values)
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    env = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(FOLDER / "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_visible,
+    )
+    env.filters |= {
+        "number": number,
+        "signed": signed,
+        "thousands": lambda value: f"{value:,}",
+        "counted": counted,
+        "moment": moment,
+        "level": lambda relevance: min(max(relevance, 0), _HIGHEST_LEVEL),
+        "words": lambda aggregate: WORDS.get(aggregate, aggregate),
+        "json": data,
+    }
+    return env
+
+
+def _visible(value: Any) -> Any:
+    """Show control characters in texts, which may be names of anything."""
+    return visible(value, lines=True) if type(value) is str else value
+
+
+def number(value: float | None, is_count: bool = False) -> str:
+    """Return a value as tables show it.
+
+    >>> number(0.74590351), number(12.0, True), number(None)
+    ('0.7459', '12', '')
+    """
+    if value is None:
+        return ""
+    return str(int(value)) if is_count and value.is_integer() else f"{value:.4f}"
+
+
+def signed(value: float) -> str:
+    """Return a difference with its sign."""
+    return f"{value:+.4f}"
+
+
+def moment(value: dt.datetime) -> str:
+    """Return a time in UTC, as far as people need it.
+
+    >>> moment(dt.datetime(2026, 9, 1, 12, 5, 9, tzinfo=dt.UTC))
+    '2026-09-01 12:05 UTC'
+    """
+    return f"{value.astimezone(dt.UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def data(value: Any) -> Markup:
+    """Return a value as JSON that cannot end the element around it."""
+    return Markup(_json(value).replace("<", "\\u003c"))
+
+
+def script(name: str, value: Any) -> str:
+    """Return a script that hands a value to the page that loads it."""
+    return f"(window.warehouse ??= {{}})[{_json(name)}] = {_json(value)};\n"
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), default=str, allow_nan=False)

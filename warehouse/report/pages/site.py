@@ -1,0 +1,425 @@
+"""Which pages there are, where each one is, and what its template gets."""
+
+from __future__ import annotations
+
+import datetime as dt
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from warehouse.analyze import metric_catalogue
+from warehouse.config.settings import VERSION
+from warehouse.errors import UsageError, command, counted, visible
+from warehouse.evaluate.plan import plan
+from warehouse.metrics import protocols
+from warehouse.metrics.aggregates import WORDS
+from warehouse.metrics.catalogue import MetricTemplate, catalogue
+from warehouse.metrics.notation import known_metric
+from warehouse.report.pages import rendering
+from warehouse.report.pages.contents import Contents, State
+from warehouse.report.pages.keys import keys
+
+# How many runs a card on the first page shows, how many runs are called new, and how many queries
+# stand at each end of a run's.
+_ON_CARD, _NEWEST, _ENDS = 5, 20, 5
+# Enough digits for tables of four, without the last bits of a double.
+_DIGITS = 10
+ASSETS = ("report.css", "report.js", "charts.js")
+
+
+@dataclass(frozen=True)
+class About:
+    """What every page says about the whole: its title, the database, and when it was written."""
+
+    database: str
+    written_at: dt.datetime
+    title: str = "Ranking warehouse"
+    version: str = VERSION
+
+
+class Places:
+    """Where the pages of a dataset under a protocol are, from the first folder on."""
+
+    def __init__(self, dataset: str, protocol: str, contents: Contents) -> None:
+        by_default = protocol == protocols.DEFAULT
+        self.protocol = protocol
+        self.title = dataset if by_default else f"{dataset}, {protocol}"
+        self.folder = keys([dataset if by_default else f"{dataset}.{protocol}"]).popitem()[1]
+        self.metric_keys = keys(measure.name for measure in contents.measures)
+        self.run_keys = keys(contents.runs)
+        self.query_keys = keys(query["query_id"] for query in contents.queries)
+        self.board = f"{self.folder}/index.html"
+        self.queries = f"{self.folder}/queries/index.html"
+        self.comparisons = f"{self.folder}/compare.html"
+        self.history = f"{self.folder}/history.html"
+        self.tabs = (
+            ("Board", self.board), ("Queries", self.queries), ("Compare", self.comparisons),
+            ("History", self.history),
+        )  # fmt: skip
+
+    def run(self, name: str) -> str:
+        """Return where the page of a run is."""
+        return f"{self.folder}/runs/{self.run_keys[name]}.html"
+
+    def anchor(self, metric: str) -> str:
+        """Return the place of a metric on the page of a run."""
+        return f"why-{self.metric_keys[metric]}"
+
+    def number(self, run: str, metric: str) -> str:
+        """Return where a value is proved."""
+        return f"{self.run(run)}#{self.anchor(metric)}"
+
+    def query(self, query: str) -> str:
+        """Return where the page of a query is."""
+        return f"{self.folder}/queries/{self.query_keys[query]}.html"
+
+    def metric(self, name: str) -> str:
+        """Return where the page of a metric is, with its SQL under this protocol."""
+        key = self.metric_keys[name]
+        plain = self.protocol == protocols.DEFAULT
+        return f"metrics/{key if plain else f'{key}.{keys([self.protocol])[self.protocol]}'}.html"
+
+    def compare(self, base: str, run: str, metric: str) -> str:
+        """Return the link to the comparison of two runs."""
+        words = (self.metric_keys[metric], self.run_keys[base], self.run_keys[run])
+        return f"{self.comparisons}#metric={words[0]}&base={words[1]}&run={words[2]}"
+
+    def pairs(self, metric: str) -> str:
+        """Return where the script with the values of a metric is."""
+        return f"{self.folder}/data/{self.metric_keys[metric]}.js"
+
+
+Files = Iterator[tuple[str, str]]
+
+
+def files(about: About, state: State, found: Sequence[Contents]) -> Files:
+    """Yield every page and script with its path, the first page last."""
+    places = [
+        (contents, Places(contents.dataset, contents.protocol, contents)) for contents in found
+    ]
+    for name in ASSETS:
+        path = f"assets/{name}"
+        yield path, (rendering.FOLDER / path).read_text(encoding="utf-8")
+    for contents, at in places:
+        others = [
+            other
+            for those, other in places
+            if those.dataset == contents.dataset and other is not at
+        ]
+        yield from _of_dataset(_Writer(about, at), contents, others)
+    yield from _metrics(_Writer(about), places)
+    yield _Writer(about).page("index.html", "home.html", "home", **_home(state, places))
+
+
+class _Writer:
+    """Renders pages with what all of them get."""
+
+    def __init__(self, about: About, at: Places | None = None) -> None:
+        self.about, self.at = about, at
+
+    def page(self, path: str, template: str, here: str, **values: Any) -> tuple[str, str]:
+        root = "../" * path.count("/")
+        given = {"site": self.about, "at": self.at, "here": here, **values}
+        return path, rendering.render(template, root, given)
+
+
+def _home(state: State, places: Sequence[tuple[Contents, Places]]) -> dict[str, Any]:
+    """Return what the first page shows: a card for each dataset and protocol, and the newest runs."""
+    cards = []
+    for row in state.datasets:
+        label = f"{row['label']} · " if row["label"] else ""
+        told = f"{label}{counted(row['runs'], 'run')}, {counted(row['metrics'], 'metric')}"
+        if row["queries"]:
+            told += f", {counted(row['queries'], 'query')}"
+        mine = [(c, at) for c, at in places if c.dataset == row["dataset"]]
+        for contents, at in mine:
+            records = [row for row in contents.timelines[0].rows if row["is_record"]]
+            cards.append(
+                {
+                    "record": records[-1] if records else None,
+                    "title": at.title,
+                    "about": told,
+                    "at": at,
+                    "measure": contents.measures[0],
+                    "rows": contents.board.rows[:_ON_CARD],
+                }
+            )
+        if not mine:
+            how = command("evaluate", row["dataset"])
+            cards.append(
+                {"title": row["dataset"], "about": told, "at": None, "rows": (), "command": how}
+            )
+    known = {
+        (contents.dataset, run): at.run(run)
+        for contents, at in reversed(places)
+        for run in at.run_keys
+    }
+    newest = [(row, known.get((row["dataset"], row["run"]))) for row in state.runs[:_NEWEST]]
+    return {"state": state, "cards": cards, "newest": newest}
+
+
+def _of_dataset(writer: _Writer, contents: Contents, others: Sequence[Places]) -> Files:
+    """Yield the pages of a dataset under a protocol."""
+    at = writer.at
+    assert at is not None
+    board, names = contents.board, [measure.name for measure in contents.measures]
+    tested = contents.comparisons[names[0]]
+    told = "; ".join(tested.notes)
+    groups = [f"places such as 2\u20135: runs that cannot be told apart ({told})"]
+    yield writer.page(
+        at.board, "board.html", "Board", contents=contents, board=board, others=others,
+        systems=sorted({row.system for row in board.rows if row.system}),
+        tags=sorted({tag for row in board.rows for tag in row.tags}),
+        notes=[*board.notes, *(groups if board.has_groups else tested.notes)],
+    )  # fmt: skip
+    yield writer.page(at.queries, "queries.html", "Queries", contents=contents)
+    for row in board.rows:
+        yield writer.page(at.run(row.run), "run.html", "Board", **_run(contents, at, row.run))
+    order = [query["query_id"] for query in contents.queries]
+    for number, query in enumerate(contents.queries):
+        yield writer.page(
+            at.query(query["query_id"]), "query.html", "Queries",
+            before=order[number - 1] if number else None,
+            after=order[number + 1] if number + 1 < len(order) else None,
+            **_query(contents, at, query),
+        )  # fmt: skip
+    best = contents.runs[0]
+    how = command(
+        f"compare {shlex.quote(best)} --all-pairs", contents.dataset, metrics=names[:1],
+        protocol=contents.protocol,
+    )  # fmt: skip
+    yield writer.page(
+        at.comparisons, "compare.html", "Compare", contents=contents, runs=tested.runs, command=how,
+        data={
+            "runs": _linked(tested.runs, at.run_keys),
+            "queries": _linked(order, at.query_keys),
+            "metrics": [
+                {
+                    "key": at.metric_keys[measure.name],
+                    "name": measure.name,
+                    "direction": measure.direction,
+                    "low": measure.low,
+                    "high": measure.high,
+                }
+                for measure in contents.measures
+            ],
+            "command": command(
+                f"compare {shlex.quote(best)} --all-pairs", contents.dataset, protocol=contents.protocol
+            ),
+        },
+    )  # fmt: skip
+    for place, name in enumerate(names):
+        yield (
+            at.pairs(name),
+            rendering.script(at.metric_keys[name], _pairs(contents, name, place, order)),
+        )
+    charts = [
+        [
+            {
+                "time": row["run_at"].timestamp(),
+                "run": visible(row["run"]),
+                "system": visible(row["system"] or row["run"]),
+                "value": row["value"],
+                "best": row["best_so_far"],
+                "record": row["is_record"],
+                "key": at.run_keys.get(row["run"]),
+            }
+            for row in timeline.rows
+        ]
+        for timeline in contents.timelines
+    ]
+    yield writer.page(at.history, "history.html", "History", contents=contents, charts=charts)
+
+
+def _linked(names: Sequence[str], known: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return names with their keys."""
+    return [(visible(name), known[name]) for name in names]
+
+
+def _rounded(value: float | None, digits: int = _DIGITS) -> float | None:
+    return None if value is None else round(value, digits)
+
+
+def _run(contents: Contents, at: Places, run: str) -> dict[str, Any]:
+    """Return what the page of a run shows."""
+    row = next(row for row in contents.board.rows if row.run == run)
+    first = contents.measures[0]
+    queries = [
+        (query["query_id"], contents.values[query["query_id"]][run])
+        for query in contents.queries
+        if run in contents.values[query["query_id"]]
+    ]
+    ranked = sorted(
+        ((query, values[0]) for query, values in queries if values[0] is not None),
+        key=lambda item: item[1] if first.direction == "lower" else -item[1],
+    )
+    best = contents.runs[0]
+    return {
+        "contents": contents,
+        "run": run,
+        "row": row,
+        "now": next(v for v in contents.versions[run] if v["forgotten_at"] is None),
+        "versions": contents.versions[run],
+        "numbers": contents.numbers[run],
+        "intervals": contents.board.has_intervals,
+        "other": None if len(contents.runs) < 2 else contents.runs[1] if run == best else best,
+        "queries": queries,
+        "best": ranked[:_ENDS],
+        "worst": ranked[::-1][:_ENDS],
+        "verify": command("verify", contents.dataset),
+        "chart": {
+            "queries": _linked([query for query, _ in queries], at.query_keys),
+            "values": [[_rounded(value) for value in values] for _, values in queries],
+            "metrics": [
+                {"name": m.name, "direction": m.direction, "low": m.low, "high": m.high}
+                for m in contents.measures
+            ],
+        },
+    }
+
+
+def _query(contents: Contents, at: Places, query: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the page of a query shows: runs in the order of their values, and their lists."""
+    name = query["query_id"]
+    first = contents.measures[0]
+    values = contents.values[name]
+
+    sign = 1 if first.direction == "lower" else -1
+
+    def order(run: str) -> tuple[bool, float]:
+        value = values[run][0]
+        return value is None, 0.0 if value is None else sign * value
+
+    rows = [
+        (run, values[run]) for run in sorted(filter(values.__contains__, contents.runs), key=order)
+    ]
+    documents: dict[str, int] = {}
+    grades: list[int | None] = []
+    lists: dict[str, Any] = {}
+    for run, found in contents.lists.get(name, {}).items():
+        for document, relevance, _ in found:
+            if document not in documents:
+                documents[document] = len(documents)
+                grades.append(relevance)
+        if run in at.run_keys:
+            lists[at.run_keys[run]] = [
+                [documents[document] for document, _, _ in found],
+                [_rounded(part, 5) or 0 for _, _, part in found if part is not None],
+            ]
+    how = command(
+        "explain RUN METRIC " + shlex.quote(name), contents.dataset, protocol=contents.protocol
+    )
+    return {
+        "contents": contents,
+        "query": query,
+        "rows": rows,
+        "explain": how,
+        "data": {
+            "metric": first.name,
+            "documents": [visible(document) for document in documents],
+            "grades": grades,
+            "lists": lists,
+            "runs": [
+                [visible(run), at.run_keys[run], rendering.number(of[0], first.is_count)]
+                for run, of in rows
+            ],
+            "start": [at.run_keys[run] for run in _ends(rows)],
+        },
+    }
+
+
+def _ends(rows: Sequence[tuple[str, Any]]) -> list[str]:
+    """Return the best and the worst run of a query."""
+    return list(dict.fromkeys([rows[0][0], rows[-1][0]])) if rows else []
+
+
+def _pairs(contents: Contents, name: str, place: int, order: Sequence[str]) -> dict[str, Any]:
+    """Return the values of a metric by query and run, and the tests of every two runs."""
+    compared = contents.comparisons[name]
+    number = {run: position for position, run in enumerate(compared.runs)}
+    nothing = (None,) * len(contents.measures)
+    return {
+        "values": [
+            [_rounded(contents.values[query].get(run, nothing)[place]) for run in compared.runs]
+            for query in order
+        ],
+        "pairs": [
+            [
+                number[row["base"]],
+                number[row["run"]],
+                *(_rounded(row[key], 6) for key in ("difference", "low", "high", "effect_size")),
+                *(row[key] for key in ("wins", "ties", "losses", "queries")),
+                *(_rounded(row[key], 6) for key in ("p", "p_adjusted")),
+                row["is_significant"] and 1,
+            ]
+            for row in compared.pairs
+        ],
+        "means": [
+            _rounded(contents.numbers[run][name]["value"])
+            if name in contents.numbers[run]
+            else None
+            for run in compared.runs
+        ],
+        "notes": [visible(note) for note in compared.notes],
+    }
+
+
+def _metrics(writer: _Writer, places: Sequence[tuple[Contents, Places]]) -> Files:
+    """Yield the catalogue, and a page with the SQL of each metric that the report shows."""
+    shown: dict[str, tuple[str, str, str, str]] = {}
+    for contents, at in places:
+        for measure in contents.measures:
+            path = at.metric(measure.name)
+            if path not in shown:
+                shown[path] = (path, measure.name, measure.title, contents.protocol)
+                yield writer.page(
+                    path, "metric.html", "Metrics", **_metric(measure.name, contents.protocol)
+                )
+    rows = [
+        {
+            "usage": metric_catalogue.usage(found),
+            "title": found.title,
+            "summary": metric_catalogue.in_short(found.summary),
+            "formula": found.formula,
+            "better": found.direction,
+            "elsewhere": metric_catalogue.elsewhere(found),
+        }
+        for found in catalogue().values()
+    ]
+    yield writer.page(
+        "metrics/index.html", "metrics.html", "Metrics", shown=shown.values(), catalogue=rows
+    )
+
+
+def _metric(name: str, protocol: str) -> dict[str, Any]:
+    """Return what the page of a metric shows; of one that is gone only that it is."""
+    metric = known_metric(name)
+    said: dict[str, Any] = {
+        "name": name, "protocol": protocol, "title": "no longer defined", "facts": (), "sql": "",
+        "summary": "Its values are the stored ones; no formula of that name is known any more.",
+    }  # fmt: skip
+    if metric is None:
+        return said
+    found = metric.definition
+    facts = [("Formula", found.formula), ("Better", f"{metric.direction} {metric.arrow}".strip())]
+    if isinstance(found, MetricTemplate):
+        facts.append(("Range", f"{found.range[0]:g} to {found.range[1]:g}"))
+    facts.append(("Over queries", WORDS[metric.aggregate]))
+    facts.append(("Reference", found.reference))
+    facts.append(("Elsewhere", metric_catalogue.elsewhere(found)))
+    facts += [(key, str(value)) for key, value in metric.params.items() if value is not None]
+    said |= {
+        "title": found.title,
+        "summary": found.summary,
+        "facts": [(key, text) for key, text in facts if text],
+    }
+    if protocol in protocols.catalogue():
+        try:
+            said["sql"] = plan([metric], protocols.get(protocol)).script()
+        except UsageError:
+            return said
+        how = f"metrics show {shlex.quote(name)}"
+        option = "" if protocol == protocols.DEFAULT else f" --protocol {shlex.quote(protocol)}"
+        said["command"] = f"warehouse {how}{option}"
+    return said
