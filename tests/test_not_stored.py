@@ -41,7 +41,7 @@ def test_a_board_computes_what_is_not_stored(tiny: Warehouse) -> None:
     assert [(row.run, row["P@1"], row["P@2"], row.RR) for row in board] == [
         ("one", 0.5, 0.5, 0.75), ("two", 0.5, 0.5, 0.75),
     ]  # fmt: skip
-    told = "computed and not stored: P@1 of 2 runs, P@2 of 2 runs; to store: "
+    told = "computed for 2 runs and not stored: P@1, P@2; to store: "
     assert board.notes[-1] == f"{told}warehouse evaluate -d tiny -m P@1 -m P@2"
     assert tiny.path.read_bytes() == before
     assert tiny.leaderboard().columns == ["place", "run", "system", "RR", "answered", "judged"]
@@ -50,7 +50,7 @@ def test_a_board_computes_what_is_not_stored(tiny: Warehouse) -> None:
     assert [(row.run, row["P@1"], row.RR) for row in board] == [
         ("one", 0.5, 0.75), ("two", 0.5, 0.75), ("late", 0.5, 0.5),
     ]  # fmt: skip
-    assert board.notes[-1].startswith("computed and not stored: P@1 of 3 runs, RR of 1 run;")
+    assert board.notes[-1].startswith("computed and not stored: P@1 for 3 runs, RR for 1 run;")
     # stored, they are the same
     tiny.evaluate(metrics="P@1 RR")
     again = tiny.leaderboard(metrics="P@1 RR", sort="RR")
@@ -62,11 +62,11 @@ def test_queries_history_and_sorting_compute_it_too(tiny: Warehouse) -> None:
     found = tiny.queries("tiny", "two", metrics="P@1")
     assert [(row.query_id, row["P@1"]) for row in found] == [("q1", 0.0), ("q2", 1.0)]
     assert found.notes == (
-        "computed and not stored: P@1 of 2 runs; to store: warehouse evaluate -d tiny -m P@1",
+        "computed for 2 runs and not stored: P@1; to store: warehouse evaluate -d tiny -m P@1",
     )
     found = tiny.history("tiny", "P@2", runs="one")
     assert [(row.run, row.value) for row in found] == [("one", 0.5)]
-    assert "computed and not stored: P@2 of 2 runs" in found.notes[-1]
+    assert "computed for 2 runs and not stored: P@2" in found.notes[-1]
     # NumRet counts 4 and 3 documents
     board = tiny.leaderboard("tiny", metrics="RR", sort="NumRet")
     assert [(row.run, row.NumRet) for row in board] == [("one", 4.0), ("two", 3.0)]
@@ -79,7 +79,7 @@ def test_a_comparison_computes_it_too(tiny: Warehouse) -> None:
     (pair,) = found.pairs.fetchall()
     columns = found.pairs.columns
     assert [pair[columns.index(name)] for name in ("wins", "losses", "difference")] == [1, 1, 0.0]
-    assert found.notes[-1].startswith("computed and not stored: P@1 of 3 runs;")
+    assert found.notes[-1].startswith("computed for 3 runs and not stored: P@1;")
     # late is compared by the metrics that the others have
     values = tiny.compare("tiny", ["one", "late"]).values
     assert {row[values.columns.index("metric")] for row in values.fetchall()} == {"RR"}
@@ -123,7 +123,7 @@ def test_the_command_says_so_once(tiny: Warehouse) -> None:
     code, out, told = command("leaderboard", "-m", "P@1,RR", "-f", "csv", "--db", str(tiny.path))
     assert (code, out.splitlines()[0]) == (0, "place,run,system,P@1,RR,answered,judged")
     assert told.splitlines()[1:] == [
-        "computed and not stored: P@1 of 2 runs; to store: warehouse evaluate -d tiny -m P@1"
+        "computed for 2 runs and not stored: P@1; to store: warehouse evaluate -d tiny -m P@1"
     ]
 
 

@@ -108,7 +108,7 @@ def test_it_shows_itself_on_a_page_of_100_columns(wh: Warehouse) -> None:
     wide = ", ".join(f"{n}.5 as column_number_{n}" for n in range(20))
     lines = repr(wh.query(f"select {wide}")).splitlines()
     assert max(map(len, lines[:3])) <= 100
-    assert lines[-1].startswith("without column_number_19, column_number_18, ")
+    assert lines[-1].startswith("without column_number_11, column_number_12, ")
     assert repr(wh.query("select 1 as a where false")).splitlines() == ["a", "-"]
 
 

@@ -206,11 +206,16 @@ def computed_notes(
     """Say which metrics were computed for how many runs, and how to store them."""
     if not made:
         return ()
-    told = listing(f"{metric} of {counted(number, 'run')}" for metric, number in made.items())
+    runs = set(made.values())
+    if len(runs) == 1:
+        told = f"computed for {counted(runs.pop(), 'run')} and not stored: {listing(made)}"
+    else:
+        each = (f"{metric} for {counted(number, 'run')}" for metric, number in made.items())
+        told = f"computed and not stored: {listing(each)}"
     store = listing(
         [command("evaluate", name, metrics=made, protocol=protocol.name) for name in datasets], 3
     )
-    return (f"computed and not stored: {told}; to store: {store}",)
+    return (f"{told}; to store: {store}",)
 
 
 def one_name(

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 # Seconds until something is shown, and between two looks at the engine.
 _QUIET = 1.0
 _PAUSE = 0.2
+# The share from which on the time left is told.
+_KNOWN = 0.02
 _UNITS = ("kB", "MB", "GB", "TB")
 
 
@@ -114,16 +116,14 @@ class Progress:
         if self._ended.wait(_QUIET):
             return
         from rich.console import Console
-        from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, TextColumn
         from rich.progress import Progress as Bars
 
         columns: list[Any] = [
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=20),
             TextColumn("{task.fields[count]}", markup=False),
-            TimeElapsedColumn(),
-            TextColumn("left:"),
-            TimeRemainingColumn(),
+            TextColumn("{task.fields[times]}", markup=False),
         ]
         bars = Bars(
             *columns,
@@ -133,7 +133,7 @@ class Progress:
         )
         with bars:
             begun = time.monotonic()
-            task = bars.add_task(visible(self.what), total=None, count=self.count())
+            task = bars.add_task(visible(self.what), total=None, count=self.count(), times="")
             while not self._ended.wait(_PAUSE):
                 self._look()
                 share = self.share()
@@ -142,7 +142,23 @@ class Progress:
                     total=None if share is None else 1.0,
                     completed=time.monotonic() - begun if share is None else share,
                     count=self.count(),
+                    times=_times(time.monotonic() - begun + _QUIET, share),
                 )
+
+
+def _times(passed: float, share: float | None) -> str:
+    """Return the time that has passed, and the time left if enough is done to know it.
+
+    >>> _times(20, 0.25), _times(75, None)
+    ('0:20, 1:00 left', '1:15')
+    """
+
+    def clock(seconds: float) -> str:
+        return f"{int(seconds) // 60}:{int(seconds) % 60:02}"
+
+    if share is None or share < _KNOWN or share >= 1:
+        return clock(passed)
+    return f"{clock(passed)}, {clock(passed / share - passed)} left"
 
 
 def sizes(sources: Sequence[object]) -> dict[str, int]:

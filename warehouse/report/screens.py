@@ -119,8 +119,8 @@ class Screen(Writer):
     ) -> Sequence[int]:
         """Narrow the longest texts; return the columns that there is room for.
 
-        Spare columns that say the same in all rows are left out before texts are shortened; the
-        other spare ones, and then the last ones, where short texts are still too wide.
+        Empty columns, and spare ones that say the same in all rows, are left out before texts are
+        shortened; the other spare ones, and then the last ones, where short texts are too wide.
         """
         kept = list(range(len(widths)))
         least = [
@@ -129,15 +129,18 @@ class Screen(Writer):
         ]
         same = {n: cells[0][n] for n in kept if len({row[n] for row in cells}) == 1}
         spared = [titles.index(title) for title in spare if title in titles]
-        say_the_same = [n for n in spared if n in same]
+        empty = [n for n in kept[1:] if same.get(n) == ""]
+        say_the_same = list(dict.fromkeys([*empty, *(n for n in spared if n in same)]))
         to_leave = [n for n in spared if n not in same]
-        to_leave += [n for n in reversed(kept[1:]) if n not in spared]
+        to_leave += [n for n in reversed(kept[1:]) if n not in (*spared, *empty)]
+        gone: dict[int, str] = {}
         for columns, needed in ((say_the_same, widths), (to_leave, least)):
             for n in columns:
                 if _total([needed[k] for k in kept]) > self.width:
                     kept.remove(n)
-                    value = f" ({same[n]})" if columns is say_the_same else ""
-                    self._missing.setdefault("columns", []).append(titles[n] + value)
+                    value = f" ({same[n] or 'empty'})" if columns is say_the_same else ""
+                    gone[n] = titles[n].rstrip(" ↑↓") + value
+        self._missing.setdefault("columns", []).extend(gone[n] for n in sorted(gone))
         while (over := _total([widths[n] for n in kept]) - self.width) > 0:
             long = [n for n in kept if widths[n] > least[n]]
             if not long:
