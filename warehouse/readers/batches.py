@@ -67,9 +67,7 @@ class Group:
         """Stage the runs, all at once if nothing is in doubt, else one after another.
 
         The tables are those of `readers.stage`, made anew each time; a batch that is together also
-        has a column `run_number`. A table that cannot be read ends an open transaction: with
-        several sources that raises duckdb.TransactionException (outside, an EngineError that
-        `is_ended`), and each needs its own transaction.
+        has a column `run_number`.
         """
         if len(self.sources) > 1 and self.format is not None:
             files = [source for source in self.sources if isinstance(source, LocalFile)]
@@ -87,16 +85,6 @@ class Group:
                 yield Refusal(place, error)
             else:
                 yield Batch(place, (staged,), together=False)
-        if len(self.sources) > 1:
-            # committing an ended transaction raises nothing, but this does
-            con.execute("select 1").fetchall()
-
-    def each(self) -> list[Group]:
-        """Return the sources as groups of one."""
-        return [
-            Group(place, (source,), self.how)
-            for place, source in enumerate(self.sources, start=self.first)
-        ]
 
 
 def source_list(sources: object) -> list[object]:

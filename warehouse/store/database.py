@@ -16,8 +16,9 @@ import shlex
 import stat
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cache
 from glob import escape
@@ -56,6 +57,24 @@ RESULT = "result"
 _FUNCTIONS = f"system.main,{functions.SCHEMA}"
 
 
+Watcher = Callable[[duckdb.DuckDBPyConnection], None]
+# What is told of each connection that is opened.
+_watcher: ContextVar[Watcher | None] = ContextVar("_watcher", default=None)
+
+
+@contextmanager
+def watched(watcher: Watcher) -> Iterator[None]:
+    """Tell a function of each connection that is opened in the block.
+
+    The engine then knows how far its statements are: see `query_progress` of the connection.
+    """
+    token = _watcher.set(watcher)
+    try:
+        yield
+    finally:
+        _watcher.reset(token)
+
+
 @dataclass(frozen=True)
 class Resources:
     """The limits of a connection; None leaves a limit to DuckDB."""
@@ -68,8 +87,12 @@ class Resources:
         """Set the limits on a connection."""
         con.execute("set TimeZone = 'UTC'")
         # in Jupyter without ipywidgets, DuckDB has none and refuses to set it
+        watcher = _watcher.get()
         with suppress(duckdb.InvalidInputException):
-            con.execute("set enable_progress_bar = false")
+            con.execute(f"set enable_progress_bar = {watcher is not None}")
+            con.execute("set enable_progress_bar_print = false")
+        if watcher is not None:
+            watcher(con)
         # Templates name what they share; other common parts that DuckDB finds, such as two scans of
         # the predictions, would be kept in memory as a whole.
         con.execute("set disabled_optimizers = 'common_subplan'")
@@ -255,11 +278,16 @@ def transaction(
 
 @contextmanager
 def write(
-    path: Path, *, resources: Resources | None = None, lock_timeout: float = LOCK_TIMEOUT
+    path: Path,
+    *,
+    resources: Resources | None = None,
+    lock_timeout: float = LOCK_TIMEOUT,
+    staged: duckdb.DuckDBPyConnection | None = None,
 ) -> Iterator[sa.Connection]:
     """Open the file for one transaction: committed when the block ends, rolled back on any error.
 
-    A replica is refused: the next one would replace it with everything written to it.
+    A replica is refused: the next one would replace it with everything written to it. `staged` is a
+    connection from `staging`, whose temporary tables are then there.
     """
     if "duckdb_sqlalchemy" not in sys.modules:
         system_memory.check(system_memory.LEAST_TO_WRITE)
@@ -267,7 +295,7 @@ def write(
     import sqlalchemy as sa
     from sqlalchemy.pool import StaticPool
 
-    with _attached(path, resources or Resources(), lock_timeout) as con:
+    with _attached(path, resources or Resources(), lock_timeout, staged=staged) as con:
         _refuse_replica(con, path)
         engine = sa.create_engine(
             "duckdb://",
@@ -278,6 +306,18 @@ def write(
         with engine.connect() as connection, connection.begin():
             connection.info[ALIAS] = con
             yield connection
+
+
+@contextmanager
+def staging(resources: Resources) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a connection for temporary tables, which a transaction of `write` can then store."""
+    with at_the_edge(), _connected(resources, kept=False) as con:
+        try:
+            yield con
+        except Exception as error:
+            if is_broken_off(error):
+                _forget_shared()
+            raise
 
 
 def raw(connection: sa.Connection) -> duckdb.DuckDBPyConnection:
@@ -299,22 +339,40 @@ def read(
 
 
 @contextmanager
-def _attached(
-    path: Path, resources: Resources, lock_timeout: float, *, read_only: bool = False
-) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Yield a connection with the file as its default database, until the block ends.
+def _connected(resources: Resources, *, kept: bool) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Yield a connection to which one file can be attached, until the block ends.
 
-    It is attached to the process's own database in memory, because starting one takes as long as
-    many queries. That one holds one file at a time: if another is attached, or limits are
-    requested, a separate database is used.
+    It is one to the process's own database in memory, because starting one takes as long as many
+    queries. That one holds one file at a time: if it has one, or limits are requested, a separate
+    database is used. The connection is closed afterwards unless it is `kept`, for results.
     """
-    check_place(path)
-    with at_the_edge(path), ExitStack() as stack:
-        stack.enter_context(turns.taken(path, lock_timeout, read_only=read_only))
+    with ExitStack() as stack:
         is_shared = resources == Resources() and _room.acquire(blocking=False)
         if is_shared:
             stack.callback(_room.release)
         con = scratch(resources) if is_shared else memory(resources)
+        if not kept:
+            stack.callback(con.close)
+        yield con
+
+
+@contextmanager
+def _attached(
+    path: Path,
+    resources: Resources,
+    lock_timeout: float,
+    *,
+    read_only: bool = False,
+    staged: duckdb.DuckDBPyConnection | None = None,
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Yield a connection with the file as its default database, until the block ends.
+
+    It is the one where something is `staged` already, or a new one.
+    """
+    check_place(path)
+    with at_the_edge(path), ExitStack() as stack:
+        is_inside = stack.enter_context(turns.taken(path, lock_timeout, read_only=read_only))
+        con = staged or stack.enter_context(_connected(resources, kept=read_only))
         # explicit, because the end of a name, as in runs.csv, could select another kind
         mode = "type duckdb, read_only" if read_only else "type duckdb"
         try:
@@ -322,6 +380,7 @@ def _attached(
                 lambda: con.execute(f"attach {literal(str(path))} as {ident(ALIAS)} ({mode})"),
                 path,
                 lock_timeout,
+                at_once=is_inside,
             )
         except Exception as error:
             con.close()
@@ -336,8 +395,6 @@ def _attached(
                 _detach(con)
             raise
         _detach(con)
-        if not read_only:  # there are no results to keep
-            con.close()
 
 
 def _find_tables(con: duckdb.DuckDBPyConnection) -> None:

@@ -92,13 +92,6 @@ def _never_raw(error: Exception, path: Path | None) -> Exception:
     )
 
 
-def is_ended(error: BaseException) -> bool:
-    """Whether a statement was refused because an earlier error has ended its transaction."""
-    import duckdb
-
-    return isinstance(error.__cause__, duckdb.TransactionException)
-
-
 def worded(error: Exception, path: Path | None = None, *, made: bool = False) -> Exception:
     """Return an error of the engine in words for people, any other error unchanged.
 
