@@ -287,7 +287,7 @@ def test_pandas_kinds_of_columns(con):
         {
             "query_id": pd.Categorical(["x", "y"]),
             "doc_id": [1.0, None],
-            "rank": [1, 2],
+            "rank": [1, 0],
         },
         index=[5, 5],
     )
@@ -296,7 +296,7 @@ def test_pandas_kinds_of_columns(con):
     assert caught.value.problems == ((None, "row 2: the document id is empty"),)
     result = readers.stage(con, frame.assign(doc_id=["é", "'; drop table staged; --"]), "run")
     assert result.ranked_by == "rank"
-    assert rows(con) == [("x", "é", 1.0), ("y", "'; drop table staged; --", 2.0)]
+    assert rows(con) == [("x", "é", 1.0), ("y", "'; drop table staged; --", 0.0)]
     assert con.execute("select count(*) from duckdb_views() where not internal").fetchall() == [
         (0,)
     ]
