@@ -146,8 +146,8 @@ def qrels(
     with Progress("loading", "file", 1, sizes([file])):
         loaded = wh.ingest_qrels(
             dataset, file, label=label, format=format, columns=columns, relevance=relevance,
-            normalise=normalise,
-            is_global=is_global, queries=queries, iterations=iterations, replace=replace,
+            normalise=normalise, is_global=is_global, queries=queries, iterations=iterations,
+            replace=replace,
         )  # fmt: skip
     say_loaded(loaded)
     say_where(dataset, loaded.dataset)
@@ -184,8 +184,7 @@ def training(
     with Progress("loading", "file", 1, sizes([file])):
         loaded = wh.ingest_training(
             dataset, file, label=label, format=format, columns=columns, relevance=relevance,
-            normalise=normalise,
-            replace=replace,
+            normalise=normalise, replace=replace,
         )  # fmt: skip
     say_loaded(loaded)
     say_where(dataset, loaded.dataset)
