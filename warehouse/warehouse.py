@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 
@@ -22,6 +21,7 @@ from warehouse.store import database
 from warehouse.store.file import WarehouseFile
 
 if TYPE_CHECKING:
+    import duckdb
     import sqlalchemy as sa
 
     from warehouse.analyze import across_datasets, past
@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from warehouse.evaluate.stored_runs import Outcome
     from warehouse.fuse.fused_run import Fused
     from warehouse.ingest import Loaded, LoadedAttributes
+    from warehouse.ingest.folder import Folder
     from warehouse.ingest.forget import Forgotten
+    from warehouse.report.formats import Writer
     from warehouse.report.pages.folder import Report
     from warehouse.report.query_process import Answer
     from warehouse.sync.events import Event, Synced
@@ -46,7 +48,7 @@ class Warehouse:
     `path` is the database file; without it, `WAREHOUSE_DB` or `warehouse.toml` names the file, else
     it is warehouse.duckdb. It stays the same file if the current folder changes. `memory_limit` (as
     in "1GB"), `threads` and `temp_directory` are passed to DuckDB. `lock_timeout` is how many
-    seconds to wait while another process writes.
+    seconds to wait, from the head of the queue, for a program that has the file open.
 
     Every method opens the file, does its work in one transaction and closes the file again. What
     reads returns a `Result`, which holds no lock. The dataset comes first, and can be left out if
@@ -61,11 +63,10 @@ class Warehouse:
     >>> wh.evaluate(metrics="AP RR").computed
     2
     >>> wh.leaderboard()
-      #  run    system      AP ↑    RR ↑    answered    judged
-    ---  -----  --------  ------  ------  ----------  --------
-      1  first            0.5000  0.5000           1         1
-    <BLANKLINE>
-    mean over queries
+    #  run      AP ↑    RR ↑
+    -  -----  ------  ------
+    1  first  0.5000  0.5000
+    mean over queries; 1 of 1 judged query answered by every run
     """
 
     def __init__(
@@ -136,15 +137,17 @@ class Warehouse:
         >>> Warehouse(folder + "/it.duckdb").ingest_qrels("tiny", path, iterations=True).num_rows
         2
         """
-        from warehouse.ingest import load_qrels
+        from warehouse.ingest import stage_qrels
 
-        with self._loading(dataset, source) as (connection, name):
-            return load_qrels(
-                connection, source, name,
+        return self._load(
+            dataset, source,
+            lambda con, name: stage_qrels(
+                con, source, name,
                 label=label, format=format, columns=columns, relevance=relevance,
                 normalise=normalise, is_global=is_global, queries=queries, iterations=iterations,
                 replace=replace,
-            )  # fmt: skip
+            ),
+        )  # fmt: skip
 
     def ingest_training(
         self,
@@ -168,14 +171,16 @@ class Warehouse:
         >>> wh.ingest_training("films", {"ann": {"alien": 1}}).status
         'loaded'
         """
-        from warehouse.ingest import load_training
+        from warehouse.ingest import stage_training
 
-        with self._loading(dataset, source) as (connection, name):
-            return load_training(
-                connection, source, name,
+        return self._load(
+            dataset, source,
+            lambda con, name: stage_training(
+                con, source, name,
                 label=label, format=format, columns=columns, relevance=relevance,
                 normalise=normalise, replace=replace,
-            )  # fmt: skip
+            ),
+        )  # fmt: skip
 
     def ingest_run(
         self,
@@ -208,16 +213,18 @@ class Warehouse:
         >>> wh.ingest_run(source={"q1": {"d2": 1.5}}, name="tasb").dataset
         'tiny'
         """
-        from warehouse.ingest import load_run
+        from warehouse.ingest import stage_run
         from warehouse.ingest.runs import check_options, given
 
         options = given(name, name_from, system, tags, run_at, lower_is_better)
         check_options(options)
-        with self._loading(dataset, source) as (connection, chosen):
-            return load_run(
-                connection, source, chosen, options,
+        return self._load(
+            dataset, source,
+            lambda con, chosen: stage_run(
+                con, source, chosen, options,
                 format=format, columns=columns, normalise=normalise, replace=replace,
-            )  # fmt: skip
+            ),
+        )  # fmt: skip
 
     def ingest_runs(
         self,
@@ -262,6 +269,44 @@ class Warehouse:
             on_run=on_run or (lambda source, done: None),
         )  # fmt: skip
 
+    def ingest_folder(
+        self,
+        dataset: str | None = None,
+        folder: str | os.PathLike[str] | None = None,
+        *,
+        replace: bool = False,
+        on_found: Callable[[Folder], None] | None = None,
+        on_file: Callable[[object, Loaded | WarehouseError], None] | None = None,
+    ) -> list[Loaded | WarehouseError]:
+        """Load the qrels and the runs below a folder, whatever their formats.
+
+        What a file is, its beginning says: as what it can be read. If that is both, it is qrels if
+        its name has qrel, judg, truth, rating or label in it, else a run. Runs are named after their
+        files. Returns the outcome of each source; `on_found` is called with the files before they
+        are loaded, `on_file` with each and its outcome. Raises UsageError if nothing in the folder
+        can be loaded, or if it has several qrels.
+
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> _ = (folder / "truth.txt").write_text("q1 0 a 1\\n")
+        >>> _ = (folder / "one.run").write_text("q1 Q0 a 1 2.5 one\\n")
+        >>> done = Warehouse(folder / "example.duckdb").ingest_folder("tiny", folder)
+        >>> [(one.kind, one.name) for one in done]
+        [('qrels', 'tiny'), ('run', 'one')]
+        """
+        from warehouse.ingest.folder import look_into
+
+        name = self._to_load(dataset, folder)
+        files = look_into(Path(folder or ""), name)
+        if on_found is not None:
+            on_found(files)
+        tell = on_file or (lambda source, done: None)
+        done: list[Loaded | WarehouseError] = []
+        if files.qrels is not None:
+            done.append(self.ingest_qrels(name, files.qrels, replace=replace))
+            tell(files.qrels, done[0])
+        return done + self.ingest_runs(name, files.runs, replace=replace, on_run=tell)
+
     def ingest_attributes(
         self,
         dataset: str | None = None,
@@ -285,13 +330,15 @@ class Warehouse:
         >>> wh.ingest_attributes("films", {"up": {"year": 2009}}, of="docs", name="years").columns
         {'year': 'number'}
         """
-        from warehouse.ingest import load_attributes
+        from warehouse.ingest import stage_table
 
-        with self._loading(dataset, source) as (connection, chosen):
-            return load_attributes(
-                connection, source, chosen, of, name=name, id=id, split=split,
+        return self._load(
+            dataset, source,
+            lambda con, chosen: stage_table(
+                con, source, chosen, of, name=name, id=id, split=split,
                 format=format, normalise=normalise, replace=replace,
-            )  # fmt: skip
+            ),
+        )  # fmt: skip
 
     def ingest_mlflow(
         self,
@@ -498,9 +545,13 @@ class Warehouse:
             on_event=on_event, on_file=on_file,
         )  # fmt: skip
 
-    @contextmanager
-    def _loading(self, dataset: str | None, source: object) -> Iterator[tuple[sa.Connection, str]]:
-        """Open the file for loading a source; yield the connection and the name of the dataset.
+    def _load(
+        self,
+        dataset: str | None,
+        source: object,
+        stage: Callable[[duckdb.DuckDBPyConnection, str], Callable[[sa.Connection], _T]],
+    ) -> _T:
+        """Stage a source for a dataset, then open the file to store it; return the outcome.
 
         The database is made if it does not exist, unless the source does not exist either: both
         names may be wrong.
@@ -512,8 +563,10 @@ class Warehouse:
         if error is not None:
             raise error
         self.file.ensure()
-        with self.file.write() as connection:
-            yield connection, name
+        with self.file.staging() as place:
+            store = stage(place.con, name)
+            with place.write() as connection:
+                return store(connection)
 
     def _to_load(self, dataset: str | None, source: object) -> str:
         """Return the name of the dataset to load into, which may be new, or the only one."""
@@ -645,6 +698,9 @@ class Warehouse:
     ) -> Result:
         """Return the board of a dataset, best first by `sort` (default: the first metric).
 
+        Metrics that are not stored are computed from the stored hits, and not stored; the notes say
+        so. With `as_of`, `qrels` or `slice` only stored values are shown.
+
         Columns: `place, run, system`, one per metric, and the number of queries `answered` and
         `judged`. With `slice`, which must have been evaluated, there is one board for each part;
         the first column is then `part`. Attributes: `metrics` (by column), `directions`,
@@ -675,7 +731,7 @@ class Warehouse:
                 weights=weights, by=by, each=each, ci=ci, ties=ties, alpha=alpha, as_of=as_of,
                 qrels=qrels,
             )  # fmt: skip
-            return presentation.leaderboard(found, protocol)
+            return presentation.leaderboard(found, protocol, top)
 
     def queries(
         self,
@@ -701,11 +757,11 @@ class Warehouse:
         from warehouse.report import presentation
 
         with self.file.read() as con:
-            found = query_values.queries(
+            found, computed, labels = query_values.queries(
                 con, dataset, _given("run", run), metrics=metrics, slice=slice, worst=worst,
                 protocol=protocol, as_of=as_of, qrels=qrels,
             )  # fmt: skip
-            return presentation.queries(found, slice, protocol)
+            return presentation.queries(found, slice, protocol, computed, labels)
 
     def explain(
         self,
@@ -1256,7 +1312,7 @@ class Warehouse:
         params: Mapping[str, object] | None = None,
         *,
         write: Callable[[str], object],
-        format: str = "csv",
+        format: str | Writer = "csv",
         limit: int | None = None,
         places: int = 4,
         timeout: float | None = sql_query.TIMEOUT,
@@ -1265,7 +1321,8 @@ class Warehouse:
 
         It is like `query`, but the statement cannot harm this process, and after `timeout` seconds
         its process is ended. `write` is called with each piece of the text. At most `limit` rows
-        are written. Returns the number of rows, and whether there were more.
+        are written. `format` can also be a writer of tables, as for a screen. Returns the number of
+        rows, and whether there were more.
 
         >>> import sys, tempfile
         >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
@@ -1278,7 +1335,7 @@ class Warehouse:
         """
         from warehouse.report import formats, query_process
 
-        if formats.check(format) == "parquet":
+        if isinstance(format, str) and formats.check(format) == "parquet":
             raise UsageError("parquet is not text; use stream_parquet")
         return query_process.answer(
             self.file, sql, params, write, format=format, limit=limit, places=places,
@@ -1410,7 +1467,9 @@ class Warehouse:
 
         nothing = "no runs yet: warehouse ingest run FILE -d DATASET"
         with self.file.read() as con:
-            return presentation.listed(listings.listing(con, "runs", dataset), nothing)
+            found = listings.listing(con, "runs", dataset)
+        spare = ["dataset", "version", "queries", "predictions", "source"]
+        return presentation.listed(found, nothing, spare=spare)
 
     def attributes(self, dataset: str | None = None) -> Result:
         """Return the current attributes of documents and queries, with their types and counts.

@@ -136,6 +136,8 @@ def _stage(
     limits.current().check_rows(name, rows)
     warnings = reading.warnings
     if kind == "run":
+        if reading.ranked_by == "rank":
+            checks.refuse_gaps(con, name)
         ranks = "rank" in staging.types_of(con)
         found = checks.run_warnings(con, ranks=ranks, ranked_by=reading.ranked_by)
         warnings = (*found.get(0, ()), *warnings)

@@ -323,6 +323,32 @@ def run_warnings(
     return found
 
 
+def any_gap(con: Connection) -> bool:
+    """Whether the ranks of a staged run leave places out."""
+    return bool(run(con, "checks/rank_gaps", limit=1))
+
+
+def refuse_gaps(con: Connection, source: str) -> None:
+    """Refuse a run ranked by ranks that leave places out: what stood there is not known."""
+    found = run(con, "checks/rank_gaps", limit=LIMIT)
+    if not found:
+        return
+    total = int(found[0][4])
+    places = [
+        (
+            None,
+            f"query {query[:80]!r}: {counted(documents, 'document')} with the ranks {low:g} to {high:g}",
+        )
+        for query, documents, low, high, _ in found
+    ]
+    raise refuse(
+        source, places, total,
+        opening=f"the ranks leave places out in {counted(total, 'query')}, and there are no scores: "
+        "give every place its document, or, if only the order counts, read the ranks as scores "
+        "(--column score=rank --lower-is-better)",
+    )  # fmt: skip
+
+
 def drop_service_columns(con: Connection, kind: Kind) -> None:
     """Keep only the columns of the contract; dropping a column moves no data."""
     names = (*_SERVICE_COLUMNS, "iteration") if kind == "training" else _SERVICE_COLUMNS

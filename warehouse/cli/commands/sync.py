@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from warehouse.cli import options
-from warehouse.cli.output import Progress, emit, say, warn
+from warehouse.cli.output import emit, say, warn
+from warehouse.cli.progress import Progress
 from warehouse.config import project
 from warehouse.errors import UsageError, visible
 
@@ -23,7 +24,7 @@ EXAMPLES = {
     "sync": (
         "warehouse sync",
         "warehouse sync --config warehouse.toml --dry-run",
-        "warehouse sync --json --lock-timeout 60",
+        "warehouse sync --json --check-content --lock-timeout 60",
     )
 }
 
@@ -56,8 +57,9 @@ def sync(
     its time or its settings have changed; other content becomes a new version. A file that is still
     being written is left for the next sync. A file with a problem does not stop the others: it is
     reported, tried again at the next sync, and makes the exit code 2. A run whose file is deleted
-    stays, unless missing = "forget"; a file that is renamed renames its run. If there is nothing to do,
-    nothing is printed. Two syncs at once are safe. Start with: warehouse init
+    stays, unless missing = "forget"; a file that is renamed renames its run. Every new run is checked
+    by the gates, and the exit code is 1 as long as a run is red (see: warehouse gates). If there is
+    nothing to do, nothing is printed. Two syncs at once are safe. Start with: warehouse init
     """
     with project.using(config):
         wh = open_project(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
@@ -96,17 +98,13 @@ def run(
     """
     before = frozenset(reported or ())
     found: set[str] = set()
-    progress: Progress | None = None
+    progress = Progress("syncing", "file")
 
     def on_file(label: str, total: int) -> None:
-        nonlocal progress
-        if progress is None or progress.total != total:
-            progress = Progress("reading", total)
+        progress.total = total
         progress.step(label)
 
     def on_event(event: Event) -> None:
-        if progress is not None:
-            progress.close()
         if event.status in ("failed", "passed", "regressed", "red"):
             found.add(event.text)
         if event.text in before:
@@ -118,13 +116,10 @@ def run(
         for text in event.warnings:
             warn(f"{visible(str(event.file or event.dataset))}: {text}")
 
-    try:
+    with progress:
         done = wh.sync(
             dry_run=dry_run, check_content=check_content, on_event=on_event, on_file=on_file
         )
-    finally:
-        if progress is not None:
-            progress.close()
     for text in done.remarks:
         found.add(text)
         if text not in before:
