@@ -519,6 +519,7 @@ def declared_keys() -> Mapping[str, Mapping[str, Any]]:
         "[[datasets.NAME.attributes]]": project_file.Attributes,
         "[[runs]]": project_file.Runs,
         "[[gates]]": project_file.Gate,
+        "[limits]": project_file.Limits,
     }
     top = {"database", "metrics", "settle", "on_fire"}
     whole = {one.name: one.type for one in fields(project_file.ProjectFile) if one.name in top}

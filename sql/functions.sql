@@ -36,6 +36,23 @@ create temp macro refuse(sentence) as
 create temp macro members_content(subject_id, part) as
     count(*) || '-' || sum(md5_number_lower(concat_ws(chr(31), subject_id, part)));
 
+-- Whether a grade is whole and fits into 32 bits.
+create temp macro is_whole(grade) as
+    grade = trunc(grade) and grade between -2147483648 and 2147483647;
+
+-- The hash of a judgment, or of a training example. A whole grade is hashed as the integer that it is, so that content
+-- that was loaded before grades could be any number keeps its hash.
+create temp macro judgment_hash(query_id, doc_id, relevance) as
+    case
+        when is_whole(relevance) then hash(query_id, doc_id, try_cast(relevance as integer))
+        else hash(query_id, doc_id, relevance)
+    end,
+(query_id, doc_id, relevance, iteration) as
+    case
+        when is_whole(relevance) then hash(query_id, doc_id, try_cast(relevance as integer), iteration)
+        else hash(query_id, doc_id, relevance, iteration)
+    end;
+
 -- Lists ------------------------------------------------------------------------------------------------------------
 
 -- What a gain at a rank is divided by in a discounted cumulative gain.
@@ -50,7 +67,7 @@ create temp macro dcg(gain, rank, k) as
 
 -- The gain of a relevance grade by a map from grades; other grades are their own gain, and one below 0 has none.
 create temp macro listed_gain(relevance, gains) as
-    coalesce(gains[relevance], greatest(relevance, 0));
+    coalesce(cast(gains as map(double, double))[relevance], greatest(relevance, 0));
 
 -- The gain 2^grade - 1.
 create temp macro exponential_gain(relevance) as

@@ -20,7 +20,7 @@ import pytest
 import quick
 from hypothesis import settings
 from projects import BEST, QRELS, RUN, SETTINGS, Answer, Folder, invoked
-from syncs import Project
+from syncs import BAD, BETTER, Project, gated
 
 import warehouse
 from warehouse import cli
@@ -354,3 +354,18 @@ def synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     made = Project(tmp_path / "project")
     monkeypatch.chdir(made.path)
     return made
+
+
+@pytest.fixture
+def night(synced: Project) -> Project:
+    """Return a project with gates, after the night in which a run was crippled.
+
+    RR is 3/4 of `one`, which is there already, 1/4 of `bad`, and 1 of `good`.
+    """
+    synced.settings('metrics = ["RR"]', 'metrics = ["RR", "P@1"]')
+    gated(synced, "max_drop = 0.1\n")
+    synced.settings('metric = "RR"', 'metric = ["RR", "P@1"]')
+    synced.sync()
+    synced.write("runs/bm25/bad.run", BAD, age=1800)
+    synced.write("runs/bm25/good.run", BETTER, age=900)
+    return synced

@@ -227,13 +227,17 @@ def iap(docs: Docs, grades: Grades, *, rel: int, levels: Sequence[float], needed
     return sum(at) / len(at)
 
 
-def worth(grades: Grades, *, rel: int, gains: Pairs | None, dcg: str = "log2") -> dict[str, float]:
+def worth(
+    grades: Grades, *, rel: float | None, gains: Pairs | None, dcg: str = "log2"
+) -> dict[str, float]:
     """Return the gain of every judged document that has one."""
     if gains is not None:
         listed = dict(gains)
         found = {doc: listed.get(grade, max(grade, 0)) for doc, grade in grades.items()}
         return {doc: float(gain) for doc, gain in found.items() if gain}
-    counting = {doc: grade for doc, grade in grades.items() if grade >= rel}
+    counting = {
+        doc: grade for doc, grade in grades.items() if (grade > 0 if rel is None else grade >= rel)
+    }
     return {
         doc: float({"log2": grade, "exp-log2": 2**grade - 1, "binary": 1}[dcg])
         for doc, grade in counting.items()
@@ -263,8 +267,9 @@ def ideal_dcg(docs: Docs, grades: Grades, *, cutoff: int | None, **rules: Any) -
 def ndcg(
     docs: Docs, grades: Grades, *, ties: str = "rank", best: str = "judged", **rules: Any
 ) -> float | None:
-    assert best == "judged"  # k is compared with the recommendation metrics
-    return ratio(dcg(docs, grades, **rules), ideal_dcg(docs, grades, **rules))
+    assert best != "k"  # k is compared with the recommendation metrics
+    whole = rules | ({"cutoff": None} if best == "all" else {})
+    return ratio(dcg(docs, grades, **rules), ideal_dcg(docs, grades, **whole))
 
 
 def ndcg_rel(docs: Docs, grades: Grades, **rules: Any) -> float | None:

@@ -20,10 +20,11 @@ Scores = Mapping[str, tuple[float, int]]
 METRICS = [
     "Cover", "Cover@1", "Cover@3", "Cover(rel=2)", "oocover", "MaxRank", "MaxRank(rel=2)", "AvgRank",
     "AvgRank(rel=3)", "AUC", "AUC@3", "AUC(rel=2)", "AUC(empty=zero)", "AUC(empty=half)",
-    "AUC(empty=roerei)", "AUC(empty=half)@2", "AUC(ties=half)", "AUC(ties=half)@3",
+    "AUC(empty=roerei)", "AUC(empty=replay)@3", "AUC(empty=half)@2", "AUC(ties=half)",
+    "AUC(ties=half)@3",
     "AUC(ties=input,rel=2)", "AUC(ties=input)@2", "AUC(aggregate=pooled)",
     "AUC(aggregate=pooled,ties=half)@3", "AUC(aggregate=pooled,ties=input,empty=roerei)@2",
-    "Volume", "Volume(share=True)", "KAtRecall@0",
+    "Volume", "Volume(share=True)", "Volume(share=True, catalogue=3)", "KAtRecall@0",
     "KAtRecall@0.1", "KAtRecall@0.5", "KAtRecall@0.7", "KAtRecall@1", "KAtRecall(rel=2)@0.5",
     "KAtRecall(never=retrieved)@0.3", "KAtRecall(never=retrieved)@1", "KAtRecall(never=half)@0.6",
     "KAtRecall(never=half,labels=7)@1", "KAtRecall(never=half,empty=null)@0.9",
@@ -98,13 +99,15 @@ def pooled_auc(
     if good and bad:
         won = sum(g < b for g in good for b in bad) + sum(g == b for g in good for b in bad) / 2
         return won / (len(good) * len(bad))
+    if empty == "replay":
+        return 1.0 if good else 0.0
     if empty == "roerei":
         return 1.0 if not needed or not bad else 0.0
     return {"null": None, "zero": 0.0, "half": 0.5}[empty]
 
 
-def volume(docs: Docs, grades: Grades, *, share: bool, known: int) -> float:
-    return len(docs) / known if share else len(docs)
+def volume(docs: Docs, grades: Grades, *, share: bool, catalogue: int | None, named: int) -> float:
+    return min(len(docs) / (catalogue or named), 1) if share else len(docs)
 
 
 def first_with_recall(docs: Docs, grades: Grades, rel: int, recall: float) -> int | None:

@@ -29,6 +29,9 @@ QRELS = "q1 0 a 1\nq1 0 b 0\nq2 0 c 1\n"
 # RR of q1 is 1/2: b before a; of q2 1
 RUN = "q1 Q0 b 1 2 t\nq1 Q0 a 2 1 t\nq2 Q0 c 1 1 t\n"
 BETTER = "q1 Q0 a 1 2 t\nq2 Q0 c 1 1 t\n"
+# RR of q2 is 0
+BAD = RUN.replace("q2 Q0 c", "q2 Q0 x")
+GATE = '\n[[gates]]\ndataset = "tiny"\nmetric = "RR"\n'
 Told = list[tuple[str, str | None]]
 
 
@@ -66,3 +69,9 @@ class Project:
 
     def runs(self, columns: str = "name, version, system") -> list[tuple]:
         return stored(self.warehouse, f"select {columns} from store.run order by run_id")
+
+
+def gated(project: Project, *gates: str) -> None:
+    """Add gates of RR, with more keys, to the project's file."""
+    text = (project.path / "warehouse.toml").read_text()
+    project.write("warehouse.toml", text + "".join(GATE + gate for gate in gates))

@@ -8,8 +8,12 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from warehouse.analyze import gate_results
+from warehouse.analyze.regressions import Limits
 from warehouse.sql_text.templates import render
 from warehouse.store import database
+from warehouse.sync import gates
+from warehouse.sync.declarations import Gate
 from warehouse.warehouse import Warehouse
 
 # What needs no proof.
@@ -53,12 +57,23 @@ def everything(wh: Warehouse) -> None:
     wh.curve("tiny", "ROC")
     wh.fuse("tiny", ["one", "two"], "wsum", name="both", tune="AP", train_queries=["q1"])
     wh.compare("tiny", ["one", "two", "numbered"], "AP", store=True)
+    gate = Gate("tiny", "AP", "system", "best", Limits(0.0, min=1.0), "default")
     with wh.file.transaction() as con:
+        checked = gates.check(con, gates.find(con, [gate], "newest"))
+        gates.keep(con, [gate], [v for _, v in checked if isinstance(v, gates.Verdict)], ())
+        gate_results.accept(con, "tiny", None, "why not")
         con.execute(
             "insert into source_file by name select 1 as dataset_id, 'run' as kind, '/a/b.run' as path, "
             "'b' as name, 9 as size, 5 as mtime_ns, '{}' as settings, now() as taken_at, "
             "'1' as program_version"
         )
+        con.execute(
+            "insert into gate_result by name select 1 as run_id, 2 as reference_id, 1 as qrels_id, "
+            "'f' as fingerprint, 'AP' as metric, 'default' as protocol, 'system' as grouped_by, "
+            "'best' as against, 'any drop' as limits, 0.5 as value, 'regressed' as verdict, "
+            "now() as checked_at, '1' as program_version"
+        )
+        con.execute("insert into gate_acceptance values (1, 'why not', now(), '1', null)")
         con.execute("insert into clock_behind values (now(), now() - interval 1 day, null)")
 
 

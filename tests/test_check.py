@@ -17,7 +17,7 @@ import duckdb
 import pytest
 from projects import BEST, Folder, command
 from refusals import tells
-from syncs import BETTER, QRELS, RUN, Project
+from syncs import BAD, BETTER, QRELS, RUN, Project, gated
 
 from warehouse.analyze import regressions
 from warehouse.analyze.significance import two_sided
@@ -451,12 +451,6 @@ RED = (
     "1 run is red: {0} of tiny (RR); see: warehouse gates; to accept: "
     "warehouse gates accept {0} --why '…' -d tiny"
 )
-GATE = '\n[[gates]]\ndataset = "tiny"\nmetric = "RR"\n'
-
-
-def gated(project: Project, *gates: str) -> None:
-    text = (project.path / "warehouse.toml").read_text()
-    project.write("warehouse.toml", text + "".join(GATE + gate for gate in gates))
 
 
 def test_a_gate_that_fires_makes_the_exit_code_1(synced: Project) -> None:
@@ -639,21 +633,6 @@ def test_new_judgments_run_the_gates_again(synced: Project) -> None:
 
 # --------------------------------------------------------------------------- what is red
 
-# RR is 3/4 of `one`, 1/4 of `bad`, 1 of `good`
-BAD = RUN.replace("q2 Q0 c", "q2 Q0 x")
-
-
-@pytest.fixture
-def night(synced: Project) -> Project:
-    """Return a project with a gate, after the night in which a run was crippled."""
-    synced.settings('metrics = ["RR"]', 'metrics = ["RR", "P@1"]')
-    gated(synced, "max_drop = 0.1\n")
-    synced.settings('metric = "RR"', 'metric = ["RR", "P@1"]')
-    synced.sync()
-    synced.write("runs/bm25/bad.run", BAD, age=1800)
-    synced.write("runs/bm25/good.run", BETTER, age=900)
-    return synced
-
 
 def verdicts(wh: Warehouse) -> list[tuple]:
     """Return run, metric, reference, verdict and whether it is red, in the order of the checks."""
@@ -740,6 +719,7 @@ def test_runs_from_before_the_gate_are_not_checked(synced: Project) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore:the clock says")
 def test_the_newest_run_is_the_one_loaded_last(
     night: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -156,3 +156,19 @@ def test_hashes_are_those_of_the_content_in_any_file(tmp_path: Path) -> None:
     assert found <= set(stored(other, HASHES))
     assert not {row[2] for row in found} & {row[2] for row in stored(third, HASHES)}
     assert all(len(content_hash) == 32 for *_, content_hash in found)
+
+
+def test_another_order_of_equal_scores_is_another_evaluation_where_it_counts(wh: Warehouse) -> None:
+    """RR of a tie of a, relevant, and b: by the source's order 1 and then 1/2; by ids it stays 1/2."""
+    wh.ingest_qrels("tiny", {"q": {"a": 1, "b": 0}})
+    for order in ("ab", "ba"):
+        wh.ingest_run("tiny", {"q": dict.fromkeys(order, 1.0)}, name="r", replace=True)
+        for protocol in ("default", "xclib"):
+            wh.evaluate(metrics="RR", protocol=protocol)
+    assert stored(wh, "select count(*), count(distinct content_hash) from run") == [(2, 1)]
+    found = stored(
+        wh,
+        "select protocol, list(value order by run_id), count(distinct content_hash) "
+        "from evaluation join score using (evaluation_id) group by protocol order by protocol",
+    )
+    assert found == [("default", [0.5, 0.5], 1), ("xclib", [1.0, 0.5], 2)]

@@ -73,11 +73,21 @@ SCALARS: dict[str, Case] = {
         lambda x: round(x, 12),
         [((0.1 + 0.2 + 0.3) / 3,), (0.5,), (-1e-13,)],
     ),
+    "is_whole": (
+        "is_whole($1::double)",
+        lambda grade: grade == int(grade) and abs(grade) < 2**31,
+        [(2,), (0,), (-3,), (0.5,), (2147483647,), (2147483648,)],
+    ),
+    "judgment_hash": (
+        "judgment_hash('q', 'd', $1::double, '0') = hash('q', 'd', try_cast($1 as integer), '0')",
+        lambda grade: grade == int(grade),
+        [(2,), (0,), (-3,), (0.5,)],
+    ),
     "discount": ("discount($1)", lambda rank: math.log2(rank + 1), [(1,), (2,), (3,), (1000,)]),
     "listed_gain": (
-        "listed_gain($1::integer, map {1: 3e0, 3: 0.5e0, 4: -2e0})",
+        "listed_gain($1::double, map {1: 3e0, 3: 0.5e0, 4: -2e0})",
         lambda grade: grade_gain(grade, {1: 3.0, 3: 0.5, 4: -2.0}),
-        [(1,), (2,), (3,), (4,), (0,), (-1,), (9,)],
+        [(1,), (2,), (3,), (4,), (0,), (-1,), (9,), (1.5,)],
     ),
     "exponential_gain": (
         "exponential_gain($1)",

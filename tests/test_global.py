@@ -155,7 +155,7 @@ def test_other_column_names_and_parquet(con, tmp_path: Path) -> None:
         ("a.run", "q1 Q0 A 1 0.5 tag\n", "looks like a run"),
         ("truth.txt", "A\nB\udcff\nC\n", "1 problem\n  line 2: not UTF-8"),
         ("truth.txt", "A\nB\nA\n", "line 3: document 'A' is there twice .* first on line 1"),
-        ("truth.csv", "doc_id,relevance\nA,x\n,1\n", "line 2: relevance 'x' is not an integer"),
+        ("truth.csv", "doc_id,relevance\nA,x\n,1\n", "line 2: relevance 'x' is not a number"),
         (
             "qrels.txt",
             "q1 0 A 1\nq1 0 B 1\nq2 0 A 0\n",

@@ -74,10 +74,10 @@ def read(path: Path) -> list[dict[str, Any]]:
     return tomllib.loads(path.read_text(encoding="utf-8"))["case"] if path.exists() else []
 
 
-def judged(case: dict[str, Any]) -> dict[str, list[tuple[str, int]]]:
+def judged(case: dict[str, Any]) -> dict[str, list[tuple[str, float]]]:
     """Return what is judged of each query: a document with where it was judged, and the grade."""
     return {
-        query: [(name, int(grade)) for name, _, grade in (w.partition(":") for w in text.split())]
+        query: [(name, float(grade)) for name, _, grade in (w.partition(":") for w in text.split())]
         for query, text in (case.get("qrels") or case["prefs"]).items()
     }
 
@@ -94,7 +94,7 @@ def qrels(case: dict[str, Any], folder: Path) -> tuple[object, dict[str, Any]]:
         for name, grade in found:
             *place, last = name.split("/")
             fields = [*place, last] if "prefs" in case else [last, *place]
-            lines.append(" ".join([query, *fields, str(grade)]))
+            lines.append(" ".join([query, *fields, f"{grade:g}"]))
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path, {"qrels_format": "prefs"} if "prefs" in case else {"iterations": True}
 

@@ -44,7 +44,8 @@ def test_the_table_of_protocols_has_the_first_sentences() -> None:
 
 def test_names_elsewhere_come_from_every_header() -> None:
     assert listed("AP")["elsewhere"] == (
-        "ir_measures AP, MAP; ranx map; sklearn average_precision_score; trec_eval map, map_cut_k"
+        "ir_measures AP, MAP; notes average_precision; ranx map; recommenders map_at_k; "
+        "sklearn average_precision_score; trec_eval map, map_cut_k"
     )
     assert "roerei ooprecision" in listed("P")["elsewhere"]
     assert "ranx rbp.p" in listed("RBP")["elsewhere"]
@@ -99,7 +100,7 @@ def test_a_page_is_of_the_metric_as_written(name: str, settled: str) -> None:
 def test_a_page_says_what_names_and_bounds_mean() -> None:
     page = pages.describe("P@5")
     assert "\n  roerei        ooprecision (cutoff=100, norm=retrieved)" in page
-    assert "  label_ranking p_at_k_by_decile (norm=retrieved)\n" in page
+    assert "  label_ranking p_at_k (norm=retrieved), p_at_k_by_decile (norm=retrieved)\n" in page
     assert "@cutoff: integer; required; at least 1" in page
     assert "no_relevant: number; default 0.0; at least 0; at most 1" in page
     assert "norm: one of k, retrieved; default k" in page
@@ -126,7 +127,7 @@ GENRES = {doc: {"genre": ["war", doc]} for doc in "abcx"}
 
 def text_of(found: Template) -> str:
     """Return a metric with what it needs."""
-    example = {"attribute": "genre", "number": "0.5", "integer": "3"}
+    example = {"attribute": "genre", "number": "0.5", "integer": "3", "grade": "3"}
     given = [f"{p.name}={example[p.type]}" for p in found.parameters if p.required]
     return f"{found.name}({', '.join(given)})"
 
@@ -215,4 +216,5 @@ def test_several_pages_and_all_wrong_names_at_once() -> None:
 
 
 def test_a_long_name_of_a_peer_stands_apart() -> None:
-    assert "  label_ranking nDCG_at_k_by_decile (dcg=binary)" in pages.describe("nDCG").splitlines()
+    told = "  label_ranking nDCG_at_k (dcg=binary, best=all), nDCG_at_k_by_decile"
+    assert told in pages.describe("nDCG").splitlines()

@@ -15,6 +15,7 @@ from pathlib import Path
 import oracles
 import oracles_diversity
 import oracles_preferences
+import oracles_ratings
 import oracles_recsys
 import oracles_sklearn
 import oracles_sources
@@ -40,7 +41,8 @@ METRICS = [
     "Success(rel=2)", "Judged", "bpref", "bpref(rel=2)",
     "bpref(rel=3)", "nDCG", "nDCG@1", "nDCG@3", "nDCG@20", "nDCG(dcg=exp-log2)",
     "nDCG(dcg=exp-log2)@3", "nDCG(dcg=binary)",
-    "nDCG(dcg=binary,rel=2)@3", "nDCG(rel=2)", "nDCG(rel=2)@3", "Judged", "Judged@1", "Judged@3",
+    "nDCG(dcg=binary,rel=2)@3", "nDCG(rel=2)", "nDCG(rel=2)@3", "nDCG(best=all)@3", "Judged",
+    "Judged@1", "Judged@3",
     "Judged@20", "NumQ", "NumRel", "NumRel(rel=2)", "NumRelRet", "NumRelRet@3", "NumRelRet(rel=2)",
     "NumRet", "Success", "bpref(negatives=nonrelevant)", "bpref(negatives=nonrelevant,rel=2)",
     "NumRet@3", "IPrec@0.0", "IPrec@0.1", "IPrec@0.25", "IPrec@0.5", "IPrec@0.7", "IPrec@1.0",
@@ -66,20 +68,23 @@ METRICS += worked(twins_in(oracles) - {metric.name for metric in notation.parse(
 # Gains below 0 are taken off, so that a value may lie outside the metric's range.
 LOSSES = [f"{name}(gains={{0:-1.5,2:-0.25}})" for name in GAINED]
 
-Qrels = dict[str, dict[str, int]]
+Qrels = dict[str, dict[str, float]]
 Run = dict[str, dict[str, float]]
 # Equal scores often; two that are equal in 32 bits only; the sign; a great and a small one.
 SCORES = [0.0, 1.0, 1.0, 2.0, 2.0000000001, 2.00000001, -1.0, 16777216.0, 16777216.5, 1e-300, 0.1]
+WHOLE = [[0, 1], [0, 1, 2, 3], [-2, -1, 0, 1, 2, 3], [0], [1], [-1, 1, 3]]
 DOCS = [*"abcdefghijklmnop", "d1", "d10", "d2", "é", "Z", "9"]
 
 
-def collection(rng: random.Random, queries: int = 30) -> tuple[Qrels, Run]:
+def collection(
+    rng: random.Random, queries: int = 30, *, fractions: bool = False
+) -> tuple[Qrels, Run]:
     """Return random judgments and a run; each may have queries that the other lacks."""
     qrels: Qrels = {"anchor": {"a": 1}}
     run: Run = {"anchor": {"a": 1.0}}
     for number in range(queries):
         query = f"q{number}"
-        grades = rng.choice([[0, 1], [0, 1, 2, 3], [-2, -1, 0, 1, 2, 3], [0], [1], [-1, 1, 3]])
+        grades = rng.choice([*WHOLE, [-1, 0, 0.5, 1.7, 4.5]] if fractions else WHOLE)
         judged = {doc: rng.choice(grades) for doc in rng.sample(DOCS, rng.randint(1, 12))}
         scores = rng.choice([SCORES, [rng.random() for _ in range(30)]])
         found = {doc: rng.choice(scores) for doc in rng.sample(DOCS, rng.randint(1, 15))}
@@ -91,7 +96,7 @@ def collection(rng: random.Random, queries: int = 30) -> tuple[Qrels, Run]:
 
 
 SEEDS = st.integers(0, 2**32 - 1)
-COLLECTIONS = SEEDS.map(lambda seed: collection(random.Random(seed)))
+COLLECTIONS = SEEDS.map(lambda seed: collection(random.Random(seed), fractions=True))
 # What a call costs it costs for the metrics: few calls, of many queries each.
 LARGE = SEEDS.map(lambda seed: collection(random.Random(seed), 135))
 FEW = examples(2)
@@ -122,7 +127,7 @@ def test_every_twin_is_compared() -> None:
     assert twins_in(oracles) <= compared
     for module in (
         oracles_sources, oracles_sklearn, oracles_user_models, oracles_diversity,
-        oracles_preferences, oracles_recsys,
+        oracles_preferences, oracles_ratings, oracles_recsys,
     ):  # fmt: skip
         named = {metric.name for metric in notation.parse(*module.METRICS)}
         missing = twins_in(module) - named

@@ -64,6 +64,33 @@ def rows(wh: Warehouse) -> list[tuple]:
     ).fetchall()
 
 
+def test_a_nested_run_has_the_parameters_and_tags_of_its_parent(store: str, tmp_path: Path) -> None:
+    """Its own take precedence; the parent's artifacts are a run of its own."""
+    from mlflow.tracking import MlflowClient
+
+    client = MlflowClient(tracking_uri=store)
+    experiment = client.create_experiment("nested", (tmp_path / "nested").as_uri())
+    parent = client.create_run(experiment, 1000, {"team": "ir", "fold": "all"}, "sweep").info.run_id
+    client.log_param(parent, "index", "v2")
+    client.log_param(parent, "k1", 0.9)
+    tags = {"mlflow.parentRunId": parent, "fold": "1"}
+    child = client.create_run(experiment, 2000, tags, "first").info.run_id
+    client.log_param(child, "k1", 1.2)
+    (tmp_path / "x.run").write_text(RUN)
+    client.log_artifact(child, str(tmp_path / "x.run"))
+    client.set_terminated(child, "FINISHED")
+    wh = Warehouse("w.duckdb")
+    wh.ingest_mlflow("tiny", store, "nested")
+    ((name, found),) = wh.query("select run, tags from runs").fetchall()
+    assert (name, found) == (
+        "first",
+        {
+            "team": "ir", "fold": "1", "index": "v2", "k1": "1.2",
+            "mlflow_run_id": child, "mlflow_parent_run_id": parent,
+        },
+    )  # fmt: skip
+
+
 def test_the_artifacts_of_finished_runs(store: str) -> None:
     options = ("--experiment", "ranking", "-d", "tiny", "--db", "w.duckdb")
     code, out, err = command("ingest", "mlflow", store, *options)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import oracles_preferences
 import oracles_user_models
 import pytest
@@ -36,7 +38,9 @@ def values_of(parameter: Parameter) -> st.SearchStrategy[str]:
     if parameter.type == "boolean":
         return st.sampled_from(["True", "False"])
     if parameter.type == "gains":
-        grades = st.dictionaries(st.integers(-2, 9), number(parameter), max_size=4)
+        grades = st.dictionaries(
+            st.integers(-2, 9) | st.floats(-2, 9), number(parameter), max_size=4
+        )
         return grades.map(
             lambda pairs: "{" + ", ".join(f"{k}: {v!r}" for k, v in pairs.items()) + "}"
         )
@@ -44,8 +48,11 @@ def values_of(parameter: Parameter) -> st.SearchStrategy[str]:
         return st.lists(number(parameter), min_size=1, max_size=5, unique=True).map(str)
     low = (1 if parameter.above else 0) if parameter.minimum is None else parameter.minimum
     high = 10_000 if parameter.maximum is None else parameter.maximum
-    if parameter.type == "integer":
-        return st.integers(int(low), int(high)).map(str)
+    if parameter.type in ("integer", "grade"):
+        whole = st.integers(math.ceil(low), int(high)).map(str)
+        if parameter.type == "integer":
+            return whole
+        return whole | st.floats(low, high, allow_nan=False).map(repr)
     return st.floats(low, high, allow_nan=False).map(repr)
 
 
@@ -69,7 +76,7 @@ def notations(draw: st.DrawFn) -> str:
             given.pop(replaced, None)
     for p in found.parameters:
         if p.above in given and p.name in given:
-            given[p.name] = str(int(given[p.above]) + 1 + int(given[p.name]))
+            given[p.name] = str(float(given[p.above]) + 1 + float(given[p.name]))
     at = given.pop(found.at, None) if draw(st.booleans()) else None
     order = draw(st.permutations(list(given.items())))
     comma = draw(st.sampled_from([",", ", ", " , "]))
@@ -137,7 +144,7 @@ def test_one_argument_may_hold_several_names() -> None:
         ("nDCG(gains={})", "nDCG"),
         ("nDCG(gains={0:0, 1:1, 2:2, -3:0})", "nDCG"),
         ("nDCG(gains={0:-1})", "nDCG(gains={0:-1})"),
-        ("nDCG(dcg='log2', gains={1:2}, rel=1)", "nDCG(gains={1:2})"),
+        ("nDCG(dcg='log2', gains={1:2, 3.5: 2})", "nDCG(gains={1:2,3.5:2})"),
         ("DCG(gains={1:2})@3 IdealDCG(gains={1:2})", "DCG(gains={1:2})@3 IdealDCG(gains={1:2})"),
         ("G(gains={1:2}) nDCGrel(gains={1:2})", "G(gains={1:2}) nDCGrel(gains={1:2})"),
         ("Rndcg(gains={1:1e-7})", "Rndcg(gains={1:1e-07})"),
@@ -228,7 +235,7 @@ def test_commas_that_part(text: str, parts: list[str]) -> None:
         ("NumQ(rel=2)", ["no parameter 'rel'", "judged_only"]),
         ("AP(2)", ["name=value"]),
         ("AP(rel=)", ["rel is a number"]),
-        ("AP(rel=0)", ["at least 1"]),
+        ("AP(rel=0)", ["at least 0.001"]),
         ("AP(norm=best)", ["R, min, hits, k", "not best"]),
         ("AP(norm=min)", ["needs a cutoff"]),
         ("AP(norm=k)", ["needs a cutoff"]),
@@ -247,8 +254,8 @@ def test_commas_that_part(text: str, parts: list[str]) -> None:
         ("nDCG(gains=3)", ["gains is written as in gains={1:3,2:9}, not 3"]),
         ("nDCG(gains={1:x})", ["gains: the gain of 1 is a number, not x"]),
         ("nDCG(gains={1:})", ["the gain of 1 is a number, not nothing"]),
-        ("nDCG(gains={x:1})", ["gains: a grade is a whole number, not x"]),
-        ("nDCG(gains={1.5:1})", ["a grade is a whole number, not 1.5"]),
+        ("nDCG(gains={x:1})", ["gains: a grade is a number, not x"]),
+        ("nDCG(gains={1:3}, rel=1)", ["gains stands in place of rel"]),
         ("nDCG(gains={1})", ["gains pairs grades and gains, as in gains={1:3,2:9}, not 1"]),
         ("nDCG(gains={1:2,1:3})", ["the grade 1 is there twice"]),
         ("nDCG(gains={1:1e400})", ["the gain of 1 is a finite number"]),
@@ -319,6 +326,7 @@ def test_the_level_is_for_binary_metrics() -> None:
     }
     gains = {"nDCG", "nDCGrel", "G", "DCG", "IdealDCG"}
     others = {"NumQ", "NumRet", "Judged", "Unjudged", "RBPresid", "Volume"}
+    others |= {"RMSE", "MAE", "R2"}
     shown = {"CategoricalDiversity", "Coverage", "Gini", "ILD", "MIUF", "Popularity", "Spread"}
     shown |= {"Share", "Surprisal", "Unseen"}
     without = twins_in(oracles_user_models) | twins_in(oracles_preferences)

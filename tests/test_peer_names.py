@@ -111,7 +111,7 @@ def test_lists_of_trec_eval() -> None:
         ("ndcg.", "write gains as in ndcg.1=3,2=9, not nothing"),
         ("ndcg.1=x", "the gain of 1 is a number, not x"),
         ("ndcg.1=2,1=3", "the grade 1 is there twice"),
-        ("ndcg.p=2", "a grade is a whole number, not p"),
+        ("ndcg.p=2", "a grade is a number, not p"),
         # there -1 stands for documents that are not judged at all
         ("ndcg.-1=1", "a document without a grade has no gain"),
         ("11pt_avg.2", "levels is at most 1"),
@@ -362,6 +362,7 @@ def meanings() -> dict[str, dict[tuple[str, str], str]]:
 # Each name with several meanings, and what it means where no protocol says whose names come first.
 AMBIGUOUS = {
     "accuracy": {"Accuracy": "AUC"},
+    "ndcg_at_k": {"nDCG_at_k": "nDCG", "ndcg_at_k": "nDCG"},
     "novelty": {"Novelty": "Unseen", "novelty": "MIUF"},
     "precision": {"Precision": "P", "precision": "SetP"},
     "recall": {"Recall": "R", "recall": "R"},
@@ -417,7 +418,7 @@ def test_a_protocol_has_the_names_of_a_peer() -> None:
 
 
 def test_letters_that_leave_it_open_are_refused() -> None:
-    with pytest.raises(UsageError, match=r"Novelty \(Unseen\) and novelty \(MIUF\) are different"):
+    with pytest.raises(UsageError, match=r"novelty \(MIUF\) and Novelty \(Unseen\) are different"):
         parse("NOVELTY@2")
 
 

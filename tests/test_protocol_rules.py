@@ -8,6 +8,7 @@ from pathlib import Path
 
 import oracles_diversity
 import oracles_preferences
+import oracles_ratings
 import oracles_recsys
 import oracles_sklearn
 import oracles_sources
@@ -243,7 +244,8 @@ def test_every_query_of_the_run_in_its_part(wh: Warehouse) -> None:
 
 EVERYTHING = [
     *METRICS, *oracles_sources.METRICS, *oracles_sklearn.METRICS, *oracles_user_models.METRICS,
-    *oracles_diversity.METRICS, *oracles_preferences.METRICS, *oracles_recsys.METRICS,
+    *oracles_diversity.METRICS, *oracles_preferences.METRICS, *oracles_ratings.METRICS,
+    *oracles_recsys.METRICS,
 ]  # fmt: skip
 
 

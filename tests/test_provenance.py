@@ -487,8 +487,8 @@ def test_what_an_explanation_tells(here: Folder, evaluated: Warehouse) -> None:
     # a second, c third, both relevant: (1/2 + 2/3) / 2
     assert out.splitlines()[:3] == [
         "rank,doc_id,score,relevance,value_so_far,part",
-        "1,b,3.0,0,0.0,0.0",
-        "2,a,2.0,1,0.25,0.25",
+        "1,b,3.0,0.0,0.0,0.0",
+        "2,a,2.0,1.0,0.25,0.25",
     ]
     assert "AP of one for query q1: 0.5833" in told
     assert "run: version 1, loaded 20" in told

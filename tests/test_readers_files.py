@@ -18,8 +18,10 @@ import zstandard
 from refusals import expect_refusal
 
 from warehouse import readers
+from warehouse.config import limits
 from warehouse.errors import InputError, UsageError
 from warehouse.readers import batches, files, lines
+from warehouse.store import database
 
 RUN = b"".join(b"q%d Q0 d%d 1 %d t\n" % (n % 50, n, n * 31 % 1009) for n in range(60_000))
 SHA = hashlib.sha256(RUN).hexdigest()
@@ -30,6 +32,7 @@ def scratch(tmp_path, monkeypatch):
     """Give the folder of temporary files, which must be empty again afterwards."""
     folder = tmp_path / "scratch"
     folder.mkdir()
+    database.scratch(database.Resources())  # it makes its own folder elsewhere
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     yield folder
     assert list(folder.iterdir()) == []
@@ -230,7 +233,7 @@ def test_line_numbers_over_the_edge_of_blocks(tmp_path, monkeypatch, size):
 
 def test_a_line_without_end(con, tmp_path, monkeypatch):
     monkeypatch.setattr(lines, "BLOCK", 100)
-    monkeypatch.setattr(lines, "LONGEST_LINE", 1_000)
+    monkeypatch.setattr(limits, "current", lambda: limits.Limits(line="1kB"))
     path: Path = tmp_path / "a.run"
     path.write_bytes(b"q Q0 d 1 1 t\n" + b"x" * 5_000)
     with pytest.raises(InputError) as caught:

@@ -40,7 +40,7 @@ def test_the_line_of_a_csv_file(con, tmp_path: Path):
     path = tmp_path / "qrels.csv"
     path.write_text("query_id,doc_id,relevance\nq,a,1\nq,b,no\nq,a,0\n")
     assert problems(con, path, "qrels") == (
-        (3, "relevance 'no' is not an integer"),
+        (3, "relevance 'no' is not a number"),
         (4, "document 'a' is there twice for query 'q', first on line 2"),
     )
 

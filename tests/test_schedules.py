@@ -97,6 +97,55 @@ def test_the_job_for_github(home: Path) -> None:
 
 
 @pytest.mark.slow
+def test_the_action_for_github(night: Project, program, tmp_path: Path) -> None:
+    """Its steps, run as they stand; pip and gh are stand-ins."""
+    yaml = pytest.importorskip("yaml")
+    action = yaml.safe_load((DOCS / "examples" / "action.yml").read_text(encoding="utf-8"))
+    said = {name: about.get("default", "tiny") for name, about in action["inputs"].items()}
+    steps = {step["name"]: step for step in action["runs"]["steps"] if "run" in step}
+    assert all(step["shell"] == "bash" for step in steps.values())
+    # what comes from outside reaches the shell by variables alone
+    assert not any("${{" in step["run"] for step in steps.values())
+    programs = {
+        "python": 'test "$*" = "-m pip install --quiet ranking-warehouse[stats]"',
+        "gh": 'test "$1 $2 $3 $4" = "pr comment 7 --body-file" && cp "$5" posted.md',
+        "warehouse": f'exec {program.folder / "warehouse"} "$@"',
+    }
+    (tmp_path / "bin").mkdir()
+    for name, line in programs.items():
+        (tmp_path / "bin" / name).write_text(f"#!/bin/sh\n{line}\n")
+        (tmp_path / "bin" / name).chmod(0o755)
+    files = {name: str(tmp_path / name) for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
+    codes, printed = {}, ""
+    for name, step in steps.items():
+        given = {
+            key: said.get(value.strip("${} ").removeprefix("inputs."), "")
+            for key, value in step.get("env", {}).items()
+        }
+        done = subprocess.run(
+            ["bash", "-eo", "pipefail", "-c", step["run"]], cwd=night.path, capture_output=True,
+            env=os.environ | files | {"RUNNER_TEMP": str(tmp_path)} | given | {
+                "NUMBER": "7", "CODE": "1", "PATH": f"{tmp_path}/bin:/usr/bin:/bin",
+            },
+            text=True, timeout=60, check=False,
+        )  # fmt: skip
+        codes[name], printed = done.returncode, printed + done.stdout
+        assert done.returncode == 0 or name.startswith("Fail"), done.stderr
+    assert codes.popitem() == ("Fail if a run is red, or a file is wrong", 1)
+    assert (tmp_path / "GITHUB_OUTPUT").read_text() == "code=1\n"
+    assert printed.count("::error") == 2
+    posted = (night.path / "posted.md").read_text()
+    assert posted == (tmp_path / "GITHUB_STEP_SUMMARY").read_text()
+    for text in (
+        "## Runs of tiny",
+        "**1.0000**",
+        "### Gates: 1 run red",
+        "Queries that lost most:",
+    ):
+        assert text in posted
+
+
+@pytest.mark.slow
 def test_the_task_for_airflow(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tasks: list[dict[str, str]] = []
     made: list[tuple[str, dict[str, object]]] = []

@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from quick import examples
 from test_metric_properties import COLLECTIONS, FEW, LARGE, SEEDS, Qrels, Run, collection, values
-from twins import JUDGED_FIRST, OF_RUN, Ranked, close, own, twin
+from twins import JUDGED_FIRST, OF_RUN, Ranked, close, own, rules_of, twin
 from twins import compare as compare_twins
 
 from warehouse.errors import UsageError
@@ -48,12 +48,14 @@ def test_twins(
     data: tuple[Qrels, Run], protocol: str, depth: int | None, judged_only: bool, level: int | None
 ) -> None:
     qrels, run = data
-    known = len({doc for grades in qrels.values() for doc in grades})
+    judged = {doc for grades in qrels.values() for doc in grades}
+    every = rules_of(protocol=protocol).queries == "run"
+    listed = {doc for query, found in run.items() if every or query in qrels for doc in found}
     placed = oracles_sources.placed(run)
 
     def of_query(metric: Metric, one: Ranked, _: object) -> float | None:
         beside = {"AUC": {"scores": placed.get(one.query, {})}}
-        beside |= {name: {"known": known} for name in ("Volume", "KAtRecall")}
+        beside |= {"KAtRecall": {"known": len(judged)}, "Volume": {"named": len(judged | listed)}}
         return twin(metric.name, oracles_sources, oracles)(
             one.docs, one.grades, **own(metric), **beside.get(metric.name, {})
         )
@@ -249,7 +251,19 @@ def test_volume_of_the_thesis() -> None:
     run = {"1": {"a": 3.0, "x": 2.0, "y": 1.0}, "2": {"d": 1.0}}
     assert Warehouse.score(qrels, run, "Volume").means() == {"Volume": (3 + 1) / 2}
     share = Warehouse.score(qrels, run, "Volume", protocol="roerei").means()
-    assert share == {"Volume(share=True)": (3 / 4 + 1 / 4) / 2}  # a, b, c, d are known
+    assert share == {"Volume(share=True)": (3 / 6 + 1 / 6) / 2}  # a, b, c, d, x, y are known
+    # each is at most 1, whatever the judgments know
+    share = Warehouse.score({"1": {"a": 1}}, {"1": run["1"]}, "volume", protocol="roerei").means()
+    assert share == {"Volume(share=True)": 3 / 3}
+
+
+def test_recall_and_rank_of_the_thesis() -> None:
+    """The guesses until all are found, and the average position, counted from 0; not R and a rank."""
+    qrels = {"1": {"a": 1, "b": 1}, "2": {"b": 1}}
+    run = {"1": {"a": 3.0, "x": 2.0, "b": 1.0}, "2": {"d": 1.0}}
+    asked = Warehouse.score(qrels, run, "recall rank", protocol="roerei").means()
+    assert asked == {"MaxRank": (3 + 2) / 2, "AvgRank": ((0 + 2) / 2 + 2) / 2}
+    assert [str(one) for one in parse("recall")][:2] == ["R@5", "R@10"]
 
 
 # --------------------------------------------------------------------------- the calculator
@@ -473,6 +487,18 @@ def test_normalised_recall_is_precision_where_there_are_labels_enough(
         ("auc", "AUC"),
         ("Accuracy@10", "AUC(ties=input)@10"),
         ("volume", "Volume"),
+        ("rank", "AvgRank"),
+        ("F1", "SetF"),
+        ("F1@5", "F@5"),
+        ("R-precision", "Rprec"),
+        ("average_precision", "AP"),
+        ("p_at_k@5", "P(norm=retrieved)@5"),
+        ("nDCG_at_k@5", "nDCG(dcg=binary, best=all)@5"),
+        ("ndcg_at_k@5", "nDCG(dcg=binary)@5"),
+        ("map_at_k@5", "AP(norm=min)@5"),
+        ("precision_at_k@5", "P@5"),
+        ("recall_at_k@5", "R@5"),
+        ("RocAuc@5", "AUC(empty=replay)@5"),
         ("nR@5", "RelP@5"),
         ("f1@10", "F@10"),
         ("f1", "SetF"),

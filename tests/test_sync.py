@@ -11,7 +11,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from projects import command
+from projects import command, stored
 from syncs import BETTER, QRELS, RUN, Project
 
 from warehouse.errors import DatabaseError, InputError, UsageError, WarehouseError
@@ -385,6 +385,93 @@ def test_patterns_that_nothing_matches_are_told_while_there_is_no_run(synced: Pr
     assert command("sync")[2] == ""
     (synced.path / "runs/bm25/one.run").unlink()
     assert command("sync") == (0, "", "")
+
+
+def test_a_deleted_file_is_said_once(synced: Project) -> None:
+    synced.write("runs/bm25/two.run", BETTER)
+    synced.sync()
+    one = synced.path / "runs/bm25/one.run"
+    one.unlink()
+    words = (
+        "tiny: run one stays, though its file runs/bm25/one.run is gone; to remove it: "
+        "warehouse forget one -d tiny"
+    )
+    assert command("sync") == (0, f"{words}\n", "")
+    assert command("sync") == (0, "", "")
+    found = synced.warehouse.status("tiny").relation.project("state, what, detail").fetchall()
+    assert [row[:2] for row in found] == [("orphaned", "run one")]
+    assert found[0][2].startswith(f"{one} is gone since 20")
+    assert synced.warehouse.verify().is_good
+    synced.write("runs/bm25/one.run", RUN)
+    os.utime(one, ns=(0, stored(synced.warehouse, MTIME, path=str(one))[0][0]))
+    assert synced.told() == []
+    assert synced.warehouse.status("tiny").num_orphaned == 0
+    # all gone at once is rather a folder that is not there
+    (synced.path / "runs").rename(synced.path / "away")
+    assert synced.told() == []
+
+
+MTIME = "select mtime_ns from source_file where path = $path"
+
+
+def test_the_run_of_a_deleted_file_is_forgotten_if_asked(synced: Project) -> None:
+    synced.settings('dataset = "tiny"', 'dataset = "tiny"\nmissing = "forget"')
+    synced.write("runs/bm25/two.run", BETTER)
+    synced.sync()
+    (synced.path / "runs/bm25/one.run").unlink()
+    told = ("tiny: run one {}forgotten: its file runs/bm25/one.run is gone\n").format
+    assert command("sync", "--dry-run") == (0, told("would be "), "")
+    assert command("sync") == (0, told(""), "")
+    assert (synced.runs("name"), synced.told()) == ([("two",)], [])
+    # it comes back with its file, unlike what somebody forgot
+    synced.write("runs/bm25/one.run", RUN)
+    assert synced.told() == [("loaded", "runs/bm25/one.run"), ("computed", None)]
+    synced.warehouse.forget("tiny", "two")
+    synced.write("runs/bm25/two.run", BETTER, age=1800)
+    assert synced.told() == [("forgotten", "runs/bm25/two.run")]
+
+
+def test_a_renamed_file_renames_its_run(synced: Project) -> None:
+    """With what was computed; other tags make a new version, other content another run."""
+    synced.sync()
+    runs = synced.path / "runs/bm25"
+    before = synced.runs("run_id, version")
+    (runs / "one.run").rename(runs / "first.run")
+    assert command("sync") == (
+        0,
+        "tiny: run one, whose file is gone, renamed to first from runs/bm25/first.run "
+        "(3 predictions, 2 queries)\n",
+        "",
+    )
+    assert (synced.told(), synced.runs("run_id, version")) == ([], before)
+    assert synced.runs("name") == [("first",)]
+    assert synced.warehouse.verify().is_good
+    # a copy is another run
+    synced.write("runs/bm25/copy.run", RUN)
+    assert synced.told() == [("loaded", "runs/bm25/copy.run"), ("computed", None)]
+    # in another folder the system is another
+    (synced.path / "runs/dense").mkdir()
+    (runs / "first.run").rename(synced.path / "runs/dense/second.run")
+    assert synced.told() == [("replaced", "runs/dense/second.run"), ("computed", None)]
+    assert synced.runs() == [("second", 1, "bm25"), ("copy", 1, "bm25"), ("second", 2, "dense")]
+
+
+def test_content_that_changed_alone_is_found_if_asked(synced: Project) -> None:
+    synced.sync()
+    file = synced.path / "runs/bm25/one.run"
+    times = file.stat()
+    file.write_text(RUN.replace("a 2 1", "d 2 1"))
+    os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert synced.told() == []
+    assert synced.warehouse.verify(sample=5).is_good
+    (problem,) = synced.warehouse.verify().problems.fetchall()
+    assert problem == (
+        "source_file", f"{file}: has other content than was loaded, with the same size and time", 1,
+    )  # fmt: skip
+    done = synced.warehouse.sync(check_content=True)
+    assert [event.status for event in done.events] == ["replaced", "computed"]
+    assert not synced.warehouse.sync(check_content=True).events
+    assert synced.warehouse.verify().is_good
 
 
 def test_a_dataset_from_the_path_has_to_be_declared(synced: Project) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
+import jinja2
 import pytest
 
 from warehouse.sql_text import templates
@@ -81,6 +82,14 @@ def test_a_folder_that_cannot_be_made_is_no_matter(cache: Path) -> None:
     cache.parent.write_text("a file, where a folder would be")
     assert rendered() == "select 2 as two"
     assert templates.variables("select {{ given }}") == {"given"}
+
+
+def test_a_template_that_was_changed_is_compiled_again(cache: Path) -> None:
+    for text in ("select 1", "select 2", "select 1"):
+        _forget()
+        env = templates.environment()
+        env.loader = jinja2.DictLoader({"one": text})
+        assert env.get_template("one").render() == text
 
 
 def kept_in(cache: Path) -> Path:

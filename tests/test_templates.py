@@ -18,6 +18,7 @@ import jinja2
 import pytest
 from oracles_diversity import METRICS as OF_ITERATIONS
 from oracles_preferences import METRICS as OF_PREFERENCES
+from oracles_ratings import METRICS as OF_RATINGS
 from oracles_recsys import METRICS as OF_RECOMMENDERS
 from oracles_sklearn import METRICS as OF_SKLEARN
 from oracles_sources import METRICS as OF_THE_SOURCES
@@ -48,6 +49,7 @@ METRICS = list(
             *USER_MODELS,
             *OF_ITERATIONS,
             *OF_PREFERENCES,
+            *OF_RATINGS,
             *OF_RECOMMENDERS,
             *OF_SKLEARN,
             *WEIGHED,
@@ -619,7 +621,11 @@ def define(source: str) -> MetricTemplate:
         ("undefined = 0", 'undefined = "nothing"', ["undefined", "'null'"]),
         ("range = [0, 1]", 'range = "0 to 1"', ["'range'", "type"]),
         ("required = true", "required = true\nminimum = 1", ["cutoff", "'minimum'", "mean min?"]),
-        ('type = "number"', 'type = "int"', ["no_relevant", "integer, number, choice, boolean"]),
+        (
+            'type = "number"',
+            'type = "int"',
+            ["no_relevant", "integer, number, grade, choice, boolean"],
+        ),
         ('title = "Precision"', 'title = "Precision', ["not TOML"]),
         (
             '{ name = "ooprecision", cutoff',

@@ -155,6 +155,8 @@ def ranked(query: str, run: Run, grades: Grades, rules: Protocol) -> Ranked:
     scores = dict(run.get(query, {}))
     if rules.score_precision == "single":
         scores = {doc: oracles.single(score) for doc, score in scores.items()}
+    if rules.grades == "whole":
+        grades = {doc: math.floor(grade) for doc, grade in grades.items()}
     docs = oracles.ranking(
         scores, grades, ties=rules.ties, depth=rules.depth, judged_only=rules.judged_only,
         judged_only_first=rules.judged_only_first,

@@ -113,6 +113,7 @@ class Warehouse:
         label: str | None = None,
         format: str | None = None,
         columns: Mapping[str, str] | None = None,
+        relevance: str | None = None,
         normalise: str | None = None,
         is_global: bool = False,
         queries: object | None = None,
@@ -122,7 +123,8 @@ class Warehouse:
         """Load judgments: a path, '-' for stdin, a dict, a data frame, Arrow table, relation or Result.
 
         Columns: `query_id, doc_id, relevance[, iteration]`; `columns` maps these to other names.
-        With `iterations`, a document can be judged once per iteration (a subtopic or a judgment
+        `relevance` is an SQL expression that gives the relevance, as in "rating >= 4". With
+        `iterations`, a document can be judged once per iteration (a subtopic or a judgment
         group). The format "prefs" reads preferences. With `is_global`, all `queries` (default: the
         queries of the loaded runs) share one set of judged documents. Raises InputError for bad
         content, and ConflictError if other qrels are already loaded; `replace` loads them as a new
@@ -140,8 +142,9 @@ class Warehouse:
         with self._loading(dataset, source) as (connection, name):
             return load_qrels(
                 connection, source, name,
-                label=label, format=format, columns=columns, normalise=normalise,
-                is_global=is_global, queries=queries, iterations=iterations, replace=replace,
+                label=label, format=format, columns=columns, relevance=relevance,
+                normalise=normalise, is_global=is_global, queries=queries, iterations=iterations,
+                replace=replace,
             )  # fmt: skip
 
     def ingest_training(
@@ -152,13 +155,14 @@ class Warehouse:
         label: str | None = None,
         format: str | None = None,
         columns: Mapping[str, str] | None = None,
+        relevance: str | None = None,
         normalise: str | None = None,
         replace: bool = False,
     ) -> Loaded:
         """Load a training set: what a system was trained on, or what users had seen before.
 
         Sources and errors are those of `ingest_qrels`. Columns: `query_id, doc_id[, relevance]`;
-        without a relevance column, every relevance is 1.
+        without a relevance column, every relevance is 1. `relevance` is that of `ingest_qrels`.
 
         >>> import tempfile
         >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
@@ -170,7 +174,8 @@ class Warehouse:
         with self._loading(dataset, source) as (connection, name):
             return load_training(
                 connection, source, name,
-                label=label, format=format, columns=columns, normalise=normalise, replace=replace,
+                label=label, format=format, columns=columns, relevance=relevance,
+                normalise=normalise, replace=replace,
             )  # fmt: skip
 
     def ingest_run(
@@ -346,9 +351,10 @@ class Warehouse:
         `artifacts` is a pattern for their paths. Returns the place and the outcome of each
         artifact; `on_run` is called with them as each is done. Each artifact is loaded in its own
         transaction, and one that fails does not stop the others. Parameters and tags become tags,
-        the start time becomes `run_at`. An artifact that was loaded before keeps its name; one
-        whose run was forgotten is not loaded again. Raises UsageError for an unknown experiment or
-        if mlflow-skinny is not installed, and InputError if the store is a file or folder that does
+        also those of the run that a run is nested in, and the start time becomes `run_at`. An
+        artifact that was loaded before keeps its name; one whose run was forgotten is not loaded
+        again. Raises UsageError for an unknown experiment or if mlflow-skinny is not installed, and
+        InputError if the store is a file or folder that does
         not exist.
         """
         from warehouse.sync.mlflow_runs import load_experiment
@@ -494,6 +500,7 @@ class Warehouse:
         config: str | os.PathLike[str] | None = None,
         *,
         dry_run: bool = False,
+        check_content: bool = False,
         on_event: Callable[[Event], None] | None = None,
         on_file: Callable[[str, int], None] | None = None,
     ) -> Synced:
@@ -502,7 +509,9 @@ class Warehouse:
         Runs that can be read together are loaded in one transaction, every other file in its own. A
         file with a problem does not stop the others: it becomes a failed event and is tried again
         at the next sync, because the cause may lie elsewhere. A file is read again only if its
-        size, its time or its settings have changed. If `config` names a database, it must be this
+        size, its time or its settings have changed, or with `check_content` its content alone. A
+        run whose file is gone stays, or is forgotten with `missing = "forget"`; if another file has
+        its content, the run is renamed. If `config` names a database, it must be this
         one, unless this one was given by its path or by `WAREHOUSE_DB`. `on_event` is called with
         each event as it happens, `on_file` with each file to come and the number of files. Raises
         UsageError if there is no project file, DefinitionError if it is wrong, DatabaseError if the
@@ -523,7 +532,10 @@ class Warehouse:
         """
         from warehouse.sync.sync import sync
 
-        return sync(self.file, config, dry_run=dry_run, on_event=on_event, on_file=on_file)
+        return sync(
+            self.file, config, dry_run=dry_run, check_content=check_content,
+            on_event=on_event, on_file=on_file,
+        )  # fmt: skip
 
     @contextmanager
     def _loading(self, dataset: str | None, source: object) -> Iterator[tuple[sa.Connection, str]]:

@@ -31,6 +31,7 @@ create table store.qrels (
         -- 'judgments': one per query and document; 'iterations': one per query, document and iteration;
         -- 'preferences': rows of the table preference.
     normalise varchar,
+    graded_by varchar,  -- SQL expression that made the grades (--relevance). Null if they are as given.
     checksum ubigint
 );
 
@@ -40,7 +41,7 @@ create table store.judgment (
     qrels_id integer not null,
     query_id varchar not null,
     doc_id varchar not null,
-    relevance integer not null,
+    relevance double not null,
     iteration varchar not null
 );
 
@@ -67,6 +68,7 @@ create table store.run (
     system varchar,
     content_hash varchar not null,
         -- Hash of the dataset's name and the predictions; the same for any order and format, and in any file.
+        -- Versions that differ only in the order of equal scores share it.
     source varchar not null,
         -- Where the run came from: a path, a URI, <stdin> or a kind of Python object; of a merged run, its
         -- method and runs.
@@ -160,6 +162,7 @@ create table store.training (
     ingested_at timestamptz not null,
     program_version varchar not null,
     normalise varchar,
+    graded_by varchar,  -- SQL expression that made the grades (--relevance). Null if they are as given.
     checksum ubigint
 );
 
@@ -168,7 +171,7 @@ create table store.example (
     training_id integer not null,
     query_id varchar not null,  -- Id of the training query, such as a user or an instance.
     doc_id varchar not null,  -- Id of the document, such as an item or a label.
-    relevance integer not null  -- Grade of relevance; 1 and above is relevant.
+    relevance double not null  -- Grade of relevance; 1 and above is relevant.
 );
 
 /* One row per version of a table of attributes of a dataset's documents or queries. Of each dataset, subject
@@ -223,6 +226,7 @@ create table store.source_file (
     run_id integer,  -- Key of run: what was loaded from the file. Null for other kinds, and for removed runs.
     taken_at timestamptz not null,  -- When the file was read (UTC).
     program_version varchar not null,
+    missing_since timestamptz,  -- When a sync first found that the file is gone (UTC). Null if it is there.
     checksum ubigint
 );
 
@@ -246,10 +250,10 @@ create table store.hit (
         -- Score precision and tie rule of the rank, as in 'double/doc_desc'; a run has rows for each in use.
     query_id varchar not null,
     doc_id varchar not null,
-    relevance integer not null,  -- Grade in these qrels, the highest if there are several.
+    relevance double not null,  -- Grade in these qrels, the highest if there are several.
     rank integer not null,  -- Rank in the whole list, from 1; unjudged documents count.
     rel_so_far integer,  -- Number of documents of relevance 1 and above up to this rank, this one included.
-    nonrel_so_far integer  -- Number of documents of relevance 0 up to this rank, this one included.
+    nonrel_so_far integer  -- Number of documents of relevance from 0 to below 1 up to this rank, this one included.
 );
 
 /* One row per computation of a metric or curve, for one version of a run and one of the qrels. Nothing is
@@ -258,8 +262,8 @@ create table store.hit (
 create table store.evaluation (
     evaluation_id integer not null,  -- Key, in this file.
     content_hash varchar not null,
-        -- Hash of the hashes of run and qrels, the kind, metric, protocol, fingerprint and slice: what was
-        -- computed from what, the same in any file.
+        -- Hash of the hashes of run and qrels, the kind, metric, protocol, fingerprint and slice, and of the
+        -- ranks if equal scores stay as the source has them: what was computed from what, the same in any file.
     run_id integer not null,
     qrels_id integer not null,
     metric varchar not null,  -- Name of the metric, or of the curve, with its parameters.
@@ -359,7 +363,8 @@ create table store.gate_result (
     verdict varchar not null,
     why varchar,  -- Which limits were passed, in words. Null if none was.
     checked_at timestamptz not null,
-    program_version varchar not null
+    program_version varchar not null,
+    checksum ubigint
 );
 
 /* One row per acceptance of a version of a run although a gate fired (`warehouse gates accept`). */
@@ -367,7 +372,8 @@ create table store.gate_acceptance (
     run_id integer not null,  -- Key of run, or of forgotten_run.
     why varchar not null,  -- Why it was accepted, as given with --why.
     accepted_at timestamptz not null,  -- When it was accepted (UTC).
-    program_version varchar not null
+    program_version varchar not null,
+    checksum ubigint
 );
 
 -- Comparisons and merged runs -------------------------------------------------------------------------------

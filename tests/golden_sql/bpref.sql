@@ -63,7 +63,7 @@ relevant as (
     select
         query_id,
         count(*) filter (where relevance >= 1) as num_rel,
-        count(*) filter (where relevance between 0 and 0) as num_nonrel,
+        count(*) filter (where relevance >= 0 and relevance < 1) as num_nonrel,
         count(*) as num_judged
     from scope_judgment
     group by query_id

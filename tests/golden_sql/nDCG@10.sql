@@ -47,13 +47,13 @@ from store.judgment
 semi join current_qrels using (qrels_id)
 group by query_id, doc_id;
 
-create or replace temp table ideal_gains_rel_1 as
+create or replace temp table ideal_gains as
 select
     query_id,
     relevance,
     row_number() over best_first as ideal_rank
 from scope_judgment
-where relevance >= 1
+where relevance > 0
 window best_first as (partition by query_id order by relevance desc);
 
 create or replace temp table rankings as
@@ -83,7 +83,7 @@ relevant as (
     select
         query_id,
         count(*) filter (where relevance >= 1) as num_rel,
-        count(*) filter (where relevance between 0 and 0) as num_nonrel,
+        count(*) filter (where relevance >= 0 and relevance < 1) as num_nonrel,
         count(*) as num_judged
     from scope_judgment
     group by query_id
@@ -130,14 +130,14 @@ window so_far as (
 with
 best as (
     select query_id, dcg(relevance, ideal_rank, 10) as ideal_dcg
-    from ideal_gains_rel_1
+    from ideal_gains
     group by query_id
 ),
 actual as (
     select
         run_id,
         query_id,
-        dcg(relevance, is_rel, rank, 10) as dcg
+        dcg(relevance, relevance > 0, rank, 10) as dcg
     from hits_rel_1
     group by run_id, query_id
 )

@@ -189,7 +189,8 @@ def _missed(con: duckdb.DuckDBPyConnection, rel: object) -> tuple[str, ...]:
     """Return what is relevant to the metric and not in the list, the highest grades first."""
     rows = con.execute(
         "select doc_id from scope_judgment anti join listed using (doc_id) "
-        "where scope_judgment.relevance >= $rel order by scope_judgment.relevance desc, doc_id",
+        "where scope_judgment.relevance > 0 and scope_judgment.relevance >= coalesce($rel, 0) "
+        "order by scope_judgment.relevance desc, doc_id",
         {"rel": rel},
     ).fetchall()
     return tuple(str(row[0]) for row in rows)

@@ -194,7 +194,7 @@ def _with_examples(name: str, protocol: rules.Protocol) -> Metric:
 def _example(p: Parameter, found: Template) -> Value:
     if p.choices:
         return p.choices[0]
-    if p.type == "integer":
+    if p.type in ("integer", "grade"):
         return 10 if p.name == found.at else 3
     return 0.5
 

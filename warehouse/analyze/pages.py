@@ -76,6 +76,7 @@ _RULES = (
     "judged_only",
     "judged_only_first",
     "relevant_only",
+    "grades",
     "lacks",
     "names",
 )
@@ -92,6 +93,7 @@ def _said(protocol: Protocol) -> dict[str, str]:
         "judged_only": str(protocol.judged_only).lower(),
         "judged_only_first": str(protocol.judged_only_first).lower(),
         "relevant_only": str(protocol.relevant_only).lower(),
+        "grades": protocol.grades,
         "lacks": ", ".join(protocol.lacks),
         "names": protocol.names or "",
     }

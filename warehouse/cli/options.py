@@ -256,6 +256,15 @@ Normalise = Annotated[
         "'lower(trim(doc_id))'.",
     ),
 ]
+Relevance = Annotated[
+    str | None,
+    typer.Option(
+        "--relevance",
+        metavar="SQL",
+        help="Compute the relevance by this SQL expression over the columns of a judgment, as in "
+        "'rating >= 4'.",
+    ),
+]
 
 
 def pairs(texts: Sequence[str] | None, option: str) -> dict[str, str]:

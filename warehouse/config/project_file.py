@@ -10,6 +10,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, field
 
+from warehouse.config import limits
+
 # A text that is not blank.
 Text = Annotated[str, Meta(pattern=r"\S")]
 # One or several. The single one has no pattern: in a union with a list, msgspec 0.20 corrupts memory.
@@ -36,6 +38,7 @@ class Training(_Table, frozen=True, kw_only=True):
     label: str | None = None
     format: str | None = None
     columns: dict[str, str] | None = None
+    relevance: str | None = None
     normalise: str | None = None
 
 
@@ -81,6 +84,7 @@ class Runs(_Table, frozen=True, kw_only=True):
     columns: dict[str, str] | None = None
     normalise: str | None = None
     lower_is_better: bool | None = None
+    missing: Literal["keep", "forget"] = "keep"
 
 
 class Gate(_Table, frozen=True, kw_only=True):
@@ -116,10 +120,24 @@ class Protocol(_Table, frozen=True, kw_only=True):
     judged_only: bool = False
     judged_only_first: bool = False
     relevant_only: bool = False
+    grades: Literal["any", "whole"] = "any"
     lacks: tuple[str, ...] = ()
     names: str | None = None
     params: dict[str, dict[str, Any]] = {}
     undefined: dict[str, float | Literal["null"]] = {}
+
+
+# A size in bytes.
+Size = Annotated[str, Meta(pattern=limits.SIZE, extra={"rule": 'is a size, as in "50GB"'})]
+
+
+class Limits(_Table, frozen=True, kw_only=True):
+    """The most that a source may have: more is refused."""
+
+    unpacked: Size = limits.UNPACKED
+    line: Size = limits.LINE
+    nesting: Annotated[int, Meta(ge=1, le=limits.NESTING)] = limits.NESTING
+    rows: Annotated[int, Meta(ge=1)] = limits.ROWS
 
 
 class ProjectFile(_Table, frozen=True, kw_only=True):
@@ -142,6 +160,7 @@ class ProjectFile(_Table, frozen=True, kw_only=True):
     runs: list[Runs] = []
     gates: list[Gate] = []
     protocols: dict[str, Protocol] = {}
+    limits: Limits = Limits()
 
 
 _ABOVE = dict.fromkeys(("database", "settle", "on_fire"), "the lines above the first table")

@@ -56,6 +56,7 @@ def score(
     run_format: str | None = None,
     columns: Mapping[str, str] | None = None,
     attributes: Sequence[object] = (),
+    relevance: str | None = None,
     normalise: str | None = None,
     is_global: bool = False,
     queries: object | None = None,
@@ -86,7 +87,12 @@ def score(
             raise UsageError("--global: one set of documents has no iterations")
         shared = {name: given for name, given in columns_of[of_qrels].items() if name == "doc_id"}
         read_qrels = stage_everywhere(
-            con, qrels, format=qrels_format, columns=shared, normalise=normalise
+            con,
+            qrels,
+            format=qrels_format,
+            columns=shared,
+            relevance=relevance,
+            normalise=normalise,
         )
         rows = "expanded_qrels"
         asked = None if queries is None else stage_queries(con, queries)[0]
@@ -94,7 +100,13 @@ def score(
         raise UsageError("--queries: goes with --global, for judgments that name no query")
     else:
         read_qrels = readers.stage(
-            con, qrels, of_qrels, format=qrels_format, columns=columns_of[of_qrels], **how
+            con,
+            qrels,
+            of_qrels,
+            format=qrels_format,
+            columns=columns_of[of_qrels],
+            relevance=relevance,
+            **how,
         )
         _, others = requirements.fitting(work, read_qrels.kind)
         if others:

@@ -133,6 +133,7 @@ class Plan:
 
     def table(self, relation: Relation, params: Mapping[str, Any]) -> str:
         """Add a relation's table for some parameters, once; return its name."""
+        params = _assumed(relation, params)
         rules = self._rules(params)
         used = relations.variables(relation.name)
         named = sorted(used & params.keys() - rules.keys())
@@ -150,6 +151,7 @@ class Plan:
 
     def relation_sql(self, relation: Relation, params: Mapping[str, Any]) -> tuple[str, _Read]:
         """Return a relation's query for some parameters, and what it reads."""
+        params = _assumed(relation, params)
         usual = relations.defaults(relation.name)
         values = dict.fromkeys(relation.optional) | usual | {**params, **self._rules(params)}
         sql, read = self._render(relation.body, values, relation.reads, params)
@@ -259,6 +261,12 @@ def scripts(metrics: Metrics, protocol: str) -> str:
     return plan(asked, rules).script() + "\n"
 
 
+def _assumed(relation: Relation, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters with what the relation assumes in place of those that are left open."""
+    given = {key: value for key, value in params.items() if value is not None}
+    return {**params, **relation.assumes, **given}
+
+
 def _word(value: object) -> str:
     """Return a parameter's value as part of a table's name."""
     text = str(value)
@@ -301,7 +309,7 @@ def plan(metrics: Iterable[Metric], protocol: Protocol, *, sliced: bool = False)
 
     >>> from warehouse.metrics import notation, protocols
     >>> sorted(plan(notation.parse("AP", "IdealDCG"), protocols.get("default")).tables)
-    ['hits_rel_1', 'ideal_gains_rel_1', 'rankings']
+    ['hits_rel_1', 'ideal_gains', 'rankings']
     """
     made = Plan(protocol, sliced)
     for metric in metrics:

@@ -38,7 +38,7 @@ that of the whole list where only a part of it is in scope |
     | `scope_hit` | run_id, query_id, doc_id, relevance, rank, whole_rank, rel_so_far, nonrel_so_far \
 | judged documents that were retrieved; `rank` counts the documents of the part in scope, \
 `whole_rank` those of the whole list; the last two count the documents down to this one with a \
-relevance of 1 and above, and of 0 |
+relevance of 1 and above, and from 0 to below 1 |
     | `scope_prediction` | run_id, query_id, doc_id, score, position, lower_is_better | whole ranked \
 lists, for metrics that read them |
     | `scope_judgment` | query_id, doc_id, relevance | the qrels: a document once per query, with the \

@@ -81,6 +81,7 @@ def score(
     run_format: str | None = None,
     columns: Mapping[str, str] | None = None,
     attributes: object = (),
+    relevance: str | None = None,
     normalise: str | None = None,
     is_global: bool = False,
     queries: object | None = None,
@@ -97,7 +98,8 @@ def score(
 
     `columns` maps our names of columns to those of the tables: query_id and doc_id to those of qrels and
     runs, relevance and iteration to those of qrels, score and rank to those of runs. Dicts and TREC
-    files, which have none, pass them over.
+    files, which have none, pass them over. `relevance` is an SQL expression over the columns of the
+    qrels that gives the relevance, as in "rating >= 4".
 
     `level`, `complete`, `judged_only`, `depth` and `zscores` are trec_eval's -l, -c, -J, -M and -Z;
     its -R is `iterations` (qrels_jg, qrels_prefs) and `qrels_format="prefs"`. `training` is a
@@ -142,8 +144,9 @@ def score(
     for scored in files.score(
         con, qrels, [run] if several is None else several, work,
         qrels_format=qrels_format, run_format=run_format, columns=columns,
-        attributes=batches.source_list(attributes), normalise=normalise, is_global=is_global,
-        queries=queries, lower_is_better=lower_is_better, iterations=iterations, training=training,
+        attributes=batches.source_list(attributes), relevance=relevance, normalise=normalise,
+        is_global=is_global, queries=queries, lower_is_better=lower_is_better,
+        iterations=iterations, training=training,
     ):  # fmt: skip
         if reference is not None:
             standardise(con, work, requested, defaults, reference)

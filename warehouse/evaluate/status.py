@@ -92,6 +92,7 @@ def status(con: duckdb.DuckDBPyConnection, dataset: str | None) -> Status:
         num_predictions += read
     asked = candidates.find(con, dataset, ())
     rows += _without_qrels(asked)
+    rows += _without_file(con, dataset)
     red = _red(con, dataset)
     for (name, metric, protocol), runs in red.items():
         rows.append((name, "red", metric, protocol, len(runs), None, listing(runs, 4)))
@@ -260,6 +261,20 @@ def _without_qrels(asked: Iterable[Candidate]) -> list[_Row]:
     return [
         (name, "orphaned", "runs", None, number, None, "the dataset has no qrels")
         for name, number in without.items()
+    ]
+
+
+def _without_file(con: duckdb.DuckDBPyConnection, dataset: str | None) -> list[_Row]:
+    """Return the runs whose files a sync has missed."""
+    rows = con.execute(
+        "select dataset.name, run.name, path, missing_since from source_file "
+        "join dataset using (dataset_id) join run using (run_id) "
+        "where missing_since is not null and ($1 is null or dataset.name = $1) order by all",
+        [dataset],
+    ).fetchall()
+    return [
+        (name, "orphaned", f"run {run}", None, 1, None, f"{path} is gone since {since:%Y-%m-%d}")
+        for name, run, path, since in rows
     ]
 
 

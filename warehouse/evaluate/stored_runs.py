@@ -240,7 +240,11 @@ class _Evaluation:
     def _record(self, work: Plan, qrels_id: int, *, slice_id: int | None = None) -> None:
         """Write what is pending to the catalogue of evaluations."""
         self.con.execute(
-            render("statements/evaluations"),
+            render(
+                "statements/evaluations",
+                follows_source=work.protocol.ties == "input",
+                ordering=work.protocol.ordering,
+            ),
             {
                 "qrels_id": qrels_id,
                 "slice_id": slice_id,

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 import duckdb
 
-from warehouse.errors import UsageError, check_at_least
+from warehouse.errors import InputError, UsageError, check_at_least
 from warehouse.evaluate import requirements, stored_runs
 from warehouse.evaluate.candidates import Candidate
 from warehouse.evaluate.plan import plan
@@ -23,6 +25,7 @@ from warehouse.metrics import protocols
 from warehouse.metrics.curves import known_curve
 from warehouse.metrics.notation import Metric, known_metric
 from warehouse.metrics.protocols import Protocol
+from warehouse.readers.files import open_file
 from warehouse.sql_text import templates
 from warehouse.sql_text.templates import render
 from warehouse.store import database
@@ -99,6 +102,10 @@ def verify(
     rows = con.execute(render("analyses/evaluations"), {"dataset": dataset}).fetchall()
     every = [_Stored(*row) for row in rows]
     problems = _problems(con, on_group)
+    if sample is None:
+        for path in _changed_files(con):
+            told = f"{path}: has other content than was loaded, with the same size and time"
+            con.execute(f"insert into {problems} values ('source_file', $told, 1)", {"told": told})
     skipped: dict[str, int] = defaultdict(int)
     fitting: list[_Stored] = []
     for group in _by(every, lambda one: one.group).values():
@@ -156,6 +163,21 @@ def _problems(con: duckdb.DuckDBPyConnection, on_step: Callable[[str], None] | N
     sums = f"select relation, problem, sum(num_rows)::bigint as num_rows from {found} group by all"
     keep(con, f"{sums} order by relation, problem", name="summed")
     return "temp.main.summed"
+
+
+def _changed_files(con: duckdb.DuckDBPyConnection) -> Iterator[str]:
+    """Yield the files that a sync takes for unchanged although their content is another."""
+    rows = con.execute(
+        "select path, size, mtime_ns, source_sha256 from source_file "
+        "where source_sha256 is not null order by path"
+    ).fetchall()
+    for path, size, mtime_ns, sha256 in rows:
+        with suppress(OSError, InputError):
+            now = Path(path).stat()
+            if (now.st_size, now.st_mtime_ns) == (size, mtime_ns):
+                with open_file(path) as file:
+                    if file.sha256 != sha256:
+                        yield path
 
 
 def _metric(one: _Stored) -> Metric | None:

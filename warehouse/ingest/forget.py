@@ -8,6 +8,7 @@ import duckdb
 
 from warehouse.errors import UsageError, listing, no_such_run
 from warehouse.sql_text.templates import render
+from warehouse.store import checksums
 from warehouse.store.clock import Clock
 
 
@@ -57,6 +58,11 @@ def forget(
         "select count(*) from evaluation where list_contains($ids, run_id)", {"ids": ids}
     ).fetchall()
     if not dry_run:
+        compared = (
+            "comparison_id in (select comparison_id from store.comparison_pair where "
+            "list_contains($ids, run_id) or list_contains($ids, base_id))"
+        )
+        checksums.change(con, "comparison", {}, compared, {"ids": ids})
         con.execute(render("statements/forget", run_ids=ids, reason=reason, now=Clock(con).now()))
     return Forgotten(
         dataset=dataset,

@@ -23,10 +23,13 @@ def stage_global(
     queries: object | None = None,
     format: str | None = None,
     columns: Mapping[str, str] | None = None,
+    relevance: str | None = None,
     normalise: str | None = None,
 ) -> Staged:
     """Stage one set of documents as the judgments of all queries of `queries`, else of the runs."""
-    staged = stage_everywhere(con, source, format=format, columns=columns, normalise=normalise)
+    staged = stage_everywhere(
+        con, source, format=format, columns=columns, relevance=relevance, normalise=normalise
+    )
     if queries is None:
         sql, whose = render("ingest/queries_of_runs", dataset=dataset), "the runs"
     else:

@@ -9,8 +9,12 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from warehouse.store import database, schema
+from warehouse.ingest import steps
+from warehouse.store import checksums, database, schema
 from warehouse.store.clock import Clock
+
+# The reason of what was forgotten because its file is gone.
+FILE_GONE = "its file is gone"
 
 
 @dataclass
@@ -59,8 +63,10 @@ class Known:
         tombs = {
             (row.name, row.content_hash): dict(row._mapping)
             for row in gone
-            # a forgotten run that somebody has loaded again is no longer forgotten
-            if there.get((row.name, row.content_hash), row.ingested_at) <= row.ingested_at
+            # a forgotten run that somebody has loaded again is no longer forgotten, and what was
+            # removed with its file comes back with it
+            if row.reason != FILE_GONE
+            and there.get((row.name, row.content_hash), row.ingested_at) <= row.ingested_at
         }
         alike: dict[str, list[str]] = defaultdict(list)
         found = connection.execute(
@@ -87,6 +93,27 @@ class Known:
             sa.select(table.c.key, table.c.value).where(table.c.run_id == run_id)
         ).fetchall()
         return {row.key: row.value for row in rows}
+
+    def rename(self, gone: frozenset[str], name: str, content_hash: str) -> str | None:
+        """Give a new name to a run whose file is gone, if it has this content; return its old name."""
+        if name in self._last:
+            return None
+        table = schema.run
+        for old in self._names[content_hash]:
+            newest = sa.and_(table.c.dataset_id == self.dataset_id, table.c.name == old)
+            row = steps.newest(self.connection, table, newest) if old in gone else None
+            if row is None or row["content_hash"] != content_hash:
+                continue
+            checksums.change(
+                database.raw(self.connection), "run", {"name": name},
+                "dataset_id = $dataset_id and name = $old",
+                {"dataset_id": self.dataset_id, "old": old},
+            )  # fmt: skip
+            self.current[name] = row | {"name": name}
+            self._last[name] = int(row["version"])
+            self._names[content_hash] = [n for n in self._names[content_hash] if n != old]
+            return old
+        return None
 
     def add(self, name: str, row: Mapping[str, Any], tags: Mapping[str, str]) -> dict[str, Any]:
         """Add a run, or a new version of it; return its row, with number and version."""

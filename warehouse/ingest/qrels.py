@@ -27,7 +27,7 @@ class _Ground:
 
     what: Literal["qrels", "training"]
     table: sa.Table
-    columns: str
+    row_hash: str
     count: str
     insert: str
     words: tuple[str, str, str]
@@ -39,7 +39,7 @@ class _Ground:
         return self.table.c[f"{self.what}_id"]
 
 
-_JUDGED = "query_id, doc_id, relevance, iteration"
+_JUDGED = "judgment_hash(query_id, doc_id, relevance, iteration)"
 _QRELS_WORDS = ("other qrels", "judgment", "these judgments are")
 
 # By the kind that the reader has staged.
@@ -53,12 +53,13 @@ _GROUNDS: Mapping[str, _Ground] = {
         given={"kind": "iterations"},
     ),
     "preferences": _Ground(
-        "qrels", schema.qrels, "query_id, judgment_group, judgment_subgroup, doc_id, level",
+        "qrels", schema.qrels,
+        "hash(query_id, judgment_group, judgment_subgroup, doc_id, level)",
         "num_judgments", "ingest/preferences", _QRELS_WORDS,
         hash_suffix="-preferences", given={"kind": "preferences"},
     ),
     "training": _Ground(
-        "training", schema.training, "query_id, doc_id, relevance", "num_examples",
+        "training", schema.training, "judgment_hash(query_id, doc_id, relevance)", "num_examples",
         "ingest/examples", ("another training set", "example", "this training set is"),
     ),
 }  # fmt: skip
@@ -72,6 +73,7 @@ def load_qrels(
     label: str | None = None,
     format: str | None = None,
     columns: Mapping[str, str] | None = None,
+    relevance: str | None = None,
     normalise: str | None = None,
     iterations: bool = False,
     is_global: bool = False,
@@ -84,7 +86,9 @@ def load_qrels(
     """
     steps.check_name("dataset", dataset)
     con = database.raw(connection)
-    how: Any = {"format": format, "columns": columns, "normalise": normalise}
+    how: Any = {
+        "format": format, "columns": columns, "relevance": relevance, "normalise": normalise,
+    }  # fmt: skip
     if is_global:
         if iterations:
             raise UsageError("--global: one set of documents has no iterations")
@@ -106,6 +110,7 @@ def load_training(
     label: str | None = None,
     format: str | None = None,
     columns: Mapping[str, str] | None = None,
+    relevance: str | None = None,
     normalise: str | None = None,
     replace: bool = False,
 ) -> steps.Loaded:
@@ -113,8 +118,9 @@ def load_training(
     steps.check_name("dataset", dataset)
     con = database.raw(connection)
     staged = readers.stage(
-        con, source, "training", format=format, columns=columns, normalise=normalise
-    )
+        con, source, "training",
+        format=format, columns=columns, relevance=relevance, normalise=normalise,
+    )  # fmt: skip
     return _load(connection, staged, dataset, label=label, replace=replace)
 
 
@@ -129,7 +135,7 @@ def _load(
     """Store what is staged, unless it is the current version already."""
     ground = _GROUNDS[staged.kind]
     con = database.raw(connection)
-    content = steps.content(con, dataset, ground.columns, ground.hash_suffix)
+    content = steps.content(con, dataset, ground.row_hash, ground.hash_suffix)
     dataset_id = steps.dataset_id(connection, dataset)
     table = ground.table
     current = steps.newest(connection, table, table.c.dataset_id == dataset_id)
@@ -152,6 +158,7 @@ def _load(
         "version": 1 if current is None else current["version"] + 1,
         "label": label,
         ground.count: content.num_rows,
+        "graded_by": staged.relevance,
         **(ground.given or {}),
         **steps.common(staged, content, Clock(con).now()),
     }

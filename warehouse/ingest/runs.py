@@ -43,7 +43,8 @@ class RunOptions:
     they are given and differ. `exact` names those of system, tags and time that hold exactly as
     given here, so that a missing value clears the stored one. `rename` says how to give the run
     another name, or is None if it keeps its name. With `leave_forgotten`, the content of a
-    forgotten run is not loaded again.
+    forgotten run is not loaded again. `gone` has the runs whose files are gone: of those, one with
+    the same content gets the new name.
     """
 
     name: str | None = None
@@ -55,6 +56,7 @@ class RunOptions:
     exact: frozenset[str] = frozenset()
     rename: str | None = "with --name"
     leave_forgotten: bool = False
+    gone: frozenset[str] = frozenset()
 
 
 def load_run(
@@ -218,6 +220,7 @@ def _describe(
     `is_reordered` tells whether its equal scores stand otherwise than in the stored run of a number.
     Raises ConflictError if the name has other content.
     """
+    renamed = known.rename(options.gone, name, content.content_hash)
     current = known.current.get(name)
     warnings = list(staged.warnings)
     if current is not None and current["content_hash"] == content.content_hash:
@@ -229,9 +232,9 @@ def _describe(
                     f"loaded already with another {differs}; what you give now is stored only with "
                     "--replace"
                 )
-            return steps.outcome(
-                "run", "unchanged", dataset, staged, current, content, warnings, name
-            )
+            status: steps.Status = "unchanged" if renamed is None else "renamed"
+            found = steps.outcome("run", status, dataset, staged, current, content, warnings, name)
+            return dataclasses.replace(found, renamed=renamed)
     elif options.leave_forgotten and (name, content.content_hash) in known.forgotten:
         gone = known.forgotten[name, content.content_hash]
         found = steps.outcome("run", "forgotten", dataset, staged, gone, content, (), name)
@@ -265,7 +268,7 @@ def _describe(
         **steps.common(staged, content, now),
     }
     row = known.add(name, row, options.tags)
-    status: steps.Status = "loaded" if current is None else "replaced"
+    status = "loaded" if current is None else "replaced"
     return steps.outcome("run", status, dataset, staged, row, content, warnings, name)
 
 

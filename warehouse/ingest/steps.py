@@ -17,7 +17,7 @@ from warehouse.errors import UsageError, check_text, is_utf8
 from warehouse.store import database, schema
 from warehouse.store.clock import Clock
 
-Status = Literal["loaded", "unchanged", "replaced", "forgotten"]
+Status = Literal["loaded", "unchanged", "renamed", "replaced", "forgotten"]
 What = Literal["run", "qrels", "training"]
 
 
@@ -26,7 +26,8 @@ class Loaded:
     """The outcome of loading a source; `id` is that of the run, the qrels or the training set.
 
     A `forgotten` run was not loaded because a run with its content was forgotten, for a `reason` if
-    one was given; `id` is then that of the version that is left, or 0.
+    one was given; `id` is then that of the version that is left, or 0. `renamed` is the earlier name
+    of a run that got another one.
     """
 
     kind: What
@@ -40,6 +41,7 @@ class Loaded:
     id: int = 0
     source_sha256: str | None = None
     reason: str | None = None
+    renamed: str | None = None
 
 
 @dataclass(frozen=True)
@@ -69,12 +71,15 @@ def check_name(what: str, given: object, hint: str = "") -> str:
 
 
 def content(
-    con: duckdb.DuckDBPyConnection, dataset: str, columns: str, suffix: str = ""
+    con: duckdb.DuckDBPyConnection, dataset: str, row_hash: str, suffix: str = ""
 ) -> Content:
-    """Return counts of the staged rows and a hash that does not depend on order or format."""
+    """Return counts of the staged rows and a hash that does not depend on order or format.
+
+    `row_hash` is SQL of the hash of a row.
+    """
     num_rows, num_queries, total = con.execute(
         "with key as (select distinct query_id from staged) "
-        f"select count(*), (select count(*) from key), sum(hash({columns})) from staged"
+        f"select count(*), (select count(*) from key), sum({row_hash}) from staged"
     ).fetchall()[0]
     return Content.of(dataset, num_rows, num_queries, total, suffix)
 

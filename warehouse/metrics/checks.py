@@ -159,9 +159,13 @@ def check_body(found: Template, text: str, types: Mapping[str, str]) -> None:
             f"declare it: [param.{name}]"
         )
     for p in found.parameters:
-        if p.name in needed and p.type != types[p.name]:
+        if p.name not in needed:
+            continue
+        wanted = types[p.name]
+        # whole grades are grades
+        if p.type != wanted and (p.type, wanted) != ("integer", "grade"):
             raise DefinitionError(
-                f"{where}: parameter {p.name}: {needed[p.name]} asks for one of type {types[p.name]}"
+                f"{where}: parameter {p.name}: {needed[p.name]} asks for one of type {wanted}"
             )
     for name in sorted(declared - used - set(needed)):
         raise DefinitionError(f"{where}: parameter {name}: declared, but the SQL does not use it")

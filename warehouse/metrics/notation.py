@@ -68,12 +68,15 @@ def _plain_names() -> dict[str, dict[str, tuple[Template, Alias]]]:
 def _every_name() -> dict[str, tuple[Template, Alias]]:
     """Return every plain name of a metric: its own and those of the peers.
 
-    If several peers use a name for different metrics, the first peer's meaning is used.
+    If several peers use a name for different metrics, the first peer's meaning is used. A name that
+    trec_eval or ranx has too is theirs.
     """
     known = dict(_metric_names())
+    theirs = {*peer_names.trec_names(), *peer_names.ranx_names()}
     for names in _plain_names().values():
         for name, meant in names.items():
-            known.setdefault(name, meant)
+            if name not in theirs:
+                known.setdefault(name, meant)
     return known
 
 
@@ -274,7 +277,8 @@ def _in_another_case(name: str, peer: str | None) -> str | None:
             raise UsageError(f"{name}: {told} are different metrics; write one of these names")
         if spelled:
             return spelled[0]
-    return None
+    others = (*peer_names.ranx_names(), *peer_names.trec_names())
+    return next((known for known in others if known.lower() == name.lower() != name), None)
 
 
 def _cutoff_hint(text: str, defaults: Defaults) -> str:

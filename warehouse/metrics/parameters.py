@@ -24,15 +24,15 @@ def _written(number: float) -> str:
     return str(int(number)) if number == int(number) else repr(number)
 
 
-class Gains(tuple[tuple[int, float], ...]):
+class Gains(tuple[tuple[int | float, float], ...]):
     """The gains of relevance grades: pairs of a grade and its gain, by grade.
 
-    >>> str(Gains([(1, 3.0), (4, 4.5)]))
-    '{1:3,4:4.5}'
+    >>> str(Gains([(1, 3.0), (3.5, 4.5)]))
+    '{1:3,3.5:4.5}'
     """
 
     def __str__(self) -> str:
-        return "{" + ",".join(f"{grade}:{_written(gain)}" for grade, gain in self) + "}"
+        return "{" + ",".join(f"{_written(grade)}:{_written(gain)}" for grade, gain in self) + "}"
 
 
 class Levels(tuple[float, ...]):
@@ -59,7 +59,7 @@ class Declaration(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     relevance sets it, as with rel.
     """
 
-    type: Literal["integer", "number", "choice", "boolean", "gains", "levels", "attribute"]
+    type: Literal["integer", "number", "grade", "choice", "boolean", "gains", "levels", "attribute"]
     summary: str
     default: Any = None
     required: bool = False
@@ -157,14 +157,9 @@ class Parameter(Declaration, frozen=True, kw_only=True):
         By default a grade is its own gain, and one below 0 has none. Pairs that repeat the default
         are dropped, so that every meaning has one name.
         """
-        found: dict[int, float] = {}
+        found: dict[int | float, float] = {}
         for grade, gain in pairs:
-            try:
-                key = int(grade)
-            except ValueError:
-                raise ValueError(
-                    f"{self.name}: a grade is a whole number, not {grade or 'nothing'}"
-                ) from None
+            key = _grade(_finite(grade, f"{self.name}: a grade"))
             if key in found:
                 raise ValueError(f"{self.name}: the grade {key} is there twice")
             found[key] = float(self._number(gain, f"{self.name}: the gain of {key}"))
@@ -181,15 +176,10 @@ class Parameter(Declaration, frozen=True, kw_only=True):
 
     def _number(self, text: str, what: str | None = None) -> int | float:
         what = what or self.name
-        try:
-            value: object = ast.literal_eval(text.strip())
-        except (ValueError, SyntaxError):
-            value = text
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise ValueError(f"{what} is a number, not {text.strip() or 'nothing'}")
-        if not math.isfinite(value):
-            raise ValueError(f"{what} is a finite number, not {text}")
-        if self.type == "integer":
+        value = _finite(text, what)
+        if self.type == "grade":
+            value = _grade(value)
+        elif self.type == "integer":
             if value != int(value):
                 raise ValueError(f"{what} is a whole number, not {text}")
             value = int(value)
@@ -202,6 +192,24 @@ class Parameter(Declaration, frozen=True, kw_only=True):
         if self.maximum is not None and value > self.maximum:
             raise ValueError(f"{what} is at most {bound(self.maximum)}, not {text}")
         return value
+
+
+def _finite(text: str, what: str) -> int | float:
+    """Read a finite number. Raises ValueError with a message for people."""
+    try:
+        value: object = ast.literal_eval(text.strip())
+    except (ValueError, SyntaxError):
+        value = text
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"{what} is a number, not {text.strip() or 'nothing'}")
+    if not math.isfinite(value):
+        raise ValueError(f"{what} is a finite number, not {text}")
+    return value
+
+
+def _grade(number: float) -> int | float:
+    """Return a grade, as an integer if it is whole, so that each has one name."""
+    return int(number) if number == int(number) else number
 
 
 def parameter(name: str, declared: Declaration, *, inherited: bool = False) -> Parameter:

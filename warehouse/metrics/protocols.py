@@ -44,6 +44,7 @@ class Protocol:
     judged_only: bool = False
     judged_only_first: bool = False
     relevant_only: bool = False
+    grades: str = "any"
     lacks: Sequence[str] = ()
     names: str | None = None
     params: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
@@ -77,6 +78,7 @@ class Protocol:
             "judged_only": self.judged_only,
             "judged_only_first": self.judged_only_first,
             "relevant_only": self.relevant_only,
+            "grades": self.grades,
         }
 
 

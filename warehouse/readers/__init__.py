@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from warehouse.config import limits
 from warehouse.errors import InputError
 from warehouse.readers import checks, registry, staging
 from warehouse.readers.files import LocalFile, check_file, open_file
@@ -26,6 +27,7 @@ from warehouse.readers.kinds import (
     columns_of,
 )
 from warehouse.readers.registry import qrels_kind
+from warehouse.readers.relevance import map_relevance, with_relevance
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
@@ -40,6 +42,7 @@ def stage(
     *,
     format: str | None = None,
     columns: Mapping[str, str] | None = None,
+    relevance: str | None = None,
     normalise: str | None = None,
     hashed: bool = True,
     shared: bool = False,
@@ -50,8 +53,10 @@ def stage(
     dict of dicts, a pandas or polars data frame, an Arrow table, a DuckDB relation or a `Query`.
     `format`, one of `registry.names`, is guessed unless given. `columns` maps our column names to those
     of a table; if they are `shared`, they are meant for other sources too, and a format without named
-    columns ignores them. `normalise` is an SQL expression over the columns of the table below; its
-    value becomes the document id. `hashed` says whether the bytes of a file are hashed.
+    columns ignores them. `relevance` is an SQL expression over the columns of judgments, the relevance
+    among them by our name or theirs; its value becomes the relevance. `normalise` is an SQL expression
+    over the columns of the table below; its value becomes the document id. `hashed` says whether the
+    bytes of a file are hashed.
 
     The table, in the order of the source, is by kind (all ids are varchar):
 
@@ -60,10 +65,10 @@ def stage(
       its list, the extremes of its scores and the row ids between which it stands, and in `list_step`
       `(position, step)` where scores are equal or rise
     - qrels, a document once per query, and iterations, once per query and iteration:
-      `(query_id, doc_id, relevance integer, iteration varchar)`
+      `(query_id, doc_id, relevance double, iteration varchar)`
     - preferences: `(query_id, judgment_group, judgment_subgroup, doc_id, level double)`; qrels whose
       format is prefs are these
-    - training: `(query_id, doc_id, relevance integer)`, 1 in a table without that column
+    - training: `(query_id, doc_id, relevance double)`, 1 in a table without that column
 
     Raises InputError, with the first ten problems and their lines, when the source cannot be taken
     as it is, and UsageError for an unknown format or column of ours; then no `staged` is left.
@@ -77,7 +82,7 @@ def stage(
     [('q1', 'd1', 0.5), ('q1', 'd2', 0.25)]
     """
     wanted = canonical_kind(kind)
-    mapping = column_mapping(wanted, columns)
+    mapping = column_mapping(wanted, with_relevance(con, relevance, columns))
     given = None if format is None else registry.find(format, wanted)
     if given is not None:
         wanted = given.kind_of(wanted)
@@ -89,9 +94,11 @@ def stage(
                     staged = _stage(con, file, wanted, given, mapping, shared)
             else:
                 staged = _stage(con, source, wanted, given, mapping, shared)
+            if relevance is not None:
+                map_relevance(con, staged.source, relevance, mapping)
             if normalise is not None:
                 _normalise(con, staged, normalise)
-        return replace(staged, normalise=normalise)
+        return replace(staged, normalise=normalise, relevance=relevance)
     except BaseException:
         with staging.suppress_errors():
             clear(con)
@@ -126,6 +133,7 @@ def _stage(
     rows = staging.row_count(con)
     if rows == 0:
         raise InputError(f"{name}: is empty: there is no {format.unit} of data")
+    limits.current().check_rows(name, rows)
     warnings = reading.warnings
     if kind == "run":
         ranks = "rank" in staging.types_of(con)

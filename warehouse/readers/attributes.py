@@ -11,6 +11,7 @@ from typing import Any
 
 from duckdb import DuckDBPyConnection as Connection
 
+from warehouse.config import limits
 from warehouse.errors import InputError, UsageError, listing, nearest
 from warehouse.readers import checks, registry, staging
 from warehouse.readers.files import check_file, open_file
@@ -96,6 +97,7 @@ def stage_attributes(
             if normalise is not None:
                 normalise_ids(con, table.source, normalise, id=key, within=())
             rows = staging.row_count(con)
+            limits.current().check_rows(table.source, rows)
             types = _unfold(con, table, key, columns)
     except BaseException:
         staging.drop(con, "staged_attribute")

@@ -14,6 +14,7 @@ from typing import Any
 import duckdb
 from duckdb import DuckDBPyConnection as Connection
 
+from warehouse.config import limits
 from warehouse.errors import InputError, WarehouseError
 from warehouse.readers import checks, clear, registry, stage, staging
 from warehouse.readers.files import LocalFile, open_file
@@ -207,8 +208,8 @@ def _stage_together(
             f"select {RUN_NUMBER}, sum(num_ret)::bigint from staged_ranking group by {RUN_NUMBER}"
         ).fetchall()
     )
-    if len(sizes) < len(files):  # one has no line: reading it alone says so
-        return None
+    if len(sizes) < len(files) or max(sizes.values()) > limits.current().rows:
+        return None  # one has no line, or too many: reading it alone says so
     checks.drop_service_columns(con, "run")
     return tuple(
         Staged(

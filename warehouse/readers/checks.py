@@ -27,11 +27,8 @@ PLACE = "rowid - (select min(rowid) from staged) + 1"
 # The problem of a row that could not be read, if there is the column.
 UNREAD = "fault is not null"
 _SERVICE_COLUMNS = ("rank", "shown", "fault", "fields", "line")
-# The check of the value, by kind; for other kinds the value is a grade.
-_VALUE_CHECKS: Mapping[Kind, str] = {
-    "run": "score_not_a_number",
-    "preferences": "score_not_a_number",
-}
+# The column of the value, by kind; that of the other kinds is relevance.
+_VALUES: Mapping[Kind, str] = {"run": "score", "preferences": "level"}
 # What may be wrong with readable preferences: checked last, because it makes no sense for broken
 # ones.
 _CONTRADICTIONS = ("level_zero_and_not", "preferred_in_a_circle")
@@ -69,8 +66,7 @@ def problems(
     if not any_problem(con, kind, unread=unread, unique=unique):
         return _contradictions(con, kind, place, word)
     complete(con)
-    names = ["unreadable", "empty_id", "document_twice"]
-    names.append(_VALUE_CHECKS.get(kind, "relevance_not_an_integer"))
+    names = ["unreadable", "empty_id", "document_twice", "value_not_a_number"]
     found, total = _failing(con, kind, names, place, word)
     return (found, total) if total else _contradictions(con, kind, place, word)
 
@@ -89,9 +85,7 @@ def any_problem(
     says that it holds several runs, `unique` that no key can occur twice. For runs, it leaves the
     table `staged_ranking` behind, unless it finds a problem first.
     """
-    value = {"run": "score", "preferences": "level"}.get(kind, "relevance")
-    is_real = kind in _VALUE_CHECKS
-    if run(con, "checks/any_problem", value=value, is_real=is_real, unread=unread):
+    if run(con, "checks/any_problem", value=_value(kind), unread=unread):
         return True
     if kind == "run":
         make_rankings(con, together=together)
@@ -150,15 +144,17 @@ def _contradictions(
     return _failing(con, kind, _CONTRADICTIONS, place, word)
 
 
+def _value(kind: Kind) -> str:
+    return _VALUES.get(kind, "relevance")
+
+
 def _failing(
     con: Connection, kind: Kind, names: Iterable[str], place: str, word: str
 ) -> tuple[list[Problem], int]:
     """Return the first problems that some checks find, and the count of all."""
-    value = "level" if kind == "preferences" else "score"
-    checks = [
-        render(f"checks/{name}", line=place, word=word, value=value, key=KEYS[kind])
-        for name in names
-    ]
+    value = _value(kind)
+    words = {"line": place, "word": word if kind == "run" else value, "value": value}
+    checks = [render(f"checks/{name}", key=KEYS[kind], **words) for name in names]
     found = run(con, "ingest/problems", checks=checks, limit=LIMIT)
     total = int(found[0][5]) if found else 0
     return [Problem(*row[:5]) for row in found], total

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import BinaryIO
 
+from warehouse.config import limits
 from warehouse.errors import InputError
 
 # The number of bytes of a file that are read at a time.
@@ -25,7 +26,18 @@ _MODULES = {"gzip": "gzip", "bzip2": "bz2", "xz": "lzma"}
 
 
 def plain_blocks(handle: BinaryIO, source: str) -> Iterator[bytes]:
-    """Yield the content of a stream, decompressed if necessary. Raises InputError if it is damaged."""
+    """Yield the content of a stream, decompressed if necessary.
+
+    Raises InputError if it is damaged, or larger than the limit.
+    """
+    most, size = limits.current(), 0
+    for block in _plain_blocks(handle, source):
+        size += len(block)
+        most.check_unpacked(source, size)
+        yield block
+
+
+def _plain_blocks(handle: BinaryIO, source: str) -> Iterator[bytes]:
     first = handle.read(BLOCK)
     compression = compression_of(first)
     if compression == "zstd":

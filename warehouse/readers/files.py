@@ -27,6 +27,7 @@ from typing import BinaryIO
 
 from warehouse.errors import InputError, is_utf8, url
 from warehouse.readers.compression import BLOCK, LONGEST_MAGIC, compression_of, plain_blocks
+from warehouse.store.scratch_folders import scratch_folder
 
 HEAD = 1 << 16
 BOM = codecs.BOM_UTF8
@@ -311,8 +312,8 @@ def _path_for_engine(stack: contextlib.ExitStack, path: Path) -> str:
     absolute = str(path.absolute())
     if is_utf8(absolute) and not _GLOB.search(absolute):
         return absolute
-    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="warehouse-"))
-    link = Path(folder) / "file"
+    folder = stack.enter_context(scratch_folder())
+    link = folder / "file"
     link.symlink_to(absolute)
     return str(link)
 
@@ -321,8 +322,8 @@ def _copy(
     stack: contextlib.ExitStack, handle: BinaryIO, source: str, name: str, hashed: bool
 ) -> LocalFile:
     """Copy a stream, decompressed if necessary, to a temporary file, and scan it meanwhile."""
-    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="warehouse-"))
-    target = Path(folder) / "file"
+    folder = stack.enter_context(scratch_folder())
+    target = folder / "file"
     traits, digest, head, size = TextTraits(), hashlib.sha256(), b"", 0
     with target.open("wb") as out:
         for block in plain_blocks(handle, source):

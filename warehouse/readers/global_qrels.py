@@ -17,6 +17,7 @@ from warehouse.readers.kinds import ColumnNames, Staged
 from warehouse.readers.lines import LIMIT
 from warehouse.readers.normalise import normalise as normalise_ids
 from warehouse.readers.ranx import Dict, read_dict, text_of
+from warehouse.readers.relevance import map_relevance, with_relevance
 from warehouse.readers.text import EVERY_QUERY, read_ids
 from warehouse.sql_text.quoting import literal
 
@@ -29,6 +30,7 @@ def stage_everywhere(
     *,
     format: str | None = None,
     columns: Mapping[str, str] | None = None,
+    relevance: str | None = None,
     normalise: str | None = None,
 ) -> Staged:
     """Read a set of documents into the temporary table `staged_everywhere (doc_id, relevance)`.
@@ -46,7 +48,7 @@ def stage_everywhere(
     >>> con.execute(for_queries(queries)).fetchall()
     [('q1', 'a', 1, '0'), ('q1', 'b', 1, '0'), ('q2', 'a', 1, '0'), ('q2', 'b', 1, '0')]
     """
-    mapping = _mapping(columns)
+    mapping = _mapping(with_relevance(con, relevance, columns))
     given = None if format is None else registry.find(format, "documents")
     staging.drop(con, "staged", "staged_everywhere")
     try:
@@ -56,13 +58,16 @@ def stage_everywhere(
                     staged = _read(con, file, given, mapping)
             else:
                 staged = _read(con, source, given, mapping)
+            if relevance is not None:
+                map_relevance(con, staged.source, relevance, mapping)
             _collapse(con, staged.source)
             if normalise is not None:
                 normalise_ids(con, staged.source, normalise, within=())
             con.execute("alter table staged rename to staged_everywhere")
     finally:
         staging.drop(con, "staged")
-    return replace(staged, rows=staging.row_count(con, "staged_everywhere"), normalise=normalise)
+    rows = staging.row_count(con, "staged_everywhere")
+    return replace(staged, rows=rows, normalise=normalise, relevance=relevance)
 
 
 def for_queries(queries: str) -> str:
@@ -181,7 +186,10 @@ def _collapse(con: Connection, source: str) -> None:
             f"{source}: {counted(total, 'document')} {contradict} in one query than in another, so "
             "this is no one set for all queries; load it without --global, or make them agree",
             problems=[
-                (None, f"document {doc!r}: {low} for query {first!r}, {high} for query {last!r}")
+                (
+                    None,
+                    f"document {doc!r}: {low:g} for query {first!r}, {high:g} for query {last!r}",
+                )
                 for doc, low, first, high, last, _ in found
             ],
             total=total,

@@ -11,13 +11,14 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from warehouse.config import limits
 from warehouse.errors import InputError
 from warehouse.readers import checks, staging
 from warehouse.readers.columns import choose
 from warehouse.readers.files import HEAD, LocalFile
 from warehouse.readers.formats import Confidence, FileFormat, Head, Reading, Table
 from warehouse.readers.kinds import ColumnNames, Kind
-from warehouse.readers.lines import LONGEST_LINE, insert_lines, refuse_if_not_text
+from warehouse.readers.lines import insert_lines, refuse_if_not_text
 from warehouse.readers.tables import check_names, fill_table, table_errors
 from warehouse.sql_text.quoting import literal
 
@@ -32,8 +33,6 @@ _JSON_PLACE = re.compile(
 )
 _TWICE = re.compile(r'in (line|record/value) (\d+):.* has duplicate key "(.*)"', re.DOTALL)
 _DEEP = "JSON exceeds maximum recursion depth"
-# The deepest nesting that DuckDB reads into a table.
-_DEEPEST = 128
 _NO_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"|[^\[\]{}"]+', re.DOTALL)
 TOO_DEEP = "is nested too deeply: a value of a key is a text, a number or a list of these"
 # Types that DuckDB gives to texts.
@@ -138,10 +137,11 @@ def _json_errors(source: str) -> Iterator[None]:
 
 def _refuse_deep(file: LocalFile) -> None:
     """Refuse what is nested too deeply, before DuckDB reads it: DuckDB 1 would end the process."""
+    deepest = limits.current().nesting  # DuckDB reads no more into a table than the limit can be
     with Path(file.path).open("rb") as handle:
         pieces = [handle.read()] if _is_list(file) else handle
         for number, piece in enumerate(pieces, 1):
-            if piece.count(b"[") + piece.count(b"{") > _DEEPEST and _depth(piece) > _DEEPEST:
+            if piece.count(b"[") + piece.count(b"{") > deepest and _depth(piece) > deepest:
                 raise checks.refuse(file.source, [(number, TOO_DEEP)], 1)
 
 
@@ -187,10 +187,10 @@ def _keys(file: LocalFile) -> list[str]:
 
 def _first_lines(file: LocalFile) -> Iterator[str]:
     """Yield the lines that begin in a file's head, each to its end, but not too many."""
-    seen = 0
+    seen, longest = 0, limits.current().line_bytes
     with Path(file.path).open(encoding="utf-8-sig", errors="replace", newline="\n") as handle:
         for _ in range(_HEAD_LINES):
-            if seen > HEAD or not (line := handle.readline(LONGEST_LINE)):
+            if seen > HEAD or not (line := handle.readline(longest)):
                 return
             seen += len(line)
             yield line

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from warehouse.config import limits
 from warehouse.errors import InputError, counted
 from warehouse.readers.files import BOM, LocalFile
 from warehouse.readers.kinds import FIELDS
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 # The most problems of a source that an error shows.
 LIMIT = 10
 BLOCK = 1 << 22
-LONGEST_LINE = 1 << 26
 # The longest line that DuckDB's CSV reader accepts; it silently drops what exceeds its buffers.
 LONGEST_RECORD = 1 << 21
 # White space in C, and so in trec_eval, except the newline and the carriage return, which ends lines.
@@ -139,7 +139,7 @@ def blocks(
     ends of a line are removed.
     """
     wrong = _NOT_TEXT_BUT_RETURNS if returns else _NOT_TEXT
-    first = 1
+    first, most = 1, limits.current()
     with Path(file.path).open("rb") as handle:
         rest = b""
         while True:
@@ -148,8 +148,8 @@ def blocks(
             if block:
                 cut = data.rfind(b"\n") + 1
                 data, rest = data[:cut], data[cut:]
-                if len(rest) > LONGEST_LINE:
-                    reason = f"longer than {LONGEST_LINE >> 20} MiB: not a text of lines"
+                if len(rest) > most.line_bytes:
+                    reason = f"longer than {most.line}: not a text of lines"
                     raise InputError(f"{file.source}: 1 problem", problems=[(first, reason)])
             if data:
                 if first == 1:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
-import tempfile
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from warehouse.readers.staging import suppress_errors, types_of
 from warehouse.readers.tables import fill_table
 from warehouse.sql_text.quoting import literal
 from warehouse.store.engine_errors import in_words
+from warehouse.store.scratch_folders import scratch_folder
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
@@ -94,8 +94,8 @@ def relation_of(con: Connection, table: Any) -> Iterator[str]:
                 yield relation
             return
     # A relation may belong to another connection, and polars needs Arrow to be scanned in place.
-    with tempfile.TemporaryDirectory(prefix="warehouse-") as folder:
-        path = str(Path(folder) / "table.parquet")
+    with scratch_folder() as folder:
+        path = str(folder / "table.parquet")
         with _reading_errors(table):
             if not _is_relation(table):
                 table.write_parquet(path)

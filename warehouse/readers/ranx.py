@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, time
@@ -31,6 +30,7 @@ from warehouse.readers.kinds import ColumnNames, Contents, Kind
 from warehouse.readers.lines import LIMIT, refuse_if_not_text
 from warehouse.readers.objects import relation_of
 from warehouse.sql_text.quoting import literal
+from warehouse.store.scratch_folders import scratch_folder
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
@@ -293,8 +293,8 @@ def _fill_table(con: Connection, source: str, given: Mapping[Any, Any], key: str
     """Fill `staged_table` from a dict of dicts, which DuckDB reads as JSON Lines."""
     if not given:
         raise InputError(f"{source}: is empty: there is no row of data")
-    with tempfile.TemporaryDirectory(prefix="warehouse-") as folder:
-        path = Path(folder) / "rows.jsonl"
+    with scratch_folder() as folder:
+        path = folder / "rows.jsonl"
         with path.open("w", encoding="utf-8") as handle:
             for id, values in given.items():
                 if not isinstance(values, Mapping):

@@ -105,8 +105,8 @@ def side_by_side(found: SideBySide, writer: Writer) -> str:
 
     def line(row: dict[str, Any]) -> list[Any]:
         return [
-            row["rank"], row["base_document"], row["base_relevance"], row["document"],
-            row["relevance"],
+            row["rank"], row["base_document"], _grade(row["base_relevance"]), row["document"],
+            _grade(row["relevance"]),
         ]  # fmt: skip
 
     def changed(row: dict[str, Any]) -> str:
@@ -125,3 +125,7 @@ def side_by_side(found: SideBySide, writer: Writer) -> str:
         body = writer.table(heads, [line(row) for row in of_query], numeric)
         pieces.append(f"{title}\n{body}")
     return "\n".join(pieces)
+
+
+def _grade(relevance: float | None) -> str | None:
+    return None if relevance is None else f"{relevance:g}"

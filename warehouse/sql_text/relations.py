@@ -21,6 +21,7 @@ PROTOCOL_VARIABLES = frozenset(
         "judged_only",
         "judged_only_first",
         "relevant_only",
+        "grades",
     }
 )
 # These, and whether a part of the documents is read, whether few predictions are of judged
@@ -38,7 +39,7 @@ class Relation(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     into its reader as a subquery; the others are made as tables, once for all readers, without the
     `spare` columns that no reader names. `params` are parameters of every metric that reads the
     relation, declared as in a metric's header; `optional` are parameters that a metric may have,
-    None if it does not.
+    None if it does not; `assumes` has values in place of None.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Relation(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     inline: bool = False
     spare: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
+    assumes: dict[str, Any] = {}
     params: dict[str, dict[str, Any]] = field(default={}, name="param")
     body: str
 

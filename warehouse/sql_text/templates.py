@@ -52,12 +52,12 @@ class _Kept(jinja2.BytecodeCache):
         self._folder = base / "ranking-warehouse" / "templates" if base.is_absolute() else None
 
     def load_bytecode(self, bucket: jinja2.bccache.Bucket) -> None:
-        kept = self.get(bucket.key)
-        if kept:
-            bucket.code = marshal.loads(kept)
+        source, kept = bucket.checksum.encode(), self.get(bucket.key)
+        if kept.startswith(source):  # else the template has changed since
+            bucket.code = marshal.loads(kept[len(source) :])
 
     def dump_bytecode(self, bucket: jinja2.bccache.Bucket) -> None:
-        self.put(bucket.key, marshal.dumps(bucket.code))
+        self.put(bucket.key, bucket.checksum.encode() + marshal.dumps(bucket.code))
 
     def get(self, key: str) -> bytes:
         """Return what was kept, or nothing."""

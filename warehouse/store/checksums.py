@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import duckdb
 
 from warehouse.sql_text.templates import render
@@ -14,3 +16,18 @@ def complete(con: duckdb.DuckDBPyConnection) -> None:
     """
     for (table,) in con.execute(render("statements/without_checksum")).fetchall():
         con.execute(render("statements/checksums", table=table)).fetchall()
+
+
+def change(
+    con: duckdb.DuckDBPyConnection,
+    table: str,
+    columns: Mapping[str, object],
+    condition: str,
+    values: Mapping[str, object],
+) -> None:
+    """Change columns of the rows that meet a condition, whose parameters are `values`.
+
+    Rows that were not as they had been written keep their wrong checksum.
+    """
+    sql = render("statements/change", table=table, columns=list(columns), condition=condition)
+    con.execute(sql, {**columns, **values}).fetchall()

@@ -7,14 +7,13 @@ file locked.
 
 from __future__ import annotations
 
+import atexit
 import errno
 import os
 import random
 import re
 import shlex
-import shutil
 import stat
-import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -39,6 +38,7 @@ from warehouse.store.engine_errors import (
     not_opened,
 )
 from warehouse.store.locks import turns, wait_for_lock
+from warehouse.store.scratch_folders import ScratchFolder
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
@@ -123,11 +123,19 @@ def memory(resources: Resources | None = None) -> duckdb.DuckDBPyConnection:
 
 
 def _spill_folder() -> Path | None:
-    """Return a folder for data that exceeds memory, or None if none can be written."""
+    """Return a folder for data that exceeds memory, or None if none can be made."""
     try:
-        return Path(tempfile.gettempdir()) / f"warehouse-spill-{os.getpid()}"
-    except FileNotFoundError:  # the disk is full or read-only
+        return _spilling(os.getpid()).path / "spilled"
+    except OSError:  # the disk is full or read-only
         return None
+
+
+@cache
+def _spilling(pid: int) -> ScratchFolder:
+    """Return this process's folder; of an inherited one, its parent takes care."""
+    made = ScratchFolder()
+    atexit.register(lambda: made.remove() if os.getpid() == pid else None)
+    return made
 
 
 def scratch(resources: Resources) -> duckdb.DuckDBPyConnection:
@@ -170,15 +178,14 @@ def close() -> None:
         if _opened.cache_info().currsize:
             _opened(os.getpid()).close()
             _opened.cache_clear()
-    folder = _spill_folder()
-    if folder is not None:
-        shutil.rmtree(folder, ignore_errors=True)
+    if _spilling.cache_info().currsize:
+        _spilling(os.getpid()).remove()
+        _spilling.cache_clear()
 
 
 def leave() -> None:
     """End with the process: remove files on disk, but leave freeing memory to the system."""
-    folder = _spill_folder()
-    if folder is not None and folder.exists():
+    if _spilling.cache_info().currsize and any(_spilling(os.getpid()).path.iterdir()):
         close()
 
 

@@ -51,6 +51,7 @@ qrels = _table(
     **_LOADED,
     kind=sa.String,
     normalise=sa.String,
+    graded_by=sa.String,
 )
 _RUN: dict[str, type[sa.types.TypeEngine[Any]]] = {
     "run_id": sa.Integer,
@@ -82,6 +83,7 @@ training = _table(
     num_examples=sa.BigInteger,
     **_LOADED,
     normalise=sa.String,
+    graded_by=sa.String,
 )
 attribute_set = _table(
     "attribute_set",
@@ -111,6 +113,7 @@ source_file = _table(
     run_id=sa.Integer,
     taken_at=_Time,
     program_version=sa.String,
+    missing_since=_Time,
 )
 gate_due = _table("gate_due", run_id=sa.Integer)
 fusion = _table(

@@ -79,6 +79,7 @@ class Runs:
     tags: Mapping[str, str]
     sidecar: bool
     options: Mapping[str, Any]
+    missing: Literal["keep", "forget"] = "keep"
 
 
 @dataclass(frozen=True)
@@ -326,6 +327,7 @@ def _runs(given: project_file.Runs, number: int, datasets: Mapping[str, Dataset]
         tags,
         given.sidecar,
         options,
+        given.missing,
     )
 
 

@@ -22,6 +22,9 @@ Status = Literal[
     "replaced",
     "unchanged",
     "forgotten",
+    "renamed",
+    "missing",
+    "removed",
     "due",
     "waiting",
     "computed",
@@ -37,9 +40,11 @@ class Event:
     """Something that a sync did, found or failed at; `text` is the line for people.
 
     `status` is loaded, replaced (a new version), unchanged (read again, same content), forgotten (a
-    run with this content was forgotten: not loaded), due (in a dry run: it would be read or
-    computed), waiting (still being written), computed, passed or regressed (gates), red (runs that
-    nobody has accepted although a gate fired, in this sync or an earlier one), or failed.
+    run with this content was forgotten: not loaded), renamed (a file has the content of one that is
+    gone), missing (a file is gone, and its run kept), removed (a file is gone, and its run
+    forgotten), due (in a dry run: it would be read, computed or forgotten), waiting (still being
+    written), computed, passed or regressed (gates), red (runs that nobody has accepted although a
+    gate fired, in this sync or an earlier one), or failed.
     """
 
     status: Status
@@ -61,7 +66,10 @@ class Synced:
     @property
     def changed(self) -> bool:
         """Whether anything was loaded or computed."""
-        return any(event.status in ("loaded", "replaced", "computed") for event in self.events)
+        return any(
+            event.status in ("loaded", "replaced", "renamed", "removed", "computed")
+            for event in self.events
+        )
 
     @property
     def exit_code(self) -> int:
@@ -102,6 +110,9 @@ def taken(done: Taken, file: str) -> Event:
         about = {"kind": "attributes", "name": done.name, "version": done.version}
         warnings = ()
     version = f" as version {done.version}" if done.status == "replaced" else ""
+    if isinstance(done, Loaded) and done.renamed is not None:
+        what = f"run {done.renamed}, whose file is gone,"
+        version = f" to {done.name}" + (f", {version.strip()}," if version else "")
     return Event(
         done.status,
         f"{done.dataset}: {what} {done.status}{version} from {file} ({size})",
@@ -147,3 +158,15 @@ def left_away(done: Loaded, shown: str, file: str) -> str:
         f"{done.dataset}: run {done.name} was forgotten{why}: {shown} is not loaded again; to load it: "
         f"{load}"
     )
+
+
+def gone(dataset: str, run: str, file: str, *, is_forgotten: bool, dry_run: bool) -> Event:
+    """Return the event of a run whose file is gone."""
+    about = {"kind": "run", "name": run}
+    if is_forgotten:
+        done = "would be forgotten" if dry_run else "forgotten"
+        text = f"{dataset}: run {run} {done}: its file {file} is gone"
+        return Event("due" if dry_run else "removed", text, dataset, file, details=about)
+    remove = command(shlex.join(["forget", run]), dataset)
+    text = f"{dataset}: run {run} stays, though its file {file} is gone; to remove it: {remove}"
+    return Event("missing", text, dataset, file, details=about)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Literal, cast
 
@@ -12,14 +13,14 @@ import duckdb
 import sqlalchemy as sa
 
 from warehouse.config.settings import VERSION
-from warehouse.errors import WarehouseError
+from warehouse.errors import InputError, WarehouseError
 from warehouse.ingest import steps
 from warehouse.ingest.attributes import LoadedAttributes, load_attributes
 from warehouse.ingest.qrels import load_qrels, load_training
 from warehouse.ingest.runs import RunOptions, check_names, load_run, load_staged
 from warehouse.ingest.steps import Loaded
 from warehouse.readers.batches import Batch, Group
-from warehouse.readers.files import LocalFile
+from warehouse.readers.files import LocalFile, open_file
 from warehouse.sql_text.templates import render
 from warehouse.store import database, schema
 from warehouse.store.clock import Clock
@@ -68,7 +69,7 @@ def take(
     con = database.raw(connection)
     if source.needs_runs:
         source = with_runs(con, source) or source
-    if known(con, source).get(source.key) == source.state:
+    if not source.reread and known(con, source).get(source.key) == source.state:
         return None
     done = _load(connection, source, opened)
     if source.look() != source:
@@ -87,7 +88,7 @@ def take_together(
     """
     con = database.raw(connection)
     states = known(con)
-    if any(states.get(source.key) == source.state for source in sources):
+    if any(not s.reread and states.get(s.key) == s.state for s in sources):
         return []
     batch = next(group.read(con))
     if not isinstance(batch, Batch) or not batch.together:
@@ -145,6 +146,7 @@ def _about(source: Source) -> RunOptions:
     return RunOptions(
         name=said.name, system=said.system, tags=tags, run_at=run_at, exact=frozenset(exact),
         lower_is_better=source.options.get("lower_is_better", False), leave_forgotten=True,
+        gone=source.gone,
     )  # fmt: skip
 
 
@@ -213,3 +215,17 @@ def _run_id(source: Source, done: Taken) -> int | None:
     if source.kind != RUN or not isinstance(done, Loaded) or done.status == "forgotten":
         return None
     return done.id
+
+
+def changed_inside(con: duckdb.DuckDBPyConnection, sources: Sequence[Source]) -> list[Source]:
+    """Return the files, to be read again, whose content is another although their state is the same."""
+    rows = con.execute(
+        "select dataset.name, kind, path, source_sha256 from source_file join dataset using (dataset_id)"
+    ).fetchall()
+    hashes = {(dataset, kind, path): sha256 for dataset, kind, path, sha256 in rows}
+    found: list[Source] = []
+    for source in sources:
+        with suppress(InputError), open_file(source.path) as file:
+            if hashes.get(source.key) not in (None, file.sha256):
+                found.append(replace(source, reread=True))
+    return found

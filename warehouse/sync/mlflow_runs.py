@@ -6,7 +6,6 @@ import contextlib
 import datetime as dt
 import os
 import sqlite3
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -31,12 +30,15 @@ from warehouse.ingest.steps import Loaded
 from warehouse.readers.files import default_name, missing
 from warehouse.store import database, schema
 from warehouse.store.file import WarehouseFile
+from warehouse.store.scratch_folders import scratch_folder
 from warehouse.sync.patterns import Pattern
 
 ARTIFACTS = "**/*.run*"
 _PAGE = 1000
 # The tag that holds the id of the MLflow run.
 _TAG = "mlflow_run_id"
+# The tag that holds the id of the MLflow run that it is nested in, here and in MLflow.
+_PARENT_TAG, _PARENT = "mlflow_parent_run_id", "mlflow.parentRunId"
 # Newer releases read a store of plain files only if told to. Progress bars are drawn for files too.
 _SETTINGS = {
     "MLFLOW_ALLOW_FILE_STORE": "true",
@@ -111,7 +113,8 @@ class Store:
         wanted = Pattern(pattern)
         taken: set[str] = set()
         runs = list(self._runs(self.experiment(experiment)))
-        siblings = frozenset(run.info.run_id for run in runs)
+        by_id = {run.info.run_id: run for run in runs}
+        siblings = frozenset(by_id)
         for run in runs:
             number = run.info.run_id
             name = run.info.run_name or number
@@ -121,7 +124,7 @@ class Store:
             if run.info.status != "FINISHED":
                 continue
             paths = [p for p in self._files(number) if wanted.groups_of(p) is not None]
-            tags = {k: v for k, v in run.data.tags.items() if not k.startswith("mlflow.")}
+            tags = _tags(run, by_id)
             for path, ending in zip(paths, _endings(paths), strict=True):
                 yield Artifact(
                     run_id=number,
@@ -130,7 +133,7 @@ class Store:
                     name=name + ending,
                     apart=apart + ending,
                     siblings=siblings,
-                    tags=tags | dict(run.data.params) | {_TAG: number},
+                    tags=tags | {_TAG: number},
                     run_at=dt.datetime.fromtimestamp(run.info.start_time / 1000, dt.UTC),
                 )
 
@@ -163,6 +166,19 @@ class Store:
         for entry in entries:
             found += self._files(run_id, entry.path) if entry.is_dir else [entry.path]
         return sorted(found)
+
+
+def _tags(
+    run: Any, by_id: Mapping[str, Any], within: frozenset[str] = frozenset()
+) -> dict[str, str]:
+    """Return the tags and parameters of a run: first those of the runs that it is nested in."""
+    parent = run.data.tags.get(_PARENT)
+    tags: dict[str, str] = {}
+    if parent in by_id and parent not in within:
+        tags = _tags(by_id[parent], by_id, within | {run.info.run_id})
+    tags |= {k: v for k, v in run.data.tags.items() if not k.startswith("mlflow.")}
+    tags |= dict(run.data.params)
+    return tags | ({} if parent is None else {_PARENT_TAG: parent})
 
 
 def _endings(paths: Sequence[str]) -> list[str]:
@@ -232,8 +248,8 @@ def load_experiment(
         done: Loaded | WarehouseError
         path = Path(artifact.path)
         try:
-            with tempfile.TemporaryDirectory(prefix="warehouse-") as folder:
-                path = store.fetch(artifact, Path(folder))
+            with scratch_folder() as folder:
+                path = store.fetch(artifact, folder)
                 with file.write() as connection:
                     done = load_artifact(
                         connection,

@@ -26,7 +26,8 @@ class Source:
     """A file, its state when it was looked at, and its description.
 
     `settings` holds everything besides the bytes that affects how it is loaded. `changed_ns` is the
-    last change of the file or its side-car.
+    last change of the file or its side-car. `gone` has the runs of the dataset whose files are gone:
+    one of them may have been renamed. A file to `reread` is read although its state is the same.
     """
 
     kind: str
@@ -42,6 +43,8 @@ class Source:
     time: str = "file"
     queries: Path | None = None
     beside: Path | None = None
+    gone: frozenset[str] = frozenset()
+    reread: bool = False
 
     @property
     def key(self) -> Key:

@@ -29,7 +29,7 @@ from warehouse.metrics import notation, protocols
 from warehouse.readers.batches import Group, groups
 from warehouse.readers.files import LocalFile
 from warehouse.store.file import WarehouseFile
-from warehouse.sync import events, loading, sources
+from warehouse.sync import events, loading, missing, sources
 from warehouse.sync import gates as checks
 from warehouse.sync.declarations import Declarations, read_declarations
 from warehouse.sync.events import Event, Synced
@@ -42,6 +42,7 @@ def sync(
     config: str | os.PathLike[str] | None = None,
     *,
     dry_run: bool = False,
+    check_content: bool = False,
     on_event: Callable[[Event], None] | None = None,
     on_file: Callable[[str, int], None] | None = None,
 ) -> Synced:
@@ -50,7 +51,8 @@ def sync(
         if config is not None:
             _check_project(database, config)
         project.required()
-        work = _Sync(database, read_declarations(), dry_run, on_file or (lambda label, total: None))
+        on_file = on_file or (lambda label, total: None)
+        work = _Sync(database, read_declarations(), dry_run, check_content, on_file)
         for step in STEPS:
             for event in step(work):
                 work.events.append(event)
@@ -90,6 +92,7 @@ class _Sync:
     database: WarehouseFile
     asked: Declarations
     dry_run: bool
+    check_content: bool
     on_file: Callable[[str, int], None]
     events: list[Event] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
@@ -130,13 +133,21 @@ def take_in(work: _Sync) -> Iterator[Event]:
         yield work.failed(error, path=path)
     database = work.database
     known: Mapping[sources.Key, loading.State] = {}
+    gone: Mapping[str, frozenset[str]] = {}
+    changed: list[Source] = []
     if _prepared(database, work.dry_run):
         with database.read() as con:
             known = loading.known(con)
+            gone = missing.look(con, work.asked).names
+            if work.check_content:
+                same = [source for source in found.sources if known.get(source.key) == source.state]
+                changed = loading.changed_inside(con, same)
     if not any(kind == sources.RUN for _, kind, _ in known):
         work.remarks += found.unmatched
     plain = [source for source in found.sources if not source.needs_runs]
-    yield from _take(work, found.sources, [s for s in plain if known.get(s.key) != s.state])
+    new = [s for s in plain if known.get(s.key) != s.state]
+    new = [replace(s, gone=gone.get(s.dataset, s.gone)) for s in new]
+    yield from _take(work, found.sources, new + changed)
     # judgments for the queries of all runs are due again if there are other runs
     rest = [source for source in found.sources if source.needs_runs]
     if rest and database.path.exists():
@@ -144,6 +155,22 @@ def take_in(work: _Sync) -> Iterator[Event]:
             now = [loading.with_runs(con, source) for source in rest]
         due = [s for s in now if s is not None and known.get(s.key) != s.state]
         yield from _take(work, found.sources, due)
+
+
+def look_for_missing(work: _Sync) -> Iterator[Event]:
+    """Say which runs have lost their files since the last sync, or forget these runs."""
+    if not work.database.path.exists():
+        return
+    with work.database.read() as con:
+        found = missing.look(con, work.asked)
+    for one in (*found.forgotten, *(one for one in found.kept if not one.is_known)):
+        yield events.gone(
+            one.dataset, str(one.run), work.shown(one.path),
+            is_forgotten=one in found.forgotten, dry_run=work.dry_run,
+        )  # fmt: skip
+    if found.is_news and not work.dry_run:
+        with work.database.transaction() as con:
+            missing.store(con, found)
 
 
 def _take(work: _Sync, every: Sequence[Source], due: Sequence[Source]) -> Iterator[Event]:
@@ -305,4 +332,4 @@ def gates(work: _Sync) -> Iterator[Event]:
 
 
 # The steps of a sync, in order; each returns its events, and sees the earlier ones.
-STEPS: tuple[Callable[[_Sync], Iterator[Event]], ...] = (take_in, evaluate, gates)
+STEPS: tuple[Callable[[_Sync], Iterator[Event]], ...] = (take_in, look_for_missing, evaluate, gates)

@@ -31,6 +31,8 @@ EXAMPLES = {
         "warehouse ingest qrels subtopics.txt -d web --iterations",
         "warehouse ingest qrels prefs.txt -d choices --format prefs",
         "warehouse ingest qrels qrels.txt -d dl19 --normalise 'lower(trim(doc_id))'",
+        "warehouse ingest qrels ratings.csv -d films --column query_id=user "
+        "--column doc_id=item --relevance 'stars >= 4'",
         "warehouse ingest qrels links.txt -d links --global --queries queries.txt",
     ),
     "ingest run": (
@@ -119,6 +121,7 @@ def qrels(
     ] = None,
     format: Annotated[str | None, options.input_format("qrels")] = None,
     column: options.Columns = None,
+    relevance: options.Relevance = None,
     normalise: options.Normalise = None,
     is_global: options.Global = False,
     queries: options.Queries = None,
@@ -142,8 +145,9 @@ def qrels(
     columns = options.pairs(column, "--column")
     with Progress("loading", "file", 1, sizes([file])):
         loaded = wh.ingest_qrels(
-            dataset, file, label=label, format=format, columns=columns, normalise=normalise,
-            is_global=is_global, queries=queries, iterations=iterations, replace=replace,
+            dataset, file, label=label, format=format, columns=columns, relevance=relevance,
+            normalise=normalise, is_global=is_global, queries=queries, iterations=iterations,
+            replace=replace,
         )  # fmt: skip
     say_loaded(loaded)
     say_where(dataset, loaded.dataset)
@@ -159,6 +163,7 @@ def training(
     ] = None,
     format: Annotated[str | None, options.input_format("training")] = None,
     column: options.Columns = None,
+    relevance: options.Relevance = None,
     normalise: options.Normalise = None,
     replace: options.Replace = False,
     db: options.Database = None,
@@ -178,9 +183,15 @@ def training(
     columns = options.pairs(column, "--column")
     with Progress("loading", "file", 1, sizes([file])):
         loaded = wh.ingest_training(
-            dataset, file, label=label, format=format, columns=columns, normalise=normalise,
+            dataset,
+            file,
+            label=label,
+            format=format,
+            columns=columns,
+            relevance=relevance,
+            normalise=normalise,
             replace=replace,
-        )  # fmt: skip
+        )
     say_loaded(loaded)
     say_where(dataset, loaded.dataset)
 

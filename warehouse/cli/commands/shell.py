@@ -6,7 +6,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +14,7 @@ import typer
 from warehouse.cli import options, output
 from warehouse.config.settings import LOCK_TIMEOUT
 from warehouse.errors import UsageError
+from warehouse.store.scratch_folders import scratch_folder
 
 SECTION, PLACE = "Share", 3
 EXAMPLES = {"shell": ("warehouse shell", "warehouse shell --replica replica.duckdb")}
@@ -48,8 +48,8 @@ def shell(
             f"  warehouse publish {file} --db {shlex.quote(str(wh.path))}\n"
             f"  duckdb -readonly {file}"
         )
-    with tempfile.TemporaryDirectory(prefix="warehouse-") as folder:
-        made = wh.publish(replica or Path(folder) / f"{wh.path.stem}.duckdb")
+    with scratch_folder() as folder:
+        made = wh.publish(replica or folder / f"{wh.path.stem}.duckdb")
         output.say(f"{made.path}: a replica as of now; changes to it do not reach {wh.path}")
         code = subprocess.run([program, "--read-only", str(made.path)], check=False).returncode
     raise typer.Exit(code)

@@ -36,6 +36,13 @@ def sync(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be done, but do nothing.")
     ] = False,
+    check_content: Annotated[
+        bool,
+        typer.Option(
+            "--check-content",
+            help="Also read files whose size and time have not changed, and compare their content.",
+        ),
+    ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print what was done as one JSON object.")
     ] = False,
@@ -49,12 +56,13 @@ def sync(
     New files are loaded, and what is missing is evaluated. A file is read again only if its size,
     its time or its settings have changed; other content becomes a new version. A file that is still
     being written is left for the next sync. A file with a problem does not stop the others: it is
-    reported, tried again at the next sync, and makes the exit code 2. If there is nothing to do,
+    reported, tried again at the next sync, and makes the exit code 2. A run whose file is deleted
+    stays, unless missing = "forget"; a file that is renamed renames its run. If there is nothing to do,
     nothing is printed. Two syncs at once are safe. Start with: warehouse init
     """
     with project.using(config):
         wh = open_project(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
-        done = run(wh, dry_run=dry_run, quiet=as_json)
+        done = run(wh, dry_run=dry_run, check_content=check_content, quiet=as_json)
     if as_json:
         emit(json.dumps(done.as_dict(), ensure_ascii=False, indent=2) + "\n", None, "json")
     if done.exit_code:
@@ -77,6 +85,7 @@ def run(
     wh: Warehouse,
     *,
     dry_run: bool = False,
+    check_content: bool = False,
     quiet: bool = False,
     silent: Container[Status] = ("unchanged",),
     reported: set[str] | None = None,
@@ -107,7 +116,9 @@ def run(
             warn(f"{visible(str(event.file or event.dataset))}: {text}")
 
     with progress:
-        done = wh.sync(dry_run=dry_run, on_event=on_event, on_file=on_file)
+        done = wh.sync(
+            dry_run=dry_run, check_content=check_content, on_event=on_event, on_file=on_file
+        )
     for text in done.remarks:
         found.add(text)
         if text not in before:

@@ -53,15 +53,16 @@ def _visible(value: Any) -> Any:
     return visible(value, lines=True) if type(value) is str else value
 
 
-def number(value: float | None, is_count: bool = False) -> str:
+def number(value: float | None, is_count: bool = False) -> Markup:
     """Return a value as tables show it.
 
-    >>> number(0.74590351), number(12.0, True), number(None)
-    ('0.7459', '12', '')
+    >>> print(number(0.74590351), number(12.0, True))
+    0.7459 12
     """
     if value is None:
-        return ""
-    return str(int(value)) if is_count and value.is_integer() else f"{value:.4f}"
+        return Markup()
+    is_whole = is_count and float(value).is_integer()
+    return Markup(int(value) if is_whole else f"{value:.4f}")
 
 
 def signed(value: float) -> str:
@@ -80,13 +81,13 @@ def moment(value: dt.datetime) -> str:
 
 def data(value: Any) -> Markup:
     """Return a value as JSON that cannot end the element around it."""
-    return Markup(_json(value).replace("<", "\\u003c"))
+    return Markup(_json(value, allow_nan=False).replace("<", "\\u003c"))
 
 
 def script(name: str, value: Any) -> str:
-    """Return a script that hands a value to the page that loads it."""
+    """Return a script that hands a value to the page that loads it; it may hold infinity."""
     return f"(window.warehouse ??= {{}})[{_json(name)}] = {_json(value)};\n"
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"), default=str, allow_nan=False)
+def _json(value: Any, *, allow_nan: bool = True) -> str:
+    return json.dumps(value, separators=(",", ":"), default=str, allow_nan=allow_nan)

@@ -23,8 +23,8 @@ from warehouse.report.pages.keys import keys
 # How many runs a card on the first page shows, how many runs are called new, and how many queries
 # stand at each end of a run's.
 _ON_CARD, _NEWEST, _ENDS = 5, 20, 5
-# Enough digits for tables of four, without the last bits of a double.
-_DIGITS = 10
+# As many as tables show; and enough for differences of values, without the last bits of a double.
+_PLACES, _DIGITS = 4, 10
 ASSETS = ("report.css", "report.js", "charts.js")
 
 
@@ -241,6 +241,11 @@ def _rounded(value: float | None, digits: int = _DIGITS) -> float | None:
     return None if value is None else round(value, digits)
 
 
+def _chance(p: float | None) -> float | None:
+    """Return p as tables show it; 0 stands for less than that."""
+    return 0 if p is not None and p < 10**-_PLACES else _rounded(p, _PLACES)
+
+
 def _run(contents: Contents, at: Places, run: str) -> dict[str, Any]:
     """Return what the page of a run shows."""
     row = next(row for row in contents.board.rows if row.run == run)
@@ -268,14 +273,10 @@ def _run(contents: Contents, at: Places, run: str) -> dict[str, Any]:
         "best": ranked[:_ENDS],
         "worst": ranked[::-1][:_ENDS],
         "verify": command("verify", contents.dataset),
-        "chart": {
-            "queries": _linked([query for query, _ in queries], at.query_keys),
-            "values": [[_rounded(value) for value in values] for _, values in queries],
-            "metrics": [
-                {"name": m.name, "direction": m.direction, "low": m.low, "high": m.high}
-                for m in contents.measures
-            ],
-        },
+        "scales": [
+            {"name": m.name, "direction": m.direction, "low": m.low, "high": m.high}
+            for m in contents.measures
+        ],
     }
 
 
@@ -305,7 +306,7 @@ def _query(contents: Contents, at: Places, query: Mapping[str, Any]) -> dict[str
         if run in at.run_keys:
             lists[at.run_keys[run]] = [
                 [documents[document] for document, _, _ in found],
-                [_rounded(part, 5) or 0 for _, _, part in found if part is not None],
+                [_rounded(part, _PLACES) or 0 for _, _, part in found if part is not None],
             ]
     how = command(
         "explain RUN METRIC " + shlex.quote(name), contents.dataset, protocol=contents.protocol
@@ -320,10 +321,6 @@ def _query(contents: Contents, at: Places, query: Mapping[str, Any]) -> dict[str
             "documents": [visible(document) for document in documents],
             "grades": grades,
             "lists": lists,
-            "runs": [
-                [visible(run), at.run_keys[run], rendering.number(of[0], first.is_count)]
-                for run, of in rows
-            ],
             "start": [at.run_keys[run] for run in _ends(rows)],
         },
     }
@@ -348,9 +345,10 @@ def _pairs(contents: Contents, name: str, place: int, order: Sequence[str]) -> d
             [
                 number[row["base"]],
                 number[row["run"]],
-                *(_rounded(row[key], 6) for key in ("difference", "low", "high", "effect_size")),
+                *(_rounded(row[key], _PLACES) for key in ("difference", "low", "high")),
+                _rounded(row["effect_size"], 2),
                 *(row[key] for key in ("wins", "ties", "losses", "queries")),
-                *(_rounded(row[key], 6) for key in ("p", "p_adjusted")),
+                *(_chance(row[key]) for key in ("p", "p_adjusted")),
                 row["is_significant"] and 1,
             ]
             for row in compared.pairs

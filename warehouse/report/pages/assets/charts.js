@@ -153,7 +153,16 @@
       }
       ends.push({ system, colour, y: y(mine[mine.length - 1].value), x: x(mine[mine.length - 1].time) });
     });
-    if (!named) return;
+    figure.querySelector(".legend")?.remove();
+    if (!named) {
+      const legend = figure.appendChild(Object.assign(document.createElement("p"), { className: "legend" }));
+      for (const end of ends) {
+        const key = legend.appendChild(Object.assign(document.createElement("span"), { className: "key" }));
+        key.style.background = end.colour;
+        legend.append(end.system);
+      }
+      return;
+    }
     ends.sort((one, other) => one.y - other.y);
     ends.forEach((end, n) => { end.at = Math.max(end.y, n ? ends[n - 1].at + 15 : top); });
     for (let n = ends.length - 1, limit = bottom; n >= 0; n--) { ends[n].at = Math.min(ends[n].at, limit); limit = ends[n].at - 15; }

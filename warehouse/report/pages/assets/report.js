@@ -10,7 +10,7 @@
     return made;
   };
   const places = (value, digits = 4) => (value === null || value === undefined ? "–" : value.toFixed(digits));
-  const signed = (value, digits = 4) => (value === null || value === undefined ? "–" : `${value > 0 ? "+" : ""}${value.toFixed(digits)}`);
+  const signed = (value, digits = 4) => (value === null || value === undefined ? "–" : `${value > 0 ? "+" : ""}${Number.isFinite(value) ? value.toFixed(digits) : value < 0 ? "-∞" : "∞"}`);
   const state = () => new URLSearchParams(location.hash.slice(1));
   const keep = (words) => {
     const text = new URLSearchParams(Object.entries(words).filter(([, value]) => value)).toString();
@@ -64,16 +64,15 @@
     table.dispatchEvent(new CustomEvent("sorted"));
   };
   for (const table of all("table.sortable")) {
-    all("thead th", table).forEach((head, column) => {
-      if (!head.dataset.sort) return;
+    for (const head of all("thead th[data-sort]", table)) {
       const button = element("button", { type: "button" }, ...head.childNodes);
       head.append(button);
       button.addEventListener("click", () => {
         const now = head.getAttribute("aria-sort");
         const first = head.dataset.sort === "number" && head.dataset.better !== "lower";
-        sort(table, column, now ? now !== "descending" : first);
+        sort(table, head.cellIndex, now ? now !== "descending" : first);
       });
-    });
+    }
   }
 
   /* ------------------------------------------------------------ filters */
@@ -159,14 +158,14 @@
   /* ------------------------------------------------------------ a run */
   const runForm = one('form[data-for="run"]');
   if (runForm) {
-    const found = data(), figure = one('[data-chart="run"]');
+    const scales = data(), figure = one('[data-chart="run"]'), rows = [...one("#by-query").tBodies[0].rows];
     const draw = () => {
-      const n = Number(runForm.elements.metric.value), metric = found.metrics[n];
+      const n = Number(runForm.elements.metric.value), metric = scales[n];
       const sign = metric.direction === "lower" ? 1 : -1;
-      const items = found.queries.map(([name, key], place) => ({ name, key, value: found.values[place][n] }))
-        .filter((item) => item.value !== null && item.value !== undefined)
-        .sort((a, b) => sign * (a.value - b.value))
-        .map((item) => ({ value: item.value, text: `query ${item.name}\n${metric.name} ${places(item.value)}`, go: `../queries/${item.key}.html` }));
+      const items = rows.map((row) => ({ link: one("a", row), said: row.cells[n + 1].textContent }))
+        .filter((item) => item.said !== "")
+        .map((item) => ({ value: Number(item.said), text: `query ${item.link.textContent}\n${metric.name} ${item.said}`, go: item.link.href }))
+        .sort((a, b) => sign * (a.value - b.value));
       charts.bars(figure, items, { low: Math.min(metric.low, 0), high: metric.high, label: `${metric.name} of ${items.length} queries, sorted; the table below has the same values` });
     };
     runForm.addEventListener("input", draw);
@@ -210,7 +209,7 @@
         if (test) {
           facts.push(["Difference", signed(test.difference)], ["95% interval", `[${signed(test.low)}, ${signed(test.high)}]`],
             ["Won / tied / lost", `${test.wins} / ${test.ties} / ${test.losses}`], ["Effect size d", signed(test.effect, 2)],
-            ["p", chance(test.p)], ["p, corrected", chance(test.adjusted) + (test.significant ? " *" : "")]);
+            ["p / corrected", `${chance(test.p)} / ${chance(test.adjusted)}${test.significant ? " *" : ""}`]);
         }
         const line = element("div", { className: "verdict" }, ...facts.map(([name, text]) => element("div", {}, element("span", { textContent: name }), element("strong", { textContent: text }))));
         const words = base === run ? "Base and run are the same." : !test ? "" : test.significant ? `* The two differ significantly.` : "The two cannot be told apart.";
@@ -247,7 +246,17 @@
   /* ------------------------------------------------------------ a query */
   const side = one("#side");
   if (side) {
-    const found = data(), boxes = all("[data-list]");
+    const found = data(), runs = new Map();
+    const table = one("#query-values");
+    one("thead tr", table).prepend(element("th", { scope: "col", className: "pick", textContent: "List" }));
+    const boxes = [...table.tBodies[0].rows].map((row) => {
+      const link = one("a", row), key = link.getAttribute("href").slice("../runs/".length, -".html".length);
+      runs.set(key, { name: link.textContent, go: link.href, value: row.cells[1].textContent });
+      const box = element("input", { type: "checkbox", value: key });
+      box.setAttribute("aria-label", `Show the list of ${link.textContent}`);
+      row.prepend(element("td", { className: "pick" }, box));
+      return box;
+    });
     const grade = (relevance) => element("span", relevance === null
       ? { className: "grade unjudged", textContent: "?", title: "not judged" }
       : { className: `grade g${Math.min(Math.max(relevance, 0), 4)}`, textContent: relevance, title: `grade ${relevance}` });
@@ -257,10 +266,10 @@
       return before === rank ? "=" : before > rank ? `↑${before - rank}` : `↓${rank - before}`;
     };
     const draw = () => {
-      const chosen = boxes.filter((box) => box.checked).map((box) => box.dataset.list);
+      const chosen = boxes.filter((box) => box.checked).map((box) => box.value);
       const lead = found.lists[chosen[0]]?.[0] ?? [];
       side.replaceChildren(...chosen.map((key, place) => {
-        const [name, , value] = found.runs.find((run) => run[1] === key);
+        const { name, go, value } = runs.get(key);
         const [documents, parts] = found.lists[key] ?? [[], []];
         const list = element("ol", {}, ...documents.map((document, n) => {
           const item = element("li", {},
@@ -272,7 +281,7 @@
           item.dataset.document = document;
           return item;
         }));
-        const head = element("h3", {}, element("a", { href: `../runs/${key}.html`, textContent: name }));
+        const head = element("h3", {}, element("a", { href: go, textContent: name }));
         const told = element("small", { textContent: `${found.metric} ${value || "–"}` });
         return element("section", {}, head, told, documents.length ? list : element("p", { textContent: "No document." }));
       }));
@@ -286,11 +295,11 @@
     const restore = () => {
       const given = (state().get("lists") ?? "").split(" ").filter((key) => found.lists[key]);
       const chosen = given.length ? given : found.start;
-      for (const box of boxes) { box.disabled = false; box.checked = chosen.includes(box.dataset.list); }
+      for (const box of boxes) { box.checked = chosen.includes(box.value); }
       draw();
     };
     for (const box of boxes) {
-      box.addEventListener("input", () => { keep({ lists: boxes.filter((other) => other.checked).map((other) => other.dataset.list).join(" ") }); draw(); });
+      box.addEventListener("input", () => { keep({ lists: boxes.filter((other) => other.checked).map((other) => other.value).join(" ") }); draw(); });
     }
     restore();
     addEventListener("hashchange", restore);

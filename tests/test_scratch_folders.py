@@ -1,0 +1,77 @@
+"""Folders for temporary files: nobody else reads them, and a killed process leaves none for long."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from warehouse.store import scratch_folders
+from warehouse.store.scratch_folders import ScratchFolder, scratch_folder
+
+# What a process does that is killed while it has a folder.
+KILLED = """
+import os, pathlib, signal, tempfile
+from warehouse.store.scratch_folders import ScratchFolder
+made = ScratchFolder()
+(made.path / "copy").write_bytes(b"x" * 1000)
+print(made.path, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder of temporary files; nothing has been removed from it yet."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    scratch_folders._remove_left.cache_clear()
+    return tmp_path
+
+
+def test_it_is_the_callers_alone_and_goes_with_its_block(folder: Path) -> None:
+    old = os.umask(0)
+    try:
+        with scratch_folder() as made:
+            assert made.parent == folder
+            assert made.stat().st_mode & 0o777 == 0o700
+            (made / "below").mkdir()
+            (made / "below" / "copy").write_text("x")
+    finally:
+        os.umask(old)
+    assert list(folder.iterdir()) == []
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others = [
+        folder / name for name in ("ranking-warehouse", "ranking-warehouse-mine", "x.scratch")
+    ]
+    for other in others:
+        other.mkdir()
+    linked = folder / "ranking-warehouse-linked.scratch"
+    linked.symlink_to(others[0])
+    environment = {**os.environ, "TMPDIR": str(folder)}
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED], env=environment, capture_output=True, text=True, check=False
+    )
+    left = Path(done.stdout.strip())
+    assert (left / "copy").exists()
+    held = ScratchFolder()
+    assert not left.exists()
+    assert all(other.exists() for other in (*others, linked))
+    # one that a process holds stays, and so does one of another user
+    foreign = folder / "ranking-warehouse-foreign.scratch"
+    foreign.mkdir()
+    node = foreign.stat().st_ino
+    monkeypatch.setattr(scratch_folders, "is_own", lambda found: found.st_ino != node)
+    scratch_folders._remove_left.cache_clear()
+    with scratch_folder():
+        assert held.path.exists()
+        assert foreign.exists()
+    held.remove()
+    assert not held.path.exists()

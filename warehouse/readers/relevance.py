@@ -1,0 +1,101 @@
+"""Mapping grades: an SQL expression over the columns of a judgment gives its relevance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import duckdb
+from duckdb import DuckDBPyConnection as Connection
+
+from warehouse.errors import InputError, UsageError, counted, listing
+from warehouse.readers.lines import LIMIT
+from warehouse.readers.staging import row_count, types_of
+from warehouse.sql_text import expressions, templates
+from warehouse.store.engine_errors import in_words
+
+_OURS = ("query_id", "doc_id", "relevance", "iteration")
+_ONE = "write one expression over the columns of a judgment, as in relevance >= 4"
+
+
+def with_relevance(
+    con: Connection, expression: str | None, columns: Mapping[str, str] | None
+) -> dict[str, str]:
+    """Return the names of columns, with that of the relevance, which the expression may name.
+
+    Raises UsageError for what is not one scalar expression, and for two columns of the source.
+
+    >>> with_relevance(duckdb.connect(), "rating >= 4", {"doc_id": "item"})
+    {'doc_id': 'item', 'relevance': 'rating'}
+    """
+    mapping = dict(columns or {})
+    if expression is None:
+        return mapping
+    given = _given(expression)
+    found = expressions.read(con, given, expression, _ONE)
+    read = {path[-1].lower(): path[-1] for path in found.columns}
+    named = [name for key, name in read.items() if key not in _OURS]
+    theirs = [name for name in named if name.lower() != mapping.get("relevance", "").lower()]
+    if len(theirs) > 1 or (theirs and "relevance" in mapping):
+        raise UsageError(
+            f"{given}: reads {listing(named)}: one column of the source can be the relevance; "
+            "combine several before loading"
+        )
+    return {**mapping, "relevance": theirs[0]} if theirs else mapping
+
+
+def map_relevance(
+    con: Connection, source: str, expression: str, columns: Mapping[str, str]
+) -> None:
+    """Replace the relevance in the table `staged` by the value of an SQL expression of each row.
+
+    The expression reads the relevance, a number, by our name or by that in the source, which
+    `columns` has; a result that is true counts as 1, and false as 0. Raises UsageError for an
+    expression that does not fit, and InputError if a result is no finite number; `staged` is then
+    unusable.
+
+    >>> con = duckdb.connect()
+    >>> con.execute("create temp table staged as select 'q' as query_id, 4.5e0 as relevance").fetchall()
+    [(1,)]
+    >>> map_relevance(con, "a.csv", "rating >= 4", {"relevance": "rating"})
+    >>> con.execute("from staged").fetchall()
+    [('q', 1.0)]
+    """
+    given = _given(expression)
+    if "relevance" not in types_of(con):
+        raise UsageError(f"{given}: {source} holds preferences, which have no relevance")
+    expressions.read(con, given, expression, _ONE)
+    name = columns.get("relevance", "relevance")
+    words = {"expression": expression, "alias": None if name == "relevance" else name}
+    named = templates.render("ingest/relevance_named", **words)
+    expressions.bind(
+        con, given, expression, _ONE, table=f"(\n{named}\n) as judged", column="judged.relevance"
+    )
+    rows = row_count(con)
+    try:
+        with in_words():
+            con.execute(
+                templates.render("ingest/relevance_mapped", named=named, **words)
+            ).fetchall()
+    except duckdb.Error as error:
+        raise InputError(f"{source}: {given}: {expressions.words(error)}") from error
+    con.execute("drop table staged")
+    con.execute("alter table staged_mapped rename to staged")
+    if row_count(con) != rows:
+        raise UsageError(f"{given}: gives several values for a row; {_ONE}")
+    wrong = con.execute(templates.render("checks/relevance_lost", limit=LIMIT)).fetchall()
+    if wrong:
+        total = int(wrong[0][3])
+        raise InputError(
+            f"{source}: {given}: gives no finite number for {counted(total, 'judgment')}; change the "
+            "expression so that each has one, or take these rows out",
+            problems=[
+                (None, f"query {query!r}, document {doc!r}: {grade:g} has none")
+                for query, doc, grade, _ in wrong
+            ],
+            total=total,
+        )
+    con.execute("alter table staged drop column given_relevance")
+
+
+def _given(expression: str) -> str:
+    return f"--relevance {expression}".strip()

@@ -1,0 +1,89 @@
+"""Folders for temporary files: of the caller alone, and removed even if the process is killed.
+
+A process holds a lock on each of its folders. What nobody holds was left by a process that is gone: the
+next one that makes a folder removes it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+
+from warehouse.config.ownership import is_own
+
+try:
+    import fcntl
+except ImportError:  # where there is no such lock, what a killed process leaves stays
+    fcntl = None  # type: ignore[assignment]
+
+_PREFIX, _SUFFIX = "ranking-warehouse-", ".scratch"
+_NAME = re.compile(rf"{_PREFIX}\w+{re.escape(_SUFFIX)}")
+
+
+class ScratchFolder:
+    """A new folder in the system's folder for temporary files, which only the caller can read.
+
+    Raises OSError if none can be made.
+    """
+
+    def __init__(self) -> None:
+        _remove_left(os.getpid(), tempfile.gettempdir())
+        self._lock: int | None = None
+        self.path = Path()
+        while not self.path.name or not self.path.exists():  # another process may have removed it
+            self.remove()
+            self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, suffix=_SUFFIX))
+            with suppress(OSError):  # it is gone, or its file system has no locks
+                self._hold()
+
+    def _hold(self) -> None:
+        if fcntl is not None:
+            self._lock = os.open(self.path, os.O_RDONLY)
+            fcntl.flock(self._lock, fcntl.LOCK_EX)
+
+    def remove(self) -> None:
+        """Remove the folder with all that is in it."""
+        if self.path.name:
+            shutil.rmtree(self.path, ignore_errors=True)
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """Yield a new folder, which is removed when the block ends."""
+    made = ScratchFolder()
+    try:
+        yield made.path
+    finally:
+        made.remove()
+
+
+@cache
+def _remove_left(pid: int, folder: str) -> None:
+    """Remove the caller's folders that no process holds, once for each process."""
+    if fcntl is None:
+        return
+    with suppress(OSError), os.scandir(folder) as found:
+        left = [entry.path for entry in found if _NAME.fullmatch(entry.name)]
+        for path in left:
+            with suppress(OSError):
+                _remove_if_left(path)
+
+
+def _remove_if_left(path: str) -> None:
+    """Remove a folder of the caller that no process holds. Raises OSError if one does."""
+    opened = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        if is_own(os.fstat(opened)):
+            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(path, ignore_errors=True)
+    finally:
+        os.close(opened)
