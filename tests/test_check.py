@@ -349,7 +349,7 @@ def test_the_command_prints_and_ends_with_1(fallen: Warehouse) -> None:
     code, out, told = command(*asked, "--alpha", "0.06", "--max-drop", "0.5", "--places", "2")
     assert code == 1
     assert out.splitlines()[2].split() == [
-        "RR", "new", "old", "0.62", "1.00", "-0.38", "0.06", "0", "1", "3", "regressed",
+        "RR", "new", "old", "0.62", "1.00", "-0.38", "0.058", "0", "1", "3", "regressed",
     ]  # fmt: skip
     assert told.splitlines() == [
         "RR: q1 lost: 1.00 -> 0.50",

@@ -330,7 +330,6 @@ def test_the_version() -> None:
         (["metrics", "shw", "nDCG"], "'show'"),
         (["evaluate", "--metrc", "AP"], "--metric"),
         (["leaderboard", "--datset", "tiny"], "--dataset"),
-        (["ingest", "run", "x"], "--dataset"),
         (["leaderboard", "tiny"], "(tiny); a dataset is named with -d. See: warehouse leaderboard"),
         (["leaderboard", "tiny", "x"], "unexpected extra argument(s) (tiny x)"),
         (["init", "x"], "unexpected extra argument(s) (x)"),
@@ -374,8 +373,6 @@ def test_wrong_commands_and_options_name_the_nearest(
         (["schema", "evalution"], "evalution … store.evaluation"),
         (["metrics", "show", "nDGC"], "nDGC … nDCG"),
         (["protocols", "show", "defalt"], "defalt … default"),
-        (["leaderboard", "-d", "tiny", "-m", "nDCG@10"], "warehouse evaluate -d tiny -m nDCG@10"),
-        (["leaderboard", "-d", "tiny", "--sort", "nDCG@10"], "warehouse evaluate -d tiny -m nDCG@10"),
         (["ingest", "run", "onee.run", "-d", "x"], "onee.run … one.run"),
         (["ingest", "run", "*.nope", "-d", "x"], "*.nope: no file matches"),
         (["ingest", "run", "one.run", "two.run", "-d", "x", "--name", "a"], "--name a: names one run"),
@@ -393,7 +390,6 @@ def test_wrong_commands_and_options_name_the_nearest(
         (["query", "select $a"], "a: the SQL has $a, which is not given: -p a=VALUE"),
         (["leaderboard", "-d", "tiny", "-f", "parquet"], "needs a file: -o FILE"),
         (["leaderboard", "-d", "tiny", "-o", "no/such/file"], "no/such/file: there is no folder"),
-        (["leaderboard", "-d", "tiny", "--protocol", "trec_eval_9"], "tiny --protocol trec_eval_9"),
         (["runs", "--db", "absent.duckdb"], "absent.duckdb: no such database"),
         (["runs", "--db", "qrels.txt"], "qrels.txt: not a DuckDB database"),
         (["publish", "."], ".: cannot be replaced; give it a name in this folder"),
@@ -505,10 +501,10 @@ def test_several_runs_get_a_line_each(run: Callable[..., Answer], here: Path) ->
 def test_the_format_does_not_depend_on_the_terminal(
     run: Callable[..., Answer], small: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wide = run("runs").out
+    wide = run("runs", "-f", "markdown").out
     monkeypatch.setenv("COLUMNS", "20")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    assert run("runs").out == wide
+    assert run("runs", "-f", "markdown").out == wide
 
 
 def test_several_files_one_fails_the_others_stay(run: Callable[..., Answer], here: Path) -> None:
@@ -686,12 +682,12 @@ def test_the_demo_and_what_it_proposes(
     assert head.split()[:3] == ["#", "run", "system"]
     assert set(rule) == {"-", " "}
     assert len(board) == 9
-    assert "9 runs of dataset dl19; 54 values computed, 0 up to date" in first.err
+    assert "9 runs of dataset dl19; 45 values computed, 0 up to date" in first.err
     content = (tmp_path / "demo.duckdb").read_bytes()
 
     again = run("demo")
     assert again.out == first.out
-    assert "0 values computed, 54 up to date" in again.err
+    assert "0 values computed, 45 up to date" in again.err
     assert (tmp_path / "demo.duckdb").read_bytes() == content
 
     lines = first.err.split("Try next:\n")[1].splitlines()
@@ -765,8 +761,8 @@ def test_query_from_a_file_and_stdin(
     run: Callable[..., Answer], small: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Path("ask.sql").write_text("select count(*) as runs\nfrom runs -- all of them\n;\n")
-    for arguments in (["--file", "ask.sql", "-f", "csv"], ["-f", "ask.sql", "-f", "csv"]):
-        assert run("query", *arguments).out == "runs\n2\n"
+    assert run("query", "--file", "ask.sql", "-f", "csv").out == "runs\n2\n"
+    assert run("query", "-f", "ask.sql").code == 2
     monkeypatch.setattr(sys, "stdin", io.StringIO("select 7 as n"))
     assert run("query", "-", "-f", "csv").out == "n\n7\n"
     absent = run("query", "--file", "absent.sql")
@@ -975,8 +971,8 @@ def test_boards_of_what_is_not_there_say_what_to_do(run: Callable[..., Answer], 
     assert "it has no runs yet: warehouse ingest run FILE -d tiny" in no_runs.err
     run("ingest", "run", "one.run", "-d", "tiny")
     not_evaluated = run("leaderboard", "-d", "tiny")
-    assert not_evaluated.code == 2
-    assert "warehouse evaluate -d tiny" in not_evaluated.err
+    assert not_evaluated.code == 0
+    assert "to store: warehouse evaluate -d tiny" in not_evaluated.err
     run("ingest", "run", "one.run", "-d", "bare")
     no_qrels = run("leaderboard", "-d", "bare")
     assert "it has no qrels yet: warehouse ingest qrels FILE -d bare" in no_qrels.err

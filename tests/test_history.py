@@ -459,7 +459,6 @@ def test_a_history_says_what_it_leaves_out(wh: Warehouse) -> None:
 
 def test_wrong_words_for_a_history(timed: Warehouse) -> None:
     for options, message in (
-        ({"metric": "AP"}, "no values of AP under protocol default yet"),
         ({"metric": "P.5,10"}, "stands for several metrics; name one"),
         ({"metric": "RR", "runs": "erly"}, "erly … early"),
         ({"metric": "RR", "system": "odd"}, "odd … old"),

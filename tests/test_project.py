@@ -249,8 +249,12 @@ def test_equal_protocols_share_values_in_fingerprint_and_not_in_name(
     prints = [plan(metrics, protocols.get(p)).fingerprint(metrics[0]) for p in ("top2", "two")]
     assert prints[0] == prints[1]
     loaded.evaluate(metrics="Best@3", protocol="top2")
-    with pytest.raises(UsageError, match="nothing is evaluated under protocol two yet"):
-        loaded.leaderboard("tiny", protocol="two")
+    assert list(loaded.leaderboard("tiny", protocol="two").metrics) == [
+        "nDCG@10",
+        "AP",
+        "P@10",
+        "RR",
+    ]
 
 
 # --------------------------------------------------------------------------- what is gone
@@ -276,7 +280,11 @@ def test_values_of_a_metric_that_is_gone_are_shown(here: Folder, loaded: Warehou
         assert "Best@2" in out
         gone = "no longer defined, so these are the stored values: Best@2"
         assert err.splitlines() == [
-            *(["mean over queries"] if words[0] == "leaderboard" else []),
+            *(
+                ["mean over queries; 2 of 2 judged queries answered by every run"]
+                if words[0] == "leaderboard"
+                else []
+            ),
             gone,
         ]
         assert ("Best@2 ↓" in out) == (words[0] == "leaderboard")
@@ -308,7 +316,7 @@ def test_values_of_a_protocol_that_is_gone_are_shown(here: Folder, loaded: Wareh
     assert code == 0
     assert "Best@3" in out
     assert err.splitlines() == [
-        "mean over queries",
+        "mean over queries; 2 of 2 judged queries answered by every run",
         "no longer defined, so these are the stored values: protocol top2",
     ]
     with pytest.raises(UsageError, match="top2: no such protocol"):

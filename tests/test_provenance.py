@@ -216,9 +216,9 @@ def test_where_nothing_is_evaluated_status_lists_what_evaluate_begins_with(wh: W
     assert (found.num_runs, found.num_predictions) == (1, 4)
     assert found.commands == ("warehouse evaluate -d 'my films'",)
     told = command("status", *db)[2].splitlines()[-1]
-    assert told == f"to compute: 7 values, which reads 4 predictions: {found.commands[0]}"
-    assert wh.evaluate().computed == found.num_to_compute == 7
-    assert wh.status().num_up_to_date == 7
+    assert told == f"to compute: 6 values, which reads 4 predictions: {found.commands[0]}"
+    assert wh.evaluate().computed == found.num_to_compute == 6
+    assert wh.status().num_up_to_date == 6
 
 
 def test_a_curve_alone_is_no_beginning(wh: Warehouse) -> None:
@@ -239,7 +239,7 @@ def test_status_says_what_preferences_cannot_give(wh: Warehouse, tmp_path: Path)
     proposed = "evaluate -d 'my prefs' -m prefs"
     for verb in ("status", "evaluate"):
         assert command(verb, *db)[2].splitlines()[0].removeprefix("warning: ") == (
-            "my prefs: left out nDCG@10, AP, RR, P@10, R@100 and 2 more: its qrels are "
+            "my prefs: left out nDCG@10, AP, RR, P@10, R@100 and 1 more: its qrels are "
             "preferences, and only metrics of preferences can be computed from them: "
             f"warehouse {proposed}"
         )

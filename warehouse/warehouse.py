@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from warehouse.evaluate.stored_runs import Outcome
     from warehouse.fuse.fused_run import Fused
     from warehouse.ingest import Loaded, LoadedAttributes
+    from warehouse.ingest.folder import Folder
     from warehouse.ingest.forget import Forgotten
+    from warehouse.report.formats import Writer
     from warehouse.report.pages.folder import Report
     from warehouse.report.query_process import Answer
     from warehouse.sync.events import Event, Synced
@@ -61,11 +63,10 @@ class Warehouse:
     >>> wh.evaluate(metrics="AP RR").computed
     2
     >>> wh.leaderboard()
-      #  run    system      AP ↑    RR ↑    answered    judged
-    ---  -----  --------  ------  ------  ----------  --------
-      1  first            0.5000  0.5000           1         1
-    <BLANKLINE>
-    mean over queries
+    #  run      AP ↑    RR ↑
+    -  -----  ------  ------
+    1  first  0.5000  0.5000
+    mean over queries; 1 of 1 judged query answered by every run
     """
 
     def __init__(
@@ -267,6 +268,44 @@ class Warehouse:
             format=format, columns=columns, normalise=normalise, replace=replace,
             on_run=on_run or (lambda source, done: None),
         )  # fmt: skip
+
+    def ingest_folder(
+        self,
+        dataset: str | None = None,
+        folder: str | os.PathLike[str] | None = None,
+        *,
+        replace: bool = False,
+        on_found: Callable[[Folder], None] | None = None,
+        on_file: Callable[[object, Loaded | WarehouseError], None] | None = None,
+    ) -> list[Loaded | WarehouseError]:
+        """Load the qrels and the runs below a folder, whatever their formats.
+
+        What a file is, its beginning says: as what it can be read. If that is both, it is qrels if
+        its name has qrel, judg, truth, rating or label in it, else a run. Runs are named after their
+        files. Returns the outcome of each source; `on_found` is called with the files before they
+        are loaded, `on_file` with each and its outcome. Raises UsageError if nothing in the folder
+        can be loaded, or if it has several qrels.
+
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> _ = (folder / "truth.txt").write_text("q1 0 a 1\\n")
+        >>> _ = (folder / "one.run").write_text("q1 Q0 a 1 2.5 one\\n")
+        >>> done = Warehouse(folder / "example.duckdb").ingest_folder("tiny", folder)
+        >>> [(one.kind, one.name) for one in done]
+        [('qrels', 'tiny'), ('run', 'one')]
+        """
+        from warehouse.ingest.folder import look_into
+
+        name = self._to_load(dataset, folder)
+        files = look_into(Path(folder or ""), name)
+        if on_found is not None:
+            on_found(files)
+        tell = on_file or (lambda source, done: None)
+        done: list[Loaded | WarehouseError] = []
+        if files.qrels is not None:
+            done.append(self.ingest_qrels(name, files.qrels, replace=replace))
+            tell(files.qrels, done[0])
+        return done + self.ingest_runs(name, files.runs, replace=replace, on_run=tell)
 
     def ingest_attributes(
         self,
@@ -659,6 +698,9 @@ class Warehouse:
     ) -> Result:
         """Return the board of a dataset, best first by `sort` (default: the first metric).
 
+        Metrics that are not stored are computed from the stored hits, and not stored; the notes say
+        so. With `as_of`, `qrels` or `slice` only stored values are shown.
+
         Columns: `place, run, system`, one per metric, and the number of queries `answered` and
         `judged`. With `slice`, which must have been evaluated, there is one board for each part;
         the first column is then `part`. Attributes: `metrics` (by column), `directions`,
@@ -689,7 +731,7 @@ class Warehouse:
                 weights=weights, by=by, each=each, ci=ci, ties=ties, alpha=alpha, as_of=as_of,
                 qrels=qrels,
             )  # fmt: skip
-            return presentation.leaderboard(found, protocol)
+            return presentation.leaderboard(found, protocol, top)
 
     def queries(
         self,
@@ -715,11 +757,11 @@ class Warehouse:
         from warehouse.report import presentation
 
         with self.file.read() as con:
-            found = query_values.queries(
+            found, computed, labels = query_values.queries(
                 con, dataset, _given("run", run), metrics=metrics, slice=slice, worst=worst,
                 protocol=protocol, as_of=as_of, qrels=qrels,
             )  # fmt: skip
-            return presentation.queries(found, slice, protocol)
+            return presentation.queries(found, slice, protocol, computed, labels)
 
     def explain(
         self,
@@ -1270,7 +1312,7 @@ class Warehouse:
         params: Mapping[str, object] | None = None,
         *,
         write: Callable[[str], object],
-        format: str = "csv",
+        format: str | Writer = "csv",
         limit: int | None = None,
         places: int = 4,
         timeout: float | None = sql_query.TIMEOUT,
@@ -1279,7 +1321,8 @@ class Warehouse:
 
         It is like `query`, but the statement cannot harm this process, and after `timeout` seconds
         its process is ended. `write` is called with each piece of the text. At most `limit` rows
-        are written. Returns the number of rows, and whether there were more.
+        are written. `format` can also be a writer of tables, as for a screen. Returns the number of
+        rows, and whether there were more.
 
         >>> import sys, tempfile
         >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
@@ -1292,7 +1335,7 @@ class Warehouse:
         """
         from warehouse.report import formats, query_process
 
-        if formats.check(format) == "parquet":
+        if isinstance(format, str) and formats.check(format) == "parquet":
             raise UsageError("parquet is not text; use stream_parquet")
         return query_process.answer(
             self.file, sql, params, write, format=format, limit=limit, places=places,
@@ -1424,7 +1467,9 @@ class Warehouse:
 
         nothing = "no runs yet: warehouse ingest run FILE -d DATASET"
         with self.file.read() as con:
-            return presentation.listed(listings.listing(con, "runs", dataset), nothing)
+            found = listings.listing(con, "runs", dataset)
+        spare = ["dataset", "version", "queries", "predictions", "source"]
+        return presentation.listed(found, nothing, spare=spare)
 
     def attributes(self, dataset: str | None = None) -> Result:
         """Return the current attributes of documents and queries, with their types and counts.

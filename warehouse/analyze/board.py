@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 
 import duckdb
@@ -23,7 +23,8 @@ class Board:
 
     `metrics` names the metric of each column of values. `directions` has, by metric, the better
     direction when it was last computed. `over_queries` says how the values of the queries were
-    combined, and `notes` are other sentences for people.
+    combined, `notes` are other sentences for people, `computed` names the metrics that are not
+    stored, or not for every run, and `labels` has the names that metrics were asked for by.
     """
 
     relation: duckdb.DuckDBPyRelation
@@ -32,6 +33,8 @@ class Board:
     datasets: tuple[str, ...]
     over_queries: str
     notes: tuple[str, ...] = ()
+    computed: frozenset[str] = frozenset()
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 @contextmanager

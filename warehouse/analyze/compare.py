@@ -109,7 +109,7 @@ class Compared:
     which may not be that of the mean in the sign test and Wilcoxon's. `place` is 1 for the best.
     `judged` is the share of judged documents down to the metric's cutoff (`Judged@k`).
     `if_all_relevant` is the value if all unjudged documents that the run retrieved were relevant, or
-    null if not requested.
+    null if not requested. `labels` has the names that metrics were asked for by.
 
     `pairs` has a row for each hypothesis: `metric, base, run, base_value, value, difference, low,
     high, effect_size, wins, ties, losses, queries, left_out, statistic, p, p_adjusted,
@@ -133,6 +133,7 @@ class Compared:
     qrels_id: int
     judged_only: bool = False
     notes: tuple[str, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass

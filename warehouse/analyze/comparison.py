@@ -81,8 +81,14 @@ def compare(
             "judged_only: is computed from what there is now; leave as_of and qrels out"
         )
     named, against = check_names("runs", runs), check_names("bases", bases)
-    with file.read() as con, past.put_one(con, dataset, past.state(as_of, qrels)) as (name, gone):
-        rules, names = stored_metrics.shown(con, name, metrics, protocol)
+    state = past.state(as_of, qrels)
+    with file.read() as con, past.put_one(con, dataset, state) as (name, gone):
+        rules = stored_metrics.stored_rules(con, protocol)
+        wanted = stored_metrics.names(con, [name], metrics, rules)
+        shown = wanted or stored_metrics.with_values(con, name, rules)
+        made_here = stored_metrics.with_missing(con, [name], shown, rules) if state.is_now else {}
+        computed = stored_metrics.computed_notes([name], made_here, rules)
+        names = stored_metrics.choose(con, name, wanted, rules)
         given = [*(base for base in against if base not in named), *named]
         chosen = current_runs(con, name, given, names, rules, with_others=not named)
         asked = candidates.find(con, name, chosen, qrels)
@@ -105,7 +111,9 @@ def compare(
         with file.write() as connection:
             number = stored_comparisons.keep(connection, made)
         gone += (f"kept as comparison {number}: from comparisons where comparison_id = {number}",)
-    return replace(made, notes=(*made.notes, *gone))
+    return replace(
+        made, notes=(*made.notes, *computed, *gone), labels=stored_metrics.labels(metrics, rules)
+    )
 
 
 def _check_known(names: Sequence[str], known: Sequence[Metric]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import duckdb
@@ -57,9 +57,14 @@ def history(
     with past.put_one(con, dataset, wanted) as (name, gone):
         rules = stored_metrics.stored_rules(con, protocol)
         names = check_names("runs", runs)
+        made: Mapping[str, int] = {}
+        if wanted.is_now:
+            asked = [] if metric is None else stored_metrics.names(con, [name], [metric], rules)
+            made = stored_metrics.with_missing(con, [name], asked, rules)
         chosen = stored_metrics.one_with_values(con, name, metric, rules)
         found = _timeline(con, name, chosen, rules, system=system, runs=names, wanted=wanted)
-        return replace(found, notes=(*found.notes, *gone))
+        told = stored_metrics.computed_notes([name], made, rules)
+        return replace(found, notes=(*found.notes, *told, *gone))
 
 
 def _timeline(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Literal
@@ -38,16 +38,21 @@ def leaderboard(
     """Return the board of some datasets; the arguments are those of `Warehouse.leaderboard`."""
     check_at_least(1, top=top)
     across_datasets.check_by(by)
-    with past.put(con, dataset, past.state(as_of, qrels)) as (datasets, gone):
+    state = past.state(as_of, qrels)
+    with past.put(con, dataset, state) as (datasets, gone):
         rules = stored_metrics.stored_rules(con, protocol)
         across_datasets.check_weights(weights, datasets)
         if (ci or ties) and (len(datasets) > 1 or slice is not None):
             raise UsageError("ci and ties: need one dataset, and no slice")
         if len(datasets) > 1 and slice is not None:
             raise UsageError(f"slice {slice}: a slice belongs to one dataset; name one")
+        names, order = _names(con, datasets, metrics, sort, rules)
+        made: Mapping[str, int] = {}
+        if state.is_now and slice is None:
+            asked = [*names, *([order] if order is not None and order not in names else [])]
+            made = stored_metrics.with_missing(con, datasets, asked, rules)
         if len(datasets) == 1:
             with board.narrowed(con, datasets[0], rules):
-                names, order = _names(con, datasets, metrics, sort, rules)
                 make = partial(
                     board.of_dataset, con, datasets[0], names, rules, slice=slice, sort=order
                 )
@@ -61,11 +66,14 @@ def leaderboard(
                 if ci:
                     found = board_intervals.with_intervals(con, found, rules, alpha)
         else:
-            names, order = _names(con, datasets, metrics, sort, rules)
             found = across_datasets.of_datasets(
                 con, datasets, names, rules, weights=weights, by=by, each=each, sort=order, top=top
             )
-    return replace(found, notes=(*found.notes, *gone))
+    told = stored_metrics.computed_notes(datasets, made, rules)
+    return replace(
+        found, notes=(*found.notes, *told, *gone), computed=frozenset(made),
+        labels=stored_metrics.labels(metrics, rules),
+    )  # fmt: skip
 
 
 def _names(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import duckdb
 
@@ -25,13 +25,25 @@ def queries(
     protocol: str,
     as_of: past.Moment | None,
     qrels: int | None,
-) -> duckdb.DuckDBPyRelation:
-    """Return a run's values query by query; the arguments are those of `Warehouse.queries`."""
+) -> tuple[duckdb.DuckDBPyRelation, tuple[str, ...], dict[str, str]]:
+    """Return a run's values query by query, with notes, and the names that were asked for.
+
+    The arguments are those of `Warehouse.queries`.
+    """
     check_at_least(1, worst=worst)
-    with past.put_one(con, dataset, past.state(as_of, qrels)) as (name, _):
+    state = past.state(as_of, qrels)
+    with past.put_one(con, dataset, state) as (name, _):
         rules = stored_metrics.stored_rules(con, protocol)
         wanted = stored_metrics.names(con, [name], metrics, rules)
-        return _queries(con, name, run, wanted, rules, slice, worst)
+        made: Mapping[str, int] = {}
+        if state.is_now and slice is None:
+            made = stored_metrics.with_missing(con, [name], wanted, rules)
+        told = stored_metrics.computed_notes([name], made, rules)
+        return (
+            _queries(con, name, run, wanted, rules, slice, worst),
+            told,
+            stored_metrics.labels(metrics, rules),
+        )
 
 
 def _queries(

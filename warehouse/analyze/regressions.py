@@ -11,7 +11,7 @@ from typing import Any, Literal
 import duckdb
 
 from warehouse.analyze import datasets, gate_results, stored_metrics
-from warehouse.analyze.significance import two_sided
+from warehouse.analyze.significance import probability, two_sided
 from warehouse.errors import (
     UsageError,
     check_several,
@@ -144,7 +144,7 @@ class Comparison:
         if self.verdict == "first":
             but = f" but {self.versions_left_out}" if self.num_versions_left_out else ""
             return f"{self.run} is good: no run was before it{but}"
-        p = "" if self.p is None else f", p = {self.p:.3g}"
+        p = "" if self.p is None else f", p {probability(self.p)}"
         how = "good beside"
         if self.verdict == "regressed":
             is_worse = self.difference and (self.difference > 0) == (self.direction == "lower")

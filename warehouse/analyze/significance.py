@@ -89,6 +89,19 @@ def _tails(t: Any, degrees: int) -> Any:
     return 2 * stdtr(degrees, -abs(t))
 
 
+def probability(p: float | None) -> str:
+    """Return a p as it is printed everywhere: two digits that count, down to 0.0001.
+
+    >>> probability(0.7045), probability(0.01234), probability(0.00123), probability(1e-9)
+    ('0.705', '0.012', '0.0012', '<0.0001')
+    """
+    if p is None:
+        return ""
+    if p < 0.0001:
+        return "<0.0001"
+    return f"{p:.3f}" if p >= 0.01 else f"{p:.4f}"
+
+
 def level(alpha: float) -> str:
     """Return the level of an interval in percent.
 

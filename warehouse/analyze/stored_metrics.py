@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import duckdb
 
 from warehouse.analyze import datasets
-from warehouse.errors import UsageError, check_several, command, listing, nearest, none_yet
-from warehouse.metrics import protocols
+from warehouse.config.settings import SHOWN_METRICS
+from warehouse.errors import (
+    UsageError,
+    check_several,
+    command,
+    counted,
+    listing,
+    nearest,
+    none_yet,
+)
+from warehouse.evaluate import candidates, what_if
+from warehouse.metrics import notation, protocols
 from warehouse.metrics.notation import Asked, Metrics, known_metric, parse, split
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.templates import render
@@ -151,6 +161,61 @@ def names(
             [str(one)] if one in gone else map(str, parse(one, defaults=defaults))
         )
     return list(found)
+
+
+def labels(asked: Metrics, protocol: Protocol) -> dict[str, str]:
+    """Return the names by which metrics were asked for, where they are not their own."""
+    return notation.labels(*check_several("metrics", asked), defaults=protocol.defaults())
+
+
+def with_values(con: duckdb.DuckDBPyConnection, dataset: str, protocol: Protocol) -> list[str]:
+    """Return the metrics that a dataset has values of against its current qrels, oldest first."""
+    return list(_with_values(con, dataset, protocol))
+
+
+def with_missing(
+    con: duckdb.DuckDBPyConnection,
+    datasets: Sequence[str],
+    names: Sequence[str],
+    protocol: Protocol,
+) -> Mapping[str, int]:
+    """Compute the values of metrics that are not stored, for this connection; return runs by metric.
+
+    Without names, and without anything stored against the current qrels, they are the metrics that
+    are stored against earlier ones, or else the usual ones.
+    """
+    wanted = list(names)
+    if not wanted and not any(_with_values(con, dataset, protocol) for dataset in datasets):
+        rows = con.execute(
+            "select distinct metric from run_scores "
+            "where list_contains($datasets, dataset) and protocol = $protocol order by metric",
+            {"datasets": list(datasets), "protocol": protocol.name},
+        ).fetchall()
+        usual = map(str, parse(*SHOWN_METRICS, defaults=protocol.defaults()))
+        wanted = [str(row[0]) for row in rows] or list(usual)
+    metrics = [metric for metric in map(known_metric, wanted) if metric is not None]
+    if not metrics or protocol.name not in protocols.catalogue():
+        return {}
+    runs = [run for name in datasets for run in candidates.find(con, name, ())]
+    return what_if.put_missing(con, metrics, protocol, [r for r in runs if r.qrels_id is not None])
+
+
+def computed_notes(
+    datasets: Sequence[str], made: Mapping[str, int], protocol: Protocol
+) -> tuple[str, ...]:
+    """Say which metrics were computed for how many runs, and how to store them."""
+    if not made:
+        return ()
+    runs = set(made.values())
+    if len(runs) == 1:
+        told = f"computed for {counted(runs.pop(), 'run')} and not stored: {listing(made)}"
+    else:
+        each = (f"{metric} for {counted(number, 'run')}" for metric, number in made.items())
+        told = f"computed and not stored: {listing(each)}"
+    store = listing(
+        [command("evaluate", name, metrics=made, protocol=protocol.name) for name in datasets], 3
+    )
+    return (f"{told}; to store: {store}",)
 
 
 def one_name(

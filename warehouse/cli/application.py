@@ -5,6 +5,7 @@ A module is one command, or one command with further ones below it, and is named
 - `SECTION` and `PLACE`: where `warehouse --help` lists it.
 - `EXAMPLES`: for each command its examples, which end its help and are run by a test. The function
   of `metrics` is called metrics, that of `metrics show` is called show.
+- perhaps `ALSO`: other names of the commands below it.
 - perhaps `INSTEAD`: options of other programs that people try, with what to write instead.
 
 Nothing else lists the commands. A call imports only the module of the command that it needs.
@@ -19,6 +20,7 @@ from importlib import import_module
 from inspect import Parameter, Signature, signature
 from itertools import groupby
 from operator import attrgetter
+from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
 from typing import Annotated, Any
@@ -138,16 +140,22 @@ def completed(words: Sequence[str]) -> list[str]:
     ['--help']
     >>> completed(["metrics", "nDCG@10"])
     ['metrics', 'show', 'nDCG@10']
+    >>> completed(["ingest", "runs", "bm25.run"]), completed(["ingest", ".", "-d", "mine"])
+    (['ingest', 'run', 'bm25.run'], ['ingest', 'folder', '.', '-d', 'mine'])
     """
     if not words:
         return ["--help"]
     name, *others = words
     if not others or others[0].startswith("-") or name not in names():
         return list(words)
+    others[0] = getattr(module(name), "ALSO", {}).get(others[0], others[0])
     is_catalogue = module(name).SECTION == "Catalogue"
     if is_catalogue and not get_close_matches(others[0], ["show"]):
         return [name, "show", *others]
-    return list(words)
+    below = {path.split()[-1] for path in module(name).EXAMPLES}
+    if name == "ingest" and others[0] not in below and Path(others[0]).is_dir():
+        return [name, "folder", *others]
+    return [name, *others]
 
 
 def explained(error: typer.TyperException, words: Sequence[str]) -> str:

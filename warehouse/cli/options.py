@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from warehouse.cli import completion
 from warehouse.config import times
 from warehouse.errors import UsageError, is_utf8
 
@@ -33,27 +34,55 @@ Config = Annotated[
         help="The project's file: warehouse.toml, or pyproject.toml with [tool.warehouse].",
     ),
 ]
-Dataset = Annotated[str, typer.Option("--dataset", "-d", help="Name of the dataset.")]
+Dataset = Annotated[
+    str,
+    typer.Option(
+        "--dataset", "-d", autocompletion=completion.datasets, help="Name of the dataset."
+    ),
+]
 OneDataset = Annotated[
-    str | None, typer.Option("--dataset", "-d", help="Name of the dataset; default: the only one.")
+    str | None,
+    typer.Option(
+        "--dataset",
+        "-d",
+        autocompletion=completion.datasets,
+        help="Name of the dataset; default: the only one.",
+    ),
 ]
 AnyDataset = Annotated[
-    str | None, typer.Option("--dataset", "-d", help="Name of the dataset; default: all.")
+    str | None,
+    typer.Option(
+        "--dataset",
+        "-d",
+        autocompletion=completion.datasets,
+        help="Name of the dataset; default: all.",
+    ),
 ]
 Metrics = Annotated[
     list[str] | None,
     typer.Option(
         "--metric",
         "-m",
-        help="A metric, as in nDCG@10, P(rel=2)@5, map or ndcg_cut_10; repeatable.",
+        autocompletion=completion.metrics,
+        help="A metric, as in nDCG@10, P(rel=2)@5, map or ndcg_cut_10, or under a name of your own, "
+        "as in 'gain = nDCG(dcg=exp-log2)@10'; repeatable.",
     ),
 ]
 Protocol = Annotated[
-    str, typer.Option("--protocol", help="The rules of the evaluation; see: warehouse protocols.")
+    str,
+    typer.Option(
+        "--protocol",
+        autocompletion=completion.protocols,
+        help="The rules of the evaluation; see: warehouse protocols.",
+    ),
 ]
 Slice = Annotated[
     str | None,
-    typer.Option("--slice", help="Show each part of this slice, which must have been evaluated."),
+    typer.Option(
+        "--slice",
+        autocompletion=completion.slices,
+        help="Show each part of this slice, which must have been evaluated.",
+    ),
 ]
 AsOf = Annotated[
     str | None,
@@ -127,6 +156,16 @@ Output = Annotated[
         help="Write to this file instead of stdout.",
     ),
 ]
+Wide = Annotated[
+    bool,
+    typer.Option(
+        "--wide", help="On a terminal, show everything, even if it is wider than the terminal."
+    ),
+]
+Names = Annotated[
+    bool,
+    typer.Option("--names", help="Say which metric each name stands for that was asked for."),
+]
 Places = Annotated[
     int, typer.Option("--places", min=0, max=17, help="Digits after the point in tables.")
 ]
@@ -168,7 +207,12 @@ Iterations = Annotated[
     ),
 ]
 
-System = Annotated[str | None, typer.Option("--system", help="The system that made the run.")]
+System = Annotated[
+    str | None,
+    typer.Option(
+        "--system", autocompletion=completion.systems, help="The system that made the run."
+    ),
+]
 Tags = Annotated[
     list[str] | None,
     typer.Option("--tag", metavar="KEY=VALUE", help="A tag of the run; repeatable."),

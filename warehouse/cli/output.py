@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warehouse.errors import UsageError, counted, is_utf8, visible
-from warehouse.report import file_replacement, formats
+from warehouse.report import file_replacement, formats, screens
 from warehouse.report.result import Result
+from warehouse.report.screens import Screen
 from warehouse.sql_text.quoting import ident, literal
 
 if TYPE_CHECKING:
@@ -23,9 +26,14 @@ if TYPE_CHECKING:
 _COMPRESSED = ("gz", "bz2", "xz", "zst")
 
 
-def say(text: str) -> None:
-    """Print narration to stderr, with control characters from names and values escaped."""
-    print(visible(text, lines=True), file=sys.stderr)
+def say(text: str, screen: Screen | None = None) -> None:
+    """Print narration to stderr, with control characters from names and values escaped.
+
+    Beside a table on a screen it is dim.
+    """
+    shown = visible(text, lines=True)
+    is_beside = screen is not None and sys.stderr.isatty()
+    print(screen.dim(shown) if screen and is_beside else shown, file=sys.stderr)
 
 
 def warn(text: str) -> None:
@@ -118,24 +126,57 @@ def say_loaded(loaded: Loaded) -> None:
         warn(f"{label}: {text}")
 
 
+def say_names(found: Result) -> None:
+    """Say which metric each name stands for that was asked for."""
+    for metric, label in found.labels.items():
+        say(f"{visible(label)}: {visible(metric)}")
+
+
+def say_where(asked: str | None, dataset: str) -> None:
+    """Say into which dataset a source was loaded, if none was asked for."""
+    if asked is None:
+        say(f"loaded into {dataset}, the only dataset")
+
+
 def show(
     found: Result | duckdb.DuckDBPyRelation,
     format: str,
     output: Path | None,
     *,
     places: int = 4,
+    wide: bool = False,
     titles: Mapping[str, str] | None = None,
     counts: Collection[str] = (),
 ) -> None:
-    """Write a result, and its notes to stderr, or a relation with these titles and counts."""
+    """Write a result, and its notes to stderr, or a relation with these titles and counts.
+
+    A table on a terminal fits it, unless it is to be `wide`.
+    """
     result = found if isinstance(found, Result) else Result(found, titles=titles, counts=counts)
-    if format == "parquet":
+    screen = screen_for(format, output, places=places, wide=wide)
+    if screen is not None:
+        _to_stdout(screen.visible(result.on(screen)))
+    elif format == "parquet":
         with new_file(parquet_file(output)) as path:
             result.write(path, format)
     else:
         emit(result.text(format, places), output, format)
     for note in result.told(places):
-        say(note)
+        say(note, screen)
+    if screen is not None and screen.told():
+        say(screen.told(), screen)
+
+
+def screen_for(
+    format: str, output: Path | None, *, places: int = 4, wide: bool = False
+) -> Screen | None:
+    """Return the terminal that a table is shown on, or None if it goes elsewhere."""
+    if output is not None or format != "table":
+        return None
+    screen = screens.of_terminal(sys.stdout, os.environ)
+    return screen and replace(
+        screen, places=places, width=screens.ENDLESS if wide else screen.width
+    )
 
 
 def transpose(relation: duckdb.DuckDBPyRelation, column: str) -> duckdb.DuckDBPyRelation:
@@ -157,56 +198,3 @@ def transpose(relation: duckdb.DuckDBPyRelation, column: str) -> duckdb.DuckDBPy
     con = database.start()
     con.execute(f"create table turned as from (values {values}) as t({names})")
     return con.table("turned")
-
-
-class Steps:
-    """A step counter on stderr, drawn only on a terminal; the number of steps is unknown."""
-
-    def __init__(self) -> None:
-        self.done = 0
-        self.active = sys.stderr.isatty()
-
-    def step(self, label: str) -> None:
-        """Count one more."""
-        self.done += 1
-        if self.active:
-            sys.stderr.write(f"\r\x1b[K{visible(label)}: {self.done}")
-            sys.stderr.flush()
-
-    def __enter__(self) -> Callable[[str], None]:
-        return self.step
-
-    def __exit__(self, *_: object) -> None:
-        if self.active and self.done:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
-
-
-class Progress:
-    """A counter on stderr, drawn only on a terminal; a total of 0 is unknown."""
-
-    def __init__(self, what: str, total: int) -> None:
-        self.what = what
-        self.total = total
-        self.done = 0
-        self.active = sys.stderr.isatty() and total != 1
-
-    def step(self, label: str) -> None:
-        """Count one more."""
-        self.done += 1
-        if self.active:
-            of_all = f"/{self.total}" if self.total else ""
-            sys.stderr.write(f"\r\x1b[K{self.what} {self.done}{of_all}  {visible(label)}")
-            sys.stderr.flush()
-
-    def close(self) -> None:
-        """Remove the line."""
-        if self.active:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
-
-    def __enter__(self) -> Callable[[str], None]:
-        return self.step
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

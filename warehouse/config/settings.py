@@ -14,7 +14,9 @@ DATABASE_VARIABLE = "WAREHOUSE_DB"
 DEFAULT_DATABASE = "warehouse.duckdb"
 
 # The default metrics.
-DEFAULT_METRICS = ("nDCG@10", "AP", "RR", "P@10", "R@100", "R@1000", "Judged@10")
+# What is shown of a dataset if nothing is asked for and nothing is stored.
+SHOWN_METRICS = ("nDCG@10", "AP", "P@10", "RR")
+DEFAULT_METRICS = ("nDCG@10", "AP", "RR", "P@10", "R@100", "R@1000")
 
 # The newest migration; a test compares it with the folder migrations.
 SCHEMA_REVISION = "r0001"

@@ -1,4 +1,4 @@
-"""Values under other assumptions than the stored ones, recomputed without storing anything.
+"""Values that are not stored, or under other assumptions, computed without storing anything.
 
 This is the usual evaluation, run on empty tables in place of the file's own.
 """
@@ -37,6 +37,64 @@ def put_judged_only(
     views = con.execute(render("statements/file_views", file=database.ALIAS)).fetchall()
     for (statement,) in views:
         con.execute(statement)
+
+
+def put_missing(
+    con: duckdb.DuckDBPyConnection,
+    metrics: Sequence[Metric],
+    protocol: Protocol,
+    runs: Sequence[Candidate],
+) -> dict[str, int]:
+    """Add the values that are not stored to those that are read; return the runs by metric.
+
+    They are computed from the stored hits, or from the predictions of runs that have none yet.
+    """
+    lacking: defaultdict[tuple[Candidate, ...], list[Metric]] = defaultdict(list)
+    stored = _stored(con, metrics, protocol, runs)
+    for metric in metrics:
+        without = tuple(r for r in runs if (r.run_id, r.qrels_id, str(metric)) not in stored)
+        if without:
+            lacking[without].append(metric)
+    if not lacking:
+        return {}
+    needed = {(run.run_id, run.qrels_id) for some in lacking for run in some}
+    with_hits = con.execute(
+        "select run_id, qrels_id from hit_set where ordering = $1", [protocol.ordering]
+    ).fetchall()
+    ids = [] if needed <= set(with_hits) else sorted({run_id for run_id, _ in needed})
+    con.execute(render("statements/shadow_new", file=database.ALIAS, runs=ids))
+    made: dict[str, set[str]] = {}
+    for some, those in lacking.items():
+        done = stored_runs.evaluate(con, stored_runs.Job(plan(those, protocol)), some)
+        for dataset, run, name, _ in done.details:
+            made.setdefault(name, set()).add(f"{dataset}/{run}")
+    con.execute(render("statements/shadow_both", file=database.ALIAS))
+    for (statement,) in con.execute(
+        render("statements/file_views", file=database.ALIAS)
+    ).fetchall():
+        con.execute(statement)
+    return {str(metric): len(made[str(metric)]) for metric in metrics if str(metric) in made}
+
+
+def _stored(
+    con: duckdb.DuckDBPyConnection,
+    metrics: Sequence[Metric],
+    protocol: Protocol,
+    runs: Sequence[Candidate],
+) -> set[tuple[int, int, str]]:
+    """Return the run, qrels and metric of values that are there."""
+    rows = con.execute(
+        "select run_id, qrels_id, metric from evaluation "
+        "semi join (select unnest($runs) as run_id) using (run_id) "
+        "where kind = 'metric' and slice_id is null and protocol = $protocol "
+        "and list_contains($metrics, metric)",
+        {
+            "protocol": protocol.name,
+            "metrics": [str(metric) for metric in metrics],
+            "runs": [run.run_id for run in runs],
+        },
+    ).fetchall()
+    return set(rows)
 
 
 def values(

@@ -13,7 +13,7 @@ from typing import TypeVar
 from warehouse.config import project
 from warehouse.config.project import per_project
 from warehouse.errors import DefinitionError, UsageError, nearest_name
-from warehouse.metrics import parameters, peer_names
+from warehouse.metrics import peer_names
 from warehouse.metrics.catalogue import broken, catalogue
 from warehouse.metrics.lazy import Lazy
 from warehouse.metrics.metric import Defaults, Metric, Requested, arguments, settle
@@ -132,7 +132,7 @@ def lines(*asked: Asked, defaults: Defaults | None = None) -> list[Line]:
         try:
             found |= dict.fromkeys(_expand(text, defaults or Defaults()))
         except UsageError as error:
-            problems.append(_comma_hint(text, defaults or Defaults()) or str(error))
+            problems.append(str(error))
     if problems:
         raise UsageError("\n".join(problems))
     return _last_relstring(list(found))
@@ -160,8 +160,57 @@ def parse_one(text: str, *, defaults: Defaults | None = None, settle: bool = Tru
     return expanded[0]
 
 
+# The name of a metric in a text of several.
+_WORD = re.compile(
+    r"(?:\([^()]*\)|[^\s(),]|,(?=[-+]?[\d.]+(?:=[-+\d.]+)?(?:[,\s]|$)))+|[()]|^[\s,]*,[\s,]*$"
+)
+
+
+# A name that a metric is given where it is asked for.
+_GIVEN = re.compile(r"\s*(?P<label>[^\s=(),]+)\s+=\s+(?P<metric>\S.*)", re.DOTALL)
+
+
+class Given(str):
+    """The notation of a metric that is asked for under a name of its own, its `label`."""
+
+    label: str
+
+    def __new__(cls, metric: str, label: str) -> Given:
+        made = super().__new__(cls, metric)
+        made.label = label
+        return made
+
+
+def labels(*asked: Asked, defaults: Defaults | None = None) -> dict[str, str]:
+    """Return the names by which metrics were asked for, where they are not their own.
+
+    What is no metric, or several, has none.
+
+    >>> labels("map", "gain = nDCG(dcg=exp-log2)@10", "RR", "P.5,10")
+    {'AP': 'map', 'nDCG(dcg=exp-log2)@10': 'gain'}
+    """
+    found: dict[str, str] = {}
+    for one in split(asked):
+        try:
+            metrics = [] if isinstance(one, Metric) else parse(one, defaults=defaults)
+        except UsageError:
+            continue
+        if len(metrics) == 1:
+            found.setdefault(str(metrics[0]), one.label if isinstance(one, Given) else str(one))
+    return {metric: label for metric, label in found.items() if label != metric}
+
+
 def split(asked: Iterable[Asked]) -> list[Asked]:
-    """Split on blanks outside parentheses, so that "AP P(rel=2)@5" may be one argument."""
+    """Split on blanks and commas outside parentheses, so that one argument may name several.
+
+    A comma before a number goes on with a list of cutoffs, as trec_eval writes them. What has a name
+    of its own, as in "novelty = MIUF@10", is one metric.
+
+    >>> split(["AP,nDCG@10", "P(rel=2)@5 P.5,10", "SetP(relative=1,rel=2), 11pt_avg"])
+    ['AP', 'nDCG@10', 'P(rel=2)@5', 'P.5,10', 'SetP(relative=1,rel=2)', '11pt_avg']
+    >>> split(["utility.2,-1,0,0,map", "ndcg.1=3,2=9"])
+    ['utility.2,-1,0,0', 'map', 'ndcg.1=3,2=9']
+    """
     words: list[Asked] = []
     for one in asked:
         if isinstance(one, Metric):
@@ -170,8 +219,10 @@ def split(asked: Iterable[Asked]) -> list[Asked]:
             raise UsageError(f"a metric is named by a text, as in 'nDCG@10', not {one!r}")
         elif not one.strip():
             raise UsageError("an empty text names no metric; write one as in nDCG@10")
+        elif given := _GIVEN.fullmatch(one):
+            words.append(Given(given["metric"].strip(), given["label"]))
         else:
-            words += re.findall(r"(?:\([^()]*\)|[^\s()])+|[()]", one)
+            words += _WORD.findall(one)
     return words
 
 
@@ -251,17 +302,6 @@ def _file_hint(name: str) -> str:
         if path.name in (f"{name}.sql", f"{name}.j2"):
             return f"; {project.shown(path)}: a metric's file ends in {templates.SUFFIX}"
     return ""
-
-
-def _comma_hint(text: str, defaults: Defaults) -> str | None:
-    """Return the error for metrics separated by commas, or None."""
-    try:
-        parts = parameters.split(text)
-        for part in parts:
-            _expand(part, defaults)
-    except (UsageError, ValueError):
-        return None
-    return f"{text}: are {len(parts)} metrics; put blanks between them, not commas"
 
 
 def _name_hint(text: str, name: str, defaults: Defaults) -> str:

@@ -6,15 +6,15 @@ from typing import Any
 
 from warehouse.analyze.compare import Compared
 from warehouse.analyze.side_by_side import SideBySide
-from warehouse.analyze.significance import level
+from warehouse.analyze.significance import level, probability
 from warehouse.metrics.notation import known_metric
-from warehouse.report.formats import Mark, marked, one_line, table
+from warehouse.report.formats import Mark, Writer, marked, one_line
 from warehouse.store.database import records
 
 _ARROWS = {"higher": " ↑", "lower": " ↓"}
 
 
-def values(found: Compared, format: str, *, places: int = 4) -> str:
+def values(found: Compared, writer: Writer) -> str:
     """Write the runs' values, one column per metric: the best bold, the second underlined.
 
     Letters after a value name the runs that it is significantly better than.
@@ -26,21 +26,23 @@ def values(found: Compared, format: str, *, places: int = 4) -> str:
         [list(found.runs), list(letters.values())],
         [False, False],
     )
+    judged: dict[str, list[float | None]] = {}
     for metric in found.metrics:
         of_metric = [cells[metric, run] for run in found.runs]
-        heads.append(metric + _ARROWS.get(found.directions[metric], ""))
-        columns.append([_value(row, places) for row in of_metric])
+        heads.append(found.labels.get(metric, metric) + _ARROWS.get(found.directions[metric], ""))
+        columns.append([_value(row, writer.places) for row in of_metric])
         numeric.append(False)
-        for column, head in (
-            ("judged", _judged_name(metric)),
-            ("if_all_relevant", "if all relevant"),
-        ):
-            if any(row[column] is not None for row in of_metric):
-                heads.append(head)
-                columns.append([row[column] for row in of_metric])
-                numeric.append(True)
+        if any(row["if_all_relevant"] is not None for row in of_metric):
+            heads.append("if all relevant")
+            columns.append([row["if_all_relevant"] for row in of_metric])
+            numeric.append(True)
+        if any(row["judged"] is not None for row in of_metric):
+            judged[_judged_name(metric)] = [row["judged"] for row in of_metric]
+    heads += judged
+    columns += judged.values()
+    numeric += [True] * len(judged)
     rows = list(zip(*columns, strict=True))
-    return table(heads, rows, numeric, format, places=places)
+    return writer.table(heads, rows, numeric, list(judged))
 
 
 def _judged_name(metric: str) -> str:
@@ -59,8 +61,9 @@ def _value(row: dict[str, Any], places: int) -> str:
     return mark + (marked(better_than, "raised") if better_than else "")
 
 
-def pairs(found: Compared, format: str, *, places: int = 4) -> str:
+def pairs(found: Compared, writer: Writer) -> str:
     """Write each pair: difference, interval, effect size, counts, p."""
+    places = writer.places
     by_test = found.how.corrected_by != "none"
     heads = ["metric", "base", "run", "difference", f"{level(found.how.alpha)} interval", "d"]
     heads += ["W/T/L", "p", *(["adjusted p"] if by_test else [])]
@@ -70,30 +73,32 @@ def pairs(found: Compared, format: str, *, places: int = 4) -> str:
             "" if row["low"] is None else f"[{row['low']:+.{places}f}, {row['high']:+.{places}f}]"
         )
         rows.append([
-            row["metric"],
+            found.labels.get(row["metric"], row["metric"]),
             row["base"],
             row["run"],
             "" if row["difference"] is None else f"{row['difference']:+.{places}f}",
             interval,
             "" if row["effect_size"] is None else f"{row['effect_size']:+.2f}",
             f"{row['wins']}/{row['ties']}/{row['losses']}",
-            _p(row["p"], places, row["is_significant"] and not by_test),
-            *([_p(row["p_adjusted"], places, row["is_significant"])] if by_test else []),
+            _p(row["p"], row["is_significant"] and not by_test),
+            *([_p(row["p_adjusted"], row["is_significant"])] if by_test else []),
         ])  # fmt: skip
     numeric = [False] * 3 + [True] * 4 + [False] * (2 if by_test else 1)
-    return table(heads, rows, numeric, format, places=places)
+    several = len({row[1] for row in rows}) > 1
+    return writer.table(heads, rows, numeric, ["d", "W/T/L", *([] if several else ["base"])])
 
 
-def _p(p: float | None, places: int, is_significant: bool) -> str:
+def _p(p: float | None, is_significant: bool) -> str:
     if p is None:
         return ""
-    least = 10.0**-places
-    text = f"<{least:.{places}f}" if p < least else f" {p:.{places}f}"
-    return marked(text, "best" if is_significant else "other")
+    text = probability(p)
+    aligned = text if text.startswith("<") else f" {text}"
+    return marked(aligned, "best" if is_significant else "other")
 
 
-def side_by_side(found: SideBySide, format: str, *, places: int = 4) -> str:
+def side_by_side(found: SideBySide, writer: Writer) -> str:
     """Write the queries that differ most, with both lists; in plain text, each has a heading."""
+    places = writer.places
     rows = records(found.relation)
     heads = ["rank", found.base, "relevance", found.run, "relevance"]
     numeric = [True, False, True, False, True]
@@ -110,16 +115,14 @@ def side_by_side(found: SideBySide, format: str, *, places: int = 4) -> str:
             f"({row['difference']:+.{places}f})"
         )
 
-    if format != "table":
+    if writer.format != "table":
         wide = [[row["query_id"], changed(row), *line(row)] for row in rows]
-        return table(
-            ["query", found.metric, *heads], wide, [False, False, *numeric], format, places=places
-        )
+        return writer.table(["query", found.metric, *heads], wide, [False, False, *numeric])
     pieces = []
     for place in dict.fromkeys(row["place"] for row in rows):
         of_query = [row for row in rows if row["place"] == place]
         title = f"{one_line(of_query[0]['query_id'])}  {found.metric} {changed(of_query[0])}"
-        body = table(heads, [line(row) for row in of_query], numeric, format, places=places)
+        body = writer.table(heads, [line(row) for row in of_query], numeric)
         pieces.append(f"{title}\n{body}")
     return "\n".join(pieces)
 

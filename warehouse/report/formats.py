@@ -13,6 +13,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from html import escape
 from itertools import chain, count
@@ -35,7 +36,7 @@ FOR_PEOPLE = {
 # Marks of emphasis in a cell until the table is written: Unicode reserves them for use inside programs.
 # In a name they are escaped.
 Mark = Literal["best", "second", "other", "raised"]
-_MARKS: dict[Mark, tuple[str, str]] = {
+MARKS: dict[Mark, tuple[str, str]] = {
     "best": ("\ufdd0", "\ufdd1"),
     "second": ("\ufdd2", "\ufdd3"),
     "other": ("\ufdd4", "\ufdd5"),
@@ -65,6 +66,8 @@ _MARKUP: dict[str, dict[Mark, tuple[str, str]]] = {
     },
 }
 _BREAKS = re.compile(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+")
+# The column of judgments; most grades are whole, and none is rounded.
+_GRADE = "relevance"
 # Markup in a cell. An underscore counts only if one begins a word and a later one ends a word, a
 # backslash only before punctuation.
 _MARKDOWN = re.compile(r"[|`*~$]|(?<![^\W_])_(?=.*_(?![^\W_]))|(?<=\])[(\[]|\\(?=[!-/:-@\[-`{-~])")
@@ -91,8 +94,6 @@ SUFFIXES = {name: name for name in FORMATS if name not in ("table", "markdown", 
 }  # fmt: skip
 # Values of a metric that differ by less are equally good.
 _DIGITS = 12
-# What a cell is not shortened below.
-_NARROW = 8
 # What programs misread in CSV unless texts are quoted: control characters, and fields that begin or end
 # with a blank, or begin as a comment or with another quote.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029\ufeff]")
@@ -119,21 +120,54 @@ def of_suffix(path: Path) -> str:
     return SUFFIXES[check_word("suffix", path.suffix[1:].lower(), SUFFIXES)]
 
 
+@dataclass(frozen=True)
+class Writer:
+    """Writes tables for people in a format, with so many digits after the point."""
+
+    format: str
+    places: int = 4
+
+    @property
+    def emphasis(self) -> tuple[Mark, ...]:
+        """Return the marks of the best values in a column, where a format has a bold type."""
+        return () if self.format == "table" else ("best",)
+
+    def told(self) -> str:
+        """Say what the tables that were written do not show, or nothing."""
+        return ""
+
+    def table(
+        self,
+        heads: Sequence[str],
+        rows: Sequence[Row],
+        numeric: Sequence[bool],
+        spare: Sequence[str] = (),
+    ) -> str:
+        """Write rows as a table; what is too narrow for it lacks the `spare` columns first."""
+        return table(heads, rows, numeric, self.format, places=self.places)
+
+
 def text(
     relation: duckdb.DuckDBPyRelation,
-    format: str,
+    writer: str | Writer,
     *,
     places: int = 4,
     titles: Mapping[str, str] | None = None,
     counts: Collection[str] = (),
     best: Mapping[str, str] | None = None,
+    unneeded: Collection[str] = (),
+    spare: Sequence[str] = (),
+    shown: Mapping[str, Callable[[Any], str]] | None = None,
 ) -> str:
-    """Write a relation as text.
+    """Write a relation as text, in a format or with a writer of tables for people.
 
     `titles` renames columns in tables for people. `counts` names metrics whose values are whole
-    numbers, whether the metric is a column or is named in the column `metric`. `best` has the
+    numbers, whether the metric is a column or is named in the column `metric`; a relevance is
+    written as it was given. `best` has the
     better direction of columns whose best values are marked, in formats that have a bold type; in a
-    table with a column `part`, these are the best of each part.
+    table with a column `part`, these are the best of each part. Tables for people lack the columns
+    `unneeded`, on narrow screens first the `spare` ones, and write the values of a column that is
+    `shown` in its own way.
 
     >>> import duckdb
     >>> print(text(duckdb.sql("select 'bm25' as run, 0.5 as AP"), "csv"), end="")
@@ -143,20 +177,32 @@ def text(
     columns = list(relation.columns)
     exactly = exact_values.select_list(columns, relation.types)
     rows = (relation if exactly is None else relation.project(exactly)).fetchall()
-    if format in FOR_PEOPLE:
-        heads = [(titles or {}).get(column, column) for column in columns]
-        whole = _with_whole_counts(columns, rows, counts)
-        if format != "table":
-            whole = _with_best(columns, whole, best or {}, places)
-        return table(heads, whole, _are_numeric(relation.types), format, places=places)
-    return "".join(_PIECES[format](columns, [rows]))
+    if isinstance(writer, str) and writer not in FOR_PEOPLE:
+        return "".join(_PIECES[writer](columns, [rows]))
+    if isinstance(writer, str):
+        writer = Writer(writer, places)
+    short = _with_short_numbers(columns, rows, counts)
+    marked_rows = _with_best(columns, short, best or {}, writer)
+    numeric = _are_numeric(relation.types)
+    kept = [place for place, column in enumerate(columns) if column not in unneeded]
+    ways = [(shown or {}).get(column) for column in columns]
+    return writer.table(
+        [(titles or {}).get(columns[place], columns[place]) for place in kept],
+        [[_as_shown(row[place], ways[place]) for place in kept] for row in marked_rows],
+        [numeric[place] for place in kept],
+        [(titles or {}).get(column, column) for column in spare],
+    )
+
+
+def _as_shown(value: Any, way: Callable[[Any], str] | None) -> Any:
+    return value if way is None or value is None else way(value)
 
 
 def pieces(
     columns: Sequence[str],
     types: Sequence[object],
     chunks: Iterable[Sequence[Row]],
-    format: str,
+    writer: str | Writer,
     *,
     places: int = 4,
 ) -> Iterator[str]:
@@ -165,33 +211,39 @@ def pieces(
     >>> list(pieces(["i"], ["INTEGER"], [[(1,), (2,)], [(3,)]], "csv"))
     ['i\\n', '1\\n2\\n', '3\\n']
     """
-    if format in FOR_PEOPLE:
-        rows = [row for chunk in chunks for row in chunk]
-        yield table(columns, rows, _are_numeric(types), format, places=places)
-    else:
-        yield from _PIECES[format](columns, chunks)
+    if isinstance(writer, str) and writer not in FOR_PEOPLE:
+        yield from _PIECES[writer](columns, chunks)
+        return
+    rows = _with_short_numbers(columns, [row for chunk in chunks for row in chunk])
+    by = Writer(writer, places) if isinstance(writer, str) else writer
+    yield by.table(columns, rows, _are_numeric(types))
 
 
-def _with_whole_counts(
-    columns: Sequence[str], rows: Sequence[Row], counts: Collection[str]
+def _with_short_numbers(
+    columns: Sequence[str], rows: Sequence[Row], counts: Collection[str] = ()
 ) -> Sequence[Row]:
-    """Return the rows with the values of counting metrics as whole numbers."""
-    if not counts:
-        return rows
+    """Return the rows with whole numbers for values of counting metrics, and grades as given."""
     named = columns.index("metric") if "metric" in columns else None
+    if not counts and _GRADE not in columns:
+        return rows
 
-    def cell(row: Row, column: str, value: Any) -> Any:
+    def short(row: Row, column: str, value: Any) -> Any:
+        if not isinstance(value, float):
+            return value
         of = row[named] if named is not None and column == "value" else column
-        whole = of in counts and isinstance(value, float) and value.is_integer()
-        return int(value) if whole else value
+        if value.is_integer():
+            return int(value) if of in counts or column == _GRADE else value
+        return repr(value) if column == _GRADE and math.isfinite(value) else value
 
-    return [[cell(row, c, v) for c, v in zip(columns, row, strict=True)] for row in rows]
+    return [[short(row, c, v) for c, v in zip(columns, row, strict=True)] for row in rows]
 
 
 def _with_best(
-    columns: Sequence[str], rows: Sequence[Row], best: Mapping[str, str], places: int
+    columns: Sequence[str], rows: Sequence[Row], best: Mapping[str, str], writer: Writer
 ) -> Sequence[Row]:
     """Return the rows with the best values of some columns marked; of a single row nothing is."""
+    if not writer.emphasis:
+        return rows
     marked_rows = [list(row) for row in rows]
     part = columns.index("part") if "part" in columns else None
     for place, column in enumerate(columns):
@@ -202,61 +254,11 @@ def _with_best(
                 groups.setdefault(None if part is None else row[part], []).append(row)
         for group in groups.values():
             values = [round((sign or 1) * row[place], _DIGITS) for row in group]
+            marks = dict(zip(sorted(set(values), reverse=True), writer.emphasis, strict=False))
             for row, value in zip(group, values, strict=True):
-                if len(group) > 1 and value == max(values):
-                    row[place] = marked(_cell(row[place], places), "best")
+                if len(group) > 1 and value in marks:
+                    row[place] = marked(cell(row[place], writer.places), marks[value])
     return marked_rows
-
-
-def fitted(
-    relation: duckdb.DuckDBPyRelation,
-    width: int,
-    *,
-    titles: Mapping[str, str],
-    counts: Collection[str] = (),
-    **_: object,
-) -> tuple[str, list[str]]:
-    """Write a relation as a table of at most so many characters, and name the columns left out.
-
-    Long texts are shortened; if that is not enough, the columns before the last are left out.
-    """
-    from wcwidth import wcswidth
-
-    columns = list(relation.columns)
-    numeric = _are_numeric(relation.types)
-    whole = _with_whole_counts(columns, relation.fetchall(), counts)
-    shown = [[one_line(titles.get(name, name)) for name in columns]]
-    shown += [[_cell(value, 4) for value in row] for row in whole]
-    # tabulate makes a column wider than its head by two
-    widths = [
-        max([wcswidth(head) + 2, *map(wcswidth, cells)])
-        for head, *cells in zip(*shown, strict=True)
-    ]
-    kept = list(range(len(columns)))
-    while sum(widths[n] + 2 for n in kept) - 2 > width:
-        long = max((n for n in kept if not numeric[n]), key=widths.__getitem__, default=None)
-        if long is not None and widths[long] > _NARROW:
-            spare = sum(widths[n] + 2 for n in kept) - 2 - width
-            widths[long] = max(_NARROW, widths[long] - spare)
-        elif len(kept) > 1:
-            kept.pop(-2)
-        else:
-            break
-    heads, *rows = shown
-    cut = [[_shortened(heads[n], widths[n] - 2) for n in kept]]
-    cut += [[_shortened(row[n], widths[n]) for n in kept] for row in rows]
-    hidden = [column for n, column in enumerate(columns) if n not in kept]
-    return table(cut[0], cut[1:], [numeric[n] for n in kept], "table"), hidden
-
-
-def _shortened(text: str, width: int) -> str:
-    from wcwidth import wcswidth
-
-    if wcswidth(text) <= width:
-        return text
-    while wcswidth(text) >= width:
-        text = text[:-1]
-    return f"{text}…"
 
 
 def marked(text: str, mark: Mark) -> _Marked:
@@ -271,7 +273,7 @@ def marked(text: str, mark: Mark) -> _Marked:
     | **0.5**<sup>a</sup> |
     <BLANKLINE>
     """
-    before, after = _MARKS[mark]
+    before, after = MARKS[mark]
     return _Marked(f"{before}{one_line(text)}{after}")
 
 
@@ -310,7 +312,7 @@ def table(
     from tabulate import tabulate
 
     heads = [one_line(head) for head in heads]
-    cells = [[_cell(value, places) for value in row] for row in rows]
+    cells = [[cell(value, places) for value in row] for row in rows]
     aligned = ["right" if number else "left" for number in numeric]
     if format == "markdown":
         heads, *cells = ([_escape_markdown(cell) for cell in row] for row in [heads, *cells])
@@ -340,13 +342,14 @@ def _with_marks(text: str, format: str) -> str:
     """Return a text with its marks written in a format."""
     if text.isascii():  # as no mark is
         return text
-    for mark, ends in _MARKS.items():
+    for mark, ends in MARKS.items():
         for sign, written in zip(ends, _MARKUP[format].get(mark, ("", "")), strict=True):
             text = text.replace(sign, written)
     return text
 
 
-def _cell(value: object, places: int) -> str:
+def cell(value: object, places: int) -> str:
+    """Return a value as people read it."""
     if isinstance(value, _Marked):
         return value
     if value is None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from warehouse.analyze.significance import probability
 from warehouse.analyze.stored_metrics import forgotten
 from warehouse.errors import command, counted, listing
 from warehouse.metrics.catalogue import ARROWS
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from warehouse.analyze.side_by_side import SideBySide
     from warehouse.evaluate.status import Status
     from warehouse.evaluate.verify import Verified
+    from warehouse.report.formats import Writer
     from warehouse.sync.gates import GateCheck
 
 # The most runs of which it is said what judging would fill.
@@ -34,35 +37,74 @@ _MOST_SAID = 12
 
 
 def listed(
-    relation: duckdb.DuckDBPyRelation, nothing: str = "", titles: Mapping[str, str] | None = None
+    relation: duckdb.DuckDBPyRelation,
+    nothing: str = "",
+    titles: Mapping[str, str] | None = None,
+    spare: Sequence[str] = (),
 ) -> Result:
     """Return a list as a result; `nothing` is said if it has no rows."""
     is_empty = bool(nothing) and not relation.limit(1).fetchall()
-    return Result(relation, [nothing] if is_empty else [], titles=titles)
+    return Result(relation, [nothing] if is_empty else [], titles=titles, spare=spare)
 
 
-def leaderboard(found: Board, protocol: str) -> Result:
+@dataclass(frozen=True)
+class Labels:
+    """The names that metrics were asked for by, where they are not their own."""
+
+    labels: Mapping[str, str]
+
+
+def leaderboard(found: Board, protocol: str, top: int | None = None) -> Result:
     """Return a board: an arrow shows which direction is better, and best values are marked."""
     titles = {"place": "#"}
     counts: set[str] = set()
     for column, name in found.metrics.items():
-        titles[column] = f"{column} {ARROWS.get(found.directions[name], '')}".strip()
+        shown = found.labels.get(column, column)
+        titles[column] = f"{shown} {ARROWS.get(found.directions[name], '')}".strip()
         metric = known_metric(name)
         # a mean of counts over datasets is not a count
         if metric is not None and metric.is_count and len(found.datasets) == 1:
             counts.add(column)
     best = {column: found.directions[name] for column, name in found.metrics.items()}
-    notes = [found.over_queries, *found.notes, *_forgotten(found.metrics.values(), protocol)]
-    return Result(found.relation, notes, titles=titles, counts=counts, best=best, details=found)
+    answered, unneeded = _answered(found.relation)
+    footer = "; ".join([found.over_queries, *answered])
+    footer += " shown" if answered and top is not None else ""
+    notes = [footer, *found.notes, *_forgotten(found.metrics.values(), protocol)]
+    return Result(
+        found.relation, notes, titles=titles, counts=counts, best=best, unneeded=unneeded,
+        details=found,
+    )  # fmt: skip
 
 
-def queries(found: duckdb.DuckDBPyRelation, slice: str | None, protocol: str) -> Result:
+def _answered(board: duckdb.DuckDBPyRelation) -> tuple[list[str], list[str]]:
+    """Say how many queries every run answered, and name the columns that say no more.
+
+    Runs that differ in that keep the two columns. A column without any system says nothing.
+    """
+    sizes = board.project("answered, judged").distinct().limit(2).fetchall()
+    names = "system" in board.columns and board.aggregate("count(system)").fetchall()[0][0]
+    unneeded = [] if names or "system" not in board.columns else ["system"]
+    if len(sizes) != 1 or None in sizes[0]:
+        return [], unneeded
+    answered, judged = sizes[0]
+    told = f"{answered:,} of {counted(judged, 'judged query')} answered by every run"
+    return [told], [*unneeded, "answered", "judged"]
+
+
+def queries(
+    found: duckdb.DuckDBPyRelation,
+    slice: str | None,
+    protocol: str,
+    computed: Sequence[str],
+    labels: Mapping[str, str],
+) -> Result:
     """Return the values of a run query by query."""
     titles = {
         "query_id": "query", "relevant_retrieved": "rel. retrieved", "unjudged_at_10": "unjudged@10",
     }  # fmt: skip
     metrics = found.columns[1:-4] if slice is None else found.columns[2:]
-    return Result(found, _forgotten(metrics, protocol), titles=titles)
+    notes = [*_forgotten(metrics, protocol), *computed]
+    return Result(found, notes, titles=titles | dict(labels), details=Labels(labels))
 
 
 def history(found: Timeline) -> Result:
@@ -77,7 +119,9 @@ def history(found: Timeline) -> Result:
     metric = known_metric(found.metric)
     counts = ("value", "best_so_far", "gain") if metric is not None and metric.is_count else ()
     notes += _forgotten([found.metric], found.protocol)
-    return Result(found.relation, notes, titles=titles, counts=counts, details=found)
+    return Result(
+        found.relation, notes, titles=titles, counts=counts, spare=["version"], details=found
+    )
 
 
 def curve(found: Trace) -> Result:
@@ -102,8 +146,7 @@ def explanation(found: Explanation) -> Result:
     def notes(places: int) -> list[str]:
         return [*_value_and_origin(found, places), *_doubts(found)]
 
-    grades = ("relevance",)
-    return Result(found.relation, notes, titles=titles, counts=grades, details=found)
+    return Result(found.relation, notes, titles=titles, details=found)
 
 
 def _value_and_origin(found: Explanation, places: int) -> Iterator[str]:
@@ -147,14 +190,14 @@ def compare(found: Compared) -> Result:
     """Return the pairs of a comparison; the page for people has the table of values too."""
     from warehouse.report import comparison_tables as tables
 
-    def values(format: str, places: int) -> str:
-        return tables.values(found, format, places=places)
+    def values(writer: Writer) -> str:
+        return tables.values(found, writer)
 
-    def pairs(format: str, places: int) -> str:
-        return tables.pairs(found, format, places=places)
+    def pairs(writer: Writer) -> str:
+        return tables.pairs(found, writer)
 
-    def both(format: str, places: int) -> str:
-        return f"{values(format, places)}\n{pairs(format, places)}"
+    def both(writer: Writer) -> str:
+        return f"{values(writer)}\n{pairs(writer)}"
 
     parts: dict[str, Result | None] = {
         "values": Result(found.values, found.notes, page=values),
@@ -167,8 +210,8 @@ def side_by_side(found: SideBySide) -> Result:
     """Return two runs' lists side by side."""
     from warehouse.report import comparison_tables
 
-    def page(format: str, places: int) -> str:
-        return comparison_tables.side_by_side(found, format, places=places)
+    def page(writer: Writer) -> str:
+        return comparison_tables.side_by_side(found, writer)
 
     nothing = not found.relation.limit(1).fetchall()
     same = f"{found.metric}: no query differs between {found.base} and {found.run}"
@@ -200,7 +243,13 @@ def check(found: Check) -> Result:
             told.append(f"{found.run} is worse in {', '.join(worse)} (not good: {found.limits})")
         return told
 
-    return Result(found.relation, notes, titles={"their_value": "their value"}, details=found)
+    return Result(
+        found.relation,
+        notes,
+        titles={"their_value": "their value"},
+        shown={"p": probability},
+        details=found,
+    )
 
 
 def gate_check(found: GateCheck) -> Result:
@@ -296,9 +345,10 @@ def status(found: Status, dataset: str | None) -> Result:
     from warehouse.evaluate import requirements
 
     notes = [requirements.left_out(name, metrics) for name, metrics in found.unfit.items()]
+    is_good = found.num_runs > 0 and not len(found.relation)
     if not found.num_runs:
         notes.append("no runs yet: " + command("ingest run FILE", dataset or "DATASET"))
-    else:
+    elif not is_good:
         notes.append(f"{counted(found.num_up_to_date, 'value')} up to date")
     if found.num_to_compute:
         read = counted(found.num_predictions, "prediction")
@@ -310,7 +360,8 @@ def status(found: Status, dataset: str | None) -> Result:
     if found.num_red:
         of_it = "" if dataset is None else f" -d {shlex.quote(dataset)}"
         notes.append(f"red: {counted(found.num_red, 'run')}: warehouse gates --red{of_it}")
-    return Result(found.relation, notes, details=found)
+    nothing = f"all up to date: {counted(found.num_up_to_date, 'value')}" if is_good else ""
+    return Result(found.relation, notes, nothing=nothing, details=found)
 
 
 def verified(found: Verified, seed: int | None) -> Result:

@@ -56,7 +56,7 @@ class Work:
     path: Path
     sql: str
     params: Mapping[str, object] = field(default_factory=dict)
-    format: str = "csv"
+    format: str | formats.Writer = "csv"
     places: int = 4
     limit: int | None = None
     # the Parquet file to write instead of text
@@ -67,10 +67,11 @@ class Work:
 
 @dataclass(frozen=True)
 class Answer:
-    """The number of rows written, and whether there were more than the limit."""
+    """The number of rows written, whether there were more than the limit, and what is not shown."""
 
     rows: int
     truncated: bool = False
+    told: str = field(default="", repr=False)
 
 
 def answer(
@@ -81,7 +82,7 @@ def answer(
     *,
     timeout: float | None,
     limit: int | None,
-    format: str = "csv",
+    format: str | formats.Writer = "csv",
     places: int = 4,
     output: Path | None = None,
 ) -> Answer:
@@ -318,7 +319,8 @@ def serve(work: Work, send: Send) -> Answer:
         chunks = _Chunks(con, work.limit)
         for piece in formats.pieces(columns, types, chunks, work.format, places=work.places):
             send(_TEXT, piece.encode())
-        return Answer(chunks.rows, chunks.truncated)
+        told = "" if isinstance(work.format, str) else work.format.told()
+        return Answer(chunks.rows, chunks.truncated, told)
 
 
 class _Chunks:

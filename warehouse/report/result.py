@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from warehouse.errors import visible
 from warehouse.report import formats
 from warehouse.report.file_replacement import new_file
+from warehouse.report.screens import Screen
 
 if TYPE_CHECKING:
     import duckdb
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 WIDTH = 100
 ROWS = 40
 Notes = Sequence[str] | Callable[[int], Sequence[str]]
-Page = Callable[[str, int], str]
+Page = Callable[[formats.Writer], str]
 
 
 class Row(tuple[Any, ...]):
@@ -80,6 +81,10 @@ class Result:
         titles: Mapping[str, str] | None = None,
         counts: Collection[str] = (),
         best: Mapping[str, str] | None = None,
+        unneeded: Collection[str] = (),
+        spare: Sequence[str] = (),
+        shown: Mapping[str, Callable[[Any], str]] | None = None,
+        nothing: str = "",
         page: Page | None = None,
         tables: Mapping[str, Result | None] | None = None,
         details: Any = None,
@@ -89,8 +94,10 @@ class Result:
         self.tables = dict(tables or {})
         self._notes = notes
         self._page = page
+        self._nothing = nothing
         self._style: dict[str, Any] = {
-            "titles": titles or {}, "counts": counts, "best": best or {},
+            "titles": titles or {}, "counts": counts, "best": best or {}, "unneeded": unneeded,
+            "spare": spare, "shown": shown,
         }  # fmt: skip
 
     @property
@@ -145,16 +152,12 @@ class Result:
 
     def __repr__(self) -> str:
         notes = [visible(note, lines=True) for note in self.notes]
-        if self._page is not None:
-            return "\n".join([self._page("table", 4), *notes])
-        shown = self.relation.limit(ROWS)
-        text, hidden = formats.fitted(shown, WIDTH, **self._style)
-        left = len(self) - ROWS
+        screen = Screen(width=WIDTH, hint="")
+        text = self.on(screen, ROWS)
+        left = len(self) - ROWS if self._page is None else 0
         more = [f"… {left:,} more rows"] if left > 0 else []
-        more += (
-            [f"… {len(hidden)} more columns: {', '.join(map(visible, hidden))}"] if hidden else []
-        )
-        return "\n".join([text + "\n".join(more), *notes])
+        missing = [screen.told()] if screen.told() else []
+        return "\n".join([text.removesuffix("\n"), *more, *notes, *missing])
 
     def _repr_html_(self) -> str:
         notes = "".join(f"<div>{escape(formats.one_line(note))}</div>\n" for note in self.notes)
@@ -162,9 +165,18 @@ class Result:
 
     def text(self, format: str, places: int = 4) -> str:
         """Return the table as text in a format: table, json, jsonl, csv, tsv, markdown, latex, html."""
-        if self._page is not None and format in formats.FOR_PEOPLE:
-            return self._page(format, places)
-        return formats.text(self.relation, formats.check(format), places=places, **self._style)
+        if formats.check(format) in formats.FOR_PEOPLE:
+            return self.on(formats.Writer(format, places))
+        return formats.text(self.relation, format)
+
+    def on(self, writer: formats.Writer, rows: int | None = None) -> str:
+        """Return the table as a writer of tables for people makes it, with at most so many rows."""
+        if self._page is not None:
+            return self._page(writer)
+        if self._nothing and writer.format == "table" and not len(self):
+            return f"{self._nothing}\n"
+        shown = self.relation if rows is None else self.relation.limit(rows)
+        return formats.text(shown, writer, **self._style)
 
     def to_latex(self, places: int = 4) -> str:
         """Return a LaTeX table, for the package booktabs, with the best values in bold."""

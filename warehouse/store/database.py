@@ -16,8 +16,9 @@ import shlex
 import stat
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cache
 from glob import escape
@@ -56,6 +57,24 @@ RESULT = "result"
 _FUNCTIONS = f"system.main,{functions.SCHEMA}"
 
 
+Watcher = Callable[[duckdb.DuckDBPyConnection], None]
+# What is told of each connection that is opened.
+_watcher: ContextVar[Watcher | None] = ContextVar("_watcher", default=None)
+
+
+@contextmanager
+def watched(watcher: Watcher) -> Iterator[None]:
+    """Tell a function of each connection that is opened in the block.
+
+    The engine then knows how far its statements are: see `query_progress` of the connection.
+    """
+    token = _watcher.set(watcher)
+    try:
+        yield
+    finally:
+        _watcher.reset(token)
+
+
 @dataclass(frozen=True)
 class Resources:
     """The limits of a connection; None leaves a limit to DuckDB."""
@@ -68,8 +87,12 @@ class Resources:
         """Set the limits on a connection."""
         con.execute("set TimeZone = 'UTC'")
         # in Jupyter without ipywidgets, DuckDB has none and refuses to set it
+        watcher = _watcher.get()
         with suppress(duckdb.InvalidInputException):
-            con.execute("set enable_progress_bar = false")
+            con.execute(f"set enable_progress_bar = {watcher is not None}")
+            con.execute("set enable_progress_bar_print = false")
+        if watcher is not None:
+            watcher(con)
         # Templates name what they share; other common parts that DuckDB finds, such as two scans of
         # the predictions, would be kept in memory as a whole.
         con.execute("set disabled_optimizers = 'common_subplan'")

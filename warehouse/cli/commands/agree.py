@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from warehouse.cli import options, output
+from warehouse.cli import completion, options, output
+from warehouse.cli.progress import Progress
 from warehouse.config.settings import LOCK_TIMEOUT
 
 SECTION, PLACE = "Compare", 4
@@ -21,13 +22,15 @@ EXAMPLES = {
 
 def agree(
     runs: Annotated[
-        list[str] | None, typer.Argument(metavar="RUN", help="Runs; default: all.")
+        list[str] | None,
+        typer.Argument(autocompletion=completion.runs, metavar="RUN", help="Runs; default: all."),
     ] = None,
     dataset: Annotated[
         list[str] | None,
         typer.Option(
             "--dataset",
             "-d",
+            autocompletion=completion.datasets,
             show_default="the only one",
             help="Name of the dataset; with --of runs, repeat it to compare several.",
         ),
@@ -45,6 +48,7 @@ def agree(
         typer.Option(
             "--metric",
             "-m",
+            autocompletion=completion.metrics,
             help="With --of runs: a metric that ranks them; repeatable. Default: all that have values.",
         ),
     ] = None,
@@ -78,6 +82,7 @@ def agree(
     protocol: options.Protocol = "default",
     format: options.Format = "table",
     out: options.Output = None,
+    wide: options.Wide = False,
     places: options.Places = 4,
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
@@ -98,19 +103,20 @@ def agree(
     from warehouse.warehouse import Warehouse
 
     wh = Warehouse(db, lock_timeout=lock_timeout)
-    found = wh.agree(
-        dataset,
-        runs or (),
-        of=of,
-        metrics=metric or (),
-        against=against,
-        depth=depth,
-        p=p,
-        over=over,
-        protocol=protocol,
-    )
+    with Progress("comparing"):
+        found = wh.agree(
+            dataset,
+            runs or (),
+            of=of,
+            metrics=metric or (),
+            against=against,
+            depth=depth,
+            p=p,
+            over=over,
+            protocol=protocol,
+        )
     if by_query and found.queries is None:
         raise UsageError(
             "--by-query: orders of runs are over all queries; leave it out with --of runs"
         )
-    output.show(found.queries if by_query else found, format, out, places=places)
+    output.show(found.queries if by_query else found, format, out, places=places, wide=wide)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from warehouse.cli import options, output
+from warehouse.cli import completion, options, output
 from warehouse.config import project
 from warehouse.config.settings import LOCK_TIMEOUT
 
@@ -28,6 +28,7 @@ def check(
         typer.Option(
             "--metric",
             "-m",
+            autocompletion=completion.metrics,
             show_default="the gates of warehouse.toml",
             help="A metric that has been evaluated, as in nDCG@10; repeatable.",
         ),
@@ -36,6 +37,7 @@ def check(
         str,
         typer.Option(
             "--against",
+            autocompletion=completion.runs,
             metavar="best|last|RUN",
             help="Compare with the best or the last run before it (its earlier versions included), "
             "or with this run.",
@@ -45,7 +47,13 @@ def check(
     config: options.Config = None,
     run: Annotated[
         str | None,
-        typer.Option("--run", "-r", show_default="the newest", help="The run to check."),
+        typer.Option(
+            "--run",
+            "-r",
+            autocompletion=completion.runs,
+            show_default="the newest",
+            help="The run to check.",
+        ),
     ] = None,
     new: Annotated[
         bool,
@@ -96,6 +104,7 @@ def check(
         ),
     ] = "table",
     out: options.Output = None,
+    wide: options.Wide = False,
     places: options.Places = 4,
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
@@ -135,6 +144,6 @@ def check(
         else:
             output.emit(summary, out, "markdown")
     else:
-        output.show(found, format, out, places=places)
+        output.show(found, format, out, places=places, wide=wide)
     if not found.is_good:
         raise typer.Exit(1)

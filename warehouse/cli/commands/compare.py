@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from warehouse.cli import options, output
+from warehouse.cli import completion, options, output
+from warehouse.cli.progress import Progress
 from warehouse.config.settings import LOCK_TIMEOUT
 from warehouse.errors import UsageError
 
@@ -31,6 +32,7 @@ def compare(
     run: Annotated[
         list[str] | None,
         typer.Argument(
+            autocompletion=completion.runs,
             show_default=False,
             help="The base, then the runs to compare with it; without further runs, all others. "
             "Without any run, the base is the first that was loaded.",
@@ -40,7 +42,9 @@ def compare(
     metric: options.Metrics = None,
     base: Annotated[
         list[str] | None,
-        typer.Option("--base", "-b", help="Another base; repeatable."),
+        typer.Option(
+            "--base", "-b", autocompletion=completion.runs, help="Another base; repeatable."
+        ),
     ] = None,
     all_pairs: Annotated[
         bool,
@@ -117,6 +121,8 @@ def compare(
     protocol: options.Protocol = "default",
     format: options.Format = "table",
     out: options.Output = None,
+    wide: options.Wide = False,
+    names: options.Names = False,
     places: options.Places = 4,
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
@@ -153,13 +159,13 @@ def compare(
             dataset, named[0], named[1], (metric or [""])[0],
             queries=queries, depth=depth or _DEPTH, protocol=protocol, as_of=as_of, qrels=qrels,
         )  # fmt: skip
-        output.show(lists, format, out, places=places)
+        output.show(lists, format, out, places=places, wide=wide)
         return
     if depth is not None:
         raise UsageError(
             "--depth: how far down --queries shows lists; values are as deep as their metric, nDCG@10"
         )
-    with output.Steps() as step:
+    with Progress("comparing", "step") as step:
         found = wh.compare(
             dataset, run or (), metric or (), bases=base or (), all_pairs=all_pairs, test=test,
             correction=correction, alpha=alpha, interval=interval, resamples=resamples, seed=seed,
@@ -168,5 +174,12 @@ def compare(
             on_step=step,
         )  # fmt: skip
     if format == "table" and only != "pairs":
-        output.say("* best, + second; letters: significantly better than that run")
-    output.show(found if only is None else getattr(found, only), format, out, places=places)
+        screen = output.screen_for(format, out)
+        is_styled = screen is not None and screen.is_styled
+        marks = "bold: best, underlined: second" if is_styled else "* best, + second"
+        output.say(f"{marks}; letters: significantly better than that run", screen)
+    output.show(
+        found if only is None else getattr(found, only), format, out, places=places, wide=wide
+    )
+    if names:
+        output.say_names(found)

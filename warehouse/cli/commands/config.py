@@ -19,6 +19,7 @@ def show(
     config: options.Config = None,
     format: options.Format = "table",
     out: options.Output = None,
+    wide: options.Wide = False,
     db: options.Database = None,
 ) -> None:
     """Show every setting and where it comes from.
@@ -31,7 +32,7 @@ def show(
     source = context.get_parameter_source("db")
     from_option = source is not None and source.name == "COMMANDLINE"
     with project.using(config):
-        output.show(project_settings.settings(db if from_option else None), format, out)
+        output.show(project_settings.settings(db if from_option else None), format, out, wide=wide)
 
 
 def schema(out: options.Output = None) -> None:

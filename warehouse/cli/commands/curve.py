@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from warehouse.cli import options, output
+from warehouse.cli import completion, options, output
+from warehouse.cli.progress import Progress
 from warehouse.config.settings import LOCK_TIMEOUT
 
 SECTION, PLACE = "Look", 3
@@ -26,7 +27,9 @@ def curve(
     dataset: options.OneDataset = None,
     run: Annotated[
         list[str] | None,
-        typer.Option("--run", "-r", help="A run; repeatable. Default: all."),
+        typer.Option(
+            "--run", "-r", autocompletion=completion.runs, help="A run; repeatable. Default: all."
+        ),
     ] = None,
     query: Annotated[
         str | None,
@@ -42,6 +45,7 @@ def curve(
         ),
     ] = "table",
     out: options.Output = None,
+    wide: options.Wide = False,
     places: options.Places = 4,
     db: options.Database = None,
     memory_limit: options.MemoryLimit = None,
@@ -60,12 +64,12 @@ def curve(
     if drawn:
         pictures.check(format, out)
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
-    with output.Progress("computing", 1) as step:
+    with Progress("computing", "curve", 1) as step:
         found = wh.curve(
             dataset, name, runs=run or (), query=query, protocol=protocol, on_curve=step
         )
     if not drawn or out is None:
-        output.show(found, format, out, places=places)
+        output.show(found, format, out, places=places, wide=wide)
         return
     for note in found.notes:
         output.say(note)

@@ -19,6 +19,7 @@ def curves(
     context: typer.Context,
     format: options.Format = "table",
     out: options.Output = None,
+    wide: options.Wide = False,
 ) -> None:
     """List the curves with their titles.
 
@@ -29,7 +30,7 @@ def curves(
         return
     from warehouse.analyze import curve_catalogue
 
-    output.show(curve_catalogue.curves_for_people(format), format, out)
+    output.show(curve_catalogue.curves_for_people(format), format, out, wide=wide)
     output.say(
         "one in full: warehouse curves show NAME; its points: warehouse curve NAME -d DATASET"
     )

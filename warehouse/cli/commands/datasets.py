@@ -12,6 +12,7 @@ EXAMPLES = {"datasets": ("warehouse datasets -f json",)}
 def datasets(
     format: options.Format = "table",
     out: options.Output = None,
+    wide: options.Wide = False,
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
@@ -19,4 +20,4 @@ def datasets(
     from warehouse.warehouse import Warehouse
 
     found = Warehouse(db, lock_timeout=lock_timeout).datasets()
-    output.show(found, format, out)
+    output.show(found, format, out, wide=wide)

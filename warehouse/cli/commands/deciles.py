@@ -26,6 +26,7 @@ def deciles(
     dataset: options.AnyDataset = None,
     format: options.Format = "table",
     out: options.Output = None,
+    wide: options.Wide = False,
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
@@ -39,7 +40,7 @@ def deciles(
     from warehouse.warehouse import Warehouse
 
     found = Warehouse(db, lock_timeout=lock_timeout).deciles(dataset)
-    output.show(found, format, out)
+    output.show(found, format, out, wide=wide)
 
 
 def make(
@@ -100,6 +101,7 @@ def show(
     ] = "decile",
     format: options.Format = "table",
     out: options.Output = None,
+    wide: options.Wide = False,
     places: options.Places = 4,
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
@@ -109,4 +111,4 @@ def show(
 
     wh = Warehouse(db, lock_timeout=lock_timeout)
     found = wh.decile_sizes(dataset, name)
-    output.show(found, format, out, places=places)
+    output.show(found, format, out, places=places, wide=wide)

@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 
 from warehouse.cli import output
+from warehouse.cli.progress import Progress
 from warehouse.errors import UsageError
 from warehouse.report import file_replacement
 
@@ -48,7 +49,7 @@ def demo(
     if files is not None:
         _write_files(files, plan["qrels"], plan["runs"])
     wh = Warehouse(db)
-    with output.Progress("loading", len(plan["runs"]) + 1) as step:
+    with Progress("loading", "file", len(plan["runs"]) + 1) as step:
         step("qrels")
         wh.ingest_qrels(dataset, str(DATA / plan["qrels"]), label=plan["label"])
         for name, about in plan["runs"].items():

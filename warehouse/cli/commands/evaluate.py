@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from warehouse.cli import options
-from warehouse.cli.output import Progress, emit, say, warn
+from warehouse.cli import completion, options
+from warehouse.cli.output import emit, say, warn
+from warehouse.cli.progress import Progress
 from warehouse.config.settings import DEFAULT_METRICS, LOCK_TIMEOUT
 from warehouse.errors import command, counted, visible
+
+if TYPE_CHECKING:
+    from warehouse.evaluate.stored_runs import Outcome
 
 SECTION, PLACE = "Evaluate", 1
 EXAMPLES = {
@@ -28,13 +32,19 @@ def evaluate(
     dataset: options.AnyDataset = None,
     run: Annotated[
         list[str] | None,
-        typer.Option("--run", "-r", help="Only this run; repeatable. Default: all."),
+        typer.Option(
+            "--run",
+            "-r",
+            autocompletion=completion.runs,
+            help="Only this run; repeatable. Default: all.",
+        ),
     ] = None,
     metric: options.Metrics = None,
     slice: Annotated[
         list[str] | None,
         typer.Option(
             "--slice",
+            autocompletion=completion.slices,
             help="Also evaluate the parts of this slice: the name of an attribute or slice, or "
             '"NAME = SQL" over attributes; repeatable.',
         ),
@@ -56,7 +66,7 @@ def evaluate(
 
     Nothing else is computed. Without -m, these are the metrics that a dataset has values of,
     including its slices, as listed by 'warehouse status'. If a dataset has no values yet, they are
-    nDCG@10, AP, RR, P@10, R@100, R@1000 and Judged@10.
+    nDCG@10, AP, RR, P@10, R@100 and R@1000.
 
     Everything computed by one call becomes visible together or not at all.
 
@@ -65,7 +75,6 @@ def evaluate(
     expression. Beside the attributes it can use num_relevant and difficulty (mean AP) of queries,
     and frequency and training_frequency of documents.
     """
-    from warehouse.evaluate import requirements
     from warehouse.warehouse import Warehouse
 
     wanted = metric or []
@@ -73,7 +82,7 @@ def evaluate(
         emit(Warehouse.sql(wanted or DEFAULT_METRICS, protocol=protocol), None, "sql")
         return
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
-    with Progress("evaluating", len(wanted)) as step:
+    with Progress("evaluating", "metric", len(wanted)) as step:
         done = wh.evaluate(
             dataset,
             runs=run or (),
@@ -84,6 +93,13 @@ def evaluate(
             dry_run=dry_run,
             on_metric=step,
         )
+    narrate(done, dry_run=dry_run)
+
+
+def narrate(done: Outcome, *, dry_run: bool = False) -> None:
+    """Say what was computed, and what was left out."""
+    from warehouse.evaluate import requirements
+
     for name in done.without_qrels:
         warn(f"{name}: skipped, it has no qrels yet: {command('ingest qrels FILE', name)}")
     for name, metrics in done.unfit.items():

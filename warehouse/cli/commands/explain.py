@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from warehouse.cli import options, output
+from warehouse.cli import completion, options, output
 from warehouse.config.settings import LOCK_TIMEOUT
 
 SECTION, PLACE = "Look", 4
@@ -19,8 +19,11 @@ EXAMPLES = {
 
 
 def explain(
-    run: Annotated[str, typer.Argument(help="Name of the run.")],
-    metric: Annotated[str, typer.Argument(help="A metric that has been evaluated.")],
+    run: Annotated[str, typer.Argument(autocompletion=completion.runs, help="Name of the run.")],
+    metric: Annotated[
+        str,
+        typer.Argument(autocompletion=completion.metrics, help="A metric that has been evaluated."),
+    ],
     query: Annotated[str, typer.Argument(help="A query.")],
     dataset: options.OneDataset = None,
     top: Annotated[
@@ -36,6 +39,7 @@ def explain(
     protocol: options.Protocol = "default",
     format: options.Format = "table",
     out: options.Output = None,
+    wide: options.Wide = False,
     places: options.Places = 4,
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
@@ -52,4 +56,4 @@ def explain(
 
     wh = Warehouse(db, lock_timeout=lock_timeout)
     found = wh.explain(dataset, run, query, metric, top=top, protocol=protocol, qrels=qrels)
-    output.show(found, format, out, places=places)
+    output.show(found, format, out, places=places, wide=wide)

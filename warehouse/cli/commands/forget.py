@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from warehouse.cli import options, output
+from warehouse.cli import completion, options, output
 from warehouse.config.settings import LOCK_TIMEOUT
 
 SECTION, PLACE = "Load", 4
@@ -14,7 +14,7 @@ EXAMPLES = {"forget": ("warehouse forget bm25 -d dl19 --reason 'wrong index' --y
 
 
 def forget(
-    run: Annotated[str, typer.Argument(help="Name of the run.")],
+    run: Annotated[str, typer.Argument(autocompletion=completion.runs, help="Name of the run.")],
     dataset: options.Dataset,
     version: Annotated[
         int | None,

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from warehouse.cli import options, output
+from warehouse.cli import completion, options, output
+from warehouse.cli.progress import Progress
 from warehouse.config.settings import LOCK_TIMEOUT
 
 SECTION, PLACE = "Evaluate", 3
@@ -23,7 +24,9 @@ EXAMPLES = {
 
 
 def fuse(
-    runs: Annotated[list[str], typer.Argument(help="Two runs or more.")],
+    runs: Annotated[
+        list[str], typer.Argument(autocompletion=completion.runs, help="Two runs or more.")
+    ],
     name: Annotated[str, typer.Option("--name", help="Name of the new run.")],
     dataset: options.OneDataset = None,
     method: Annotated[
@@ -89,7 +92,12 @@ def fuse(
         ),
     ] = None,
     protocol: Annotated[
-        str, typer.Option("--protocol", help="The rules of the evaluation for --tune.")
+        str,
+        typer.Option(
+            "--protocol",
+            autocompletion=completion.protocols,
+            help="The rules of the evaluation for --tune.",
+        ),
     ] = "default",
     system: options.System = None,
     tag: options.Tags = None,
@@ -97,6 +105,7 @@ def fuse(
     replace: options.Replace = False,
     format: options.Format = "table",
     out: options.Output = None,
+    wide: options.Wide = False,
     places: options.Places = 4,
     db: options.Database = None,
     memory_limit: options.MemoryLimit = None,
@@ -117,26 +126,27 @@ def fuse(
     from warehouse.warehouse import Warehouse
 
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
-    made = wh.fuse(
-        dataset,
-        runs,
-        method,
-        name=name,
-        normalise=normalise,
-        weights=options.numbers(weights, "--weights"),
-        queries=queries,
-        train_queries=train_queries,
-        train_share=train_share,
-        leave_out_training=leave_out_training,
-        tune=tune,
-        protocol=protocol,
-        system=system,
-        tags=options.pairs(tag, "--tag"),
-        run_at=options.moment(at),
-        replace=replace,
-    )
+    with Progress("fusing"):
+        made = wh.fuse(
+            dataset,
+            runs,
+            method,
+            name=name,
+            normalise=normalise,
+            weights=options.numbers(weights, "--weights"),
+            queries=queries,
+            train_queries=train_queries,
+            train_share=train_share,
+            leave_out_training=leave_out_training,
+            tune=tune,
+            protocol=protocol,
+            system=system,
+            tags=options.pairs(tag, "--tag"),
+            run_at=options.moment(at),
+            replace=replace,
+        )
     if made.trials is not None:
-        output.show(made.trials, format, out, places=places, titles={"place": "#"})
+        output.show(made.trials, format, out, places=places, titles={"place": "#"}, wide=wide)
     given = f" with weights {','.join(f'{w:g}' for w in made.weights)}" if made.weights else ""
     output.say(
         f"{name}: {made.method} of {', '.join(runs)}{given}, normalisation {made.normalisation}"

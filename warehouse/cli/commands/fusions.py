@@ -19,6 +19,7 @@ def fusions(
     context: typer.Context,
     format: options.Format = "table",
     out: options.Output = None,
+    wide: options.Wide = False,
 ) -> None:
     """List the methods that merge runs.
 
@@ -29,7 +30,7 @@ def fusions(
         return
     from warehouse.analyze import fusion_catalogue
 
-    output.show(fusion_catalogue.fusions_for_people(format), format, out)
+    output.show(fusion_catalogue.fusions_for_people(format), format, out, wide=wide)
     output.say("normalisations, of the score s and the rank i in a list of n:")
     for line in fusion_catalogue.normalisations():
         output.say(line)

@@ -24,6 +24,7 @@ def gates(
     ] = False,
     format: options.Format = "table",
     out: options.Output = None,
+    wide: options.Wide = False,
     places: options.Places = 4,
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
@@ -39,7 +40,7 @@ def gates(
     from warehouse.warehouse import Warehouse
 
     found = Warehouse(db, lock_timeout=lock_timeout).gates(dataset, red=red)
-    output.show(found, format, out, places=places)
+    output.show(found, format, out, places=places, wide=wide)
 
 
 def accept(

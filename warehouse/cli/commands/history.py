@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from warehouse.cli import options, output
+from warehouse.cli import completion, options, output
 from warehouse.config.settings import LOCK_TIMEOUT
 
 SECTION, PLACE = "History", 1
@@ -19,16 +19,31 @@ EXAMPLES = {
 
 
 def history(
-    metric: Annotated[
-        str, typer.Option("--metric", "-m", help="A metric that has been evaluated, as in nDCG@10.")
-    ],
     dataset: options.OneDataset = None,
+    metric: Annotated[
+        str | None,
+        typer.Option(
+            "--metric",
+            "-m",
+            autocompletion=completion.metrics,
+            show_default="the first that the dataset has values of",
+            help="A metric, as in nDCG@10.",
+        ),
+    ] = None,
     system: Annotated[
-        str | None, typer.Option("--system", help="Only the runs of this system.")
+        str | None,
+        typer.Option(
+            "--system", autocompletion=completion.systems, help="Only the runs of this system."
+        ),
     ] = None,
     run: Annotated[
         list[str] | None,
-        typer.Option("--run", "-r", help="Only this run; repeatable. Default: all."),
+        typer.Option(
+            "--run",
+            "-r",
+            autocompletion=completion.runs,
+            help="Only this run; repeatable. Default: all.",
+        ),
     ] = None,
     as_of: options.AsOf = None,
     qrels: options.QrelsVersion = None,
@@ -42,6 +57,7 @@ def history(
         ),
     ] = "table",
     out: options.Output = None,
+    wide: options.Wide = False,
     places: options.Places = 4,
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
@@ -62,7 +78,7 @@ def history(
         dataset, metric, system=system, runs=run or (), protocol=protocol, as_of=as_of, qrels=qrels
     )
     if format not in timelines.FORMATS or out is None:
-        output.show(found, format, out, places=places)
+        output.show(found, format, out, places=places, wide=wide)
         return
     with output.new_file(out) as path:
         timelines.draw(found.details, path, format)

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from warehouse.cli import options, output
+from warehouse.cli import completion, options, output
+from warehouse.cli.progress import Progress
 from warehouse.config.settings import LOCK_TIMEOUT
 
 SECTION, PLACE = "Compare", 6
@@ -22,7 +23,8 @@ EXAMPLES = {
 def holes(
     dataset: options.OneDataset = None,
     runs: Annotated[
-        list[str] | None, typer.Argument(metavar="RUN", help="Runs; default: all.")
+        list[str] | None,
+        typer.Argument(autocompletion=completion.runs, metavar="RUN", help="Runs; default: all."),
     ] = None,
     depth: Annotated[
         int, typer.Option("--depth", min=1, help="Look at the documents down to this rank.")
@@ -51,6 +53,7 @@ def holes(
         ),
     ] = "table",
     out: options.Output = None,
+    wide: options.Wide = False,
     places: options.Places = 4,
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
@@ -75,11 +78,12 @@ def holes(
             "--by-run: lists runs, but -f trec writes documents; leave out one of the two"
         )
     wh = Warehouse(db, lock_timeout=lock_timeout)
-    found = wh.holes(
-        dataset, runs or (), depth=depth, top=top, per_query=per_query, protocol=protocol
-    )
+    with Progress("looking"):
+        found = wh.holes(
+            dataset, runs or (), depth=depth, top=top, per_query=per_query, protocol=protocol
+        )
     if format != "trec":
-        output.show(found.filled if by_run else found, format, out, places=places)
+        output.show(found.filled if by_run else found, format, out, places=places, wide=wide)
         return
     output.emit(trec.qrels_to_fill((row.query_id, row.doc_id) for row in found), out, format)
     for note in found.told(places):

@@ -1,21 +1,29 @@
-"""Load qrels, runs, training sets and attributes."""
+"""Load qrels, runs, training sets and attributes: each from its file, or all that a folder has."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
 from warehouse.cli import options
-from warehouse.cli.output import Progress, say, say_loaded
+from warehouse.cli.output import say, say_loaded, say_where
+from warehouse.cli.progress import Progress, sizes
 from warehouse.config.settings import LOCK_TIMEOUT
-from warehouse.errors import UsageError, WarehouseError, counted
+from warehouse.errors import UsageError, WarehouseError, command, counted, listing
 
 if TYPE_CHECKING:
     from warehouse.ingest import Loaded
+    from warehouse.ingest.folder import Folder
 
 SECTION, PLACE = "Load", 1
+ALSO = {"runs": "run"}
 EXAMPLES = {
+    "ingest folder": (
+        "warehouse ingest folder . -d mine",
+        "warehouse ingest folder runs -d dl19 -m nDCG@10",
+    ),
     "ingest qrels": (
         "warehouse ingest qrels qrels.txt --dataset dl19",
         "warehouse ingest qrels ratings.csv -d films --column query_id=user "
@@ -48,11 +56,66 @@ EXAMPLES = {
 }
 
 
+def folder(
+    folder: Annotated[Path, typer.Argument(help="The folder; the folders in it are searched too.")],
+    dataset: options.OneDataset = None,
+    metric: options.Metrics = None,
+    replace: options.Replace = False,
+    db: options.Database = None,
+    memory_limit: options.MemoryLimit = None,
+    threads: options.Threads = None,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+) -> None:
+    """Load the qrels and the runs of a folder, and evaluate them.
+
+    'warehouse ingest FOLDER' is short for this. What a file is, its beginning says; what is neither
+    qrels nor a run is left alone. Runs are named after their files. Of several qrels none is taken:
+    load the right ones with 'ingest qrels'. A file that fails is reported and makes the exit code 2;
+    the others are still loaded. Without -m, 'warehouse evaluate' says which metrics are computed.
+    """
+    from warehouse.cli.commands.evaluate import narrate
+    from warehouse.warehouse import Warehouse
+
+    wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
+    failed: list[WarehouseError] = []
+    progress = Progress("loading", "file")
+
+    def tell_found(files: Folder) -> None:
+        sources = [*([files.qrels] if files.qrels else []), *files.runs]
+        progress.total, progress.sizes = len(sources), sizes(sources)
+        say(f"qrels: {files.qrels or 'none'}")
+        say(f"{counted(len(files.runs), 'run')}: {listing(map(str, files.runs), 6) or 'none'}")
+        if files.others:
+            say(f"left alone, neither qrels nor runs: {listing(map(str, files.others), 6)}")
+
+    def tell(file: object, done: Loaded | WarehouseError) -> None:
+        progress.step(str(file))
+        if isinstance(done, WarehouseError):
+            failed.append(done)
+            say(f"warehouse: {done}")
+        else:
+            say_loaded(done)
+
+    with progress:
+        outcomes = wh.ingest_folder(
+            dataset, folder, replace=replace, on_found=tell_found, on_file=tell
+        )
+    into = next((one.dataset for one in outcomes if not isinstance(one, WarehouseError)), dataset)
+    if into is not None:
+        say_where(dataset, into)
+        with Progress("evaluating", "metric") as step:
+            done = wh.evaluate(into, metrics=metric or (), on_metric=step)
+        narrate(done)
+        say(f"see: {command('leaderboard', into)}")
+    if failed:
+        raise typer.Exit(max(error.exit_code for error in failed))
+
+
 def qrels(
     file: Annotated[
         str, typer.Argument(help="The file; - is stdin. May be .gz, .bz2, .xz or .zst.")
     ],
-    dataset: options.Dataset,
+    dataset: options.OneDataset = None,
     label: Annotated[
         str | None, typer.Option("--label", help="A label for this version of the qrels.")
     ] = None,
@@ -80,19 +143,21 @@ def qrels(
 
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     columns = options.pairs(column, "--column")
-    loaded = wh.ingest_qrels(
-        dataset, file, label=label, format=format, columns=columns, relevance=relevance,
-        normalise=normalise, is_global=is_global, queries=queries, iterations=iterations,
-        replace=replace,
-    )  # fmt: skip
+    with Progress("loading", "file", 1, sizes([file])):
+        loaded = wh.ingest_qrels(
+            dataset, file, label=label, format=format, columns=columns, relevance=relevance,
+            normalise=normalise, is_global=is_global, queries=queries, iterations=iterations,
+            replace=replace,
+        )  # fmt: skip
     say_loaded(loaded)
+    say_where(dataset, loaded.dataset)
 
 
 def training(
     file: Annotated[
         str, typer.Argument(help="The file; - is stdin. May be .gz, .bz2, .xz or .zst.")
     ],
-    dataset: options.Dataset,
+    dataset: options.OneDataset = None,
     label: Annotated[
         str | None, typer.Option("--label", help="A label for this version of the training set.")
     ] = None,
@@ -116,24 +181,20 @@ def training(
 
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     columns = options.pairs(column, "--column")
-    loaded = wh.ingest_training(
-        dataset,
-        file,
-        label=label,
-        format=format,
-        columns=columns,
-        relevance=relevance,
-        normalise=normalise,
-        replace=replace,
-    )
+    with Progress("loading", "file", 1, sizes([file])):
+        loaded = wh.ingest_training(
+            dataset, file, label=label, format=format, columns=columns, relevance=relevance,
+            normalise=normalise, replace=replace,
+        )  # fmt: skip
     say_loaded(loaded)
+    say_where(dataset, loaded.dataset)
 
 
 def run(
     files: Annotated[
         list[str], typer.Argument(help="Files or globs; - is stdin. May be .gz, .bz2, .xz or .zst.")
     ],
-    dataset: options.Dataset,
+    dataset: options.OneDataset = None,
     name: Annotated[
         str | None, typer.Option("--name", help="Name of the run; default: the file's stem.")
     ] = None,
@@ -179,9 +240,12 @@ def run(
         "normalise": normalise, "replace": replace,
     }  # fmt: skip
     if name is not None:
-        say_loaded(wh.ingest_run(dataset, found[0], name=name, **about))
+        with Progress("loading", "file", 1, sizes(found)):
+            loaded = wh.ingest_run(dataset, found[0], name=name, **about)
+        say_loaded(loaded)
+        say_where(dataset, loaded.dataset)
         return
-    with Progress("loading", len(found)) as step:
+    with Progress("loading", "run", len(found), sizes(found)) as step:
 
         def tell(file: object, done: Loaded | WarehouseError) -> None:
             step(str(file))
@@ -191,9 +255,11 @@ def run(
             else:
                 say_loaded(done)
 
-        wh.ingest_runs(dataset, found, on_run=tell, **about)
+        outcomes = wh.ingest_runs(dataset, found, on_run=tell, **about)
     if len(found) > 1:
         say(f"{len(found) - len(failed)} of {len(found)} files loaded or unchanged")
+    for into in {one.dataset for one in outcomes if not isinstance(one, WarehouseError)}:
+        say_where(dataset, into)
     if failed:
         raise typer.Exit(max(error.exit_code for error in failed))
 
@@ -202,8 +268,8 @@ def attributes(
     file: Annotated[
         str, typer.Argument(help="The file; - is stdin. May be .gz, .bz2, .xz or .zst.")
     ],
-    dataset: options.Dataset,
     of: Annotated[str, typer.Option("--of", help="What the rows describe: docs or queries.")],
+    dataset: options.OneDataset = None,
     name: Annotated[
         str | None,
         typer.Option("--name", help="Name of the table of attributes; default: the file's stem."),
@@ -237,17 +303,12 @@ def attributes(
     from warehouse.warehouse import Warehouse
 
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
-    loaded = wh.ingest_attributes(
-        dataset,
-        file,
-        of=cast(Literal["docs", "queries"], of),
-        name=name,
-        id=id,
-        split=options.pairs(split, "--split"),
-        format=format,
-        normalise=normalise,
-        replace=replace,
-    )
+    with Progress("loading", "file", 1, sizes([file])):
+        loaded = wh.ingest_attributes(
+            dataset, file, of=cast(Literal["docs", "queries"], of), name=name, id=id,
+            split=options.pairs(split, "--split"), format=format, normalise=normalise,
+            replace=replace,
+        )  # fmt: skip
     version = f", version {loaded.version}" if loaded.status == "replaced" else ""
     subject = "document" if of == "docs" else "query"
     columns = ", ".join(f"{column} {kind}" for column, kind in loaded.columns.items())
@@ -255,12 +316,13 @@ def attributes(
         f"{loaded.name}: {loaded.status}{version} ({counted(loaded.num_values, 'value')} of "
         f"{counted(loaded.num_subjects, subject)}: {columns})"
     )
+    say_where(dataset, loaded.dataset)
 
 
 def mlflow(
     uri: Annotated[str, typer.Argument(help="The tracking store: a URL or a path.")],
     experiment: Annotated[str, typer.Option("--experiment", "-e", help="Name of the experiment.")],
-    dataset: options.Dataset,
+    dataset: options.OneDataset = None,
     artifacts: Annotated[
         str,
         typer.Option("--artifacts", help="A pattern for the paths of the artifacts."),
@@ -290,8 +352,10 @@ def mlflow(
 
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     codes: list[int] = []
+    datasets: set[str] = set()
 
     def tell(source: str, done: Loaded | WarehouseError) -> None:
+        step(source)
         if isinstance(done, WarehouseError):
             say(f"warehouse: {done}")
             codes.append(done.exit_code)
@@ -301,13 +365,17 @@ def mlflow(
             say(left_away(done, source, "FILE"))
         else:
             say_loaded(done)
+            datasets.add(done.dataset)
 
-    wh.ingest_mlflow(
-        dataset, uri, experiment, artifacts=artifacts, system=system, format=format,
-        columns=options.pairs(column, "--column"), normalise=normalise, replace=replace,
-        on_run=tell,
-    )  # fmt: skip
+    with Progress("loading", "artifact") as step:
+        wh.ingest_mlflow(
+            dataset, uri, experiment, artifacts=artifacts, system=system, format=format,
+            columns=options.pairs(column, "--column"), normalise=normalise, replace=replace,
+            on_run=tell,
+        )  # fmt: skip
     if not codes:
         say(f"{experiment}: no artifact of a finished run matches {artifacts}")
+    for into in datasets:
+        say_where(dataset, into)
     if any(codes):
         raise typer.Exit(max(codes))

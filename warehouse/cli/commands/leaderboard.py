@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from warehouse.cli import options, output
+from warehouse.cli import completion, options, output
 from warehouse.config.settings import LOCK_TIMEOUT
 
 SECTION, PLACE = "Look", 1
@@ -31,6 +31,7 @@ def leaderboard(
         typer.Option(
             "--dataset",
             "-d",
+            autocompletion=completion.datasets,
             show_default="the only one",
             help="Name of the dataset; for several repeat it, or write a pattern, as in 'proj*'.",
         ),
@@ -38,7 +39,12 @@ def leaderboard(
     metric: options.Metrics = None,
     slice: options.Slice = None,
     sort: Annotated[
-        str | None, typer.Option("--sort", help="Order by this metric; default: the first one.")
+        str | None,
+        typer.Option(
+            "--sort",
+            autocompletion=completion.metrics,
+            help="Order by this metric; default: the first one.",
+        ),
     ] = None,
     top: Annotated[int | None, typer.Option("--top", min=1, help="Only the first N.")] = None,
     weights: Annotated[
@@ -74,14 +80,18 @@ def leaderboard(
     protocol: options.Protocol = "default",
     format: options.Format = "table",
     out: options.Output = None,
+    wide: options.Wide = False,
+    names: options.Names = False,
     places: options.Places = 4,
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
     """Show the runs of a dataset, or of several, best first.
 
-    An arrow shows which direction is better. "answered" is the number of judged queries that the
-    run has a document for; under the protocol default, the others count as 0.
+    An arrow shows which direction is better. A query is answered if the run has a document for it;
+    under the protocol default, the other judged queries count as 0. How many are answered is said
+    below the table, or run by run if the runs differ. A metric that is not stored is computed for
+    the board; 'warehouse evaluate' stores it.
 
     With several datasets, the board has the runs that have values in all of them, and a value is
     the mean over the datasets. With --slice there is a board for each part. With --as-of the board
@@ -103,10 +113,12 @@ def leaderboard(
         protocol=protocol, weights=options.weights(weights), by=by, each=each, ci=ci, ties=ties,
         alpha=alpha, as_of=as_of, qrels=qrels,
     )  # fmt: skip
-    output.show(board, format, out, places=places)
-    names = list(dict.fromkeys(board.metrics.values()))
-    gone = forgotten(names, protocol)
-    known = [name for name in names if name not in gone]
+    output.show(board, format, out, places=places, wide=wide)
+    if names:
+        output.say_names(board)
+    stored = list(dict.fromkeys(board.metrics.values()))
+    gone = forgotten(stored, protocol)
+    known = [name for name in stored if name not in gone and name not in board.computed]
     if not known or f"protocol {protocol}" in gone or as_of is not None:
         return
     shown = [parse_one(name).metric for name in known]

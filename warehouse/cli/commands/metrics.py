@@ -19,6 +19,7 @@ def metrics(
     context: typer.Context,
     format: options.Format = "table",
     out: options.Output = None,
+    wide: options.Wide = False,
 ) -> None:
     """List the metrics with their direction and title.
 
@@ -31,7 +32,7 @@ def metrics(
     from warehouse.analyze import metric_catalogue
     from warehouse.metrics.catalogue import broken
 
-    output.show(metric_catalogue.metrics_for_people(format), format, out)
+    output.show(metric_catalogue.metrics_for_people(format), format, out, wide=wide)
     for problem in broken().values():
         output.warn(f"left out: {problem}")
     output.say(

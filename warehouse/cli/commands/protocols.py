@@ -19,6 +19,7 @@ def protocols(
     context: typer.Context,
     format: options.Format = "table",
     out: options.Output = None,
+    wide: options.Wide = False,
 ) -> None:
     """List the protocols: the rules of an evaluation.
 
@@ -32,7 +33,7 @@ def protocols(
         return
     from warehouse.analyze import pages
 
-    output.show(pages.protocols_for_people(format), format, out)
+    output.show(pages.protocols_for_people(format), format, out, wide=wide)
     output.say("one in full, or several side by side: warehouse protocols show NAME NAME")
 
 
@@ -40,6 +41,7 @@ def show(
     names: Annotated[list[str], typer.Argument(help="One or more protocols.")],
     format: options.Format = "table",
     out: options.Output = None,
+    wide: options.Wide = False,
 ) -> None:
     """Show protocols side by side; ≠ marks the rules that differ.
 
@@ -47,6 +49,6 @@ def show(
     """
     from warehouse.analyze import pages
 
-    output.show(pages.compare_protocols(names), format, out)
+    output.show(pages.compare_protocols(names), format, out, wide=wide)
     for summary in pages.summaries(names):
         output.say(summary)

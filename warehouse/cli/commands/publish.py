@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from warehouse.cli import options, output
+from warehouse.cli.progress import Progress
 from warehouse.config.settings import LOCK_TIMEOUT
 from warehouse.errors import UsageError
 
@@ -52,9 +53,13 @@ def publish(
             raise UsageError("-: a replica is not written to stdout; name a file, or --parquet DIR")
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     if path is not None:
-        _say_published(wh.publish(path, storage_version=storage_version))
+        with Progress("publishing"):
+            made = wh.publish(path, storage_version=storage_version)
+        _say_published(made)
     if parquet is not None:
-        _say_published(wh.publish_parquet(parquet))
+        with Progress("publishing"):
+            made = wh.publish_parquet(parquet)
+        _say_published(made)
 
 
 def _say_published(made: Published) -> None:

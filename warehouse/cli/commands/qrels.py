@@ -25,6 +25,7 @@ def qrels(
     dataset: options.AnyDataset = None,
     format: options.Format = "table",
     out: options.Output = None,
+    wide: options.Wide = False,
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
@@ -36,7 +37,7 @@ def qrels(
     from warehouse.warehouse import Warehouse
 
     found = Warehouse(db, lock_timeout=lock_timeout).qrels(dataset)
-    output.show(found, format, out)
+    output.show(found, format, out, wide=wide)
 
 
 def diff(
@@ -51,6 +52,7 @@ def diff(
     protocol: options.Protocol = "default",
     format: options.Format = "table",
     out: options.Output = None,
+    wide: options.Wide = False,
     places: options.Places = 4,
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
@@ -70,4 +72,4 @@ def diff(
     wh = Warehouse(db, lock_timeout=lock_timeout)
     found = wh.qrels_diff(dataset, before, after, metrics=metric or (), protocol=protocol)
     shown = found.rows if rows else found.boards if boards else found
-    output.show(shown, format, out, places=places)
+    output.show(shown, format, out, places=places, wide=wide)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from warehouse.cli import options, output
+from warehouse.cli import completion, options, output
 from warehouse.config.settings import LOCK_TIMEOUT
 
 SECTION, PLACE = "Look", 2
@@ -20,7 +20,7 @@ EXAMPLES = {
 
 
 def queries(
-    run: Annotated[str, typer.Argument(help="Name of the run.")],
+    run: Annotated[str, typer.Argument(autocompletion=completion.runs, help="Name of the run.")],
     dataset: options.OneDataset = None,
     metric: options.Metrics = None,
     slice: options.Slice = None,
@@ -32,6 +32,8 @@ def queries(
     protocol: options.Protocol = "default",
     format: options.Format = "table",
     out: options.Output = None,
+    wide: options.Wide = False,
+    names: options.Names = False,
     places: options.Places = 4,
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
@@ -39,7 +41,8 @@ def queries(
     """Show a run query by query.
 
     The table also shows how many documents were retrieved and relevant, and how many of the first
-    ten are unjudged. With --slice, values are those in each part.
+    ten are unjudged. With --slice, values are those in each part. A metric that is not stored is
+    computed for the table; 'warehouse evaluate' stores it.
     """
     from warehouse.warehouse import Warehouse
 
@@ -48,4 +51,6 @@ def queries(
         dataset, run, metrics=metric or (), slice=slice, worst=worst, protocol=protocol,
         as_of=as_of, qrels=qrels,
     )  # fmt: skip
-    output.show(found, format, out, places=places)
+    output.show(found, format, out, places=places, wide=wide)
+    if names:
+        output.say_names(found)

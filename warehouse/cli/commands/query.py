@@ -37,17 +37,9 @@ def query(
         list[str] | None,
         typer.Option("--param", "-p", metavar="NAME=VALUE", help="Bind $NAME; repeatable."),
     ] = None,
-    choice: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--format",
-            "-f",
-            metavar="FORMAT|FILE",
-            help="A format (table, json, jsonl, csv, tsv, markdown, latex, html, parquet with -o), or a "
-            "file to read the statement from.",
-        ),
-    ] = None,
+    format: options.Format = "table",
     out: options.Output = None,
+    wide: options.Wide = False,
     limit: Annotated[
         int | None,
         typer.Option(
@@ -60,7 +52,6 @@ def query(
         float, typer.Option(min=0, help="Stop the query after this many seconds; 0 means never.")
     ] = 60.0,
     places: options.Places = 4,
-    safe_csv: options.SafeCsv = False,
     db: options.Database = None,
     memory_limit: Annotated[
         str | None,
@@ -82,15 +73,8 @@ def query(
     from warehouse.report import formats
     from warehouse.warehouse import Warehouse
 
-    format = None
-    for word in choice or ():
-        if word in formats.FORMATS or not Path(word).is_file():
-            format = formats.check(word)
-        else:
-            file = Path(word)
-    format = output.choose_format(format, out, safe=safe_csv)
     if (sql is None) == (file is None):
-        raise UsageError("give the SQL, or a file with it: warehouse query SQL | -f FILE")
+        raise UsageError("give the SQL, or a file with it: warehouse query SQL | --file FILE")
     if file is not None:
         try:
             text = file.read_text(encoding="utf-8")
@@ -110,12 +94,13 @@ def query(
         answer = wh.stream_parquet(text, target, params, limit=limit, timeout=seconds)
         output.say(f"wrote {target}")
     else:
+        screen = output.screen_for(format, out, places=places, wide=wide)
         with output.open_writer(out, format) as write:
             answer = wh.stream(
                 text,
                 params,
                 write=write,
-                format=format,
+                format=screen or format,
                 limit=limit,
                 places=places,
                 timeout=seconds,
@@ -128,3 +113,5 @@ def query(
             if limit == SHOWN and format in formats.FOR_PEOPLE
             else f"only the first {answer.rows:,} rows, as --limit says"
         )
+    if answer.told:
+        output.say(answer.told)

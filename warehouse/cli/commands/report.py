@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from warehouse.cli import options, output
+from warehouse.cli.progress import Progress
 from warehouse.config.settings import LOCK_TIMEOUT
 
 SECTION, PLACE = "Share", 2
@@ -41,7 +42,7 @@ def report(
     from warehouse.warehouse import Warehouse
 
     wh = Warehouse(db, lock_timeout=lock_timeout)
-    with output.Steps() as step:
+    with Progress("writing", "dataset") as step:
         made = wh.report(folder, dataset or (), metrics=metric or (), depth=depth, on_dataset=step)
     output.say(f"{made.path}: written, {made.num_files:,} files, {made.size / 1e6:,.1f} MB")
     if open_it:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from warehouse.cli import options, output
+from warehouse.cli.progress import Progress
 from warehouse.config.settings import LOCK_TIMEOUT
 
 SECTION, PLACE = "Compare", 5
@@ -56,6 +57,7 @@ def reproduce(
     protocol: options.Protocol = "default",
     format: options.Format = "table",
     out: options.Output = None,
+    wide: options.Wide = False,
     places: options.Places = 4,
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
@@ -80,19 +82,20 @@ def reproduce(
     from warehouse.warehouse import Warehouse
 
     wh = Warehouse(db, lock_timeout=lock_timeout)
-    found = wh.reproduce(
-        dataset,
-        original,
-        reproduced,
-        base=base,
-        replicated_in=other,
-        metrics=metric or (),
-        depth=depth,
-        p=p,
-        protocol=protocol,
-    )
+    with Progress("comparing"):
+        found = wh.reproduce(
+            dataset,
+            original,
+            reproduced,
+            base=base,
+            replicated_in=other,
+            metrics=metric or (),
+            depth=depth,
+            p=p,
+            protocol=protocol,
+        )
     if by_query and found.queries is None:
         raise UsageError(
             "--by-query: a replication has other queries, so there are no lists to compare"
         )
-    output.show(found.queries if by_query else found, format, out, places=places)
+    output.show(found.queries if by_query else found, format, out, places=places, wide=wide)

@@ -19,6 +19,7 @@ def schema(
     ] = None,
     format: options.Format = "table",
     out: options.Output = None,
+    wide: options.Wide = False,
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
@@ -36,4 +37,4 @@ def schema(
     if format == "table":
         output.emit(view_examples.page(found.fetchall()), out)
     else:
-        output.show(found, format, out)
+        output.show(found, format, out, wide=wide)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from warehouse.cli import options, output
+from warehouse.cli.progress import Progress, sizes
 from warehouse.errors import counted, listing
 
 if TYPE_CHECKING:
@@ -131,6 +132,7 @@ def score(
         ),
     ] = "table",
     out: options.Output = None,
+    wide: options.Wide = False,
     places: options.Places = 4,
     memory_limit: options.MemoryLimit = None,
     threads: options.Threads = None,
@@ -160,30 +162,31 @@ def score(
     wanted = [*words, *(metric or ())] or ["official"]
     if format != "trec":
         notation.request(*wanted)  # refuses relstring, which only that layout has room for
-    scores = scoring.score(
-        qrels,
-        runs[0] if len(runs) == 1 else runs,
-        wanted,
-        per_query=per_query,
-        protocol=protocol,
-        level=level,
-        complete=complete,
-        judged_only=judged_only,
-        depth=depth,
-        lower_is_better=lower_is_better,
-        qrels_format=qrels_format,
-        run_format=run_format,
-        attributes=attributes or (),
-        relevance=relevance,
-        normalise=normalise,
-        is_global=is_global,
-        queries=queries,
-        iterations=iterations,
-        training=training,
-        zscores=zscores,
-        memory_limit=memory_limit,
-        threads=threads,
-    )
+    with Progress("scoring", "file", 1, sizes([qrels, *runs])):
+        scores = scoring.score(
+            qrels,
+            runs[0] if len(runs) == 1 else runs,
+            wanted,
+            per_query=per_query,
+            protocol=protocol,
+            level=level,
+            complete=complete,
+            judged_only=judged_only,
+            depth=depth,
+            lower_is_better=lower_is_better,
+            qrels_format=qrels_format,
+            run_format=run_format,
+            attributes=attributes or (),
+            relevance=relevance,
+            normalise=normalise,
+            is_global=is_global,
+            queries=queries,
+            iterations=iterations,
+            training=training,
+            zscores=zscores,
+            memory_limit=memory_limit,
+            threads=threads,
+        )
     counting = "judged" if complete else protocols.get(protocol).queries
     for warning in scores.qrels.warnings:
         output.warn(warning)
@@ -206,7 +209,9 @@ def score(
         shown = scores.board() if scores.names else scores.relation.project("metric, value")
     sums = {str(r.metric) for r in scores.requested if r.metric.is_count}
     counts = sums if zscores is None else set()
-    output.show(shown, format, out, places=places, titles={"query_id": "query"}, counts=counts)
+    output.show(
+        shown, format, out, places=places, titles={"query_id": "query"}, counts=counts, wide=wide
+    )
 
 
 def _runs(run: str, words: list[str]) -> tuple[list[str], list[str]]:

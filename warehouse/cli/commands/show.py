@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from warehouse.cli import options, output
+from warehouse.cli import completion, options, output
 from warehouse.config.settings import LOCK_TIMEOUT
 
 SECTION, PLACE = "Look", 10
@@ -14,10 +14,11 @@ EXAMPLES = {"show": ("warehouse show bm25 -d dl19", "warehouse show bm25 -d dl19
 
 
 def show(
-    run: Annotated[str, typer.Argument(help="Name of the run.")],
+    run: Annotated[str, typer.Argument(autocompletion=completion.runs, help="Name of the run.")],
     dataset: options.OneDataset = None,
     format: options.Format = "table",
     out: options.Output = None,
+    wide: options.Wide = False,
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
@@ -33,4 +34,4 @@ def show(
     found = wh.show(dataset, run).relation
     if format == "table":
         found = output.transpose(found, "version")
-    output.show(found, format, out)
+    output.show(found, format, out, wide=wide)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from warehouse.cli import options, output
+from warehouse.cli import completion, options, output
 from warehouse.config.settings import LOCK_TIMEOUT
 
 SECTION, PLACE = "Look", 5
@@ -15,11 +15,16 @@ EXAMPLES = {"slices": ("warehouse slices -d dl19", "warehouse slices size -d dl1
 
 def slices(
     name: Annotated[
-        str | None, typer.Argument(help="List the parts of this slice; default: list all slices.")
+        str | None,
+        typer.Argument(
+            autocompletion=completion.slices,
+            help="List the parts of this slice; default: list all slices.",
+        ),
     ] = None,
     dataset: options.AnyDataset = None,
     format: options.Format = "table",
     out: options.Output = None,
+    wide: options.Wide = False,
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
@@ -31,4 +36,4 @@ def slices(
     from warehouse.warehouse import Warehouse
 
     found = Warehouse(db, lock_timeout=lock_timeout).slices(dataset, name)
-    output.show(found, format, out)
+    output.show(found, format, out, wide=wide)

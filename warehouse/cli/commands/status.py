@@ -13,6 +13,7 @@ def status(
     dataset: options.AnyDataset = None,
     format: options.Format = "table",
     out: options.Output = None,
+    wide: options.Wide = False,
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
@@ -27,4 +28,4 @@ def status(
     from warehouse.warehouse import Warehouse
 
     found = Warehouse(db, lock_timeout=lock_timeout).status(dataset)
-    output.show(found, format, out)
+    output.show(found, format, out, wide=wide)

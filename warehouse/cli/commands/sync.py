@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from warehouse.cli import options
-from warehouse.cli.output import Progress, emit, say, warn
+from warehouse.cli.output import emit, say, warn
+from warehouse.cli.progress import Progress
 from warehouse.config import project
 from warehouse.errors import UsageError, visible
 
@@ -97,17 +98,13 @@ def run(
     """
     before = frozenset(reported or ())
     found: set[str] = set()
-    progress: Progress | None = None
+    progress = Progress("syncing", "file")
 
     def on_file(label: str, total: int) -> None:
-        nonlocal progress
-        if progress is None or progress.total != total:
-            progress = Progress("reading", total)
+        progress.total = total
         progress.step(label)
 
     def on_event(event: Event) -> None:
-        if progress is not None:
-            progress.close()
         if event.status in ("failed", "passed", "regressed", "red"):
             found.add(event.text)
         if event.text in before:
@@ -119,13 +116,10 @@ def run(
         for text in event.warnings:
             warn(f"{visible(str(event.file or event.dataset))}: {text}")
 
-    try:
+    with progress:
         done = wh.sync(
             dry_run=dry_run, check_content=check_content, on_event=on_event, on_file=on_file
         )
-    finally:
-        if progress is not None:
-            progress.close()
     for text in done.remarks:
         found.add(text)
         if text not in before:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from warehouse.cli import options, output
+from warehouse.cli.progress import Progress
 from warehouse.config.settings import LOCK_TIMEOUT
 from warehouse.errors import UsageError
 
@@ -39,6 +40,7 @@ def verify(
     ] = None,
     format: options.Format = "table",
     out: options.Output = None,
+    wide: options.Wide = False,
     db: options.Database = None,
     memory_limit: options.MemoryLimit = None,
     threads: options.Threads = None,
@@ -57,10 +59,10 @@ def verify(
             raise UsageError(f"{option}: goes with a sample; with --all there is none")
     chosen = random.SystemRandom().randrange(1_000_000) if seed is None else seed
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
-    with output.Progress("verifying", 0) as step:
+    with Progress("verifying", "step") as step:
         found = wh.verify(
             dataset, sample=None if every else sample or _SAMPLE, seed=chosen, on_group=step
         )
-    output.show(found, format, out, places=17)
+    output.show(found, format, out, places=17, wide=wide)
     if not found.is_good:
         raise typer.Exit(1)

@@ -1,0 +1,94 @@
+"""Loading a whole folder: which file is what, and what happens to each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from refusals import expect_refusal
+
+from warehouse.ingest.folder import look_into
+from warehouse.warehouse import Warehouse
+
+FILES = {
+    "truth.csv": "query_id,doc_id,relevance\nq1,a,2\nq1,b,0\n",
+    "runs/one.run": "q1 Q0 a 1 2.5 one\nq1 Q0 b 2 1.5 one\n",
+    "runs/two.jsonl": '{"query_id": "q1", "doc_id": "b", "score": 0.5}\n',
+    "runs/.hidden.run": "q1 Q0 a 1 2.5 hidden\n",
+    "README.md": "These are the runs of today.\n",
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a folder with qrels, two runs, a hidden file and a text."""
+    for name, text in FILES.items():
+        path = tmp_path / "data" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return tmp_path / "data"
+
+
+def test_a_folder_is_loaded_and_evaluated(folder: Path, run, tmp_path: Path) -> None:
+    """One has the relevant document first, two does not have it: RR is 1 and 0."""
+    db = str(tmp_path / "w.duckdb")
+    answer = run("ingest", str(folder), "-d", "mine", "-m", "RR,P@1", "--db", db)
+    assert answer.code == 0, answer.err
+    said = answer.err.splitlines()
+    assert said[0] == f"qrels: {folder / 'truth.csv'}"
+    assert said[1] == f"2 runs: {folder / 'runs/one.run'}, {folder / 'runs/two.jsonl'}"
+    assert said[2] == f"left alone, neither qrels nor runs: {folder / 'README.md'}"
+    assert said[-1] == "see: warehouse leaderboard -d mine"
+    board = Warehouse(db).leaderboard()
+    assert [(row.run, row.RR, row["P@1"]) for row in board] == [
+        ("one", 1.0, 1.0),
+        ("two", 0.0, 0.0),
+    ]
+    # again, without a dataset: it is the only one
+    answer = run("ingest", str(folder), "--db", db)
+    assert "one: unchanged (2 predictions, 1 query)" in answer.err
+    assert "loaded into mine, the only dataset" in answer.err
+
+
+def test_a_file_that_fails_does_not_stop_the_others(folder: Path, run, tmp_path: Path) -> None:
+    """The second file of this name would be the same run."""
+    (folder / "more").mkdir()
+    (folder / "more" / "one.run").write_text("q1 Q0 b 1 2.5 one\n")
+    db = str(tmp_path / "w.duckdb")
+    answer = run("ingest", str(folder), "-d", "mine", "--db", db)
+    assert answer.code == 2
+    assert sorted(row.run for row in Warehouse(db).runs()) == ["one", "two"]
+
+
+def test_folders_that_are_refused(folder: Path, tmp_path: Path) -> None:
+    (folder / "other.qrels").write_text("q1 0 a 1\n")
+    with expect_refusal(f"{folder} … truth.csv … warehouse ingest qrels"):
+        look_into(folder, "mine")
+    (tmp_path / "empty").mkdir()
+    for name in ("empty", "nowhere"):
+        with expect_refusal(f"{tmp_path / name}"):
+            look_into(tmp_path / name, "mine")
+
+
+def test_what_could_be_both_is_told_apart_by_its_name(tmp_path: Path) -> None:
+    for name in ("qrels.json", "tasb.json"):
+        (tmp_path / name).write_text('{"q1": {"a": 2, "b": 1}}')
+    (tmp_path / "w.duckdb").write_bytes(bytes(64))
+    found = look_into(tmp_path, "mine")
+    assert found.qrels == tmp_path / "qrels.json"
+    assert found.runs == (tmp_path / "tasb.json",)
+    assert found.others == (tmp_path / "w.duckdb",)
+
+
+def test_a_dataset_may_be_left_out_while_there_is_one(run, tmp_path: Path, put) -> None:
+    db = str(tmp_path / "w.duckdb")
+    qrels, one = str(put("q1 0 a 1\n", "qrels.txt")), str(put("q1 Q0 a 1 2.5 x\n", "one.run"))
+    refused = run("ingest", "qrels", qrels, "--db", db)
+    assert refused.code == 2
+    assert run("ingest", "qrels", qrels, "-d", "mine", "--db", db).code == 0
+    answer = run("ingest", "runs", one, "--db", db)
+    assert (answer.code, answer.err.splitlines()[-1]) == (0, "loaded into mine, the only dataset")
+    assert run("ingest", "training", qrels, "-d", "other", "--db", db).code == 0
+    refused = run("ingest", "run", one, "--db", db)
+    assert refused.code == 2
+    assert "mine, other" in refused.err

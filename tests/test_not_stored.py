@@ -1,0 +1,151 @@
+"""Metrics that are not stored are computed when they are asked for, and are not stored then either."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from projects import command
+from refusals import expect_refusal
+
+from warehouse.warehouse import Warehouse
+
+QRELS = {"q1": {"a": 1, "b": 0}, "q2": {"c": 1}}
+# the relevant document stands first and second, then second and first
+ONE = {"q1": {"a": 2.0, "b": 1.0}, "q2": {"x": 2.0, "c": 1.0}}
+TWO = {"q1": {"b": 2.0, "a": 1.0}, "q2": {"c": 1.0}}
+LATE = {"q1": {"a": 1.0}}
+
+
+def two_runs(wh: Warehouse) -> None:
+    wh.ingest_qrels("tiny", QRELS)
+    wh.ingest_run("tiny", ONE, name="one")
+    wh.ingest_run("tiny", TWO, name="two")
+    wh.evaluate(metrics="RR")
+
+
+@pytest.fixture
+def tiny(tmp_path: Path, prepared: Callable[..., Warehouse]) -> Warehouse:
+    """Return a warehouse with two runs that have values of RR."""
+    return prepared(tmp_path / "w.duckdb", two_runs)
+
+
+def test_a_board_computes_what_is_not_stored(tiny: Warehouse) -> None:
+    """P@1 of one is (1 + 0) / 2, of two (0 + 1) / 2; RR of both is (1 + 1/2) / 2, and of late 1/2.
+
+    Late has no hits yet: it was loaded after the evaluation.
+    """
+    before = tiny.path.read_bytes()
+    board = tiny.leaderboard(metrics="P@1 P@2 RR")
+    assert [(row.run, row["P@1"], row["P@2"], row.RR) for row in board] == [
+        ("one", 0.5, 0.5, 0.75), ("two", 0.5, 0.5, 0.75),
+    ]  # fmt: skip
+    told = "computed for 2 runs and not stored: P@1, P@2; to store: "
+    assert board.notes[-1] == f"{told}warehouse evaluate -d tiny -m P@1 -m P@2"
+    assert tiny.path.read_bytes() == before
+    assert tiny.leaderboard().columns == ["place", "run", "system", "RR", "answered", "judged"]
+    tiny.ingest_run("tiny", LATE, name="late")
+    board = tiny.leaderboard(metrics="P@1 RR", sort="RR")
+    assert [(row.run, row["P@1"], row.RR) for row in board] == [
+        ("one", 0.5, 0.75), ("two", 0.5, 0.75), ("late", 0.5, 0.5),
+    ]  # fmt: skip
+    assert board.notes[-1].startswith("computed and not stored: P@1 for 3 runs, RR for 1 run;")
+    # stored, they are the same
+    tiny.evaluate(metrics="P@1 RR")
+    again = tiny.leaderboard(metrics="P@1 RR", sort="RR")
+    assert again.fetchall() == board.fetchall()
+    assert again.notes == board.notes[:-1]
+
+
+def test_queries_history_and_sorting_compute_it_too(tiny: Warehouse) -> None:
+    found = tiny.queries("tiny", "two", metrics="P@1")
+    assert [(row.query_id, row["P@1"]) for row in found] == [("q1", 0.0), ("q2", 1.0)]
+    assert found.notes == (
+        "computed for 2 runs and not stored: P@1; to store: warehouse evaluate -d tiny -m P@1",
+    )
+    found = tiny.history("tiny", "P@2", runs="one")
+    assert [(row.run, row.value) for row in found] == [("one", 0.5)]
+    assert "computed for 2 runs and not stored: P@2" in found.notes[-1]
+    # NumRet counts 4 and 3 documents
+    board = tiny.leaderboard("tiny", metrics="RR", sort="NumRet")
+    assert [(row.run, row.NumRet) for row in board] == [("one", 4.0), ("two", 3.0)]
+
+
+def test_a_comparison_computes_it_too(tiny: Warehouse) -> None:
+    pytest.importorskip("scipy")
+    tiny.ingest_run("tiny", LATE, name="late")
+    found = tiny.compare("tiny", ["one", "two"], "P@1")
+    (pair,) = found.pairs.fetchall()
+    columns = found.pairs.columns
+    assert [pair[columns.index(name)] for name in ("wins", "losses", "difference")] == [1, 1, 0.0]
+    assert found.notes[-1].startswith("computed for 3 runs and not stored: P@1;")
+    # late is compared by the metrics that the others have
+    values = tiny.compare("tiny", ["one", "late"]).values
+    assert {row[values.columns.index("metric")] for row in values.fetchall()} == {"RR"}
+
+
+def test_without_anything_stored_the_usual_metrics_are_shown(tmp_path: Path) -> None:
+    wh = Warehouse(tmp_path / "w.duckdb")
+    wh.ingest_qrels("tiny", QRELS)
+    wh.ingest_run("tiny", ONE, name="one")
+    (row,) = wh.leaderboard()
+    assert list(wh.leaderboard().metrics) == ["nDCG@10", "AP", "P@10", "RR"]
+    assert (row.AP, row["P@10"], row.RR) == (0.75, 0.1, 0.75)
+    assert list(wh.leaderboard(protocol="ranx").metrics) == ["nDCG@10", "AP", "P@10", "RR"]
+    # after new judgments, those stored against the old ones: b, then x, is relevant
+    wh.evaluate(metrics="RR")
+    wh.ingest_qrels("tiny", {"q1": {"b": 1}, "q2": {"x": 1}}, replace=True)
+    (row,) = wh.leaderboard()
+    assert (list(wh.leaderboard().metrics), row.RR) == (["RR"], 0.75)
+
+
+def test_several_datasets_and_what_cannot_be_computed(tiny: Warehouse) -> None:
+    tiny.ingest_qrels("other", {"q": {"d": 1}})
+    tiny.ingest_run("other", {"q": {"d": 1.0}}, name="one")
+    (row,) = tiny.leaderboard(["tiny", "other"], metrics="P@1")
+    assert (row.run, row["P@1"]) == ("one", 0.75)
+    for words, options in (
+        ("no values of P@1", {"as_of": "2100-01-01"}), ("no values of P@1", {"qrels": 1}),
+        ("no values of P@1 by size", {"slice": "size"}), ("needs a training set", {}),
+    ):  # fmt: skip
+        metric = "P@1" if options else "Popularity@1"
+        if "slice" in options:
+            tiny.evaluate("tiny", metrics="RR", slices="size = num_relevant")
+        with expect_refusal(words if options else "tiny"):
+            tiny.leaderboard("tiny", metrics=metric, **options)
+    tiny.ingest_run("bare", ONE, name="one")
+    with expect_refusal("bare … no qrels yet"):
+        tiny.leaderboard("bare", metrics="P@1")
+
+
+def test_the_command_says_so_once(tiny: Warehouse) -> None:
+    code, out, told = command("leaderboard", "-m", "P@1,RR", "-f", "csv", "--db", str(tiny.path))
+    assert (code, out.splitlines()[0]) == (0, "place,run,system,P@1,RR,answered,judged")
+    assert told.splitlines()[1:] == [
+        "computed for 2 runs and not stored: P@1; to store: warehouse evaluate -d tiny -m P@1"
+    ]
+
+
+def test_the_name_that_was_asked_for_heads_the_column(tiny: Warehouse) -> None:
+    """CSV has the metric's own name; --names says which it is."""
+    asked = ("-m", "recip_rank", "-m", "first = P@1", "--db", str(tiny.path))
+    code, out, told = command("leaderboard", *asked, "--names")
+    assert (code, out.split()[:6]) == (0, ["#", "run", "recip_rank", "↑", "first", "↑"])
+    assert told.splitlines()[-2:] == ["recip_rank: RR", "first: P@1"]
+    assert command("leaderboard", *asked, "-f", "csv")[1].startswith("place,run,system,RR,P@1,")
+    assert command("queries", "one", *asked)[1].split()[:3] == ["query", "recip_rank", "first"]
+    board = tiny.leaderboard(metrics=["recip_rank", "RR", "first = P@1"])
+    assert (list(board.metrics), board.labels) == (
+        ["RR", "P@1"],
+        {"RR": "recip_rank", "P@1": "first"},
+    )
+    with expect_refusal("P@ … in the notation"):
+        tiny.leaderboard(metrics="first = P@")
+
+
+def test_pairs_are_headed_by_it_too(tiny: Warehouse) -> None:
+    pytest.importorskip("scipy")
+    found = tiny.compare("tiny", ["one", "two"], "first = P@1")
+    assert "first ↑" in found.values.text("table")
+    assert found.pairs.text("table").splitlines()[2].startswith("first ")

@@ -1,0 +1,86 @@
+"""A folder of qrels and runs: which of its files is which."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+
+from warehouse.errors import UsageError, WarehouseError, command
+from warehouse.readers import Kind, stage
+from warehouse.readers.files import open_file
+from warehouse.store import database
+
+# Suffixes of tables and texts that DuckDB or Python reads whole; a part of them means nothing.
+_WHOLE = (".json", ".parquet", ".pq")
+_KINDS: tuple[Kind, ...] = ("qrels", "run")
+# What the name of qrels says if the content could be either.
+_NAMED = ("qrel", "judg", "truth", "rating", "label")
+
+
+@dataclass(frozen=True)
+class Folder:
+    """The files of a folder: its qrels, if it has any, its runs, and what is neither."""
+
+    qrels: Path | None
+    runs: tuple[Path, ...]
+    others: tuple[Path, ...]
+
+
+def look_into(folder: Path, dataset: str) -> Folder:
+    """Find the qrels and the runs below a folder, by the beginning of each file.
+
+    Names that begin with a dot are not looked at. Raises UsageError if there is no such folder, if
+    nothing in it can be loaded, or if it has several qrels.
+    """
+    if not folder.is_dir():
+        raise UsageError(f"{folder}: is not a folder")
+    found: dict[Kind | None, list[Path]] = {}
+    with contextlib.closing(database.memory()) as con:
+        for path in _files(folder):
+            found.setdefault(_kind(con, path), []).append(path)
+    qrels, runs, others = (found.get(kind, []) for kind in ("qrels", "run", None))
+    if len(qrels) > 1:
+        names = ", ".join(map(str, qrels))
+        how = command(f"ingest qrels {qrels[0]}", dataset)
+        raise UsageError(f"{folder}: has several qrels ({names}): load those that count: {how}")
+    if not qrels and not runs:
+        raise UsageError(
+            f"{folder}: has neither qrels nor runs; what is wrong with a file says: "
+            f"{command('ingest run FILE', dataset)}"
+        )
+    return Folder(qrels[0] if qrels else None, tuple(runs), tuple(others))
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for path in sorted(folder.rglob("*")):
+        is_hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
+        if path.is_file() and not is_hidden:
+            yield path
+
+
+def _kind(con: duckdb.DuckDBPyConnection, path: Path) -> Kind | None:
+    """Return what a file is: what its beginning can be read as, and if that is both, by its name."""
+    with contextlib.suppress(WarehouseError), open_file(path, hashed=False) as file:
+        if file.suffix in _WHOLE or len(file.head) == file.size:
+            return _fitting(con, Path(file.path), path.name)
+        with tempfile.TemporaryDirectory() as beside:
+            part = Path(beside) / f"part{file.suffix}"
+            part.write_bytes(file.head[: file.head.rfind(b"\n") + 1])
+            return _fitting(con, part, path.name)
+    return None
+
+
+def _fitting(con: duckdb.DuckDBPyConnection, path: Path, name: str) -> Kind | None:
+    fits: list[Kind] = []
+    for kind in _KINDS:
+        with contextlib.suppress(WarehouseError):
+            stage(con, path, kind, hashed=False)
+            fits.append(kind)
+    if len(fits) < len(_KINDS):
+        return fits[0] if fits else None
+    return "qrels" if any(word in name.lower() for word in _NAMED) else "run"
