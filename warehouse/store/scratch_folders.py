@@ -58,10 +58,15 @@ class ScratchFolder:
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """Yield a new folder, which is removed when the block ends."""
+    """Yield a new folder, which is removed when the block ends.
+
+    It is inside the one that is locked: who publishes a file into it holds a lock on it.
+    """
     made = ScratchFolder()
     try:
-        yield made.path
+        inner = made.path / "files"
+        inner.mkdir(mode=0o700)
+        yield inner
     finally:
         made.remove()
 
