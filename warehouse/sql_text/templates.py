@@ -25,7 +25,7 @@ import jinja2.sandbox
 
 from warehouse.config import project, toml
 from warehouse.config.ownership import is_private
-from warehouse.config.settings import resource_folder
+from warehouse.config.settings import VERSION, resource_folder
 from warehouse.errors import DefinitionError, WarehouseError, nearest
 from warehouse.sql_text.quoting import ident, literal
 
@@ -35,8 +35,8 @@ _BLOCK_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _LINE_COMMENT = re.compile(r"--[^\n]*")
 
 
-# What was compiled holds for this version of Python and of Jinja, and may not be cut off.
-_VERSION = importlib.util.MAGIC_NUMBER + jinja2.__version__.encode()
+# What is kept holds for these versions of Python, Jinja and this program, and may not be cut off.
+_VERSION = importlib.util.MAGIC_NUMBER + f"{jinja2.__version__} {VERSION} ".encode()
 
 
 class _Kept(jinja2.BytecodeCache):
