@@ -53,7 +53,8 @@ def leaderboard(
         names, order = _names(con, datasets, metrics, sort, rules)
         made: Mapping[str, int] = {}
         if compute and state.is_now and slice is None:
-            asked = [*names, *([order] if order is not None and order not in names else [])]
+            there = stored_metrics.with_values(con, datasets, rules)
+            asked = [*names, *([order] if order is not None and order not in there else [])]
             made = stored_metrics.with_missing(con, datasets, asked, rules)
         if len(datasets) == 1:
             with board.narrowed(con, datasets[0], rules):
