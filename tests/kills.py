@@ -18,6 +18,7 @@ import next_revision
 from kill_server import DATASET, METRICS
 
 from warehouse.sql_text import templates
+from warehouse.store import database
 from warehouse.warehouse import Warehouse
 
 QUERIES = 40
@@ -153,7 +154,7 @@ class Folder:
             stdout=subprocess.PIPE,
             text=True,
         )
-        self.con = duckdb.connect()
+        self.con = database.memory()
         self.warehouse = Warehouse(path / "w.duckdb")
         self.warehouse.ingest_qrels(DATASET, path / "qrels.txt")
         self.state = State()
@@ -293,7 +294,7 @@ class Folder:
         """
         with self.opened("w.duckdb") as con:
             board = con.execute(BOARD).fetchall()
-            con.execute("set search_path = 'opened.store,opened.main'")
+            con.execute("set search_path = 'memory.main,opened.store,opened.main'")
             assert con.execute(self.checks).fetchall() == []
         with self.opened("replica.duckdb") as con:
             replica = con.execute(BOARD).fetchall()

@@ -72,8 +72,9 @@ class World:
         return {str(one) for one in given} if isinstance(given, list) else {str(given)}
 
 
-def _is_hit(grades: Grades, doc: str, rel: int) -> bool:
-    return grades.get(doc, rel - 1) >= rel
+def _is_hit(grades: Grades, doc: str, rel: float | None) -> bool:
+    grade = grades.get(doc)
+    return grade is not None and (grade > 0 if rel is None else grade >= rel)
 
 
 # --------------------------------------------------------------------------- propensities

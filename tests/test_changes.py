@@ -29,7 +29,7 @@ PLANTED = {
     "UBIGINT": "xor({0}, 1)",
     "DOUBLE": "coalesce({0}, 0) + 0.5",
     "BOOLEAN": "not coalesce({0}, true)",
-    "TIMESTAMP WITH TIME ZONE": "{0} + interval 1 microsecond",
+    "TIMESTAMP WITH TIME ZONE": "coalesce({0}, now()) + interval 1 microsecond",
 }
 CHECKS = " union all ".join(
     f"({render(f'checks/stored_{what}')})" for what in ("checksums", "contents", "orphans")

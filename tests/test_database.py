@@ -10,10 +10,13 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from warehouse.errors import EngineError, LockedError, UsageError
+from warehouse.ingest import attributes
+from warehouse.readers import batches
 from warehouse.store import database, locks
 from warehouse.store.database import Resources
 from warehouse.warehouse import Warehouse
@@ -270,7 +273,7 @@ def test_a_writer_does_not_wait_for_readers_that_come_later(tmp_path: Path, prep
     threads[0].start()
     held.wait(30)
     threads[1].start()
-    while not +locks.turns._waiting:  # without those that count 0
+    while not locks.turns._waiting:
         time.sleep(0.01)
     awaited.set()
     assert again.wait(5)
@@ -354,3 +357,33 @@ def test_what_is_committed_is_stored_though_the_disk_is_full_then(tmp_path: Path
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines() == ["loaded True", "[(4000,)]", "loaded True", "[(8000,)]"]
+
+
+@pytest.mark.slow
+def test_nobody_waits_while_a_source_is_read(
+    tmp_path: Path, prepared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another one, which could be in any process, writes while each source is read."""
+    wh = prepared(tmp_path / "w.duckdb", FIRST)
+    impatient = Warehouse(wh.path, lock_timeout=0)
+    versions: list[int] = []
+
+    def between(module: ModuleType, name: str) -> None:
+        stage = getattr(module, name)
+
+        def slow(con, source, kind, **how):
+            newer = {"q": {"a": 2 + len(versions)}}
+            versions.append(impatient.ingest_qrels("d", newer, replace=True).version)
+            return stage(con, source, kind, **how)
+
+        monkeypatch.setattr(module, name, slow)
+
+    run = tmp_path / "second.run"
+    run.write_text("q Q0 a 1 2.0 t\n")
+    between(batches, "stage")
+    assert [done.status for done in wh.ingest_runs("d", [run])] == ["loaded"]
+    monkeypatch.undo()
+    between(attributes, "stage_attributes")
+    assert wh.ingest_attributes("d", {"a": {"year": 1}}, of="docs", name="years").status == "loaded"
+    assert versions == [2, 3]
+    assert wh.query(SQL).fetchall() == [("first",), ("second",)]

@@ -16,8 +16,9 @@ import pytest
 
 from warehouse.cli import output
 from warehouse.cli.commands import sync
-from warehouse.errors import visible
-from warehouse.report import formats, pictures
+from warehouse.errors import InputError, UsageError, listing, visible
+from warehouse.metrics import notation
+from warehouse.report import formats, pictures, trec
 from warehouse.report.result import Result
 from warehouse.sync.events import Event, Synced
 
@@ -171,6 +172,15 @@ def test_pictures_show_what_can_be_shown() -> None:
     )
 
 
+def test_the_layout_of_trec_eval_has_a_line_for_each() -> None:
+    (metric,) = notation.request("AP")
+    rows = [*((name, "AP", 0.5) for name in NAMES), ("all", "AP", 0.5)]
+    for runid in ("\x1b[2J", "a\nb\tc"):
+        lines = trec.text(rows, [metric], notation.Defaults(), runid=runid).splitlines()
+        assert [line.split("\t")[1] for line in lines] == [*map(visible, NAMES), "all", "all"]
+        assert not CONTROLS.search("".join(lines))
+
+
 class _Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
@@ -205,3 +215,14 @@ def test_lines_of_a_sync_and_hints(capsys: pytest.CaptureFixture[str]) -> None:
     for name in NAMES:
         output.say(f"did you mean {name}?")
     assert not CONTROLS.search(capsys.readouterr().err)
+
+
+def test_errors_and_results_in_python(relation: duckdb.DuckDBPyRelation) -> None:
+    """A traceback and a notebook would put their texts on a terminal, too; a name makes no line."""
+    assert "\n" not in listing(NAMES, len(NAMES))
+    error = InputError("a.run: wrong", problems=[(1, f"query {name} is twice") for name in NAMES])
+    assert len(str(error).splitlines()) == len(NAMES) + 1
+    for text in (str(error), listing(NAMES, 200), str(UsageError("".join(NAMES)))):
+        assert not CONTROLS.search(text)
+    shown = repr(Result(relation, [f"run {name}" for name in NAMES]))
+    assert not CONTROLS.search(shown)

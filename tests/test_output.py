@@ -229,3 +229,16 @@ def test_columns_of_one_name() -> None:
 def test_an_empty_table_in_latex() -> None:
     empty = duckdb.sql("select 1 as a, 'x' as b where false")
     assert formats.text(empty, "latex").splitlines()[0] == r"\begin{tabular}{rl}"
+
+
+def test_a_relevance_is_written_as_it_was_given() -> None:
+    """Most grades are whole, though the column is of doubles for half stars."""
+    rows = duckdb.sql("select unnest([2.0, 3.5]::double[]) as relevance, 2.0::double as value")
+    for found in (
+        formats.text(rows, "markdown"),
+        "".join(formats.pieces(rows.columns, rows.types, [rows.fetchall()], "markdown")),
+    ):
+        assert [line.split("|")[1:3] for line in found.splitlines()[2:]] == [
+            ["           2 ", "  2.0000 "],
+            ["         3.5 ", "  2.0000 "],
+        ]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
+import jinja2
 import pytest
 from projects import (
     BEST,
@@ -18,6 +19,7 @@ from projects import (
     Folder,
     command,
     score,
+    stored,
 )
 from refusals import tells
 
@@ -25,6 +27,7 @@ from warehouse.config import project
 from warehouse.errors import DefinitionError, UsageError, WarehouseError
 from warehouse.evaluate import stored_runs
 from warehouse.metrics import catalogue, notation, protocols
+from warehouse.sql_text import relations, templates
 from warehouse.warehouse import Warehouse
 
 # --------------------------------------------------------------------------- a metric of one's own
@@ -198,7 +201,7 @@ def test_a_file_with_another_ending_is_told_of(here: Folder, ending: str) -> Non
         (" and within(rank, {{ cutoff }})", "",
          "parameter cutoff: declared, but the SQL does not use it"),
         ("param.rel", "param.level", "reads hits, which asks for a parameter 'rel'"),
-        ('"integer", default = 1', '"number", default = 1.0', "hits asks for one of type integer"),
+        ('"integer", default = 1', '"number", default = 1.0', "hits asks for one of type grade"),
         ('"integer", default = 1', '"integr", default = 1', "param.rel: type is one of integer,"),
         ("default = 1", "default = 1.5", "param.rel.default: rel is a whole number, not 1.5"),
         ("default = 1", 'default = "1"', "param.rel.default: write 1, not '1'"),
@@ -239,7 +242,7 @@ def test_a_file_with_another_ending_is_told_of(here: Folder, ending: str) -> Non
         ("param.rel", 'param.l = { type = "levels", default = [1, 1], summary = "x" }\nparam.rel',
          "param.l.default: l: a number is there twice"),
         ("param.rel", 'param.g = { type = "gains", default = { x = 1 }, summary = "x" }\nparam.rel',
-         "param.g.default: g: a grade is a whole number, not x"),
+         "param.g.default: g: a grade is a number, not x"),
         ("undefined = 0", 'undefined = 0\nnames.ranx = [{ name = "B", cutoff = 3 }]',
          "names … ranx … a string"),
         ("undefined = 0", 'undefined = 0\ntrec_eval.best.format = "{a}"',
@@ -412,6 +415,45 @@ def test_sql_that_reaches_outside_is_refused(here: Folder, sql: str, words: str)
     assert any(word in told for word in words.split("|")), told
     assert "secret" not in told
     assert sorted(path.name for path in here.path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("choice", "1)::double as weight from scope_judgment); copy (select 1) to 'x'; select (1"),
+        ("choice", "(select count(*) from read_text('x'))"),
+        ("attribute", "1; drop table store.run; select 1"),
+    ],
+)
+def test_a_parameter_cannot_change_a_relation(
+    here: Folder, loaded: Warehouse, kind: str, value: str
+) -> None:
+    """The relation of weights takes `rel` from any metric, and here it is a text."""
+    choices = f', choices = ["{value}"]' if kind == "choice" else ""
+    param = f'param.rel = {{ type = "{kind}", default = "{value}"{choices}, summary = "x" }}'
+    head = BEST[: BEST.index("param.rel")].replace('["hits"]', '["rankings"]')
+    sql = "select run_id, query_id, 1 as value from {{ rankings }} -- {{ rel }}"
+    here.metric(f"{head}{param}\n*/\n{sql}\n", "Odd")
+    with pytest.raises(WarehouseError, match="Could not convert string"):
+        loaded.evaluate(metrics="Odd(aggregate=weighted, weight=relevant)")
+    assert not (here.path / "x").exists()
+    assert stored(loaded, "select count(*) from store.run") == [(2,)]
+
+
+@pytest.mark.parametrize("name", templates.names_in("relations"))
+def test_relations_quote_what_a_metric_can_give_them(name: str) -> None:
+    """A variable that is not the template's own, and no number, passes through a filter or a macro."""
+    body = relations.get(name).body
+    declared = relations.inherited_params(name)
+    numbers = {key for key, spec in declared.items() if spec["type"] in ("integer", "number")}
+    given = templates.variables(body) - set(relations.get(name).reads) - numbers
+    written = [
+        part.name
+        for output in templates.environment().parse(body).find_all(jinja2.nodes.Output)
+        for part in output.nodes
+        if isinstance(part, jinja2.nodes.Name)
+    ]
+    assert given.isdisjoint(written)
 
 
 def test_what_a_select_may_hold(here: Folder) -> None:

@@ -13,7 +13,7 @@ from staging import refused, rows
 
 from warehouse import readers
 from warehouse.errors import InputError, UsageError
-from warehouse.readers import ranx
+from warehouse.readers import batches, ranx
 from warehouse.readers.attributes import stage_attributes
 from warehouse.store import database
 
@@ -67,6 +67,29 @@ def test_a_run_by_rank(con, put):
     result = readers.stage(con, put("query_id,doc_id,rank\nq,a,1\nq,b,2\n", "a.csv"), "run")
     assert (result.ranked_by, result.warnings) == ("rank", ())
     assert rows(con) == [("q", "a", 1.0), ("q", "b", 2.0)]
+
+
+@pytest.mark.core
+def test_ranks_that_leave_places_out_are_refused(con, put):
+    """5 and 9 were read as 1 and 2, in silence."""
+    names = "query_id,doc_id,rank\n"
+    error = refused(con, put(f"{names}q,a,1\nq,b,2\nr,a,5\nr,b,9\ns,a,2\n", "a.csv"), "run")
+    assert "(--column score=rank --lower-is-better)" in error.message
+    assert error.problems == (
+        (None, "query 'r': 2 documents with the ranks 5 to 9"),
+        (None, "query 's': 1 document with the ranks 2 to 2"),
+    )
+    for ranks in ((1, 2, 3), (0, 1, 2), (3, 1, 2), (1, 2, 2), (1, 1, 3)):
+        text = "".join(f"q,d{n},{rank}\n" for n, rank in enumerate(ranks))
+        assert readers.stage(con, put(names + text, "a.csv"), "run").ranked_by == "rank"
+    # as scores, of which the lowest is the best, they may be any numbers
+    path = put(f"{names}q,a,5\nq,b,9\n", "a.csv")
+    assert readers.stage(con, path, "run", columns={"score": "rank"}).ranked_by == "score"
+    runs = [path, put(f"{names}q,a,1\n", "b.csv")]
+    for group in batches.groups(runs):
+        refusal, good = group.read(con)
+        assert isinstance(refusal, batches.Refusal)
+        assert good.runs[0].rows == 1
 
 
 def test_ranks_beside_scores(con, put):

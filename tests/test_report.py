@@ -15,6 +15,7 @@ import pytest
 
 from warehouse.analyze import board_intervals, explained_lists, significance
 from warehouse.errors import UsageError, visible
+from warehouse.report.pages import rendering
 from warehouse.report.pages.keys import keys
 from warehouse.warehouse import Warehouse
 
@@ -26,7 +27,7 @@ EMPTY = {"area", "base", "br", "col", "hr", "img", "input", "link", "meta", "pat
 
 def _fill(wh: Warehouse) -> None:
     queries = [f"q{number}" for number in range(5)] + ["q&<b>6</b>", "q\u202e7"]
-    wh.ingest_qrels("tiny", {query: {"a": 2, "b": 1, "c": 0, "<i>d</i>": 3} for query in queries})
+    wh.ingest_qrels("tiny", {query: {"a": 2, "b": 1.5, "c": 0, "<i>d</i>": 3} for query in queries})
     lists = ("abc", "cab", "cba", "xab")
     for run, documents in zip(RUNS, lists, strict=True):
         found = {
@@ -270,6 +271,11 @@ def test_names_are_text_and_every_page_is_there(site: Site, tmp_path: Path) -> N
     assert {path.name for path in site.folder.parent.iterdir()} == {"site", "tiny.duckdb"}
     for path in site.folder.rglob("*"):
         assert re.fullmatch(r"[a-z0-9._-]+", path.name), path
+
+
+def test_grades_may_be_fractions_and_effects_infinite(site: Site) -> None:
+    assert "grade 1.5" in site.pages["tiny/queries/q0.html"].text
+    assert "Infinity" in rendering.script("RR", [float("inf")])
 
 
 def test_keys_differ_where_file_systems_do_not() -> None:

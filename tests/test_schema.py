@@ -239,6 +239,7 @@ def test_the_next_revision_is_added_to_what_is_there(
         assert wh.init() is False
         assert counts(wh.path) == before | {"note": 0}
         assert stored(wh, "select name, colour from run") == [("r", None)]
+        assert stored(wh, render("checks/stored_checksums")) == []
         assert stored(wh, "from judgments") == [(1,)]
     with opened(wh.path) as con:
         assert con.execute("from store.alembic_version").fetchall() == [(next_revision.REVISION,)]

@@ -211,7 +211,7 @@ def test_a_file_that_changes_while_it_is_read_is_left(
     synced.sync()
     before = counts(synced.path / "w.duckdb")
     synced.write("runs/bm25/new.run", RUN)
-    load = loading.load_run
+    load = loading.stage_run
 
     def slow(connection, path, *arguments, **options):
         done = load(connection, path, *arguments, **options)
@@ -221,7 +221,7 @@ def test_a_file_that_changes_while_it_is_read_is_left(
         return done
 
     with monkeypatch.context() as patch:
-        patch.setattr(loading, "load_run", slow)
+        patch.setattr(loading, "stage_run", slow)
         assert synced.told() == [("waiting", "runs/bm25/new.run")]
     assert counts(synced.path / "w.duckdb") == before
     assert synced.told() == [("loaded", "runs/bm25/new.run"), ("computed", None)]
@@ -262,9 +262,9 @@ def test_runs_that_are_read_at_once_are_one_transaction(
     one_by_one: list[str] = []
     take = loading.take
 
-    def counted(connection, source, opened=None):
+    def counted(file, source, also, opened=None):
         one_by_one.append(source.name)
-        return take(connection, source, opened)
+        return take(file, source, also, opened)
 
     monkeypatch.setattr(loading, "take", counted)
     assert [status for status, _ in synced.told()] == ["loaded"] * 4 + ["computed"]
@@ -671,3 +671,28 @@ def test_what_was_loaded_again_is_forgotten_no_more(synced: Project) -> None:
     synced.warehouse.forget("tiny", "one", version=2)
     synced.write("runs/bm25/one.run", RUN, age=40)
     assert synced.told() == [("forgotten", "runs/bm25/one.run")]
+
+
+@pytest.mark.slow
+def test_the_replica_follows_the_database(synced: Project) -> None:
+    synced.settings('settle = "0.2s"', 'settle = 0\npublish = "out/replica.duckdb"')
+    assert synced.told()[-1] == ("failed", "out/replica.duckdb")  # there is no such folder
+    (synced.path / "out").mkdir()
+    assert synced.told() == [("published", "out/replica.duckdb")]
+    replica = Warehouse(synced.path / "out/replica.duckdb")
+    board = replica.leaderboard().fetchall()
+    assert board == synced.warehouse.leaderboard().fetchall() != []
+    assert synced.told() == []
+    synced.write("runs/bm25/one.run", BETTER)
+    due = [event.status for event in synced.warehouse.sync(dry_run=True).events]
+    assert due == ["due", "due"]
+    assert [status for status, _ in synced.told()] == ["replaced", "computed", "published"]
+    assert board != replica.leaderboard().fetchall() == synced.warehouse.leaderboard().fetchall()
+    # what was written between two syncs
+    synced.warehouse.forget("tiny", "one")
+    assert synced.told() == [("published", "out/replica.duckdb")]
+    other = (synced.path / "w.duckdb").read_bytes()
+    synced.write("kept.duckdb", other)  # no replica
+    synced.settings("out/replica", "kept")
+    assert [event.exit_code for event in synced.sync().events] == [2]
+    assert (synced.path / "kept.duckdb").read_bytes() == other

@@ -121,7 +121,8 @@ def test_columns_may_have_other_names_and_ranks_may_do(
 ) -> None:
     mapping = {"query_id": "topic", "doc_id": "item", "rank": "place"}
     sql = (
-        "select query_id as topic, doc_id as item, rank() over (order by score) as place from ({})"
+        "select query_id as topic, doc_id as item, "
+        "row_number() over (partition by query_id order by score, doc_id) as place from ({})"
     )
     paths = [write(f"run{n}{suffix}", sql.format(listed(n))) for n in range(3)]
     read = at_once(monkeypatch)

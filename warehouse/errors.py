@@ -31,9 +31,15 @@ _FEW = 6
 
 
 class WarehouseError(Exception):
-    """Base of every error that this package raises on purpose. Exit code 1."""
+    """Base of every error that this package raises on purpose. Exit code 1.
+
+    Its text has no control characters: tracebacks would put them on a terminal.
+    """
 
     exit_code = 1
+
+    def __str__(self) -> str:
+        return visible(super().__str__(), lines=True)
 
 
 class UsageError(WarehouseError):
@@ -71,7 +77,8 @@ class InputError(WarehouseError):
     def _text(self) -> str:
         lines = [self.message]
         for line, reason in self.problems:
-            lines.append(f"  {reason}" if line is None else f"  line {line}: {reason}")
+            told = visible(reason)
+            lines.append(f"  {told}" if line is None else f"  line {line}: {told}")
         rest = self.total - len(self.problems)
         if rest > 0:
             lines.append(f"  … and {rest:,} more")
@@ -299,7 +306,7 @@ def listing(names: Iterable[str], limit: int = 12) -> str:
     'a, b and 1 more'
     """
     all_names = list(names)
-    shown = ", ".join(all_names[:limit])
+    shown = ", ".join(map(visible, all_names[:limit]))
     rest = len(all_names) - limit
     return f"{shown} and {rest} more" if rest > 0 else shown
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 
@@ -22,6 +21,7 @@ from warehouse.store import database
 from warehouse.store.file import WarehouseFile
 
 if TYPE_CHECKING:
+    import duckdb
     import sqlalchemy as sa
 
     from warehouse.analyze import across_datasets, past
@@ -48,7 +48,7 @@ class Warehouse:
     `path` is the database file; without it, `WAREHOUSE_DB` or `warehouse.toml` names the file, else
     it is warehouse.duckdb. It stays the same file if the current folder changes. `memory_limit` (as
     in "1GB"), `threads` and `temp_directory` are passed to DuckDB. `lock_timeout` is how many
-    seconds to wait while another process writes.
+    seconds to wait, from the head of the queue, for a program that has the file open.
 
     Every method opens the file, does its work in one transaction and closes the file again. What
     reads returns a `Result`, which holds no lock. The dataset comes first, and can be left out if
@@ -137,15 +137,17 @@ class Warehouse:
         >>> Warehouse(folder + "/it.duckdb").ingest_qrels("tiny", path, iterations=True).num_rows
         2
         """
-        from warehouse.ingest import load_qrels
+        from warehouse.ingest import stage_qrels
 
-        with self._loading(dataset, source) as (connection, name):
-            return load_qrels(
-                connection, source, name,
+        return self._load(
+            dataset, source,
+            lambda con, name: stage_qrels(
+                con, source, name,
                 label=label, format=format, columns=columns, relevance=relevance,
                 normalise=normalise, is_global=is_global, queries=queries, iterations=iterations,
                 replace=replace,
-            )  # fmt: skip
+            ),
+        )  # fmt: skip
 
     def ingest_training(
         self,
@@ -169,14 +171,16 @@ class Warehouse:
         >>> wh.ingest_training("films", {"ann": {"alien": 1}}).status
         'loaded'
         """
-        from warehouse.ingest import load_training
+        from warehouse.ingest import stage_training
 
-        with self._loading(dataset, source) as (connection, name):
-            return load_training(
-                connection, source, name,
+        return self._load(
+            dataset, source,
+            lambda con, name: stage_training(
+                con, source, name,
                 label=label, format=format, columns=columns, relevance=relevance,
                 normalise=normalise, replace=replace,
-            )  # fmt: skip
+            ),
+        )  # fmt: skip
 
     def ingest_run(
         self,
@@ -209,16 +213,18 @@ class Warehouse:
         >>> wh.ingest_run(source={"q1": {"d2": 1.5}}, name="tasb").dataset
         'tiny'
         """
-        from warehouse.ingest import load_run
+        from warehouse.ingest import stage_run
         from warehouse.ingest.runs import check_options, given
 
         options = given(name, name_from, system, tags, run_at, lower_is_better)
         check_options(options)
-        with self._loading(dataset, source) as (connection, chosen):
-            return load_run(
-                connection, source, chosen, options,
+        return self._load(
+            dataset, source,
+            lambda con, chosen: stage_run(
+                con, source, chosen, options,
                 format=format, columns=columns, normalise=normalise, replace=replace,
-            )  # fmt: skip
+            ),
+        )  # fmt: skip
 
     def ingest_runs(
         self,
@@ -324,13 +330,15 @@ class Warehouse:
         >>> wh.ingest_attributes("films", {"up": {"year": 2009}}, of="docs", name="years").columns
         {'year': 'number'}
         """
-        from warehouse.ingest import load_attributes
+        from warehouse.ingest import stage_table
 
-        with self._loading(dataset, source) as (connection, chosen):
-            return load_attributes(
-                connection, source, chosen, of, name=name, id=id, split=split,
+        return self._load(
+            dataset, source,
+            lambda con, chosen: stage_table(
+                con, source, chosen, of, name=name, id=id, split=split,
                 format=format, normalise=normalise, replace=replace,
-            )  # fmt: skip
+            ),
+        )  # fmt: skip
 
     def ingest_mlflow(
         self,
@@ -537,9 +545,13 @@ class Warehouse:
             on_event=on_event, on_file=on_file,
         )  # fmt: skip
 
-    @contextmanager
-    def _loading(self, dataset: str | None, source: object) -> Iterator[tuple[sa.Connection, str]]:
-        """Open the file for loading a source; yield the connection and the name of the dataset.
+    def _load(
+        self,
+        dataset: str | None,
+        source: object,
+        stage: Callable[[duckdb.DuckDBPyConnection, str], Callable[[sa.Connection], _T]],
+    ) -> _T:
+        """Stage a source for a dataset, then open the file to store it; return the outcome.
 
         The database is made if it does not exist, unless the source does not exist either: both
         names may be wrong.
@@ -551,8 +563,10 @@ class Warehouse:
         if error is not None:
             raise error
         self.file.ensure()
-        with self.file.write() as connection:
-            yield connection, name
+        with self.file.staging() as place:
+            store = stage(place.con, name)
+            with place.write() as connection:
+                return store(connection)
 
     def _to_load(self, dataset: str | None, source: object) -> str:
         """Return the name of the dataset to load into, which may be new, or the only one."""

@@ -230,18 +230,18 @@ def check_metrics(
     against: str = BEST,
     run: str | None = None,
     group: str | None = None,
-    also_fired: Collection[int] = (),
+    fired: Collection[int] | None = None,
 ) -> Check:
     """Compare a run, or the newest of the dataset, with the best or last before it, or a named one.
 
     Runs before it are those that were loaded earlier and its own earlier versions; with `group`, only
-    those of the same system, or with the same value of a tag. Runs of which a gate fired are left
-    out, unless they were accepted; `also_fired` has keys of further ones. The metrics are canonical
-    names. Raises UsageError for wrong names and missing values.
+    those of the same system, or with the same value of a tag. Runs of which a gate `fired` are left
+    out; by default those that were not accepted, and else those of these keys. The metrics are
+    canonical names. Raises UsageError for wrong names and missing values.
     """
     run = _check_runs(con, dataset, run, against, limits)
     _check_group(con, dataset, group)
-    fired = {*gate_results.fired(con), *also_fired}
+    fired = gate_results.fired(con) if fired is None else fired
     if against != run:
         _check_reference(con, dataset, against, fired)
     rows = database.keep(

@@ -18,7 +18,11 @@ from warehouse.errors import NO_MEMORY, UsageError, WarehouseError, visible
 INTERRUPTED = 130
 # The exit code if the reader of a pipe is gone: that of a program ended by SIGPIPE, such as cat.
 PIPE_CLOSED = 141
+# How the import of a library ends for which there is no memory.
+_NOT_MAPPED = "failed to map segment"
 _HELP = {"-h", "--help"}
+# What DuckDB, and the libraries beside it, take of the memory that a process may map.
+_LEAST = 256 << 20
 # Signals besides Ctrl-C: a service is stopped, its time is up, its terminal is closed.
 _END_SIGNALS = ("SIGTERM", "SIGHUP")
 # Number of new objects before the first garbage collection: imports make many, and few are garbage.
@@ -134,11 +138,14 @@ def run() -> None:
         sys.exit(_say_os_error(error))
     except MemoryError:
         _say(NO_MEMORY)
-        sys.exit(1)
+        sys.exit(UsageError.exit_code)
     except Exception as error:
         # An interrupt during a statement comes back as DuckDB's own error.
         if "Query interrupted" in str(error) or "INTERRUPT" in str(error):
             _leave_interrupted()
+        if isinstance(error, ImportError) and _NOT_MAPPED in str(error):
+            _say(NO_MEMORY)
+            sys.exit(UsageError.exit_code)
         if type(error).__module__.split(".")[0] not in ("duckdb", "_duckdb", "sqlalchemy"):
             raise
         # SQLAlchemy wraps the engine's errors in its own
@@ -150,9 +157,12 @@ def _call() -> None:
     import typer
 
     from warehouse.cli.application import application, completed, explained
+    from warehouse.config import system_memory
     from warehouse.config.project import request
 
     words = completed(sys.argv[1:])
+    if not _HELP.intersection(words):
+        system_memory.check(_LEAST)
     if words[0] == "score" and not _HELP.intersection(words):
         from warehouse.store import database
 

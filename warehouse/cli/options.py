@@ -178,7 +178,7 @@ MemoryLimit = Annotated[
 Threads = Annotated[int | None, typer.Option("--threads", min=1, help="Threads for DuckDB.")]
 LockTimeout = Annotated[
     float,
-    typer.Option("--lock-timeout", min=0, help="Seconds to wait while another process writes."),
+    typer.Option("--lock-timeout", min=0, help="Seconds to wait, once next, for a locked file."),
 ]
 
 

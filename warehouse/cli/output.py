@@ -193,8 +193,8 @@ def transpose(relation: duckdb.DuckDBPyRelation, column: str) -> duckdb.DuckDBPy
     shown = [line for line in lines if any(cell is not None for cell in line[1:])]
     values = ", ".join(f"({', '.join(literal(cell) for cell in line)})" for line in shown)
     names = ", ".join(map(ident, ["of", *heads]))
-    import duckdb
+    from warehouse.store import database
 
-    con = duckdb.connect()
+    con = database.start()
     con.execute(f"create table turned as from (values {values}) as t({names})")
     return con.table("turned")

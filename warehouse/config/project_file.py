@@ -154,6 +154,7 @@ class ProjectFile(_Table, frozen=True, kw_only=True):
         | None
     ) = None
     settle: str | int | float = "2s"
+    publish: Text | None = None
     on_fire: Text | None = None
     evaluate: Evaluate = Evaluate()
     datasets: dict[str, Dataset] = {}
@@ -163,7 +164,9 @@ class ProjectFile(_Table, frozen=True, kw_only=True):
     limits: Limits = Limits()
 
 
-_ABOVE = dict.fromkeys(("database", "settle", "on_fire"), "the lines above the first table")
+_ABOVE = dict.fromkeys(
+    ("database", "settle", "publish", "on_fire"), "the lines above the first table"
+)
 _EVALUATE = dict.fromkeys(Evaluate.__struct_fields__, "[evaluate]")
 # By struct, the tables that have keys which are looked for in it.
 ELSEWHERE: Mapping[type, Mapping[str, str]] = {

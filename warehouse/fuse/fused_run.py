@@ -15,7 +15,7 @@ from warehouse.fuse import recipe as recipes
 from warehouse.fuse.recipe import Queries, Recipe
 from warehouse.fuse.training import Training
 from warehouse.fuse.tuning import Trials
-from warehouse.ingest import Loaded, RunOptions, load_run
+from warehouse.ingest import Loaded, RunOptions, stage_run
 from warehouse.metrics import fusion, protocols
 from warehouse.metrics.protocols import Protocol
 from warehouse.readers import Query
@@ -174,7 +174,7 @@ def make(
                 "every query of the runs was trained on, and none is left; train on fewer"
             )
     source = Query(lists.statement(recipe), str(recipe))
-    loaded = load_run(connection, source, dataset, options, replace=replace)
+    loaded = stage_run(con, source, dataset, options, replace=replace)(connection)
     notes = [overlap.said(queries), *lists.without_positive(con, recipe)]
     if trained is not None:
         notes += trained.said(left_out=leave_out)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import duckdb
@@ -39,8 +40,8 @@ class LoadedAttributes:
     warnings: tuple[str, ...] = ()
 
 
-def load_attributes(
-    connection: sa.Connection,
+def stage_table(
+    con: duckdb.DuckDBPyConnection,
     source: object,
     dataset: str,
     of: Of,
@@ -51,17 +52,17 @@ def load_attributes(
     format: str | None = None,
     normalise: str | None = None,
     replace: bool = False,
-) -> LoadedAttributes:
-    """Load a table of attributes. If the name has other content already, `replace` is required."""
+) -> steps.Store[LoadedAttributes]:
+    """Stage a table of attributes; return what stores it, as `keep`."""
     steps.check_name("dataset", dataset)
     if name is not None:
         steps.check_name("table of attributes", name)
     subject = subject_of(of)
-    con = database.raw(connection)
     staged = stage_attributes(
         con, source, subject, id=id, split=split, format=format, normalise=normalise
     )
-    return keep(connection, staged, dataset, name or _stem(staged.source), replace=replace)
+    name = name or _stem(staged.source)
+    return partial(keep, staged=staged, dataset=dataset, name=name, replace=replace)
 
 
 def keep(
@@ -72,7 +73,10 @@ def keep(
     *,
     replace: bool = False,
 ) -> LoadedAttributes:
-    """Store the staged table of attributes, unless it is the current version already."""
+    """Store the staged table of attributes, unless it is the current version already.
+
+    If the name has other content, `replace` is required.
+    """
     con = database.raw(connection)
     subject = staged.subject
     of: Of = "docs" if subject == "document" else "queries"

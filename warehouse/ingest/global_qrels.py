@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import duckdb
 
@@ -15,25 +15,35 @@ from warehouse.sql_text.templates import render
 LABEL = "global"
 
 
+@dataclass(frozen=True)
+class Everywhere:
+    """Staged documents, and the queries that they are for as SQL and words, or those of the runs."""
+
+    documents: Staged
+    queries: tuple[str, str] | None
+
+
 def stage_global(
     con: duckdb.DuckDBPyConnection,
     source: object,
-    dataset: str,
     *,
     queries: object | None = None,
     format: str | None = None,
     columns: Mapping[str, str] | None = None,
     relevance: str | None = None,
     normalise: str | None = None,
-) -> Staged:
-    """Stage one set of documents as the judgments of all queries of `queries`, else of the runs."""
+) -> Everywhere:
+    """Stage one set of documents, and the `queries` if they are given."""
     staged = stage_everywhere(
         con, source, format=format, columns=columns, relevance=relevance, normalise=normalise
     )
-    if queries is None:
-        sql, whose = render("ingest/queries_of_runs", dataset=dataset), "the runs"
-    else:
-        sql, whose = stage_queries(con, queries)
+    return Everywhere(staged, None if queries is None else stage_queries(con, queries))
+
+
+def expand(con: duckdb.DuckDBPyConnection, everywhere: Everywhere, dataset: str) -> Staged:
+    """Make the judgments of all queries out of what is staged, in an open warehouse."""
+    of_runs = (render("ingest/queries_of_runs", dataset=dataset), "the runs")
+    staged, (sql, whose) = everywhere.documents, everywhere.queries or of_runs
     con.execute(f"create temp table staged as\n{for_queries(sql)}")
     ((rows,),) = con.execute("select count(*) from staged").fetchall()
     if not rows:

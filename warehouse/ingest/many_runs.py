@@ -1,16 +1,14 @@
-"""Loading many runs, in batches of one transaction each."""
+"""Loading many runs, in batches that are staged first, and then stored in one transaction each."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from warehouse.errors import EngineError, WarehouseError
+from warehouse.errors import WarehouseError
 from warehouse.ingest.runs import RunOptions, load_staged
 from warehouse.ingest.steps import Loaded
 from warehouse.readers import batches
 from warehouse.readers.files import missing
-from warehouse.store import database
-from warehouse.store.engine_errors import is_ended
 from warehouse.store.file import WarehouseFile
 
 Done = Loaded | WarehouseError
@@ -36,29 +34,18 @@ def load_runs(
                 on_run(source, error)
             return [*absent]
     file.ensure()
-
-    def load(group: batches.Group) -> list[Done]:
-        done: list[Done] = []
-        with file.write() as connection:
-            for batch in group.read(database.raw(connection)):
-                if isinstance(batch, batches.Refusal):
-                    done.append(batch.error)
-                else:
-                    of_each = [options] * len(batch.runs)
-                    done += load_staged(connection, batch, dataset, of_each, replace, named)
-        return done
-
     every: list[Done] = []
     named: dict[str, str] = {}
     for group in batches.groups(sources, format=format, columns=columns, normalise=normalise):
-        try:
-            done = load(group)
-        except EngineError as error:
-            if not is_ended(error):
-                raise
-            # one that cannot be read has ended the transaction of all
-            done = [one for single in group.each() for one in load(single)]
-        for source, one in zip(sources[len(every) :], done, strict=False):
-            on_run(source, one)
-        every += done
+        with file.staging() as place:
+            for batch in group.read(place.con):
+                if isinstance(batch, batches.Refusal):
+                    done: list[Done] = [batch.error]
+                else:
+                    of_each = [options] * len(batch.runs)
+                    with place.write() as connection:
+                        done = load_staged(connection, batch, dataset, of_each, replace, named)
+                for source, one in zip(sources[len(every) :], done, strict=False):
+                    on_run(source, one)
+                every += done
     return every

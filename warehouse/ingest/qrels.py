@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
+import duckdb
 import sqlalchemy as sa
 
 from warehouse import readers
 from warehouse.errors import ConflictError, UsageError, counted
 from warehouse.ingest import steps
-from warehouse.ingest.global_qrels import LABEL, stage_global
+from warehouse.ingest.global_qrels import LABEL, expand, stage_global
 from warehouse.sql_text.templates import render
 from warehouse.store import database, schema
 from warehouse.store.clock import Clock
@@ -65,8 +67,8 @@ _GROUNDS: Mapping[str, _Ground] = {
 }  # fmt: skip
 
 
-def load_qrels(
-    connection: sa.Connection,
+def stage_qrels(
+    con: duckdb.DuckDBPyConnection,
     source: object,
     dataset: str,
     *,
@@ -79,31 +81,34 @@ def load_qrels(
     is_global: bool = False,
     queries: object | None = None,
     replace: bool = False,
-) -> steps.Loaded:
-    """Load the judgments of a dataset, or the preferences when that is the format.
+) -> steps.Store[steps.Loaded]:
+    """Stage the judgments of a dataset, or preferences when that is the format; return what stores them.
 
     With `is_global` the source is one set of documents, for every query of `queries` or of the runs.
     """
     steps.check_name("dataset", dataset)
-    con = database.raw(connection)
     how: Any = {
         "format": format, "columns": columns, "relevance": relevance, "normalise": normalise,
     }  # fmt: skip
     if is_global:
         if iterations:
             raise UsageError("--global: one set of documents has no iterations")
-        staged = stage_global(con, source, dataset, queries=queries, **how)
-        label = label or LABEL
-    elif queries is not None:
+        everywhere = stage_global(con, source, queries=queries, **how)
+
+        def store(connection: sa.Connection) -> steps.Loaded:
+            staged = expand(database.raw(connection), everywhere, dataset)
+            return _store(connection, staged, dataset, label=label or LABEL, replace=replace)
+
+        return store
+    if queries is not None:
         raise UsageError("--queries: goes with --global, for judgments that name no query")
-    else:
-        kind = readers.qrels_kind(format, iterations=iterations)
-        staged = readers.stage(con, source, kind, **how)
-    return _load(connection, staged, dataset, label=label, replace=replace)
+    kind = readers.qrels_kind(format, iterations=iterations)
+    staged = readers.stage(con, source, kind, **how)
+    return partial(_store, staged=staged, dataset=dataset, label=label, replace=replace)
 
 
-def load_training(
-    connection: sa.Connection,
+def stage_training(
+    con: duckdb.DuckDBPyConnection,
     source: object,
     dataset: str,
     *,
@@ -113,18 +118,17 @@ def load_training(
     relevance: str | None = None,
     normalise: str | None = None,
     replace: bool = False,
-) -> steps.Loaded:
-    """Load the training set of a dataset."""
+) -> steps.Store[steps.Loaded]:
+    """Stage the training set of a dataset; return what stores it."""
     steps.check_name("dataset", dataset)
-    con = database.raw(connection)
     staged = readers.stage(
         con, source, "training",
         format=format, columns=columns, relevance=relevance, normalise=normalise,
     )  # fmt: skip
-    return _load(connection, staged, dataset, label=label, replace=replace)
+    return partial(_store, staged=staged, dataset=dataset, label=label, replace=replace)
 
 
-def _load(
+def _store(
     connection: sa.Connection,
     staged: readers.Staged,
     dataset: str,

@@ -1,4 +1,4 @@
-"""Loading a run into the warehouse, inside the caller's transaction."""
+"""Loading a run into the warehouse: staged first, then stored inside the caller's transaction."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ class RunOptions:
     gone: frozenset[str] = frozenset()
 
 
-def load_run(
-    connection: sa.Connection,
+def stage_run(
+    con: duckdb.DuckDBPyConnection,
     source: object,
     dataset: str,
     options: RunOptions | None = None,
@@ -69,12 +69,22 @@ def load_run(
     columns: Mapping[str, str] | None = None,
     normalise: str | None = None,
     replace: bool = False,
-) -> steps.Loaded:
-    """Load a run. If the name has other content already, `replace` is required and adds a version."""
+) -> steps.Store[steps.Loaded]:
+    """Stage a run; return what stores it, as `store_run`."""
     options = options or RunOptions()
     check_names(dataset, options)
-    con = database.raw(connection)
     staged = readers.stage(con, source, "run", format=format, columns=columns, normalise=normalise)
+    return partial(store_run, staged=staged, dataset=dataset, options=options, replace=replace)
+
+
+def store_run(
+    connection: sa.Connection,
+    staged: readers.Staged,
+    dataset: str,
+    options: RunOptions,
+    replace: bool,
+) -> steps.Loaded:
+    """Store the staged run. If its name has other content, `replace` is required and adds a version."""
     (done,) = load_staged(
         connection, Batch(0, (staged,), together=False), dataset, [options], replace
     )

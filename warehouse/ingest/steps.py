@@ -1,12 +1,16 @@
-"""The steps common to all loading, each inside the caller's transaction."""
+"""The steps common to all loading.
+
+A source is staged first, which needs no database. What is staged is then stored inside the caller's
+transaction, so that nobody waits while a file is read.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import duckdb
 import sqlalchemy as sa
@@ -19,6 +23,9 @@ from warehouse.store.clock import Clock
 
 Status = Literal["loaded", "unchanged", "renamed", "replaced", "forgotten"]
 What = Literal["run", "qrels", "training"]
+_T = TypeVar("_T")
+# What stores a staged source, inside a transaction on the same connection.
+Store = Callable[[sa.Connection], _T]
 
 
 @dataclass(frozen=True)

@@ -67,9 +67,7 @@ class Group:
         """Stage the runs, all at once if nothing is in doubt, else one after another.
 
         The tables are those of `readers.stage`, made anew each time; a batch that is together also
-        has a column `run_number`. A table that cannot be read ends an open transaction: with
-        several sources that raises duckdb.TransactionException (outside, an EngineError that
-        `is_ended`), and each needs its own transaction.
+        has a column `run_number`.
         """
         if len(self.sources) > 1 and self.format is not None:
             files = [source for source in self.sources if isinstance(source, LocalFile)]
@@ -87,16 +85,6 @@ class Group:
                 yield Refusal(place, error)
             else:
                 yield Batch(place, (staged,), together=False)
-        if len(self.sources) > 1:
-            # committing an ended transaction raises nothing, but this does
-            con.execute("select 1").fetchall()
-
-    def each(self) -> list[Group]:
-        """Return the sources as groups of one."""
-        return [
-            Group(place, (source,), self.how)
-            for place, source in enumerate(self.sources, start=self.first)
-        ]
 
 
 def source_list(sources: object) -> list[object]:
@@ -202,6 +190,8 @@ def _stage_together(
             return None
         ranks = "rank" in staging.types_of(con)
         ranked_by = readings[0].ranked_by
+        if ranked_by == "rank" and checks.any_gap(con):
+            return None
         warnings = checks.run_warnings(con, ranks=ranks, ranked_by=ranked_by, together=True)
     sizes = dict(
         con.execute(

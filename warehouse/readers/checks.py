@@ -243,6 +243,21 @@ def make_rankings(con: Connection, *, together: bool = False) -> None:
     run(con, "ingest/staged_rankings", list_key=list_key(together))
 
 
+def any_empty(con: Connection) -> bool:
+    """Whether a query of a nested source is there without a document."""
+    con.execute("create temp table if not exists staged_empty (query_id varchar)")
+    return bool(con.execute("select 1 from staged_empty limit 1").fetchall())
+
+
+def add_empty(con: Connection) -> None:
+    """Add the lists without a document to `staged_ranking`, which is walked before: they count."""
+    if any_empty(con):
+        con.execute(
+            "insert into staged_ranking by name "
+            "select query_id, 0 as num_ret, true as is_together from staged_empty"
+        )
+
+
 def walk_staged(con: Connection, *, ranks: bool, lowest_first: bool) -> None:
     """Make the table `list_step` in one walk down the staged lists, checking `ranks` on request.
 
@@ -321,6 +336,32 @@ def run_warnings(
         f"all {ranked_by}s are equal in {{}}: only the tie rule orders their documents",
     )
     return found
+
+
+def any_gap(con: Connection) -> bool:
+    """Whether the ranks of a staged run leave places out."""
+    return bool(run(con, "checks/rank_gaps", limit=1))
+
+
+def refuse_gaps(con: Connection, source: str) -> None:
+    """Refuse a run ranked by ranks that leave places out: what stood there is not known."""
+    found = run(con, "checks/rank_gaps", limit=LIMIT)
+    if not found:
+        return
+    total = int(found[0][4])
+    places = [
+        (
+            None,
+            f"query {query[:80]!r}: {counted(documents, 'document')} with the ranks {low:g} to {high:g}",
+        )
+        for query, documents, low, high, _ in found
+    ]
+    raise refuse(
+        source, places, total,
+        opening=f"the ranks leave places out in {counted(total, 'query')}, and there are no scores: "
+        "give every place its document, or, if only the order counts, read the ranks as scores "
+        "(--column score=rank --lower-is-better)",
+    )  # fmt: skip
 
 
 def drop_service_columns(con: Connection, kind: Kind) -> None:

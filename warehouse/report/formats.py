@@ -66,6 +66,8 @@ _MARKUP: dict[str, dict[Mark, tuple[str, str]]] = {
     },
 }
 _BREAKS = re.compile(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+")
+# The column of judgments; most grades are whole, and none is rounded.
+_GRADE = "relevance"
 # Markup in a cell. An underscore counts only if one begins a word and a later one ends a word, a
 # backslash only before punctuation.
 _MARKDOWN = re.compile(r"[|`*~$]|(?<![^\W_])_(?=.*_(?![^\W_]))|(?<=\])[(\[]|\\(?=[!-/:-@\[-`{-~])")
@@ -160,7 +162,8 @@ def text(
     """Write a relation as text, in a format or with a writer of tables for people.
 
     `titles` renames columns in tables for people. `counts` names metrics whose values are whole
-    numbers, whether the metric is a column or is named in the column `metric`. `best` has the
+    numbers, whether the metric is a column or is named in the column `metric`; a relevance is
+    written as it was given. `best` has the
     better direction of columns whose best values are marked, in formats that have a bold type; in a
     table with a column `part`, these are the best of each part. Tables for people lack the columns
     `unneeded`, on narrow screens first the `spare` ones, and write the values of a column that is
@@ -178,8 +181,8 @@ def text(
         return "".join(_PIECES[writer](columns, [rows]))
     if isinstance(writer, str):
         writer = Writer(writer, places)
-    whole = _with_whole_counts(columns, rows, counts)
-    marked_rows = _with_best(columns, whole, best or {}, writer)
+    short = _with_short_numbers(columns, rows, counts)
+    marked_rows = _with_best(columns, short, best or {}, writer)
     numeric = _are_numeric(relation.types)
     kept = [place for place, column in enumerate(columns) if column not in unneeded]
     ways = [(shown or {}).get(column) for column in columns]
@@ -211,25 +214,28 @@ def pieces(
     if isinstance(writer, str) and writer not in FOR_PEOPLE:
         yield from _PIECES[writer](columns, chunks)
         return
-    rows = [row for chunk in chunks for row in chunk]
+    rows = _with_short_numbers(columns, [row for chunk in chunks for row in chunk])
     by = Writer(writer, places) if isinstance(writer, str) else writer
     yield by.table(columns, rows, _are_numeric(types))
 
 
-def _with_whole_counts(
-    columns: Sequence[str], rows: Sequence[Row], counts: Collection[str]
+def _with_short_numbers(
+    columns: Sequence[str], rows: Sequence[Row], counts: Collection[str] = ()
 ) -> Sequence[Row]:
-    """Return the rows with the values of counting metrics as whole numbers."""
-    if not counts:
-        return rows
+    """Return the rows with whole numbers for values of counting metrics, and grades as given."""
     named = columns.index("metric") if "metric" in columns else None
+    if not counts and _GRADE not in columns:
+        return rows
 
-    def whole(row: Row, column: str, value: Any) -> Any:
+    def short(row: Row, column: str, value: Any) -> Any:
+        if not isinstance(value, float):
+            return value
         of = row[named] if named is not None and column == "value" else column
-        is_whole = of in counts and isinstance(value, float) and value.is_integer()
-        return int(value) if is_whole else value
+        if value.is_integer():
+            return int(value) if of in counts or column == _GRADE else value
+        return repr(value) if column == _GRADE and math.isfinite(value) else value
 
-    return [[whole(row, c, v) for c, v in zip(columns, row, strict=True)] for row in rows]
+    return [[short(row, c, v) for c, v in zip(columns, row, strict=True)] for row in rows]
 
 
 def _with_best(

@@ -146,8 +146,7 @@ def explanation(found: Explanation) -> Result:
     def notes(places: int) -> list[str]:
         return [*_value_and_origin(found, places), *_doubts(found)]
 
-    grades = ("relevance",)
-    return Result(found.relation, notes, titles=titles, counts=grades, details=found)
+    return Result(found.relation, notes, titles=titles, details=found)
 
 
 def _value_and_origin(found: Explanation, places: int) -> Iterator[str]:

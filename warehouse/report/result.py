@@ -7,6 +7,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from warehouse.errors import visible
 from warehouse.report import formats
 from warehouse.report.file_replacement import new_file
 from warehouse.report.screens import Screen
@@ -150,12 +151,13 @@ class Result:
         return [*super().__dir__(), *self.tables, *more]
 
     def __repr__(self) -> str:
+        notes = [visible(note, lines=True) for note in self.notes]
         screen = Screen(width=WIDTH, hint="")
         text = self.on(screen, ROWS)
         left = len(self) - ROWS if self._page is None else 0
         more = [f"… {left:,} more rows"] if left > 0 else []
         missing = [screen.told()] if screen.told() else []
-        return "\n".join([text.removesuffix("\n"), *more, *self.notes, *missing])
+        return "\n".join([text.removesuffix("\n"), *more, *notes, *missing])
 
     def _repr_html_(self) -> str:
         notes = "".join(f"<div>{escape(formats.one_line(note))}</div>\n" for note in self.notes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from warehouse.errors import UsageError
+from warehouse.errors import UsageError, visible
 from warehouse.metrics.notation import Defaults, Line, Relstring, trec_name
 
 
@@ -42,7 +42,7 @@ def text(
             elif one.metric is None and strings and (one.label, query_id) in strings:
                 lines.append(_line(one.label, query_id, f"'{strings[one.label, query_id]}'"))
     if total and runid is not None:
-        lines.append(_line("runid", "all", runid))
+        lines.append(_line("runid", "all", visible(runid)))
     for one in shown if total else ():
         if one.metric is not None:
             lines.append(one.line("all", total[one.metric], places))
@@ -83,7 +83,7 @@ class _Value:
 
 
 def _line(label: str, query_id: str, value: str) -> str:
-    return f"{label:<22}\t{query_id}\t{value}\n"
+    return f"{label:<22}\t{visible(query_id)}\t{value}\n"
 
 
 def qrels_to_fill(rows: Iterable[tuple[str, str]]) -> str:

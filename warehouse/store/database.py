@@ -14,6 +14,7 @@ import random
 import re
 import shlex
 import stat
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -26,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from warehouse.config import system_memory
 from warehouse.config.settings import LOCK_TIMEOUT, SCHEMA_REVISION
 from warehouse.errors import DatabaseError, UsageError, listing
 from warehouse.sql_text import functions
@@ -109,6 +111,22 @@ class Resources:
             con.execute(f"set temp_directory = {literal(self.temp_directory)}")
 
 
+def start() -> duckdb.DuckDBPyConnection:
+    """Start DuckDB, with an empty database in memory.
+
+    Where the system limits the memory of this process, DuckDB gets half of what is left, and no
+    threads of its own: one that cannot be made ends the process.
+    """
+    room = system_memory.room()
+    if room is None:
+        return duckdb.connect(":memory:")
+    system_memory.check()
+    system_memory.share_one_heap()
+    ours = {} if duckdb.__version__.startswith("1.") else {"async_threads": 0}
+    limit = f"{room // 2}B"
+    return duckdb.connect(":memory:", config={"threads": 1, "memory_limit": limit, **ours})
+
+
 def memory(resources: Resources | None = None) -> duckdb.DuckDBPyConnection:
     """Open a database in memory, with the functions of the formulas."""
     given = resources or Resources()
@@ -116,7 +134,7 @@ def memory(resources: Resources | None = None) -> duckdb.DuckDBPyConnection:
         # Otherwise DuckDB would spill into a folder in the current directory.
         given = replace(given, temp_directory=str(_spill_folder() or ""))
     with at_the_edge():
-        con = duckdb.connect(":memory:")
+        con = start()
         functions.make(con)
         given.apply(con)
     return con
@@ -153,7 +171,8 @@ def scratch(resources: Resources) -> duckdb.DuckDBPyConnection:
 
 def open_early() -> None:
     """Start opening what `scratch` needs, which takes a while, in parallel with the caller."""
-    threading.Thread(target=_shared, args=(os.getpid(),), daemon=True).start()
+    if system_memory.room() is None:
+        threading.Thread(target=_shared, args=(os.getpid(),), daemon=True).start()
 
 
 def _shared(pid: int) -> duckdb.DuckDBPyConnection:
@@ -230,7 +249,7 @@ def create(path: Path) -> None:
 
 
 def _create(path: Path) -> None:
-    with duckdb.connect(":memory:") as con:
+    with start() as con:
         con.execute(
             f"attach {literal(str(path))} as {ident(ALIAS)} "
             f"(type duckdb, storage_version {literal(STORAGE_VERSION)})"
@@ -259,17 +278,24 @@ def transaction(
 
 @contextmanager
 def write(
-    path: Path, *, resources: Resources | None = None, lock_timeout: float = LOCK_TIMEOUT
+    path: Path,
+    *,
+    resources: Resources | None = None,
+    lock_timeout: float = LOCK_TIMEOUT,
+    staged: duckdb.DuckDBPyConnection | None = None,
 ) -> Iterator[sa.Connection]:
     """Open the file for one transaction: committed when the block ends, rolled back on any error.
 
-    A replica is refused: the next one would replace it with everything written to it.
+    A replica is refused: the next one would replace it with everything written to it. `staged` is a
+    connection from `staging`, whose temporary tables are then there.
     """
+    if "duckdb_sqlalchemy" not in sys.modules:
+        system_memory.check(system_memory.LEAST_TO_WRITE)
     import duckdb_sqlalchemy
     import sqlalchemy as sa
     from sqlalchemy.pool import StaticPool
 
-    with _attached(path, resources or Resources(), lock_timeout) as con:
+    with _attached(path, resources or Resources(), lock_timeout, staged=staged) as con:
         _refuse_replica(con, path)
         engine = sa.create_engine(
             "duckdb://",
@@ -280,6 +306,18 @@ def write(
         with engine.connect() as connection, connection.begin():
             connection.info[ALIAS] = con
             yield connection
+
+
+@contextmanager
+def staging(resources: Resources) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a connection for temporary tables, which a transaction of `write` can then store."""
+    with at_the_edge(), _connected(resources, kept=False) as con:
+        try:
+            yield con
+        except Exception as error:
+            if is_broken_off(error):
+                _forget_shared()
+            raise
 
 
 def raw(connection: sa.Connection) -> duckdb.DuckDBPyConnection:
@@ -301,22 +339,40 @@ def read(
 
 
 @contextmanager
-def _attached(
-    path: Path, resources: Resources, lock_timeout: float, *, read_only: bool = False
-) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Yield a connection with the file as its default database, until the block ends.
+def _connected(resources: Resources, *, kept: bool) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Yield a connection to which one file can be attached, until the block ends.
 
-    It is attached to the process's own database in memory, because starting one takes as long as
-    many queries. That one holds one file at a time: if another is attached, or limits are
-    requested, a separate database is used.
+    It is one to the process's own database in memory, because starting one takes as long as many
+    queries. That one holds one file at a time: if it has one, or limits are requested, a separate
+    database is used. The connection is closed afterwards unless it is `kept`, for results.
     """
-    check_place(path)
-    with at_the_edge(path), ExitStack() as stack:
-        stack.enter_context(turns.taken(path, lock_timeout, read_only=read_only))
+    with ExitStack() as stack:
         is_shared = resources == Resources() and _room.acquire(blocking=False)
         if is_shared:
             stack.callback(_room.release)
         con = scratch(resources) if is_shared else memory(resources)
+        if not kept:
+            stack.callback(con.close)
+        yield con
+
+
+@contextmanager
+def _attached(
+    path: Path,
+    resources: Resources,
+    lock_timeout: float,
+    *,
+    read_only: bool = False,
+    staged: duckdb.DuckDBPyConnection | None = None,
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Yield a connection with the file as its default database, until the block ends.
+
+    It is the one where something is `staged` already, or a new one.
+    """
+    check_place(path)
+    with at_the_edge(path), ExitStack() as stack:
+        is_inside = stack.enter_context(turns.taken(path, lock_timeout, read_only=read_only))
+        con = staged or stack.enter_context(_connected(resources, kept=read_only))
         # explicit, because the end of a name, as in runs.csv, could select another kind
         mode = "type duckdb, read_only" if read_only else "type duckdb"
         try:
@@ -324,6 +380,7 @@ def _attached(
                 lambda: con.execute(f"attach {literal(str(path))} as {ident(ALIAS)} ({mode})"),
                 path,
                 lock_timeout,
+                at_once=is_inside,
             )
         except Exception as error:
             con.close()
@@ -338,8 +395,6 @@ def _attached(
                 _detach(con)
             raise
         _detach(con)
-        if not read_only:  # there are no results to keep
-            con.close()
 
 
 def _find_tables(con: duckdb.DuckDBPyConnection) -> None:

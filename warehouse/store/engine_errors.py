@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from warehouse.config import system_memory
 from warehouse.config.settings import SCHEMA_REVISION
 from warehouse.errors import (
     NO_MEMORY,
@@ -91,13 +92,6 @@ def _never_raw(error: Exception, path: Path | None) -> Exception:
     )
 
 
-def is_ended(error: BaseException) -> bool:
-    """Whether a statement was refused because an earlier error has ended its transaction."""
-    import duckdb
-
-    return isinstance(error.__cause__, duckdb.TransactionException)
-
-
 def worded(error: Exception, path: Path | None = None, *, made: bool = False) -> Exception:
     """Return an error of the engine in words for people, any other error unchanged.
 
@@ -109,8 +103,10 @@ def worded(error: Exception, path: Path | None = None, *, made: bool = False) ->
     refusal = getattr(error, "orig", None) or error
     text = str(refusal).strip()
     if _NOT_GIVEN.search(text):
-        return WarehouseError(f"{NO_MEMORY}\n{first_line(refusal)}")
+        return UsageError(NO_MEMORY)
     if type(refusal).__name__ == "OutOfMemoryException" or _MEMORY.search(text):
+        if system_memory.room() is not None:
+            return UsageError(NO_MEMORY)
         # only the first line: the others suggest settings that are not available
         aside = "failed to offload" in text
         also = ", or a temporary folder with more room (the variable TMPDIR)" if aside else ""

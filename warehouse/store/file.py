@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -87,10 +88,28 @@ class WarehouseFile:
             checksums.complete(con)
 
     @contextmanager
-    def write(self) -> Iterator[sa.Connection]:
+    def write(self, staged: duckdb.DuckDBPyConnection | None = None) -> Iterator[sa.Connection]:
         """Open the file for one transaction, with SQLAlchemy: see `database.write`."""
         with database.write(
-            self.path, resources=self.resources, lock_timeout=self.lock_timeout
+            self.path, resources=self.resources, lock_timeout=self.lock_timeout, staged=staged
         ) as connection:
             yield connection
             checksums.complete(database.raw(connection))
+
+    @contextmanager
+    def staging(self) -> Iterator[Staging]:
+        """Open a connection for what is done before the file is written."""
+        with database.staging(self.resources) as con:
+            yield Staging(self, con)
+
+
+@dataclass(frozen=True)
+class Staging:
+    """A connection for temporary tables; the file is attached to it only while they are stored."""
+
+    file: WarehouseFile
+    con: duckdb.DuckDBPyConnection
+
+    def write(self) -> AbstractContextManager[sa.Connection]:
+        """Open the file for one transaction on this connection."""
+        return self.file.write(self.con)

@@ -1,4 +1,7 @@
-"""Waiting for a file's lock: held by other processes, or by this process's own threads."""
+"""Waiting for a file's lock: held by other processes, or by this process's own threads.
+
+Both wait in the order in which they came, so that none is passed by for ever.
+"""
 
 from __future__ import annotations
 
@@ -7,28 +10,56 @@ import random
 import re
 import threading
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TypeVar
 
 from warehouse.errors import LockedError
+from warehouse.store import tickets
 
 _T = TypeVar("_T")
+# Seconds between two looks.
+_PAUSE = 0.02
 # The engine's words for the holder of the lock, if it knows.
 _HOLDER = re.compile(r"is held in (?P<program>\S.*) \(PID (?P<pid>\d+)\)")
 
 
-def wait_for_lock(open_it: Callable[[], _T], path: Path, timeout: float) -> _T:
-    """Call `open_it` until the file's lock is free, with growing pauses, up to `timeout` seconds."""
+def wait_for_lock(
+    open_it: Callable[[], _T], path: Path, timeout: float, *, at_once: bool = False
+) -> _T:
+    """Call `open_it` when those that came before have had their turn and the file's lock is free.
+
+    `timeout` is how many seconds to wait at the head of the queue; 0 does not wait for others
+    either. With `at_once`, the queue is passed by: others may wait for what this process holds.
+    """
+    file = os.path.realpath(path)
+    if at_once or not tickets.is_open(file):
+        try:
+            return open_it()
+        except Exception as error:
+            if not _is_locked(error):
+                raise
+    place = nullcontext() if at_once else turns.in_queue(file)
+    with place as ticket:
+        if timeout > 0:
+            while not (ticket is None or ticket.is_first()):
+                time.sleep(_PAUSE * (0.5 + random.random()))
+        elif not (ticket is None or ticket.is_first()):
+            raise _still_open(path, "another process", timeout)
+        return _retried(open_it, path, timeout, alone=ticket is not None)
+
+
+def _retried(open_it: Callable[[], _T], path: Path, timeout: float, *, alone: bool) -> _T:
+    """Call `open_it` until the lock is free; the pauses grow, unless this process waits `alone`."""
     deadline = time.monotonic() + timeout
-    pause = 0.02
+    pause = _PAUSE
     while True:
         try:
             return open_it()
         except Exception as error:
-            if "Could not set lock" not in str(error):
+            if not _is_locked(error):
                 raise
             if time.monotonic() >= deadline:
                 held = _HOLDER.search(str(error))
@@ -37,7 +68,11 @@ def wait_for_lock(open_it: Callable[[], _T], path: Path, timeout: float) -> _T:
                 )
                 raise _still_open(path, "another process", timeout, holder) from None
         time.sleep(pause * (0.5 + random.random()))
-        pause = min(pause * 1.6, 1.0)
+        pause = min(pause * 1.6, 0.1 if alone else 1.0)
+
+
+def _is_locked(error: Exception) -> bool:
+    return "Could not set lock" in str(error)
 
 
 def _still_open(path: Path, who: str, timeout: float, holder: str = "") -> LockedError:
@@ -61,47 +96,66 @@ class _Turns:
         self._change = threading.Condition()
         self._readers: Counter[tuple[str, int]] = Counter()
         self._writers: dict[str, int] = {}
-        self._waiting: Counter[str] = Counter()
+        # by file, in the order in which they came
+        self._waiting: dict[str, list[object]] = {}
+        self._asking: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
     @contextmanager
-    def taken(self, path: Path, timeout: float, *, read_only: bool) -> Iterator[None]:
-        """Wait for this thread's turn, which lasts until the block ends. Raises LockedError."""
+    def in_queue(self, file: str) -> Iterator[tickets.Ticket | None]:
+        """Stand in the queue of a file, one thread at a time."""
+        with self._asking[file], tickets.queued(file) as ticket:
+            yield ticket
+
+    @contextmanager
+    def taken(self, path: Path, timeout: float, *, read_only: bool) -> Iterator[bool]:
+        """Wait for this thread's turn, which lasts until the block ends. Raises LockedError.
+
+        `timeout` is as in `wait_for_lock`. Yields whether the thread reads the file already.
+        """
         file, me = os.path.realpath(path), threading.get_ident()
         with self._change:
-            if self._writers.get(file) == me or (self._readers[file, me] and not read_only):
+            is_inside = self._readers[file, me] > 0
+            if self._writers.get(file) == me or (is_inside and not read_only):
                 raise LockedError(
                     f"{path}: this thread is at work on it: a callback cannot use the warehouse"
                 )
-            self._waiting[file] += not read_only
-            try:
-                free = self._change.wait_for(lambda: self._is_free(file, me, read_only), timeout)
-            finally:
-                self._waiting[file] -= not read_only
-                self._change.notify_all()
-            if not free:
+            if not is_inside and not self._is_let_in(file, timeout, read_only):
                 raise _still_open(path, "another thread", timeout)
             if read_only:
                 self._readers[file, me] += 1
             else:
                 self._writers[file] = me
         try:
-            yield
+            yield is_inside
         finally:
             with self._change:
                 if read_only:
                     self._readers[file, me] -= 1
                 else:
                     self._writers.pop(file, None)  # a new process may end a block of the old one
-                self._readers, self._waiting = +self._readers, +self._waiting
+                self._readers = +self._readers
                 self._change.notify_all()
 
-    def _is_free(self, file: str, me: int, read_only: bool) -> bool:
-        if file in self._writers:
-            return False
-        if not read_only:
-            return not any(one == file for one, _ in self._readers)
-        # readers let waiting writers go first, unless these wait for them
-        return not self._waiting[file] or self._readers[file, me] > 0
+    def _is_let_in(self, file: str, timeout: float, read_only: bool) -> bool:
+        """Wait behind the threads that came before, then for those that have the file open."""
+        line, me = self._waiting.setdefault(file, []), object()
+        line.append(me)
+        try:
+            if timeout > 0:
+                self._change.wait_for(lambda: line[0] is me)
+            return self._change.wait_for(
+                lambda: line[0] is me and self._is_free(file, read_only), timeout
+            )
+        finally:
+            line.remove(me)
+            if not line:
+                del self._waiting[file]
+            self._change.notify_all()
+
+    def _is_free(self, file: str, read_only: bool) -> bool:
+        return file not in self._writers and (
+            read_only or not any(one == file for one, _ in self._readers)
+        )
 
 
 turns = _Turns()

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from warehouse.config.settings import LOCK_TIMEOUT, SCHEMA_REVISION, resource_folder
 from warehouse.errors import UsageError
-from warehouse.store import database
+from warehouse.store import checksums, database
 from warehouse.store.engine_errors import newer_schema
 from warehouse.store.locks import wait_for_lock
 
@@ -206,6 +206,8 @@ def _migrate(path: Path, connection: sa.Connection, found: str | None) -> None:
         # planning the hundreds of statements would take as long as running them on empty tables
         database.raw(connection).execute("pragma disable_optimizer")
     command.upgrade(config, "head")
+    if found is not None:
+        checksums.complete(database.raw(connection))
 
 
 def alembic_config(connection: sa.Connection) -> Config:

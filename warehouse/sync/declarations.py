@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -22,6 +22,7 @@ from warehouse.readers.kinds import column_mapping
 from warehouse.readers.registry import find
 from warehouse.sync.patterns import Pattern, places, runs_beside
 
+_T = TypeVar("_T")
 GroundKind = Literal["qrels", "training", "docs", "queries"]
 # Placeholders that describe a run; every other one is a tag.
 ABOUT = ("dataset", "name", "system", "time")
@@ -103,6 +104,7 @@ class Declarations:
     datasets: Mapping[str, Dataset] = field(default_factory=dict)
     runs: tuple[Runs, ...] = ()
     gates: tuple[Gate, ...] = ()
+    replica: Path | None = None
     on_fire: str | None = None
 
     @property
@@ -145,13 +147,17 @@ def read_declarations() -> Declarations:
     }
     with _at("settle"):
         settle = duration(said.settle)
+    with _at("publish"):
+        replica = None if said.publish is None else here.path(said.publish)
     return Declarations(
         folder=here.folder,
         settle=settle,
         datasets=datasets,
         runs=tuple(_runs(given, n, datasets) for n, given in enumerate(said.runs, 1)),
-        gates=tuple(
-            gate for n, given in enumerate(said.gates, 1) for gate in _gates(given, n, datasets)
+        replica=replica,
+        gates=_unique(
+            (gate for n, given in enumerate(said.gates, 1) for gate in _gates(given, n, datasets)),
+            (),
         ),
         on_fire=said.on_fire,
     )
@@ -193,8 +199,8 @@ def _at(*path: str | int) -> Iterator[None]:
         raise project.current().document.error(path, str(error)) from None
 
 
-def _unique(texts: Iterable[str] | None, usual: tuple[str, ...]) -> tuple[str, ...]:
-    return usual if texts is None else tuple(dict.fromkeys(texts))
+def _unique(given: Iterable[_T] | None, usual: tuple[_T, ...]) -> tuple[_T, ...]:
+    return usual if given is None else tuple(dict.fromkeys(given))
 
 
 def _several(given: str | list[str]) -> tuple[str, ...]:

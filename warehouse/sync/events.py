@@ -30,6 +30,7 @@ Status = Literal[
     "computed",
     "passed",
     "regressed",
+    "published",
     "red",
     "failed",
 ]
@@ -44,7 +45,7 @@ class Event:
     gone), missing (a file is gone, and its run kept), removed (a file is gone, and its run
     forgotten), due (in a dry run: it would be read, computed or forgotten), waiting (still being
     written), computed, passed or regressed (gates), red (runs that nobody has accepted although a
-    gate fired, in this sync or an earlier one), or failed.
+    gate fired, in this sync or an earlier one), published or failed.
     """
 
     status: Status

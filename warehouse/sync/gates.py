@@ -9,7 +9,8 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal
 
@@ -117,27 +118,36 @@ def check(
 
     The runs come in the order of loading; one of which a gate fires is no reference of later ones.
     """
-    accepted = gate_results.accepted(con)
-    fired: set[int] = set()
-    for due in asked:
-        gate = due.gate
-        is_itself = due.run == gate.against
-        if is_itself and gate.limits.bounds == Limits():
-            yield due, Verdict(due, None)
-            continue
-        try:
-            found = regressions.check_metrics(
-                con, gate.dataset, [gate.metric], protocols.get(gate.protocol),
-                gate.limits.bounds if is_itself else gate.limits,
-                gate.against, due.run, gate.group, fired,
-            )  # fmt: skip
-        except (WarehouseError, duckdb.Error) as error:
-            yield due, error
-        else:
-            verdict = Verdict(due, found.comparisons[0], due.run_id in accepted)
+    accepted, fired = gate_results.accepted(con), set(gate_results.fired(con))
+    for _, alike in groupby(asked, key=lambda due: (due.run_id, replace(due.gate, metric=""))):
+        for due, found in _check_alike(con, list(alike), fired):
+            if not isinstance(found, Comparison | None):
+                yield due, found
+                continue
+            verdict = Verdict(due, found, due.run_id in accepted)
             if verdict.is_red:
                 fired.add(due.run_id)
             yield due, verdict
+
+
+def _check_alike(
+    con: duckdb.DuckDBPyConnection, asked: Sequence[Due], fired: Collection[int]
+) -> list[tuple[Due, Comparison | WarehouseError | duckdb.Error | None]]:
+    """Check a run by gates that differ only in their metrics, together if that is possible."""
+    gate, run = asked[0].gate, asked[0].run
+    is_itself = run == gate.against
+    if is_itself and gate.limits.bounds == Limits():
+        return [(due, None) for due in asked]
+    try:
+        found = regressions.check_metrics(
+            con, gate.dataset, [due.gate.metric for due in asked], protocols.get(gate.protocol),
+            gate.limits.bounds if is_itself else gate.limits, gate.against, run, gate.group, fired,
+        )  # fmt: skip
+    except (WarehouseError, duckdb.Error) as error:
+        if len(asked) == 1:
+            return [(asked[0], error)]
+        return [one for due in asked for one in _check_alike(con, [due], fired)]
+    return list(zip(asked, found.comparisons, strict=True))
 
 
 def keep(
@@ -249,6 +259,8 @@ def check_project(
     file: WarehouseFile, dataset: str | None, run: str | None, *, new: bool
 ) -> GateCheck:
     """Run the gates of the project's file; see `Warehouse.check`."""
+    if run is not None and new:
+        raise UsageError("new: is for all runs that no gate has checked, so name no run")
     here = project.current()
     asked = read_declarations()
     gates = [gate for gate in asked.gates if dataset in (None, gate.dataset)]
@@ -264,7 +276,7 @@ def check_project(
         if not isinstance(verdict, Verdict):
             raise verdict
     verdicts = [verdict for verdict in found if isinstance(verdict, Verdict)]
-    if new and run is None and verdicts:
+    if new and verdicts:
         with file.transaction() as con:
             stored = keep(con, gates, verdicts, ())
         fired = [verdict.as_dict() for verdict in stored if verdict.is_red]

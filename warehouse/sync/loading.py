@@ -1,10 +1,13 @@
-"""Loading the files of a project, each in its own transaction, and remembering them."""
+"""Loading the files of a project, each in its own transaction, and remembering them.
+
+A file is staged before the database is opened for writing.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Literal, cast
@@ -15,15 +18,16 @@ import sqlalchemy as sa
 from warehouse.config.settings import VERSION
 from warehouse.errors import InputError, WarehouseError
 from warehouse.ingest import steps
-from warehouse.ingest.attributes import LoadedAttributes, load_attributes
-from warehouse.ingest.qrels import load_qrels, load_training
-from warehouse.ingest.runs import RunOptions, check_names, load_run, load_staged
+from warehouse.ingest.attributes import LoadedAttributes, stage_table
+from warehouse.ingest.qrels import stage_qrels, stage_training
+from warehouse.ingest.runs import RunOptions, check_names, load_staged, stage_run
 from warehouse.ingest.steps import Loaded
 from warehouse.readers.batches import Batch, Group
 from warehouse.readers.files import LocalFile, open_file
 from warehouse.sql_text.templates import render
 from warehouse.store import database, schema
 from warehouse.store.clock import Clock
+from warehouse.store.file import WarehouseFile
 from warehouse.sync import run_description
 from warehouse.sync.sources import RUN, Key, Source
 
@@ -59,53 +63,78 @@ def with_runs(con: duckdb.DuckDBPyConnection, source: Source) -> Source | None:
 
 
 def take(
-    connection: sa.Connection, source: Source, opened: LocalFile | None = None
+    file: WarehouseFile,
+    source: Source,
+    also: Callable[[sa.Connection], object],
+    opened: LocalFile | None = None,
 ) -> Taken | None:
     """Load a file and remember it. Returns None if another process has loaded it already.
 
-    A run may be `opened` already. Raises StillWrittenError if the file is no longer in the state
-    that was looked at, and the errors of loading.
+    `also` is done in the same transaction. A run may be `opened` already. Raises StillWrittenError
+    if the file is no longer in the state that was looked at, and the errors of loading.
     """
-    con = database.raw(connection)
-    if source.needs_runs:
-        source = with_runs(con, source) or source
-    if not source.reread and known(con, source).get(source.key) == source.state:
-        return None
-    done = _load(connection, source, opened)
-    if source.look() != source:
-        raise StillWrittenError
-    _remember(connection, [(source, done)])
+    with file.read() as con:
+        if _is_known(con, source):
+            return None
+    with file.staging() as place:
+        store = _staged(place.con, source, opened)
+        if source.look() != source:
+            raise StillWrittenError
+        with place.write() as connection:
+            if source.needs_runs:
+                source = with_runs(place.con, source) or source
+            if _is_known(place.con, source):
+                return None
+            done = store(connection)
+            _remember(connection, [(source, done)])
+            also(connection)
     return done
 
 
+def _is_known(con: duckdb.DuckDBPyConnection, source: Source) -> bool:
+    return not source.reread and known(con, source).get(source.key) == source.state
+
+
 def take_together(
-    connection: sa.Connection, group: Group, sources: Sequence[Source]
+    file: WarehouseFile,
+    group: Group,
+    sources: Sequence[Source],
+    also: Callable[[sa.Connection], object],
 ) -> list[Taken]:
     """Load and remember open runs of one dataset that are read in the same way.
 
     Does nothing and returns nothing if one of them cannot be loaded as it is, was loaded already,
     or has changed. Loading each by itself then tells which one, and why.
     """
-    con = database.raw(connection)
-    states = known(con)
-    if any(not s.reread and states.get(s.key) == s.state for s in sources):
-        return []
-    batch = next(group.read(con))
-    if not isinstance(batch, Batch) or not batch.together:
-        return []
-    if any(source.look() != source for source in sources):
-        return []
+    with file.read() as con:
+        if _is_any_known(con, sources):
+            return []
     said = [_about(source) for source in sources]
     for one in said:
         check_names(sources[0].dataset, one)
-    loaded = load_staged(connection, batch, sources[0].dataset, said, replace=True)
-    done: list[Taken] = []
-    for outcome in loaded:
-        if isinstance(outcome, WarehouseError):
-            raise outcome
-        done.append(outcome)
-    _remember(connection, list(zip(sources, done, strict=True)))
+    with file.staging() as place:
+        batch = next(group.read(place.con))
+        if not isinstance(batch, Batch) or not batch.together:
+            return []
+        if any(source.look() != source for source in sources):
+            return []
+        with place.write() as connection:
+            if _is_any_known(place.con, sources):
+                return []
+            loaded = load_staged(connection, batch, sources[0].dataset, said, replace=True)
+            done: list[Taken] = []
+            for outcome in loaded:
+                if isinstance(outcome, WarehouseError):
+                    raise outcome
+                done.append(outcome)
+            _remember(connection, list(zip(sources, done, strict=True)))
+            also(connection)
     return done
+
+
+def _is_any_known(con: duckdb.DuckDBPyConnection, sources: Sequence[Source]) -> bool:
+    states = known(con)
+    return any(not s.reread and states.get(s.key) == s.state for s in sources)
 
 
 def reading(source: Source) -> dict[str, Any]:
@@ -113,20 +142,23 @@ def reading(source: Source) -> dict[str, Any]:
     return {key: value for key, value in source.options.items() if key != "lower_is_better"}
 
 
-def _load(connection: sa.Connection, source: Source, opened: LocalFile | None) -> Taken:
+def _staged(
+    con: duckdb.DuckDBPyConnection, source: Source, opened: LocalFile | None
+) -> steps.Store[Taken]:
+    """Stage a file; return what stores it."""
     options: dict[str, Any] = dict(source.options)
     path, dataset = str(source.path), source.dataset
     if source.kind == RUN:
-        return load_run(
-            connection, opened or path, dataset, _about(source), replace=True, **reading(source)
+        return stage_run(
+            con, opened or path, dataset, _about(source), replace=True, **reading(source)
         )
     if source.kind == "qrels":
         queries = None if source.queries is None else str(source.queries)
-        return load_qrels(connection, path, dataset, queries=queries, replace=True, **options)
+        return stage_qrels(con, path, dataset, queries=queries, replace=True, **options)
     if source.kind == "training":
-        return load_training(connection, path, dataset, replace=True, **options)
+        return stage_training(con, path, dataset, replace=True, **options)
     of = cast(Literal["docs", "queries"], source.kind)
-    return load_attributes(connection, path, dataset, of, replace=True, **options)
+    return stage_table(con, path, dataset, of, replace=True, **options)
 
 
 def _about(source: Source) -> RunOptions:

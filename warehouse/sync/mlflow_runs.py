@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlsplit
 import duckdb
 import sqlalchemy as sa
 
+from warehouse import readers
 from warehouse.errors import (
     DatabaseError,
     InputError,
@@ -25,7 +26,7 @@ from warehouse.errors import (
     listing,
     nearest,
 )
-from warehouse.ingest.runs import RunOptions, load_run
+from warehouse.ingest.runs import RunOptions, check_names, store_run
 from warehouse.ingest.steps import Loaded
 from warehouse.readers.files import default_name, missing
 from warehouse.store import database, schema
@@ -250,16 +251,12 @@ def load_experiment(
         try:
             with scratch_folder() as folder:
                 path = store.fetch(artifact, folder)
-                with file.write() as connection:
-                    done = load_artifact(
-                        connection,
-                        artifact,
-                        path,
-                        dataset,
-                        system=system,
-                        replace=replace,
-                        **reading,
-                    )
+                with file.staging() as place:
+                    staged = readers.stage(place.con, str(path), "run", **reading)
+                    with place.write() as connection:
+                        done = store_artifact(
+                            connection, artifact, staged, dataset, system=system, replace=replace
+                        )
         except (DatabaseError, LockedError):
             raise
         except WarehouseError as error:
@@ -273,17 +270,16 @@ def load_experiment(
     return every
 
 
-def load_artifact(
+def store_artifact(
     connection: sa.Connection,
     artifact: Artifact,
-    file: Path,
+    staged: readers.Staged,
     dataset: str,
     *,
     system: str | None = None,
     replace: bool = False,
-    **reading: Any,
 ) -> Loaded:
-    """Load an artifact as a run; its parameter or tag `system` names the system if none is given.
+    """Store a staged artifact as a run; its parameter or tag `system` names the system if none is given.
 
     A run that is there already keeps its name, whatever has since been removed from MLflow. A
     forgotten run is not loaded again.
@@ -295,7 +291,8 @@ def load_artifact(
         name=name, system=system or said, tags=tags, run_at=artifact.run_at, rename=rename,
         leave_forgotten=True,
     )  # fmt: skip
-    done = load_run(connection, str(file), dataset, options, replace=replace, **reading)
+    check_names(dataset, options)
+    done = store_run(connection, staged, dataset, options, replace)
     if done.status in ("loaded", "replaced"):
         # not the temporary copy
         connection.execute(

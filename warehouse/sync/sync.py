@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 
@@ -28,6 +30,7 @@ from warehouse.evaluate.stored_runs import Job
 from warehouse.metrics import notation, protocols
 from warehouse.readers.batches import Group, groups
 from warehouse.readers.files import LocalFile
+from warehouse.report import replica
 from warehouse.store.file import WarehouseFile
 from warehouse.sync import events, loading, missing, sources
 from warehouse.sync import gates as checks
@@ -163,14 +166,17 @@ def look_for_missing(work: _Sync) -> Iterator[Event]:
         return
     with work.database.read() as con:
         found = missing.look(con, work.asked)
+    if found.is_news and not work.dry_run:
+        if found.forgotten:  # a file that is just being replaced is there again
+            time.sleep(work.asked.settle)
+        with work.database.transaction() as con:
+            found = missing.look(con, work.asked)
+            missing.store(con, found)
     for one in (*found.forgotten, *(one for one in found.kept if not one.is_known)):
         yield events.gone(
             one.dataset, str(one.run), work.shown(one.path),
             is_forgotten=one in found.forgotten, dry_run=work.dry_run,
         )  # fmt: skip
-    if found.is_news and not work.dry_run:
-        with work.database.transaction() as con:
-            missing.store(con, found)
 
 
 def _take(work: _Sync, every: Sequence[Source], due: Sequence[Source]) -> Iterator[Event]:
@@ -225,10 +231,8 @@ def _take_alike(work: _Sync, alike: Sequence[Source], total: int) -> Iterator[Ev
 def _take_group(work: _Sync, group: Group, members: Sequence[Source]) -> list[Taken]:
     """Load runs in one transaction; if that fails, none, and each must be loaded by itself."""
     try:
-        with work.database.write() as connection:
-            done = loading.take_together(connection, group, members)
-            checks.begin(connection, members[0].dataset, work.asked)
-            return done
+        also = partial(checks.begin, dataset=members[0].dataset, asked=work.asked)
+        return loading.take_together(work.database, group, members, also)
     except (WarehouseError, duckdb.Error, sa.exc.SQLAlchemyError, OSError) as error:
         work.failed(error)  # what stops all is raised again
         return []
@@ -237,9 +241,8 @@ def _take_group(work: _Sync, group: Group, members: Sequence[Source]) -> list[Ta
 def _take_one(work: _Sync, source: Source, opened: LocalFile | None = None) -> Iterator[Event]:
     """Load one file; no event if it is gone, or another process has loaded it."""
     try:
-        with work.database.write() as connection:
-            done = loading.take(connection, source, opened)
-            checks.begin(connection, source.dataset, work.asked)
+        also = partial(checks.begin, dataset=source.dataset, asked=work.asked)
+        done = loading.take(work.database, source, also, opened)
     except loading.StillWrittenError:
         yield events.waiting(source.dataset, work.shown(source.path))
     except (WarehouseError, duckdb.Error, sa.exc.SQLAlchemyError, OSError) as error:
@@ -305,6 +308,7 @@ def gates(work: _Sync) -> Iterator[Event]:
         return
     with work.database.read() as con:
         found = list(checks.check(con, checks.find(con, work.asked.gates, "new")))
+        red = gate_results.standing(con)
     failed: set[int] = set()
     verdicts: list[checks.Verdict] = []
     for due, verdict in found:
@@ -325,11 +329,42 @@ def gates(work: _Sync) -> Iterator[Event]:
                 checks.tell(work.asked.on_fire, fired, work.asked.folder)
             except (WarehouseError, OSError) as error:
                 yield work.failed(error)
-    with work.database.read() as con:
-        red = gate_results.standing(con)
+        with work.database.read() as con:
+            red = gate_results.standing(con)
     if red:
         yield events.red(red)
 
 
+def publish(work: _Sync) -> Iterator[Event]:
+    """Make the project's replica anew if the database has changed since it was made."""
+    target, source = work.asked.replica, work.database.path
+    if target is None or not source.exists():
+        return
+    changing = ("loaded", "replaced", "computed", "due")
+    changed = any(event.status in changing for event in work.events)
+    if not changed and target.exists() and _written_at(source) <= _written_at(target):
+        return
+    shown = work.shown(target)
+    if work.dry_run:
+        yield Event("due", f"{shown} would be published", file=shown)
+        return
+    try:
+        with work.database.read() as con:
+            timeout = work.database.lock_timeout
+            replica.publish(con, source.absolute(), target, lock_timeout=timeout)
+    except (WarehouseError, duckdb.Error, OSError) as error:
+        yield work.failed(error, path=target)
+    else:
+        yield Event("published", f"{shown}: published", file=shown)
+
+
+def _written_at(path: Path) -> int:
+    """Return when a database was last written, in nanoseconds; its log may be newer than it is."""
+    log = path.with_name(f"{path.name}.wal")
+    return max(one.stat().st_mtime_ns for one in (path, log) if one.exists())
+
+
 # The steps of a sync, in order; each returns its events, and sees the earlier ones.
-STEPS: tuple[Callable[[_Sync], Iterator[Event]], ...] = (take_in, look_for_missing, evaluate, gates)
+STEPS: tuple[Callable[[_Sync], Iterator[Event]], ...] = (
+    take_in, look_for_missing, evaluate, gates, publish,
+)  # fmt: skip

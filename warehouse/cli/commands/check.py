@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from warehouse.cli import completion, options, output
+from warehouse.config import project
 from warehouse.config.settings import LOCK_TIMEOUT
 
 SECTION, PLACE = "Compare", 2
@@ -43,6 +44,7 @@ def check(
         ),
     ] = "best",
     dataset: options.OneDataset = None,
+    config: options.Config = None,
     run: Annotated[
         str | None,
         typer.Option(
@@ -125,10 +127,11 @@ def check(
     """
     from warehouse.warehouse import Warehouse
 
-    found = Warehouse(db, lock_timeout=lock_timeout).check(
-        dataset, metric or (), against=against, run=run, group=group, max_drop=max_drop, alpha=alpha,
-        min=min, max=max, protocol=protocol, new=new,
-    )  # fmt: skip
+    with project.using(config):
+        found = Warehouse(db, lock_timeout=lock_timeout).check(
+            dataset, metric or (), against=against, run=run, group=group, max_drop=max_drop,
+            alpha=alpha, min=min, max=max, protocol=protocol, new=new,
+        )  # fmt: skip
     if format == "github":
         from warehouse.report import github
 

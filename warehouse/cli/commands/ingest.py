@@ -183,15 +183,9 @@ def training(
     columns = options.pairs(column, "--column")
     with Progress("loading", "file", 1, sizes([file])):
         loaded = wh.ingest_training(
-            dataset,
-            file,
-            label=label,
-            format=format,
-            columns=columns,
-            relevance=relevance,
-            normalise=normalise,
-            replace=replace,
-        )
+            dataset, file, label=label, format=format, columns=columns, relevance=relevance,
+            normalise=normalise, replace=replace,
+        )  # fmt: skip
     say_loaded(loaded)
     say_where(dataset, loaded.dataset)
 

@@ -24,7 +24,7 @@ EXAMPLES = {
     "sync": (
         "warehouse sync",
         "warehouse sync --config warehouse.toml --dry-run",
-        "warehouse sync --json --lock-timeout 60",
+        "warehouse sync --json --check-content --lock-timeout 60",
     )
 }
 
@@ -57,8 +57,9 @@ def sync(
     its time or its settings have changed; other content becomes a new version. A file that is still
     being written is left for the next sync. A file with a problem does not stop the others: it is
     reported, tried again at the next sync, and makes the exit code 2. A run whose file is deleted
-    stays, unless missing = "forget"; a file that is renamed renames its run. If there is nothing to do,
-    nothing is printed. Two syncs at once are safe. Start with: warehouse init
+    stays, unless missing = "forget"; a file that is renamed renames its run. Every new run is checked
+    by the gates, and the exit code is 1 as long as a run is red (see: warehouse gates). If there is
+    nothing to do, nothing is printed. Two syncs at once are safe. Start with: warehouse init
     """
     with project.using(config):
         wh = open_project(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)

@@ -137,7 +137,7 @@ class Contents:
     numbers: Mapping[str, Mapping[str, Record]]
     queries: tuple[Record, ...]
     values: Mapping[str, Mapping[str, tuple[float | None, ...]]]
-    lists: Mapping[str, Mapping[str, Sequence[tuple[str, int | None, float | None]]]]
+    lists: Mapping[str, Mapping[str, Sequence[tuple[str, float | None, float | None]]]]
     comparisons: Mapping[str, Comparison]
     timelines: tuple[Timeline, ...]
     depth: int
@@ -402,8 +402,8 @@ def _comparison(
 
 def _lists(
     file: WarehouseFile, dataset: str, metric: str, protocol: str, depth: int
-) -> dict[str, dict[str, list[tuple[str, int | None, float | None]]]]:
-    lists: dict[str, dict[str, list[tuple[str, int | None, float | None]]]] = defaultdict(dict)
+) -> dict[str, dict[str, list[tuple[str, float | None, float | None]]]]:
+    lists: dict[str, dict[str, list[tuple[str, float | None, float | None]]]] = defaultdict(dict)
     with file.read() as con:
         found = explained_lists.explained_lists(con, dataset, metric, top=depth, protocol=protocol)
         for run, query, _, document, relevance, part in found.fetchall():

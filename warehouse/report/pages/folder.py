@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from warehouse.config.project import request
 from warehouse.config.settings import VERSION
 from warehouse.errors import UsageError, check_at_least
 from warehouse.metrics.notation import Metrics
@@ -31,6 +32,7 @@ class Report:
     size: int
 
 
+@request()
 def write(
     file: WarehouseFile,
     folder: Path,

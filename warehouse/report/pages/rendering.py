@@ -6,6 +6,7 @@ import datetime as dt
 import json
 from collections.abc import Mapping
 from functools import cache
+from math import floor
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,8 @@ def _environment() -> jinja2.Environment:
         "thousands": lambda value: f"{value:,}",
         "counted": counted,
         "moment": moment,
-        "level": lambda relevance: min(max(relevance, 0), _HIGHEST_LEVEL),
+        "grade": lambda relevance: f"{relevance:g}",
+        "level": lambda relevance: min(max(floor(relevance), 0), _HIGHEST_LEVEL),
         "words": lambda aggregate: WORDS.get(aggregate, aggregate),
         "json": data,
     }

@@ -255,10 +255,9 @@ def _run(contents: Contents, at: Places, run: str) -> dict[str, Any]:
         for query in contents.queries
         if run in contents.values[query["query_id"]]
     ]
-    ranked = sorted(
-        ((query, values[0]) for query, values in queries if values[0] is not None),
-        key=lambda item: item[1] if first.direction == "lower" else -item[1],
-    )
+    valued = [(query, value) for query, of in queries if (value := of[0]) is not None]
+    sign = 1 if first.direction == "lower" else -1
+    ranked = sorted(valued, key=lambda item: sign * item[1])
     best = contents.runs[0]
     return {
         "contents": contents,
@@ -296,7 +295,7 @@ def _query(contents: Contents, at: Places, query: Mapping[str, Any]) -> dict[str
         (run, values[run]) for run in sorted(filter(values.__contains__, contents.runs), key=order)
     ]
     documents: dict[str, int] = {}
-    grades: list[int | None] = []
+    grades: list[float | None] = []
     lists: dict[str, Any] = {}
     for run, found in contents.lists.get(name, {}).items():
         for document, relevance, _ in found:

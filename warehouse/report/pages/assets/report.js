@@ -259,7 +259,7 @@
     });
     const grade = (relevance) => element("span", relevance === null
       ? { className: "grade unjudged", textContent: "?", title: "not judged" }
-      : { className: `grade g${Math.min(Math.max(relevance, 0), 4)}`, textContent: relevance, title: `grade ${relevance}` });
+      : { className: `grade g${Math.min(Math.max(Math.floor(relevance), 0), 4)}`, textContent: relevance, title: `grade ${relevance}` });
     const moved = (rank, before) => {
       if (before === undefined) return "";
       if (before === 0) return "new";

@@ -1,0 +1,136 @@
+"""Eight processes at work on one file: nothing is lost, and nobody waits in vain.
+
+Three load runs, one evaluates, two sync a folder of their own, one asks and one publishes, each as fast
+as it can. At the end everything that was acknowledged is there once, and the stored values are right.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from fault_server import METRICS, fill, qrels, run
+
+from tests.survival.outcome import Outcome
+from warehouse.errors import WarehouseError
+from warehouse.sql_text import templates
+from warehouse.warehouse import Warehouse
+
+ROLES = ("ingest", "ingest", "ingest", "evaluate", "sync", "sync", "ask", "publish")
+PROJECT = """\
+database = "../w.duckdb"
+settle = 0
+
+[datasets.synced]
+qrels = "qrels.txt"
+metrics = ["RR"]
+
+[[runs]]
+files = "*.run"
+dataset = "synced"
+"""
+
+
+def survive(seconds: int, seed: int) -> Outcome:
+    """Let the processes work for so long, and look at what they leave."""
+    outcome = Outcome(f"{len(ROLES)} processes for {seconds} s")
+    with tempfile.TemporaryDirectory(prefix="survival-") as place:
+        folder = Path(place)
+        wh = Warehouse(folder / "w.duckdb")
+        fill(wh)
+        paths = [str(Path(templates.__file__).parents[2]), str(Path(__file__).parents[1])]
+        paths.append(str(Path(__file__).parent))
+        working = [
+            subprocess.Popen(
+                [sys.executable, __file__, str(number), role, str(folder), str(seconds)],
+                env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for number, role in enumerate(ROLES)
+        ]
+        names: list[str] = []
+        for role, process in zip(ROLES, working, strict=True):
+            out, err = process.communicate()
+            with outcome.case(role):
+                assert (process.returncode, err) == (0, ""), err or process.returncode
+                told = json.loads(out)
+                names += told["names"]
+                outcome.ends[role] += len(told["times"])
+                outcome.failures += [(role, text) for text in told["errors"]]
+                times = sorted(told["times"])
+                outcome.notes.append(
+                    f"{role}: {len(times):,} times, median {median(times):.2f} s, "
+                    f"longest {times[-1]:.2f} s"
+                )
+        with outcome.case("what is left"):
+            _check(wh, folder, names)
+    return outcome
+
+
+def _check(wh: Warehouse, folder: Path, names: list[str]) -> None:
+    found = Counter(row[0] for row in wh.query("select name from store.run").fetchall())
+    lost = [name for name in names if found[name] != 1]
+    assert not lost, f"lost or doubled: {lost[:5]}"
+    more = set(found) - {*names, "one", "two", "three"}
+    assert not more, f"never acknowledged: {sorted(more)[:5]}"
+    wh.evaluate(metrics=METRICS)
+    verified = wh.verify()
+    assert verified.is_good
+    assert verified.num_verified == verified.num_stored
+    left = [path.name for path in folder.iterdir() if path.name.startswith(".")]
+    assert not left, left
+
+
+def work(number: int, role: str, folder: Path, seconds: float) -> dict[str, Any]:
+    """Do one thing again and again; return how long each took and the runs that are there."""
+    wh = Warehouse(folder / "w.duckdb", lock_timeout=600 if role == "sync" else 30)
+    mine = folder / f"project{number}"
+    if role == "sync":
+        mine.mkdir()
+        judged = qrels(1).items()
+        lines = (f"{q} 0 {d} {g}\n" for q, docs in judged for d, g in docs.items())
+        (folder / "qrels.txt").write_text("".join(lines))
+        (mine / "warehouse.toml").write_text(PROJECT.replace('"qrels', '"../qrels'))
+    times, names, errors = [], [], []
+    deadline = time.monotonic() + seconds
+    turn = 0
+    while time.monotonic() < deadline:
+        turn += 1
+        name = f"p{number}n{turn}"
+        started = time.monotonic()
+        try:
+            if role == "ingest":
+                wh.ingest_run("tiny", run(turn), name=name)
+                names.append(name)
+            elif role == "evaluate":
+                wh.evaluate("tiny", metrics=METRICS)
+            elif role == "sync":
+                lists = run(turn).items()
+                lines = (f"{q} Q0 {d} 1 {s} t\n" for q, docs in lists for d, s in docs.items())
+                (mine / f"{name}.run").write_text("".join(lines))
+                done = wh.sync(mine / "warehouse.toml")
+                errors += [event.text for event in done.events if event.exit_code]
+                names.append(name)
+            elif role == "ask":
+                wh.leaderboard("tiny", metrics=METRICS).fetchall()
+            else:
+                wh.publish(folder / "replica.duckdb")
+        except WarehouseError as error:
+            errors.append(str(error))
+        times.append(time.monotonic() - started)
+    return {"times": times, "names": names, "errors": errors}
+
+
+if __name__ == "__main__":
+    number, role, folder, seconds = sys.argv[1:]
+    print(json.dumps(work(int(number), role, Path(folder), float(seconds))))
