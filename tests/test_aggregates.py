@@ -382,7 +382,7 @@ def test_a_board_says_what_it_shows(wh: Warehouse) -> None:
     )
     assert wh.leaderboard("tiny", metrics="RR").over_queries == "mean over queries"
     assert wh.leaderboard("tiny", metrics="NumRel").over_queries == "sum over queries"
-    assert board.notes == (board.over_queries,)
+    assert board.notes == (f"{board.over_queries}; 3 of 3 judged queries answered by every run",)
 
 
 def test_a_board_names_each_way_that_values_of_a_metric_were_put_together(wh: Warehouse) -> None:

@@ -9,6 +9,8 @@ import pytest
 from projects import command
 from refusals import expect_refusal
 
+from warehouse.analyze import stored_metrics
+from warehouse.metrics import protocols
 from warehouse.warehouse import Warehouse
 
 QRELS = {"q1": {"a": 1, "b": 0}, "q2": {"c": 1}}
@@ -149,3 +151,18 @@ def test_pairs_are_headed_by_it_too(tiny: Warehouse) -> None:
     found = tiny.compare("tiny", ["one", "two"], "first = P@1")
     assert "first ↑" in found.values.text("table")
     assert found.pairs.text("table").splitlines()[2].startswith("first ")
+
+
+def test_it_is_computed_several_times_on_one_connection(tiny: Warehouse) -> None:
+    """As pages of a report do; what was computed before is still there."""
+    rules = protocols.get("default")
+    with tiny.file.read() as con:
+        for name in ("P@1", "P@2", "P@1"):
+            stored_metrics.with_missing(con, ["tiny"], [name], rules)
+        rows = con.execute(
+            "select metric, run, value from run_scores where is_current order by all"
+        ).fetchall()
+    assert rows == [
+        ("P@1", "one", 0.5), ("P@1", "two", 0.5), ("P@2", "one", 0.5), ("P@2", "two", 0.5),
+        ("RR", "one", 0.75), ("RR", "two", 0.75),
+    ]  # fmt: skip

@@ -159,7 +159,7 @@ def test_pages_keep_a_strict_policy_and_ask_no_other_machine(site: Site) -> None
 
 
 def test_the_board_has_the_numbers_of_the_command(site: Site) -> None:
-    board = site.warehouse.leaderboard("tiny", metrics=METRICS, ci=True)
+    board = site.warehouse.leaderboard("tiny", ci=True)
     page = site.pages["tiny/index.html"]
     shown = {row[1].split("system of")[0]: row for row in page.cells[1:]}
     for row in board:
@@ -169,7 +169,7 @@ def test_the_board_has_the_numbers_of_the_command(site: Site) -> None:
             width = row[board_intervals.width_of(metric)]
             said = value if width is None else f"{value}±{width:.4f}"
             assert cells[2 + place].replace(" (best)", "") == said
-    grouped = site.warehouse.leaderboard("tiny", metrics=["RR"], ties=True)
+    grouped = site.warehouse.leaderboard("tiny", sort="RR", ties=True)
     first = re.findall(
         r'data-key="(rr[^"]*)" data-value="[^"]*" data-place="(\d+)" data-places="([^"]*)"',
         page.source,
@@ -234,7 +234,7 @@ def test_lists_are_explained_together_as_one_by_one(site: Site, metric: str) -> 
 
 
 def test_pairs_are_those_of_compare_in_one_family(site: Site) -> None:
-    board = [row.run for row in site.warehouse.leaderboard("tiny", metrics=METRICS)]
+    board = [row.run for row in site.warehouse.leaderboard("tiny")]
     for metric in METRICS:
         found = _script(site.folder / "tiny" / "data" / f"{METRIC_KEYS[metric]}.js")
         pairs = site.warehouse.compare("tiny", board, metric, all_pairs=True, judged=False)
@@ -252,7 +252,7 @@ def test_pairs_are_those_of_compare_in_one_family(site: Site) -> None:
 def test_history_is_that_of_the_command(site: Site) -> None:
     page = site.pages["tiny/history.html"]
     for metric, found in zip(METRICS, page.data, strict=True):
-        rows = site.warehouse.history("tiny", metric).fetchall()
+        rows = site.warehouse.history("tiny", metric, runs=RUNS).fetchall()
         assert [(one["run"], one["value"], one["record"]) for one in found] == [
             (row[1], row[4], row[6]) for row in rows
         ]

@@ -85,7 +85,7 @@ def compare(
     with file.read() as con, past.put_one(con, dataset, state) as (name, gone):
         rules = stored_metrics.stored_rules(con, protocol)
         wanted = stored_metrics.names(con, [name], metrics, rules)
-        shown = wanted or stored_metrics.with_values(con, name, rules)
+        shown = wanted or stored_metrics.with_values(con, [name], rules)
         made_here = stored_metrics.with_missing(con, [name], shown, rules) if state.is_now else {}
         computed = stored_metrics.computed_notes([name], made_here, rules)
         names = stored_metrics.choose(con, name, wanted, rules)

@@ -51,14 +51,18 @@ def history(
     protocol: str,
     as_of: past.Moment | None,
     qrels: int | None,
+    compute: bool = True,
 ) -> Timeline:
-    """Return the runs of a dataset over time; the arguments are those of `Warehouse.history`."""
+    """Return the runs of a dataset over time; the arguments are those of `Warehouse.history`.
+
+    Without `compute`, only stored values are in it.
+    """
     wanted = past.state(as_of, qrels)
     with past.put_one(con, dataset, wanted) as (name, gone):
         rules = stored_metrics.stored_rules(con, protocol)
         names = check_names("runs", runs)
         made: Mapping[str, int] = {}
-        if wanted.is_now:
+        if compute and wanted.is_now:
             asked = [] if metric is None else stored_metrics.names(con, [name], [metric], rules)
             made = stored_metrics.with_missing(con, [name], asked, rules)
         chosen = stored_metrics.one_with_values(con, name, metric, rules)

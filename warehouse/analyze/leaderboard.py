@@ -34,8 +34,12 @@ def leaderboard(
     alpha: float = 0.05,
     as_of: past.Moment | None = None,
     qrels: int | None = None,
+    compute: bool = True,
 ) -> Board:
-    """Return the board of some datasets; the arguments are those of `Warehouse.leaderboard`."""
+    """Return the board of some datasets; the arguments are those of `Warehouse.leaderboard`.
+
+    Without `compute`, only stored values are on it.
+    """
     check_at_least(1, top=top)
     across_datasets.check_by(by)
     state = past.state(as_of, qrels)
@@ -48,8 +52,9 @@ def leaderboard(
             raise UsageError(f"slice {slice}: a slice belongs to one dataset; name one")
         names, order = _names(con, datasets, metrics, sort, rules)
         made: Mapping[str, int] = {}
-        if state.is_now and slice is None:
-            asked = [*names, *([order] if order is not None and order not in names else [])]
+        if compute and state.is_now and slice is None:
+            there = stored_metrics.with_values(con, datasets, rules)
+            asked = [*names, *([order] if order is not None and order not in there else [])]
             made = stored_metrics.with_missing(con, datasets, asked, rules)
         if len(datasets) == 1:
             with board.narrowed(con, datasets[0], rules):

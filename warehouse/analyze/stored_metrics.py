@@ -168,9 +168,11 @@ def labels(asked: Metrics, protocol: Protocol) -> dict[str, str]:
     return notation.labels(*check_several("metrics", asked), defaults=protocol.defaults())
 
 
-def with_values(con: duckdb.DuckDBPyConnection, dataset: str, protocol: Protocol) -> list[str]:
-    """Return the metrics that a dataset has values of against its current qrels, oldest first."""
-    return list(_with_values(con, dataset, protocol))
+def with_values(
+    con: duckdb.DuckDBPyConnection, datasets: Sequence[str], protocol: Protocol
+) -> list[str]:
+    """Return the metrics that datasets have values of against the current qrels, oldest first."""
+    return [name for dataset in datasets for name in _with_values(con, dataset, protocol)]
 
 
 def with_missing(

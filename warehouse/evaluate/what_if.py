@@ -62,7 +62,11 @@ def put_missing(
         "select run_id, qrels_id from hit_set where ordering = $1", [protocol.ordering]
     ).fetchall()
     ids = [] if needed <= set(with_hits) else sorted({run_id for run_id, _ in needed})
-    con.execute(render("statements/shadow_new", file=database.ALIAS, runs=ids))
+    _drop_views(con)
+    before = con.execute(
+        "select 1 from duckdb_tables() where database_name = 'temp' and table_name = 'new_score'"
+    ).fetchall()
+    con.execute(render("statements/shadow_new", file=database.ALIAS, runs=ids, again=bool(before)))
     made: dict[str, set[str]] = {}
     for some, those in lacking.items():
         done = stored_runs.evaluate(con, stored_runs.Job(plan(those, protocol)), some)
@@ -153,14 +157,18 @@ def _compute(
     protocol: Protocol,
     runs: Sequence[Candidate],
 ) -> None:
-    # views of what is read in the place of the file's own have names that the evaluation takes
+    _drop_views(con)
+    con.execute(render("statements/shadow_values", file=database.ALIAS))
+    stored_runs.evaluate(con, stored_runs.Job(plan(metrics, protocol)), runs)
+
+
+def _drop_views(con: duckdb.DuckDBPyConnection) -> None:
+    """Drop views of what is read in the place of the file's own: the evaluation takes their names."""
     rows = con.execute(
         "select view_name from duckdb_views() where database_name = 'temp' and not internal"
     ).fetchall()
     for (name,) in rows:
         con.execute(f"drop view temp.main.{ident(name)}")
-    con.execute(render("statements/shadow_values", file=database.ALIAS))
-    stored_runs.evaluate(con, stored_runs.Job(plan(metrics, protocol)), runs)
 
 
 def _found(con: duckdb.DuckDBPyConnection, runs: Sequence[Candidate]) -> Values:

@@ -206,7 +206,9 @@ def contents(
                 raise
             return None
         orders = {
-            name: leaderboard.leaderboard(con, dataset, metrics=names, sort=name, protocol=protocol)
+            name: leaderboard.leaderboard(
+                con, dataset, metrics=names, sort=name, protocol=protocol, compute=False
+            )
             .relation.project("run, place")
             .fetchall()
             for name in names
@@ -310,10 +312,14 @@ def _board(
     """Return the board, and the better direction of each metric."""
     notes: tuple[str, ...] = ()
     try:
-        found = leaderboard.leaderboard(con, dataset, metrics=names, ci=True, protocol=protocol)
+        found = leaderboard.leaderboard(
+            con, dataset, metrics=names, ci=True, protocol=protocol, compute=False
+        )
     except UsageError as error:
         notes = (f"no intervals: {error}",)
-        found = leaderboard.leaderboard(con, dataset, metrics=names, protocol=protocol)
+        found = leaderboard.leaderboard(
+            con, dataset, metrics=names, protocol=protocol, compute=False
+        )
     given = con.execute("select run, tags from runs where dataset = $1", [dataset]).fetchall()
     tags = {run: tuple(f"{key}={one}" for key, one in (of or {}).items()) for run, of in given}
     records = database.records(found.relation)
@@ -358,7 +364,15 @@ def _best(name: str, direction: str, rows: Sequence[Record]) -> set[str]:
 
 def _timeline(con: duckdb.DuckDBPyConnection, dataset: str, metric: str, protocol: str) -> Timeline:
     found = history.history(
-        con, dataset, metric, system=None, runs=(), protocol=protocol, as_of=None, qrels=None
+        con,
+        dataset,
+        metric,
+        system=None,
+        runs=(),
+        protocol=protocol,
+        as_of=None,
+        qrels=None,
+        compute=False,
     )
     result = presentation.history(found)
     return Timeline(metric, tuple(database.records(found.relation)), result.notes)
