@@ -157,9 +157,11 @@
     if (!named) {
       const legend = figure.appendChild(Object.assign(document.createElement("p"), { className: "legend" }));
       for (const end of ends) {
-        const key = legend.appendChild(Object.assign(document.createElement("span"), { className: "key" }));
+        const name = legend.appendChild(Object.assign(document.createElement("span"), { className: "named" }));
+        const key = name.appendChild(Object.assign(document.createElement("span"), { className: "key" }));
         key.style.background = end.colour;
-        legend.append(end.system);
+        name.append(end.system);
+        legend.append(" ");
       }
       return;
     }
