@@ -146,20 +146,45 @@ def test_half_a_character_in_a_dict(con, way):
     assert "cannot be written as UTF-8: 'b\\udce9'" in str(caught.value)
 
 
-@pytest.mark.parametrize("given", [{}, {"q": {}}])
-def test_empty_dict(con, way, given):
-    with pytest.raises(InputError, match="<dict>: is empty"):
-        readers.stage(con, given, "run")
+def test_empty_dict(con, way):
+    for given, kind in (({}, "run"), ({}, "qrels"), ({"q": {}}, "qrels"), ({"q": {}}, "training")):
+        with pytest.raises(InputError, match="<dict>: is empty"):
+            readers.stage(con, given, kind)
+
+
+def test_a_list_without_documents_is_an_answer(wh: Warehouse) -> None:
+    """pytrec_eval gives such a query 0, and averages over it."""
+    qrels = {"q1": {"a": 1}, "q2": {"b": 1}, "q3": {"c": 1}}
+    run: dict[str, dict[str, float]] = {"q1": {"a": 2.0, "b": 1.0}, "q2": {}}
+    for protocol, mean in (("trec_eval_9", 1 / 2), ("default", 1 / 3)):
+        scores = Warehouse.score(qrels, run, ["RR"], protocol=protocol)
+        assert scores.means() == pytest.approx({"RR": mean})
+        none = Warehouse.score(qrels, {"q1": {}, "q2": {}}, ["RR", "nDCG@10"], protocol=protocol)
+        assert none.means() == {"RR": 0.0, "nDCG@10": 0.0}
+    wh.ingest_qrels("d", qrels)
+    wh.ingest_run("d", {"q1": run["q1"]}, name="one")
+    loaded = wh.ingest_run("d", run, name="two")
+    assert loaded.status == "loaded"  # it is another run than the one that does not answer q2
+    assert loaded.num_queries == 2
+    assert "1 query without a document: the run answers it with nothing" in loaded.warnings
+    assert wh.ingest_run("d", {"q2": {}}, name="none").num_rows == 0
+    wh.evaluate("d", metrics="RR", protocol="trec_eval_9")
+    board = wh.leaderboard("d", metrics=["RR"], protocol="trec_eval_9")
+    assert {row.run: row["RR"] for row in board} == {"one": 1.0, "two": 0.5, "none": 0.0}
+    assert wh.verify("d").is_good
 
 
 def test_queries_without_a_document_are_told_of(con, way, tmp_path):
     path = tmp_path / "a.json"
-    for kind, told in (("run", "does not answer them"), ("qrels", "judge one with relevance 0")):
+    for kind, told in (
+        ("run", "answers them with nothing"),
+        ("qrels", "judge one with relevance 0"),
+    ):
         given = {"q": {"a": 1}, "r": {}, "s": {}}
         path.write_text(json.dumps(given))
         for source in (given, path):
             (warning,) = readers.stage(con, source, kind).warnings
-            assert warning.startswith("2 queries without a document passed over: ")
+            assert warning.startswith("2 queries without a document")
             assert warning.endswith(told)
             assert len(rows(con)) == 1
 
@@ -262,7 +287,7 @@ def test_pandas_kinds_of_columns(con):
         {
             "query_id": pd.Categorical(["x", "y"]),
             "doc_id": [1.0, None],
-            "rank": [1, 2],
+            "rank": [1, 0],
         },
         index=[5, 5],
     )
@@ -271,7 +296,7 @@ def test_pandas_kinds_of_columns(con):
     assert caught.value.problems == ((None, "row 2: the document id is empty"),)
     result = readers.stage(con, frame.assign(doc_id=["é", "'; drop table staged; --"]), "run")
     assert result.ranked_by == "rank"
-    assert rows(con) == [("x", "é", 1.0), ("y", "'; drop table staged; --", 2.0)]
+    assert rows(con) == [("x", "é", 1.0), ("y", "'; drop table staged; --", 0.0)]
     assert con.execute("select count(*) from duckdb_views() where not internal").fetchall() == [
         (0,)
     ]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from projects import command
 from refusals import expect_refusal
 
 from warehouse.errors import WarehouseError
@@ -46,6 +47,23 @@ def test_loaded_and_scored(tmp_path: Path, ratings: str) -> None:
         {"up": 5, "jaws": 2}, run, "RR", is_global=True, relevance="relevance > 2"
     )
     assert found.means() == {"RR": 0.25}
+
+
+def test_commands_and_projects(ratings: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = Path(ratings).parent
+    monkeypatch.chdir(folder)
+    (folder / "warehouse.toml").write_text(
+        'database = "films.duckdb"\n[datasets.films.qrels]\nfile = "ratings.csv"\n'
+        'columns = { query_id = "user", doc_id = "item" }\nrelevance = "rating >= 4"\n'
+    )
+    assert command("sync")[0] == 0
+    columns = ("--column", "query_id=user", "--column", "doc_id=item")
+    same = ("ingest", "qrels", ratings, "-d", "films", *columns, "--relevance", "rating > 3.5")
+    assert "unchanged" in command(*same)[1] + command(*same)[2]
+    (folder / "run.csv").write_text("query_id,doc_id,score\nann,alien,2\nann,up,1\n")
+    (folder / "qrels.txt").write_text("ann 0 up 4.5\nann 0 alien 3.5\n")
+    asked = ("score", "qrels.txt", "run.csv", "RR", "-f", "csv", "--relevance", "relevance >= 4")
+    assert command(*asked)[1] == "metric,value\nRR,0.5\n"
 
 
 @pytest.mark.parametrize(

@@ -245,7 +245,7 @@ def test_lower_is_better_turns_the_order_and_keeps_the_scores(wh: Warehouse) -> 
 
 
 def test_a_run_with_ranks_only(wh: Warehouse, tmp_path: Path) -> None:
-    (tmp_path / "ranks.csv").write_text("query_id,doc_id,rank\nq,a,1\nq,b,2\nq,c,10\n")
+    (tmp_path / "ranks.csv").write_text("query_id,doc_id,rank\nq,a,1\nq,c,3\nq,b,2\n")
     wh.ingest_qrels("tiny", {"q": {"b": 1, "c": 1}})
     wh.ingest_run("tiny", str(tmp_path / "ranks.csv"))
     wh.evaluate(metrics="RR AP")

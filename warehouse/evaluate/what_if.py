@@ -85,8 +85,9 @@ def _stored(
     """Return the run, qrels and metric of values that are there."""
     rows = con.execute(
         "select run_id, qrels_id, metric from evaluation "
+        "semi join (select unnest($runs) as run_id) using (run_id) "
         "where kind = 'metric' and slice_id is null and protocol = $protocol "
-        "and list_contains($metrics, metric) and list_contains($runs, run_id)",
+        "and list_contains($metrics, metric)",
         {
             "protocol": protocol.name,
             "metrics": [str(metric) for metric in metrics],

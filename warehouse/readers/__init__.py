@@ -62,7 +62,8 @@ def stage(
 
     - run: `(query_id, doc_id, score double)`, and beside it in `staged_ranking` for each query
       `(query_id, num_ret, lowest, highest, first_position, last_position, is_together)`, the length of
-      its list, the extremes of its scores and the row ids between which it stands, and in `list_step`
+      its list (0 if it is there without a document), the extremes of its scores and the row ids
+      between which it stands, and in `list_step`
       `(position, step)` where scores are equal or rise
     - qrels, a document once per query, and iterations, once per query and iteration:
       `(query_id, doc_id, relevance double, iteration varchar)`
@@ -107,7 +108,7 @@ def stage(
 
 def clear(con: Connection) -> None:
     """Remove what was staged last."""
-    for table in ("staged", "staged_ranking", "list_step"):
+    for table in ("staged", "staged_ranking", "staged_empty", "list_step"):
         con.execute(f"drop table if exists temp.{table}")
 
 
@@ -131,7 +132,7 @@ def _stage(
     name = format.source_name(source)
     reading = format.read(con, source, kind, mapping)
     rows = staging.row_count(con)
-    if rows == 0:
+    if rows == 0 and not (kind == "run" and checks.any_empty(con)):
         raise InputError(f"{name}: is empty: there is no {format.unit} of data")
     limits.current().check_rows(name, rows)
     warnings = reading.warnings
@@ -141,6 +142,7 @@ def _stage(
         ranks = "rank" in staging.types_of(con)
         found = checks.run_warnings(con, ranks=ranks, ranked_by=reading.ranked_by)
         warnings = (*found.get(0, ()), *warnings)
+        checks.add_empty(con)
     checks.drop_service_columns(con, kind)
     return Staged(
         kind=kind,
@@ -163,3 +165,4 @@ def _normalise(con: Connection, staged: Staged, expression: str) -> None:
     if staged.kind == "run":  # the rows have changed
         checks.make_rankings(con)
         checks.walk_staged(con, ranks=False, lowest_first=staged.ranked_by == "rank")
+        checks.add_empty(con)

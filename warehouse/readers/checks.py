@@ -243,6 +243,21 @@ def make_rankings(con: Connection, *, together: bool = False) -> None:
     run(con, "ingest/staged_rankings", list_key=list_key(together))
 
 
+def any_empty(con: Connection) -> bool:
+    """Whether a query of a nested source is there without a document."""
+    con.execute("create temp table if not exists staged_empty (query_id varchar)")
+    return bool(con.execute("select 1 from staged_empty limit 1").fetchall())
+
+
+def add_empty(con: Connection) -> None:
+    """Add the lists without a document to `staged_ranking`, which is walked before: they count."""
+    if any_empty(con):
+        con.execute(
+            "insert into staged_ranking by name "
+            "select query_id, 0 as num_ret, true as is_together from staged_empty"
+        )
+
+
 def walk_staged(con: Connection, *, ranks: bool, lowest_first: bool) -> None:
     """Make the table `list_step` in one walk down the staged lists, checking `ranks` on request.
 

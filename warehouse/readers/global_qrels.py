@@ -46,7 +46,7 @@ def stage_everywhere(
     2
     >>> queries = "select unnest(['q1', 'q2']) as query_id"
     >>> con.execute(for_queries(queries)).fetchall()
-    [('q1', 'a', 1, '0'), ('q1', 'b', 1, '0'), ('q2', 'a', 1, '0'), ('q2', 'b', 1, '0')]
+    [('q1', 'a', 1.0, '0'), ('q1', 'b', 1.0, '0'), ('q2', 'a', 1.0, '0'), ('q2', 'b', 1.0, '0')]
     """
     mapping = _mapping(with_relevance(con, relevance, columns))
     given = None if format is None else registry.find(format, "documents")

@@ -252,16 +252,17 @@ def _as_json(source: str, value: Any) -> str:
 def _read_parts(con: Connection, source: str, kind: Kind, parts: Iterable[_Part]) -> Reading:
     """Fill `staged` from parts of a source as JSON texts."""
     staging.run(con, "ingest/staged_lines", kind=kind)
+    con.execute("create temp table staged_empty (query_id varchar)")
     empty = sum(_unfold(con, source, kind, content, bound) for content, bound in parts)
     checks.check_staged(con, kind, source, words=checks.in_words_by_key)
     if not empty:
         return Reading()
-    what = f"{counted(empty, 'query')} without a document passed over"
-    meaning = {
-        "run": ": the run does not answer them",
-        "qrels": ": to count them, judge one with relevance 0",
+    what = f"{counted(empty, 'query')} without a document"
+    told = {
+        "run": f"{what}: the run answers {'it' if empty == 1 else 'them'} with nothing",
+        "qrels": f"{what} passed over: to count them, judge one with relevance 0",
     }
-    return Reading(warnings=(what + meaning.get(kind, ""),))
+    return Reading(warnings=(told.get(kind, f"{what} passed over"),))
 
 
 def _unfold(con: Connection, source: str, kind: Kind, content: str, bound: dict[str, str]) -> int:
@@ -280,6 +281,10 @@ def _unfold(con: Connection, source: str, kind: Kind, content: str, bound: dict[
             problems = [(None, f"query {query!r} is there twice") for query, _ in twice]
             raise checks.refuse(source, problems, int(twice[0][1]))
         ((queries, characters, empty),) = staging.run(con, "ingest/nested_size")
+        con.execute(
+            "insert into staged_empty select query_id from staged_query "
+            "where cast(documents as varchar) = '{}' order by position"
+        )
         insert = staging.render("ingest/nested_json", kind=kind)
         step = max(1, int(queries * _CHARACTERS / max(characters, 1)))
         for low in range(0, queries, step):

@@ -54,11 +54,12 @@ def map_relevance(
     unusable.
 
     >>> con = duckdb.connect()
-    >>> con.execute("create temp table staged as select 'q' as query_id, 4.5e0 as relevance").fetchall()
+    >>> row = "select 'q' as query_id, 'd' as doc_id, 4.5e0 as relevance"
+    >>> con.execute(f"create temp table staged as {row}").fetchall()
     [(1,)]
     >>> map_relevance(con, "a.csv", "rating >= 4", {"relevance": "rating"})
-    >>> con.execute("from staged").fetchall()
-    [('q', 1.0)]
+    >>> con.execute("select query_id, doc_id, relevance from staged").fetchall()
+    [('q', 'd', 1.0)]
     """
     given = _given(expression)
     if "relevance" not in types_of(con):
