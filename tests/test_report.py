@@ -15,7 +15,7 @@ import pytest
 
 from warehouse.analyze import board_intervals, explained_lists, significance
 from warehouse.errors import UsageError, visible
-from warehouse.report.pages import rendering
+from warehouse.report.pages import contents, rendering
 from warehouse.report.pages.keys import keys
 from warehouse.warehouse import Warehouse
 
@@ -222,7 +222,7 @@ def test_lists_are_explained_together_as_one_by_one(site: Site, metric: str) -> 
     protocol = "trec_eval_9" if metric == "AP" else "default"
     with site.warehouse.file.read() as con:
         rows = explained_lists.explained_lists(
-            con, "tiny", metric, top=4, protocol=protocol
+            con, "tiny", metric, ["q1", "q2"], top=4, protocol=protocol
         ).fetchall()
     for run in RUNS[:1]:
         one = site.warehouse.explain("tiny", run, "q1", metric, top=4, protocol=protocol)
@@ -238,7 +238,7 @@ def test_pairs_are_those_of_compare_in_one_family(site: Site) -> None:
     for metric in METRICS:
         found = _script(site.folder / "tiny" / "data" / f"{METRIC_KEYS[metric]}.js")
         pairs = site.warehouse.compare("tiny", board, metric, all_pairs=True, judged=False)
-        assert len(found["pairs"]) == len(pairs) == 6
+        assert len(found["pairs"]) == len(pairs) == 10
         for shown, row in zip(found["pairs"], pairs, strict=True):
             assert (board[shown[0]], board[shown[1]]) == (row.base, row.run)
             numbers = (row.difference, row.low, row.high)
@@ -313,7 +313,7 @@ def test_a_report_replaces_a_report_and_nothing_else(site: Site, tmp_path: Path,
     assert "is not empty and not a report" in answer.err
     for words, told in (
         (["-d", "tinny"], "did you mean tiny?"),
-        (["-m", "P@3"], "no values of P@3"),
+        (["-m", "nDGC@3"], "did you mean nDCG"),
     ):
         answer = run("report", str(tmp_path / "new"), "--db", str(site.warehouse.path), *words)
         assert (answer.code, told in answer.err) == (2, True)
@@ -329,6 +329,24 @@ def test_a_manifest_names_no_file_outside(site: Site, tmp_path: Path) -> None:
     )
     site.warehouse.report(folder, "empty <b>")
     assert (tmp_path / "thesis.tex").exists()
+
+
+def test_of_very_many_queries_those_that_differ_most_have_pages(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(contents, "MOST_QUERIES", 2)
+    site.warehouse.report(tmp_path / "site", "tiny", metrics="nDCG@3", depth=3)
+    page = Page((tmp_path / "site" / "tiny" / "queries" / "index.html").read_text(encoding="utf-8"))
+    assert "7 queries (here are the 2 in which the runs differ most)" in page.text
+    spreads = {
+        row[0]: round(float(row[5]) - float(row[3]), 4)
+        for row in site.pages["tiny/queries/index.html"].cells[1:]
+    }
+    shown = [spreads[row[0]] for row in page.cells[1:]]
+    assert sorted(shown) == sorted(spreads.values())[-2:]
+    assert len(list((tmp_path / "site" / "tiny" / "queries").iterdir())) == 3
+    found = _script(tmp_path / "site" / "tiny" / "data" / f"{METRIC_KEYS['nDCG@3']}.js")
+    assert len(found["values"]) == 2
 
 
 def test_without_scipy_there_are_boards_and_a_note(
@@ -374,7 +392,7 @@ def _drawn(chromium: str, page: Path, profile: Path, fragment: str = "") -> tupl
     ("name", "fragment", "wanted"),
     [
         ("index.html", "", "Newest runs"),
-        ("tiny/index.html", "#sort=3+ascending&groups=off&text=bm25", "2 of 4 shown"),
+        ("tiny/index.html", "#sort=3+ascending&groups=off&text=bm25", "2 of 5 shown"),
         (f"tiny/runs/{RUN_KEYS[SCRIPT]}.html", "", "Why these numbers"),
         ("tiny/queries/index.html", "", "From lowest to highest"),
         ("tiny/queries/q1.html", "#lists=bm25+" + RUN_KEYS[SCRIPT], "<i>d</i>"),

@@ -1418,11 +1418,12 @@ class Warehouse:
 
         The pages show the boards of the `datasets` (default: all) under every protocol that they
         have values of, their runs, queries, comparisons and history, and what each value was
-        computed from. `metrics` are by default all that have values. `depth` is how many documents
-        of each list are shown. The folder must be new, empty, or an earlier report, which is
-        replaced. With the extra "stats", the boards have intervals and groups of runs that cannot
-        be told apart. Returns the path of the first page, and the number and size of the files.
-        Raises UsageError for wrong names and for a folder that cannot be written.
+        computed from. `metrics` are by default all that have values; what is not stored is computed
+        for the pages. `depth` is how many documents of each list are shown. The folder must be new,
+        empty, or an earlier report, which is replaced. With the extra "stats", the boards have
+        intervals and groups of runs that cannot be told apart. Returns the path of the first page,
+        and the number and size of the files. Raises UsageError for wrong names and for a folder
+        that cannot be written.
 
         >>> import tempfile
         >>> folder = tempfile.mkdtemp()

@@ -6,13 +6,15 @@ all lists, cut after each rank.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import duckdb
 
 from warehouse.analyze import datasets, stored_metrics
-from warehouse.errors import UsageError, check_at_least
-from warehouse.evaluate import engine
+from warehouse.errors import UsageError, check_at_least, none_yet
+from warehouse.evaluate import candidates, engine
 from warehouse.evaluate.plan import plan, ranked_sql
-from warehouse.evaluate.scope import Scope
+from warehouse.evaluate.scope import Scope, qrels_kind, stored_qrels
 from warehouse.metrics import protocols
 from warehouse.metrics.notation import known_metric
 from warehouse.sql_text.templates import render
@@ -20,9 +22,15 @@ from warehouse.store import database
 
 
 def explained_lists(
-    con: duckdb.DuckDBPyConnection, dataset: str, metric: str, *, top: int, protocol: str
+    con: duckdb.DuckDBPyConnection,
+    dataset: str,
+    metric: str,
+    queries: Sequence[str],
+    *,
+    top: int,
+    protocol: str,
 ) -> duckdb.DuckDBPyRelation:
-    """Return the first `top` documents of each list of the runs that have a value of a metric.
+    """Return the first `top` documents of the current runs' lists for some queries.
 
     Columns: `run, query_id, rank, doc_id, relevance, part`, as `explain` has them. `part` is null
     below the metric's cutoff, and everywhere if metric or protocol are gone. The connection is of
@@ -31,20 +39,24 @@ def explained_lists(
     check_at_least(1, top=top)
     datasets.check(con, dataset)
     rules = stored_metrics.stored_rules(con, protocol)
-    rows = con.execute(
-        "select run_id, qrels_id from run_scores where is_current and dataset = $dataset "
-        "and metric = $metric and protocol = $protocol order by run_id",
-        {"dataset": dataset, "metric": metric, "protocol": rules.name},
-    ).fetchall()
-    if not rows:
-        raise UsageError(f"{dataset}: no values of {metric} under protocol {rules.name} yet")
-    run_ids = [int(run_id) for run_id, _ in rows]
+    runs = [run for run in candidates.find(con, dataset, ()) if run.qrels_id is not None]
+    if not runs:
+        raise UsageError(none_yet("run", dataset))
+    run_ids = [run.run_id for run in runs]
     known = known_metric(metric) if rules.name in protocols.catalogue() else None
     deepest = 0 if known is None else min(top, known.depth or top)
     scope = Scope(con)
     scope.runs(run_ids)
-    scope.stored_truth(rows[0][1])
-    scope.predictions(run_ids)
+    qrels_id = int(runs[0].qrels_id or 0)
+    scope.stored_truth(qrels_id)
+    con.execute(
+        "create or replace temp table scope_part as select unnest($queries::varchar[]) as query_id",
+        {"queries": list(queries)},
+    )
+    kind = qrels_kind(con, qrels_id)
+    judged = f"{stored_qrels(qrels_id, kind)} as judged"
+    scope.qrels(kind, f"(select * from {judged} semi join scope_part using (query_id))")
+    scope.predictions(run_ids, of_part=True)
     scope.cut_lists(
         ranked_sql(rules, top), top=top, deepest=deepest,
         aggregate="mean" if known is None else known.aggregate,

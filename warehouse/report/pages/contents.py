@@ -21,6 +21,7 @@ from warehouse.analyze import (
     listings,
     stored_metrics,
 )
+from warehouse.analyze.board import Board as LibraryBoard
 from warehouse.errors import UsageError, counted
 from warehouse.evaluate import status
 from warehouse.metrics.aggregates import WORDS
@@ -33,6 +34,8 @@ from warehouse.store.file import WarehouseFile
 
 # The most runs of which every two are compared; of more, the best ones by the first metric are.
 MOST_COMPARED = board_intervals.MOST
+# The most queries that have pages; of more, those in which the runs differ most have.
+MOST_QUERIES = 2_000
 Record = Mapping[str, Any]
 # Between the first and the last place of a group.
 _TO = "\u2013"
@@ -143,6 +146,11 @@ class Contents:
     depth: int
 
     @property
+    def num_queries(self) -> int:
+        """Return how many queries have values, of which `queries` may be only some."""
+        return int(self.queries[0]["num_queries"]) if self.queries else 0
+
+    @property
     def runs(self) -> list[str]:
         """Return the runs in the order of the board."""
         return [row.run for row in self.board.rows]
@@ -199,41 +207,38 @@ def contents(
     """Read what the pages of a dataset under a protocol show; None if it has no current values."""
     asked = {"dataset": dataset, "protocol": protocol}
     with file.read() as con:
-        try:
-            _, names = stored_metrics.shown(con, dataset, metrics, protocol)
-        except UsageError:
-            if metrics:
-                raise
+        rules = stored_metrics.stored_rules(con, protocol)
+        names = stored_metrics.names(con, [dataset], metrics, rules)
+        names = names or stored_metrics.with_values(con, dataset, rules)
+        if not names:
             return None
-        orders = {
-            name: leaderboard.leaderboard(
-                con, dataset, metrics=names, sort=name, protocol=protocol, compute=False
-            )
-            .relation.project("run, place")
-            .fetchall()
-            for name in names
-        }
+    # each call computes what is missing for a connection of its own
+    orders = {name: _order(file, dataset, protocol, names, name) for name in names}
     runs = [run for run, _ in orders[names[0]]]
     if not runs:
         return None
     comparisons = {name: _comparison(file, dataset, runs, name, protocol) for name in names}
     with file.read() as con:
+        stored_metrics.with_missing(con, [dataset], names, rules)
         numbers: dict[str, dict[str, Record]] = defaultdict(dict)
         for row in _records(con, "analyses/current_values", asked):
             numbers[row["run"]][row["metric"]] = row
         versions: dict[str, list[Record]] = defaultdict(list)
         for row in database.records(listings.run_versions(con, dataset, None)):
             versions[row["run"]].append(row)
+        queries = _records(
+            con, "analyses/query_difficulty", asked | {"metric": names[0], "most": MOST_QUERIES}
+        )
+        chosen = [query["query_id"] for query in queries]
         values: dict[str, dict[str, tuple[float | None, ...]]] = defaultdict(dict)
         sql = render("analyses/current_query_values", metrics=names)
-        for query, run, *of_run in con.execute(sql, asked).fetchall():
+        for query, run, *of_run in con.execute(sql, asked | {"queries": chosen}).fetchall():
             values[query][run] = tuple(of_run)
-        queries = _records(con, "analyses/query_difficulty", asked | {"metric": names[0]})
-        timelines = tuple(_timeline(con, dataset, name, protocol) for name in names)
         about = _row(listings.all_datasets(con), dataset=dataset)
         qrels = _row(listings.listing(con, "qrels", dataset), is_current=True)
-        places = {name: _places(order, comparisons[name]) for name, order in orders.items()}
-        board, directions = _board(con, dataset, protocol, names, places)
+    timelines = tuple(_timeline(file, dataset, name, protocol) for name in names)
+    places = {name: _places(order, comparisons[name]) for name, order in orders.items()}
+    board, directions = _board(file, dataset, protocol, names, places)
     measures = tuple(_measure(name, directions[name], numbers) for name in names)
     return Contents(
         dataset=dataset,
@@ -246,11 +251,22 @@ def contents(
         numbers=numbers,
         queries=tuple(queries),
         values=values,
-        lists=_lists(file, dataset, names[0], protocol, depth),
+        lists=_lists(file, dataset, names[0], chosen, protocol, depth),
         comparisons=comparisons,
         timelines=timelines,
         depth=depth,
     )
+
+
+def _order(
+    file: WarehouseFile, dataset: str, protocol: str, names: Sequence[str], metric: str
+) -> list[tuple[str, int]]:
+    """Return the runs of the board with their places, in the order of a metric."""
+    with file.read() as con:
+        found = leaderboard.leaderboard(con, dataset, metrics=names, sort=metric, protocol=protocol)
+        return [
+            (str(run), int(place)) for run, place in found.relation.project("run, place").fetchall()
+        ]
 
 
 def _records(con: duckdb.DuckDBPyConnection, template: str, asked: Record) -> list[dict[str, Any]]:
@@ -303,24 +319,26 @@ def _places(order: Sequence[tuple[str, int]], compared: Comparison) -> dict[str,
 
 
 def _board(
-    con: duckdb.DuckDBPyConnection,
+    file: WarehouseFile,
     dataset: str,
     protocol: str,
     names: Sequence[str],
     places: Mapping[str, Mapping[str, tuple[int, str]]],
 ) -> tuple[Board, Mapping[str, str]]:
     """Return the board, and the better direction of each metric."""
+
+    def read(ci: bool) -> tuple[LibraryBoard, list[tuple[str, Mapping[str, str] | None]]]:
+        with file.read() as con:
+            found = leaderboard.leaderboard(con, dataset, metrics=names, ci=ci, protocol=protocol)
+            sql = "select run, tags from runs where dataset = $1"
+            return found, con.execute(sql, [dataset]).fetchall()
+
     notes: tuple[str, ...] = ()
     try:
-        found = leaderboard.leaderboard(
-            con, dataset, metrics=names, ci=True, protocol=protocol, compute=False
-        )
+        found, given = read(ci=True)
     except UsageError as error:
         notes = (f"no intervals: {error}",)
-        found = leaderboard.leaderboard(
-            con, dataset, metrics=names, protocol=protocol, compute=False
-        )
-    given = con.execute("select run, tags from runs where dataset = $1", [dataset]).fetchall()
+        found, given = read(ci=False)
     tags = {run: tuple(f"{key}={one}" for key, one in (of or {}).items()) for run, of in given}
     records = database.records(found.relation)
     best = {name: _best(name, found.directions[name], records) for name in names}
@@ -362,18 +380,11 @@ def _best(name: str, direction: str, rows: Sequence[Record]) -> set[str]:
     return {run for run, value in rounded.items() if value == max(rounded.values())}
 
 
-def _timeline(con: duckdb.DuckDBPyConnection, dataset: str, metric: str, protocol: str) -> Timeline:
-    found = history.history(
-        con,
-        dataset,
-        metric,
-        system=None,
-        runs=(),
-        protocol=protocol,
-        as_of=None,
-        qrels=None,
-        compute=False,
-    )
+def _timeline(file: WarehouseFile, dataset: str, metric: str, protocol: str) -> Timeline:
+    with file.read() as con:
+        found = history.history(
+            con, dataset, metric, system=None, runs=(), protocol=protocol, as_of=None, qrels=None
+        )
     result = presentation.history(found)
     return Timeline(metric, tuple(database.records(found.relation)), result.notes)
 
@@ -401,11 +412,18 @@ def _comparison(
 
 
 def _lists(
-    file: WarehouseFile, dataset: str, metric: str, protocol: str, depth: int
+    file: WarehouseFile,
+    dataset: str,
+    metric: str,
+    queries: Sequence[str],
+    protocol: str,
+    depth: int,
 ) -> dict[str, dict[str, list[tuple[str, float | None, float | None]]]]:
     lists: dict[str, dict[str, list[tuple[str, float | None, float | None]]]] = defaultdict(dict)
     with file.read() as con:
-        found = explained_lists.explained_lists(con, dataset, metric, top=depth, protocol=protocol)
+        found = explained_lists.explained_lists(
+            con, dataset, metric, queries, top=depth, protocol=protocol
+        )
         for run, query, _, document, relevance, part in found.fetchall():
             lists[query].setdefault(run, []).append((document, relevance, part))
     return lists
