@@ -172,7 +172,7 @@ def mutated(seed: int) -> tuple[str, str, bytes]:
 
 Read = tuple[str, Any]
 # Where a compressed file is unpacked, in messages of the engine.
-_COPY = re.compile(r"\S*/warehouse-\w+/")
+_COPY = re.compile(r"[^\s'\"]*warehouse-[\w.]+/")
 
 
 def _read(con: Any, stage: Callable[[], object], file: str) -> Read:
