@@ -106,7 +106,7 @@ def test_lists_of_trec_eval() -> None:
         ("P.5,5.2", "a value is there twice"),
         ("utility.1,2", "utility lists 4 numbers, not 2"),
         ("utility.1,2,3,4,5", "utility lists 4 numbers, not 5"),
-        ("utility.1,x,3,4", "p2 is a number, not x"),
+        ("utility.1,x,3,4", "utility lists 4 numbers, not 1"),
         ("ndcg.5", "write gains as in ndcg.1=3,2=9, not 5"),
         ("ndcg.", "write gains as in ndcg.1=3,2=9, not nothing"),
         ("ndcg.1=x", "the gain of 1 is a number, not x"),

@@ -94,7 +94,9 @@ def test_names_of_temporary_tables(made: Path) -> None:
         if path.suffix in (".j2", ".py")
     )
     names = set(re.findall(r"temp (?:table|view) (\w+)", text))
-    assert names & set(columns(made)) == {"judgment", "query_score", "run_scores", "score", "slice"}
+    assert names & set(columns(made)) == {
+        "evaluation", "judgment", "query_score", "run_scores", "score", "slice",
+    }  # fmt: skip
 
 
 def test_the_tables_of_the_code_are_those_of_the_migrations(made: Path) -> None:

@@ -153,11 +153,11 @@ def test_a_file_whose_name_is_not_utf8_is_refused_alone(latin: Path) -> None:
         (("runs", "-o", "\udcff.parquet"), "is not UTF-8: give Parquet another name"),
         (("query", "select 1", "-o", "\udcff.parquet"), "is not UTF-8: give Parquet another name"),
         (("query", "select '\udcff'"), "the SQL is not UTF-8"),
-        (("query", "select $x", "-p", "x=\udcff"), "--param x=\udcff: is not UTF-8"),
+        (("query", "select $x", "-p", "x=\udcff"), "--param x=\\udcff: is not UTF-8"),
         (("query", "--file", "latin.sql"), "latin.sql: is not UTF-8: save it as UTF-8"),
         (
             ("ingest", "run", "one.run", "-d", "tiny", "--tag", "k=\udcff"),
-            "--tag k=\udcff: is not UTF-8",
+            "--tag k=\\udcff: is not UTF-8",
         ),
     ],
 )

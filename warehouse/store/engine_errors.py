@@ -39,7 +39,7 @@ _NOT_GIVEN = re.compile(r"Allocation failure|\(bad allocation\)")
 _DAMAGED = re.compile(
     r"corrupt database file|Database file appears to be corrupted|Corrupted \w+ segment|"
     "Failed to load metadata pointer|This block was written with a mode that|"
-    "Serialization Error: Failed to deserialize",
+    "Serialization Error: ",
     re.IGNORECASE,
 )
 _CUT = "Could not read enough bytes"

@@ -209,17 +209,19 @@ def contents(
     with file.read() as con:
         rules = stored_metrics.stored_rules(con, protocol)
         names = stored_metrics.names(con, [dataset], metrics, rules)
-        names = names or stored_metrics.with_values(con, dataset, rules)
+        names = names or stored_metrics.with_values(con, [dataset], rules)
         if not names:
             return None
-    # each call computes what is missing for a connection of its own
-    orders = {name: _order(file, dataset, protocol, names, name) for name in names}
+    # what is asked for is computed where it is missing, by each call for a connection of its own
+    compute = bool(metrics)
+    orders = {name: _order(file, dataset, protocol, names, name, compute) for name in names}
     runs = [run for run, _ in orders[names[0]]]
     if not runs:
         return None
     comparisons = {name: _comparison(file, dataset, runs, name, protocol) for name in names}
     with file.read() as con:
-        stored_metrics.with_missing(con, [dataset], names, rules)
+        if compute:
+            stored_metrics.with_missing(con, [dataset], names, rules)
         numbers: dict[str, dict[str, Record]] = defaultdict(dict)
         for row in _records(con, "analyses/current_values", asked):
             numbers[row["run"]][row["metric"]] = row
@@ -236,9 +238,9 @@ def contents(
             values[query][run] = tuple(of_run)
         about = _row(listings.all_datasets(con), dataset=dataset)
         qrels = _row(listings.listing(con, "qrels", dataset), is_current=True)
-    timelines = tuple(_timeline(file, dataset, name, protocol) for name in names)
+    timelines = tuple(_timeline(file, dataset, name, protocol, compute) for name in names)
     places = {name: _places(order, comparisons[name]) for name, order in orders.items()}
-    board, directions = _board(file, dataset, protocol, names, places)
+    board, directions = _board(file, dataset, protocol, names, places, compute)
     measures = tuple(_measure(name, directions[name], numbers) for name in names)
     return Contents(
         dataset=dataset,
@@ -259,11 +261,18 @@ def contents(
 
 
 def _order(
-    file: WarehouseFile, dataset: str, protocol: str, names: Sequence[str], metric: str
+    file: WarehouseFile,
+    dataset: str,
+    protocol: str,
+    names: Sequence[str],
+    metric: str,
+    compute: bool,
 ) -> list[tuple[str, int]]:
     """Return the runs of the board with their places, in the order of a metric."""
     with file.read() as con:
-        found = leaderboard.leaderboard(con, dataset, metrics=names, sort=metric, protocol=protocol)
+        found = leaderboard.leaderboard(
+            con, dataset, metrics=names, sort=metric, protocol=protocol, compute=compute
+        )
         return [
             (str(run), int(place)) for run, place in found.relation.project("run, place").fetchall()
         ]
@@ -324,12 +333,15 @@ def _board(
     protocol: str,
     names: Sequence[str],
     places: Mapping[str, Mapping[str, tuple[int, str]]],
+    compute: bool,
 ) -> tuple[Board, Mapping[str, str]]:
     """Return the board, and the better direction of each metric."""
 
     def read(ci: bool) -> tuple[LibraryBoard, list[tuple[str, Mapping[str, str] | None]]]:
         with file.read() as con:
-            found = leaderboard.leaderboard(con, dataset, metrics=names, ci=ci, protocol=protocol)
+            found = leaderboard.leaderboard(
+                con, dataset, metrics=names, ci=ci, protocol=protocol, compute=compute
+            )
             sql = "select run, tags from runs where dataset = $1"
             return found, con.execute(sql, [dataset]).fetchall()
 
@@ -380,11 +392,14 @@ def _best(name: str, direction: str, rows: Sequence[Record]) -> set[str]:
     return {run for run, value in rounded.items() if value == max(rounded.values())}
 
 
-def _timeline(file: WarehouseFile, dataset: str, metric: str, protocol: str) -> Timeline:
+def _timeline(
+    file: WarehouseFile, dataset: str, metric: str, protocol: str, compute: bool
+) -> Timeline:
     with file.read() as con:
         found = history.history(
-            con, dataset, metric, system=None, runs=(), protocol=protocol, as_of=None, qrels=None
-        )
+            con, dataset, metric, system=None, runs=(), protocol=protocol, as_of=None, qrels=None,
+            compute=compute,
+        )  # fmt: skip
     result = presentation.history(found)
     return Timeline(metric, tuple(database.records(found.relation)), result.notes)
 
