@@ -151,9 +151,25 @@ def test_the_examples_of_the_views_answer(
     wh: Warehouse, small_with_parts: Warehouse, relation: str
 ) -> None:
     assert relation in view_examples.EXAMPLES[relation]
+    if relation == "gate_results":
+        pytest.skip("the next test has verdicts of gates")
     if relation.startswith(("slice", "curve", "comparison", "fused")):
         wh = small_with_parts
     assert wh.query(view_examples.EXAMPLES[relation]).fetchall()
+
+
+def test_the_example_of_gates_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("warehouse.toml").write_text(
+        '[datasets.tiny]\n[[gates]]\ndataset = "tiny"\nmetric = "RR"\nmin = 0.9\n'
+    )
+    wh = Warehouse("w.duckdb")
+    wh.ingest_qrels("tiny", {"q": {"a": 1}})
+    wh.ingest_run("tiny", {"q": {"b": 2.0, "a": 1.0}}, name="half")
+    wh.evaluate(metrics="RR")
+    assert not wh.check(new=True).is_good
+    ((_, run, _, value, *_),) = wh.query(view_examples.EXAMPLES["gate_results"]).fetchall()
+    assert (run, value) == ("half", 0.5)
 
 
 @pytest.fixture(scope="module")

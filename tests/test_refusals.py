@@ -190,9 +190,9 @@ def test_a_commit_that_is_refused(tmp_path: Path, reason: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="this system does not limit what is mapped")
-@pytest.mark.parametrize("size", [200, 280, 340, 400, 700, 1500])
+@pytest.mark.parametrize("size", [200, 280, 500, 1500])
 def test_little_memory(tmp_path: Path, program, size: int) -> None:
-    """DuckDB ended the process, or Python had a traceback; from 340 MB on a small run is loaded."""
+    """DuckDB ended the process, or Python had a traceback; from 500 MB on a small run is loaded."""
     (tmp_path / "qrels.txt").write_text("".join(f"q{n} 0 d{n} 1\n" for n in range(50)))
     lines = (f"q{q} Q0 d{d} {d} {-d} t\n" for q in range(50) for d in range(1_000))
     (tmp_path / "one.run").write_text("".join(lines))

@@ -138,7 +138,7 @@ def test_a_file_whose_name_is_not_utf8_is_refused_alone(latin: Path) -> None:
     )
     done = Warehouse("synced.duckdb").sync()
     assert [event.text for event in done.events if event.status == "failed"] == [
-        "\udce9one.run: its name is not UTF-8, and could not be stored: rename it"
+        "\\udce9one.run: its name is not UTF-8, and could not be stored: rename it"
     ]
     assert [row[1] for row in Warehouse("synced.duckdb").runs().fetchall()] == ["one"]
 

@@ -15,12 +15,12 @@ pytestmark = [
 ]
 COMMAND = [sys.executable, "-m", "tests.survival"]
 # Of cases, or seconds.
-FEW = {"mutations": 150, "faults": 12, "kills": 6, "crowd": 5}
+FEW = {"mutations": 100, "faults": 8, "kills": 4, "crowd": 3}
 
 
 @pytest.mark.parametrize("suite", FEW)
 def test_a_few(suite: str) -> None:
-    seed = int.from_bytes(os.urandom(3), "big")
+    seed = 1
     done = subprocess.run(
         [*COMMAND, suite, "--count", str(FEW[suite]), "--seed", str(seed)],
         check=False,

@@ -14,6 +14,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -51,14 +52,11 @@ def fill(wh: Warehouse) -> None:
     wh.evaluate(metrics=METRICS)
 
 
-def _migrate(wh: Warehouse) -> None:
-    with next_revision.installed(Path("migrations")):
-        wh.init()
-
-
+# What is done by a program with a newer schema.
+MIGRATING = "init, older schema"
 OPERATIONS: dict[str, Callable[[Warehouse], object]] = {
     "init": lambda wh: Warehouse("new.duckdb").init(),
-    "init, older schema": _migrate,
+    MIGRATING: lambda wh: wh.init(),
     "ingest run": lambda wh: wh.ingest_run("tiny", run(5), name="new"),
     "ingest run --replace": lambda wh: wh.ingest_run("tiny", run(5), name="one", replace=True),
     "ingest run, several": lambda wh: wh.ingest_runs("tiny", ["a.run", "b.run", "c.run"]),
@@ -88,13 +86,15 @@ def work(folder: str, name: str, nth: int, mode: int, output: int) -> None:
     os.chdir(folder)
     faults: Any = ctypes.CDLL(None)
     wh, error = Warehouse("w.duckdb"), None
-    faults.faults_arm(ctypes.c_long(nth), mode)
-    try:
-        OPERATIONS[name](wh)
-    except WarehouseError as refusal:
-        error = ["refused", str(refusal)]
-    except BaseException:
-        error = ["traceback", traceback.format_exc()]
+    newer = next_revision.installed(Path("migrations")) if name == MIGRATING else nullcontext()
+    with newer:
+        faults.faults_arm(ctypes.c_long(nth), mode)
+        try:
+            OPERATIONS[name](wh)
+        except WarehouseError as refusal:
+            error = ["refused", str(refusal)]
+        except BaseException:
+            error = ["traceback", traceback.format_exc()]
     told = {"writes": faults.faults_seen(), "error": error, "killed": False}
     os.write(output, json.dumps(told).encode())
 

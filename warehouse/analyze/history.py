@@ -64,7 +64,7 @@ def history(
         made: Mapping[str, int] = {}
         if compute and wanted.is_now:
             asked = [] if metric is None else stored_metrics.names(con, [name], [metric], rules)
-            made = stored_metrics.with_missing(con, [name], asked, rules)
+            made = stored_metrics.with_missing(con, [name], asked, rules, names)
         chosen = stored_metrics.one_with_values(con, name, metric, rules)
         found = _timeline(con, name, chosen, rules, system=system, runs=names, wanted=wanted)
         told = stored_metrics.computed_notes([name], made, rules)

@@ -180,11 +180,13 @@ def with_missing(
     datasets: Sequence[str],
     names: Sequence[str],
     protocol: Protocol,
+    runs: Sequence[str] = (),
 ) -> Mapping[str, int]:
     """Compute the values of metrics that are not stored, for this connection; return runs by metric.
 
-    Without names, and without anything stored against the current qrels, they are the metrics that
-    are stored against earlier ones, or else the usual ones.
+    They are those of all runs of the datasets, or of some `runs`. Without names, and without
+    anything stored against the current qrels, they are the metrics that are stored against earlier
+    ones, or else the usual ones.
     """
     wanted = list(names)
     if not wanted and not any(_with_values(con, dataset, protocol) for dataset in datasets):
@@ -198,8 +200,8 @@ def with_missing(
     metrics = [metric for metric in map(known_metric, wanted) if metric is not None]
     if not metrics or protocol.name not in protocols.catalogue():
         return {}
-    runs = [run for name in datasets for run in candidates.find(con, name, ())]
-    return what_if.put_missing(con, metrics, protocol, [r for r in runs if r.qrels_id is not None])
+    found = [run for name in datasets for run in candidates.find(con, name, runs)]
+    return what_if.put_missing(con, metrics, protocol, [r for r in found if r.qrels_id is not None])
 
 
 def computed_notes(

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warehouse.errors import counted, visible
-from warehouse.store import database
 
 if TYPE_CHECKING:
     import duckdb
@@ -61,6 +60,8 @@ class Progress:
 
     def __enter__(self) -> Callable[[str], None]:
         if sys.stderr.isatty():
+            from warehouse.store import database  # help does without the engine
+
             self._stack.enter_context(database.watched(self._follow))
             self._drawing = threading.Thread(target=self._draw, daemon=True)
             self._drawing.start()

@@ -27,7 +27,6 @@ from warehouse.readers.kinds import (
     columns_of,
 )
 from warehouse.readers.registry import qrels_kind
-from warehouse.readers.relevance import map_relevance, with_relevance
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
@@ -83,7 +82,12 @@ def stage(
     [('q1', 'd1', 0.5), ('q1', 'd2', 0.25)]
     """
     wanted = canonical_kind(kind)
-    mapping = column_mapping(wanted, with_relevance(con, relevance, columns))
+    if relevance is not None:
+        # the help of commands names the formats, and does without the engine
+        from warehouse.readers.relevance import map_relevance, with_relevance
+
+        columns = with_relevance(con, relevance, columns)
+    mapping = column_mapping(wanted, columns)
     given = None if format is None else registry.find(format, wanted)
     if given is not None:
         wanted = given.kind_of(wanted)

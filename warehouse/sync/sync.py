@@ -23,6 +23,7 @@ from warehouse.errors import (
     WarehouseError,
     counted,
     first_line,
+    visible,
 )
 from warehouse.evaluate.evaluation import compute
 from warehouse.evaluate.plan import plan
@@ -120,8 +121,8 @@ class _Sync:
             text = first_line(getattr(error, "orig", None) or error)
         if path is not None:
             file = self.shown(path)
-            text = text.replace(str(path), file)
-            text = text if file in text else f"{file}: {text}"
+            text = text.replace(visible(str(path)), visible(file))
+            text = text if visible(file) in text else f"{visible(file)}: {text}"
         code = error.exit_code if isinstance(error, WarehouseError) else 1
         return Event("failed", text, dataset, file, exit_code=code)
 
