@@ -247,7 +247,7 @@ def measured(folder: Path, *names: str) -> list[dict[str, Any]]:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_large_benchmarks_run(tmp_path: Path) -> None:
     history, msmarco = measured(tmp_path, "history", "msmarco")
     one, all_, extra, first = history["figures"]
