@@ -68,7 +68,7 @@ def test_queries_history_and_sorting_compute_it_too(tiny: Warehouse) -> None:
     )
     found = tiny.history("tiny", "P@2", runs="one")
     assert [(row.run, row.value) for row in found] == [("one", 0.5)]
-    assert "computed for 2 runs and not stored: P@2" in found.notes[-1]
+    assert "computed for 1 run and not stored: P@2" in found.notes[-1]
     # NumRet counts 4 and 3 documents
     board = tiny.leaderboard("tiny", metrics="RR", sort="NumRet")
     assert [(row.run, row.NumRet) for row in board] == [("one", 4.0), ("two", 3.0)]
