@@ -94,7 +94,7 @@ def test_a_name_that_is_none_is_refused() -> None:
     assert "--repeat is at least 1" in done.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_parts_are_measured_beside_the_whole(tmp_path: Path) -> None:
     pytest.importorskip("numpy")
     data.make("slices", tmp_path, 0.001)

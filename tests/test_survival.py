@@ -15,7 +15,7 @@ pytestmark = [
 ]
 COMMAND = [sys.executable, "-m", "tests.survival"]
 # Of cases, or seconds.
-FEW = {"mutations": 100, "faults": 8, "kills": 4, "crowd": 3}
+FEW = {"mutations": 100, "faults": 5, "kills": 3, "crowd": 2}
 
 
 @pytest.mark.parametrize("suite", FEW)
