@@ -137,12 +137,17 @@ def _json_errors(source: str) -> Iterator[None]:
 
 def _refuse_deep(file: LocalFile) -> None:
     """Refuse what is nested too deeply, before DuckDB reads it: DuckDB 1 would end the process."""
-    deepest = limits.current().nesting  # DuckDB reads no more into a table than the limit can be
     with Path(file.path).open("rb") as handle:
         pieces = [handle.read()] if _is_list(file) else handle
         for number, piece in enumerate(pieces, 1):
-            if piece.count(b"[") + piece.count(b"{") > deepest and _depth(piece) > deepest:
+            if is_deep(piece):
                 raise checks.refuse(file.source, [(number, TOO_DEEP)], 1)
+
+
+def is_deep(text: bytes) -> bool:
+    """Whether JSON is nested more deeply than the limit, beyond which DuckDB makes no table of it."""
+    deepest = limits.current().nesting
+    return text.count(b"[") + text.count(b"{") > deepest and _depth(text) > deepest
 
 
 def _depth(text: bytes) -> int:

@@ -25,7 +25,7 @@ from warehouse.readers.formats import (
     Reading,
     Table,
 )
-from warehouse.readers.jsonl import TOO_DEEP, fill_from_json
+from warehouse.readers.jsonl import TOO_DEEP, fill_from_json, is_deep
 from warehouse.readers.kinds import ColumnNames, Contents, Kind
 from warehouse.readers.lines import LIMIT, refuse_if_not_text
 from warehouse.readers.objects import relation_of
@@ -90,14 +90,15 @@ class NestedJson(FileFormat):
         """Read {id: {name: value}}."""
         refuse_if_not_text(source)
         try:
-            text = Path(source.path).read_text(encoding="utf-8-sig")
-            value = json.loads(text, object_pairs_hook=_without_repetition)
+            given = Path(source.path).read_bytes()
+            # Python's own depth differs by version
+            if is_deep(given):
+                raise InputError(f"{source.source}: {TOO_DEEP}")
+            value = json.loads(given.decode("utf-8-sig"), object_pairs_hook=_without_repetition)
         except (UnicodeDecodeError, json.JSONDecodeError) as error:
             raise InputError(f"{source.source}: not JSON: {error}") from None
         except ValueError as error:
             raise InputError(f"{source.source}: {error}; keep one of them") from None
-        except RecursionError:
-            raise InputError(f"{source.source}: {TOO_DEEP}") from None
         if not isinstance(value, dict):
             shape = "{id: {name: value}}"
             raise InputError(f"{source.source}: not a JSON object of the form {shape}")
