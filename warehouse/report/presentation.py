@@ -257,15 +257,20 @@ def gate_check(found: GateCheck) -> Result:
     notes = [str(one["text"]) for one in found.verdicts if one["verdict"] == "regressed"]
     if not found.verdicts:
         notes.append("no run is new, and none is red")
-    return Result(found.relation, notes, titles=_GATES, details=found)
+    return Result(found.relation, notes, titles=_GATES, spare=_GATES_SPARE, details=found)
 
 
 def gates(found: duckdb.DuckDBPyRelation, *, red: bool) -> Result:
     """Return the stored verdicts of gates."""
     nothing = "no run is red" if red else "no verdicts yet: warehouse sync, with [[gates]]"
-    return listed(found, nothing, _GATES)
+    return listed(found, nothing, _GATES, _GATES_SPARE)
 
 
+# On a narrow screen, what was found and why goes last.
+_GATES_SPARE = (
+    "accepted_why", "accepted_at", "against", "grouped_by", "limits", "protocol", "checked_at",
+    "difference", "p", "reference_version", "version",
+)  # fmt: skip
 _GATES = {
     "reference_version": "its version", "reference_value": "its value", "is_red": "red",
     "checked_at": "checked", "accepted_at": "accepted", "accepted_why": "accepted why",

@@ -140,7 +140,8 @@ class Screen(Writer):
                     kept.remove(n)
                     value = f" ({same[n] or 'empty'})" if columns is say_the_same else ""
                     gone[n] = titles[n].rstrip(" ↑↓") + value
-        self._missing.setdefault("columns", []).extend(gone[n] for n in sorted(gone))
+        if cells:  # nothing is missed on an empty table
+            self._missing.setdefault("columns", []).extend(gone[n] for n in sorted(gone))
         while (over := _total([widths[n] for n in kept]) - self.width) > 0:
             long = [n for n in kept if widths[n] > least[n]]
             if not long:
