@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from warehouse.analyze import metric_catalogue
@@ -17,7 +18,7 @@ from warehouse.metrics.aggregates import WORDS
 from warehouse.metrics.catalogue import MetricTemplate, catalogue
 from warehouse.metrics.notation import known_metric
 from warehouse.report.pages import rendering
-from warehouse.report.pages.contents import Contents, State
+from warehouse.report.pages.contents import Contents, State, metric_title
 from warehouse.report.pages.keys import keys
 
 # How many runs a card on the first page shows, how many runs are called new, and how many queries
@@ -46,7 +47,7 @@ class Places:
         self.protocol = protocol
         self.title = dataset if by_default else f"{dataset}, {protocol}"
         self.folder = keys([dataset if by_default else f"{dataset}.{protocol}"]).popitem()[1]
-        self.metric_keys = keys(measure.name for measure in contents.measures)
+        self.metric_keys = keys(contents.names)
         self.run_keys = keys(contents.runs)
         self.query_keys = keys(query["query_id"] for query in contents.queries)
         self.board = f"{self.folder}/index.html"
@@ -90,17 +91,18 @@ class Places:
         return f"{self.folder}/data/{self.metric_keys[metric]}.js"
 
 
-Files = Iterator[tuple[str, str]]
+# The path of a page or script, and what makes its text: a report writes all, a server one.
+Files = Iterator[tuple[str, Callable[[], str]]]
 
 
 def files(about: About, state: State, found: Sequence[Contents]) -> Files:
-    """Yield every page and script with its path, the first page last."""
+    """Yield the path of every page and script with what makes it, the first page last."""
     places = [
         (contents, Places(contents.dataset, contents.protocol, contents)) for contents in found
     ]
     for name in ASSETS:
         path = f"assets/{name}"
-        yield path, (rendering.FOLDER / path).read_text(encoding="utf-8")
+        yield path, partial((rendering.FOLDER / path).read_text, encoding="utf-8")
     for contents, at in places:
         others = [
             other
@@ -109,7 +111,7 @@ def files(about: About, state: State, found: Sequence[Contents]) -> Files:
         ]
         yield from _of_dataset(_Writer(about, at), contents, others)
     yield from _metrics(_Writer(about), places)
-    yield _Writer(about).page("index.html", "home.html", "home", **_home(state, places))
+    yield _Writer(about).page("index.html", "home.html", "home", partial(_home, state, places))
 
 
 class _Writer:
@@ -118,10 +120,16 @@ class _Writer:
     def __init__(self, about: About, at: Places | None = None) -> None:
         self.about, self.at = about, at
 
-    def page(self, path: str, template: str, here: str, **values: Any) -> tuple[str, str]:
-        root = "../" * path.count("/")
-        given = {"site": self.about, "at": self.at, "here": here, **values}
-        return path, rendering.render(template, root, given)
+    def page(
+        self, path: str, template: str, here: str, values: Callable[[], Mapping[str, Any]]
+    ) -> tuple[str, Callable[[], str]]:
+        """Return the path of a page, and what makes it; `values` is called then."""
+        given = {"site": self.about, "at": self.at, "here": here}
+
+        def make() -> str:
+            return rendering.render(template, "../" * path.count("/"), {**given, **values()})
+
+        return path, make
 
 
 def _home(state: State, places: Sequence[tuple[Contents, Places]]) -> dict[str, Any]:
@@ -163,37 +171,51 @@ def _of_dataset(writer: _Writer, contents: Contents, others: Sequence[Places]) -
     """Yield the pages of a dataset under a protocol."""
     at = writer.at
     assert at is not None
-    board, names = contents.board, [measure.name for measure in contents.measures]
-    tested = contents.comparisons[names[0]]
-    told = "; ".join(tested.notes)
-    groups = [f"places such as 2\u20135: runs that cannot be told apart ({told})"]
-    yield writer.page(
-        at.board, "board.html", "Board", contents=contents, board=board, others=others,
-        systems=sorted({row.system for row in board.rows if row.system}),
-        tags=sorted({tag for row in board.rows for tag in row.tags}),
-        notes=[*board.notes, *(groups if board.has_groups else tested.notes)],
-    )  # fmt: skip
-    yield writer.page(at.queries, "queries.html", "Queries", contents=contents)
-    for row in board.rows:
-        yield writer.page(at.run(row.run), "run.html", "Board", **_run(contents, at, row.run))
-    order = [query["query_id"] for query in contents.queries]
+    yield writer.page(at.board, "board.html", "Board", partial(_board, contents, others))
+    yield writer.page(at.queries, "queries.html", "Queries", lambda: {"contents": contents})
+    for run in contents.runs:
+        yield writer.page(at.run(run), "run.html", "Board", partial(_run, contents, at, run))
     for number, query in enumerate(contents.queries):
         yield writer.page(
             at.query(query["query_id"]), "query.html", "Queries",
-            before=order[number - 1] if number else None,
-            after=order[number + 1] if number + 1 < len(order) else None,
-            **_query(contents, at, query),
+            partial(_query, contents, at, number),
         )  # fmt: skip
-    best = contents.runs[0]
-    how = command(
-        f"compare {shlex.quote(best)} --all-pairs", contents.dataset, metrics=names[:1],
-        protocol=contents.protocol,
-    )  # fmt: skip
-    yield writer.page(
-        at.comparisons, "compare.html", "Compare", contents=contents, runs=tested.runs, command=how,
-        data={
-            "runs": _linked(tested.runs, at.run_keys),
-            "queries": _linked(order, at.query_keys),
+    yield writer.page(at.comparisons, "compare.html", "Compare", partial(_compare, contents, at))
+    for place, name in enumerate(contents.names):
+        yield at.pairs(name), partial(_pairs, contents, at, name, place)
+    yield writer.page(at.history, "history.html", "History", partial(_history, contents, at))
+
+
+def _board(contents: Contents, others: Sequence[Places]) -> dict[str, Any]:
+    """Return what the board shows."""
+    board, tested = contents.board, contents.comparison(contents.names[0])
+    told = "; ".join(tested.notes)
+    groups = [f"places such as 2\u20135: runs that cannot be told apart ({told})"]
+    return {
+        "contents": contents,
+        "board": board,
+        "others": others,
+        "systems": sorted({row.system for row in board.rows if row.system}),
+        "tags": sorted({tag for row in board.rows for tag in row.tags}),
+        "notes": [*board.notes, *(groups if board.has_groups else tested.notes)],
+    }
+
+
+def _compare(contents: Contents, at: Places) -> dict[str, Any]:
+    """Return what the comparison of two runs shows before its values are loaded."""
+    best, runs = contents.runs[0], contents.comparison(contents.names[0]).runs
+
+    def how(**words: Any) -> str:
+        told = f"compare {shlex.quote(best)} --all-pairs"
+        return command(told, contents.dataset, protocol=contents.protocol, **words)
+
+    return {
+        "contents": contents,
+        "runs": runs,
+        "command": how(metrics=contents.names[:1]),
+        "data": {
+            "runs": _linked(runs, at.run_keys),
+            "queries": _linked([query["query_id"] for query in contents.queries], at.query_keys),
             "metrics": [
                 {
                     "key": at.metric_keys[measure.name],
@@ -204,16 +226,13 @@ def _of_dataset(writer: _Writer, contents: Contents, others: Sequence[Places]) -
                 }
                 for measure in contents.measures
             ],
-            "command": command(
-                f"compare {shlex.quote(best)} --all-pairs", contents.dataset, protocol=contents.protocol
-            ),
+            "command": how(),
         },
-    )  # fmt: skip
-    for place, name in enumerate(names):
-        yield (
-            at.pairs(name),
-            rendering.script(at.metric_keys[name], _pairs(contents, name, place, order)),
-        )
+    }
+
+
+def _history(contents: Contents, at: Places) -> dict[str, Any]:
+    """Return what the history shows."""
     charts = [
         [
             {
@@ -229,7 +248,7 @@ def _of_dataset(writer: _Writer, contents: Contents, others: Sequence[Places]) -
         ]
         for timeline in contents.timelines
     ]
-    yield writer.page(at.history, "history.html", "History", contents=contents, charts=charts)
+    return {"contents": contents, "charts": charts}
 
 
 def _linked(names: Sequence[str], known: Mapping[str, str]) -> list[tuple[str, str]]:
@@ -250,11 +269,7 @@ def _run(contents: Contents, at: Places, run: str) -> dict[str, Any]:
     """Return what the page of a run shows."""
     row = next(row for row in contents.board.rows if row.run == run)
     first = contents.measures[0]
-    queries = [
-        (query["query_id"], contents.values[query["query_id"]][run])
-        for query in contents.queries
-        if run in contents.values[query["query_id"]]
-    ]
+    queries = list(contents.values_of_run(run).items())
     valued = [(query, value) for query, of in queries if (value := of[0]) is not None]
     sign = 1 if first.direction == "lower" else -1
     ranked = sorted(valued, key=lambda item: sign * item[1])
@@ -279,11 +294,13 @@ def _run(contents: Contents, at: Places, run: str) -> dict[str, Any]:
     }
 
 
-def _query(contents: Contents, at: Places, query: Mapping[str, Any]) -> dict[str, Any]:
+def _query(contents: Contents, at: Places, number: int) -> dict[str, Any]:
     """Return what the page of a query shows: runs in the order of their values, and their lists."""
+    query = contents.queries[number]
+    beside = {"before": number - 1, "after": number + 1}
     name = query["query_id"]
     first = contents.measures[0]
-    values = contents.values[name]
+    values = contents.values_of_query(name)
 
     sign = 1 if first.direction == "lower" else -1
 
@@ -297,7 +314,7 @@ def _query(contents: Contents, at: Places, query: Mapping[str, Any]) -> dict[str
     documents: dict[str, int] = {}
     grades: list[float | None] = []
     lists: dict[str, Any] = {}
-    for run, found in contents.lists.get(name, {}).items():
+    for run, found in contents.lists(name).items():
         for document, relevance, _ in found:
             if document not in documents:
                 documents[document] = len(documents)
@@ -313,6 +330,12 @@ def _query(contents: Contents, at: Places, query: Mapping[str, Any]) -> dict[str
     return {
         "contents": contents,
         "query": query,
+        **{
+            side: contents.queries[place]["query_id"]
+            if 0 <= place < len(contents.queries)
+            else None
+            for side, place in beside.items()
+        },
         "rows": rows,
         "explain": how,
         "data": {
@@ -330,15 +353,15 @@ def _ends(rows: Sequence[tuple[str, Any]]) -> list[str]:
     return list(dict.fromkeys([rows[0][0], rows[-1][0]])) if rows else []
 
 
-def _pairs(contents: Contents, name: str, place: int, order: Sequence[str]) -> dict[str, Any]:
-    """Return the values of a metric by query and run, and the tests of every two runs."""
-    compared = contents.comparisons[name]
+def _pairs(contents: Contents, at: Places, name: str, place: int) -> str:
+    """Return a script with the values of a metric by query and run, and the tests of every two runs."""
+    compared, values = contents.comparison(name), contents.values()
     number = {run: position for position, run in enumerate(compared.runs)}
     nothing = (None,) * len(contents.measures)
-    return {
+    found = {
         "values": [
-            [_rounded(contents.values[query].get(run, nothing)[place]) for run in compared.runs]
-            for query in order
+            [_rounded(values[query["query_id"]].get(run, nothing)[place]) for run in compared.runs]
+            for query in contents.queries
         ],
         "pairs": [
             [
@@ -360,20 +383,29 @@ def _pairs(contents: Contents, name: str, place: int, order: Sequence[str]) -> d
         ],
         "notes": [visible(note) for note in compared.notes],
     }
+    return rendering.script(at.metric_keys[name], found)
 
 
 def _metrics(writer: _Writer, places: Sequence[tuple[Contents, Places]]) -> Files:
     """Yield the catalogue, and a page with the SQL of each metric that the report shows."""
     shown: dict[str, tuple[str, str, str, str]] = {}
     for contents, at in places:
-        for measure in contents.measures:
-            path = at.metric(measure.name)
+        for name in contents.names:
+            path = at.metric(name)
             if path not in shown:
-                shown[path] = (path, measure.name, measure.title, contents.protocol)
+                shown[path] = (path, name, metric_title(name), contents.protocol)
                 yield writer.page(
-                    path, "metric.html", "Metrics", **_metric(measure.name, contents.protocol)
+                    path, "metric.html", "Metrics", partial(_metric, name, contents.protocol)
                 )
-    rows = [
+    yield writer.page(
+        "metrics/index.html", "metrics.html", "Metrics",
+        lambda: {"shown": shown.values(), "catalogue": _catalogue()},
+    )  # fmt: skip
+
+
+def _catalogue() -> list[dict[str, str]]:
+    """Return what the page of all metrics says of each."""
+    return [
         {
             "usage": metric_catalogue.usage(found),
             "title": found.title,
@@ -384,9 +416,6 @@ def _metrics(writer: _Writer, places: Sequence[tuple[Contents, Places]]) -> File
         }
         for found in catalogue().values()
     ]
-    yield writer.page(
-        "metrics/index.html", "metrics.html", "Metrics", shown=shown.values(), catalogue=rows
-    )
 
 
 def _metric(name: str, protocol: str) -> dict[str, Any]:

@@ -250,7 +250,7 @@
     const table = one("#query-values");
     one("thead tr", table).prepend(element("th", { scope: "col", className: "pick", textContent: "List" }));
     const boxes = [...table.tBodies[0].rows].map((row) => {
-      const link = one("a", row), key = link.getAttribute("href").slice("../runs/".length, -".html".length);
+      const link = one("a", row), { key } = link.dataset;
       runs.set(key, { name: link.textContent, go: link.href, value: row.cells[1].textContent });
       const box = element("input", { type: "checkbox", value: key });
       box.setAttribute("aria-label", `Show the list of ${link.textContent}`);
