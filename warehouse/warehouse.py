@@ -447,12 +447,14 @@ class Warehouse:
         from warehouse.analyze import datasets
         from warehouse.ingest import make_deciles
 
-        with self.file.read() as con:
-            dataset = datasets.chosen(con, dataset)
-        with self.file.write() as connection:
-            return make_deciles(
-                connection, dataset, origin=origin, by=by, parts=parts, name=name, replace=replace
-            )
+        with self.file.staging() as staging:
+            with staging.read() as con:
+                store = make_deciles(
+                    con, datasets.chosen(con, dataset),
+                    origin=origin, by=by, parts=parts, name=name, replace=replace,
+                )  # fmt: skip
+            with staging.write() as connection:
+                return store(connection)
 
     def fuse(
         self,
