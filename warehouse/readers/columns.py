@@ -48,7 +48,7 @@ def candidates(
     """
     free = [name for name in dict.fromkeys(available) if name not in taken]
     for line in _NAMES.get(kind, {}).get(ours, ()):
-        if found := [name for name in free if _folded(name) in line.split()]:
+        if found := [name for name in free if not _names(name).isdisjoint(line.split())]:
             return found
     return []
 
@@ -62,6 +62,12 @@ def is_header(cells: Sequence[str]) -> bool:
     return all(candidates("run", ours, cells) for ours in ("query_id", "doc_id"))
 
 
+def _names(name: str) -> set[str]:
+    """Return a folded name, and its singular: a column of lists is called items."""
+    folded = _folded(name)
+    return {folded, folded.removesuffix("s")}
+
+
 def _folded(name: str) -> str:
     """Return a name without case, separators and the type that RecBole adds.
 
@@ -72,13 +78,19 @@ def _folded(name: str) -> str:
 
 
 def choose(
-    source: str, kind: Kind, available: Sequence[str], mapping: Mapping[str, str]
+    source: str,
+    kind: Kind,
+    available: Sequence[str],
+    mapping: Mapping[str, str],
+    *,
+    has_places: bool = False,
 ) -> tuple[dict[str, str], Ranking]:
     """Return `{our name: their name}` for the columns to read, and what ranks a run.
 
     A column is known by the mapping, by our name, or by one of another program (see `candidates`). The
     value is under `value`: of a run its score, or its rank if it has no score. A training set may lack
-    a value; judgments by iteration must have their iteration. Raises InputError if a requested or
+    a value, and so may a source whose lists have places (`has_places`); judgments by iteration must have
+    their iteration. Raises InputError if a requested or
     required column is missing, or if two columns could each be one of ours.
 
     >>> choose("ratings.csv", "qrels", ["userId", "movieId", "rating", "timestamp"], {})
@@ -88,7 +100,7 @@ def choose(
         if theirs not in available:
             raise InputError(
                 f"{source}: there is no column {theirs!r} (asked for as {ours})"
-                f"{nearest(theirs, available)} (the source has: {_names(available)})"
+                f"{nearest(theirs, available)} (the source has: {_listed(available)})"
             )
     found = {ours: mapping.get(ours, ours) for ours in COLUMNS[kind]}
     found = {ours: theirs for ours, theirs in found.items() if theirs in available}
@@ -99,7 +111,7 @@ def choose(
     ranking: Ranking = "score" if "score" in found else "rank"
     value = ranking if kind == "run" else "relevance"
     needed = ["query_id", "doc_id"]
-    needed += [value] if kind != "training" else []
+    needed += [value] if kind != "training" and not has_places else []
     needed += ["iteration"] if kind == "iterations" else []
     missing = [ours for ours in needed if ours not in found]
     if missing:
@@ -146,13 +158,13 @@ def _refuse(
 ) -> NoReturn:
     if missing == ["rank"] and "relevance" in available:
         raise InputError(
-            f"{source}: this looks like qrels (columns {_names(available)}): "
+            f"{source}: this looks like qrels (columns {_listed(available)}): "
             "use 'warehouse ingest qrels', or say which column is the score: "
             f"{option('column', ('score', 'NAME'))}"
         )
     if missing == ["relevance"] and ("score" in available or "rank" in available):
         raise InputError(
-            f"{source}: this looks like a run (columns {_names(available)}): "
+            f"{source}: this looks like a run (columns {_listed(available)}): "
             "use 'warehouse ingest run', or say which column is the grade: "
             f"{option('column', ('relevance', 'NAME'))}"
         )
@@ -166,7 +178,7 @@ def _refuse(
     theirs = _nearest_column(example, free) or (free[0] if free else "NAME")
     raise InputError(
         f"{source}: missing column{'s' if len(words) > 1 else ''} {', '.join(words)}; "
-        f"the source has: {_names(available)}. Rename them, or say which is which when you load it, "
+        f"the source has: {_listed(available)}. Rename them, or say which is which when you load it, "
         f"e.g. {option('column', (example, theirs))}"
     )
 
@@ -177,5 +189,5 @@ def _nearest_column(ours: str, free: Sequence[str]) -> str:
     return hint.removeprefix("; did you mean ").removesuffix("?") if hint else ""
 
 
-def _names(available: Sequence[str]) -> str:
+def _listed(available: Sequence[str]) -> str:
     return listing(available) or "no columns"
