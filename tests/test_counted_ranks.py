@@ -54,7 +54,7 @@ def put(
     con.execute(
         "create or replace temp type query_key as enum (select query_id from staged_ranking)"
     )
-    words = {"lower_is_better": lowest_first, "first": 7, "together": True}
+    words = {"lower_is_better": lowest_first, "first": 7, "end": 13, "together": True}
     con.execute(templates.render("scope/read_runs", **words))
 
 

@@ -13,7 +13,7 @@ from warehouse import readers
 from warehouse.config.project import request
 from warehouse.errors import UsageError, check_at_least, check_several
 from warehouse.evaluate import files
-from warehouse.evaluate.plan import plan
+from warehouse.evaluate.plan import Plan, plan
 from warehouse.evaluate.zscores import standardise
 from warehouse.metrics import notation, protocols
 from warehouse.readers import batches
@@ -25,7 +25,8 @@ from warehouse.store import database
 from warehouse.store.database import RESULT, keep
 from warehouse.store.engine_errors import at_the_edge
 
-_TOTALS = "totals"
+# The name of the temporary table of the values over all queries, a row for each run.
+TOTALS = "totals"
 
 
 @dataclass(frozen=True)
@@ -138,42 +139,57 @@ def score(
     if len(names) > 1:
         _refuse_several(lines, reference is not None)
     con = database.scratch(database.Resources(memory_limit, threads))
+    of_qrels = readers.qrels_kind(qrels_format, iterations=iterations)
+    columns_of = readers.columns_of(columns, of_qrels, "run")
+    truth = files.read_truth(
+        con, qrels, work, format=qrels_format, columns=columns_of[of_qrels],
+        attributes=batches.source_list(attributes), relevance=relevance, normalise=normalise,
+        is_global=is_global, queries=queries, iterations=iterations, training=training,
+    )  # fmt: skip
+    reading = files.Reading(run_format, columns_of["run"], normalise, lower_is_better)
     read: list[files.ScoredRun] = []
     strings: dict[tuple[str, str], str] = {}
-    totals: duckdb.DuckDBPyRelation | None = None
-    for scored in files.score(
-        con, qrels, [run] if several is None else several, work,
-        qrels_format=qrels_format, run_format=run_format, columns=columns,
-        attributes=batches.source_list(attributes), relevance=relevance, normalise=normalise,
-        is_global=is_global, queries=queries, lower_is_better=lower_is_better,
-        iterations=iterations, training=training,
-    ):  # fmt: skip
+    num_judged = 0
+    for scored in files.score_runs(
+        con, truth, [run] if several is None else several, work, reading
+    ):
         if reference is not None:
             standardise(con, work, requested, defaults, reference)
-        shown = {"metrics": [str(metric) for metric in work.queries], "runs": names}
-        how = {"per_query": per_query, "list_silent": rules.list_silent}
-        relation = _add(con, scored, render("analyses/scored", **shown, **how), RESULT)
-        if names:
-            totals = _add(con, scored, render("analyses/scored_board", **shown), _TOTALS)
+        keep_values(con, work, names, scored.first, per_query=per_query)
         read += scored.runs
+        num_judged = scored.num_judged
         for line in lines:
             if isinstance(line, notation.Relstring) and per_query:
                 for query_id, text in files.relstrings(con, rules, line.length):
                     strings[line.trec_name, query_id] = text
     return Scores(
-        relation, tuple(requested), scored.qrels, scored.num_judged, tuple(read), names,
-        tuple(lines), strings, totals,
+        con.table(f"temp.main.{RESULT}"), tuple(requested), truth.qrels, num_judged, tuple(read),
+        names, tuple(lines), strings, con.table(f"temp.main.{TOTALS}") if names else None,
     )  # fmt: skip
 
 
-def _add(
-    con: duckdb.DuckDBPyConnection, scored: files.Scored, sql: str, name: str
-) -> duckdb.DuckDBPyRelation:
-    """Append the rows of a query to those kept from earlier runs; return all."""
-    if scored.first == 0:
-        return keep(con, sql, name=name)
-    con.execute(f"insert into temp.{ident(name)}\n{sql}")
-    return con.table(f"temp.main.{name}")
+def keep_values(
+    con: duckdb.DuckDBPyConnection,
+    work: Plan,
+    names: Sequence[str],
+    first: int,
+    *,
+    per_query: bool,
+) -> None:
+    """Append the values of the runs in scope to the tables of the result, which the first one makes.
+
+    These are RESULT and, if the runs have `names`, TOTALS, with a row for each run.
+    """
+    shown = {"metrics": [str(metric) for metric in work.queries], "runs": names}
+    how = {"per_query": per_query, "list_silent": work.protocol.list_silent}
+    tables = {RESULT: render("analyses/scored", **shown, **how)}
+    if names:
+        tables[TOTALS] = render("analyses/scored_board", **shown)
+    for name, sql in tables.items():
+        if first == 0:
+            keep(con, sql, name=name)
+        else:
+            con.execute(f"insert into temp.{ident(name)}\n{sql}")
 
 
 def run_names(runs: Sequence[object]) -> tuple[str, ...]:
