@@ -157,8 +157,8 @@ def score_runs(
                 walk_staged(con, ranks=False, lowest_first=True)
             counts = put_in_scope(
                 con, truth, work, range(batch.first, batch.first + len(batch.runs)),
-                rows=sum(run.rows for run in batch.runs), together=batch.together,
-                lower_is_better=turned,
+                first=batch.first, rows=sum(run.rows for run in batch.runs),
+                together=batch.together, lower_is_better=turned,
             )  # fmt: skip
             for run, count in zip(batch.runs, counts, strict=True):
                 check_answered(run.source, count, truth)
@@ -188,16 +188,17 @@ def put_in_scope(
     con: duckdb.DuckDBPyConnection,
     truth: Truth,
     work: Plan,
-    runs: range,
+    runs: Sequence[int],
     *,
+    first: int,
     rows: int,
     together: bool,
     lower_is_better: bool,
 ) -> list[Counts]:
-    """Put the staged runs of these numbers in scope, with all that their metrics read.
+    """Put the staged runs in scope, with all that their metrics read; return the counts of each.
 
-    `rows` is the number of their predictions. A run may have none. Every metric is then pending for
-    each run.
+    `runs` are their ids in rising order, and `rows` is the number of their predictions; a run may
+    have none. The first one that is staged has the id `first`. Every metric is pending for each run.
     """
     scope = Scope(con)
     if truth.queries is not None:
@@ -205,7 +206,7 @@ def put_in_scope(
         con.execute(f"create or replace temp table {truth.rows} as\n{expanded}")
     num_rows = None if truth.queries is not None else truth.qrels.rows + rows
     scope.read_qrels(truth.qrels, truth.rows, num_rows)
-    scope.read_runs(runs, together=together, lower_is_better=lower_is_better)
+    scope.read_runs(runs, first=first, together=together, lower_is_better=lower_is_better)
     if hits.out_of_order(con, work.protocol):
         matched = hits.in_any_order(con, work.protocol)
     else:

@@ -113,13 +113,17 @@ that sorts as the ids do, or text if there are very many |
         )
         return {"first": min(run_ids), "last": max(run_ids)}
 
-    def read_runs(self, runs: range, *, together: bool, lower_is_better: bool) -> None:
-        """Put the staged runs of these numbers in scope, with empty tables for the values.
+    def read_runs(
+        self, runs: Sequence[int], *, first: int, together: bool, lower_is_better: bool
+    ) -> None:
+        """Put the staged runs in scope, with empty tables for the values.
 
-        A run may have no prediction.
+        `runs` are their ids; a run may have no prediction. The first one that is staged has the id
+        `first`.
         """
-        words = {"first": runs.start, "end": runs.stop, "lower_is_better": lower_is_better}
-        self._con.execute(render("scope/read_runs", together=together, **words))
+        self.runs(runs)
+        words = {"first": first, "together": together, "lower_is_better": lower_is_better}
+        self._con.execute(render("scope/read_runs", **words))
 
     def read_hits(self, matched: str) -> None:
         """Put the hits of the staged runs in scope; `matched` is the query that finds them."""

@@ -11,7 +11,7 @@ import duckdb
 
 from warehouse import readers
 from warehouse.config.project import request
-from warehouse.errors import UsageError, check_at_least, check_several
+from warehouse.errors import UsageError, WarehouseError, check_at_least, check_several
 from warehouse.evaluate import files
 from warehouse.evaluate.plan import Plan, plan
 from warehouse.evaluate.zscores import standardise
@@ -37,7 +37,8 @@ class Scores:
     metrics as asked for, then the values over all queries under the query_id 'all'. Where a list of runs
     was given, it begins with the column `run`, and `names` are theirs. `read` is what was read of the
     runs, and `qrels` of the judgments. `lines` are the lines of trec_eval's layout: what was requested,
-    and its relstrings, whose texts are in `strings` by label and query.
+    and its relstrings, whose texts are in `strings` by label and query. `refused` has the errors of the
+    runs that an engine refused, by name; they have no values.
     """
 
     relation: duckdb.DuckDBPyRelation
@@ -49,6 +50,7 @@ class Scores:
     lines: tuple[notation.Line, ...] = field(default=(), repr=False)
     strings: Mapping[tuple[str, str], str] = field(default_factory=dict, repr=False)
     totals: duckdb.DuckDBPyRelation | None = None
+    refused: Mapping[str, WarehouseError] = field(default_factory=dict, repr=False)
 
     def means(self) -> dict[str, float | None]:
         """Return the value over all queries of each metric of the one run, by its canonical name."""
@@ -91,6 +93,8 @@ def score(
     zscores: str | os.PathLike[str] | None = None,
     memory_limit: str | None = None,
     threads: int | None = None,
+    engine: object = "local",
+    master: str | None = None,
 ) -> Scores:
     """Score a run against qrels without storing anything; the same templates as `evaluate`.
 
@@ -106,6 +110,11 @@ def score(
     its -R is `iterations` (qrels_jg, qrels_prefs) and `qrels_format="prefs"`. `training` is a
     training set. `attributes` is a source of attributes of documents, or of queries (column query_id),
     or a list of such.
+
+    `engine` says where the values are computed: "local" in this process, "spark" in the tasks of the
+    active session or of a new one on the `master`, or in those of an object with `map(function, parts)`,
+    such as a pool of processes. The values are the same to the bit. A run that is refused then does not
+    keep the others from their values: `refused` has its error.
 
     >>> score({"q": {"a": 1}}, {"q": {"b": 2.0, "a": 1.0}}, "RR P@1").means()
     {'RR': 0.5, 'P@1': 0.0}
@@ -136,9 +145,16 @@ def score(
     reference = None if zscores is None else read_zscores(zscores)
     several = run if isinstance(run, list | tuple) else None
     names = () if several is None else run_names(several)
-    if len(names) > 1:
+    if len(names) > 1 or engine != "local":
         _refuse_several(lines, reference is not None)
-    con = database.scratch(database.Resources(memory_limit, threads))
+    if engine != "local":
+        from warehouse.evaluate.engines import driver
+
+        driver.check(engine)
+        if several is None:
+            raise UsageError("engine: divides a list of runs, but one run was given; give a list")
+    resources = database.Resources(memory_limit, threads)
+    con = database.scratch(resources)
     of_qrels = readers.qrels_kind(qrels_format, iterations=iterations)
     columns_of = readers.columns_of(columns, of_qrels, "run")
     truth = files.read_truth(
@@ -147,6 +163,18 @@ def score(
         is_global=is_global, queries=queries, iterations=iterations, training=training,
     )  # fmt: skip
     reading = files.Reading(run_format, columns_of["run"], normalise, lower_is_better)
+    if several is not None and engine != "local":
+        from warehouse.evaluate.engines import tasks
+
+        given = tasks.work(con, work, truth, reading, resources, per_query=per_query)
+        with driver.opened(engine, master) as opened:
+            found = driver.score(con, opened, given, names, several)
+        names = tuple(name for name in names if name in found.runs)
+        return Scores(
+            con.table(f"temp.main.{RESULT}"), tuple(requested), truth.qrels, found.num_judged,
+            tuple(found.runs[name] for name in names), names, tuple(lines),
+            totals=con.table(f"temp.main.{TOTALS}"), refused=found.refused,
+        )  # fmt: skip
     read: list[files.ScoredRun] = []
     strings: dict[tuple[str, str], str] = {}
     num_judged = 0
@@ -215,6 +243,6 @@ def run_names(runs: Sequence[object]) -> tuple[str, ...]:
 def _refuse_several(lines: Sequence[notation.Line], zscores: bool) -> None:
     """Refuse options that work for one run only."""
     if zscores:
-        raise UsageError("z-scores: need one run; score the runs one by one")
+        raise UsageError("z-scores: need one run; score the runs one by one, without an engine")
     if any(isinstance(line, notation.Relstring) for line in lines):
-        raise UsageError("relstring: needs one run; score the runs one by one")
+        raise UsageError("relstring: needs one run; score the runs one by one, without an engine")

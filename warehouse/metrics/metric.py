@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from warehouse.errors import UsageError, listing, nearest
 from warehouse.metrics.aggregates import AGGREGATE, POOLED, WEIGHT, WEIGHTED
@@ -60,6 +61,11 @@ class Metric:
     def has_pooled_row(self) -> bool:
         """Return whether its template returns a row without a query: the value over all queries."""
         return self.aggregate == POOLED or self.definition.pools == "always"
+
+    @property
+    def grain(self) -> Literal["query", "run"]:
+        """Return what one value is of: a query, or all queries of a run put together."""
+        return "run" if self.has_pooled_row else "query"
 
     @property
     def direction(self) -> str:
