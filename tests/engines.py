@@ -5,9 +5,11 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import duckdb
+from shared_cases import CASES
 
 from warehouse.errors import WarehouseError
 from warehouse.evaluate import requirements
@@ -59,3 +61,10 @@ def computable(protocol: str, *, pooled: bool) -> list[str]:
         if not lacks and (pooled or metric.grain == "query"):
             found.append(name)
     return found
+
+
+def first_files(case: str) -> tuple[Path, list[Path]]:
+    """Return the qrels and the first runs of a case."""
+    folder = CASES / case
+    qrels, *_ = sorted(folder.glob("qrels*"))
+    return qrels, sorted((folder / "runs").iterdir())[:4]

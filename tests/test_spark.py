@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from clusters import cluster, needs_spark
-from engines import bits, computable
-from shared_cases import CASES, needs_cases
+from engines import bits, computable, first_files
+from shared_cases import needs_cases
 
 from warehouse import Warehouse
 
@@ -46,7 +47,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     ],
 )
 def test_by_run(spark: Any, case: str, protocol: str) -> None:
-    qrels, runs = _files(case)
+    qrels, runs = first_files(case)
     metrics = computable(protocol, pooled=True)
     plain = Warehouse.score(qrels, runs, metrics, protocol=protocol)
     found = Warehouse.score(qrels, runs, metrics, protocol=protocol, engine=spark)
@@ -55,8 +56,52 @@ def test_by_run(spark: Any, case: str, protocol: str) -> None:
     assert (found.read, found.num_judged) == (plain.read, plain.num_judged)
 
 
-def _files(case: str) -> tuple[Path, list[Path]]:
-    """Return the qrels and the first runs of a case."""
-    folder = CASES / case
-    qrels, *_ = sorted(folder.glob("qrels*"))
-    return qrels, sorted((folder / "runs").iterdir())[:4]
+@needs_cases
+@pytest.mark.parametrize(
+    ("case", "protocol", "num_buckets"),
+    [
+        ("dl19_passage", "trec_eval_9", 3),
+        *(
+            pytest.param(case, protocol, buckets, marks=pytest.mark.long)
+            for case in ("edge_basic/interleaved_queries", "dl19_passage", "ml_latest_small")
+            for protocol in ("default", "trec_eval_c", "ranx")
+            for buckets in (1, 32)
+        ),
+    ],
+)
+def test_by_query(spark: Any, case: str, protocol: str, num_buckets: int) -> None:
+    qrels, runs = first_files(case)
+    metrics = computable(protocol, pooled=False)
+    plain = Warehouse.score(qrels, runs, metrics, protocol=protocol)
+    found = Warehouse.score(
+        qrels, runs, metrics, protocol=protocol, engine=spark, by="query", buckets=num_buckets
+    )
+    assert bits(found.relation) == bits(plain.relation)
+    assert bits(found.board()) == bits(plain.board())
+    assert (found.read, found.num_judged) == (plain.read, plain.num_judged)
+
+
+@pytest.mark.long
+@needs_cases
+@pytest.mark.parametrize("by", ["run", "query"])
+def test_a_worker_is_killed(tmp_path: Path, by: Literal["run", "query"]) -> None:
+    """With its executor, in the middle of the work."""
+    qrels, runs = first_files("dl19_passage")
+    copies = [tmp_path / f"copy{n}{run.name}" for n in range(10) for run in runs]
+    for n, copy in enumerate(copies):
+        copy.symlink_to(runs[n % len(runs)])
+    metrics = computable("default", pooled=False)
+    plain = Warehouse.score(qrels, copies, metrics)
+    folder = tmp_path / "cluster"
+    folder.mkdir()
+    with cluster(folder) as started:
+        session = started.session()
+        try:
+            killer = threading.Timer(10, started.kill_worker, ["worker1"])
+            killer.start()
+            found = Warehouse.score(qrels, copies, metrics, engine=session, by=by)
+            killer.join()
+        finally:
+            session.stop()
+        assert started.processes["worker1"].poll() is not None
+    assert bits(found.relation) == bits(plain.relation)

@@ -195,6 +195,13 @@ that sorts as the ids do, or text if there are very many |
         """Put the documents and queries of the whole qrels in scope; `rows` is as of `qrels`."""
         self._con.execute(render("scope/whole_qrels", rows=rows))
 
+    def judged_documents(self, rows: str) -> None:
+        """Put the documents of the whole qrels in scope, where only some of their queries are."""
+        self._con.execute(
+            "create or replace temp view scope_document as select distinct doc_id "
+            f"from {ident(rows)}"
+        )
+
     def attributes(self, dataset: str) -> None:
         """Put the current attributes of a dataset's documents and queries in scope."""
         self._con.execute(render("scope/attributes", dataset=dataset))

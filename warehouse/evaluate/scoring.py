@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import duckdb
 
@@ -95,6 +96,8 @@ def score(
     threads: int | None = None,
     engine: object = "local",
     master: str | None = None,
+    by: Literal["run", "query"] = "run",
+    buckets: int | None = None,
 ) -> Scores:
     """Score a run against qrels without storing anything; the same templates as `evaluate`.
 
@@ -114,7 +117,8 @@ def score(
     `engine` says where the values are computed: "local" in this process, "spark" in the tasks of the
     active session or of a new one on the `master`, or in those of an object with `map(function, parts)`,
     such as a pool of processes. The values are the same to the bit. A run that is refused then does not
-    keep the others from their values: `refused` has its error.
+    keep the others from their values: `refused` has its error. Work is divided `by` run or, for runs
+    that are too large for one task, by query, into a number of `buckets` (32).
 
     >>> score({"q": {"a": 1}}, {"q": {"b": 2.0, "a": 1.0}}, "RR P@1").means()
     {'RR': 0.5, 'P@1': 0.0}
@@ -151,6 +155,7 @@ def score(
         from warehouse.evaluate.engines import driver
 
         driver.check(engine)
+        num_buckets = driver.num_buckets(work, by, buckets)
         if several is None:
             raise UsageError("engine: divides a list of runs, but one run was given; give a list")
     resources = database.Resources(memory_limit, threads)
@@ -166,7 +171,10 @@ def score(
     if several is not None and engine != "local":
         from warehouse.evaluate.engines import tasks
 
-        given = tasks.work(con, work, truth, reading, resources, per_query=per_query)
+        given = tasks.work(
+            con, work, truth, reading, resources,
+            per_query=per_query, num_runs=len(several), num_buckets=num_buckets,
+        )  # fmt: skip
         with driver.opened(engine, master) as opened:
             found = driver.score(con, opened, given, names, several)
         names = tuple(name for name in names if name in found.runs)

@@ -63,9 +63,15 @@ class Metric:
         return self.aggregate == POOLED or self.definition.pools == "always"
 
     @property
-    def grain(self) -> Literal["query", "run"]:
-        """Return what one value is of: a query, or all queries of a run put together."""
-        return "run" if self.has_pooled_row else "query"
+    def grain(self) -> Literal["query", "run", "all"]:
+        """Return what must be at hand for one value.
+
+        The list and the judgments of a query, all lists of a run that are put together, or the
+        judgments of all queries.
+        """
+        if self.has_pooled_row:
+            return "run"
+        return "all" if "documents" in self.definition.reads else "query"
 
     @property
     def direction(self) -> str:

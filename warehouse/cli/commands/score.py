@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -152,6 +152,13 @@ def score(
             help="The cluster of --engine spark, as in spark://host:7077.",
         ),
     ] = None,
+    by: Annotated[
+        Literal["run", "query"],
+        typer.Option(
+            "--by",
+            help="What a task of --engine scores: whole runs or, for very large ones, queries.",
+        ),
+    ] = "run",
 ) -> None:
     """Score run files against a qrels file; nothing is stored.
 
@@ -175,6 +182,8 @@ def score(
         raise UsageError("only one of the files can be read from stdin")
     if master is not None and engine == "local":
         raise UsageError("--master: goes with --engine spark")
+    if by != "run" and engine == "local":
+        raise UsageError("--by: goes with --engine spark")
     if engine != "local" and format == "trec":
         raise UsageError("-f trec: the layout is made by the local engine; leave out --engine")
     if format == "trec" and len(runs) > 1:
@@ -210,6 +219,7 @@ def score(
             threads=threads,
             engine=engine,
             master=master,
+            by=by,
         )
     counting = "judged" if complete else protocols.get(protocol).queries
     for warning in scores.qrels.warnings:

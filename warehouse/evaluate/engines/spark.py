@@ -11,12 +11,18 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from warehouse.errors import EngineError, UsageError, first_line
+from warehouse.evaluate.engines.queries import Bucket
 
 _Part = TypeVar("_Part")
 _Result = TypeVar("_Result")
 
 _REPLY = "place long, reply binary"
 _LOCAL = "local[*]"
+# Buckets are of the right size: joined ones would be one task for one processor.
+_SHUFFLE = {
+    "spark.sql.adaptive.coalescePartitions.enabled": "false",
+    "spark.sql.shuffle.partitions": "64",
+}
 
 
 class Spark:
@@ -41,6 +47,43 @@ class Spark:
         with failures():
             frame = places.mapInArrow(tasks, _REPLY)
         return self.replies(frame)
+
+    def by_bucket(
+        self,
+        read: Callable[[_Part], Iterable[Any]],
+        score: Callable[[Bucket], _Result],
+        parts: Iterable[_Part],
+        columns: str,
+    ) -> list[_Result]:
+        """Read each part in a task, shuffle its rows by their bucket, and score each bucket in one."""
+        given = list(parts)
+
+        def rows(batches: Iterable[Any]) -> Iterator[Any]:
+            for batch in batches:
+                for place in batch.column("id").to_pylist():
+                    yield from read(given[place])
+
+        def reply(rows: Any) -> Any:
+            import pyarrow as pa
+
+            number = rows.column("bucket")[0].as_py()
+            found = pickle.dumps(score(Bucket(number, rows)))
+            return pa.table({"place": pa.array([number], pa.int64()), "reply": [found]})
+
+        conf = self.session.conf
+        before = {name: conf.get(name, None) for name in _SHUFFLE}
+        try:
+            for name, value in _SHUFFLE.items():
+                conf.set(name, value)
+            places = self.session.range(0, len(given), 1, len(given))
+            with failures():
+                frame = places.mapInArrow(rows, columns)
+                frame = frame.groupBy("bucket").applyInArrow(reply, _REPLY)
+            return self.replies(frame)
+        finally:
+            for name, old in before.items():
+                if old is not None:
+                    conf.set(name, old)
 
     def replies(self, frame: Any) -> list[Any]:
         """Run a frame with the columns `place, reply`; return the replies by place."""

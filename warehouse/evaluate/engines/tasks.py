@@ -14,11 +14,12 @@ import duckdb
 
 from warehouse.config.settings import VERSION
 from warehouse.errors import EngineError, UsageError, WarehouseError, counted, listing
-from warehouse.evaluate.files import Reading, ScoredRun, Truth
+from warehouse.evaluate.files import Counts, Reading, ScoredRun, Truth
 from warehouse.evaluate.plan import Plan, plan
 from warehouse.evaluate.scope import ATTRIBUTES
 from warehouse.metrics import notation
 from warehouse.metrics.protocols import Protocol
+from warehouse.readers.kinds import Staged
 from warehouse.sql_text.quoting import ident
 from warehouse.store import database
 
@@ -63,6 +64,7 @@ class Work:
     reading: Reading
     per_query: bool
     resources: database.Resources
+    num_runs: int = 0
     num_buckets: int = 0
 
     @property
@@ -97,6 +99,8 @@ def work(
     resources: database.Resources,
     *,
     per_query: bool,
+    num_runs: int,
+    num_buckets: int,
 ) -> Work:
     """Return the work of the tasks, with the ground truth that was read on a connection."""
     own = [str(metric) for metric in asked.queries if metric.definition.is_own]
@@ -119,6 +123,8 @@ def work(
         reading,
         per_query,
         database.Resources(resources.memory_limit or _MEMORY, resources.threads or _THREADS),
+        num_runs,
+        num_buckets,
     )
 
 
@@ -135,15 +141,21 @@ class RunFiles:
 class Reply:
     """What a task gives back, and which programs computed it.
 
-    `runs` and `refused` are by the names of the runs.
+    By run, `values` and `totals` are as `scoring.keep_values` makes them; `runs` and `refused` are by
+    the names of the runs. By query, `values` has the columns `run, query_id, metric, value`, with
+    numbers for runs and metrics, and `lists` the lengths of the lists; `counts` are by the numbers of
+    the runs, and a note has the number and the name of a run, and what was read of it or why it is
+    refused.
     """
 
     values: pa.Table | None = None
     totals: pa.Table | None = None
-    lists: pa.Table | None = None
     num_judged: int = 0
     runs: dict[str, ScoredRun] = field(default_factory=dict)
     refused: dict[str, WarehouseError] = field(default_factory=dict)
+    lists: pa.Table | None = None
+    counts: dict[int, Counts] = field(default_factory=dict)
+    notes: list[tuple[int, str, Staged | WarehouseError]] = field(default_factory=list)
     versions: Versions = field(default_factory=versions)
 
 
