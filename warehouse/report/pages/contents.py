@@ -30,6 +30,7 @@ from warehouse.metrics.aggregates import WORDS
 from warehouse.metrics.catalogue import ARROWS, MetricTemplate
 from warehouse.metrics.notation import Metrics, known_metric
 from warehouse.report import presentation
+from warehouse.report.pages import analyses
 from warehouse.sql_text.templates import render
 from warehouse.store import database
 from warehouse.store.file import WarehouseFile
@@ -275,6 +276,58 @@ class Contents:
     def _comparisons(self) -> dict[str, Comparison]:
         return {}
 
+    @_once
+    def kinds(self) -> Record:
+        """Which further pages have something to show."""
+        with self.file.read() as con:
+            return analyses.kinds(con, self.dataset, self.protocol)
+
+    @_once
+    def gates(self) -> tuple[analyses.Gate, ...]:
+        """The newest verdicts of gates under this protocol."""
+        with self.file.read() as con:
+            runs = database.records(listings.listing(con, "runs", self.dataset))
+            found = analyses.gates(con, runs)
+        return tuple(gate for gate in found if gate.verdict["protocol"] == self.protocol)
+
+    @_once
+    def fusions(self) -> Mapping[str, analyses.Fused]:
+        """The merged runs."""
+        with self.file.read() as con:
+            return analyses.fusions(con, self.dataset)
+
+    @_once
+    def slices(self) -> tuple[analyses.Slice, ...]:
+        """The slices with values."""
+        with self.file.read() as con:
+            return analyses.slices(con, self.dataset, self.protocol, self.names)
+
+    @_once
+    def curves(self) -> tuple[analyses.Curve, ...]:
+        """The stored curves."""
+        with self.file.read() as con:
+            return analyses.curves_of(con, self.dataset, self.protocol, self.runs)
+
+    @_once
+    def agreement_of_runs(self) -> analyses.Matrix | None:
+        """How much the lists of the best runs agree."""
+        with self.file.read() as con:
+            return analyses.agreement_of_runs(
+                con, self.dataset, self.runs, self.protocol, self.depth
+            )
+
+    @_once
+    def agreement_of_metrics(self) -> analyses.Matrix | None:
+        """How much the metrics agree on the order of the runs."""
+        with self._read() as con:
+            return analyses.agreement_of_metrics(con, self.dataset, self.names, self.protocol)
+
+    @_once
+    def holes(self) -> analyses.Holes | None:
+        """What to judge next."""
+        with self.file.read() as con:
+            return analyses.holes_of(con, self.dataset, self.protocol)
+
     def comparison(self, metric: str) -> Comparison:
         """Return every two of the runs compared by a metric."""
         with self.reading:
@@ -350,6 +403,7 @@ class State:
     due: tuple[Record, ...]
     commands: tuple[str, ...]
     evaluated: Mapping[str, tuple[str, ...]]
+    gates: tuple[analyses.Gate, ...]
 
 
 def state(con: duckdb.DuckDBPyConnection, wanted: Sequence[str]) -> State:
@@ -378,6 +432,7 @@ def state(con: duckdb.DuckDBPyConnection, wanted: Sequence[str]) -> State:
         due=tuple(due),
         commands=tuple(command for one in found for command in one.commands),
         evaluated={name: tuple(evaluated[name]) for name in names},
+        gates=analyses.gates(con, runs),
     )
 
 

@@ -78,10 +78,22 @@ class Places:
         self.queries = self._at("queries/index.html")
         self.comparisons = self._at("compare.html")
         self.history = self._at("history.html")
-        self.tabs = (
-            ("Board", self.board), ("Queries", self.queries), ("Compare", self.comparisons),
-            ("History", self.history),
+        self.agreement = self._at("agreement.html")
+        self.holes = self._at("judge-next.html")
+        self.to_judge = self._at("judge-next.csv")
+        self.slices = self._at("slices.html")
+        self.curves = self._at("curves.html")
+        self.fusions = self._at("fusion.html")
+        has = contents.kinds
+        there = (
+            ("Board", self.board, True), ("Queries", self.queries, True),
+            ("Compare", self.comparisons, True), ("History", self.history, True),
+            ("Slices", self.slices, has["slices"]), ("Curves", self.curves, has["curves"]),
+            ("Fusion", self.fusions, has["fusions"]),
+            ("Agreement", self.agreement, len(contents.runs) > 1),
+            ("Judge next", self.holes, has["judgments"]),
         )  # fmt: skip
+        self.tabs = tuple((name, path) for name, path, is_there in there if is_there)
 
     def _at(self, path: str) -> str:
         return f"{self.folder}/{path}{self.asked}"
@@ -89,6 +101,10 @@ class Places:
     def run(self, name: str) -> str:
         """Return where the page of a run is."""
         return self._at(f"runs/{self.run_keys[name]}.html")
+
+    def file_of_run(self, name: str) -> str:
+        """Return where the page of a run is, from the folder of the dataset on."""
+        return self.run(name).removeprefix(f"{self.folder}/")
 
     def anchor(self, metric: str) -> str:
         """Return the place of a metric on the page of a run."""
@@ -187,7 +203,13 @@ def _home(state: State, places: Sequence[tuple[Contents, Places]]) -> dict[str, 
         for run in at.run_keys
     }
     newest = [(row, known.get((row["dataset"], row["run"]))) for row in state.runs[:_NEWEST]]
-    return {"state": state, "cards": cards, "newest": newest}
+    gates = [
+        (gate, known.get((gate.verdict["dataset"], gate.verdict["run"])))
+        for gate in state.gates
+        if gate.state != "green"
+    ]
+    green = sum(gate.state == "green" for gate in state.gates)
+    return {"state": state, "cards": cards, "newest": newest, "gates": gates, "green": green}
 
 
 def _of_dataset(writer: _Writer, contents: Contents, others: Sequence[Places]) -> Files:
@@ -207,6 +229,19 @@ def _of_dataset(writer: _Writer, contents: Contents, others: Sequence[Places]) -
     for place, name in enumerate(contents.names):
         yield at.pairs(name), partial(_pairs, contents, at, name, place)
     yield writer.page(at.history, "history.html", "History", partial(_history, contents, at))
+    more: dict[str, tuple[str, Callable[[], Mapping[str, Any]]]] = {
+        at.slices: ("slices.html", lambda: {"contents": contents}),
+        at.curves: ("curves.html", partial(_curves, contents, at)),
+        at.fusions: ("fusion.html", partial(_fusions, contents, at)),
+        at.agreement: ("agreement.html", lambda: {"contents": contents, "told": _agreement()}),
+        at.holes: ("holes.html", partial(_holes, contents)),
+    }
+    for name, path in at.tabs:
+        if path in more:
+            template, values = more[path]
+            yield writer.page(path, template, name, values)
+    if at.holes in dict(at.tabs).values():
+        yield at.to_judge, lambda: "" if contents.holes is None else contents.holes.csv
 
 
 def _board(contents: Contents, others: Sequence[Places]) -> dict[str, Any]:
@@ -274,6 +309,76 @@ def _history(contents: Contents, at: Places) -> dict[str, Any]:
     return {"contents": contents, "charts": charts}
 
 
+def _curves(contents: Contents, at: Places) -> dict[str, Any]:
+    """Return what the page of curves shows."""
+    charts = [
+        [
+            {"run": visible(run), "points": points, "go": at.file_of_run(run)}
+            for run, points in curve.points.items()
+        ]
+        for curve in contents.curves
+    ]
+    return {"contents": contents, "charts": charts, "command": _how(contents, "curve NAME")}
+
+
+def _how(contents: Contents, told: str, **words: Any) -> str:
+    """Return the command whose answer a page shows."""
+    return command(told, contents.dataset, protocol=contents.protocol, **words)
+
+
+def _fusions(contents: Contents, at: Places) -> dict[str, Any]:
+    """Return what the page of merged runs shows: each beside its best parent, by the first metric."""
+    metric = contents.names[0]
+    found = [(run, _merged(contents, run)) for run in contents.runs if run in contents.fusions]
+    return {"contents": contents, "found": found, "metric": contents.measures[0], "name": metric}
+
+
+def _merged(contents: Contents, run: str) -> dict[str, Any] | None:
+    """Return a merged run's parents, with their rows on the board and the difference to each."""
+    fused = contents.fusions.get(run)
+    if fused is None:
+        return None
+    board = {row.run: row for row in contents.board.rows}
+    tested = {
+        (row["base"], row["run"]): row for row in contents.comparison(contents.names[0]).pairs
+    }
+    parents = []
+    for parent in fused.parents:
+        name = parent["source"]
+        test = tested.get((name, run)) or tested.get((run, name))
+        sign = 1 if (name, run) in tested else -1
+        parents.append(
+            {
+                "name": name,
+                "about": parent,
+                "row": board.get(name) if parent["source_is_current"] else None,
+                "gain": None if test is None else sign * test["difference"],
+                "test": test,
+            }
+        )
+    return {"fused": fused, "row": board[run], "parents": parents}
+
+
+def _agreement() -> dict[str, str]:
+    """Return what the measures of agreement are, for the page about them."""
+    return {
+        "tau_ap": "AP correlation: as Kendall's tau, and the top of the lists counts more",
+        "tau_b": "Kendall's tau: shared order minus turned order, over all pairs",
+        "rbo_ext": "rank-biased overlap (p = 0.9): how much the lists share, from the top down",
+    }
+
+
+def _holes(contents: Contents) -> dict[str, Any]:
+    """Return what the page of unjudged documents shows."""
+    known = {query["query_id"] for query in contents.queries}
+    return {
+        "contents": contents,
+        "holes": contents.holes,
+        "known": known,
+        "command": _how(contents, "holes -f trec -o to_judge.txt"),
+    }
+
+
 def _linked(names: Sequence[str], known: Mapping[str, str]) -> list[tuple[str, str]]:
     """Return names with their keys."""
     return [(visible(name), known[name]) for name in names]
@@ -307,6 +412,8 @@ def _run(contents: Contents, at: Places, run: str) -> dict[str, Any]:
         "intervals": contents.board.has_intervals,
         "other": None if len(contents.runs) < 2 else contents.runs[1] if run == best else best,
         "queries": queries,
+        "gates": [(gate, None) for gate in contents.gates if gate.verdict["run"] == run],
+        "merged": _merged(contents, run),
         "best": ranked[:_ENDS],
         "worst": ranked[::-1][:_ENDS],
         "verify": command("verify", contents.dataset),

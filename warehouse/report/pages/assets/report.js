@@ -305,6 +305,31 @@
     addEventListener("hashchange", restore);
   }
 
+  /* ------------------------------------------------------------ one of several sections */
+  const choices = one('form[data-for="choices"]');
+  if (choices) {
+    const sections = all("[data-choice]"), select = choices.elements.choice;
+    choices.hidden = select.options.length < 2;
+    const draw = () => {
+      for (const section of sections) {
+        section.hidden = section.dataset.choice !== select.value;
+        const figure = one('[data-chart="curve"]', section);
+        if (section.hidden || !figure) continue;
+        charts.curves(figure, JSON.parse(one("script", section).textContent), {
+          x: figure.dataset.x, y: figure.dataset.y, label: `${one("h2", section).textContent}; the table has the same points`,
+        });
+      }
+    };
+    const restore = () => {
+      const wanted = state().get("show") ?? select.options[0]?.value;
+      if ([...select.options].some((option) => option.value === wanted)) select.value = wanted;
+      draw();
+    };
+    choices.addEventListener("input", () => { keep({ show: select.value }); draw(); });
+    restore();
+    addEventListener("hashchange", restore);
+  }
+
   /* ------------------------------------------------------------ history */
   const historyForm = one('form[data-for="history"]');
   if (historyForm) {
