@@ -809,7 +809,7 @@ class Warehouse:
         mean over the queries, at 1 - `alpha`. With `ties`, a column `group` numbers the runs that
         cannot be told apart: a group is its best run and the runs that do not differ from it by
         `sort`, in a paired t-test with Holm's correction over all pairs of the whole board, whatever
-        `top` is. Both work on one dataset, not on a slice, and need the extra "stats".
+        `top` is. Both work on one dataset, not on a slice.
         """
         from warehouse.analyze import leaderboard
         from warehouse.report import presentation
@@ -973,6 +973,7 @@ class Warehouse:
         interval: str = "t",
         resamples: int = 10_000,
         seed: int = 0,
+        family: str = "metric",
         judged_only: bool = False,
         judged: bool = True,
         all_relevant: bool = False,
@@ -986,19 +987,20 @@ class Warehouse:
 
         The base is the first run, or the `bases`, which need not be among the runs. With
         `all_pairs`, every run is compared with every other. A single run is compared with all
-        others of the dataset that have values. Every pair and metric is one hypothesis. `test` is
-        two-sided: "t", "wilcoxon", "sign", "randomisation" or "tukey" (all but the last two by
-        SciPy). `correction` is over all hypotheses: "holm", "bonferroni", "bh" or "none". For a
-        pair that differs in no query, "t" and "wilcoxon" have no p, and the pair is not a
-        hypothesis; the other tests have p = 1. `interval` is "t" or "bootstrap". Resampling is
-        repeated `resamples` times from `seed`, with the same bits on any number of threads.
+        others of the dataset that have values. Every pair and metric is one hypothesis, except of
+        Judged, which says what is known and not how good a run is. `test` is two-sided: "t",
+        "wilcoxon" (extra "stats"), "sign", "randomisation" or "tukey". `correction` is "holm",
+        "bonferroni", "bh" or "none", over a `family`: the pairs of one "metric", or "all" pairs and
+        metrics. For a pair that differs in no query, "t" and "wilcoxon" have no p, and the pair is
+        not a hypothesis; the other tests have p = 1. `interval` is "t" or "bootstrap". Resampling
+        is repeated `resamples` times from `seed`, with the same bits on any number of threads.
 
         `judged_only` removes unjudged documents from the lists first. `judged` adds the share of
         judged documents, and `all_relevant` the values that the runs would have if all unjudged
         documents had the highest grade: no bound for metrics such as nDCG that divide by the
         ideal. `store` keeps the comparison in the database, for the view `comparisons`.
-        `as_of` and `qrels` are those of `leaderboard`. Needs the extra "stats". Raises UsageError
-        for wrong names and missing values.
+        `as_of` and `qrels` are those of `leaderboard`. Raises UsageError for wrong names and
+        missing values.
 
         The result has a row for each hypothesis: `metric, base, run, base_value, value, difference,
         low, high, effect_size, wins, ties, losses, queries, left_out, statistic, p, p_adjusted,
@@ -1018,7 +1020,7 @@ class Warehouse:
         from warehouse.analyze import compare, comparison
         from warehouse.report import presentation
 
-        how = compare.How(test, correction, alpha, interval, resamples, seed)
+        how = compare.How(test, correction, alpha, interval, resamples, seed, family)
         found = comparison.compare(
             self.file, dataset, runs, metrics, how, bases=bases, all_pairs=all_pairs,
             judged_only=judged_only, judged=judged, all_relevant=all_relevant, store=store,
@@ -1042,8 +1044,7 @@ class Warehouse:
         """Return the queries on which two runs differ most, with both lists down to `depth`.
 
         Columns: `place, query_id, base_value, value, difference, rank, base_document,
-        base_relevance, document, relevance`. `as_of` and `qrels` are those of `leaderboard`. Needs
-        the extra "stats", as `compare` does.
+        base_relevance, document, relevance`. `as_of` and `qrels` are those of `leaderboard`.
         """
         from warehouse.analyze import side_by_side
         from warehouse.report import presentation
@@ -1076,7 +1077,7 @@ class Warehouse:
         versions, or the name of a run. `group` is "system" or a tag: then only runs that have it in
         common are compared. A run of which a gate fired is left out until it is accepted. The run
         regresses if the value over all queries is worse by more than `max_drop`, if the queries'
-        values are worse with p < `alpha` in a two-sided paired t-test (extra "stats"), or if the
+        values are worse with p < `alpha` in a two-sided paired t-test, or if the
         value is below `min` or above `max`. Without any limit, any drop is a regression. Columns:
         `metric, run, against, value, their_value, difference, p, wins, ties, losses, verdict`.
         Attributes: `is_good, run, comparisons, verdicts`.
@@ -1234,7 +1235,7 @@ class Warehouse:
         """Measure how well a run reproduces another, as repro_eval does (Breuer and others, SIGIR 2020).
 
         For each of the `metrics` (default: all that have values): the means over the queries, the
-        root mean square error, and p of a paired t-test (extra "stats"). ktu and rbo compare the
+        root mean square error, and p of a paired t-test. ktu and rbo compare the
         lists, down to `depth`; the table `queries` has them for each query. `base` names the base
         runs of both sides, for er (effect ratio) and dri (delta relative improvement).
         `replicated_in` is the dataset of the reproduced runs, if it is another one; p is then from
@@ -1522,8 +1523,8 @@ class Warehouse:
         have values of, their runs, queries, comparisons and history, and what each value was
         computed from. `metrics` are by default all that have values; what is not stored is computed
         for the pages. `depth` is how many documents of each list are shown. The folder must be new,
-        empty, or an earlier report, which is replaced. With the extra "stats", the boards have
-        intervals and groups of runs that cannot be told apart. Returns the path of the first page,
+        empty, or an earlier report, which is replaced. The boards have intervals and groups of runs
+        that cannot be told apart. Returns the path of the first page,
         and the number and size of the files. Raises UsageError for wrong names and for a folder
         that cannot be written.
 
