@@ -116,6 +116,9 @@ def compare(
         bool,
         typer.Option("--store", help="Store the pairs in the database; see the view comparisons."),
     ] = False,
+    runs: options.Runs = None,
+    system: options.Systems = None,
+    tag: options.RunTags = None,
     as_of: options.AsOf = None,
     qrels: options.QrelsVersion = None,
     protocol: options.Protocol = "default",
@@ -150,7 +153,8 @@ def compare(
             "--base": base, "--all-pairs": all_pairs, "--judged-only": judged_only,
             "--all-relevant": all_relevant, "--only": only, "--store": store, "--test": test != "t",
             "--correction": correction, "--alpha": alpha != 0.05, "--interval": interval != "t",
-            "--resamples": resamples != 10_000, "--seed": seed,
+            "--resamples": resamples != 10_000, "--seed": seed, "--run": runs, "--system": system,
+            "--tag": tag,
         }  # fmt: skip
         unfit = [name for name, value in others.items() if value]
         if unfit:
@@ -170,8 +174,8 @@ def compare(
             dataset, run or (), metric or (), bases=base or (), all_pairs=all_pairs, test=test,
             correction=correction, alpha=alpha, interval=interval, resamples=resamples, seed=seed,
             judged_only=judged_only, judged=only != "pairs", all_relevant=all_relevant, store=store,
-            protocol=protocol, as_of=as_of, qrels=qrels,
-            on_step=step,
+            protocol=protocol, as_of=as_of, qrels=qrels, run=runs or (), system=system or (),
+            tag=tag or (), on_step=step,
         )  # fmt: skip
     if format == "table" and only != "pairs":
         screen = output.screen_for(format, out)
