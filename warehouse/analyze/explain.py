@@ -17,7 +17,7 @@ from typing import Any
 
 import duckdb
 
-from warehouse.analyze import past, stored_metrics
+from warehouse.analyze import past, stored_metrics, texts
 from warehouse.errors import UsageError, check_at_least, command, listing, nearest
 from warehouse.evaluate import engine, requirements, what_if
 from warehouse.evaluate.plan import Plan, plan, ranked_sql
@@ -36,9 +36,10 @@ TOP = 20
 class Explanation:
     """A value of a query, its provenance, and the list behind it.
 
-    `relation` has the columns `rank, doc_id, score, relevance, value_so_far, part`. `recomputed` is
-    the value that today's formula gives for the stored list, or None if metric or protocol are
-    gone. `notes` say whether the value was computed for this and is not stored.
+    `relation` has the columns `rank, doc_id, score, relevance, value_so_far, part`, and `text` if
+    the dataset has texts of documents. `recomputed` is the value that today's formula gives for the
+    stored list, or None if metric or protocol are gone. `query_text` is that of the query. `notes`
+    say whether the value was computed for this and is not stored.
     """
 
     relation: duckdb.DuckDBPyRelation
@@ -62,6 +63,7 @@ class Explanation:
     num_retrieved: int
     relevant_missed: tuple[str, ...]
     recomputed: float | None = None
+    query_text: str | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -154,7 +156,10 @@ def _explain(
     _prefixes(con, found, query, protocol, top, known)
     if is_known:
         engine.compute(con, work)
-    relation = database.keep(con, render("analyses/explain"), {"query_id": query, "top": top})
+    with_text = texts.any_texts(con, dataset, "document")
+    asked = {"query_id": query, "top": top} | ({"dataset": dataset} if with_text else {})
+    relation = database.keep(con, render("analyses/explain", with_text=with_text), asked)
+    of_query = texts.texts(con, dataset, "query", [query]).get(query)
     return Explanation(
         relation=relation,
         run=run,
@@ -164,6 +169,7 @@ def _explain(
         value=value,
         protocol=protocol.name,
         is_stale=stale,
+        query_text=None if of_query is None else of_query.whole,
         relevant_missed=_missed(con, 1 if known is None else known.params.get("rel", 1)),
         **_computed(con),
         **{key: found[key] for key in found if not key.endswith("_id")},
