@@ -276,7 +276,7 @@ def test_pairs_are_those_of_compare_in_one_family(site: Site) -> None:
 def test_history_is_that_of_the_command(site: Site) -> None:
     page = site.pages["tiny/history.html"]
     for metric, found in zip(METRICS, page.data, strict=True):
-        rows = site.warehouse.history("tiny", metric, runs=RUNS).fetchall()
+        rows = site.warehouse.history("tiny", metric, run=RUNS).fetchall()
         assert [(one["run"], one["value"], one["record"]) for one in found] == [
             (row[1], row[4], row[6]) for row in rows
         ]

@@ -159,6 +159,7 @@ class ProjectFile(_Table, frozen=True, kw_only=True):
     settle: str | int | float = "2s"
     publish: Text | None = None
     on_fire: Text | None = None
+    aliases: dict[str, Text] = {}
     evaluate: Evaluate = Evaluate()
     datasets: dict[str, Dataset] = {}
     runs: list[Runs] = []
