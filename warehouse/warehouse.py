@@ -116,6 +116,7 @@ class Warehouse:
         columns: Mapping[str, str] | None = None,
         relevance: str | None = None,
         normalise: str | None = None,
+        where: str | None = None,
         is_global: bool = False,
         queries: object | None = None,
         iterations: bool = False,
@@ -124,7 +125,8 @@ class Warehouse:
         """Load judgments: a path, '-' for stdin, a dict, a data frame, Arrow table, relation or Result.
 
         Columns: `query_id, doc_id, relevance[, iteration]`; `columns` maps these to other names.
-        `relevance` is an SQL expression that gives the relevance, as in "rating >= 4". With
+        `relevance` is an SQL expression that gives the relevance, as in "rating >= 4", and `where` a
+        condition over the columns of a table that chooses its rows, as in "year >= 2020". With
         `iterations`, a document can be judged once per iteration (a subtopic or a judgment
         group). The format "prefs" reads preferences. With `is_global`, all `queries` (default: the
         queries of the loaded runs) share one set of judged documents. Raises InputError for bad
@@ -145,8 +147,8 @@ class Warehouse:
             lambda con, name: stage_qrels(
                 con, source, name,
                 label=label, format=format, columns=columns, relevance=relevance,
-                normalise=normalise, is_global=is_global, queries=queries, iterations=iterations,
-                replace=replace,
+                normalise=normalise, where=where, is_global=is_global, queries=queries,
+                iterations=iterations, replace=replace,
             ),
         )  # fmt: skip
 
@@ -160,12 +162,14 @@ class Warehouse:
         columns: Mapping[str, str] | None = None,
         relevance: str | None = None,
         normalise: str | None = None,
+        where: str | None = None,
         replace: bool = False,
     ) -> Loaded:
         """Load a training set: what a system was trained on, or what users had seen before.
 
         Sources and errors are those of `ingest_qrels`. Columns: `query_id, doc_id[, relevance]`;
-        without a relevance column, every relevance is 1. `relevance` is that of `ingest_qrels`.
+        without a relevance column, every relevance is 1. `relevance` and `where` are those of
+        `ingest_qrels`.
 
         >>> import tempfile
         >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
@@ -179,7 +183,7 @@ class Warehouse:
             lambda con, name: stage_training(
                 con, source, name,
                 label=label, format=format, columns=columns, relevance=relevance,
-                normalise=normalise, replace=replace,
+                normalise=normalise, where=where, replace=replace,
             ),
         )  # fmt: skip
 
@@ -197,11 +201,13 @@ class Warehouse:
         format: str | None = None,
         columns: Mapping[str, str] | None = None,
         normalise: str | None = None,
+        where: str | None = None,
         replace: bool = False,
     ) -> Loaded:
         """Load a run; sources are those of `ingest_qrels`.
 
-        Columns: `query_id, doc_id, score[, rank]`, or a rank without a score. `run_at` is when the
+        Columns: `query_id, doc_id, score[, rank]`, or a rank without a score. A row may have lists of
+        documents and scores, or a ranked list of documents alone. `run_at` is when the
         experiment was run (default: now); without a zone it is UTC. Raises InputError for bad
         content, and ConflictError if the name is taken by other content; `replace` loads a new
         version of the run, also if only its system, tags or time differ.
@@ -223,7 +229,7 @@ class Warehouse:
             dataset, source,
             lambda con, chosen: stage_run(
                 con, source, chosen, options,
-                format=format, columns=columns, normalise=normalise, replace=replace,
+                format=format, columns=columns, normalise=normalise, where=where, replace=replace,
             ),
         )  # fmt: skip
 
@@ -240,6 +246,7 @@ class Warehouse:
         format: str | None = None,
         columns: Mapping[str, str] | None = None,
         normalise: str | None = None,
+        where: str | None = None,
         replace: bool = False,
         on_run: Callable[[object, Loaded | WarehouseError], None] | None = None,
     ) -> list[Loaded | WarehouseError]:
@@ -266,7 +273,7 @@ class Warehouse:
         name = self._to_load(dataset, sources)
         return load_runs(
             self.file, batches.source_list(sources), name, options,
-            format=format, columns=columns, normalise=normalise, replace=replace,
+            format=format, columns=columns, normalise=normalise, where=where, replace=replace,
             on_run=on_run or (lambda source, done: None),
         )  # fmt: skip
 

@@ -40,6 +40,7 @@ class Training(_Table, frozen=True, kw_only=True):
     columns: dict[str, str] | None = None
     relevance: str | None = None
     normalise: str | None = None
+    where: str | None = None
 
 
 class Qrels(Training, frozen=True, kw_only=True):
@@ -83,6 +84,7 @@ class Runs(_Table, frozen=True, kw_only=True):
     format: str | None = None
     columns: dict[str, str] | None = None
     normalise: str | None = None
+    where: str | None = None
     lower_is_better: bool | None = None
     missing: Literal["keep", "forget"] = "keep"
 

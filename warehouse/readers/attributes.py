@@ -12,8 +12,9 @@ from typing import Any
 from duckdb import DuckDBPyConnection as Connection
 
 from warehouse.config import limits
-from warehouse.errors import InputError, UsageError, listing, nearest
+from warehouse.errors import InputError, UsageError, listing, nearest, option
 from warehouse.readers import checks, registry, staging
+from warehouse.readers.columns import candidates
 from warehouse.readers.csv_tsv import Tsv
 from warehouse.readers.files import check_file, open_file
 from warehouse.readers.formats import Table
@@ -68,10 +69,11 @@ def stage_attributes(
 ) -> StagedAttributes:
     """Read attributes into `staged_attribute (subject_id, attribute, position, text, number)`.
 
-    The ids are in the column `doc_id` (of documents) or `query_id` (of queries), or in the column `id`;
-    every other column is an attribute. Without a `subject` they are of queries if there is a column
-    `query_id` and none `doc_id`, else of documents, whose ids alone `normalise` then makes. `split`
-    maps columns of text to the separator that makes lists of them. What is null, empty or NaN is
+    The ids are in the column `doc_id` (of documents) or `query_id` (of queries), under our name or one
+    of another program (`movieId`), or in the column `id`; every other column is an attribute. Without
+    a `subject` they are of queries if there is a column for these and none for documents, else of
+    documents, whose ids alone `normalise` then makes. `split` maps columns of text to the separator
+    that makes lists of them. What is null, empty or NaN is
     absent. Raises InputError and UsageError.
 
     >>> from warehouse.store import database
@@ -115,8 +117,9 @@ def stage_attributes(
 
 
 def _subject(table: Table) -> Subject:
-    is_of_queries = IDS["query"] in table.columns and IDS["document"] not in table.columns
-    return "query" if is_of_queries else "document"
+    names = list(table.columns)
+    has = {of: key in names or bool(candidates("run", key, names)) for of, key in IDS.items()}
+    return "query" if has["query"] and not has["document"] else "document"
 
 
 @contextlib.contextmanager
@@ -157,10 +160,13 @@ def _id_column(table: Table, key: str, given: str | None) -> str:
     if given is None:
         if key in table.columns:
             return key
-        example = next(iter(table.columns))
+        named = candidates("run", key, list(table.columns))
+        if len(named) == 1:
+            return named[0]
+        example = next(iter(named or table.columns))
         raise InputError(
             f"{table.source}: there is no column {key}; {has}. "
-            f"Say which one holds the ids, e.g. --id {example}"
+            f"Say which one holds the ids, e.g. {option('id', example)}"
         )
     if given not in table.columns:
         raise InputError(

@@ -34,6 +34,8 @@ EXAMPLES = {
         "warehouse ingest qrels ratings.csv -d films --column query_id=user "
         "--column doc_id=item --relevance 'stars >= 4'",
         "warehouse ingest qrels links.txt -d links --global --queries queries.txt",
+        "warehouse ingest qrels ratings.csv -d films --column query_id=user "
+        "--column doc_id=item --column relevance=stars --where 'stars >= 4'",
     ),
     "ingest run": (
         "warehouse ingest run runs/*.run.gz --dataset dl19 --tag stage=first",
@@ -127,6 +129,7 @@ def qrels(
     column: options.Columns = None,
     relevance: options.Relevance = None,
     normalise: options.Normalise = None,
+    where: options.Where = None,
     is_global: options.Global = False,
     queries: options.Queries = None,
     iterations: options.Iterations = False,
@@ -150,8 +153,8 @@ def qrels(
     with Progress("loading", "file", 1, sizes([file])):
         loaded = wh.ingest_qrels(
             dataset, file, label=label, format=format, columns=columns, relevance=relevance,
-            normalise=normalise, is_global=is_global, queries=queries, iterations=iterations,
-            replace=replace,
+            normalise=normalise, where=where, is_global=is_global, queries=queries,
+            iterations=iterations, replace=replace,
         )  # fmt: skip
     say_loaded(loaded)
     say_where(dataset, loaded.dataset)
@@ -169,6 +172,7 @@ def training(
     column: options.Columns = None,
     relevance: options.Relevance = None,
     normalise: options.Normalise = None,
+    where: options.Where = None,
     replace: options.Replace = False,
     db: options.Database = None,
     memory_limit: options.MemoryLimit = None,
@@ -188,7 +192,7 @@ def training(
     with Progress("loading", "file", 1, sizes([file])):
         loaded = wh.ingest_training(
             dataset, file, label=label, format=format, columns=columns, relevance=relevance,
-            normalise=normalise, replace=replace,
+            normalise=normalise, where=where, replace=replace,
         )  # fmt: skip
     say_loaded(loaded)
     say_where(dataset, loaded.dataset)
@@ -214,6 +218,7 @@ def run(
     format: Annotated[str | None, options.input_format("run")] = None,
     column: options.Columns = None,
     normalise: options.Normalise = None,
+    where: options.Where = None,
     replace: options.Replace = False,
     db: options.Database = None,
     memory_limit: options.MemoryLimit = None,
@@ -241,7 +246,7 @@ def run(
     about: dict[str, Any] = {
         "name_from": name_from, "system": system, "tags": tags, "run_at": run_at,
         "lower_is_better": lower_is_better, "format": format, "columns": columns,
-        "normalise": normalise, "replace": replace,
+        "normalise": normalise, "where": where, "replace": replace,
     }  # fmt: skip
     if name is not None:
         with Progress("loading", "file", 1, sizes(found)):
