@@ -284,15 +284,16 @@ class Warehouse:
         *,
         replace: bool = False,
         on_found: Callable[[Folder], None] | None = None,
-        on_file: Callable[[object, Loaded | WarehouseError], None] | None = None,
-    ) -> list[Loaded | WarehouseError]:
+        on_file: Callable[[object, Loaded | LoadedAttributes | WarehouseError], None] | None = None,
+    ) -> list[Loaded | LoadedAttributes | WarehouseError]:
         """Load the qrels and the runs below a folder, whatever their formats.
 
         What a file is, its beginning says: as what it can be read. If that is both, it is qrels if
         its name has qrel, judg, truth, rating or label in it, else a run. Runs are named after their
-        files. Returns the outcome of each source; `on_found` is called with the files before they
-        are loaded, `on_file` with each and its outcome. Raises UsageError if nothing in the folder
-        can be loaded, or if it has several qrels.
+        files. Of a folder of BEIR (`corpus.jsonl`, `queries.jsonl`, `qrels/test.tsv`), the qrels of the
+        test and the texts of the queries are loaded. Returns the outcome of each source; `on_found` is
+        called with the files before they are loaded, `on_file` with each and its outcome. Raises
+        UsageError if nothing in the folder can be loaded, or if it has several qrels.
 
         >>> import tempfile
         >>> folder = Path(tempfile.mkdtemp())
@@ -302,18 +303,26 @@ class Warehouse:
         >>> [(one.kind, one.name) for one in done]
         [('qrels', 'tiny'), ('run', 'one')]
         """
-        from warehouse.ingest.folder import look_into
+        from warehouse.ingest.folder import beside_texts, look_into
 
         name = self._to_load(dataset, folder)
         files = look_into(Path(folder or ""), name)
         if on_found is not None:
             on_found(files)
         tell = on_file or (lambda source, done: None)
-        done: list[Loaded | WarehouseError] = []
+        done: list[Loaded | LoadedAttributes | WarehouseError] = []
         if files.qrels is not None:
             done.append(self.ingest_qrels(name, files.qrels, replace=replace))
             tell(files.qrels, done[0])
-        return done + self.ingest_runs(name, files.runs, replace=replace, on_run=tell)
+        if files.queries is not None:
+            done.append(
+                self.ingest_attributes(
+                    name, files.queries, of="queries", leave_out=beside_texts(files.queries),
+                    replace=replace,
+                )
+            )  # fmt: skip
+            tell(files.queries, done[-1])
+        return [*done, *self.ingest_runs(name, files.runs, replace=replace, on_run=tell)]
 
     def ingest_attributes(
         self,
@@ -324,6 +333,7 @@ class Warehouse:
         name: str | None = None,
         id: str | None = None,
         split: Mapping[str, str] | None = None,
+        leave_out: Names = (),
         format: str | None = None,
         normalise: str | None = None,
         replace: bool = False,
@@ -331,7 +341,8 @@ class Warehouse:
         """Load attributes of documents or queries: any table with one row per id.
 
         `id` names the column with the ids; by default it is `doc_id` or `query_id`. A dict is
-        `{id: {attribute: value}}`. `split={"genres": "|"}` splits the text of a column into lists.
+        `{id: {attribute: value}}`. `split={"genres": "|"}` splits the text of a column into lists;
+        the columns of `leave_out` are not read.
 
         >>> import tempfile
         >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
@@ -344,7 +355,8 @@ class Warehouse:
             dataset, source,
             lambda con, chosen: stage_table(
                 con, source, chosen, of, name=name, id=id, split=split,
-                format=format, normalise=normalise, replace=replace,
+                leave_out=check_names("leave_out", leave_out), format=format,
+                normalise=normalise, replace=replace,
             ),
         )  # fmt: skip
 

@@ -59,6 +59,7 @@ class Attributes(_Table, frozen=True, kw_only=True):
     name: str | None = None
     id: str | None = None
     split: Tags = {}
+    leave_out: list[Text] = []
     format: str | None = None
     normalise: str | None = None
 

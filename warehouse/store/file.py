@@ -126,8 +126,14 @@ class OpenFile(WarehouseFile):
         database.check_schema(self._con, self.path)
 
     @contextmanager
-    def read(self, resources: Resources | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
+    def read(
+        self,
+        resources: Resources | None = None,
+        staged: duckdb.DuckDBPyConnection | None = None,
+    ) -> Iterator[duckdb.DuckDBPyConnection]:
         """Yield a connection for reading; the limits are those of the open file."""
+        if staged is not None:
+            raise ValueError("an open file is read on connections of its own")
         with request(), at_the_edge(self.path):
             yield database.another(self._con, self.resources)
 

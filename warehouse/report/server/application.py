@@ -27,7 +27,7 @@ from warehouse.report.server.live_board import View
 from warehouse.report.server.replicas import Replicas
 from warehouse.report.server.snapshot import Snapshot
 
-_KINDS = {"html": "text/html", "js": "text/javascript", "css": "text/css"}
+_KINDS = {"html": "text/html", "js": "text/javascript", "css": "text/css", "csv": "text/csv"}
 # Bytes of a statement, and of an address.
 _LONGEST = 1 << 20
 Words = Sequence[tuple[str, str]]
