@@ -711,6 +711,17 @@ def test_the_replica_follows_the_database(synced: Project) -> None:
     # what was written between two syncs
     synced.warehouse.forget("tiny", "one")
     assert synced.told() == [("published", "out/replica.duckdb")]
+    # pages too
+    synced.settings("settle = 0\n", 'settle = 0\nreport = "site"\n')
+    assert synced.told() == [("published", "site")]
+    assert synced.told() == []
+    first = (synced.path / "site/index.html").read_text()
+    synced.write("runs/bm25/two.run", RUN)
+    assert ("published", "site") in synced.told()
+    assert (synced.path / "site/index.html").read_text() != first
+    (synced.path / "site/report.json").unlink()
+    assert synced.told() == [("failed", "site")]
+    synced.settings('report = "site"\n', "")
     other = (synced.path / "w.duckdb").read_bytes()
     synced.write("kept.duckdb", other)  # no replica
     synced.settings("out/replica", "kept")
