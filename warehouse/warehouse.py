@@ -1541,6 +1541,7 @@ class Warehouse:
         *,
         metrics: Metrics = (),
         depth: int = 20,
+        with_text: bool = False,
         on_dataset: Callable[[str], None] | None = None,
     ) -> Report:
         """Write a folder of plain HTML pages that open in a browser, without a server or a network.
@@ -1548,7 +1549,8 @@ class Warehouse:
         The pages show the boards of the `datasets` (default: all) under every protocol that they
         have values of, their runs, queries, comparisons and history, and what each value was
         computed from. `metrics` are by default all that have values; what is not stored is computed
-        for the pages. `depth` is how many documents of each list are shown. The folder must be new,
+        for the pages. `depth` is how many documents of each list are shown, and `with_text` shows the
+        texts of queries and documents; their licences have to allow it. The folder must be new,
         empty, or an earlier report, which is replaced. The boards have intervals and groups of runs
         that cannot be told apart. Returns the path of the first page,
         and the number and size of the files. Raises UsageError for wrong names and for a folder
@@ -1567,7 +1569,7 @@ class Warehouse:
 
         return folder.write(
             self.file, Path(path), check_names("datasets", datasets),
-            metrics=metrics, depth=depth, on_dataset=on_dataset,
+            metrics=metrics, depth=depth, with_text=with_text, on_dataset=on_dataset,
         )  # fmt: skip
 
     def serve(
