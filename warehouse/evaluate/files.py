@@ -113,7 +113,12 @@ def score(
             raise UsageError(requirements.unfit(read_qrels.source, others))
         scope.rename_staged(rows)
     for group in batches.groups(
-        runs, format=run_format, columns=columns_of["run"], single=is_global, **how
+        runs,
+        format=run_format,
+        columns=columns_of["run"],
+        single=is_global,
+        empty=not is_global or asked is not None,
+        **how,
     ):
         for batch in group.read(con):
             if isinstance(batch, batches.Refusal):
@@ -159,7 +164,7 @@ def _scored(
     counts = con.execute(render("statements/score_counts")).fetchall()
     scored = []
     for run, (_, answered, extra, found) in zip(batch.runs, counts, strict=True):
-        if answered == 0:
+        if answered == 0 and extra > 0:
             raise InputError(
                 f"{run.source}: no query of the run is judged in {qrels.source}; "
                 "do the two belong together, and are the query ids written the same way?"

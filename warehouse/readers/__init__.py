@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from warehouse.config import limits
-from warehouse.errors import InputError
+from warehouse.errors import EmptyError, InputError
 from warehouse.readers import checks, registry, staging
 from warehouse.readers.files import LocalFile, check_file, open_file
 from warehouse.readers.formats import FileFormat, Format
@@ -45,6 +45,7 @@ def stage(
     normalise: str | None = None,
     hashed: bool = True,
     shared: bool = False,
+    empty: bool = False,
 ) -> Staged:
     """Read a source into the temporary table `staged` of the connection, replacing the one before.
 
@@ -55,7 +56,7 @@ def stage(
     columns ignores them. `relevance` is an SQL expression over the columns of judgments, the relevance
     among them by our name or theirs; its value becomes the relevance. `normalise` is an SQL expression
     over the columns of the table below; its value becomes the document id. `hashed` says whether the
-    bytes of a file are hashed.
+    bytes of a file are hashed, `empty` whether a run may have nothing at all.
 
     The table, in the order of the source, is by kind (all ids are varchar):
 
@@ -104,9 +105,11 @@ def stage(
             if normalise is not None:
                 _normalise(con, staged, normalise)
         return replace(staged, normalise=normalise, relevance=relevance)
-    except BaseException:
+    except BaseException as error:
         with staging.suppress_errors():
             clear(con)
+        if empty and wanted == "run" and isinstance(error, EmptyError):
+            return _stage_nothing(con, error.source, given)
         raise
 
 
@@ -116,6 +119,15 @@ def clear(con: Connection) -> None:
         con.execute(f"drop table if exists temp.{table}")
 
 
+def _stage_nothing(con: Connection, source: str, given: FileFormat | None) -> Staged:
+    """Stage a run without any query."""
+    staged = _stage(con, {}, "run", None, {}, shared=True, empty=True)
+    told = f"{source}: is empty: the run answers no query"
+    return replace(
+        staged, source=source, format=given.name if given else staged.format, warnings=(told,)
+    )
+
+
 def _stage(
     con: Connection,
     source: Any,
@@ -123,6 +135,8 @@ def _stage(
     given: FileFormat | None,
     mapping: ColumnNames,
     shared: bool,
+    *,
+    empty: bool = False,
 ) -> Staged:
     """Read a source in its format, warn about it as a whole, and drop service columns."""
     format: Format
@@ -136,8 +150,8 @@ def _stage(
     name = format.source_name(source)
     reading = format.read(con, source, kind, mapping)
     rows = staging.row_count(con)
-    if rows == 0 and not (kind == "run" and checks.any_empty(con)):
-        raise InputError(f"{name}: is empty: there is no {format.unit} of data")
+    if rows == 0 and not (kind == "run" and (empty or checks.any_empty(con))):
+        raise EmptyError(name, format.unit)
     limits.current().check_rows(name, rows)
     warnings = reading.warnings
     if kind == "run":
