@@ -90,6 +90,7 @@ def ask_all(program, statements: list[tuple[str, float]]) -> list[tuple[str, str
     return [tuple(answer) for answer in json.loads(Path("answers.json").read_text())]
 
 
+@pytest.mark.slow
 @pytest.mark.core
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("part", range(4))
@@ -133,6 +134,7 @@ def refused(wh: Warehouse, sql: str) -> str | None:
     return None
 
 
+@pytest.mark.slow
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("part", range(4))
 def test_in_this_process_too(asked: Warehouse, part: int) -> None:
@@ -153,6 +155,7 @@ def test_in_this_process_the_time_is_limited(asked: Warehouse) -> None:
     assert asked.query("select $timeout as t", {"timeout": 5}, timeout=5).fetchall() == [(5,)]
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("long", [float("inf"), 1e10])
 def test_no_time_is_too_long_to_wait_for(asked: Warehouse, tmp_path: Path, long: float) -> None:

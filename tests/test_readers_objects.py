@@ -172,6 +172,7 @@ def test_a_run_without_anything_is_scored(put) -> None:
         Warehouse.score(qrels, {"q9": {}}, "RR")
 
 
+@pytest.mark.slow
 def test_a_list_without_documents_is_an_answer(wh: Warehouse) -> None:
     """pytrec_eval gives such a query 0, and averages over it."""
     qrels = {"q1": {"a": 1}, "q2": {"b": 1}, "q3": {"c": 1}}
@@ -294,9 +295,9 @@ def test_tables_with_columns_and_problems(con, library):
     data["r"] = [1.0, 2.5]
     readers.stage(con, make(library, data), "qrels", columns=columns)
     assert rows(con) == [("1", "a", 1, "0"), ("2", "b", 2.5, "0")]
-    with pytest.raises(InputError, match="missing columns query_id, doc_id, relevance"):
+    with pytest.raises(InputError, match=r"missing column relevance.*columns=\{'relevance': 'r'\}"):
         readers.stage(con, make(library, data), "qrels")
-    with pytest.raises(InputError, match="missing columns query_id, doc_id, score"):
+    with pytest.raises(InputError, match=r"missing column score \(or rank\)"):
         readers.stage(con, make(library, data), "run")
 
 
@@ -357,11 +358,6 @@ def test_dicts_and_files_in_parts(con, way, tmp_path, monkeypatch):
     monkeypatch.setattr(ranx, "_LARGE", 1)
     path.write_text('{"q": {"a": 1, "a": 2}}')
     with pytest.raises(InputError, match="is there twice"):
-        readers.stage(con, path, "run")
-    path.write_text('[{"query_id": "q", "doc_id": "a", "score": 1}]')
-    with pytest.raises(
-        InputError, match=r"not a JSON object .*; of a list write one object a line"
-    ):
         readers.stage(con, path, "run")
     path.write_text('{"q": {"a": 1}')
     with pytest.raises(InputError, match="not a JSON object"):

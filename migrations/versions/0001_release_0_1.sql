@@ -32,6 +32,7 @@ create table store.qrels (
         -- 'preferences': rows of the table preference.
     normalise varchar,
     graded_by varchar,  -- SQL expression that made the grades (--relevance). Null if they are as given.
+    kept_where varchar,  -- SQL condition that chose the rows of the source (--where). Null if all were read.
     checksum ubigint
 );
 
@@ -84,6 +85,7 @@ create table store.run (
     ingested_at timestamptz not null,  -- When the run was loaded (UTC).
     program_version varchar not null,
     normalise varchar,
+    kept_where varchar,  -- SQL condition that chose the rows of the source (--where). Null if all were read.
     checksum ubigint
 );
 
@@ -141,6 +143,7 @@ create table store.forgotten_run (
     ingested_at timestamptz not null,
     program_version varchar not null,
     normalise varchar,
+    kept_where varchar,  -- SQL condition that chose the rows of the source (--where). Null if all were read.
     forgotten_at timestamptz not null,  -- When the run was removed (UTC).
     reason varchar,  -- Why, as given with --reason. Null if it was not given.
     checksum ubigint
@@ -163,6 +166,7 @@ create table store.training (
     program_version varchar not null,
     normalise varchar,
     graded_by varchar,  -- SQL expression that made the grades (--relevance). Null if they are as given.
+    kept_where varchar,  -- SQL condition that chose the rows of the source (--where). Null if all were read.
     checksum ubigint
 );
 
@@ -209,6 +213,34 @@ create table store.attribute (
     position integer not null,  -- Position in the list, from 1; 1 if the value is not a list.
     text varchar not null,  -- The value as text.
     number double  -- The value as a number. Null if it is not one.
+);
+
+/* One row per version of a table of texts of a dataset's queries or documents. Of each dataset, subject and name
+   the newest version is current. Replicas have none, unless they were published with the texts. */
+create table store.text_set (
+    text_set_id integer not null,
+    dataset_id integer not null,
+    subject varchar not null,  -- What the texts are of: 'document' or 'query'.
+    name varchar not null,  -- Name of the table of texts.
+    version integer not null,  -- 1 for the first table of this name, then 2, 3, …
+    content_hash varchar not null,  -- Hash of the ids, titles and texts; the same for any order and format.
+    source varchar not null,
+    source_sha256 varchar,
+    format varchar not null,
+    num_texts bigint not null,  -- Number of documents or queries.
+    ingested_at timestamptz not null,
+    program_version varchar not null,
+    normalise varchar,
+    checksum ubigint
+);
+
+/* One row per document or query with a text, which is kept compressed. The views query_text and document_text
+   have the current ones. */
+create table store.text (
+    text_set_id integer not null,
+    subject_id varchar not null,  -- Id of the document or query; text_set.subject tells which.
+    title varchar using compression zstd,  -- Title. Null if there is none.
+    text varchar not null using compression zstd  -- The text; empty if there is none beside the title.
 );
 
 /* One row per dataset, kind and file that `warehouse sync` has read, so that it reads only what has changed. */
@@ -388,7 +420,8 @@ create table store.comparison (
     judged_only boolean not null,
     test varchar not null,
     correction varchar not null,
-        -- Correction for many tests, over all pairs and metrics: 'holm', 'bonferroni', 'bh' or 'none'.
+        -- Correction for many tests, over the family: 'holm', 'bonferroni', 'bh' or 'none'.
+    family varchar not null,  -- Which pairs are corrected together: those of a 'metric', or 'all'.
     alpha double not null,
     interval varchar not null,
         -- How the confidence interval of the difference was computed: 't' or 'bootstrap'.
@@ -522,6 +555,21 @@ from store.attribute_set
 join store.dataset using (dataset_id)
 window newest_first as (
     partition by dataset_id, subject, attribute_set.name order by store.recency(ingested_at, content_hash) desc
+);
+
+/* One row per version of a table of texts, and whether it is the current one. */
+create view store.text_set_version as
+select
+    text_set_id, dataset_id, dataset.name as dataset,
+    subject,  -- What the texts are of: 'document' or 'query'.
+    text_set.name as set_name,  -- Name of the table of texts.
+    version,  -- Version of the table of texts.
+    store.recency(ingested_at, content_hash) as recency,  -- Of two tables of texts, the newer one has more.
+    row_number() over newest_first = 1 as is_current  -- Whether this is the newest version of the table of texts.
+from store.text_set
+join store.dataset using (dataset_id)
+window newest_first as (
+    partition by dataset_id, subject, text_set.name order by store.recency(ingested_at, content_hash) desc
 );
 
 /* One row per version of a run, version of the qrels, metric or curve, protocol, and slice if any: the newest
@@ -703,6 +751,36 @@ from store.newest_evaluation
 join store.curve_point using (evaluation_id)
 where kind = 'curve';
 
+/* One row per query of a dataset with a text. Of several tables of texts with the same query, the newest one
+   counts. */
+create view query_text as
+select
+    dataset,
+    subject_id as query_id,  -- Id of the query.
+    title,  -- Title of the query. Null if there is none.
+    text,  -- Text of the query.
+    set_name,  -- Name of the table of texts.
+    version  -- Version of the table of texts.
+from store.text
+join store.text_set_version using (text_set_id)
+where subject = 'query' and is_current
+qualify row_number() over (partition by dataset, subject_id order by recency desc) = 1;
+
+/* One row per document of a dataset with a text. Of several tables of texts with the same document, the newest one
+   counts. This view is large: filter by doc_id. */
+create view document_text as
+select
+    dataset,
+    subject_id as doc_id,  -- Id of the document.
+    title,  -- Title of the document. Null if there is none.
+    text,  -- Text of the document.
+    set_name,  -- Name of the table of texts.
+    version  -- Version of the table of texts.
+from store.text
+join store.text_set_version using (text_set_id)
+where subject = 'document' and is_current
+qualify row_number() over (partition by dataset, subject_id order by recency desc) = 1;
+
 /* One row per judgment in each version of a dataset's qrels: the relevance of a document for a query; one row per
    iteration as well if the qrels were loaded with --iterations. Preferences are in store.preference. */
 create view judgments as
@@ -762,8 +840,8 @@ select
     value,  -- Value of the run over all of its queries.
     difference, low, high, effect_size, wins, ties, losses, queries, left_out, comparison.test,
     comparison.correction,
-        -- Correction for many tests, over all pairs and metrics of the comparison: 'holm', 'bonferroni', 'bh'
-        -- or 'none'.
+        -- Correction for many tests, over the family: 'holm', 'bonferroni', 'bh' or 'none'.
+    comparison.family,  -- Which pairs are corrected together: those of a 'metric', or 'all'.
     statistic, p, p_adjusted, is_significant, comparison.alpha, comparison.judged_only,
     comparison.compared_at,
     run_version.is_current and base.is_current and qrels_version.is_current as is_current

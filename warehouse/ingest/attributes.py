@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
@@ -49,6 +49,7 @@ def stage_table(
     name: str | None = None,
     id: str | None = None,
     split: Mapping[str, str] | None = None,
+    leave_out: Sequence[str] = (),
     format: str | None = None,
     normalise: str | None = None,
     replace: bool = False,
@@ -59,9 +60,10 @@ def stage_table(
         steps.check_name("table of attributes", name)
     subject = subject_of(of)
     staged = stage_attributes(
-        con, source, subject, id=id, split=split, format=format, normalise=normalise
-    )
-    name = name or _stem(staged.source)
+        con, source, subject,
+        id=id, split=split, leave_out=leave_out, format=format, normalise=normalise,
+    )  # fmt: skip
+    name = name or stem(staged.source)
     return partial(keep, staged=staged, dataset=dataset, name=name, replace=replace)
 
 
@@ -137,10 +139,11 @@ def subject_of(of: str) -> Subject:
     return SUBJECTS[of]
 
 
-def _stem(source: str) -> str:
+def stem(source: str, what: str = "attributes") -> str:
+    """Return the name that a table gets from its file. Raises UsageError if it has none."""
     if source.startswith("<"):
         raise UsageError(
-            f"{source}: has no file name to take the name of the attributes from; give --name"
+            f"{source}: has no file name to take the name of the {what} from; give --name"
         )
     return default_name(source)
 

@@ -12,10 +12,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from warehouse.config import limits
-from warehouse.errors import EmptyError, InputError
+from warehouse.errors import EmptyError
 from warehouse.readers import checks, registry, staging
 from warehouse.readers.files import LocalFile, check_file, open_file
-from warehouse.readers.formats import FileFormat, Format
+from warehouse.readers.formats import FileFormat, Format, Reading
 from warehouse.readers.kinds import (
     KEYS,
     ColumnNames,
@@ -43,6 +43,7 @@ def stage(
     columns: Mapping[str, str] | None = None,
     relevance: str | None = None,
     normalise: str | None = None,
+    where: str | None = None,
     hashed: bool = True,
     shared: bool = False,
     empty: bool = False,
@@ -55,8 +56,12 @@ def stage(
     of a table; if they are `shared`, they are meant for other sources too, and a format without named
     columns ignores them. `relevance` is an SQL expression over the columns of judgments, the relevance
     among them by our name or theirs; its value becomes the relevance. `normalise` is an SQL expression
-    over the columns of the table below; its value becomes the document id. `hashed` says whether the
-    bytes of a file are hashed, `empty` whether a run may have nothing at all.
+    over the columns of the table below; its value becomes the document id. `where` is an SQL condition
+    over the columns of the source, and what it is true for is read. `hashed` says whether the bytes of
+    a file are hashed, `empty` whether a run may have nothing at all.
+
+    A row may have lists in the columns of the document and its score, or one list of records: each of
+    its elements counts as a row. A list of documents alone is in the order of their ranks.
 
     The table, in the order of the source, is by kind (all ids are varchar):
 
@@ -97,14 +102,14 @@ def stage(
         with staging.file_order(con):
             if isinstance(source, str | os.PathLike):
                 with open_file(source, hashed=hashed) as file:
-                    staged = _stage(con, file, wanted, given, mapping, shared)
+                    staged = _stage(con, file, wanted, given, mapping, shared, where)
             else:
-                staged = _stage(con, source, wanted, given, mapping, shared)
+                staged = _stage(con, source, wanted, given, mapping, shared, where)
             if relevance is not None:
                 map_relevance(con, staged.source, relevance, mapping)
             if normalise is not None:
                 _normalise(con, staged, normalise)
-        return replace(staged, normalise=normalise, relevance=relevance)
+        return replace(staged, normalise=normalise, relevance=relevance, where=where)
     except BaseException as error:
         with staging.suppress_errors():
             clear(con)
@@ -121,7 +126,7 @@ def clear(con: Connection) -> None:
 
 def _stage_nothing(con: Connection, source: str, given: FileFormat | None) -> Staged:
     """Stage a run without any query."""
-    staged = _stage(con, {}, "run", None, {}, shared=True, empty=True)
+    staged = _stage(con, {}, "run", None, {}, True, None, empty=True)
     told = f"{source}: is empty: the run answers no query"
     return replace(
         staged, source=source, format=given.name if given else staged.format, warnings=(told,)
@@ -135,6 +140,7 @@ def _stage(
     given: FileFormat | None,
     mapping: ColumnNames,
     shared: bool,
+    where: str | None,
     *,
     empty: bool = False,
 ) -> Staged:
@@ -148,7 +154,10 @@ def _stage(
     if not shared:
         registry.check_mapping(format, mapping)
     name = format.source_name(source)
-    reading = format.read(con, source, kind, mapping)
+    if where is None:
+        reading = format.read(con, source, kind, mapping)
+    else:
+        reading = _read_where(con, format, source, kind, mapping, where)
     rows = staging.row_count(con)
     if rows == 0 and not (kind == "run" and (empty or checks.any_empty(con))):
         raise EmptyError(name, format.unit)
@@ -172,6 +181,18 @@ def _stage(
         tag=reading.tag,
         warnings=warnings,
     )
+
+
+def _read_where(
+    con: Connection, format: Format, source: Any, kind: Kind, mapping: ColumnNames, where: str
+) -> Reading:
+    """Fill `staged` from the rows of a source for which a condition is true."""
+    from warehouse.readers import reshaped
+
+    reshaped.check_condition(con, format, where)
+    ids = [name for name in registry.column_names(mapping) if name not in ("score", "relevance")]
+    table = format.read_table(con, source, "query_id", ids)
+    return reshaped.read(con, table, kind, mapping, where)
 
 
 def _normalise(con: Connection, staged: Staged, expression: str) -> None:

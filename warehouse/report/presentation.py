@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 
 from warehouse.analyze.significance import probability
 from warehouse.analyze.stored_metrics import forgotten
+from warehouse.analyze.texts import in_short
 from warehouse.errors import command, counted, listing
 from warehouse.metrics.catalogue import ARROWS
 from warehouse.metrics.notation import known_metric
+from warehouse.report.formats import one_line
 from warehouse.report.result import Result
 
 if TYPE_CHECKING:
@@ -102,15 +104,19 @@ def queries(
     titles = {
         "query_id": "query", "relevant_retrieved": "rel. retrieved", "unjudged_at_10": "unjudged@10",
     }  # fmt: skip
-    metrics = found.columns[1:-4] if slice is None else found.columns[2:]
+    end = found.columns.index("retrieved") if slice is None else None
+    metrics = found.columns[1 if slice is None else 2 : end]
     notes = [*_forgotten(metrics, protocol), *computed]
-    return Result(found, notes, titles=titles | dict(labels), details=Labels(labels))
+    return Result(
+        found, notes, titles=titles | dict(labels), shown={"text": in_short}, details=Labels(labels)
+    )
 
 
 def history(found: Timeline) -> Result:
     """Return the runs over time."""
     titles = {
-        "run_at": "time", "value": found.metric, "best_so_far": "best so far", "is_record": "record",
+        "run_at": "time", "value": found.labels.get(found.metric, found.metric),
+        "best_so_far": "best so far", "is_record": "record",
     }  # fmt: skip
     better = {"higher": "higher is better", "lower": "lower is better"}
     direction = better.get(found.direction, "neither higher nor lower is better: no records")
@@ -146,12 +152,14 @@ def explanation(found: Explanation) -> Result:
     def notes(places: int) -> list[str]:
         return [*_value_and_origin(found, places), *_doubts(found)]
 
-    return Result(found.relation, notes, titles=titles, details=found)
+    return Result(found.relation, notes, titles=titles, shown={"text": in_short}, details=found)
 
 
 def _value_and_origin(found: Explanation, places: int) -> Iterator[str]:
     value = "undefined" if found.value is None else f"{found.value:.{places}f}"
     yield f"{found.metric} of {found.run} for query {found.query}: {value}"
+    if found.query_text is not None:
+        yield f"query: {one_line(found.query_text)}"
     retrieved = counted(found.num_retrieved, "document")
     yield f"list: {retrieved} retrieved, {len(found.relevant_missed)} relevant ones not"
     if found.relevant_missed:
@@ -160,6 +168,9 @@ def _value_and_origin(found: Explanation, places: int) -> Iterator[str]:
     source += "" if found.run_sha256 is None else f" (sha256 {found.run_sha256})"
     yield f"run: version {found.run_version}, loaded {_time(found.run_ingested_at)} from {source}"
     yield f"qrels: version {found.qrels_version}, from {found.qrels_source}"
+    if found.notes:
+        yield from found.notes
+        return
     yield (
         f"computed {_time(found.evaluated_at)} under protocol {found.protocol} by warehouse "
         f"{found.program_version} with DuckDB {found.engine_version}; fingerprint {found.fingerprint}"

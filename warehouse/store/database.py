@@ -350,6 +350,29 @@ def read(
         yield con
 
 
+def attached(path: Path, resources: Resources) -> duckdb.DuckDBPyConnection:
+    """Attach a file read-only to a database in memory of its own, for as long as that is open.
+
+    Nobody can write the file meanwhile: it is for replicas, which are replaced and never written.
+    """
+    with at_the_edge(path):
+        con = memory(resources)
+        try:
+            con.execute(f"attach {literal(str(path))} as {ident(ALIAS)} (type duckdb, read_only)")
+        except Exception as error:
+            con.close()
+            raise not_opened(error, path) from error
+        return con
+
+
+def another(con: duckdb.DuckDBPyConnection, resources: Resources) -> duckdb.DuckDBPyConnection:
+    """Return one more connection to what `attached` opened, with temporary tables of its own."""
+    made = con.cursor()
+    resources.apply(made)
+    _find_tables(made)
+    return made
+
+
 @contextmanager
 def _connected(resources: Resources, *, kept: bool) -> Iterator[duckdb.DuckDBPyConnection]:
     """Yield a connection to which one file can be attached, until the block ends.

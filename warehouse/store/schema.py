@@ -52,6 +52,7 @@ qrels = _table(
     kind=sa.String,
     normalise=sa.String,
     graded_by=sa.String,
+    kept_where=sa.String,
 )
 _RUN: dict[str, type[sa.types.TypeEngine[Any]]] = {
     "run_id": sa.Integer,
@@ -68,6 +69,7 @@ _RUN: dict[str, type[sa.types.TypeEngine[Any]]] = {
     "run_at": _Time,
     **_LOADED,
     "normalise": sa.String,
+    "kept_where": sa.String,
 }
 run = _table("run", **_RUN)
 forgotten_run = _table("forgotten_run", **_RUN, forgotten_at=_Time, reason=sa.String)
@@ -84,6 +86,7 @@ training = _table(
     **_LOADED,
     normalise=sa.String,
     graded_by=sa.String,
+    kept_where=sa.String,
 )
 attribute_set = _table(
     "attribute_set",
@@ -99,6 +102,18 @@ attribute_set = _table(
 )
 attribute_column = _table(
     "attribute_column", attribute_set_id=sa.Integer, attribute=sa.String, type=sa.String
+)
+text_set = _table(
+    "text_set",
+    text_set_id=sa.Integer,
+    dataset_id=sa.Integer,
+    subject=sa.String,
+    name=sa.String,
+    version=sa.Integer,
+    **_SOURCE,
+    num_texts=sa.BigInteger,
+    **_LOADED,
+    normalise=sa.String,
 )
 source_file = _table(
     "source_file",
@@ -149,6 +164,7 @@ comparison = _table(
     judged_only=sa.Boolean,
     test=sa.String,
     correction=sa.String,
+    family=sa.String,
     alpha=sa.Double,
     interval=sa.String,
     resamples=sa.Integer,
