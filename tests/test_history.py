@@ -155,6 +155,7 @@ def test_a_day_ends_at_midnight_utc() -> None:
             past.moment(wrong)
 
 
+@pytest.mark.slow
 @pytest.mark.core
 def test_as_of_a_day_is_its_last_board(wh: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was evaluated at the last microsecond of a day belongs to it, at midnight to the next."""
@@ -196,6 +197,7 @@ def test_as_of_a_day_is_its_last_board(wh: Warehouse, monkeypatch: pytest.Monkey
 # --------------------------------------------------------------------------- forgetting
 
 
+@pytest.mark.slow
 @pytest.mark.core
 def test_forgetting_leaves_a_tombstone_and_nothing_else(
     wh: Warehouse, counts: Callable[[Path], dict[str, int]]
@@ -308,6 +310,7 @@ def timed(wh: Warehouse, prepared: Prepared) -> Warehouse:
     return prepared(wh.path, _timed)
 
 
+@pytest.mark.slow
 @pytest.mark.core
 def test_the_best_so_far_and_the_records(timed: Warehouse) -> None:
     wh = timed
@@ -348,6 +351,7 @@ def test_the_best_so_far_and_the_records(timed: Warehouse) -> None:
     assert {row[-3:] for row in wh.history("tiny", "NumRet").fetchall()} == {(None, False, None)}
 
 
+@pytest.mark.slow
 def test_no_record_and_no_place_by_the_last_bits(wh: Warehouse) -> None:
     """P@10 is 1/5 of both: in doubles (0.3 + 0.2 + 0.1) / 3, and a bit more, (0.1 + 0.2 + 0.3) / 3."""
     queries = ("q1", "q2", "q3")
@@ -367,6 +371,7 @@ def test_no_record_and_no_place_by_the_last_bits(wh: Warehouse) -> None:
     assert wh.query(sql).fetchall() == [("down", 1, "higher", 1), ("up", 1, "higher", 2)]
 
 
+@pytest.mark.slow
 def test_a_history_of_two_formulas_says_so(timed: Warehouse) -> None:
     wh = timed
     # another dataset has a version of its qrels more, and its values are of one formula, the older
@@ -395,6 +400,7 @@ def test_a_history_of_two_formulas_says_so(timed: Warehouse) -> None:
     assert "older formula" not in told("-m", "RR")
 
 
+@pytest.mark.slow
 def test_the_history_of_another_time_and_other_qrels(timed: Warehouse) -> None:
     wh = timed
     at = now()
@@ -497,6 +503,7 @@ def test_a_picture_of_names_that_are_no_formulas(here: Folder) -> None:
 # --------------------------------------------------------------------------- versions of the qrels
 
 
+@pytest.mark.slow
 @pytest.mark.core
 def test_what_differs_between_versions(wh: Warehouse) -> None:
     # the iteration of plain judgments means nothing
@@ -554,6 +561,7 @@ def test_what_differs_between_iterations_and_preferences(wh: Warehouse, tmp_path
     assert wh.qrels_diff("tiny", 3, 4).rows.fetchall() == [("q", "b", "ann 1", "changed", 1.5, 1.0)]
 
 
+@pytest.mark.slow
 def test_an_older_version_can_be_completed(here: Folder) -> None:
     wh = Warehouse()
     wh.ingest_qrels("tiny", QRELS)

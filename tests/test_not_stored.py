@@ -34,6 +34,7 @@ def tiny(tmp_path: Path, prepared: Callable[..., Warehouse]) -> Warehouse:
     return prepared(tmp_path / "w.duckdb", two_runs)
 
 
+@pytest.mark.slow
 def test_a_board_computes_what_is_not_stored(tiny: Warehouse) -> None:
     """P@1 of one is (1 + 0) / 2, of two (0 + 1) / 2; RR of both is (1 + 1/2) / 2, and of late 1/2.
 
@@ -61,6 +62,7 @@ def test_a_board_computes_what_is_not_stored(tiny: Warehouse) -> None:
     assert again.notes == board.notes[:-1]
 
 
+@pytest.mark.slow
 def test_queries_history_and_sorting_compute_it_too(tiny: Warehouse) -> None:
     found = tiny.queries("tiny", "two", metrics="P@1")
     assert [(row.query_id, row["P@1"]) for row in found] == [("q1", 0.0), ("q2", 1.0)]
@@ -75,6 +77,7 @@ def test_queries_history_and_sorting_compute_it_too(tiny: Warehouse) -> None:
     assert [(row.run, row.NumRet) for row in board] == [("one", 4.0), ("two", 3.0)]
 
 
+@pytest.mark.slow
 def test_a_comparison_computes_it_too(tiny: Warehouse) -> None:
     pytest.importorskip("scipy")
     tiny.ingest_run("tiny", LATE, name="late")
@@ -88,6 +91,7 @@ def test_a_comparison_computes_it_too(tiny: Warehouse) -> None:
     assert {row[values.columns.index("metric")] for row in values.fetchall()} == {"RR"}
 
 
+@pytest.mark.slow
 def test_without_anything_stored_the_usual_metrics_are_shown(tmp_path: Path) -> None:
     wh = Warehouse(tmp_path / "w.duckdb")
     wh.ingest_qrels("tiny", QRELS)
@@ -103,6 +107,7 @@ def test_without_anything_stored_the_usual_metrics_are_shown(tmp_path: Path) -> 
     assert (list(wh.leaderboard().metrics), row.RR) == (["RR"], 0.75)
 
 
+@pytest.mark.slow
 def test_several_datasets_and_what_cannot_be_computed(tiny: Warehouse) -> None:
     tiny.ingest_qrels("other", {"q": {"d": 1}})
     tiny.ingest_run("other", {"q": {"d": 1.0}}, name="one")
@@ -123,6 +128,7 @@ def test_the_command_says_so_once(tiny: Warehouse) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_the_name_that_was_asked_for_heads_the_column(tiny: Warehouse) -> None:
     """CSV has the metric's own name; --names says which it is."""
     asked = ("-m", "recip_rank", "-m", "first = P@1", "--db", str(tiny.path))

@@ -64,6 +64,7 @@ def test_the_command_for_missing_values_has_their_protocol(described: Warehouse)
         described.evaluate(metrics="P@1", slices="difficulty", protocol="trec_eval_9")
 
 
+@pytest.mark.slow
 def test_an_attribute_of_both_is_asked_back(wh: Warehouse) -> None:
     loaded(wh, *collection(9))
     wh.ingest_attributes("tiny", {"q1": {"kind": "a"}}, of="queries", name="w")
@@ -82,6 +83,7 @@ def test_an_id_is_no_partition(wh: Warehouse) -> None:
         wh.evaluate(metrics="P@1", slices="x = query_id")
 
 
+@pytest.mark.slow
 def test_boards_of_slices_that_are_not_there(wh: Warehouse) -> None:
     loaded(wh, *collection(10))
     wh.evaluate(metrics="P@1", slices="size = quantiles(num_relevant, 2)")

@@ -20,7 +20,7 @@ from warehouse.analyze.run_choice import Choice
 from warehouse.config import times
 from warehouse.errors import UsageError, check_at_least, command, listing
 from warehouse.sql_text.templates import render
-from warehouse.store import database
+from warehouse.store import database, own_views
 
 Moment = str | dt.date | dt.datetime
 
@@ -151,7 +151,9 @@ def _cut(
             chosen=chosen,
         )
     )
-    views = con.execute(render("statements/file_views", file=database.ALIAS)).fetchall()
+    views = con.execute(
+        render("statements/file_views", file=database.ALIAS, names=own_views.names())
+    ).fetchall()
     for (statement,) in views:
         con.execute(statement)
 

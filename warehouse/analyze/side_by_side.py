@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import duckdb
 
-from warehouse.analyze import compare, past, resampling, significance, stored_metrics, texts
+from warehouse.analyze import compare, past, resampling, stored_metrics, texts
 from warehouse.errors import UsageError, check_at_least
 from warehouse.evaluate.plan import ranked_sql
 from warehouse.evaluate.scope import Scope
@@ -48,7 +48,6 @@ def side_by_side(
     qrels: int | None,
 ) -> SideBySide:
     """Return two runs' lists for the queries that differ most; see `Warehouse.side_by_side`."""
-    significance.needs_scipy()
     check_at_least(1, queries=queries, depth=depth)
     state = past.state(as_of, qrels)
     with past.put_one(con, dataset, state, stored_only=False) as (name, gone):

@@ -282,6 +282,15 @@ Normalise = Annotated[
         "'lower(trim(doc_id))'.",
     ),
 ]
+Where = Annotated[
+    str | None,
+    typer.Option(
+        "--where",
+        metavar="SQL",
+        help="Read only the rows for which this SQL condition over the file's columns is true, as in "
+        "'timestamp >= 1577836800'.",
+    ),
+]
 Relevance = Annotated[
     str | None,
     typer.Option(

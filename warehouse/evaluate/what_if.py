@@ -20,7 +20,7 @@ from warehouse.metrics.notation import Metric
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.quoting import ident
 from warehouse.sql_text.templates import render
-from warehouse.store import database
+from warehouse.store import database, own_views
 
 # What says which runs and which truth are read; it stays cut while values are computed: see
 # analyze/past.py.
@@ -40,7 +40,9 @@ def put_judged_only(
 ) -> None:
     """Replace the stored values that are read by those of lists without unjudged documents."""
     _compute(con, metrics, replace(protocol, judged_only=True), runs)
-    views = con.execute(render("statements/file_views", file=database.ALIAS)).fetchall()
+    views = con.execute(
+        render("statements/file_views", file=database.ALIAS, names=own_views.names())
+    ).fetchall()
     for (statement,) in views:
         con.execute(statement)
 
@@ -94,7 +96,7 @@ def put_missing(
                 made.setdefault(name.removesuffix(suffix), set()).add(f"{dataset}/{run}")
     con.execute(render("statements/shadow_both", file=database.ALIAS))
     for (statement,) in con.execute(
-        render("statements/file_views", file=database.ALIAS)
+        render("statements/file_views", file=database.ALIAS, names=own_views.names())
     ).fetchall():
         con.execute(statement)
     return {str(metric): len(made[str(metric)]) for metric in metrics if str(metric) in made}

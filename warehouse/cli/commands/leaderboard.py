@@ -102,8 +102,7 @@ def leaderboard(
     time.
 
     With --ties, a group is its best run and the runs that do not differ from it significantly
-    (paired t-tests, Holm correction over all pairs of the whole board, also with --top). --ci and
-    --ties need the extra "stats".
+    (paired t-tests, Holm correction over all pairs of the whole board, also with --top).
     """
     from warehouse.analyze.stored_metrics import forgotten
     from warehouse.errors import command, counted
