@@ -763,7 +763,7 @@ select
     version  -- Version of the table of texts.
 from store.text
 join store.text_set_version using (text_set_id)
-where subject = 'query' and is_current
+where subject <> 'document' and is_current
 qualify row_number() over (partition by dataset, subject_id order by recency desc) = 1;
 
 /* One row per document of a dataset with a text. Of several tables of texts with the same document, the newest one
