@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from warehouse.analyze import sql_query
+from warehouse.analyze import meant_metrics, sql_query
 from warehouse.config.settings import LOCK_TIMEOUT
 from warehouse.errors import UsageError, check_at_least, check_names, check_several, check_text
 from warehouse.evaluate import scoring
@@ -1422,7 +1422,10 @@ class Warehouse:
         """
         given = database.bindable({**(params or {}), **named})
         with self.file.read(sql_query.caps(self.file.resources)) as con:
-            return Result(sql_query.query(con, check_text("sql", sql), given, timeout))
+            found = sql_query.query(con, check_text("sql", sql), given, timeout)
+            words = [] if len(found) else meant_metrics.words(sql, given)
+            meant = meant_metrics.told(con, words) if words else ""
+            return Result(found, [meant] if meant else [])
 
     def stream(
         self,
