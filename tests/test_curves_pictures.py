@@ -44,6 +44,7 @@ def texts(svg: ET.Element) -> list[str]:
     return ["".join(node.itertext()) for node in svg.iter(f"{SVG}text")]
 
 
+@pytest.mark.slow
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("format", ["svg", "png", "pdf", "html"])
 def test_the_same_picture_twice(format: str, tmp_path: Path, demo_db: str) -> None:
@@ -90,6 +91,7 @@ def test_a_page_needs_nothing_else(tmp_path: Path, demo_db: str) -> None:
     assert "bm25" in " ".join(texts(ET.fromstring(svg)))
 
 
+@pytest.mark.slow
 def test_hostile_names_are_text(wh: Warehouse, tmp_path: Path) -> None:
     name, dataset = "<b>$x_1$\n&\"'é" + "x" * 60, r"<d>$\foo$ C:\data"
     wh.ingest_qrels(dataset, {"q": {"a": 1, "b": 0}})

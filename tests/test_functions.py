@@ -497,6 +497,7 @@ def replica(tmp_path_factory: pytest.TempPathFactory) -> tuple[Warehouse, Path]:
     return wh, folder / "replica.duckdb"
 
 
+@pytest.mark.slow
 def test_what_is_printed_runs_when_pasted(replica: tuple[Warehouse, Path]) -> None:
     """In a plain DuckDB on a replica, with the values that the program has, to the bit."""
     wh, path = replica

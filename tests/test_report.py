@@ -207,6 +207,7 @@ def test_the_board_has_the_numbers_of_the_command(site: Site) -> None:
     assert board.to_latex() in page.text
 
 
+@pytest.mark.slow
 def test_a_run_has_its_values_and_what_proves_them(site: Site) -> None:
     for run in RUNS:
         page = site.pages[f"tiny/runs/{RUN_KEYS[run]}.html"]
@@ -275,7 +276,7 @@ def test_pairs_are_those_of_compare_in_one_family(site: Site) -> None:
 def test_history_is_that_of_the_command(site: Site) -> None:
     page = site.pages["tiny/history.html"]
     for metric, found in zip(METRICS, page.data, strict=True):
-        rows = site.warehouse.history("tiny", metric, runs=RUNS).fetchall()
+        rows = site.warehouse.history("tiny", metric, run=RUNS).fetchall()
         assert [(one["run"], one["value"], one["record"]) for one in found] == [
             (row[1], row[4], row[6]) for row in rows
         ]
@@ -412,6 +413,7 @@ def test_a_manifest_names_no_file_outside(site: Site, tmp_path: Path) -> None:
     assert (tmp_path / "thesis.tex").exists()
 
 
+@pytest.mark.slow
 def test_of_very_many_queries_those_that_differ_most_have_pages(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -32,6 +32,7 @@ create table store.qrels (
         -- 'preferences': rows of the table preference.
     normalise varchar,
     graded_by varchar,  -- SQL expression that made the grades (--relevance). Null if they are as given.
+    kept_where varchar,  -- SQL condition that chose the rows of the source (--where). Null if all were read.
     checksum ubigint
 );
 
@@ -84,6 +85,7 @@ create table store.run (
     ingested_at timestamptz not null,  -- When the run was loaded (UTC).
     program_version varchar not null,
     normalise varchar,
+    kept_where varchar,  -- SQL condition that chose the rows of the source (--where). Null if all were read.
     checksum ubigint
 );
 
@@ -141,6 +143,7 @@ create table store.forgotten_run (
     ingested_at timestamptz not null,
     program_version varchar not null,
     normalise varchar,
+    kept_where varchar,  -- SQL condition that chose the rows of the source (--where). Null if all were read.
     forgotten_at timestamptz not null,  -- When the run was removed (UTC).
     reason varchar,  -- Why, as given with --reason. Null if it was not given.
     checksum ubigint
@@ -163,6 +166,7 @@ create table store.training (
     program_version varchar not null,
     normalise varchar,
     graded_by varchar,  -- SQL expression that made the grades (--relevance). Null if they are as given.
+    kept_where varchar,  -- SQL condition that chose the rows of the source (--where). Null if all were read.
     checksum ubigint
 );
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import duckdb
 
-from warehouse.analyze import past, significance, stored_metrics
+from warehouse.analyze import past, run_choice, significance, stored_metrics
 from warehouse.analyze.compare import (
     PAIRS,
     VALUES,
@@ -22,6 +22,7 @@ from warehouse.analyze.compare import (
     pairs_of,
 )
 from warehouse.analyze.compare import compare as compare_pairs
+from warehouse.analyze.run_choice import Choice
 from warehouse.errors import UsageError, check_names, counted, listing
 from warehouse.evaluate import candidates, scope, what_if
 from warehouse.evaluate.candidates import Candidate
@@ -74,6 +75,7 @@ def compare(
     as_of: past.Moment | None,
     qrels: int | None,
     on_step: Callable[[str], None] | None,
+    choice: Choice = run_choice.ALL,
 ) -> Compared:
     """Compare runs with some bases; the arguments are those of `Warehouse.compare`."""
     if judged_only and (as_of is not None or qrels is not None):
@@ -82,13 +84,21 @@ def compare(
         )
     named, against = check_names("runs", runs), check_names("bases", bases)
     state = past.state(as_of, qrels)
-    with file.read() as con, past.put_one(con, dataset, state) as (name, gone):
+    # what is named is read, whatever is chosen beside it
+    reads = replace(choice, named=(*named, *against))
+    with (
+        file.read() as con,
+        past.put_one(con, dataset, state, reads, stored_only=not metrics) as (name, gone),
+    ):
         rules = stored_metrics.stored_rules(con, protocol)
         wanted = stored_metrics.names(con, [name], metrics, rules)
         shown = wanted or stored_metrics.with_values(con, [name], rules)
-        made_here = stored_metrics.with_missing(con, [name], shown, rules) if state.is_now else {}
-        computed = stored_metrics.computed_notes([name], made_here, rules)
+        made_here = stored_metrics.with_missing(con, [name], shown, rules)
+        computed = stored_metrics.computed_notes(
+            [name], made_here, rules, qrels=qrels, is_past=as_of is not None
+        )
         names, apart = _hypotheses(stored_metrics.choose(con, name, wanted, rules))
+        named = run_choice.expanded(con, name, named, rest=bool(named) and not choice.is_all)
         given = [*(base for base in against if base not in named), *named]
         chosen = current_runs(con, name, given, names, rules, with_others=not named)
         significance.check(how.test)

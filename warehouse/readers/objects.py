@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from warehouse.config import installation
 from warehouse.errors import InputError, UsageError, WarehouseError, first_line
-from warehouse.readers import tables
+from warehouse.readers import reshaped
 from warehouse.readers.formats import ObjectFormat, Reading, Table
 from warehouse.readers.kinds import ColumnNames, Kind, Query
 from warehouse.readers.staging import suppress_errors, types_of
@@ -62,7 +62,9 @@ class TableObject(ObjectFormat):
         name = self.source_name(source)
         _refuse_index(source, name, [mapping.get(id, id) for id in ("query_id", "doc_id")])
         with relation_of(con, source) as relation:
-            return tables.read(con, name, kind, relation, mapping, lambda: _column_names(source))
+            return reshaped.read_relation(
+                con, name, kind, relation, mapping, lambda: _column_names(source)
+            )
 
     def read_table(self, con: Connection, source: Any, key: str, ids: Collection[str]) -> Table:
         """Read all columns."""

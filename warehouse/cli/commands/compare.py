@@ -122,6 +122,9 @@ def compare(
         bool,
         typer.Option("--store", help="Store the pairs in the database; see the view comparisons."),
     ] = False,
+    runs: options.Runs = None,
+    system: options.Systems = None,
+    tag: options.RunTags = None,
     as_of: options.AsOf = None,
     qrels: options.QrelsVersion = None,
     protocol: options.Protocol = "default",
@@ -157,7 +160,8 @@ def compare(
             "--all-relevant": all_relevant, "--only": only, "--store": store, "--test": test != "t",
             "--correction": correction, "--family": family != "metric",
             "--alpha": alpha != 0.05, "--interval": interval != "t",
-            "--resamples": resamples != 10_000, "--seed": seed,
+            "--resamples": resamples != 10_000, "--seed": seed, "--run": runs, "--system": system,
+            "--tag": tag,
         }  # fmt: skip
         unfit = [name for name, value in others.items() if value]
         if unfit:
@@ -178,7 +182,7 @@ def compare(
             correction=correction, alpha=alpha, interval=interval, resamples=resamples, seed=seed,
             family=family, judged_only=judged_only, judged=only != "pairs",
             all_relevant=all_relevant, store=store, protocol=protocol, as_of=as_of, qrels=qrels,
-            on_step=step,
+            run=runs or (), system=system or (), tag=tag or (), on_step=step,
         )  # fmt: skip
     if format == "table" and only != "pairs":
         screen = output.screen_for(format, out)

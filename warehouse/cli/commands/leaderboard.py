@@ -75,6 +75,9 @@ def leaderboard(
         ),
     ] = False,
     alpha: Annotated[float, typer.Option("--alpha", help="The level of --ci and --ties.")] = 0.05,
+    runs: options.Runs = None,
+    system: options.Systems = None,
+    tag: options.RunTags = None,
     as_of: options.AsOf = None,
     qrels: options.QrelsVersion = None,
     protocol: options.Protocol = "default",
@@ -110,7 +113,7 @@ def leaderboard(
     board = wh.leaderboard(
         dataset, metrics=metric or (), slice=slice, sort=sort, top=top,
         protocol=protocol, weights=options.weights(weights), by=by, each=each, ci=ci, ties=ties,
-        alpha=alpha, as_of=as_of, qrels=qrels,
+        alpha=alpha, as_of=as_of, qrels=qrels, run=runs or (), system=system or (), tag=tag or (),
     )  # fmt: skip
     output.show(board, format, out, places=places, wide=wide)
     if names:
