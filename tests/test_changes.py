@@ -47,6 +47,12 @@ def everything(wh: Warehouse) -> None:
     wh.ingest_training("tiny", {"q0": {"a": 1, "b": 1}})
     kinds = {"a": {"kind": "x", "size": 3}, "b": {"kind": "y", "size": 4}}
     wh.ingest_attributes("tiny", kinds, of="docs", name="kinds")
+    wh.ingest_text(
+        "tiny",
+        {"q1": {"text": "what", "title": "is"}, "q2": {"text": "an owl"}},
+        of="queries",
+        name="texts",
+    )
     one, two = {"q1": {"b": 3.0, "a": 2.0}, "q2": {"x": 1.0}}, {"q1": {"a": 3.0}, "q2": {"d": 1.0}}
     wh.ingest_run("tiny", one, name="one", system="S", tags={"stage": "first", "fold": "2"})
     wh.ingest_run("tiny", two, name="two")

@@ -20,6 +20,7 @@ from pathlib import Path
 import duckdb
 import pytest
 import typer
+from clusters import needs_spark
 from projects import Answer, invoked, words_of
 from refusals import tells
 
@@ -78,7 +79,10 @@ ALL_EXAMPLES = [(name, line) for name, lines in EXAMPLES.items() for line in lin
 RUN_EXAMPLES = [
     pytest.param(
         name, line, id=line,
-        marks=[] if line == EXAMPLES[name][0] and name != "ingest mlflow" else [pytest.mark.slow],
+        marks=[
+            *([] if line == EXAMPLES[name][0] and name != "ingest mlflow" else [pytest.mark.slow]),
+            *([needs_spark] if "spark" in line else []),
+        ],
     )
     for name, line in ALL_EXAMPLES
 ]  # fmt: skip

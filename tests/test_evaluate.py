@@ -613,3 +613,50 @@ def test_every_level_of_every_list(seed: int, wh: Warehouse) -> None:
         mean = sum(means[run, level] for level in levels) / 11
         assert means[run, "IAP"] == pytest.approx(mean, rel=1e-12)
         assert means[run, "IAP(rel=2)"] == 0
+
+
+# ------------------------------------------------------------------------- while others work on it
+
+
+def test_others_write_while_values_are_computed(tiny: Warehouse, counts: Counts) -> None:
+    other = Warehouse(tiny.path, lock_timeout=0)
+    written = tiny.evaluate(metrics="RR", on_metric=lambda _: other.ingest_qrels("other", QRELS))
+    assert (written.computed, counts(tiny.path)["evaluation"]) == (2, 2)
+    assert [row.dataset for row in tiny.datasets()] == ["other", "tiny"]
+    assert tiny.verify().is_good
+
+
+def test_what_changes_while_values_are_computed_is_in_them(tiny: Warehouse, counts: Counts) -> None:
+    other, seen = Warehouse(tiny.path, lock_timeout=0), []
+
+    def change(_: str) -> None:
+        if not seen:
+            other.forget("tiny", "second")
+            other.ingest_run("tiny", {"q1": {"b": 1.0}}, name="third")
+            other.evaluate("tiny", metrics="RR")
+        seen.append(1)
+
+    found = tiny.evaluate("tiny", metrics="RR P@1", on_metric=change)
+    assert len(seen) > 2
+    assert (found.computed, found.up_to_date) == (2, 2)
+    assert stored(tiny, "select run, metric, value from run_scores order by all") == [
+        ("first", "P@1", 0.5),
+        ("first", "RR", 0.75),
+        ("third", "P@1", 0.0),
+        ("third", "RR", 0.0),
+    ]
+    assert counts(tiny.path)["evaluation"] == 4
+    assert tiny.verify().is_good
+
+
+def test_what_changes_again_and_again_is_computed_with_the_lock(tiny: Warehouse) -> None:
+    other, seen = Warehouse(tiny.path, lock_timeout=0), []
+
+    def change(_: str) -> None:
+        seen.append(1)
+        if len(seen) <= 2:
+            other.ingest_run("tiny", {"q1": {"b": len(seen)}}, name=f"run {len(seen)}")
+
+    assert tiny.evaluate("tiny", metrics="RR", on_metric=change).computed == 4
+    assert len(seen) == 3
+    assert tiny.verify().num_verified == 4

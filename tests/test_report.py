@@ -14,9 +14,12 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from warehouse.analyze import board_intervals, explained_lists, significance
+from warehouse.analyze.regressions import Limits
 from warehouse.errors import UsageError, visible
 from warehouse.report.pages import contents, rendering
 from warehouse.report.pages.keys import keys
+from warehouse.sync import gates
+from warehouse.sync.declarations import Gate
 from warehouse.warehouse import Warehouse
 
 SCRIPT = "<script>alert(1)</script>"
@@ -42,6 +45,24 @@ def _fill(wh: Warehouse) -> None:
     wh.evaluate("tiny", metrics=METRICS, runs=RUNS)
     wh.evaluate("tiny", metrics="AP", runs=RUNS, protocol="trec_eval_9")
     wh.ingest_qrels("empty <b>", {"q": {"a": 1}})
+    _fill_rich(wh)
+
+
+def _fill_rich(wh: Warehouse) -> None:
+    """Fill a dataset with slices, curves, a merged run, gates and unjudged documents."""
+    wh.ingest_qrels("rich", {f"q{n}": {"a": 1, "b": 2} for n in range(4)})
+    kinds = {f"q{n}": {"kind": "<i>odd</i>" if n % 2 else "even"} for n in range(4)}
+    wh.ingest_attributes("rich", kinds, of="queries", name="kinds")
+    for name, lists in (("one", ("xab", "bxa", "ya", "ab")), (SCRIPT, ("ax", "b", "by", "a"))):
+        found = {f"q{n}": {d: 9.0 - p for p, d in enumerate(of)} for n, of in enumerate(lists)}
+        wh.ingest_run("rich", found, name=name, system="S")
+    wh.fuse("rich", ["one", SCRIPT], "wsum", name="both", weights=[0.25, 0.75])
+    wh.evaluate("rich", metrics=["nDCG@3", "AP"], slices="kind")
+    wh.curve("rich", "PrecisionByRank@3")
+    gate = Gate("rich", "AP", "system", "best", Limits(0.0, min=0.95), "default")
+    with wh.file.transaction() as con:
+        checked = gates.check(con, gates.find(con, [gate], "newest"))
+        gates.keep(con, [gate], [v for _, v in checked if isinstance(v, gates.Verdict)], ())
 
 
 @dataclass
@@ -197,7 +218,9 @@ def test_a_run_has_its_values_and_what_proves_them(site: Site) -> None:
             assert [visible(row.query_id), *values] in page.cells
         assert site.warehouse.explain("tiny", run, "q0", "RR").fingerprint in page.text
         rows = site.warehouse.query(
-            "select value from run_scores where run = $run and protocol = 'default'", run=run
+            "select value from run_scores "
+            "where dataset = 'tiny' and run = $run and protocol = 'default'",
+            run=run,
         ).fetchall()
         assert len(rows) == len(METRICS)
         assert all(repr(value) in page.text for (value,) in rows)
@@ -256,6 +279,64 @@ def test_history_is_that_of_the_command(site: Site) -> None:
         assert [(one["run"], one["value"], one["record"]) for one in found] == [
             (row[1], row[4], row[6]) for row in rows
         ]
+
+
+def test_slices_and_agreement_are_those_of_the_commands(site: Site) -> None:
+    cells = site.pages["rich/slices.html"].cells
+    runs = [row.run for row in site.warehouse.leaderboard("rich")]
+    for metric in ("nDCG@3", "AP"):
+        found = {
+            (row.run, row.part): f"{row[metric]:.4f}"
+            for row in site.warehouse.leaderboard("rich", metrics=metric, slice="kind")
+        }
+        assert len(found) == 6
+        for run in runs:
+            assert [run, *(found[run, part] for part in ("<i>odd</i>", "even"))] in [
+                [cell.removesuffix("4 queries") for cell in row] for row in cells
+            ]
+    cells = site.pages["rich/agreement.html"].cells
+    for row in site.warehouse.agree("rich", depth=3):
+        for measure in ("tau_ap", "tau_b", "rbo_ext"):
+            place = runs.index(row.other) + 1
+            wanted = "" if row[measure] is None else f"{row[measure]:.4f}"
+            assert wanted in [cell[place] for cell in cells if cell[0] == row.run]
+    (row,) = site.warehouse.agree("rich", of="runs", metrics=["nDCG@3", "AP"])
+    assert ["nDCG@3", "·", "" if row.tau_ap is None else f"{row.tau_ap:.4f}"] in cells
+
+
+def test_holes_fusion_and_curves_are_those_of_the_commands(site: Site) -> None:
+    holes = site.warehouse.holes("rich", depth=10, top=100)
+    assert (site.folder / "rich/judge-next.csv").read_text() == holes.to_csv()
+    shown = [row[:4] for row in site.pages["rich/judge-next.html"].cells]
+    assert all([r.query_id, r.doc_id, str(r.runs), str(r.best_rank)] in shown for r in holes)
+    runs = [row.run for row in site.warehouse.leaderboard("rich")]
+    pairs = site.warehouse.compare("rich", runs, "nDCG@3", all_pairs=True, judged=False)
+    for row in pairs:
+        if "both" not in (row.base, row.run):
+            continue
+        parent, sign = (row.run, -1) if row.base == "both" else (row.base, 1)
+        for name in ("rich/fusion.html", f"rich/runs/{keys(['both'])['both']}.html"):
+            (line,) = (
+                line for line in site.pages[name].cells if line[0] == parent and len(line) > 4
+            )
+            assert line[1] == ("0.2500" if parent == "one" else "0.7500")
+            assert line[-2] == f"{sign * row.difference:+.4f}"
+    (found,) = site.pages["rich/curves.html"].data
+    points = site.warehouse.curve("rich", "PrecisionByRank@3").fetchall()
+    assert sorted((line["run"], *point) for line in found for point in line["points"]) == sorted(
+        (run, x, y) for run, _, x, y, *_ in points
+    )
+
+
+def test_gates_are_on_the_first_page_and_on_that_of_the_run(site: Site) -> None:
+    red = [row for row in site.warehouse.gates("rich") if row.is_red]
+    assert red
+    for row in red:
+        line = [f"{row.run}rich", "AP", f"{row.value:.4f}"]
+        for name in ("index.html", f"rich/runs/{keys([row.run])[row.run]}.html"):
+            cells = [cell[1:4] for cell in site.pages[name].cells if "red" in cell[0]]
+            assert line in cells
+    assert "are green" in site.pages["index.html"].text
 
 
 def test_names_are_text_and_every_page_is_there(site: Site, tmp_path: Path) -> None:
@@ -403,6 +484,11 @@ def _drawn(chromium: str, page: Path, profile: Path, fragment: str = "") -> tupl
         ),
         ("tiny/history.html", f"#metric={METRIC_KEYS['RR']}", "RR over time"),
         ("metrics/index.html", "", "The catalogue"),
+        ("rich/slices.html", f"#show=0-{keys(['AP'])['AP']}", "AP by kind"),
+        ("rich/agreement.html", "#show=rbo_ext", "rank-biased overlap"),
+        ("rich/judge-next.html", "", "Download as CSV"),
+        ("rich/fusion.html", "", "Gain over it"),
+        ("rich/curves.html", "", "One line a run"),
     ],
 )
 def test_pages_in_a_browser(

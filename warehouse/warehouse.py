@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from warehouse.ingest import Loaded, LoadedAttributes
     from warehouse.ingest.folder import Folder
     from warehouse.ingest.forget import Forgotten
+    from warehouse.ingest.texts import ForgottenTexts, LoadedTexts
     from warehouse.report.formats import Writer
     from warehouse.report.pages.folder import Report
     from warehouse.report.query_process import Answer
@@ -359,6 +360,45 @@ class Warehouse:
             ),
         )  # fmt: skip
 
+    def ingest_text(
+        self,
+        dataset: str | None = None,
+        source: object = None,
+        *,
+        of: Literal["docs", "queries"],
+        name: str | None = None,
+        id: str | None = None,
+        title: str | None = None,
+        text: str | None = None,
+        format: str | None = None,
+        normalise: str | None = None,
+        replace: bool = False,
+    ) -> LoadedTexts:
+        """Load the texts of queries or documents: a table with one row per id.
+
+        `id`, `title` and `text` name the columns, by default those of BEIR (`_id, title, text`),
+        MS MARCO and others; a TSV file without a header has the id first and the text last. A dict
+        is `{id: {"title": title, "text": text}}`. The texts are shown beside queries and documents;
+        replicas leave them out unless they are asked for. `name` is by default the
+        file's stem; other texts of the same name need `replace`.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> wh.ingest_text("tiny", {"q1": {"text": "what is an owl"}}, of="queries", name="q").num_texts
+        1
+        >>> wh.query("select query_id, text from query_text").fetchall()
+        [('q1', 'what is an owl')]
+        """
+        from warehouse.ingest import texts
+
+        return self._load(
+            dataset, source,
+            lambda con, chosen: texts.stage(
+                con, source, chosen, of, name=name, id=id, title=title, text=text,
+                format=format, normalise=normalise, replace=replace,
+            ),
+        )  # fmt: skip
+
     def ingest_mlflow(
         self,
         dataset: str | None = None,
@@ -426,12 +466,14 @@ class Warehouse:
         from warehouse.analyze import datasets
         from warehouse.ingest import make_deciles
 
-        with self.file.read() as con:
-            dataset = datasets.chosen(con, dataset)
-        with self.file.write() as connection:
-            return make_deciles(
-                connection, dataset, origin=origin, by=by, parts=parts, name=name, replace=replace
-            )
+        with self.file.staging() as staging:
+            with staging.read() as con:
+                store = make_deciles(
+                    con, datasets.chosen(con, dataset),
+                    origin=origin, by=by, parts=parts, name=name, replace=replace,
+                )  # fmt: skip
+            with staging.write() as connection:
+                return store(connection)
 
     def fuse(
         self,
@@ -521,6 +563,34 @@ class Warehouse:
             return found
         with self.file.transaction() as con:
             return forget(con, run, dataset, version=version, reason=reason)
+
+    def forget_text(
+        self,
+        dataset: str | None = None,
+        name: str | None = None,
+        *,
+        of: Literal["docs", "queries"],
+        dry_run: bool = False,
+    ) -> ForgottenTexts:
+        """Remove all versions of a table of texts. Raises UsageError if there is none of that name.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_text("tiny", {"q1": {"text": "what is an owl"}}, of="queries", name="q")
+        >>> wh.forget_text("tiny", "q", of="queries").num_texts
+        1
+        """
+        from warehouse.analyze import datasets
+        from warehouse.ingest import texts
+
+        name = _given("name", name)
+        with self.file.read() as con:
+            dataset = datasets.chosen(con, dataset)
+            found = texts.forget(con, name, dataset, of, dry_run=True)
+        if dry_run:
+            return found
+        with self.file.transaction() as con:
+            return texts.forget(con, name, dataset, of)
 
     def sync(
         self,
@@ -767,7 +837,8 @@ class Warehouse:
         """Return a run's values for each query, with its counts of documents.
 
         Columns: `query_id`, one per metric, `retrieved, relevant_retrieved, relevant,
-        unjudged_at_10`, where a judgment below 0 is none. `worst=N` returns the N worst by the first
+        unjudged_at_10`, where a judgment below 0 is none, and `text` if the dataset has texts of
+        queries. `worst=N` returns the N worst by the first
         metric, worst first. With `slice`, which must have been evaluated, the columns are `part,
         query_id` and one per metric, and `worst=N` applies to each part. `as_of` and `qrels` are
         those of `leaderboard`.
@@ -795,11 +866,12 @@ class Warehouse:
     ) -> Result:
         """Explain a current run's value for a query: where it came from, and each document's part.
 
-        Columns: `rank, doc_id, score, relevance, value_so_far, part`. A document's part is the value
-        of the list cut after it, minus that of the list cut before it; the parts add up to the
-        value. `metric` is by default the first that the dataset has values of. `top` is how many
-        documents are shown; default: the metric's cutoff, or 20 without one. Attributes: `value,
-        recomputed, is_stale, relevant_missed, fingerprint` and the rest of the provenance.
+        Columns: `rank, doc_id, score, relevance, value_so_far, part`, and `text` if the dataset has
+        texts of documents. A document's part is the value of the list cut after it, minus that of
+        the list cut before it; the parts add up to the value. `metric` is by default the first that
+        the dataset has values of. `top` is how many documents are shown; default: the metric's
+        cutoff, or 20 without one. Attributes: `value, recomputed, is_stale, relevant_missed,
+        query_text, fingerprint` and the rest of the provenance.
 
         >>> import tempfile
         >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
@@ -1387,12 +1459,17 @@ class Warehouse:
             )
 
     def publish(
-        self, path: str | os.PathLike[str], *, storage_version: str = replica.STORAGE_VERSION
+        self,
+        path: str | os.PathLike[str],
+        *,
+        with_text: bool = False,
+        storage_version: str = replica.STORAGE_VERSION,
     ) -> replica.Published:
         """Write a replica that other programs can keep open.
 
         The new replica is written completely before it replaces the old one. It has every table,
-        view and comment; `storage_version` is the oldest DuckDB version that can read it. A file
+        view and comment, but the texts of queries and documents only `with_text`, as their licences
+        may not allow it. `storage_version` is the oldest DuckDB version that can read it. A file
         that is not a replica is never replaced. Raises UsageError and LockedError.
 
         >>> import tempfile
@@ -1405,13 +1482,17 @@ class Warehouse:
         timeout = self.file.lock_timeout
         with self.file.read() as con:
             return replica.publish(
-                con, self.path, Path(path), storage_version=storage_version, lock_timeout=timeout
-            )
+                con, self.path, Path(path), with_text=with_text, storage_version=storage_version,
+                lock_timeout=timeout,
+            )  # fmt: skip
 
-    def publish_parquet(self, folder: str | os.PathLike[str]) -> replica.Published:
+    def publish_parquet(
+        self, folder: str | os.PathLike[str], *, with_text: bool = False
+    ) -> replica.Published:
         """Write every table and view as a Parquet file, with `manifest.json`, to a folder.
 
-        `folder` is a link to the newest files, which is replaced in one step.
+        `folder` is a link to the newest files, which is replaced in one step. Texts of queries and
+        documents are left out, unless `with_text`.
 
         >>> import tempfile
         >>> folder = tempfile.mkdtemp()
@@ -1422,7 +1503,9 @@ class Warehouse:
         """
         timeout = self.file.lock_timeout
         with self.file.read() as con:
-            return replica.publish_parquet(con, self.path, Path(folder), lock_timeout=timeout)
+            return replica.publish_parquet(
+                con, self.path, Path(folder), with_text=with_text, lock_timeout=timeout
+            )
 
     def report(
         self,

@@ -137,6 +137,7 @@ COLUMNS = {
     "statistic": "Statistic of the test. Null if it has none, or it is undefined.",
     "system": "Name of the system that made the run. Null if none was given.",
     "test": "Test: 't', 'wilcoxon', 'sign', 'randomisation' or 'tukey'; all are two-sided.",
+    "text_set_id": "Key of text_set: one version of a table of texts.",
     "ties": "Number of queries where the two values are equal.",
     "training_id": "Key of training: one version of a dataset's training set.",
     "tuned_by": "Metric by which parameters or weights were chosen. Null if they were not tuned.",

@@ -215,6 +215,34 @@ create table store.attribute (
     number double  -- The value as a number. Null if it is not one.
 );
 
+/* One row per version of a table of texts of a dataset's queries or documents. Of each dataset, subject and name
+   the newest version is current. Replicas have none, unless they were published with the texts. */
+create table store.text_set (
+    text_set_id integer not null,
+    dataset_id integer not null,
+    subject varchar not null,  -- What the texts are of: 'document' or 'query'.
+    name varchar not null,  -- Name of the table of texts.
+    version integer not null,  -- 1 for the first table of this name, then 2, 3, …
+    content_hash varchar not null,  -- Hash of the ids, titles and texts; the same for any order and format.
+    source varchar not null,
+    source_sha256 varchar,
+    format varchar not null,
+    num_texts bigint not null,  -- Number of documents or queries.
+    ingested_at timestamptz not null,
+    program_version varchar not null,
+    normalise varchar,
+    checksum ubigint
+);
+
+/* One row per document or query with a text, which is kept compressed. The views query_text and document_text
+   have the current ones. */
+create table store.text (
+    text_set_id integer not null,
+    subject_id varchar not null,  -- Id of the document or query; text_set.subject tells which.
+    title varchar using compression zstd,  -- Title. Null if there is none.
+    text varchar not null using compression zstd  -- The text; empty if there is none beside the title.
+);
+
 /* One row per dataset, kind and file that `warehouse sync` has read, so that it reads only what has changed. */
 create table store.source_file (
     dataset_id integer not null,
@@ -528,6 +556,21 @@ window newest_first as (
     partition by dataset_id, subject, attribute_set.name order by store.recency(ingested_at, content_hash) desc
 );
 
+/* One row per version of a table of texts, and whether it is the current one. */
+create view store.text_set_version as
+select
+    text_set_id, dataset_id, dataset.name as dataset,
+    subject,  -- What the texts are of: 'document' or 'query'.
+    text_set.name as set_name,  -- Name of the table of texts.
+    version,  -- Version of the table of texts.
+    store.recency(ingested_at, content_hash) as recency,  -- Of two tables of texts, the newer one has more.
+    row_number() over newest_first = 1 as is_current  -- Whether this is the newest version of the table of texts.
+from store.text_set
+join store.dataset using (dataset_id)
+window newest_first as (
+    partition by dataset_id, subject, text_set.name order by store.recency(ingested_at, content_hash) desc
+);
+
 /* One row per version of a run, version of the qrels, metric or curve, protocol, and slice if any: the newest
    evaluation. */
 create view store.newest_evaluation as
@@ -706,6 +749,36 @@ select
 from store.newest_evaluation
 join store.curve_point using (evaluation_id)
 where kind = 'curve';
+
+/* One row per query of a dataset with a text. Of several tables of texts with the same query, the newest one
+   counts. */
+create view query_text as
+select
+    dataset,
+    subject_id as query_id,  -- Id of the query.
+    title,  -- Title of the query. Null if there is none.
+    text,  -- Text of the query.
+    set_name,  -- Name of the table of texts.
+    version  -- Version of the table of texts.
+from store.text
+join store.text_set_version using (text_set_id)
+where subject = 'query' and is_current
+qualify row_number() over (partition by dataset, subject_id order by recency desc) = 1;
+
+/* One row per document of a dataset with a text. Of several tables of texts with the same document, the newest one
+   counts. This view is large: filter by doc_id. */
+create view document_text as
+select
+    dataset,
+    subject_id as doc_id,  -- Id of the document.
+    title,  -- Title of the document. Null if there is none.
+    text,  -- Text of the document.
+    set_name,  -- Name of the table of texts.
+    version  -- Version of the table of texts.
+from store.text
+join store.text_set_version using (text_set_id)
+where subject = 'document' and is_current
+qualify row_number() over (partition by dataset, subject_id order by recency desc) = 1;
 
 /* One row per judgment in each version of a dataset's qrels: the relevance of a document for a query; one row per
    iteration as well if the qrels were loaded with --iterations. Preferences are in store.preference. */

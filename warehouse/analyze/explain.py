@@ -15,7 +15,7 @@ from typing import Any
 
 import duckdb
 
-from warehouse.analyze import past, stored_metrics
+from warehouse.analyze import past, stored_metrics, texts
 from warehouse.errors import UsageError, check_at_least, listing, nearest
 from warehouse.evaluate import engine, requirements
 from warehouse.evaluate.plan import Plan, plan, ranked_sql
@@ -34,9 +34,9 @@ TOP = 20
 class Explanation:
     """A stored value of a query, its provenance, and the list behind it.
 
-    `relation` has the columns `rank, doc_id, score, relevance, value_so_far, part`. `recomputed` is
-    the value that today's formula gives for the stored list, or None if metric or protocol are
-    gone.
+    `relation` has the columns `rank, doc_id, score, relevance, value_so_far, part`, and `text` if
+    the dataset has texts of documents. `recomputed` is the value that today's formula gives for the
+    stored list, or None if metric or protocol are gone. `query_text` is that of the query.
     """
 
     relation: duckdb.DuckDBPyRelation
@@ -60,6 +60,7 @@ class Explanation:
     num_retrieved: int
     relevant_missed: tuple[str, ...]
     recomputed: float | None = None
+    query_text: str | None = None
 
 
 def explain(
@@ -107,7 +108,10 @@ def _explain(
     _prefixes(con, found, query, protocol, top, known)
     if is_known:
         engine.compute(con, work)
-    relation = database.keep(con, render("analyses/explain"), {"query_id": query, "top": top})
+    with_text = texts.any_texts(con, dataset, "document")
+    asked = {"query_id": query, "top": top} | ({"dataset": dataset} if with_text else {})
+    relation = database.keep(con, render("analyses/explain", with_text=with_text), asked)
+    of_query = texts.texts(con, dataset, "query", [query]).get(query)
     return Explanation(
         relation=relation,
         run=run,
@@ -117,6 +121,7 @@ def _explain(
         value=value,
         protocol=protocol.name,
         is_stale=stale,
+        query_text=None if of_query is None else of_query.whole,
         relevant_missed=_missed(con, 1 if known is None else known.params.get("rel", 1)),
         **_computed(con),
         **{key: found[key] for key in found if not key.endswith("_id")},

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import duckdb
 
-from warehouse.analyze import column_names, past, stored_metrics
+from warehouse.analyze import column_names, past, stored_metrics, texts
 from warehouse.errors import UsageError, check_at_least, listing, nearest
 from warehouse.metrics.notation import Metrics
 from warehouse.metrics.protocols import Protocol
@@ -73,9 +73,10 @@ def _queries(
         sql = render("analyses/slice_queries", **order)
         asked = {"dataset": dataset, "run": run, "protocol": protocol.name, "slice": slice}
         return keep(con, sql, asked)
+    with_text = texts.any_texts(con, dataset, "query")
     return keep(
         con,
-        render("analyses/queries", **order),
+        render("analyses/queries", **order, with_text=with_text),
         {
             "dataset": dataset,
             "run": run,

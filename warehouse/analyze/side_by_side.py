@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import duckdb
 
-from warehouse.analyze import compare, past, resampling, significance, stored_metrics
+from warehouse.analyze import compare, past, resampling, significance, stored_metrics, texts
 from warehouse.errors import UsageError, check_at_least
 from warehouse.evaluate.plan import ranked_sql
 from warehouse.evaluate.scope import Scope
@@ -21,7 +22,7 @@ class SideBySide:
 
     `relation` has the columns `place, query_id, base_value, value, difference, rank, base_document,
     base_relevance, document, relevance`, one row per query and rank; relevance is null where nobody
-    judged the document.
+    judged the document. `texts` has the texts of the queries, as far as they are loaded.
     """
 
     relation: duckdb.DuckDBPyRelation
@@ -30,6 +31,7 @@ class SideBySide:
     run: str
     dataset: str
     notes: tuple[str, ...] = ()
+    texts: Mapping[str, str] = field(default_factory=dict)
 
 
 def side_by_side(
@@ -91,4 +93,9 @@ def _lists(
     relation = database.keep(
         con, sql, {"base_id": base_id, "run_id": run_id, "depth": depth}, name="side_by_side"
     )
-    return SideBySide(relation, found.metrics[0], found.runs[0], found.runs[1], dataset)
+    names = con.execute("select query_id from temp.main.differing").fetchall()
+    loaded = texts.texts(con, dataset, "query", [str(name) for (name,) in names])
+    return SideBySide(
+        relation, found.metrics[0], found.runs[0], found.runs[1], dataset,
+        texts={query: text.whole for query, text in loaded.items()},
+    )  # fmt: skip

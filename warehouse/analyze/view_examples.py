@@ -33,6 +33,10 @@ EXAMPLES: dict[str, str] = {
     "where metric = 'nDCG@10' and is_current group by all order by all",
     "curve_points": "select run, x, y from curve_points "
     "where curve = 'ROC' and query_id is null and is_current order by run, position",
+    "query_text": "select query_id, text from query_text where text ilike '%definition%'",
+    "document_text": "select rank, doc_id, text from rankings "
+    "join document_text using (dataset, doc_id) "
+    "where run = 'bm25' and query_id = '19335' and is_current order by rank limit 10",
     "comparisons": "select metric, base, run, difference, p_adjusted from comparisons "
     "where is_current order by p_adjusted, metric, base, run",
 }

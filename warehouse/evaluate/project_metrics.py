@@ -89,7 +89,7 @@ def _check_sql(con: duckdb.DuckDBPyConnection, where: str, query: str, made: Ite
     Tables of the database hold all datasets and versions, and make no value stale.
     """
     rows = con.execute(
-        "select table_name from duckdb_tables() where temporary "
+        "select table_name from duckdb_tables() where temporary and starts_with(table_name, 'scope_') "
         "union all select view_name from duckdb_views() where temporary"
     ).fetchall()
     problem = selects.problem(con, query, {*made, *(str(name) for (name,) in rows)})

@@ -14,6 +14,7 @@ from warehouse.errors import UsageError, listing
 from warehouse.evaluate import engine, requirements, slices, stored_hits
 from warehouse.evaluate.candidates import Candidate, in_batches
 from warehouse.evaluate.hits import NO_HITS
+from warehouse.evaluate.place import Place
 from warehouse.evaluate.plan import Contents, Plan, plan, ranked_sql
 from warehouse.evaluate.scope import Scope, qrels_kind, stored_qrels
 from warehouse.sql_text.templates import render
@@ -100,19 +101,23 @@ def evaluate(
     dry_run: bool = False,
     on_metric: Callable[[str], None] | None = None,
     outcome: Outcome | None = None,
+    place: Place | None = None,
 ) -> Outcome:
     """Compute a job's metrics for its runs among some, if they are missing or stale.
 
-    Everything happens in the caller's transaction and becomes visible together or not at all. The
-    result is added to an `outcome` from before.
+    Everything happens in the caller's transaction and becomes visible together or not at all, or
+    in another `place`, for the whole alone. The result is added to an `outcome` from before.
     """
     outcome = outcome or Outcome()
+    place = place or Place()
     members = [c for c in asked if job.dataset in (None, c.dataset)]
-    evaluation = _Evaluation(con, outcome, dry_run, on_metric)
+    evaluation = _Evaluation(con, outcome, dry_run, on_metric, place)
+    place.open()
     for dataset, group, fitting in _groups(con, job.work, members, outcome):
         qrels_id = group[0].qrels_id
         if qrels_id is None:
             continue
+        place.open()
         contents = requirements.contents(con, fitting, dataset)
         if job.whole:
             evaluation.whole(fitting, group, qrels_id, contents)
@@ -129,6 +134,7 @@ class _Evaluation:
     outcome: Outcome
     dry_run: bool
     on_metric: Callable[[str], None] | None
+    place: Place
 
     @property
     def scope(self) -> Scope:
@@ -144,17 +150,23 @@ class _Evaluation:
     ) -> None:
         """Compute what is pending for the whole of a dataset."""
         listed = "predictions" in work.needs
-        for batch in in_batches(group, BATCH_LISTED) if listed else [group]:
+        place = self.place
+        for batch in in_batches(group, BATCH_LISTED) if listed else place.batches(work, group):
+            place.open()
             if not self._pending(work, batch, qrels_id, contents):
                 continue
-            runs = self._put_in_scope(work, qrels_id)
+            runs = self.scope.pending_runs()
+            place.take(work, qrels_id)
+            self._put_in_scope(work, qrels_id)
             made = stored_hits.make(self.con, work.protocol, qrels_id, batch)
+            place.keep(made)
             self.outcome.new_hit_sets += len(made)
             self.outcome.without_hits += [run for run, num_hits in made.items() if not num_hits]
             if listed:
                 self.scope.predictions(runs)
             self._record(work, qrels_id)
-            engine.compute(self.con, work, on_metric=self.on_metric)
+            with place.computing(work):
+                engine.compute(self.con, work, on_metric=self.on_metric)
 
     def parts(
         self,
@@ -191,7 +203,8 @@ class _Evaluation:
                 continue
             if number == _NEW:
                 number = slices.keep(con, found)
-            runs = self._put_in_scope(work, qrels_id)
+            runs = scope.pending_runs()
+            self._put_in_scope(work, qrels_id)
             if found.of_documents or "predictions" in work.needs:
                 scope.predictions(runs)
             slices.add_others(con, found, protocol)
@@ -229,13 +242,11 @@ class _Evaluation:
         _count(self.con, self.outcome, group, len(work.queries), by)
         return not self.dry_run and _any_pending(self.con)
 
-    def _put_in_scope(self, work: Plan, qrels_id: int) -> list[int]:
-        """Put the runs with pending values in scope, with their ground truth; return the runs."""
-        runs = self.scope.pending_runs()
+    def _put_in_scope(self, work: Plan, qrels_id: int) -> None:
+        """Put the ground truth, the lengths of lists and the hits of the runs in scope in scope."""
         self.scope.stored_truth(qrels_id)
         self.scope.rankings()
         self.scope.hits(work.protocol, qrels_id)
-        return runs
 
     def _record(self, work: Plan, qrels_id: int, *, slice_id: int | None = None) -> None:
         """Write what is pending to the catalogue of evaluations."""

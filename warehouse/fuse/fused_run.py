@@ -16,6 +16,7 @@ from warehouse.fuse.recipe import Queries, Recipe
 from warehouse.fuse.training import Training
 from warehouse.fuse.tuning import Trials
 from warehouse.ingest import Loaded, RunOptions, stage_run
+from warehouse.ingest.steps import Store
 from warehouse.metrics import fusion, protocols
 from warehouse.metrics.protocols import Protocol
 from warehouse.readers import Query
@@ -80,24 +81,26 @@ def fuse(
         raise UsageError(f"{options.name}: a run cannot take the place of one that it is made of")
     file.existing()
     file.ensure()
-    with file.read() as con:
-        dataset = datasets.chosen(con, dataset)
-        sources = recipes.sources(con, dataset, names)
-        given = None if weights is None else list(weights)
-        found = recipes.recipe(sources, method, normalise, given, tuned=bool(tune))
-        ids: list[str] | None = None
-        if train_queries is not None:
-            rows = con.execute(stage_queries(con, train_queries)[0]).fetchall()
-            ids = [str(row[0]) for row in rows]
-        prepared = prepare(
-            con, dataset, found,
-            train_queries=ids, train_share=train_share, tune=tune, protocol=protocols.get(protocol),
-        )  # fmt: skip
-    with file.write() as connection:
-        return make(
-            connection, dataset, prepared, options,
-            queries=which, leave_out=leave_out_training, replace=replace,
-        )  # fmt: skip
+    with file.staging() as staging:
+        with staging.read() as con:
+            dataset = datasets.chosen(con, dataset)
+            sources = recipes.sources(con, dataset, names)
+            given = None if weights is None else list(weights)
+            found = recipes.recipe(sources, method, normalise, given, tuned=bool(tune))
+            ids: list[str] | None = None
+            if train_queries is not None:
+                rows = con.execute(stage_queries(con, train_queries)[0]).fetchall()
+                ids = [str(row[0]) for row in rows]
+            prepared = prepare(
+                con, dataset, found,
+                train_queries=ids, train_share=train_share, tune=tune, protocol=protocols.get(protocol),
+            )  # fmt: skip
+            store = merge(
+                con, dataset, prepared, options,
+                queries=which, leave_out=leave_out_training, replace=replace,
+            )  # fmt: skip
+        with staging.write() as connection:
+            return store(connection)
 
 
 def prepare(
@@ -141,8 +144,8 @@ def prepare(
     return Prepared(recipe, chosen, trials, None if tune is None else protocol.name, precisions)
 
 
-def make(
-    connection: sa.Connection,
+def merge(
+    con: duckdb.DuckDBPyConnection,
     dataset: str,
     prepared: Prepared,
     options: RunOptions,
@@ -150,12 +153,8 @@ def make(
     queries: Queries,
     leave_out: bool,
     replace: bool,
-) -> Fused:
-    """Merge the runs and load the result, inside the caller's transaction.
-
-    Raises InputError, ConflictError and UsageError, like loading a run.
-    """
-    con = database.raw(connection)
+) -> Store[Fused]:
+    """Merge the runs; return what stores the result. Both raise errors like loading a run."""
     recipe, trained = prepared.recipe, prepared.training
     if leave_out and trained is None:
         raise UsageError("there are no training queries to leave out")
@@ -174,24 +173,29 @@ def make(
                 "every query of the runs was trained on, and none is left; train on fewer"
             )
     source = Query(lists.statement(recipe), str(recipe))
-    loaded = stage_run(con, source, dataset, options, replace=replace)(connection)
+    load = stage_run(con, source, dataset, options, replace=replace)
     notes = [overlap.said(queries), *lists.without_positive(con, recipe)]
     if trained is not None:
         notes += trained.said(left_out=leave_out)
-    if loaded.status == "unchanged":
-        notes.append(
-            "a run with this name and content is there already; its provenance was not changed"
+
+    def store(connection: sa.Connection) -> Fused:
+        loaded = load(connection)
+        if loaded.status == "unchanged":
+            notes.append(
+                "a run with this name and content is there already; its provenance was not changed"
+            )
+        else:
+            _remember(connection, loaded.id, prepared, queries, leave_out=leave_out)
+        return Fused(
+            loaded,
+            fusion.written(recipe.method),
+            recipe.normalisation.name,
+            recipe.weights,
+            None if prepared.trials is None else prepared.trials.relation(),
+            tuple(note for note in notes if note is not None),
         )
-    else:
-        _remember(connection, loaded.id, prepared, queries, leave_out=leave_out)
-    return Fused(
-        loaded,
-        fusion.written(recipe.method),
-        recipe.normalisation.name,
-        recipe.weights,
-        None if prepared.trials is None else prepared.trials.relation(),
-        tuple(note for note in notes if note is not None),
-    )
+
+    return store
 
 
 def _remember(

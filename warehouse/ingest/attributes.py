@@ -63,7 +63,7 @@ def stage_table(
         con, source, subject,
         id=id, split=split, leave_out=leave_out, format=format, normalise=normalise,
     )  # fmt: skip
-    name = name or _stem(staged.source)
+    name = name or stem(staged.source)
     return partial(keep, staged=staged, dataset=dataset, name=name, replace=replace)
 
 
@@ -139,10 +139,11 @@ def subject_of(of: str) -> Subject:
     return SUBJECTS[of]
 
 
-def _stem(source: str) -> str:
+def stem(source: str, what: str = "attributes") -> str:
+    """Return the name that a table gets from its file. Raises UsageError if it has none."""
     if source.startswith("<"):
         raise UsageError(
-            f"{source}: has no file name to take the name of the attributes from; give --name"
+            f"{source}: has no file name to take the name of the {what} from; give --name"
         )
     return default_name(source)
 

@@ -14,7 +14,6 @@ from warehouse.ingest import steps
 from warehouse.ingest.attributes import LoadedAttributes, keep
 from warehouse.readers.attributes import StagedAttributes
 from warehouse.sql_text.templates import render
-from warehouse.store import database
 
 By = Literal["mass", "count"]
 BY: Mapping[str, str] = {"mass": "equal mass", "count": "equal count"}
@@ -28,7 +27,7 @@ def frequency_of(name: str) -> str:
 
 
 def make_deciles(
-    connection: sa.Connection,
+    con: duckdb.DuckDBPyConnection,
     dataset: str,
     *,
     origin: str | None = None,
@@ -36,8 +35,8 @@ def make_deciles(
     parts: int = 10,
     name: str = "decile",
     replace: bool = False,
-) -> LoadedAttributes:
-    """Divide a dataset's labels into parts, stored as the attribute `name` of the documents.
+) -> steps.Store[LoadedAttributes]:
+    """Divide a dataset's labels into parts; return what stores them as the attribute `name`.
 
     Occurrences are counted in the training set or in the qrels, or `origin` is an attribute that
     holds them. The default is the training set if there is one, else the qrels.
@@ -47,7 +46,6 @@ def make_deciles(
         raise UsageError(f"--by {by}: deciles are by {' or by '.join(BY)}{nearest(by, BY)}")
     if parts < 2:
         raise UsageError(f"--parts {parts}: must be at least 2")
-    con = database.raw(connection)
     versions = _versions(con, dataset)
     if origin is None:
         origin = "training" if "training" in versions else "qrels"
@@ -77,9 +75,12 @@ def make_deciles(
         num_subjects=num_labels,
         num_values=2 * num_labels,
     )
-    return dataclasses.replace(
-        keep(connection, staged, dataset, name, replace=replace), warnings=warnings
-    )
+
+    def store(connection: sa.Connection) -> LoadedAttributes:
+        kept = keep(connection, staged, dataset, name, replace=replace)
+        return dataclasses.replace(kept, warnings=warnings)
+
+    return store
 
 
 def _empty_parts(con: duckdb.DuckDBPyConnection, name: str) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ RESERVED = ("official", "set", "all_trec", "qrels_jg", "prefs", "all_prefs", "re
 # Columns that stand beside those of metrics, in what is shown and in the SQL that makes it.
 COLUMNS = frozenset({
     "part", "place", "group", "run", "system", "answered", "judged", "name", "num_answered",
-    "num_judged", "query_id", "retrieved", "relevant_retrieved", "relevant", "unjudged_at_10",
+    "num_judged", "query_id", "retrieved", "relevant_retrieved", "relevant", "unjudged_at_10", "text",
     "num_ret", "judged_at_10", "method", "weights",
 })  # fmt: skip
 

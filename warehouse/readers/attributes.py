@@ -15,6 +15,7 @@ from warehouse.config import limits
 from warehouse.errors import InputError, UsageError, listing, nearest, option
 from warehouse.readers import checks, registry, staging
 from warehouse.readers.columns import candidates
+from warehouse.readers.csv_tsv import Tsv
 from warehouse.readers.files import check_file, open_file
 from warehouse.readers.formats import Table
 from warehouse.readers.kinds import IDS, Subject
@@ -89,14 +90,17 @@ def stage_attributes(
     hints = [name for name in (id, *(split or {})) if name is not None]
     hints += [] if subject else IDS.values()
     try:
-        with staging.file_order(con), _open_table(con, source, key, format, hints) as table:
+        with staging.file_order(con), open_table(con, source, key, format, hints) as table:
             if subject is None:
                 subject = _subject(table)
                 key = IDS[subject]
                 normalise = normalise if subject == "document" else None
             column = _id_column(table, key, id)
             columns = _columns(table, column, split or {}, leave_out)
-            _stage(con, table, key, column, columns)
+            stage_rows(con, table, key, column, [column.name for column in columns])
+            for one in columns:
+                if one.is_json:
+                    _refuse_problems(con, table, "checks/attribute_nested", column=one)
             if normalise is not None:
                 normalise_ids(con, table.source, normalise, id=key, within=())
             rows = staging.row_count(con)
@@ -120,13 +124,19 @@ def _subject(table: Table) -> Subject:
 
 
 @contextlib.contextmanager
-def _open_table(
-    con: Connection, source: Any, key: str, format: str | None, hints: Sequence[str]
+def open_table(
+    con: Connection,
+    source: Any,
+    key: str,
+    format: str | None,
+    hints: Sequence[str],
+    bare: Mapping[int, Sequence[str]] | None = None,
 ) -> Iterator[Table]:
     """Read all columns of a source into `staged_table`, which is dropped when the block ends.
 
     `key` names the column for the outer keys of nested values. `hints` are further columns by which
-    the header of a table may be recognised.
+    the header of a table may be recognised. `bare` has the names of the columns of a file with tabs
+    and without a header, by their number.
     """
     given = None if format is None else registry.find(format, "attributes")
     ids = [key, *hints]
@@ -136,7 +146,10 @@ def _open_table(
                 check_file(file)
                 known = {*ids, *registry.column_names({})}
                 found = given or registry.guess(file, "attributes", known)
-                yield found.read_table(con, file, key, ids)
+                if bare and isinstance(found, Tsv) and not found.has_header(file, ids):
+                    yield found.read_bare(con, file, bare)
+                else:
+                    yield found.read_table(con, file, key, ids)
         else:
             yield registry.in_memory(source, "attributes").read_table(con, source, key, [key])
     finally:
@@ -220,20 +233,16 @@ def _type(kind: str) -> str:
     return "date" if _DATE.fullmatch(kind) else "text"
 
 
-def _stage(con: Connection, table: Table, key: str, id: str, columns: list[_Column]) -> None:
-    """Fill `staged` with the ids as text and the raw attributes, and check the ids."""
+def stage_rows(con: Connection, table: Table, key: str, id: str, names: Sequence[str]) -> None:
+    """Fill `staged` with the ids as text under the name `key` and some raw columns; check the ids."""
     kind = table.columns[id]
     if is_nested(kind):
         raise InputError(f"{table.source}: the column {id!r} holds lists or records, not ids")
     family = "json" if kind == "JSON" else "real" if re.match("FLOAT|DOUBLE|DEC", kind) else "text"
-    names = [column.name for column in columns]
     staging.run(con, "ingest/subjects", id=id, family=family, key=key, names=names)
     if not staging.row_count(con):
         raise InputError(f"{table.source}: is empty: there is no row of data")
     _refuse_problems(con, table, "checks/subjects", key=key)
-    for column in columns:
-        if column.is_json:
-            _refuse_problems(con, table, "checks/attribute_nested", column=column)
 
 
 def _unfold(con: Connection, table: Table, key: str, columns: list[_Column]) -> dict[str, str]:

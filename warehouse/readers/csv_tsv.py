@@ -137,6 +137,7 @@ class Delimited(FileFormat):
             yield staging.render(
                 "ingest/delimited", paths=[file.path for file in files],
                 delimiter=self.delimiter, width=width, blank_lines=blank_lines,
+                quote='"', header=True,
             )  # fmt: skip
 
 
@@ -165,6 +166,43 @@ class Tsv(Delimited):
     suffixes = (".tsv",)
     delimiter = "\t"
     delimiters = "tabs"
+
+    def has_header(self, file: LocalFile, names: Collection[str]) -> bool:
+        """Whether the first line with content has one of these names of columns."""
+        return not set(_header(file, self.delimiter)[0]).isdisjoint(names)
+
+    def read_bare(
+        self, con: Connection, file: LocalFile, names: Mapping[int, Sequence[str]]
+    ) -> Table:
+        """Read the columns of a file without a header, whose names go by their number.
+
+        A quote is a character like others.
+        """
+        refuse_if_not_text(file)
+        first = file.text.partition("\n")[0].rstrip("\r").split(self.delimiter)
+        if len(first) not in names:
+            raise InputError(
+                f"{file.source}: its first line neither names its columns nor has "
+                f"{' or '.join(map(str, names))} of them with {self.delimiters} between, but "
+                f"{len(first)}; put a line with their names on top"
+            )
+        columns = names[len(first)]
+        refuse_long_lines(file)
+        with staging.rejects(con), tables.table_errors(file.source):
+            relation = staging.render(
+                "ingest/delimited", paths=[file.path], delimiter=self.delimiter,
+                width=len(columns), blank_lines=0, quote="", header=False,
+            )  # fmt: skip
+            named = ", ".join(f"c{place} as {ident(name)}" for place, name in enumerate(columns))
+            con.execute(
+                f"create temp table staged_table as select {named} from {relation}"
+            ).fetchall()
+            rejects = staging.run(con, "ingest/rejects", limit=LIMIT)
+        if rejects:  # without quotes, records are lines
+            found = [(line, reason) for line, reason, _ in rejects]
+            raise checks.refuse(file.source, found, rejects[0][2])
+        types = dict.fromkeys(columns, "VARCHAR")
+        return Table(file.source, self.name, file.sha256, types, False, lambda row: row)
 
 
 def _cells(line: str, delimiter: str) -> list[str]:

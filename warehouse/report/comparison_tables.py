@@ -7,6 +7,7 @@ from typing import Any
 from warehouse.analyze.compare import Compared
 from warehouse.analyze.side_by_side import SideBySide
 from warehouse.analyze.significance import level, probability
+from warehouse.analyze.texts import in_short
 from warehouse.metrics.notation import known_metric
 from warehouse.report.formats import Mark, Writer, marked, one_line
 from warehouse.store.database import records
@@ -122,6 +123,8 @@ def side_by_side(found: SideBySide, writer: Writer) -> str:
     for place in dict.fromkeys(row["place"] for row in rows):
         of_query = [row for row in rows if row["place"] == place]
         title = f"{one_line(of_query[0]['query_id'])}  {found.metric} {changed(of_query[0])}"
+        if text := found.texts.get(of_query[0]["query_id"]):
+            title += f"\n{in_short(text, 80)}"
         body = writer.table(heads, [line(row) for row in of_query], numeric)
         pieces.append(f"{title}\n{body}")
     return "\n".join(pieces)

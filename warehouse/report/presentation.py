@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 
 from warehouse.analyze.significance import probability
 from warehouse.analyze.stored_metrics import forgotten
+from warehouse.analyze.texts import in_short
 from warehouse.errors import command, counted, listing
 from warehouse.metrics.catalogue import ARROWS
 from warehouse.metrics.notation import known_metric
+from warehouse.report.formats import one_line
 from warehouse.report.result import Result
 
 if TYPE_CHECKING:
@@ -102,9 +104,12 @@ def queries(
     titles = {
         "query_id": "query", "relevant_retrieved": "rel. retrieved", "unjudged_at_10": "unjudged@10",
     }  # fmt: skip
-    metrics = found.columns[1:-4] if slice is None else found.columns[2:]
+    end = found.columns.index("retrieved") if slice is None else None
+    metrics = found.columns[1 if slice is None else 2 : end]
     notes = [*_forgotten(metrics, protocol), *computed]
-    return Result(found, notes, titles=titles | dict(labels), details=Labels(labels))
+    return Result(
+        found, notes, titles=titles | dict(labels), shown={"text": in_short}, details=Labels(labels)
+    )
 
 
 def history(found: Timeline) -> Result:
@@ -146,12 +151,14 @@ def explanation(found: Explanation) -> Result:
     def notes(places: int) -> list[str]:
         return [*_value_and_origin(found, places), *_doubts(found)]
 
-    return Result(found.relation, notes, titles=titles, details=found)
+    return Result(found.relation, notes, titles=titles, shown={"text": in_short}, details=found)
 
 
 def _value_and_origin(found: Explanation, places: int) -> Iterator[str]:
     value = "undefined" if found.value is None else f"{found.value:.{places}f}"
     yield f"{found.metric} of {found.run} for query {found.query}: {value}"
+    if found.query_text is not None:
+        yield f"query: {one_line(found.query_text)}"
     retrieved = counted(found.num_retrieved, "document")
     yield f"list: {retrieved} retrieved, {len(found.relevant_missed)} relevant ones not"
     if found.relevant_missed:

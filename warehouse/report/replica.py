@@ -22,6 +22,9 @@ from warehouse.store import database
 # Clients of the last two years read it.
 STORAGE_VERSION = "v1.4.0"
 MANIFEST = "manifest.json"
+# What holds texts of queries and documents, whose licences may forbid to pass them on.
+_TEXTS = ("text", "text_set")
+_TEXT_VIEWS = ("query_text", "document_text")
 _COMMENTS = {
     "": "One row: what this replica was made of. It is replaced, never written to.",
     "source": "Path of the warehouse.",
@@ -45,6 +48,7 @@ def publish(
     source: Path,
     target: Path,
     *,
+    with_text: bool = False,
     storage_version: str = STORAGE_VERSION,
     lock_timeout: float = LOCK_TIMEOUT,
 ) -> Published:
@@ -68,7 +72,7 @@ def publish(
         except duckdb.InvalidInputException as error:
             raise UsageError(f"{storage_version}: no storage version: {error}") from None
         try:
-            _copy(con, storage_version)
+            _copy(con, storage_version, with_text)
             _mark_as_replica(con, source)
             count = con.execute(
                 "select count(*) from (from duckdb_tables() select database_name, internal "
@@ -81,9 +85,22 @@ def publish(
     return Published(target, int(count), target.stat().st_size)
 
 
-def _copy(con: duckdb.DuckDBPyConnection, storage_version: str) -> None:
+def _copy(con: duckdb.DuckDBPyConnection, storage_version: str, with_text: bool) -> None:
+    whole = f"copy from database {ident(database.ALIAS)} to replica"
     try:
-        con.execute(f"copy from database {ident(database.ALIAS)} to replica")
+        if with_text or not con.execute("select 1 from text_set limit 1").fetchall():
+            con.execute(whole)
+            return
+        con.execute(f"{whole} (schema)")
+        tables = con.execute(
+            "select table_name from duckdb_tables() where database_name = 'replica'"
+        ).fetchall()
+        for (table,) in tables:
+            if table not in _TEXTS:  # deleted rows would still be in the file
+                stored = f"{database.STORE}.{ident(table)}"
+                con.execute(
+                    f"insert into replica.{stored} from {ident(database.ALIAS)}.{stored}"
+                ).fetchall()
     except duckdb.BinderException as error:
         if "compression type" not in str(error):
             raise
@@ -130,6 +147,7 @@ def publish_parquet(
     source: Path,
     folder: Path,
     *,
+    with_text: bool = False,
     lock_timeout: float = LOCK_TIMEOUT,
 ) -> Published:
     """Write every table and view as a Parquet file to a folder that then replaces the target."""
@@ -143,8 +161,9 @@ def publish_parquet(
         for name, about in relations.items():
             table = name.removeprefix(f"{database.STORE}.")
             schema = "main" if table == name else database.STORE
+            nothing = " where false" if table in _TEXTS + _TEXT_VIEWS and not with_text else ""
             rows = con.execute(
-                f"copy (from {schema}.{ident(table)}) "
+                f"copy (from {schema}.{ident(table)}{nothing}) "
                 f"to {literal(str(part / (name + '.parquet')))} (format parquet, compression zstd)"
             ).fetchall()[0][0]
             about |= {"rows": rows, "file": f"{name}.parquet"}

@@ -258,13 +258,17 @@ def _create(path: Path) -> None:
 
 @contextmanager
 def transaction(
-    path: Path, *, resources: Resources | None = None, lock_timeout: float = LOCK_TIMEOUT
+    path: Path,
+    *,
+    resources: Resources | None = None,
+    lock_timeout: float = LOCK_TIMEOUT,
+    staged: duckdb.DuckDBPyConnection | None = None,
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open the file for one transaction like `write`, but without SQLAlchemy.
 
     Importing SQLAlchemy takes longer than computing a metric for a hundred runs.
     """
-    with _attached(path, resources or Resources(), lock_timeout) as con:
+    with _attached(path, resources or Resources(), lock_timeout, staged=staged) as con:
         _refuse_replica(con, path)
         con.begin()
         try:
@@ -328,13 +332,20 @@ def raw(connection: sa.Connection) -> duckdb.DuckDBPyConnection:
 
 @contextmanager
 def read(
-    path: Path, *, resources: Resources | None = None, lock_timeout: float = LOCK_TIMEOUT
+    path: Path,
+    *,
+    resources: Resources | None = None,
+    lock_timeout: float = LOCK_TIMEOUT,
+    staged: duckdb.DuckDBPyConnection | None = None,
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """Attach the file read-only to a database in memory and make it the default.
 
-    When the block ends the file is detached; temporary tables and relations on them remain.
+    When the block ends the file is detached; temporary tables and relations on them remain. `staged`
+    is as in `write`.
     """
-    with _attached(path, resources or Resources(), lock_timeout, read_only=True) as con:
+    with _attached(
+        path, resources or Resources(), lock_timeout, read_only=True, staged=staged
+    ) as con:
         yield con
 
 

@@ -62,7 +62,11 @@ class WarehouseFile:
         return schema.ensure(self.path, resources=self.resources, lock_timeout=self.lock_timeout)
 
     @contextmanager
-    def read(self, resources: Resources | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
+    def read(
+        self,
+        resources: Resources | None = None,
+        staged: duckdb.DuckDBPyConnection | None = None,
+    ) -> Iterator[duckdb.DuckDBPyConnection]:
         """Open the file for reading, as `database.read` does; other limits can be set."""
         with (
             request(),
@@ -70,18 +74,24 @@ class WarehouseFile:
                 self.existing(),
                 resources=resources or self.resources,
                 lock_timeout=self.lock_timeout,
+                staged=staged,
             ) as con,
         ):
             database.check_schema(con, self.path)
             yield con
 
     @contextmanager
-    def transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
+    def transaction(
+        self, staged: duckdb.DuckDBPyConnection | None = None
+    ) -> Iterator[duckdb.DuckDBPyConnection]:
         """Open the file for one transaction, without SQLAlchemy: see `database.transaction`."""
         with (
             request(),
             database.transaction(
-                self.path, resources=self.resources, lock_timeout=self.lock_timeout
+                self.path,
+                resources=self.resources,
+                lock_timeout=self.lock_timeout,
+                staged=staged,
             ) as con,
         ):
             yield con
@@ -105,10 +115,18 @@ class WarehouseFile:
 
 @dataclass(frozen=True)
 class Staging:
-    """A connection for temporary tables; the file is attached to it only while they are stored."""
+    """A connection for temporary tables; the file is attached to it only while it is needed."""
 
     file: WarehouseFile
     con: duckdb.DuckDBPyConnection
+
+    def read(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
+        """Open the file for reading on this connection."""
+        return self.file.read(staged=self.con)
+
+    def transaction(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
+        """Open the file for one transaction on this connection, without SQLAlchemy."""
+        return self.file.transaction(self.con)
 
     def write(self) -> AbstractContextManager[sa.Connection]:
         """Open the file for one transaction on this connection."""

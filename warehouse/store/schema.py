@@ -103,6 +103,18 @@ attribute_set = _table(
 attribute_column = _table(
     "attribute_column", attribute_set_id=sa.Integer, attribute=sa.String, type=sa.String
 )
+text_set = _table(
+    "text_set",
+    text_set_id=sa.Integer,
+    dataset_id=sa.Integer,
+    subject=sa.String,
+    name=sa.String,
+    version=sa.Integer,
+    **_SOURCE,
+    num_texts=sa.BigInteger,
+    **_LOADED,
+    normalise=sa.String,
+)
 source_file = _table(
     "source_file",
     dataset_id=sa.Integer,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal, cast
 
 import typer
 
@@ -10,11 +10,18 @@ from warehouse.cli import completion, options, output
 from warehouse.config.settings import LOCK_TIMEOUT
 
 SECTION, PLACE = "Load", 4
-EXAMPLES = {"forget": ("warehouse forget bm25 -d dl19 --reason 'wrong index' --yes",)}
+EXAMPLES = {
+    "forget": (
+        "warehouse forget bm25 -d dl19 --reason 'wrong index' --yes",
+        "warehouse forget corpus -d dl19 --text docs --yes",
+    )
+}
 
 
 def forget(
-    run: Annotated[str, typer.Argument(autocompletion=completion.runs, help="Name of the run.")],
+    run: Annotated[
+        str, typer.Argument(autocompletion=completion.runs, help="Name of the run, or of texts.")
+    ],
     dataset: options.Dataset,
     version: Annotated[
         int | None,
@@ -23,9 +30,15 @@ def forget(
     reason: Annotated[
         str | None, typer.Option("--reason", help="Why it is removed; stored in forgotten_run.")
     ] = None,
+    text: Annotated[
+        str | None,
+        typer.Option(
+            "--text", metavar="OF", help="Remove texts of that name instead: of docs or of queries."
+        ),
+    ] = None,
     yes: Annotated[
         bool,
-        typer.Option("--yes", help="Remove the run; without this, only say what would be removed."),
+        typer.Option("--yes", help="Remove it; without this, only say what would be removed."),
     ] = False,
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
@@ -41,6 +54,17 @@ def forget(
     from warehouse.warehouse import Warehouse
 
     wh = Warehouse(db, lock_timeout=lock_timeout)
+    if text is not None:
+        given = {"--version": version, "--reason": reason}
+        if unfit := [option for option, value in given.items() if value is not None]:
+            raise UsageError(f"--text: all versions go, without a reason; leave {unfit[0]} out")
+        of = cast(Literal["docs", "queries"], text)
+        found = wh.forget_text(dataset, run, of=of, dry_run=not yes)
+        what = f"{run}: {counted(found.num_texts, 'text')} of {text}"
+        if not yes:
+            raise UsageError(f"{what} would be removed for ever; to do so, add --yes")
+        output.say(f"forgotten {what}")
+        return
     gone = wh.forget(dataset, run, version=version, reason=reason, dry_run=not yes)
     those = " and ".join(map(str, gone.versions))
     what = (

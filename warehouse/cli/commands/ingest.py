@@ -1,4 +1,4 @@
-"""Load qrels, runs, training sets and attributes: each from its file, or all that a folder has."""
+"""Load qrels, runs, training sets, attributes and texts: each from its file, or a whole folder."""
 
 from __future__ import annotations
 
@@ -50,6 +50,10 @@ EXAMPLES = {
     "ingest attributes": (
         "warehouse ingest attributes movies.csv -d films --of docs --id movie --split genres='|'",
         "warehouse ingest attributes users.jsonl -d films --of queries --name people",
+    ),
+    "ingest text": (
+        "warehouse ingest text queries.jsonl -d dl19 --of queries",
+        "warehouse ingest text collection.tsv -d dl19 --of docs",
     ),
     "ingest mlflow": (
         "warehouse ingest mlflow sqlite:///mlflow.db --experiment ranking -d dl19",
@@ -345,6 +349,56 @@ def attributes(
             normalise=normalise, replace=replace,
         )  # fmt: skip
     _say_attributes(loaded)
+    say_where(dataset, loaded.dataset)
+
+
+def text(
+    file: Annotated[
+        str, typer.Argument(help="The file; - is stdin. May be .gz, .bz2, .xz or .zst.")
+    ],
+    of: Annotated[str, typer.Option("--of", help="What the texts are of: docs or queries.")],
+    dataset: options.OneDataset = None,
+    name: Annotated[
+        str | None,
+        typer.Option("--name", help="Name of the table of texts; default: the file's stem."),
+    ] = None,
+    id: Annotated[
+        str | None, typer.Option("--id", help="The column that holds the ids.", metavar="COLUMN")
+    ] = None,
+    title: Annotated[
+        str | None,
+        typer.Option("--title", help="The column that holds the titles.", metavar="COLUMN"),
+    ] = None,
+    text: Annotated[
+        str | None,
+        typer.Option("--text", help="The column that holds the texts.", metavar="COLUMN"),
+    ] = None,
+    format: Annotated[str | None, options.input_format("attributes")] = None,
+    normalise: options.Normalise = None,
+    replace: options.Replace = False,
+    db: options.Database = None,
+    memory_limit: options.MemoryLimit = None,
+    threads: options.Threads = None,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+) -> None:
+    """Load the texts of queries or documents, to be shown beside their ids.
+
+    The file is JSON Lines or Parquet with the columns of BEIR (_id, title, text), MS MARCO or
+    others; or CSV or TSV with a header; or TSV without one: id and text, or for documents also id,
+    title and text, or id, URL, title and text. 'queries', 'explain' and 'compare --queries' show
+    the texts; 'publish' leaves them out without --with-text, and 'forget --text' removes them.
+    """
+    from warehouse.warehouse import Warehouse
+
+    wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
+    with Progress("loading", "file", 1, sizes([file])):
+        loaded = wh.ingest_text(
+            dataset, file, of=cast(Literal["docs", "queries"], of), name=name, id=id, title=title,
+            text=text, format=format, normalise=normalise, replace=replace,
+        )  # fmt: skip
+    version = f", version {loaded.version}" if loaded.status == "replaced" else ""
+    subject = "document" if of == "docs" else "query"
+    say(f"{loaded.name}: {loaded.status}{version} (texts of {counted(loaded.num_texts, subject)})")
     say_where(dataset, loaded.dataset)
 
 

@@ -27,6 +27,10 @@ def publish(
         Path | None,
         typer.Option("--parquet", metavar="DIR", help="Write a folder of Parquet files."),
     ] = None,
+    with_text: Annotated[
+        bool,
+        typer.Option("--with-text", help="Include the texts of queries and documents."),
+    ] = False,
     storage_version: Annotated[
         str,
         typer.Option(
@@ -42,7 +46,8 @@ def publish(
     """Write a replica that notebooks and BI tools can keep open.
 
     The new replica is written completely before it replaces the old one. The folder of Parquet
-    files has one file for each table and view, and manifest.json says what they hold.
+    files has one file for each table and view, and manifest.json says what they hold. Texts of
+    queries and documents stay out without --with-text, as their licences may not allow it.
     """
     from warehouse.warehouse import Warehouse
 
@@ -54,11 +59,11 @@ def publish(
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     if path is not None:
         with Progress("publishing"):
-            made = wh.publish(path, storage_version=storage_version)
+            made = wh.publish(path, with_text=with_text, storage_version=storage_version)
         _say_published(made)
     if parquet is not None:
         with Progress("publishing"):
-            made = wh.publish_parquet(parquet)
+            made = wh.publish_parquet(parquet, with_text=with_text)
         _say_published(made)
 
 

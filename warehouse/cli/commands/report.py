@@ -31,7 +31,7 @@ def report(
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
-    """Write pages that open in a browser: boards, runs, queries, comparisons, history.
+    """Write pages that open in a browser: boards, runs, queries, comparisons and more.
 
     The folder has plain files: it needs no server and no network, and can be put on a web page, in
     an archive or into a mail. It must be new, empty, or an earlier report, which is replaced. The

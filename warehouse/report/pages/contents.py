@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf, isinf
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import duckdb
 
@@ -28,6 +30,7 @@ from warehouse.metrics.aggregates import WORDS
 from warehouse.metrics.catalogue import ARROWS, MetricTemplate
 from warehouse.metrics.notation import Metrics, known_metric
 from warehouse.report import presentation
+from warehouse.report.pages import analyses
 from warehouse.sql_text.templates import render
 from warehouse.store import database
 from warehouse.store.file import WarehouseFile
@@ -37,6 +40,11 @@ MOST_COMPARED = board_intervals.MOST
 # The most queries that have pages; of more, those in which the runs differ most have.
 MOST_QUERIES = 2_000
 Record = Mapping[str, Any]
+# Values of the metrics, in their order; and a listed document, its relevance, and its part in the
+# query's value of the first metric.
+Values = tuple[float | None, ...]
+Listed = tuple[str, float | None, float | None]
+Lists = Mapping[str, Sequence[Listed]]
 # Between the first and the last place of a group.
 _TO = "\u2013"
 
@@ -120,40 +128,269 @@ class Timeline:
     notes: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Contents:
-    """What the pages of a dataset under a protocol show.
+_T = TypeVar("_T")
 
-    `values` has, by query and run, the values of the metrics in their order. `numbers` has the
-    provenance of each current value, by run and metric; `versions` all versions of each run.
-    `lists` has, by query and run, the first documents: `(doc_id, relevance, part)`, with the part
-    of the document in the query's value of the first metric.
+
+class _once(Generic[_T]):  # noqa: N801
+    """A property that is read when it is first asked for, once, whichever thread asks."""
+
+    def __init__(self, read: Callable[[Any], _T]) -> None:
+        self.read, self.name, self.__doc__ = read, read.__name__, read.__doc__
+
+    def __get__(self, contents: Contents, kind: type[Contents]) -> _T:
+        with contents.reading:
+            if self.name not in contents.__dict__:
+                contents.__dict__[self.name] = self.read(contents)
+        found: _T = contents.__dict__[self.name]
+        return found
+
+
+class Contents:
+    """What the pages of a dataset under a protocol show; each thing is read when a page needs it.
+
+    `names` are the metrics. With `compute`, values that are not stored are computed. A report needs
+    everything, so that it reads the values of all runs and queries at once; with `one_by_one`, each
+    page reads its own.
     """
 
-    dataset: str
-    protocol: str
-    about: Record
-    qrels: Record
-    measures: tuple[Measure, ...]
-    board: Board
-    versions: Mapping[str, Sequence[Record]]
-    numbers: Mapping[str, Mapping[str, Record]]
-    queries: tuple[Record, ...]
-    values: Mapping[str, Mapping[str, tuple[float | None, ...]]]
-    lists: Mapping[str, Mapping[str, Sequence[tuple[str, float | None, float | None]]]]
-    comparisons: Mapping[str, Comparison]
-    timelines: tuple[Timeline, ...]
-    depth: int
+    def __init__(
+        self,
+        file: WarehouseFile,
+        dataset: str,
+        protocol: str,
+        names: Sequence[str],
+        *,
+        compute: bool,
+        depth: int,
+        one_by_one: bool = False,
+    ) -> None:
+        self.file, self.dataset, self.protocol = file, dataset, protocol
+        self.names, self.compute, self.depth = tuple(names), compute, depth
+        self.one_by_one = one_by_one
+        self.reading = threading.RLock()
+        self._asked = {"dataset": dataset, "protocol": protocol}
+
+    def read_all(self) -> None:
+        """Read all that a report needs now, so that what is stored meanwhile changes no page."""
+        for name, kept in vars(Contents).items():
+            if isinstance(kept, _once):
+                getattr(self, name)
+        for name in self.names:
+            self.comparison(name)
+
+    @contextmanager
+    def _read(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Open the file, with what is computed for the pages."""
+        with self.file.read() as con:
+            if self.compute:
+                rules = stored_metrics.stored_rules(con, self.protocol)
+                stored_metrics.with_missing(con, [self.dataset], self.names, rules)
+            yield con
+
+    @_once
+    def about(self) -> Record:
+        """The dataset."""
+        with self.file.read() as con:
+            return _row(listings.all_datasets(con), dataset=self.dataset)
+
+    @_once
+    def qrels(self) -> Record:
+        """The current qrels."""
+        with self.file.read() as con:
+            return _row(listings.listing(con, "qrels", self.dataset), is_current=True)
+
+    @_once
+    def _orders(self) -> Mapping[str, list[tuple[str, int]]]:
+        """The runs with their places, in the order of each metric."""
+        return {name: self._order(name) for name in self.names}
+
+    @_once
+    def runs(self) -> list[str]:
+        """The runs in the order of the board."""
+        return [run for run, _ in self._orders[self.names[0]]]
+
+    @_once
+    def _board(self) -> tuple[Board, Mapping[str, str]]:
+        places = {
+            name: _places(
+                order, self.comparison(name) if len(order) <= MOST_COMPARED else None
+            )
+            for name, order in self._orders.items()
+        }  # fmt: skip
+        return _board(self.file, self.dataset, self.protocol, self.names, places, self.compute)
+
+    @_once
+    def board(self) -> Board:
+        """The board in the order of the first metric."""
+        return self._board[0]
+
+    @_once
+    def measures(self) -> tuple[Measure, ...]:
+        """The metrics."""
+        board, directions = self._board
+        return tuple(_measure(name, directions[name], board.rows) for name in self.names)
+
+    @_once
+    def versions(self) -> Mapping[str, Sequence[Record]]:
+        """All versions of each run."""
+        versions: dict[str, list[Record]] = defaultdict(list)
+        with self.file.read() as con:
+            for row in database.records(listings.run_versions(con, self.dataset, None)):
+                versions[row["run"]].append(row)
+        return versions
+
+    @_once
+    def numbers(self) -> Mapping[str, Mapping[str, Record]]:
+        """The provenance of each current value, by run and metric."""
+        numbers: dict[str, dict[str, Record]] = defaultdict(dict)
+        with self._read() as con:
+            for row in _records(con, "analyses/current_values", self._asked):
+                numbers[row["run"]][row["metric"]] = row
+        return numbers
+
+    @_once
+    def queries(self) -> tuple[Record, ...]:
+        """The queries; of very many those in which the runs differ most."""
+        asked = self._asked | {"metric": self.names[0], "most": MOST_QUERIES}
+        with self._read() as con:
+            return tuple(_records(con, "analyses/query_difficulty", asked))
+
+    @_once
+    def _all_values(self) -> Mapping[str, Mapping[str, Values]]:
+        return self._values([query["query_id"] for query in self.queries], None)
+
+    @_once
+    def _all_lists(self) -> Mapping[str, Lists]:
+        return self._lists([query["query_id"] for query in self.queries])
+
+    @_once
+    def timelines(self) -> tuple[Timeline, ...]:
+        """The values of each metric over time."""
+        return tuple(
+            _timeline(self.file, self.dataset, name, self.protocol, self.compute)
+            for name in self.names
+        )
+
+    @_once
+    def _comparisons(self) -> dict[str, Comparison]:
+        return {}
+
+    @_once
+    def kinds(self) -> Record:
+        """Which further pages have something to show."""
+        with self.file.read() as con:
+            return analyses.kinds(con, self.dataset, self.protocol)
+
+    @_once
+    def gates(self) -> tuple[analyses.Gate, ...]:
+        """The newest verdicts of gates under this protocol."""
+        with self.file.read() as con:
+            runs = database.records(listings.listing(con, "runs", self.dataset))
+            found = analyses.gates(con, runs)
+        return tuple(gate for gate in found if gate.verdict["protocol"] == self.protocol)
+
+    @_once
+    def fusions(self) -> Mapping[str, analyses.Fused]:
+        """The merged runs."""
+        with self.file.read() as con:
+            return analyses.fusions(con, self.dataset)
+
+    @_once
+    def slices(self) -> tuple[analyses.Slice, ...]:
+        """The slices with values."""
+        with self.file.read() as con:
+            return analyses.slices(con, self.dataset, self.protocol, self.names)
+
+    @_once
+    def curves(self) -> tuple[analyses.Curve, ...]:
+        """The stored curves."""
+        with self.file.read() as con:
+            return analyses.curves_of(con, self.dataset, self.protocol, self.runs)
+
+    @_once
+    def agreement_of_runs(self) -> analyses.Matrix | None:
+        """How much the lists of the best runs agree."""
+        with self.file.read() as con:
+            return analyses.agreement_of_runs(
+                con, self.dataset, self.runs, self.protocol, self.depth
+            )
+
+    @_once
+    def agreement_of_metrics(self) -> analyses.Matrix | None:
+        """How much the metrics agree on the order of the runs."""
+        with self._read() as con:
+            return analyses.agreement_of_metrics(con, self.dataset, self.names, self.protocol)
+
+    @_once
+    def holes(self) -> analyses.Holes | None:
+        """What to judge next."""
+        with self.file.read() as con:
+            return analyses.holes_of(con, self.dataset, self.protocol)
+
+    def comparison(self, metric: str) -> Comparison:
+        """Return every two of the runs compared by a metric."""
+        with self.reading:
+            if metric not in self._comparisons:
+                self._comparisons[metric] = _comparison(
+                    self.file, self.dataset, self.runs, metric, self.protocol
+                )
+            return self._comparisons[metric]
+
+    def values_of_query(self, query: str) -> Mapping[str, Values]:
+        """Return the values of the metrics, in their order, of each run on a query."""
+        found = self._values([query], None) if self.one_by_one else self._all_values
+        return found.get(query, {})
+
+    def values_of_run(self, run: str) -> Mapping[str, Values]:
+        """Return the values of the metrics, in their order, of a run on each query."""
+        chosen = [query["query_id"] for query in self.queries]
+        found = self._values(chosen, [run]) if self.one_by_one else self._all_values
+        return {query: found[query][run] for query in chosen if run in found.get(query, {})}
+
+    def values(self) -> Mapping[str, Mapping[str, Values]]:
+        """Return the values of the metrics, in their order, by query and run."""
+        return self._all_values
+
+    def lists(self, query: str) -> Lists:
+        """Return the first documents of each run on a query."""
+        found = self._lists([query]) if self.one_by_one else self._all_lists
+        return found.get(query, {})
 
     @property
     def num_queries(self) -> int:
         """Return how many queries have values, of which `queries` may be only some."""
         return int(self.queries[0]["num_queries"]) if self.queries else 0
 
-    @property
-    def runs(self) -> list[str]:
-        """Return the runs in the order of the board."""
-        return [row.run for row in self.board.rows]
+    def _order(self, metric: str) -> list[tuple[str, int]]:
+        with self.file.read() as con:
+            found = leaderboard.leaderboard(
+                con, self.dataset, metrics=self.names, sort=metric, protocol=self.protocol,
+                compute=self.compute,
+            )  # fmt: skip
+            rows = found.relation.project("run, place").fetchall()
+        return [(str(run), int(place)) for run, place in rows]
+
+    def _values(
+        self, queries: Sequence[str], runs: Sequence[str] | None
+    ) -> Mapping[str, Mapping[str, Values]]:
+        values: dict[str, dict[str, Values]] = defaultdict(dict)
+        sql = render("analyses/current_query_values", metrics=self.names, is_of_runs=bool(runs))
+        asked: dict[str, object] = self._asked | {"queries": queries}
+        asked |= {"runs": runs} if runs else {}
+        with self._read() as con:
+            for query, run, *of_run in con.execute(sql, asked).fetchall():
+                values[query][run] = tuple(of_run)
+        return values
+
+    def _lists(self, queries: Sequence[str]) -> Mapping[str, Lists]:
+        lists: dict[str, dict[str, list[Listed]]] = defaultdict(dict)
+        with self.file.read() as con:
+            found = explained_lists.explained_lists(
+                con, self.dataset, self.names[0], queries, top=self.depth, protocol=self.protocol
+            )
+            for run, query, _, document, relevance, part in found.fetchall():
+                lists[query].setdefault(run, []).append((document, relevance, part))
+        return lists
 
 
 @dataclass(frozen=True)
@@ -165,6 +402,7 @@ class State:
     due: tuple[Record, ...]
     commands: tuple[str, ...]
     evaluated: Mapping[str, tuple[str, ...]]
+    gates: tuple[analyses.Gate, ...]
 
 
 def state(con: duckdb.DuckDBPyConnection, wanted: Sequence[str]) -> State:
@@ -193,6 +431,7 @@ def state(con: duckdb.DuckDBPyConnection, wanted: Sequence[str]) -> State:
         due=tuple(due),
         commands=tuple(command for one in found for command in one.commands),
         evaluated={name: tuple(evaluated[name]) for name in names},
+        gates=analyses.gates(con, runs),
     )
 
 
@@ -203,79 +442,20 @@ def contents(
     *,
     metrics: Metrics = (),
     depth: int = 20,
+    one_by_one: bool = False,
 ) -> Contents | None:
-    """Read what the pages of a dataset under a protocol show; None if it has no current values."""
-    asked = {"dataset": dataset, "protocol": protocol}
+    """Return what the pages of a dataset under a protocol show; None if it has no current values."""
     with file.read() as con:
         rules = stored_metrics.stored_rules(con, protocol)
         names = stored_metrics.names(con, [dataset], metrics, rules)
         names = names or stored_metrics.with_values(con, [dataset], rules)
-        if not names:
-            return None
-    # what is asked for is computed where it is missing, by each call for a connection of its own
-    compute = bool(metrics)
-    orders = {name: _order(file, dataset, protocol, names, name, compute) for name in names}
-    runs = [run for run, _ in orders[names[0]]]
-    if not runs:
+    if not names:
         return None
-    comparisons = {name: _comparison(file, dataset, runs, name, protocol) for name in names}
-    with file.read() as con:
-        if compute:
-            stored_metrics.with_missing(con, [dataset], names, rules)
-        numbers: dict[str, dict[str, Record]] = defaultdict(dict)
-        for row in _records(con, "analyses/current_values", asked):
-            numbers[row["run"]][row["metric"]] = row
-        versions: dict[str, list[Record]] = defaultdict(list)
-        for row in database.records(listings.run_versions(con, dataset, None)):
-            versions[row["run"]].append(row)
-        queries = _records(
-            con, "analyses/query_difficulty", asked | {"metric": names[0], "most": MOST_QUERIES}
-        )
-        chosen = [query["query_id"] for query in queries]
-        values: dict[str, dict[str, tuple[float | None, ...]]] = defaultdict(dict)
-        sql = render("analyses/current_query_values", metrics=names)
-        for query, run, *of_run in con.execute(sql, asked | {"queries": chosen}).fetchall():
-            values[query][run] = tuple(of_run)
-        about = _row(listings.all_datasets(con), dataset=dataset)
-        qrels = _row(listings.listing(con, "qrels", dataset), is_current=True)
-    timelines = tuple(_timeline(file, dataset, name, protocol, compute) for name in names)
-    places = {name: _places(order, comparisons[name]) for name, order in orders.items()}
-    board, directions = _board(file, dataset, protocol, names, places, compute)
-    measures = tuple(_measure(name, directions[name], numbers) for name in names)
-    return Contents(
-        dataset=dataset,
-        protocol=protocol,
-        about=about,
-        qrels=qrels,
-        measures=measures,
-        board=board,
-        versions=versions,
-        numbers=numbers,
-        queries=tuple(queries),
-        values=values,
-        lists=_lists(file, dataset, names[0], chosen, protocol, depth),
-        comparisons=comparisons,
-        timelines=timelines,
-        depth=depth,
+    # what is asked for is computed where it is missing, by each call for a connection of its own
+    found = Contents(
+        file, dataset, protocol, names, compute=bool(metrics), depth=depth, one_by_one=one_by_one
     )
-
-
-def _order(
-    file: WarehouseFile,
-    dataset: str,
-    protocol: str,
-    names: Sequence[str],
-    metric: str,
-    compute: bool,
-) -> list[tuple[str, int]]:
-    """Return the runs of the board with their places, in the order of a metric."""
-    with file.read() as con:
-        found = leaderboard.leaderboard(
-            con, dataset, metrics=names, sort=metric, protocol=protocol, compute=compute
-        )
-        return [
-            (str(run), int(place)) for run, place in found.relation.project("run, place").fetchall()
-        ]
+    return found if found.runs else None
 
 
 def _records(con: duckdb.DuckDBPyConnection, template: str, asked: Record) -> list[dict[str, Any]]:
@@ -288,18 +468,23 @@ def _row(relation: duckdb.DuckDBPyRelation, **wanted: object) -> dict[str, Any]:
     return next(row for row in rows if all(row[key] == value for key, value in wanted.items()))
 
 
-def _measure(name: str, direction: str, numbers: Mapping[str, Mapping[str, Record]]) -> Measure:
+def metric_title(name: str) -> str:
+    """Return what a metric is called; one that is gone has only its name."""
+    metric = known_metric(name)
+    return name if metric is None else metric.definition.title
+
+
+def _measure(name: str, direction: str, rows: Sequence[BoardRow]) -> Measure:
     """Return a metric; bars of one without bounds end at its lowest and highest values."""
     metric = known_metric(name)
     definition = None if metric is None else metric.definition
     low, high = definition.range if isinstance(definition, MetricTemplate) else (-inf, inf)
-    found = [of_run[name]["value"] for of_run in numbers.values() if name in of_run]
-    values = [value for value in found if value is not None]
+    values = [value for row in rows if (value := row.cells[name].value) is not None]
     low = min(values, default=0.0) if isinf(low) else low
     high = max(values, default=1.0) if isinf(high) else high
     return Measure(
         name=name,
-        title=name if definition is None else definition.title,
+        title=metric_title(name),
         direction=direction,
         is_count=metric is not None and metric.is_count,
         over_queries="" if metric is None else WORDS[metric.aggregate],
@@ -308,9 +493,11 @@ def _measure(name: str, direction: str, numbers: Mapping[str, Mapping[str, Recor
     )
 
 
-def _places(order: Sequence[tuple[str, int]], compared: Comparison) -> dict[str, tuple[int, str]]:
+def _places(
+    order: Sequence[tuple[str, int]], compared: Comparison | None
+) -> dict[str, tuple[int, str]]:
     """Return the place of each run on a board, and the places that it shares with its group."""
-    if not compared.pairs or len(compared.runs) < len(order):
+    if compared is None or not compared.pairs:
         return {run: (place, str(place)) for run, place in order}
     apart = {
         frozenset((row["base"], row["run"])) for row in compared.pairs if row["is_significant"]
@@ -424,21 +611,3 @@ def _comparison(
         return Comparison(metric, tuple(compared), (), (*notes, f"no tests: {error}"))
     pairs = tuple(database.records(found.pairs))
     return Comparison(metric, tuple(compared), pairs, (*found.notes, *notes))
-
-
-def _lists(
-    file: WarehouseFile,
-    dataset: str,
-    metric: str,
-    queries: Sequence[str],
-    protocol: str,
-    depth: int,
-) -> dict[str, dict[str, list[tuple[str, float | None, float | None]]]]:
-    lists: dict[str, dict[str, list[tuple[str, float | None, float | None]]]] = defaultdict(dict)
-    with file.read() as con:
-        found = explained_lists.explained_lists(
-            con, dataset, metric, queries, top=depth, protocol=protocol
-        )
-        for run, query, _, document, relevance, part in found.fetchall():
-            lists[query].setdefault(run, []).append((document, relevance, part))
-    return lists

@@ -55,6 +55,8 @@ def write(
                 on_dataset(f"{row['dataset']}, {protocol}")
             try:
                 read = contents(file, row["dataset"], protocol, metrics=metrics, depth=depth)
+                if read is not None:
+                    read.read_all()
             except UsageError as error:  # of several datasets and protocols, some lack the metrics
                 refused.append(error)
                 continue
@@ -64,8 +66,8 @@ def write(
     about = site.About(database=file.path.name, written_at=dt.datetime.now(dt.UTC))
     size = 0
     written: list[str] = []
-    for path, text in site.files(about, there, found):
-        size += _write(folder / path, text)
+    for path, make in site.files(about, there, found):
+        size += _write(folder / path, make())
         written.append(path)
     # files that only the report before had; then what is there now
     for path in sorted(set(before) - set(written)):

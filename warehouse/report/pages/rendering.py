@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from math import floor
 from pathlib import Path
@@ -13,12 +13,15 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from warehouse.analyze.significance import probability
 from warehouse.errors import counted, visible
 from warehouse.metrics.aggregates import WORDS
 
 FOLDER = Path(__file__).parent
 # Grades from this on look the same; their numbers tell them apart.
 _HIGHEST_LEVEL = 4
+# The levels of a heat map.
+_HOTTEST = 6
 
 
 def render(template: str, root: str, values: Mapping[str, Any]) -> str:
@@ -46,6 +49,8 @@ def _environment() -> jinja2.Environment:
         "level": lambda relevance: min(max(floor(relevance), 0), _HIGHEST_LEVEL),
         "words": lambda aggregate: WORDS.get(aggregate, aggregate),
         "json": data,
+        "heat": heat,
+        "probability": probability,
     }
     return env
 
@@ -65,6 +70,18 @@ def number(value: float | None, is_count: bool = False) -> Markup:
         return Markup()
     is_whole = is_count and float(value).is_integer()
     return Markup(int(value) if is_whole else f"{value:.4f}")
+
+
+def heat(value: float, among: Iterable[float | None]) -> int:
+    """Return how high a value is among others, from 0 to the highest level.
+
+    >>> [heat(value, [0.0, 1.0]) for value in (-1, 0, 0.5, 1)]
+    [0, 0, 3, 6]
+    """
+    values = [one for one in among if one is not None]
+    low, high = min(values), max(values)
+    share = (value - low) / (high - low) if high > low else 0.5
+    return round(_HOTTEST * min(max(share, 0.0), 1.0))
 
 
 def signed(value: float) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from warehouse.analyze import metric_catalogue
@@ -17,7 +18,7 @@ from warehouse.metrics.aggregates import WORDS
 from warehouse.metrics.catalogue import MetricTemplate, catalogue
 from warehouse.metrics.notation import known_metric
 from warehouse.report.pages import rendering
-from warehouse.report.pages.contents import Contents, State
+from warehouse.report.pages.contents import Contents, State, metric_title
 from warehouse.report.pages.keys import keys
 
 # How many runs a card on the first page shows, how many runs are called new, and how many queries
@@ -46,21 +47,37 @@ class Places:
         self.protocol = protocol
         self.title = dataset if by_default else f"{dataset}, {protocol}"
         self.folder = keys([dataset if by_default else f"{dataset}.{protocol}"]).popitem()[1]
-        self.metric_keys = keys(measure.name for measure in contents.measures)
+        self.metric_keys = keys(contents.names)
         self.run_keys = keys(contents.runs)
         self.query_keys = keys(query["query_id"] for query in contents.queries)
         self.board = f"{self.folder}/index.html"
         self.queries = f"{self.folder}/queries/index.html"
         self.comparisons = f"{self.folder}/compare.html"
         self.history = f"{self.folder}/history.html"
-        self.tabs = (
-            ("Board", self.board), ("Queries", self.queries), ("Compare", self.comparisons),
-            ("History", self.history),
+        self.agreement = f"{self.folder}/agreement.html"
+        self.holes = f"{self.folder}/judge-next.html"
+        self.to_judge = f"{self.folder}/judge-next.csv"
+        self.slices = f"{self.folder}/slices.html"
+        self.curves = f"{self.folder}/curves.html"
+        self.fusions = f"{self.folder}/fusion.html"
+        has = contents.kinds
+        there = (
+            ("Board", self.board, True), ("Queries", self.queries, True),
+            ("Compare", self.comparisons, True), ("History", self.history, True),
+            ("Slices", self.slices, has["slices"]), ("Curves", self.curves, has["curves"]),
+            ("Fusion", self.fusions, has["fusions"]),
+            ("Agreement", self.agreement, len(contents.runs) > 1),
+            ("Judge next", self.holes, has["judgments"]),
         )  # fmt: skip
+        self.tabs = tuple((name, path) for name, path, is_there in there if is_there)
 
     def run(self, name: str) -> str:
         """Return where the page of a run is."""
         return f"{self.folder}/runs/{self.run_keys[name]}.html"
+
+    def file_of_run(self, name: str) -> str:
+        """Return where the page of a run is, from the folder of the dataset on."""
+        return self.run(name).removeprefix(f"{self.folder}/")
 
     def anchor(self, metric: str) -> str:
         """Return the place of a metric on the page of a run."""
@@ -90,17 +107,18 @@ class Places:
         return f"{self.folder}/data/{self.metric_keys[metric]}.js"
 
 
-Files = Iterator[tuple[str, str]]
+# The path of a page or script, and what makes its text: a report writes all, a server one.
+Files = Iterator[tuple[str, Callable[[], str]]]
 
 
 def files(about: About, state: State, found: Sequence[Contents]) -> Files:
-    """Yield every page and script with its path, the first page last."""
+    """Yield the path of every page and script with what makes it, the first page last."""
     places = [
         (contents, Places(contents.dataset, contents.protocol, contents)) for contents in found
     ]
     for name in ASSETS:
         path = f"assets/{name}"
-        yield path, (rendering.FOLDER / path).read_text(encoding="utf-8")
+        yield path, partial((rendering.FOLDER / path).read_text, encoding="utf-8")
     for contents, at in places:
         others = [
             other
@@ -109,7 +127,7 @@ def files(about: About, state: State, found: Sequence[Contents]) -> Files:
         ]
         yield from _of_dataset(_Writer(about, at), contents, others)
     yield from _metrics(_Writer(about), places)
-    yield _Writer(about).page("index.html", "home.html", "home", **_home(state, places))
+    yield _Writer(about).page("index.html", "home.html", "home", partial(_home, state, places))
 
 
 class _Writer:
@@ -118,10 +136,16 @@ class _Writer:
     def __init__(self, about: About, at: Places | None = None) -> None:
         self.about, self.at = about, at
 
-    def page(self, path: str, template: str, here: str, **values: Any) -> tuple[str, str]:
-        root = "../" * path.count("/")
-        given = {"site": self.about, "at": self.at, "here": here, **values}
-        return path, rendering.render(template, root, given)
+    def page(
+        self, path: str, template: str, here: str, values: Callable[[], Mapping[str, Any]]
+    ) -> tuple[str, Callable[[], str]]:
+        """Return the path of a page, and what makes it; `values` is called then."""
+        given = {"site": self.about, "at": self.at, "here": here}
+
+        def make() -> str:
+            return rendering.render(template, "../" * path.count("/"), {**given, **values()})
+
+        return path, make
 
 
 def _home(state: State, places: Sequence[tuple[Contents, Places]]) -> dict[str, Any]:
@@ -156,44 +180,77 @@ def _home(state: State, places: Sequence[tuple[Contents, Places]]) -> dict[str, 
         for run in at.run_keys
     }
     newest = [(row, known.get((row["dataset"], row["run"]))) for row in state.runs[:_NEWEST]]
-    return {"state": state, "cards": cards, "newest": newest}
+    gates = [
+        (gate, known.get((gate.verdict["dataset"], gate.verdict["run"])))
+        for gate in state.gates
+        if gate.state != "green"
+    ]
+    green = sum(gate.state == "green" for gate in state.gates)
+    return {"state": state, "cards": cards, "newest": newest, "gates": gates, "green": green}
 
 
 def _of_dataset(writer: _Writer, contents: Contents, others: Sequence[Places]) -> Files:
     """Yield the pages of a dataset under a protocol."""
     at = writer.at
     assert at is not None
-    board, names = contents.board, [measure.name for measure in contents.measures]
-    tested = contents.comparisons[names[0]]
-    told = "; ".join(tested.notes)
-    groups = [f"places such as 2\u20135: runs that cannot be told apart ({told})"]
-    yield writer.page(
-        at.board, "board.html", "Board", contents=contents, board=board, others=others,
-        systems=sorted({row.system for row in board.rows if row.system}),
-        tags=sorted({tag for row in board.rows for tag in row.tags}),
-        notes=[*board.notes, *(groups if board.has_groups else tested.notes)],
-    )  # fmt: skip
-    yield writer.page(at.queries, "queries.html", "Queries", contents=contents)
-    for row in board.rows:
-        yield writer.page(at.run(row.run), "run.html", "Board", **_run(contents, at, row.run))
-    order = [query["query_id"] for query in contents.queries]
+    yield writer.page(at.board, "board.html", "Board", partial(_board, contents, others))
+    yield writer.page(at.queries, "queries.html", "Queries", lambda: {"contents": contents})
+    for run in contents.runs:
+        yield writer.page(at.run(run), "run.html", "Board", partial(_run, contents, at, run))
     for number, query in enumerate(contents.queries):
         yield writer.page(
             at.query(query["query_id"]), "query.html", "Queries",
-            before=order[number - 1] if number else None,
-            after=order[number + 1] if number + 1 < len(order) else None,
-            **_query(contents, at, query),
+            partial(_query, contents, at, number),
         )  # fmt: skip
-    best = contents.runs[0]
-    how = command(
-        f"compare {shlex.quote(best)} --all-pairs", contents.dataset, metrics=names[:1],
-        protocol=contents.protocol,
-    )  # fmt: skip
-    yield writer.page(
-        at.comparisons, "compare.html", "Compare", contents=contents, runs=tested.runs, command=how,
-        data={
-            "runs": _linked(tested.runs, at.run_keys),
-            "queries": _linked(order, at.query_keys),
+    yield writer.page(at.comparisons, "compare.html", "Compare", partial(_compare, contents, at))
+    for place, name in enumerate(contents.names):
+        yield at.pairs(name), partial(_pairs, contents, at, name, place)
+    yield writer.page(at.history, "history.html", "History", partial(_history, contents, at))
+    more: dict[str, tuple[str, Callable[[], Mapping[str, Any]]]] = {
+        at.slices: ("slices.html", lambda: {"contents": contents}),
+        at.curves: ("curves.html", partial(_curves, contents, at)),
+        at.fusions: ("fusion.html", partial(_fusions, contents, at)),
+        at.agreement: ("agreement.html", lambda: {"contents": contents, "told": _agreement()}),
+        at.holes: ("holes.html", partial(_holes, contents)),
+    }
+    for name, path in at.tabs:
+        if path in more:
+            template, values = more[path]
+            yield writer.page(path, template, name, values)
+    if at.holes in dict(at.tabs).values():
+        yield at.to_judge, lambda: "" if contents.holes is None else contents.holes.csv
+
+
+def _board(contents: Contents, others: Sequence[Places]) -> dict[str, Any]:
+    """Return what the board shows."""
+    board, tested = contents.board, contents.comparison(contents.names[0])
+    told = "; ".join(tested.notes)
+    groups = [f"places such as 2\u20135: runs that cannot be told apart ({told})"]
+    return {
+        "contents": contents,
+        "board": board,
+        "others": others,
+        "systems": sorted({row.system for row in board.rows if row.system}),
+        "tags": sorted({tag for row in board.rows for tag in row.tags}),
+        "notes": [*board.notes, *(groups if board.has_groups else tested.notes)],
+    }
+
+
+def _compare(contents: Contents, at: Places) -> dict[str, Any]:
+    """Return what the comparison of two runs shows before its values are loaded."""
+    best, runs = contents.runs[0], contents.comparison(contents.names[0]).runs
+
+    def how(**words: Any) -> str:
+        told = f"compare {shlex.quote(best)} --all-pairs"
+        return command(told, contents.dataset, protocol=contents.protocol, **words)
+
+    return {
+        "contents": contents,
+        "runs": runs,
+        "command": how(metrics=contents.names[:1]),
+        "data": {
+            "runs": _linked(runs, at.run_keys),
+            "queries": _linked([query["query_id"] for query in contents.queries], at.query_keys),
             "metrics": [
                 {
                     "key": at.metric_keys[measure.name],
@@ -204,16 +261,13 @@ def _of_dataset(writer: _Writer, contents: Contents, others: Sequence[Places]) -
                 }
                 for measure in contents.measures
             ],
-            "command": command(
-                f"compare {shlex.quote(best)} --all-pairs", contents.dataset, protocol=contents.protocol
-            ),
+            "command": how(),
         },
-    )  # fmt: skip
-    for place, name in enumerate(names):
-        yield (
-            at.pairs(name),
-            rendering.script(at.metric_keys[name], _pairs(contents, name, place, order)),
-        )
+    }
+
+
+def _history(contents: Contents, at: Places) -> dict[str, Any]:
+    """Return what the history shows."""
     charts = [
         [
             {
@@ -229,7 +283,77 @@ def _of_dataset(writer: _Writer, contents: Contents, others: Sequence[Places]) -
         ]
         for timeline in contents.timelines
     ]
-    yield writer.page(at.history, "history.html", "History", contents=contents, charts=charts)
+    return {"contents": contents, "charts": charts}
+
+
+def _curves(contents: Contents, at: Places) -> dict[str, Any]:
+    """Return what the page of curves shows."""
+    charts = [
+        [
+            {"run": visible(run), "points": points, "go": at.file_of_run(run)}
+            for run, points in curve.points.items()
+        ]
+        for curve in contents.curves
+    ]
+    return {"contents": contents, "charts": charts, "command": _how(contents, "curve NAME")}
+
+
+def _how(contents: Contents, told: str, **words: Any) -> str:
+    """Return the command whose answer a page shows."""
+    return command(told, contents.dataset, protocol=contents.protocol, **words)
+
+
+def _fusions(contents: Contents, at: Places) -> dict[str, Any]:
+    """Return what the page of merged runs shows: each beside its best parent, by the first metric."""
+    metric = contents.names[0]
+    found = [(run, _merged(contents, run)) for run in contents.runs if run in contents.fusions]
+    return {"contents": contents, "found": found, "metric": contents.measures[0], "name": metric}
+
+
+def _merged(contents: Contents, run: str) -> dict[str, Any] | None:
+    """Return a merged run's parents, with their rows on the board and the difference to each."""
+    fused = contents.fusions.get(run)
+    if fused is None:
+        return None
+    board = {row.run: row for row in contents.board.rows}
+    tested = {
+        (row["base"], row["run"]): row for row in contents.comparison(contents.names[0]).pairs
+    }
+    parents = []
+    for parent in fused.parents:
+        name = parent["source"]
+        test = tested.get((name, run)) or tested.get((run, name))
+        sign = 1 if (name, run) in tested else -1
+        parents.append(
+            {
+                "name": name,
+                "about": parent,
+                "row": board.get(name) if parent["source_is_current"] else None,
+                "gain": None if test is None else sign * test["difference"],
+                "test": test,
+            }
+        )
+    return {"fused": fused, "row": board[run], "parents": parents}
+
+
+def _agreement() -> dict[str, str]:
+    """Return what the measures of agreement are, for the page about them."""
+    return {
+        "tau_ap": "AP correlation: as Kendall's tau, and the top of the lists counts more",
+        "tau_b": "Kendall's tau: shared order minus turned order, over all pairs",
+        "rbo_ext": "rank-biased overlap (p = 0.9): how much the lists share, from the top down",
+    }
+
+
+def _holes(contents: Contents) -> dict[str, Any]:
+    """Return what the page of unjudged documents shows."""
+    known = {query["query_id"] for query in contents.queries}
+    return {
+        "contents": contents,
+        "holes": contents.holes,
+        "known": known,
+        "command": _how(contents, "holes -f trec -o to_judge.txt"),
+    }
 
 
 def _linked(names: Sequence[str], known: Mapping[str, str]) -> list[tuple[str, str]]:
@@ -250,11 +374,7 @@ def _run(contents: Contents, at: Places, run: str) -> dict[str, Any]:
     """Return what the page of a run shows."""
     row = next(row for row in contents.board.rows if row.run == run)
     first = contents.measures[0]
-    queries = [
-        (query["query_id"], contents.values[query["query_id"]][run])
-        for query in contents.queries
-        if run in contents.values[query["query_id"]]
-    ]
+    queries = list(contents.values_of_run(run).items())
     valued = [(query, value) for query, of in queries if (value := of[0]) is not None]
     sign = 1 if first.direction == "lower" else -1
     ranked = sorted(valued, key=lambda item: sign * item[1])
@@ -269,6 +389,8 @@ def _run(contents: Contents, at: Places, run: str) -> dict[str, Any]:
         "intervals": contents.board.has_intervals,
         "other": None if len(contents.runs) < 2 else contents.runs[1] if run == best else best,
         "queries": queries,
+        "gates": [(gate, None) for gate in contents.gates if gate.verdict["run"] == run],
+        "merged": _merged(contents, run),
         "best": ranked[:_ENDS],
         "worst": ranked[::-1][:_ENDS],
         "verify": command("verify", contents.dataset),
@@ -279,11 +401,13 @@ def _run(contents: Contents, at: Places, run: str) -> dict[str, Any]:
     }
 
 
-def _query(contents: Contents, at: Places, query: Mapping[str, Any]) -> dict[str, Any]:
+def _query(contents: Contents, at: Places, number: int) -> dict[str, Any]:
     """Return what the page of a query shows: runs in the order of their values, and their lists."""
+    query = contents.queries[number]
+    beside = {"before": number - 1, "after": number + 1}
     name = query["query_id"]
     first = contents.measures[0]
-    values = contents.values[name]
+    values = contents.values_of_query(name)
 
     sign = 1 if first.direction == "lower" else -1
 
@@ -297,7 +421,7 @@ def _query(contents: Contents, at: Places, query: Mapping[str, Any]) -> dict[str
     documents: dict[str, int] = {}
     grades: list[float | None] = []
     lists: dict[str, Any] = {}
-    for run, found in contents.lists.get(name, {}).items():
+    for run, found in contents.lists(name).items():
         for document, relevance, _ in found:
             if document not in documents:
                 documents[document] = len(documents)
@@ -313,6 +437,12 @@ def _query(contents: Contents, at: Places, query: Mapping[str, Any]) -> dict[str
     return {
         "contents": contents,
         "query": query,
+        **{
+            side: contents.queries[place]["query_id"]
+            if 0 <= place < len(contents.queries)
+            else None
+            for side, place in beside.items()
+        },
         "rows": rows,
         "explain": how,
         "data": {
@@ -330,15 +460,15 @@ def _ends(rows: Sequence[tuple[str, Any]]) -> list[str]:
     return list(dict.fromkeys([rows[0][0], rows[-1][0]])) if rows else []
 
 
-def _pairs(contents: Contents, name: str, place: int, order: Sequence[str]) -> dict[str, Any]:
-    """Return the values of a metric by query and run, and the tests of every two runs."""
-    compared = contents.comparisons[name]
+def _pairs(contents: Contents, at: Places, name: str, place: int) -> str:
+    """Return a script with the values of a metric by query and run, and the tests of every two runs."""
+    compared, values = contents.comparison(name), contents.values()
     number = {run: position for position, run in enumerate(compared.runs)}
     nothing = (None,) * len(contents.measures)
-    return {
+    found = {
         "values": [
-            [_rounded(contents.values[query].get(run, nothing)[place]) for run in compared.runs]
-            for query in order
+            [_rounded(values[query["query_id"]].get(run, nothing)[place]) for run in compared.runs]
+            for query in contents.queries
         ],
         "pairs": [
             [
@@ -360,20 +490,29 @@ def _pairs(contents: Contents, name: str, place: int, order: Sequence[str]) -> d
         ],
         "notes": [visible(note) for note in compared.notes],
     }
+    return rendering.script(at.metric_keys[name], found)
 
 
 def _metrics(writer: _Writer, places: Sequence[tuple[Contents, Places]]) -> Files:
     """Yield the catalogue, and a page with the SQL of each metric that the report shows."""
     shown: dict[str, tuple[str, str, str, str]] = {}
     for contents, at in places:
-        for measure in contents.measures:
-            path = at.metric(measure.name)
+        for name in contents.names:
+            path = at.metric(name)
             if path not in shown:
-                shown[path] = (path, measure.name, measure.title, contents.protocol)
+                shown[path] = (path, name, metric_title(name), contents.protocol)
                 yield writer.page(
-                    path, "metric.html", "Metrics", **_metric(measure.name, contents.protocol)
+                    path, "metric.html", "Metrics", partial(_metric, name, contents.protocol)
                 )
-    rows = [
+    yield writer.page(
+        "metrics/index.html", "metrics.html", "Metrics",
+        lambda: {"shown": shown.values(), "catalogue": _catalogue()},
+    )  # fmt: skip
+
+
+def _catalogue() -> list[dict[str, str]]:
+    """Return what the page of all metrics says of each."""
+    return [
         {
             "usage": metric_catalogue.usage(found),
             "title": found.title,
@@ -384,9 +523,6 @@ def _metrics(writer: _Writer, places: Sequence[tuple[Contents, Places]]) -> File
         }
         for found in catalogue().values()
     ]
-    yield writer.page(
-        "metrics/index.html", "metrics.html", "Metrics", shown=shown.values(), catalogue=rows
-    )
 
 
 def _metric(name: str, protocol: str) -> dict[str, Any]:

@@ -176,5 +176,35 @@
     }
   });
 
-  window.charts = { bars, scatter, lines };
+  /* One line a run; `items` are {run, points: [[x, y]], go}. */
+  const curves = (figure, items, { x: across, y: up, label }) => {
+    figure.querySelector(".legend")?.remove();
+    place(figure, 340, label, (svg, width) => {
+      const points = items.flatMap((item) => item.points);
+      if (!points.length) return;
+      const ends = (n) => [Math.min(...points.map((p) => p[n])), Math.max(...points.map((p) => p[n]))];
+      const [[left, right], [, top]] = [ends(0), ends(1)];
+      const x = scale(Math.min(left, right > 1 ? left : 0), right, 46, width - 12), y = scale(0, top || 1, 292, 22);
+      rows(svg, width - 12, 46, y, 0, top || 1);
+      const marks = ticks(Math.min(left, right > 1 ? left : 0), right, 8);
+      for (const value of marks.found) make("text", { x: x(value), y: 310, "text-anchor": "middle" }, svg, value.toFixed(marks.digits));
+      make("text", { x: width - 12, y: 330, "text-anchor": "end" }, svg, `${across} →`);
+      make("text", { x: 46, y: 12 }, svg, `↑ ${up}`);
+      items.forEach((item, n) => {
+        const path = `M${item.points.map((p) => `${x(p[0])} ${y(p[1])}`).join("L")}`;
+        make("path", { class: "line", d: path, stroke: COLOURS[n % COLOURS.length], "stroke-dasharray": DASHES[Math.floor(n / COLOURS.length) % DASHES.length] }, svg);
+        point(make("path", { class: "near", d: path }, svg), item.run, item.go);
+      });
+    });
+    const legend = figure.appendChild(Object.assign(document.createElement("p"), { className: "legend" }));
+    items.forEach((item, n) => {
+      const name = legend.appendChild(Object.assign(document.createElement("span"), { className: "named" }));
+      const key = name.appendChild(Object.assign(document.createElement("span"), { className: "key" }));
+      key.style.background = COLOURS[n % COLOURS.length];
+      name.append(item.run);
+      legend.append(" ");
+    });
+  };
+
+  window.charts = { bars, scatter, lines, curves };
 })();

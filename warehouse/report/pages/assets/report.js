@@ -250,7 +250,7 @@
     const table = one("#query-values");
     one("thead tr", table).prepend(element("th", { scope: "col", className: "pick", textContent: "List" }));
     const boxes = [...table.tBodies[0].rows].map((row) => {
-      const link = one("a", row), key = link.getAttribute("href").slice("../runs/".length, -".html".length);
+      const link = one("a", row), { key } = link.dataset;
       runs.set(key, { name: link.textContent, go: link.href, value: row.cells[1].textContent });
       const box = element("input", { type: "checkbox", value: key });
       box.setAttribute("aria-label", `Show the list of ${link.textContent}`);
@@ -301,6 +301,31 @@
     for (const box of boxes) {
       box.addEventListener("input", () => { keep({ lists: boxes.filter((other) => other.checked).map((other) => other.value).join(" ") }); draw(); });
     }
+    restore();
+    addEventListener("hashchange", restore);
+  }
+
+  /* ------------------------------------------------------------ one of several sections */
+  const choices = one('form[data-for="choices"]');
+  if (choices) {
+    const sections = all("[data-choice]"), select = choices.elements.choice;
+    choices.hidden = select.options.length < 2;
+    const draw = () => {
+      for (const section of sections) {
+        section.hidden = section.dataset.choice !== select.value;
+        const figure = one('[data-chart="curve"]', section);
+        if (section.hidden || !figure) continue;
+        charts.curves(figure, JSON.parse(one("script", section).textContent), {
+          x: figure.dataset.x, y: figure.dataset.y, label: `${one("h2", section).textContent}; the table has the same points`,
+        });
+      }
+    };
+    const restore = () => {
+      const wanted = state().get("show") ?? select.options[0]?.value;
+      if ([...select.options].some((option) => option.value === wanted)) select.value = wanted;
+      draw();
+    };
+    choices.addEventListener("input", () => { keep({ show: select.value }); draw(); });
     restore();
     addEventListener("hashchange", restore);
   }

@@ -1,0 +1,143 @@
+"""Values that are computed before the file is opened for writing, so that nobody waits for them.
+
+The usual evaluation runs on temporary tables in place of the file's own. While the metrics of a batch
+of runs are computed from copies of their hits, the file is closed; metrics that read more, such as whole
+lists or attributes, are computed while it is open for reading. What was computed is stored only if
+nothing that it depends on has changed meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import duckdb
+
+from warehouse.evaluate.candidates import Candidate, in_batches
+from warehouse.evaluate.place import Place
+from warehouse.evaluate.plan import Plan
+from warehouse.sql_text.templates import render
+from warehouse.store import database
+from warehouse.store.file import Staging
+
+# The most predictions of the runs whose hits are copied at one time.
+BATCH_COPIED = 50_000_000
+# Tables that are found before the file's own: those of values, and copies.
+_VALUES = ("evaluation", "query_score", "score", "curve_point")
+_COPIES = ("hit", "hit_set", "ranking", "judgment", "preference")
+# What the copies have that metrics may need besides judgments and hits: see `Plan.needs`.
+_COPIED = frozenset({"iterations", "preferences"})
+
+
+class ChangedError(Exception):
+    """What the values depend on has changed while the file was closed."""
+
+
+class Ahead(Place):
+    """A place for values beside the file, which is opened and closed as they need it."""
+
+    def __init__(self, staging: Staging) -> None:
+        self._staging = staging
+        self._runs: Sequence[Candidate] = ()
+        self._state: list[Any] = []
+        self._reading = ExitStack()
+        self._is_open = False
+        self._last_id = 0
+
+    def __enter__(self) -> Ahead:
+        self.open()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def open(self) -> None:
+        """Open the file for reading, unless it is open. Raises ChangedError."""
+        if not self._is_open:
+            self._reading.enter_context(self._staging.read())
+            self._is_open = True
+            self.check()
+
+    def check(self) -> None:
+        """Raise ChangedError unless the open file has what the values depend on as at the start."""
+        if self._runs and _state(self._staging.con, self._runs) != self._state:
+            raise ChangedError
+
+    def close(self) -> None:
+        """Close the file."""
+        self._is_open = False
+        self._reading.close()
+
+    def begin(self, runs: Sequence[Candidate]) -> None:
+        """Make the tables for the values of some runs."""
+        con = self._staging.con
+        self._runs, self._state = runs, _state(con, runs)
+        ids = sorted({run.run_id for run in runs})
+        con.execute(render("statements/ahead", file=database.ALIAS, runs=ids))
+        ((self._last_id,),) = con.execute(
+            "select coalesce(max(evaluation_id), 0) from evaluation"
+        ).fetchall()
+
+    def batches(self, work: Plan, group: Sequence[Candidate]) -> Iterator[Sequence[Candidate]]:
+        """Divide runs so that copies of their hits do not take too much memory."""
+        yield from in_batches(group, BATCH_COPIED)
+
+    def take(self, work: Plan, qrels_id: int) -> None:
+        """Copy what the metrics of the runs in scope read."""
+        self._staging.con.execute(
+            render(
+                "statements/ahead_batch",
+                file=database.ALIAS, qrels_id=qrels_id, ordering=work.protocol.ordering,
+            )
+        )  # fmt: skip
+
+    def keep(self, made: Collection[Candidate]) -> None:
+        """Keep the hits that were made for some runs."""
+        for table in ("hit", "hit_set") if made else ():
+            self._staging.con.execute(
+                f"insert into new_{table} from {table} where list_contains($ids, run_id)",
+                {"ids": [run.run_id for run in made]},
+            )
+
+    @contextmanager
+    def computing(self, work: Plan) -> Iterator[None]:
+        """Close the file while metrics are computed, if they read only what was copied."""
+        if work.needs <= _COPIED:
+            self.close()
+        yield
+
+    def end(self) -> None:
+        """Close the file, and let its own tables be found again."""
+        con = self._staging.con
+        self.close()
+        for table in _VALUES:
+            con.execute(f"drop table if exists temp.new_{table}")
+            con.execute(f"alter table temp.{table} rename to new_{table}")
+        for table in _COPIES:
+            con.execute(f"drop table if exists temp.{table}")
+
+    def store(self, at: Any) -> None:
+        """Store the values as of a moment, in the caller's transaction that has checked the file."""
+        con = self._staging.con
+        ((last,),) = con.execute(
+            "select coalesce(max(evaluation_id), 0) from store.evaluation"
+        ).fetchall()
+        shift = f"evaluation_id + {last - self._last_id} as evaluation_id"
+        con.execute(
+            f"insert into store.evaluation by name select * replace ({shift}, $at as evaluated_at) "
+            "from temp.new_evaluation where evaluation_id > $last",
+            {"at": at, "last": self._last_id},
+        )
+        for table in _VALUES[1:]:
+            con.execute(
+                f"insert into store.{table} by name select * replace ({shift}) from temp.new_{table}"
+            )
+        for table in ("hit", "hit_set"):
+            con.execute(f"insert into store.{table} by name from temp.new_{table}")
+
+
+def _state(con: duckdb.DuckDBPyConnection, runs: Sequence[Candidate]) -> list[Any]:
+    """Return what the values of the datasets of some runs depend on, to be compared."""
+    names = sorted({run.dataset for run in runs})
+    return con.execute(render("statements/state"), {"datasets": names}).fetchall()
