@@ -29,6 +29,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
+@pytest.mark.slow
 def test_a_folder_is_loaded_and_evaluated(folder: Path, run, tmp_path: Path) -> None:
     """One has the relevant document first, two does not have it: RR is 1 and 0."""
     db = str(tmp_path / "w.duckdb")
@@ -50,6 +51,7 @@ def test_a_folder_is_loaded_and_evaluated(folder: Path, run, tmp_path: Path) -> 
     assert "loaded into mine, the only dataset" in answer.err
 
 
+@pytest.mark.slow
 def test_a_file_that_fails_does_not_stop_the_others(folder: Path, run, tmp_path: Path) -> None:
     """The second file of this name would be the same run."""
     (folder / "more").mkdir()
