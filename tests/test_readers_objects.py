@@ -118,7 +118,11 @@ def test_truth_values_are_no_scores(con, tmp_path):
         ({"q": {"a": float("inf")}}, "run", {"arrow": "score 'inf'", "json": "score 'Infinity'"}),
         ({"q": {"a": None}}, "run", "the score is missing"),
         ({"q": {"a": math.inf}}, "qrels", "relevance 'Infinity' is not a finite number"),
-        ({"bm25": {"q": {"a": 2.5}}}, "run", "document 'q': score '{\"a\":2.5}' is not a number"),
+        (
+            {"bm25": {"q": {"a": {"b": 2.5}}}},
+            "run",
+            "document 'a': score '{\"b\":2.5}' is not a number",
+        ),
         ({"q": {"a": [1]}}, "qrels", "relevance '[1]' is not a number"),
         ({"q": {"": 1}}, "qrels", "the document id is empty"),
         ({"q": 3}, "run", "not an object of documents"),
@@ -359,6 +363,11 @@ def test_dicts_and_files_in_parts(con, way, tmp_path, monkeypatch):
     path.write_text('{"q": {"a": 1, "a": 2}}')
     with pytest.raises(InputError, match="is there twice"):
         readers.stage(con, path, "run")
+    path.write_text("[1, 2]")
+    with pytest.raises(
+        InputError, match=r"not a JSON object .*; of a list write one object a line"
+    ):
+        readers.stage(con, path, "run")
     path.write_text('{"q": {"a": 1}')
     with pytest.raises(InputError, match="not a JSON object"):
         readers.stage(con, path, "run")
@@ -415,7 +424,10 @@ def test_columns_that_nothing_can_read(wh: Warehouse) -> None:
         (objects.lazy(), "<polars LazyFrame>: column 'doc_id'|<polars DataFrame>: column 'doc_id'"),
         (pl.LazyFrame(good).select("nothing"), "cannot be read as a table: .*nothing"),
         (pd.DataFrame(good).set_index("query_id"), r"'query_id' is its index.* reset_index\(\)"),
-        (pd.DataFrame(good | {"doc_id": [["a"]]}), "'doc_id' holds lists or records: .*explode"),
+        (
+            pd.DataFrame(good | {"doc_id": [["a"]]}),
+            "'score' holds one value for the list .* 'doc_id'",
+        ),
         (pl.DataFrame(good | {"query_id": [{"a": "q"}]}), "'query_id' holds lists or records"),
     ):
         with pytest.raises(InputError, match=told):

@@ -21,6 +21,7 @@ from warehouse.readers.files import LocalFile, open_file
 from warehouse.readers.formats import FileFormat, Reading
 from warehouse.readers.kinds import RUN_NUMBER, ColumnNames, Staged, column_mapping
 from warehouse.readers.objects import is_table
+from warehouse.readers.records import is_records
 
 # The most bytes of text at once, which bounds the memory, and the most files, which stay open; some
 # of the open files that the system allows are for the program, its libraries and the database.
@@ -94,7 +95,10 @@ def source_list(sources: object) -> list[object]:
     (['one.run'], ['one.run', 'other.run'])
     """
     is_one = isinstance(sources, str | os.PathLike | Mapping) or is_table(sources)
-    return list(sources) if isinstance(sources, Iterable) and not is_one else [sources]
+    if is_one or not isinstance(sources, Iterable):
+        return [sources]
+    several = list(sources)
+    return [several] if is_records(several) else several
 
 
 def groups(
