@@ -170,6 +170,7 @@ def test_extreme_weights(two: duckdb.DuckDBPyConnection, weights: list[float]) -
     assert ours == {"z": 3, "x": 2, "y": 1}
 
 
+@pytest.mark.slow
 def test_ranks_beyond_what_was_trained_on() -> None:
     """Below rank 1,000 bayesfuse takes a document for absent; posfuse gives 0 to unseen ranks."""
     long = {f"d{n}": 2000.0 - n for n in range(1002)}
@@ -275,8 +276,8 @@ def test_method_file(name: str) -> None:
     """What a header declares is what the SQL uses."""
     found = fusion.methods()[name]
     text = found.body
-    for path in sorted((resource_folder("sql") / "fusing").iterdir()):
-        if f"fusing/{path.name}" in text:
+    for path in sorted((resource_folder("sql") / "fusion_relations").iterdir()):
+        if f"fusion_relations/{path.name}" in text:
             text += path.read_text(encoding="utf-8")
     used = templates.variables(text)
     params = {p.name for p in found.parameters}

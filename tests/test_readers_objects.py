@@ -152,6 +152,7 @@ def test_empty_dict(con, way):
             readers.stage(con, given, kind)
 
 
+@pytest.mark.slow
 def test_a_list_without_documents_is_an_answer(wh: Warehouse) -> None:
     """pytrec_eval gives such a query 0, and averages over it."""
     qrels = {"q1": {"a": 1}, "q2": {"b": 1}, "q3": {"c": 1}}

@@ -59,6 +59,7 @@ class Attributes(_Table, frozen=True, kw_only=True):
     name: str | None = None
     id: str | None = None
     split: Tags = {}
+    leave_out: list[Text] = []
     format: str | None = None
     normalise: str | None = None
 
@@ -157,7 +158,9 @@ class ProjectFile(_Table, frozen=True, kw_only=True):
     ) = None
     settle: str | int | float = "2s"
     publish: Text | None = None
+    report: Text | None = None
     on_fire: Text | None = None
+    aliases: dict[str, Text] = {}
     evaluate: Evaluate = Evaluate()
     datasets: dict[str, Dataset] = {}
     runs: list[Runs] = []
@@ -167,7 +170,7 @@ class ProjectFile(_Table, frozen=True, kw_only=True):
 
 
 _ABOVE = dict.fromkeys(
-    ("database", "settle", "publish", "on_fire"), "the lines above the first table"
+    ("database", "settle", "publish", "report", "on_fire"), "the lines above the first table"
 )
 _EVALUATE = dict.fromkeys(Evaluate.__struct_fields__, "[evaluate]")
 # By struct, the tables that have keys which are looked for in it.
