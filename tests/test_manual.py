@@ -150,6 +150,7 @@ def demo_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     "page",
     [
@@ -249,6 +250,7 @@ def generated() -> dict[str, str]:
         return dict(importlib.import_module("generate").all_pages())
 
 
+@pytest.mark.slow
 def test_everything_has_its_page(generated: dict[str, str], wh: Warehouse) -> None:
     pages = {folder: set() for folder in GENERATED}
     for path in generated:

@@ -77,6 +77,9 @@ def leaderboard(
         ),
     ] = False,
     alpha: Annotated[float, typer.Option("--alpha", help="The level of --ci and --ties.")] = 0.05,
+    runs: options.Runs = None,
+    system: options.Systems = None,
+    tag: options.RunTags = None,
     as_of: options.AsOf = None,
     qrels: options.QrelsVersion = None,
     protocol: options.Protocol = "default",
@@ -109,9 +112,8 @@ def leaderboard(
     time.
 
     With --ties, a group is its best run and the runs that do not differ from it significantly
-    (paired t-tests, Holm correction over all pairs of the whole board, also with --top). --ci and
-    --ties need the extra "stats". With --lake the board is of all that was pushed into it, and shows
-    stored values only.
+    (paired t-tests, Holm correction over all pairs of the whole board, also with --top). With --lake
+    the board is of all that was pushed into it, and shows stored values only.
     """
     from warehouse.analyze.stored_metrics import forgotten
     from warehouse.errors import command, counted
@@ -127,7 +129,7 @@ def leaderboard(
         board = wh.leaderboard(
             dataset, metrics=metric or (), slice=slice, sort=sort, top=top,
             protocol=protocol, weights=options.weights(weights), by=by, each=each, ci=ci, ties=ties,
-            alpha=alpha, as_of=as_of, qrels=qrels,
+            alpha=alpha, as_of=as_of, qrels=qrels, run=runs or (), system=system or (), tag=tag or (),
         )  # fmt: skip
         output.show(board, format, out, places=places, wide=wide)
         if names:
