@@ -49,11 +49,12 @@ def publish(
     *,
     with_text: bool = False,
     storage_version: str = STORAGE_VERSION,
+    called: str | None = None,
     lock_timeout: float = LOCK_TIMEOUT,
 ) -> Published:
     """Copy what a reading connection sees to a new file, which then replaces the target.
 
-    A link stays a link.
+    A link stays a link. The replica says that it is one of `source`, or of what is `called` so.
     """
     if not re.fullmatch(r"v\d+\.\d+\.\d+", storage_version):
         raise UsageError(
@@ -72,7 +73,7 @@ def publish(
             raise UsageError(f"{storage_version}: no storage version: {error}") from None
         try:
             _copy(con, storage_version, with_text)
-            _mark_as_replica(con, source)
+            _mark_as_replica(con, called or _stored(source))
             count = con.execute(
                 "select count(*) from (from duckdb_tables() select database_name, internal "
                 "union all from duckdb_views() select database_name, internal) "
@@ -123,13 +124,13 @@ def _check(source: Path, target: Path, lock_timeout: float) -> None:
         )
 
 
-def _mark_as_replica(con: duckdb.DuckDBPyConnection, source: Path) -> None:
+def _mark_as_replica(con: duckdb.DuckDBPyConnection, source: str) -> None:
     table = f"replica.{database.STORE}.{database.PUBLICATION}"
     con.execute(
         # the warehouse may be a replica itself
         f"create or replace table {table} as select $1::varchar as source, now() as published_at, "
         "$2::varchar as schema_revision, $3::varchar as program_version",
-        [_stored(source), SCHEMA_REVISION, VERSION],
+        [source, SCHEMA_REVISION, VERSION],
     )
     for column, comment in _COMMENTS.items():
         what = f"column {table}.{column}" if column else f"table {table}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Annotated, Literal
 
 import typer
@@ -22,6 +23,7 @@ EXAMPLES = {
         'warehouse leaderboard -d dl19 --as-of "$(date -u +%F)"',
         "warehouse leaderboard -d dl19 --qrels 1 -m AP",
         "warehouse leaderboard -d dl19 -m nDCG@10 --ci --ties --alpha 0.01",
+        "warehouse leaderboard -d dl19 --lake lake",
     )
 }
 
@@ -87,6 +89,14 @@ def leaderboard(
     wide: options.Wide = False,
     names: options.Names = False,
     places: options.Places = 4,
+    lake: Annotated[
+        str | None,
+        typer.Option(
+            "--lake",
+            metavar="URL",
+            help="Show what a team has pushed into this lake, not the database.",
+        ),
+    ] = None,
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
@@ -103,22 +113,30 @@ def leaderboard(
     time. A metric that was not, and that -m names, is computed by today's formula.
 
     With --ties, a group is its best run and the runs that do not differ from it significantly
-    (paired t-tests, Holm correction over all pairs of the whole board, also with --top).
+    (paired t-tests, Holm correction over all pairs of the whole board, also with --top). With --lake
+    the board is of all that was pushed into it, and shows stored values only.
     """
     from warehouse.analyze.stored_metrics import forgotten
     from warehouse.errors import command, counted
     from warehouse.metrics.notation import parse_one
+    from warehouse.store.scratch_folders import scratch_folder
     from warehouse.warehouse import Warehouse
 
-    wh = Warehouse(db, lock_timeout=lock_timeout)
-    board = wh.leaderboard(
-        dataset, metrics=metric or (), slice=slice, sort=sort, top=top,
-        protocol=protocol, weights=options.weights(weights), by=by, each=each, ci=ci, ties=ties,
-        alpha=alpha, as_of=as_of, qrels=qrels, run=runs or (), system=system or (), tag=tag or (),
-    )  # fmt: skip
-    output.show(board, format, out, places=places, wide=wide)
-    if names:
-        output.say_names(board)
+    with contextlib.ExitStack() as stack:
+        if lake is not None:
+            db = stack.enter_context(scratch_folder()) / "lake.duckdb"
+            Warehouse(db).collect(lake)
+        wh = Warehouse(db, lock_timeout=lock_timeout)
+        board = wh.leaderboard(
+            dataset, metrics=metric or (), slice=slice, sort=sort, top=top,
+            protocol=protocol, weights=options.weights(weights), by=by, each=each, ci=ci, ties=ties,
+            alpha=alpha, as_of=as_of, qrels=qrels, run=runs or (), system=system or (), tag=tag or (),
+        )  # fmt: skip
+        output.show(board, format, out, places=places, wide=wide)
+        if names:
+            output.say_names(board)
+    if lake is not None:
+        return
     stored = list(dict.fromkeys(board.metrics.values()))
     gone = forgotten(stored, protocol)
     known = [name for name in stored if name not in gone and name not in board.computed]
