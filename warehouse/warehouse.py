@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import duckdb
     import sqlalchemy as sa
 
-    from warehouse.analyze import across_datasets, past
+    from warehouse.analyze import across_datasets, past, run_choice
     from warehouse.errors import WarehouseError
     from warehouse.evaluate.stored_runs import Outcome
     from warehouse.fuse.fused_run import Fused
@@ -784,11 +784,15 @@ class Warehouse:
         alpha: float = 0.05,
         as_of: past.Moment | None = None,
         qrels: int | None = None,
+        run: Names = (),
+        system: Names = (),
+        tag: run_choice.Tags = (),
     ) -> Result:
         """Return the board of a dataset, best first by `sort` (default: the first metric).
 
         Metrics that are not stored are computed from the stored hits, and not stored; the notes say
-        so. With `as_of`, `qrels` or `slice` only stored values are shown.
+        so. `run` and `system` are names or patterns, as in "tas*", and `tag` has them by the tag's
+        name, as in `{"stage": "first"}`: the board then has the runs that fit all of these.
 
         Columns: `place, run, system`, one per metric, and the number of queries `answered` and
         `judged`. With `slice`, which must have been evaluated, there is one board for each part;
@@ -809,16 +813,16 @@ class Warehouse:
         mean over the queries, at 1 - `alpha`. With `ties`, a column `group` numbers the runs that
         cannot be told apart: a group is its best run and the runs that do not differ from it by
         `sort`, in a paired t-test with Holm's correction over all pairs of the whole board, whatever
-        `top` is. Both work on one dataset, not on a slice, and need the extra "stats".
+        `top` is. Both work on one dataset, not on a slice.
         """
-        from warehouse.analyze import leaderboard
+        from warehouse.analyze import leaderboard, run_choice
         from warehouse.report import presentation
 
         with self.file.read() as con:
             found = leaderboard.leaderboard(
                 con, dataset, metrics=metrics, slice=slice, sort=sort, top=top, protocol=protocol,
                 weights=weights, by=by, each=each, ci=ci, ties=ties, alpha=alpha, as_of=as_of,
-                qrels=qrels,
+                qrels=qrels, runs=run_choice.choice(run, system, tag),
             )  # fmt: skip
             return presentation.leaderboard(found, protocol, top)
 
@@ -865,6 +869,8 @@ class Warehouse:
         qrels: int | None = None,
     ) -> Result:
         """Explain a current run's value for a query: where it came from, and each document's part.
+
+        A metric that is not stored is computed.
 
         Columns: `rank, doc_id, score, relevance, value_so_far, part`, and `text` if the dataset has
         texts of documents. A document's part is the value of the list cut after it, minus that of
@@ -932,8 +938,14 @@ class Warehouse:
         top: int | None = None,
         per_query: bool = False,
         protocol: str = protocols.DEFAULT,
+        run: Names = (),
+        system: Names = (),
+        tag: run_choice.Tags = (),
     ) -> Result:
         """List the unjudged documents that most `runs` (default: all) have among their first `depth`.
+
+        The `runs` can be patterns; those that fit `run`, `system` and `tag`, as in `leaderboard`,
+        come after them.
 
         Columns: `query_id, doc_id, runs, best_rank, mean_reciprocal_rank`; those that most runs
         have come first. There are at most `top`, or with `per_query` at most `top` for each query.
@@ -948,13 +960,14 @@ class Warehouse:
         >>> wh.holes("tiny", top=1).fetchall()
         [('q', 'b', 2, 1, 0.75)]
         """
-        from warehouse.analyze import holes
+        from warehouse.analyze import holes, run_choice
         from warehouse.report import presentation
 
         with self.file.read() as con:
             found = holes.holes(
-                con, dataset, runs, depth=depth, top=top, per_query=per_query, protocol=protocol
-            )
+                con, dataset, runs, depth=depth, top=top, per_query=per_query, protocol=protocol,
+                choice=run_choice.choice(run, system, tag),
+            )  # fmt: skip
             return presentation.holes(found)
 
     # -------------------------------------------------------------------------------- Compare
@@ -973,6 +986,7 @@ class Warehouse:
         interval: str = "t",
         resamples: int = 10_000,
         seed: int = 0,
+        family: str = "metric",
         judged_only: bool = False,
         judged: bool = True,
         all_relevant: bool = False,
@@ -980,25 +994,32 @@ class Warehouse:
         protocol: str = protocols.DEFAULT,
         as_of: past.Moment | None = None,
         qrels: int | None = None,
+        run: Names = (),
+        system: Names = (),
+        tag: run_choice.Tags = (),
         on_step: Callable[[str], None] | None = None,
     ) -> Result:
         """Compare runs with a base, on stored values that are joined by query.
 
         The base is the first run, or the `bases`, which need not be among the runs. With
         `all_pairs`, every run is compared with every other. A single run is compared with all
-        others of the dataset that have values. Every pair and metric is one hypothesis. `test` is
-        two-sided: "t", "wilcoxon", "sign", "randomisation" or "tukey" (all but the last two by
-        SciPy). `correction` is over all hypotheses: "holm", "bonferroni", "bh" or "none". For a
-        pair that differs in no query, "t" and "wilcoxon" have no p, and the pair is not a
-        hypothesis; the other tests have p = 1. `interval` is "t" or "bootstrap". Resampling is
-        repeated `resamples` times from `seed`, with the same bits on any number of threads.
+        others of the dataset that have values. The runs can be patterns, as in "tas*"; those that
+        fit `run`, `system` and `tag`, as in `leaderboard`, come after them.
+
+        Every pair and metric is one hypothesis, except of Judged, which says what is known and not
+        how good a run is. `test` is two-sided: "t", "wilcoxon" (extra "stats"), "sign",
+        "randomisation" or "tukey". `correction` is "holm", "bonferroni", "bh" or "none", over a
+        `family`: the pairs of one "metric", or "all" pairs and metrics. For a pair that differs in
+        no query, "t" and "wilcoxon" have no p, and the pair is not a hypothesis; the other tests
+        have p = 1. `interval` is "t" or "bootstrap". Resampling is repeated `resamples` times from
+        `seed`, with the same bits on any number of threads.
 
         `judged_only` removes unjudged documents from the lists first. `judged` adds the share of
         judged documents, and `all_relevant` the values that the runs would have if all unjudged
         documents had the highest grade: no bound for metrics such as nDCG that divide by the
         ideal. `store` keeps the comparison in the database, for the view `comparisons`.
-        `as_of` and `qrels` are those of `leaderboard`. Needs the extra "stats". Raises UsageError
-        for wrong names and missing values.
+        `as_of` and `qrels` are those of `leaderboard`. Raises UsageError for wrong names and
+        missing values.
 
         The result has a row for each hypothesis: `metric, base, run, base_value, value, difference,
         low, high, effect_size, wins, ties, losses, queries, left_out, statistic, p, p_adjusted,
@@ -1015,14 +1036,15 @@ class Warehouse:
         >>> [(row.base, row.run, row.wins, row.ties, row.losses, row.p) for row in found]
         [('low', 'high', 2, 0, 1, 1.0)]
         """
-        from warehouse.analyze import compare, comparison
+        from warehouse.analyze import compare, comparison, run_choice
         from warehouse.report import presentation
 
-        how = compare.How(test, correction, alpha, interval, resamples, seed)
+        how = compare.How(test, correction, alpha, interval, resamples, seed, family)
         found = comparison.compare(
             self.file, dataset, runs, metrics, how, bases=bases, all_pairs=all_pairs,
             judged_only=judged_only, judged=judged, all_relevant=all_relevant, store=store,
             protocol=protocol, as_of=as_of, qrels=qrels, on_step=on_step,
+            choice=run_choice.choice(run, system, tag),
         )  # fmt: skip
         return presentation.compare(found)
 
@@ -1042,8 +1064,7 @@ class Warehouse:
         """Return the queries on which two runs differ most, with both lists down to `depth`.
 
         Columns: `place, query_id, base_value, value, difference, rank, base_document,
-        base_relevance, document, relevance`. `as_of` and `qrels` are those of `leaderboard`. Needs
-        the extra "stats", as `compare` does.
+        base_relevance, document, relevance`. `as_of` and `qrels` are those of `leaderboard`.
         """
         from warehouse.analyze import side_by_side
         from warehouse.report import presentation
@@ -1076,7 +1097,7 @@ class Warehouse:
         versions, or the name of a run. `group` is "system" or a tag: then only runs that have it in
         common are compared. A run of which a gate fired is left out until it is accepted. The run
         regresses if the value over all queries is worse by more than `max_drop`, if the queries'
-        values are worse with p < `alpha` in a two-sided paired t-test (extra "stats"), or if the
+        values are worse with p < `alpha` in a two-sided paired t-test, or if the
         value is below `min` or above `max`. Without any limit, any drop is a regression. Columns:
         `metric, run, against, value, their_value, difference, p, wins, ties, losses, verdict`.
         Attributes: `is_good, run, comparisons, verdicts`.
@@ -1186,6 +1207,9 @@ class Warehouse:
         p: float = 0.9,
         over: str = "intersection",
         protocol: str = protocols.DEFAULT,
+        run: Names = (),
+        system: Names = (),
+        tag: run_choice.Tags = (),
     ) -> Result:
         """Measure how much rankings agree: Kendall's tau-b, tau-AP and rank-biased overlap.
 
@@ -1199,7 +1223,8 @@ class Warehouse:
         the runs or, with several datasets, the orders in which each metric ranks them there. The
         columns are then `metric[, dataset], other, tau_b, tau_ap, tau_ap_b, rbo_ext, runs,
         swapped_pairs, left_out`. `against` names the run, metric or dataset to compare all others
-        with. Raises UsageError for wrong names and numbers.
+        with. The `runs` can be patterns; those that fit `run`, `system` and `tag`, as in `leaderboard`,
+        come after them. Raises UsageError for wrong names and numbers.
 
         >>> import tempfile
         >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
@@ -1208,13 +1233,13 @@ class Warehouse:
         >>> [(round(row.tau_b, 4), row.tau_ap, round(row.rbo_ext, 3)) for row in wh.agree("tiny")]
         [(0.3333, 0.5, 0.955)]
         """
-        from warehouse.analyze import agreement
+        from warehouse.analyze import agreement, run_choice
         from warehouse.report import presentation
 
         with self.file.read() as con:
             found = agreement.agree(
                 con, dataset, runs, of=of, metrics=metrics, against=against, depth=depth, p=p,
-                over=over, protocol=protocol,
+                over=over, protocol=protocol, choice=run_choice.choice(run, system, tag),
             )  # fmt: skip
             return presentation.agreement(found)
 
@@ -1234,7 +1259,7 @@ class Warehouse:
         """Measure how well a run reproduces another, as repro_eval does (Breuer and others, SIGIR 2020).
 
         For each of the `metrics` (default: all that have values): the means over the queries, the
-        root mean square error, and p of a paired t-test (extra "stats"). ktu and rbo compare the
+        root mean square error, and p of a paired t-test. ktu and rbo compare the
         lists, down to `depth`; the table `queries` has them for each query. `base` names the base
         runs of both sides, for er (effect ratio) and dri (delta relative improvement).
         `replicated_in` is the dataset of the reproduced runs, if it is another one; p is then from
@@ -1271,8 +1296,9 @@ class Warehouse:
         dataset: str | None = None,
         metric: str | Metric | None = None,
         *,
-        system: str | None = None,
-        runs: Names = (),
+        run: Names = (),
+        system: Names = (),
+        tag: run_choice.Tags = (),
         protocol: str = protocols.DEFAULT,
         as_of: past.Moment | None = None,
         qrels: int | None = None,
@@ -1282,7 +1308,8 @@ class Warehouse:
         Columns: `run_at, run, version, system, value, best_so_far, is_record, gain`, oldest first.
         A record is a value that is better than all before it; `gain` is the difference. The metric
         is by default the first that the dataset has values of. Values are against the current
-        qrels, or the version `qrels`. Attributes: `metric, direction, qrels_version`. Raises
+        qrels, or the version `qrels`. `run`, `system` and `tag` are those of `leaderboard`, here of each
+        version of a run. Attributes: `metric, direction, qrels_version`. Raises
         UsageError for wrong names.
 
         >>> import tempfile
@@ -1294,13 +1321,13 @@ class Warehouse:
         >>> [(row.run, row.value, row.best_so_far, row.gain) for row in wh.history("tiny", "RR")]
         [('first', 0.5, 0.5, None), ('second', 1.0, 1.0, 0.5)]
         """
-        from warehouse.analyze import history
+        from warehouse.analyze import history, run_choice
         from warehouse.report import presentation
 
         with self.file.read() as con:
             found = history.history(
-                con, dataset, metric, system=system, runs=runs, protocol=protocol, as_of=as_of,
-                qrels=qrels,
+                con, dataset, metric, protocol=protocol, as_of=as_of, qrels=qrels,
+                runs=run_choice.choice(run, system, tag, of_versions=True),
             )  # fmt: skip
             return presentation.history(found)
 
@@ -1524,8 +1551,8 @@ class Warehouse:
         computed from. `metrics` are by default all that have values; what is not stored is computed
         for the pages. `depth` is how many documents of each list are shown, and `with_text` shows the
         texts of queries and documents; their licences have to allow it. The folder must be new,
-        empty, or an earlier report, which is replaced. With the extra "stats", the boards have
-        intervals and groups of runs that cannot be told apart. Returns the path of the first page,
+        empty, or an earlier report, which is replaced. The boards have intervals and groups of runs
+        that cannot be told apart. Returns the path of the first page,
         and the number and size of the files. Raises UsageError for wrong names and for a folder
         that cannot be written.
 

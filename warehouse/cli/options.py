@@ -76,6 +76,32 @@ Protocol = Annotated[
         help="The rules of the evaluation; see: warehouse protocols.",
     ),
 ]
+# Which runs: options of the commands that show several.
+Runs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--run",
+        "-r",
+        autocompletion=completion.runs,
+        help="Only this run, or the runs of a pattern, as in 'tas*'; repeatable.",
+    ),
+]
+Systems = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--system",
+        autocompletion=completion.systems,
+        help="Only the runs of this system, or of a pattern; repeatable.",
+    ),
+]
+RunTags = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tag",
+        metavar="KEY=VALUE",
+        help="Only the runs with this tag; the value can be a pattern; repeatable.",
+    ),
+]
 Slice = Annotated[
     str | None,
     typer.Option(

@@ -160,6 +160,7 @@ class ProjectFile(_Table, frozen=True, kw_only=True):
     publish: Text | None = None
     report: Text | None = None
     on_fire: Text | None = None
+    aliases: dict[str, Text] = {}
     evaluate: Evaluate = Evaluate()
     datasets: dict[str, Dataset] = {}
     runs: list[Runs] = []

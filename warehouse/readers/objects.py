@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from warehouse.config import installation
 from warehouse.errors import InputError, UsageError, WarehouseError, first_line
 from warehouse.readers import reshaped
 from warehouse.readers.formats import ObjectFormat, Reading, Table
@@ -189,7 +190,7 @@ def _arrow_table(relation: DuckDBPyRelation) -> Any:
         return relation.to_arrow_table()
     except ImportError:
         raise UsageError(
-            "reading the answer of a query needs pyarrow: pip install 'ranking-warehouse[arrow]'"
+            f"reading the answer of a query needs pyarrow: {installation.adding('arrow')}"
         ) from None
 
 

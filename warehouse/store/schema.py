@@ -164,6 +164,7 @@ comparison = _table(
     judged_only=sa.Boolean,
     test=sa.String,
     correction=sa.String,
+    family=sa.String,
     alpha=sa.Double,
     interval=sa.String,
     resamples=sa.Integer,

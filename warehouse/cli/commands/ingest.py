@@ -428,7 +428,7 @@ def mlflow(
     A run gets the name of the MLflow run, its parameters and tags as tags, and its start time. If
     an MLflow run has several artifacts, each run's name also has the artifact's stem, or its path
     if stems are the same. A run that was loaded before keeps its name, and a forgotten run is not
-    loaded again. Needs mlflow-skinny: pip install 'ranking-warehouse[mlflow]'.
+    loaded again. Needs the extra "mlflow".
     """
     from warehouse.sync.events import left_away
     from warehouse.warehouse import Warehouse

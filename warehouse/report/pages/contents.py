@@ -633,7 +633,7 @@ def _timeline(
 ) -> Timeline:
     with file.read() as con:
         found = history.history(
-            con, dataset, metric, system=None, runs=(), protocol=protocol, as_of=None, qrels=None,
+            con, dataset, metric, protocol=protocol, as_of=None, qrels=None,
             compute=compute,
         )  # fmt: skip
     result = presentation.history(found)
