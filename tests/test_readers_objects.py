@@ -389,9 +389,7 @@ def test_an_answer_of_the_warehouse_is_a_source(
     found = wh.query("select score from rankings where run = 'double' order by rank")
     assert found.fetchall() == [(2.0,), (1.0,)]
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(
-        UsageError, match=r"needs pyarrow: pip install 'ranking-warehouse\[arrow\]'"
-    ):
+    with pytest.raises(UsageError, match=r"needs pyarrow: .*install .*\[arrow\]"):
         Warehouse.score({"q": {"a": 1}}, answer, "AP")
 
 

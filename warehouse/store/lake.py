@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from warehouse.config.installation import adding
 from warehouse.errors import DatabaseError, UsageError, first_line, listing
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def _deltalake() -> Any:
         except ImportError:
             lacks.append(name)
     if lacks:
-        raise UsageError(f"a lake needs {listing(lacks)}: pip install 'ranking-warehouse[lake]'")
+        raise UsageError(f"a lake needs {listing(lacks)}: {adding('lake')}")
     import deltalake
     import deltalake.exceptions
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from warehouse.config.installation import adding
 from warehouse.errors import EngineError, UsageError, first_line
 from warehouse.evaluate.engines.queries import Bucket
 
@@ -100,9 +101,7 @@ def connected(master: str | None) -> Iterator[Spark]:
     try:
         from pyspark.sql import SparkSession
     except ImportError:
-        raise UsageError(
-            "the engine spark needs pyspark: pip install 'ranking-warehouse[spark]'"
-        ) from None
+        raise UsageError(f"the engine spark needs pyspark: {adding('spark')}") from None
     active = SparkSession.getActiveSession()
     if active is not None and master is None:
         yield Spark(active)
