@@ -207,12 +207,18 @@ class Contents:
     @_once
     def _orders(self) -> Mapping[str, list[tuple[str, int]]]:
         """The runs with their places, in the order of each metric."""
-        return {name: self._order(name) for name in self.names}
+        return {self.names[0]: self._first_order} | {
+            name: self._order(name) for name in self.names[1:]
+        }
+
+    @_once
+    def _first_order(self) -> list[tuple[str, int]]:
+        return self._order(self.names[0])
 
     @_once
     def runs(self) -> list[str]:
         """The runs in the order of the board."""
-        return [run for run, _ in self._orders[self.names[0]]]
+        return [run for run, _ in self._first_order]
 
     @_once
     def _board(self) -> tuple[Board, Mapping[str, str]]:
@@ -222,7 +228,10 @@ class Contents:
             )
             for name, order in self._orders.items()
         }  # fmt: skip
-        return _board(self.file, self.dataset, self.protocol, self.names, places, self.compute)
+        is_long = self.one_by_one and len(self.runs) > MOST_COMPARED
+        return _board(
+            self.file, self.dataset, self.protocol, self.names, places, self.compute, is_long
+        )
 
     @_once
     def board(self) -> Board:
@@ -280,10 +289,20 @@ class Contents:
     @_once
     def timelines(self) -> tuple[Timeline, ...]:
         """The values of each metric over time."""
-        return tuple(
-            _timeline(self.file, self.dataset, name, self.protocol, self.compute)
-            for name in self.names
-        )
+        return tuple(self.timeline(name) for name in self.names)
+
+    @_once
+    def _kept_timelines(self) -> dict[str, Timeline]:
+        return {}
+
+    def timeline(self, metric: str) -> Timeline:
+        """Return the values of a metric over time."""
+        with self.reading:
+            if metric not in self._kept_timelines:
+                self._kept_timelines[metric] = _timeline(
+                    self.file, self.dataset, metric, self.protocol, self.compute
+                )
+            return self._kept_timelines[metric]
 
     @_once
     def _comparisons(self) -> dict[str, Comparison]:
@@ -570,8 +589,9 @@ def _board(
     names: Sequence[str],
     places: Mapping[str, Mapping[str, tuple[int, str]]],
     compute: bool,
+    is_long: bool,
 ) -> tuple[Board, Mapping[str, str]]:
-    """Return the board, and the better direction of each metric."""
+    """Return the board, and the better direction of each metric; a long one without intervals."""
 
     def read(ci: bool) -> tuple[LibraryBoard, list[tuple[str, Mapping[str, str] | None]]]:
         with file.read() as con:
@@ -583,7 +603,7 @@ def _board(
 
     notes: tuple[str, ...] = ()
     try:
-        found, given = read(ci=True)
+        found, given = read(ci=not is_long)
     except UsageError as error:
         notes = (f"no intervals: {error}",)
         found, given = read(ci=False)
@@ -610,11 +630,11 @@ def _board(
         for row in records
     )
     result = presentation.leaderboard(found, protocol)
-    texts = {
+    texts = {} if is_long else {
         "LaTeX": result.to_latex(), "Markdown": result.to_markdown(), "CSV": result.to_csv(),
     }  # fmt: skip
     has_groups = any(_TO in cell.places for row in rows for cell in row.cells.values())
-    board = Board(rows, has_groups, not notes, (*result.notes, *notes), texts)
+    board = Board(rows, has_groups, not notes and not is_long, (*result.notes, *notes), texts)
     return board, found.directions
 
 
@@ -625,7 +645,8 @@ def best_runs(name: str, direction: str, rows: Sequence[Record]) -> set[str]:
     if sign is None or len(values) < 2:
         return set()
     rounded = {run: round(sign * value, stored_metrics.DIGITS) for run, value in values.items()}
-    return {run for run, value in rounded.items() if value == max(rounded.values())}
+    best = max(rounded.values())
+    return {run for run, value in rounded.items() if value == best}
 
 
 def _timeline(

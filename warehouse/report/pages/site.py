@@ -187,7 +187,7 @@ def _home(state: State, places: Sequence[tuple[Contents, Places]]) -> dict[str, 
             told += f", {counted(row['queries'], 'query')}"
         mine = [(c, at) for c, at in places if c.dataset == row["dataset"]]
         for contents, at in mine:
-            records = [row for row in contents.timelines[0].rows if row["is_record"]]
+            records = [row for row in contents.timeline(contents.names[0]).rows if row["is_record"]]
             cards.append(
                 {
                     "record": records[-1] if records else None,
