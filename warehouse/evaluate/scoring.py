@@ -19,6 +19,7 @@ from warehouse.evaluate.zscores import standardise
 from warehouse.metrics import notation, protocols
 from warehouse.readers import batches
 from warehouse.readers.files import default_name
+from warehouse.readers.records import is_records
 from warehouse.readers.zscores import read as read_zscores
 from warehouse.sql_text.quoting import ident
 from warehouse.sql_text.templates import render
@@ -147,7 +148,7 @@ def score(
     requested = [line for line in lines if isinstance(line, notation.Requested)]
     work = plan((r.metric for r in requested), rules)
     reference = None if zscores is None else read_zscores(zscores)
-    several = run if isinstance(run, list | tuple) else None
+    several = run if isinstance(run, list | tuple) and not is_records(run) else None
     names = () if several is None else run_names(several)
     if len(names) > 1 or engine != "local":
         _refuse_several(lines, reference is not None)
