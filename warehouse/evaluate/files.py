@@ -69,6 +69,66 @@ def score(
     Each step leaves the temporary tables `query_score (evaluation_id, query_id, value)`, `score`
     and `pending` on the connection, with an evaluation for each of its runs and each metric.
     """
+    how: Any = {"normalise": normalise, "hashed": False, "shared": True}
+    of_qrels = readers.qrels_kind(qrels_format, iterations=iterations)
+    columns_of = readers.columns_of(columns, of_qrels, "run")
+    truth = read_truth(
+        con, qrels, work, qrels_format=qrels_format, columns=columns, attributes=attributes,
+        relevance=relevance, normalise=normalise, is_global=is_global, queries=queries,
+        iterations=iterations, training=training,
+    )  # fmt: skip
+    for group in batches.groups(
+        runs, format=run_format, columns=columns_of["run"], single=is_global, **how
+    ):
+        for batch in group.read(con):
+            if isinstance(batch, batches.Refusal):
+                raise batch.error
+            truth.scope(con, batch.runs)
+            num_judged, scored = score_batch(con, work, batch, truth.qrels, lower_is_better)
+            yield Scored(batch.first, scored, truth.qrels, num_judged, truth.training)
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What runs are scored against: qrels that were read into a table, `rows`, and a training set.
+
+    Where all queries share a set of documents, `asked` is SQL of the queries, or None for those of
+    each run.
+    """
+
+    qrels: readers.Staged
+    rows: str
+    training: readers.Staged | None
+    is_global: bool
+    asked: str | None
+
+    def scope(self, con: duckdb.DuckDBPyConnection, runs: Sequence[readers.Staged]) -> None:
+        """Put it in scope for the staged runs."""
+        num_rows = None
+        if self.is_global:
+            sql = self.asked or "select query_id from staged"
+            con.execute(f"create or replace temp table {self.rows} as\n{for_queries(sql)}")
+        else:
+            num_rows = self.qrels.rows + sum(run.rows for run in runs)
+        Scope(con).read_qrels(self.qrels, self.rows, num_rows)
+
+
+def read_truth(
+    con: duckdb.DuckDBPyConnection,
+    qrels: object,
+    work: Plan,
+    *,
+    qrels_format: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    attributes: Sequence[object] = (),
+    relevance: str | None = None,
+    normalise: str | None = None,
+    is_global: bool = False,
+    queries: object | None = None,
+    iterations: bool = False,
+    training: object = None,
+) -> Truth:
+    """Read qrels, a training set and attributes; refuse metrics that need more than is given."""
     scope = Scope(con)
     how: Any = {"normalise": normalise, "hashed": False, "shared": True}
     of_qrels = readers.qrels_kind(qrels_format, iterations=iterations)
@@ -82,6 +142,7 @@ def score(
         read_training = readers.stage(con, training, "training", normalise=normalise)
     scope.read_training(read_training)
     rows = "given_qrels"
+    asked = None
     if is_global:
         if iterations:
             raise UsageError("--global: one set of documents has no iterations")
@@ -95,7 +156,8 @@ def score(
             normalise=normalise,
         )
         rows = "expanded_qrels"
-        asked = None if queries is None else stage_queries(con, queries)[0]
+        if queries is not None:
+            asked, *_ = stage_queries(con, queries)
     elif queries is not None:
         raise UsageError("--queries: goes with --global, for judgments that name no query")
     else:
@@ -112,29 +174,21 @@ def score(
         if others:
             raise UsageError(requirements.unfit(read_qrels.source, others))
         scope.rename_staged(rows)
-    for group in batches.groups(
-        runs, format=run_format, columns=columns_of["run"], single=is_global, **how
-    ):
-        for batch in group.read(con):
-            if isinstance(batch, batches.Refusal):
-                raise batch.error
-            if is_global:
-                sql = asked or "select query_id from staged"
-                con.execute(f"create or replace temp table expanded_qrels as\n{for_queries(sql)}")
-            num_rows = None if is_global else read_qrels.rows + sum(run.rows for run in batch.runs)
-            scope.read_qrels(read_qrels, rows, num_rows)
-            num_judged, scored = _scored(con, work, batch, read_qrels, lower_is_better)
-            yield Scored(batch.first, scored, read_qrels, num_judged, read_training)
+    return Truth(read_qrels, rows, read_training, is_global, asked)
 
 
-def _scored(
+def score_batch(
     con: duckdb.DuckDBPyConnection,
     work: Plan,
     batch: batches.Batch,
     qrels: readers.Staged,
     lower_is_better: bool,
+    kept: frozenset[str] = frozenset(),
 ) -> tuple[int, tuple[ScoredRun, ...]]:
-    """Compute the metrics of the staged runs; return the number of judged queries, and the runs."""
+    """Compute the metrics of the staged runs; return the number of judged queries, and the runs.
+
+    The tables of the plan that are `kept` are there already.
+    """
     turned = lower_is_better or batch.runs[0].ranked_by == "rank"
     scope = Scope(con)
     scope.read_runs(first=batch.first, together=batch.together, lower_is_better=turned)
@@ -165,7 +219,7 @@ def _scored(
                 "do the two belong together, and are the query ids written the same way?"
             )
         scored.append(ScoredRun(run, answered, extra, found))
-    engine.compute(con, work)
+    engine.compute(con, work, kept=kept)
     return int(counts[0][0]), tuple(scored)
 
 

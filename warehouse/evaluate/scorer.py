@@ -1,0 +1,179 @@
+"""Scoring one run after another against the same qrels, as in a training loop."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any
+
+import duckdb
+
+from warehouse import readers
+from warehouse.config.project import request
+from warehouse.errors import UsageError, check_at_least
+from warehouse.evaluate import engine, files, scoring
+from warehouse.evaluate.scoring import Asked, Scores
+from warehouse.metrics import notation, protocols
+from warehouse.readers import batches
+from warehouse.sql_text.templates import render
+from warehouse.store import database
+from warehouse.store.engine_errors import at_the_edge
+
+
+class Scorer:
+    """Qrels and metrics that are ready to score runs: see `scorer`.
+
+    A call scores one run and returns the `Scores` of `score`, with the same values. They are there
+    until the next call, or until the scorer is closed; take what you need of them before. A scorer
+    belongs to the thread that made it.
+    """
+
+    def __init__(
+        self,
+        con: duckdb.DuckDBPyConnection,
+        asked: Asked,
+        truth: files.Truth,
+        *,
+        lower_is_better: bool,
+        run: Mapping[str, Any],
+    ) -> None:
+        self._con = con
+        self._asked = asked
+        self._truth = truth
+        self._lower_is_better = lower_is_better
+        self._how = run
+        self._thread = threading.get_ident()
+        self._is_open = True
+        self._kept: frozenset[str] | None = None
+        self._calls = 0
+        self._sql = render(
+            "analyses/scored",
+            metrics=[str(metric) for metric in asked.work.queries],
+            runs=(),
+            per_query=True,
+            list_silent=asked.rules.list_silent,
+        )
+
+    @request()
+    @at_the_edge()
+    def __call__(self, run: object) -> Scores:
+        """Score a run: a path, a dict, a data frame, an Arrow table or a DuckDB relation."""
+        self._check()
+        con, work = self._con, self._asked.work
+        con.execute(f"drop table if exists temp.{self._table}")
+        self._calls += 1
+        staged = readers.stage(con, run, "run", **self._how)
+        if self._kept is None or self._has_new_queries():
+            self._truth.scope(con, (staged,))
+            self._kept = engine.keep(con, work)
+        batch = batches.Batch(0, (staged,), together=False)
+        try:
+            num_judged, scored = files.score_batch(
+                con, work, batch, self._truth.qrels, self._lower_is_better, self._kept
+            )
+        except BaseException:
+            self._kept = None  # an error may have ended a transaction in the middle
+            raise
+        relation = database.keep(con, self._sql, name=self._table)
+        lines = tuple(self._asked.lines)
+        requested = tuple(self._asked.requested)
+        return Scores(relation, requested, self._truth.qrels, num_judged, scored, lines=lines)
+
+    def close(self) -> None:
+        """Free the memory; the values of the last call are gone too."""
+        if self._is_open:
+            self._is_open = False
+            self._con.close()
+
+    def __enter__(self) -> Scorer:
+        """Return the scorer."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
+        """Close it."""
+        self.close()
+
+    @property
+    def _table(self) -> str:
+        """The table of the last call's values. Its name changes, so that no old relation reads it."""
+        return f"scored_{self._calls}"
+
+    def _check(self) -> None:
+        if not self._is_open:
+            raise UsageError(
+                "the scorer is closed: score inside its with block, or make another one"
+            )
+        if self._thread != threading.get_ident():
+            raise UsageError("the scorer belongs to another thread: make one for each thread")
+
+    def _has_new_queries(self) -> bool:
+        """Whether the staged run has queries that the type of query ids does not know."""
+        sql = "select 1 from staged_ranking where try_cast(query_id as query_key) is null limit 1"
+        return bool(self._con.execute(sql).fetchall())
+
+
+@request()
+@at_the_edge()
+def scorer(
+    qrels: object,
+    metrics: notation.Metrics = ("official",),
+    *,
+    protocol: str = protocols.DEFAULT,
+    level: int | None = None,
+    complete: bool = False,
+    judged_only: bool = False,
+    depth: int | None = None,
+    lower_is_better: bool = False,
+    qrels_format: str | None = None,
+    run_format: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    attributes: object = (),
+    relevance: str | None = None,
+    normalise: str | None = None,
+    iterations: bool = False,
+    training: object = None,
+    memory_limit: str | None = None,
+    threads: int | None = None,
+) -> Scorer:
+    """Read qrels once, to score one run after another against them, as in a training loop.
+
+    The arguments are those of `score`, and so are the values, to the bit. Qrels, ideal rankings and
+    SQL are kept in memory; a call reads only its run. Use it in a `with` block, which frees the
+    memory. Values are there until the next call. A scorer belongs to the thread that made it.
+
+    >>> qrels = {"q": {"a": 1}}
+    >>> with scorer(qrels, "RR P@1") as score_run:
+    ...     for run in ({"q": {"b": 2.0, "a": 1.0}}, {"q": {"a": 3.0}}):
+    ...         print(score_run(run).means())
+    {'RR': 0.5, 'P@1': 0.0}
+    {'RR': 1.0, 'P@1': 1.0}
+    """
+    check_at_least(1, level=level, depth=depth, threads=threads)
+    asked = scoring.ask(
+        metrics, protocol, level=level, complete=complete, judged_only=judged_only, depth=depth
+    )
+    if any(isinstance(line, notation.Relstring) for line in asked.lines):
+        raise UsageError("relstring: is no metric; a scorer computes metrics only")
+    of_qrels = readers.qrels_kind(qrels_format, iterations=iterations)
+    columns_of = readers.columns_of(columns, of_qrels, "run")
+    con = database.scratch(database.Resources(memory_limit, threads))
+    try:
+        truth = files.read_truth(
+            con, qrels, asked.work,
+            qrels_format=qrels_format, columns=columns, attributes=batches.source_list(attributes),
+            relevance=relevance, normalise=normalise, iterations=iterations, training=training,
+        )  # fmt: skip
+    except BaseException:
+        con.close()
+        raise
+    how = {
+        "format": run_format, "columns": columns_of["run"], "normalise": normalise,
+        "hashed": False, "shared": True,
+    }  # fmt: skip
+    return Scorer(con, asked, truth, lower_is_better=lower_is_better, run=how)
