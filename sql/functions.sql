@@ -210,6 +210,41 @@ create temp macro student_t(difference, error) as
         else ratio(difference, error)
     end;
 
+-- ln(1 + x), also where x is so small that 1 + x is 1.
+create temp macro log_of_one_plus(x) as
+    case when x < 1 then 2 * atanh(x / (x + 2)) else ln(x + 1) end;
+
+-- Places from 0 to infinity and their weights, which turn an integral into a sum (exp-sinh quadrature; Takahasi and
+-- Mori 1974, Double exponential formulas for numerical integration).
+create temp macro half_line() as
+    list_transform(
+        [{'place': exp(1.5e0 * sinh(step / 16e0)), 'growth': cosh(step / 16e0) * 3 / 32} for step in range(-64, 65)],
+        lambda node: {'place': node.place, 'weight': node.place * node.growth}
+    );
+
+-- The density of Student's t, as a share of that at 0.
+create temp macro t_density(t, degrees) as
+    exp(-(degrees + 1) / 2 * log_of_one_plus(square(t) / degrees));
+
+-- The mass of Student's t beyond t, which is at least 0, as a multiple of its density there: an integral over the
+-- distance from t, whose unit is chosen so that most of the mass lies within a few.
+create temp macro t_mass_beyond(t, degrees) as
+    (degrees + square(t)) / ((degrees + 1) * (t + 1)) * list_sum([
+        node.weight * exp(-(degrees + 1) / 2 * log_of_one_plus(
+            node.place * (2 * t + node.place * (degrees + square(t)) / ((degrees + 1) * (t + 1)))
+            / ((degrees + 1) * (t + 1))
+        ))
+        for node in half_line()
+    ]);
+
+-- The two-sided p of a value of Student's t: its mass beyond -t and t by the whole mass; null without degrees of freedom.
+create temp macro t_two_sided(t, degrees) as
+    case
+        when degrees > 0 and abs(t) < 1e100
+            then t_density(t, degrees) * t_mass_beyond(abs(t), degrees) / t_mass_beyond(0, degrees)
+        when degrees > 0 and t is not null then 0
+    end;
+
 -- Resampling -------------------------------------------------------------------------------------------------------
 
 -- Doubles as whole multiples of a unit: their sums are exact and the same in every order. The unit is a power of two,

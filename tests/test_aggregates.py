@@ -117,6 +117,7 @@ def collections(seed: int, runs: int = 4) -> tuple[Qrels, list[Run]]:
 SEVERAL = SEEDS.map(collections)
 
 
+@pytest.mark.slow
 @FEW
 @given(data=SEVERAL)
 def test_twins(data: tuple[Qrels, list[Run]]) -> None:
@@ -307,6 +308,7 @@ def test_a_lacking_attribute_is_asked_for(wh: Warehouse) -> None:
         scored(QRELS, RUN, ["RR(aggregate=weighted, weight=relevent)"])
 
 
+@pytest.mark.slow
 def test_other_weights_make_values_stale(wh: Warehouse) -> None:
     wh.ingest_qrels("tiny", QRELS)
     wh.ingest_run("tiny", RUN, name="one")
@@ -330,6 +332,7 @@ def test_other_weights_make_values_stale(wh: Warehouse) -> None:
 # --------------------------------------------------------------------------- the same bits
 
 
+@pytest.mark.slow
 def test_the_same_bits_stored_and_scored(wh: Warehouse) -> None:
     qrels, run = collection(random.Random(4), 40)
     names = [*ASKED, "P(aggregate=pooled)@3", "Spread(aggregate=median)@2", "Spread@2"]
@@ -424,6 +427,7 @@ def test_which_templates_pool() -> None:
     assert pools == {"P@3": "asked", "Coverage@3": "always", "nDCG": "never", "GMAP": "asked"}
 
 
+@pytest.mark.slow
 def test_parts_are_put_together_alike(wh: Warehouse) -> None:
     """Of queries, whose values are taken over, and of documents, where ranks start anew."""
     wh.ingest_qrels("tiny", QRELS)

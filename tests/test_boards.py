@@ -94,6 +94,7 @@ def test_ardoco_does_not_divide_its_mean_auc_by_the_weights(wh: Warehouse) -> No
     assert board.fetchall() == [(1, "traces", None, 0.625, 0.5, 1.0, 2, 2)]
 
 
+@pytest.mark.slow
 def test_what_preferences_have_above_level_0_is_relevant(wh: Warehouse, tmp_path: Path) -> None:
     """Of A, judged, b stands above the worse a: PrefSimple 0, weight 1. Of B, all three preferences
     are kept: 1, and two documents have a level above 0: (0 * 1 + 1 * 2) / 3."""
@@ -160,6 +161,7 @@ def test_a_system_with_two_runs_is_refused(wh: Warehouse) -> None:
         wh.leaderboard(["A", "B"], by="system")
 
 
+@pytest.mark.slow
 def test_no_run_in_common(wh: Warehouse) -> None:
     for dataset in ("A", "B"):
         wh.ingest_qrels(dataset, {"q": {"a": 1}})
@@ -253,6 +255,7 @@ def test_a_text_stays_a_text(wh: Warehouse) -> None:
     assert board.fetchall() == [(1, "x'y\"", "s;--", 1.0, 1.0, 1.0, 2, 2)]
 
 
+@pytest.mark.slow
 def test_columns_that_differ_only_in_case_are_refused(wh: Warehouse) -> None:
     """To SQL they are one column: the board had the value in one of the datasets under both names."""
     for dataset, relevance in (("DL", 1), ("dl", 0)):
@@ -278,6 +281,7 @@ def test_columns_that_differ_only_in_case_are_refused(wh: Warehouse) -> None:
 # --------------------------------------------------------------------------- queries without a value
 
 
+@pytest.mark.slow
 def test_a_mean_over_fewer_queries_says_so(wh: Warehouse) -> None:
     """AUC has no value without a pair: q2 retrieves nothing that is not relevant."""
     wh.ingest_qrels("tiny", {"q1": {"a": 1}, "q2": {"a": 1}, "q3": {"a": 1}})

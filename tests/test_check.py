@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import datetime as dt
 import itertools
 import json
@@ -20,7 +19,6 @@ from refusals import tells
 from syncs import BAD, BETTER, QRELS, RUN, Project, gated
 
 from warehouse.analyze import regressions
-from warehouse.analyze.significance import two_sided
 from warehouse.cli.commands import sync
 from warehouse.errors import DefinitionError, UsageError
 from warehouse.store import clock
@@ -127,6 +125,7 @@ def test_what_is_better_is_good_however_significant(wh: Warehouse) -> None:
     assert (found.is_good, found.comparisons[0].t) == (True, 3.0)
 
 
+@pytest.mark.slow
 def test_lower_may_be_better(wh: Warehouse) -> None:
     """MaxRank is the rank of the relevant document here: 5/4 after 1, and then 1 again."""
     load(wh, "MaxRank", one=ranks(1, 1, 1, 1), two=ranks(1, 1, 1, 2), three=ranks(1, 1, 1, 1))
@@ -204,12 +203,6 @@ def test_the_test_is_scipys_on_real_runs(demo: Warehouse) -> None:
             assert one.verdict == ("regressed" if fell else "good")
 
 
-@pytest.mark.parametrize("degrees", [1, 2, 7, 42, 999])
-@pytest.mark.parametrize("t", [0.0, 0.3, -2.0, 5.5, -40.0])
-def test_the_tail_is_scipys(t: float, degrees: int) -> None:
-    assert two_sided(t, degrees) == pytest.approx(2 * stats.t.sf(abs(t), degrees), rel=1e-9)
-
-
 # --------------------------------------------------------------------------- which runs
 
 
@@ -229,6 +222,7 @@ def test_the_best_the_last_and_a_named_run(wh: Warehouse) -> None:
     assert against(against="later") == [("RR", "later", -0.25), ("P@1", "later", -0.5)]
 
 
+@pytest.mark.slow
 def test_a_run_comes_after_its_earlier_versions(wh: Warehouse) -> None:
     """The order is that of loading: its times go back, and lie before those of the other run."""
     load(wh, one=ranks(1, 1, 1, 1))
@@ -252,6 +246,7 @@ def test_a_run_comes_after_its_earlier_versions(wh: Warehouse) -> None:
     assert against() == ("nightly (version 2)", 1 / 3, 1 / 4, 0)
 
 
+@pytest.mark.slow
 def test_versions_without_a_value_are_told(wh: Warehouse) -> None:
     load(wh, one=ranks(1, 1, 1, 1))
     wh.ingest_run("tiny", ranks(2, 2, 2, 2), name="one", replace=True)
@@ -274,6 +269,7 @@ def test_versions_without_a_value_are_told(wh: Warehouse) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_only_current_versions_of_other_runs_count(wh: Warehouse) -> None:
     """The newest run is the one that was loaded last, whatever its time."""
     load(wh, one=ranks(1, 1, 1, 1), two=ranks(2, 2, 2, 2))
@@ -285,6 +281,7 @@ def test_only_current_versions_of_other_runs_count(wh: Warehouse) -> None:
     assert (one.run, one.against, one.their_value) == ("three", "two", pytest.approx(1 / 3))
 
 
+@pytest.mark.slow
 def test_runs_of_a_group(wh: Warehouse) -> None:
     wh.ingest_qrels("tiny", FOUR)
     for name, rank, system, stage in (
@@ -429,22 +426,6 @@ def test_a_test_needs_two_queries(wh: Warehouse) -> None:
         wh.check("tiny", "RR", alpha=0.05)
 
 
-def test_without_scipy_the_extra_is_named(
-    fallen: Warehouse, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real = builtins.__import__
-
-    def absent(name: str, *arguments: object, **options: object) -> object:
-        if name.startswith("scipy"):
-            raise ImportError(name)
-        return real(name, *arguments, **options)
-
-    monkeypatch.setattr(builtins, "__import__", absent)
-    assert not fallen.check("tiny", "RR").is_good
-    with pytest.raises(UsageError, match=r"needs SciPy: pip install 'ranking-warehouse\[stats\]'"):
-        fallen.check("tiny", "RR", alpha=0.05)
-
-
 # --------------------------------------------------------------------------- gates of a sync
 
 RED = (
@@ -453,6 +434,7 @@ RED = (
 )
 
 
+@pytest.mark.slow
 def test_a_gate_that_fires_makes_the_exit_code_1(synced: Project) -> None:
     """RR is 3/4, then 1, then (1/2 + 0) / 2."""
     gated(synced, "", "max_drop = 0.9\n")
@@ -480,6 +462,7 @@ def test_a_gate_that_fires_makes_the_exit_code_1(synced: Project) -> None:
     assert command("sync") == (1, RED.format("three") + "\n", "")
 
 
+@pytest.mark.slow
 def test_a_file_that_is_overwritten_is_held_against_what_it_was(synced: Project) -> None:
     gated(synced, "", 'against = "last"\n')
     assert command("sync")[0] == 0
@@ -533,6 +516,7 @@ def test_a_gate_that_a_sync_was_ended_before_is_held_by_the_next(
     assert synced.warehouse.query("from store.gate_due").fetchall() == []
 
 
+@pytest.mark.slow
 def test_a_gate_that_the_engine_fails_at_stays_due(
     synced: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -580,6 +564,7 @@ def test_json_has_the_gates(synced: Project) -> None:
     assert (stored["run"], stored["p"], stored["is_red"]) == ("two", p, True)
 
 
+@pytest.mark.slow
 def test_the_metric_of_a_gate_is_computed(synced: Project) -> None:
     """By the protocol that the gate names; a dry run holds nothing against it."""
     synced.settings('qrels = "qrels.txt"', 'qrels = "qrels.txt"\nprotocols = ["default", "ranx"]')
@@ -599,6 +584,7 @@ def test_the_metric_of_a_gate_is_computed(synced: Project) -> None:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_gate_against_a_run_that_is_not_there_is_a_problem_of_its_own(synced: Project) -> None:
     gated(synced, 'against = "onne"\n', "")
     code, out, err = command("sync")
@@ -618,6 +604,7 @@ def test_a_gate_against_a_run_that_is_not_there_is_a_problem_of_its_own(synced: 
     assert command("sync") == (0, "", "")
 
 
+@pytest.mark.slow
 def test_new_judgments_run_the_gates_again(synced: Project) -> None:
     """Now b is relevant in q1, which `one` has first, and `two` has not: (0 + 1) / 2 after 1."""
     gated(synced, "")
@@ -690,6 +677,7 @@ def test_a_run_that_was_accepted_is_a_reference_again(night: Project) -> None:
     assert (code, "bad4 0.2500 is good beside bad3 0.2500" in out) == (0, True)
 
 
+@pytest.mark.slow
 def test_a_run_that_is_red_is_no_named_reference(night: Project) -> None:
     """The bounds hold for the reference itself, too."""
     night.settings("max_drop = 0.1", 'against = "bad"\nmin = 0.4\nmax_drop = 0')
@@ -700,6 +688,7 @@ def test_a_run_that_is_red_is_no_named_reference(night: Project) -> None:
     assert {row.run for row in night.warehouse.gates()} == {"one", "bad"}
 
 
+@pytest.mark.slow
 def test_runs_from_before_the_gate_are_not_checked(synced: Project) -> None:
     synced.write("runs/bm25/bad.run", BAD, age=1800)
     synced.sync()
@@ -719,6 +708,7 @@ def test_runs_from_before_the_gate_are_not_checked(synced: Project) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the clock says")
 def test_the_newest_run_is_the_one_loaded_last(
     night: Project, monkeypatch: pytest.MonkeyPatch
@@ -733,6 +723,7 @@ def test_the_newest_run_is_the_one_loaded_last(
     assert (code, [row.split(",")[3] for row in out.splitlines()[1:]]) == (1, ["bad", "bad"])
 
 
+@pytest.mark.slow
 def test_check_runs_the_gates_of_the_project(night: Project) -> None:
     """It stores nothing, except for runs that are new."""
     synced = night.warehouse
@@ -775,6 +766,7 @@ def test_check_goes_by_what_is_red_and_accepted(night: Project) -> None:
         assert (code, tells(told, problem)) == (2, True)
 
 
+@pytest.mark.slow
 def test_annotations_and_a_summary(night: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """A name is no markup, and does not end a line."""
     (night.path / "runs/bm25/bad.run").rename(night.path / "runs/bm25/a|b%.run")
@@ -803,6 +795,7 @@ def test_annotations_and_a_summary(night: Project, monkeypatch: pytest.MonkeyPat
     assert (code, out.count("::notice")) == (0, 1)
 
 
+@pytest.mark.slow
 def test_a_command_is_told_what_fires(night: Project) -> None:
     night.settings("[evaluate]", 'on_fire = "cat >> told.json"\n[evaluate]')
     command("sync")
@@ -863,6 +856,7 @@ def test_a_gate_needs_a_direction(synced: Project) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_values_of_two_formulas_are_not_compared(here: Folder) -> None:
     """A metric of the project's; then it means something else, and one run is evaluated anew."""
     wh = load(Warehouse(), "Best@2", one=ranks(1, 1, 1, 1), two=ranks(3, 1, 1, 1))

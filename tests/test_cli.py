@@ -20,6 +20,7 @@ from pathlib import Path
 import duckdb
 import pytest
 import typer
+from clusters import needs_spark
 from projects import Answer, invoked, words_of
 from refusals import tells
 
@@ -78,7 +79,10 @@ ALL_EXAMPLES = [(name, line) for name, lines in EXAMPLES.items() for line in lin
 RUN_EXAMPLES = [
     pytest.param(
         name, line, id=line,
-        marks=[] if line == EXAMPLES[name][0] and name != "ingest mlflow" else [pytest.mark.slow],
+        marks=[
+            *([] if line == EXAMPLES[name][0] and name != "ingest mlflow" else [pytest.mark.slow]),
+            *([needs_spark] if "spark" in line else []),
+        ],
     )
     for name, line in ALL_EXAMPLES
 ]  # fmt: skip
@@ -479,6 +483,7 @@ def test_a_run_without_a_judged_document_is_told_of(run: Callable[..., Answer], 
     assert "warning" not in run("evaluate", "-d", "d", "-m", "P@1").err  # it was told
 
 
+@pytest.mark.slow
 def test_several_runs_get_a_line_each(run: Callable[..., Answer], here: Path) -> None:
     one, two = (float(run("score", "qrels.txt", f"{name}.run", "RR", "-f", "csv").out.split(",")[-1])
                 for name in ("one", "two"))  # fmt: skip
@@ -568,6 +573,7 @@ def test_a_locked_database_is_exit_code_3(
         holder.communicate("done\n", timeout=30)
 
 
+@pytest.mark.slow
 def test_ctrl_c_during_a_load(tmp_path: Path, program, counts: Counts) -> None:
     wh = Warehouse(tmp_path / "w.duckdb")
     wh.ingest_qrels("tiny", {"q1": {"a": 1}})
@@ -600,6 +606,7 @@ def test_ctrl_c_during_a_load(tmp_path: Path, program, counts: Counts) -> None:
     assert wh.ingest_run("tiny", {"q1": {"a": 2.0}}, name="second").status == "loaded"
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_leaves_no_traceback(tmp_path: Path, program) -> None:
     """The exit code is the one that a shell gives of a program that SIGPIPE has ended."""
     Warehouse(tmp_path / "warehouse.duckdb").init()
@@ -619,6 +626,7 @@ needs_full_disk = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow
 @needs_full_disk
 def test_a_disk_that_is_full_is_told_of(tmp_path: Path, program) -> None:
     Warehouse(tmp_path / "warehouse.duckdb").init()
@@ -628,6 +636,7 @@ def test_a_disk_that_is_full_is_told_of(tmp_path: Path, program) -> None:
         assert found.stderr.startswith("warehouse: No space left on device\n")
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "closed",
@@ -720,6 +729,7 @@ def test_the_demo_as_files(run: Callable[..., Answer], demo_here: Path, demo_dat
     assert not demo_here.exists()
 
 
+@pytest.mark.slow
 def test_the_demo_goes_where_it_is_told(
     run: Callable[..., Answer], tmp_path: Path, demo_here: Path
 ) -> None:
@@ -733,6 +743,7 @@ def test_the_demo_goes_where_it_is_told(
 # --------------------------------------------------------------------------- query
 
 
+@pytest.mark.slow
 def test_query_answers(small: Warehouse, program) -> None:
     expected = {
         "'select $a || $b as x' -p \"a=it's\" -p 'b= = $c'": "x\nit's = $c\n",
@@ -784,6 +795,7 @@ def test_an_empty_result_is_said(small: Warehouse, program) -> None:
     assert as_lines.out == ""
 
 
+@pytest.mark.slow
 def test_formats_hold_the_same_rows(small: Warehouse, program) -> None:
     query = "query 'select run, value from run_scores order by run, metric'"
     one, two, three, written = program.calls(
@@ -804,6 +816,7 @@ def test_formats_hold_the_same_rows(small: Warehouse, program) -> None:
     assert len(as_parquet) == 4
 
 
+@pytest.mark.slow
 def test_a_long_table_is_cut_and_that_is_said(small: Warehouse, program) -> None:
     query = "query 'select unnest(range(1500)) as i'"
     shown = {
@@ -906,7 +919,7 @@ def test_the_shell(
     monkeypatch.setattr(shell, "_harlequin", lambda: None)
     without = run("shell", "--replica", "my replica.duckdb")
     assert (without.code, without.out) == (2, "")
-    assert "pip install 'ranking-warehouse[shell]'" in without.err
+    assert "[shell]'" in without.err
     assert "duckdb -readonly 'my replica.duckdb'" in without.err
     assert not Path("my replica.duckdb").exists()
     Path("stub").write_text(f"#!{sys.executable}\nimport sys\nprint(*sys.argv[1:])\nsys.exit(7)\n")
@@ -917,6 +930,7 @@ def test_the_shell(
     assert "a replica as of now" in run("shell").err
 
 
+@pytest.mark.slow
 def test_an_empty_database_can_be_asked(run: Callable[..., Answer], here: Path, program) -> None:
     assert run("init").code == 0
     views = ("leaderboard", "rankings", "history", "judgments")
@@ -960,6 +974,7 @@ def test_show_sql_is_sql_that_runs_nowhere_else(
     assert duckdb.extract_statements(found.out)
 
 
+@pytest.mark.slow
 def test_boards_of_what_is_not_there_say_what_to_do(run: Callable[..., Answer], here: Path) -> None:
     run("init")
     assert "warehouse ingest run" in run("runs").err
@@ -1044,6 +1059,7 @@ def test_score_reads_stdin(tmp_path: Path, program) -> None:
     assert (found.returncode, found.stdout) == (0, "metric,value\nRR,0.5\n")
 
 
+@pytest.mark.slow
 def test_a_process_ends_with_all_written_and_nothing_left_behind(tmp_path: Path, program) -> None:
     """It ends at once, without the interpreter's own end; so does one that has nothing to score."""
     aside = tmp_path / "aside"

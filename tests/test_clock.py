@@ -35,6 +35,7 @@ def board(wh: Warehouse) -> list[tuple]:
     ).fetchall()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("stopped")
 def test_times_grow_while_the_clock_stands_still(wh: Warehouse, tmp_path: Path) -> None:
     """Whatever is written later is newer: qrels, versions of a run and evaluations."""
@@ -61,6 +62,7 @@ def test_times_grow_while_the_clock_stands_still(wh: Warehouse, tmp_path: Path) 
     assert len({*times}) == 1 + 2 + (3 + 8) + 10
 
 
+@pytest.mark.slow
 def test_a_clock_that_is_set_back(wh: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     """Past boards stay as they were, whatever is loaded, computed and removed by the wrong clock."""
     start = NOON - dt.timedelta(days=2)
@@ -135,6 +137,7 @@ order by all
 """
 
 
+@pytest.mark.slow
 def test_hashes_are_those_of_the_content_in_any_file(tmp_path: Path) -> None:
     """Order of loading, format, versions and numbers do not matter; the dataset's name does."""
     qrels, run = {"q": {"a": 1, "b": 0}}, {"q": {"a": 2.0, "b": 1.5}}

@@ -11,7 +11,6 @@ import math
 import re
 import shutil
 import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 
@@ -133,11 +132,12 @@ def test_corrections_by_hand() -> None:
     for correction, adjusted in wanted.items():
         rows: list[dict] = [{"p": p} for p in (0.01, 0.04, None, 0.03)]
         with database.memory() as con:
-            comparing.adjust(con, rows, comparing.How(correction=correction))
+            comparing.adjust(con, rows, comparing.How(correction=correction, family="all"))
         assert rows.pop(2)["p_adjusted"] is None
         assert [row["p_adjusted"] for row in rows] == pytest.approx(adjusted, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_marks_are_on_the_side_of_the_test(wh: Warehouse) -> None:
     """Of 30 queries, b loses 25 by 1/10 - 1/11 and wins five by 1 - 1/20: in the mean it is better,
     but queries, 25 to 5, and signed ranks, 25 * 13 to 26 + ... + 30 = 140, speak for a."""
@@ -216,6 +216,7 @@ def of_tenths(wh: Warehouse, one: list[int], other: list[int]) -> None:
     wh.evaluate("tenths", metrics="P@10")
 
 
+@pytest.mark.slow
 def test_equal_differences_are_equal_whatever_their_last_bits(wh: Warehouse) -> None:
     """Nine queries differ by a tenth each, four up and five down: all have the rank 5.
 
@@ -256,6 +257,7 @@ def test_values_of_one_number_do_not_differ_side_by_side(wh: Warehouse) -> None:
     assert found.project("query_id, difference").fetchall() == [("q", -0.5)]
 
 
+@pytest.mark.slow
 def test_equal_values_share_a_place_whatever_their_last_bits(wh: Warehouse) -> None:
     """Six of thirty are (0.1 + 0.2 + 0.3) / 3 and (0.3 + 0.2 + 0.1) / 3, which are two doubles."""
     of_tenths(wh, [1, 2, 3], [3, 2, 1])
@@ -292,10 +294,14 @@ def test_a_difference_that_is_the_same_everywhere_does_not_deviate(
 )
 def test_corrections_are_statsmodels(dl19: Warehouse, correction: str, theirs: str) -> None:
     multitest = pytest.importorskip("statsmodels.stats.multitest")
-    rows = pairs(dl19.compare("dl19", RUNS, METRICS, all_pairs=True, correction=correction))
-    rejected, adjusted, *_ = multitest.multipletests([r["p"] for r in rows], 0.05, theirs)
-    assert [row["p_adjusted"] for row in rows] == pytest.approx(list(adjusted), rel=1e-9)
-    assert [row["is_significant"] for row in rows] == list(rejected)
+    how = {"all_pairs": True, "correction": correction}
+    of_all = pairs(dl19.compare("dl19", RUNS, METRICS, family="all", **how))
+    of_one = pairs(dl19.compare("dl19", RUNS, METRICS, **how))
+    families = [of_all, *(of_one[start : start + 10] for start in range(0, 40, 10))]
+    for rows in families:
+        rejected, adjusted, *_ = multitest.multipletests([r["p"] for r in rows], 0.05, theirs)
+        assert [row["p_adjusted"] for row in rows] == pytest.approx(list(adjusted), rel=1e-9)
+        assert [row["is_significant"] for row in rows] == list(rejected)
 
 
 @needs_cases
@@ -329,6 +335,7 @@ def test_several_bases_and_all_others(dl19: Warehouse) -> None:
     assert len(pairs(dl19.compare("dl19", (), "AP", all_pairs=True))) == 10
 
 
+@pytest.mark.slow
 def test_undefined_values_are_counted_and_left_out(wh: Warehouse) -> None:
     """LAG is undefined where nothing relevant is retrieved: q2 of two, and q3 of both."""
     wh.ingest_qrels("tiny", {q: {"a": 1} for q in ("q1", "q2", "q3", "q4")})
@@ -360,6 +367,7 @@ def test_undefined_values_are_counted_and_left_out(wh: Warehouse) -> None:
     assert "10 pairs have queries left out: see left_out (-f csv)" in told
 
 
+@pytest.mark.slow
 def test_queries_of_other_runs_are_not_left_out_of_a_pair(wh: Warehouse) -> None:
     wh.ingest_qrels("tiny", {f"q{n}": {"a": 1} for n in range(6)})
     answered = {"all": range(6), "one": (0, 1), "other": (0, 2)}
@@ -378,6 +386,21 @@ def test_queries_of_other_runs_are_not_left_out_of_a_pair(wh: Warehouse) -> None
     assert left == {("one", "other"): (1, 2), ("one", "all"): (2, 4), ("other", "all"): (2, 4)}
 
 
+def test_what_is_judged_is_no_hypothesis(four: Warehouse) -> None:
+    four.evaluate(metrics="RR Judged@2")
+    assert {row["metric"] for row in pairs(four.compare("tiny", ["old", "new"], test="sign"))} == {
+        "RR", "MaxRank", "NumRet",
+    }  # fmt: skip
+    found = four.compare("tiny", ["old", "new"], "RR Judged@2", test="sign")
+    assert [row["metric"] for row in pairs(found)] == ["RR"]
+    assert "Judged@2: stands beside the values, and is no hypothesis" in found.notes
+    with expect_refusal("Judged@2: says how much is judged"):
+        four.compare("tiny", ["old", "new"], "Judged@2")
+    with expect_refusal("Judged@2: says how much is judged"):
+        four.check("tiny", "Judged@2", alpha=0.05)
+
+
+@pytest.mark.slow
 def test_nothing_differs(four: Warehouse) -> None:
     four.ingest_run("tiny", ranks(1, 1, 1, 1), name="copy")
     four.evaluate(metrics="RR")
@@ -413,6 +436,7 @@ def test_what_is_missing_or_wrong(four: Warehouse) -> None:
             four.compare(*arguments, **options)
 
 
+@pytest.mark.slow
 def test_an_older_version_of_the_qrels(four: Warehouse) -> None:
     """Against the second version RR of new is 1, 1, 1, 1: x1 is judged too, and first where a is not."""
     second = {query: {"a": 1, "x1": 1} for query in FOUR}
@@ -441,6 +465,7 @@ def test_values_of_another_formula_are_not_compared(four: Warehouse) -> None:
 # --------------------------------------------------------------------------- what is unjudged
 
 
+@pytest.mark.slow
 @pytest.mark.core
 def test_unjudged_documents_by_hand(wh: Warehouse) -> None:
     """P@2 of q: x a is 1/2, and x is unjudged: half is judged. If x were relevant P@2 would be 1.
@@ -464,6 +489,7 @@ def test_unjudged_documents_by_hand(wh: Warehouse) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.core
 def test_a_judgment_below_0_is_none(wh: Warehouse) -> None:
     """P@1 of n is 0 and, if n were relevant, 1; RR 1/2 and 1. The query p counts, with 0."""
@@ -509,6 +535,7 @@ def test_a_cutoff_that_counts_other_than_ranks_is_no_depth(wh: Warehouse) -> Non
     assert len(wh.explain("tiny", "one", "q", "PartialAUC@1").relation.fetchall()) == 3
 
 
+@pytest.mark.slow
 @needs_cases
 def test_all_relevant_and_judged_only_are_those_of_files(dl19: Warehouse, tmp_path: Path) -> None:
     data = case("dl19_passage")
@@ -567,6 +594,7 @@ def test_queries_side_by_side(dl19: Warehouse) -> None:
 # --------------------------------------------------------------------------- kept, shown
 
 
+@pytest.mark.slow
 @pytest.mark.core
 def test_a_comparison_is_kept(four: Warehouse) -> None:
     found = four.compare("tiny", ["old", "new"], "RR MaxRank", test="randomisation", store=True)
@@ -616,10 +644,15 @@ def test_a_table_for_people(four: Warehouse) -> None:
     assert second.splitlines()[2].split()[3:] == [
         "+0.7500", "[+0.1617,", "+1.3383]", "+1.50", "0/1/3", "0.058", "0.058*",
     ]  # fmt: skip
-    assert "two-sided paired t-test, Holm, alpha 0.1; t-interval of 90%" in told
-    assert str(four.compare("tiny", ["old", "new"], "RR", alpha=0.005).how).endswith("of 99.5%")
+    assert (
+        "4 queries; two-sided paired t-test, Holm over the 1 pair, alpha 0.1; t-interval of 90%"
+        in told
+    )
+    told = four.compare("tiny", ["old", "new"], "RR MaxRank", alpha=0.005, family="all").notes[0]
+    assert told.endswith("Holm over the 2 pairs of all metrics, alpha 0.005; t-interval of 99.5%")
 
 
+@pytest.mark.slow
 def test_marks_in_each_format(four: Warehouse, tmp_path: Path) -> None:
     four.ingest_run("tiny", ranks(1, 1, 1, 2), name="a_b & <c>")
     four.ingest_run("tiny", ranks(1, 1, 2, 2), name="[1] a--b | *c*")
@@ -675,14 +708,6 @@ def test_formats_for_programs(four: Warehouse) -> None:
     ]  # fmt: skip
 
 
-def test_side_by_side_names_the_extra_too(four: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without it there is no NumPy either."""
-    monkeypatch.setitem(sys.modules, "scipy", None)
-    monkeypatch.setitem(sys.modules, "numpy", None)
-    with pytest.raises(UsageError, match=r"needs SciPy: pip install 'ranking-warehouse\[stats\]'"):
-        four.side_by_side("tiny", "old", "new", "RR")
-
-
 def test_the_command_side_by_side(four: Warehouse) -> None:
     arguments = ["compare", "old", "new", "-d", "tiny", "-m", "RR", "--db", str(four.path)]
     arguments += ["--queries", "1"]
@@ -695,6 +720,7 @@ def test_the_command_side_by_side(four: Warehouse) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_side_by_side_as_it_was(four: Warehouse) -> None:
     """The judgments and the run of then: RR of q1 was 1 and 1/2, and is 0 and 1."""
     then = dt.datetime.now(dt.UTC)
@@ -709,10 +735,11 @@ def test_side_by_side_as_it_was(four: Warehouse) -> None:
     (first, *_) = four.side_by_side("tiny", "old", "new", "RR", as_of=then).relation.fetchall()
     assert first[5:] == (1, "a", 1, "x1", None)
     # its new version has no value against the first judgments yet
-    code, _, told = command(*arguments, "--qrels", "1")
-    assert (code, "no value of RR for new" in told) == (2, True)
+    code, out, told = command(*arguments, "--qrels", "1")
+    assert (code, "computed for 1 run and not stored: RR" in told) == (0, True)
     four.evaluate("tiny", metrics="RR", qrels=1)
-    assert command(*arguments, "--qrels", "1")[1].startswith("q1  RR 1.0000 -> 0.5000 (-0.5000)")
+    assert out == command(*arguments, "--qrels", "1")[1]
+    assert out.startswith("q1  RR 1.0000 -> 0.5000 (-0.5000)")
 
 
 def test_lists_of_no_query_and_no_rank(four: Warehouse) -> None:
@@ -769,6 +796,7 @@ def test_intervals_on_a_board_are_scipys(dl19: Warehouse) -> None:
             assert width == pytest.approx((high - low) / 2, rel=1e-9)
 
 
+@pytest.mark.slow
 @needs_cases
 def test_groups_on_a_board(dl19: Warehouse) -> None:
     """Worked anew: down the board, a run opens a group where it differs from the last that did."""
@@ -796,6 +824,7 @@ def test_groups_on_a_board(dl19: Warehouse) -> None:
         assert [row[1] for row in some.relation.fetchall()] == groups[:top]
 
 
+@pytest.mark.slow
 def test_boards_that_have_no_intervals(four: Warehouse) -> None:
     four.evaluate(metrics="RR(aggregate=median)")
     rows = four.leaderboard("tiny", metrics="RR(aggregate=median)", ci=True).fetchall()

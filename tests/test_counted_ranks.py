@@ -13,9 +13,9 @@ from rows import insert
 from warehouse import Warehouse
 from warehouse.evaluate import hits, stored_hits
 from warehouse.evaluate.plan import matched_sql, ranked_sql
+from warehouse.evaluate.scope import Scope
 from warehouse.metrics import protocols
 from warehouse.readers import checks
-from warehouse.sql_text import templates
 from warehouse.store import database
 
 pytestmark = pytest.mark.core
@@ -54,8 +54,7 @@ def put(
     con.execute(
         "create or replace temp type query_key as enum (select query_id from staged_ranking)"
     )
-    words = {"lower_is_better": lowest_first, "first": 7, "together": True}
-    con.execute(templates.render("scope/read_runs", **words))
+    Scope(con).read_runs(range(7, 13), first=7, together=True, lower_is_better=lowest_first)
 
 
 def lists(rng: random.Random) -> list[Row]:
@@ -242,6 +241,7 @@ RISING = {"q1": {"9": 2.0, "8": 3.0}}
 RUNS = {"words": WORDS, "numbers": NUMBERS, "distances": DISTANCES, "rising": RISING}
 
 
+@pytest.mark.slow
 @pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("batch", "names", "sorted_runs"),

@@ -223,6 +223,7 @@ def seed(wh: Warehouse) -> Warehouse:
     return wh
 
 
+@pytest.mark.slow
 def test_the_table_of_the_first_source(seed: Warehouse) -> None:
     """Rank, precision, recall; the source has 3/4 for rank 5, and a second rank 5 with 3/5."""
     table = [
@@ -249,6 +250,7 @@ def test_the_table_of_the_first_source(seed: Warehouse) -> None:
     assert trace.areas["model"] == pytest.approx((1 / 2 + 2 / 4 + 3 / 5) / 3, rel=1e-15)
 
 
+@pytest.mark.slow
 def test_a_query_that_nothing_is_relevant_for(wh: Warehouse) -> None:
     wh.ingest_qrels("d", {"n": {"a": 0}, "q": {"a": 1, "b": 0}})
     wh.ingest_run("d", {"n": {"a": 1.0}, "q": {"a": 1.0, "b": 0.5}}, name="r")
@@ -264,6 +266,7 @@ def test_a_query_that_nothing_is_relevant_for(wh: Warehouse) -> None:
 # --------------------------------------------------------------------------- storage
 
 
+@pytest.mark.slow
 def test_what_is_there_is_not_computed_again(seed: Warehouse, counts) -> None:
     first = seed.curve("seed", "ROC")
     assert (first.computed, first.stale) == (1, 0)

@@ -416,6 +416,7 @@ def test_scikit_learn_on_real_data(name: str, run: str, rel: int, wh: Warehouse)
     assert math.isclose(area(few[None]), pooled, rel_tol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.sample(3)
 @needs_cases
 @pytest.mark.parametrize("name", ["dl19_passage", "edge_basic/ties_blocks", "edge_basic/plain"])
@@ -447,6 +448,7 @@ def test_the_eleven_points_of_trec_eval(name: str, version: str, tmp_path: Path)
     assert compared > 50
 
 
+@pytest.mark.slow
 @needs_cases
 def test_recall_by_rank_of_trec_eval(wh: Warehouse) -> None:
     """Per query and in the mean, whose list has points at hundreds of ranks."""

@@ -52,6 +52,7 @@ def files(tmp_path: Path, prepared) -> tuple[Warehouse, Warehouse]:
     return prepared(tmp_path / "one.duckdb", FIRST), prepared(tmp_path / "two.duckdb", SECOND)
 
 
+@pytest.mark.slow
 def test_results_live_on_while_other_files_are_read_and_written(
     files: tuple[Warehouse, Warehouse], opened: list[Resources | None]
 ) -> None:
@@ -103,6 +104,7 @@ def test_a_file_beside_another_has_a_database_of_its_own(
     assert len(opened) == 5
 
 
+@pytest.mark.slow
 def test_threads_read_at_once(files: tuple[Warehouse, Warehouse]) -> None:
     together = threading.Barrier(4)
     found: dict[int, set[object]] = {}

@@ -158,6 +158,7 @@ def test_a_mapping_of_ones_own(tags: Warehouse, tmp_path: Path) -> None:
     assert tags.make_deciles("tags", parts=2, name="made").status == "loaded"
 
 
+@pytest.mark.slow
 def test_what_is_refused(tags: Warehouse, counts) -> None:
     more = {
         "a": {"genre": "x", "seen": 3, "below": 1, "none": 0},

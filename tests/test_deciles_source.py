@@ -200,6 +200,7 @@ def test_bibtex_as_files(run: str, how: str) -> None:
     assert compare_as_files(data) >= 10 * 12
 
 
+@pytest.mark.slow
 @pytest.mark.sample(3, 2)
 @pytest.mark.parametrize("seed", range(3))
 def test_random_data_as_files(seed: int) -> None:
@@ -341,6 +342,7 @@ def test_bibtex_by_slice(wh: Warehouse, names: tuple[str, ...]) -> None:
     assert compare_by_slice(wh, every, "label_deciles") >= 3 * len(names) * 10 * 27
 
 
+@pytest.mark.slow
 @pytest.mark.sample(3, 2)
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_random_data_by_slice(
@@ -370,6 +372,7 @@ def test_the_parts_of_what_is_shown_add_up(wh: Warehouse) -> None:
     assert all(close(parts, whole) for _, parts, whole in found)
 
 
+@pytest.mark.slow
 def test_deciles_that_were_made_are_evaluated(wh: Warehouse) -> None:
     qrels, run = {"1": {"a": 1, "c": 1}, "2": {"b": 1}}, {"1": {"b": 3.0, "a": 2.0, "c": 1.0}}
     wh.ingest_training("tags", {"1": {"a": 1, "b": 1}, "2": {"a": 1}})

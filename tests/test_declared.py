@@ -358,8 +358,8 @@ def test_all_that_the_starter_shows_may_be_said(
     text = "\n".join(said)
     record = tomllib.loads(text)
     assert record.keys() == {
-        "database", "metrics", "settle", "publish", "on_fire", "evaluate", "datasets", "runs",
-        "gates", "protocols",
+        "database", "metrics", "settle", "publish", "report", "on_fire", "evaluate", "datasets",
+        "runs", "gates", "protocols",
     }  # fmt: skip
     (tmp_path / "metrics").mkdir()
     (tmp_path / "warehouse.toml").write_text(text)

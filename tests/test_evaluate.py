@@ -47,6 +47,7 @@ def tiny(wh: Warehouse, prepared) -> Warehouse:
 # --------------------------------------------------------------------------- only what is missing
 
 
+@pytest.mark.slow
 @pytest.mark.core
 def test_computes_what_is_missing_and_nothing_twice(tiny: Warehouse, counts: Counts) -> None:
     first = tiny.evaluate(metrics="RR P@1")
@@ -554,7 +555,7 @@ def test_many_lines_in_little_memory(tmp_path: Path, program) -> None:
     assert found["values"]["Judged@10"] == 1.0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(
     not (CASES / "make_msmarco_scale.py").exists(),
     reason="shared/cases/make_msmarco_scale.py is not beside the checkout",

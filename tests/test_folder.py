@@ -29,6 +29,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
+@pytest.mark.slow
 def test_a_folder_is_loaded_and_evaluated(folder: Path, run, tmp_path: Path) -> None:
     """One has the relevant document first, two does not have it: RR is 1 and 0."""
     db = str(tmp_path / "w.duckdb")
@@ -50,6 +51,7 @@ def test_a_folder_is_loaded_and_evaluated(folder: Path, run, tmp_path: Path) -> 
     assert "loaded into mine, the only dataset" in answer.err
 
 
+@pytest.mark.slow
 def test_a_file_that_fails_does_not_stop_the_others(folder: Path, run, tmp_path: Path) -> None:
     """The second file of this name would be the same run."""
     (folder / "more").mkdir()
@@ -92,3 +94,35 @@ def test_a_dataset_may_be_left_out_while_there_is_one(run, tmp_path: Path, put) 
     refused = run("ingest", "run", one, "--db", db)
     assert refused.code == 2
     assert "mine, other" in refused.err
+
+
+def test_a_folder_of_beir(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run has d1 first, which is relevant to q1, and not to q2: RR is 1 and 0."""
+    monkeypatch.chdir(tmp_path)
+    query = '{"_id": "%s", "text": "%s", "metadata": {}}\n'
+    files = {
+        "queries.jsonl": query % ("q1", "dogs") + query % ("q2", "cats"),
+        "corpus.jsonl": '{"_id": "d1", "title": "Dogs", "text": "They bark.", "metadata": {}}\n',
+        "qrels/train.tsv": "query-id\tcorpus-id\tscore\nq9\td1\t1\n",
+        "qrels/test.tsv": "query-id\tcorpus-id\tscore\nq1\td1\t1\nq2\td2\t2\n",
+        "bm25.run": "q1 Q0 d1 1 2.5 bm25\nq2 Q0 d1 1 1 bm25\n",
+    }
+    for name, text in files.items():
+        path = tmp_path / "scifact" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    answer = run("ingest", "scifact", "-d", "beir", "-m", "RR", "--db", "w.duckdb")
+    assert answer.code == 0, answer.err
+    said = answer.err.splitlines()
+    assert said[0] == "qrels: scifact/qrels/test.tsv"
+    assert said[2].endswith(": scifact/qrels/train.tsv")
+    how = said[3].partition("warehouse ")[2].split()
+    assert run(*how, "--db", "w.duckdb").code == 0
+    wh = Warehouse("w.duckdb")
+    assert [(row.run, row.RR) for row in wh.leaderboard()] == [("bm25", 0.5)]
+    found = sorted((row.of, row.attribute) for row in wh.attributes())
+    assert found == [("docs", "text"), ("docs", "title"), ("queries", "text")]
+    qrels = tmp_path / "scifact" / "qrels"
+    (qrels / "test.tsv").rename(qrels / "dev.tsv")
+    with expect_refusal("several qrels … dev.tsv … train.tsv"):
+        look_into(Path("scifact"), "beir")

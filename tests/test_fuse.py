@@ -62,6 +62,7 @@ def test_one_name_is_one_run_and_not_its_letters(wh: Warehouse) -> None:
         wh.fuse(DATASET, "x", name="both")
 
 
+@pytest.mark.slow
 def test_the_new_run_is_a_run_as_any_other(wh: Warehouse) -> None:
     made = wh.fuse(DATASET, NAMES, "sum", normalise="none", name="both", tags={"stage": "late"})
     assert (made.loaded.status, made.loaded.num_rows, made.loaded.num_queries) == ("loaded", 7, 3)
@@ -91,6 +92,7 @@ def test_it_is_written_down_where_it_comes_from(wh: Warehouse) -> None:
     assert rows(wh, "select content_hash from store.fusion_source where name = 'two'") == hashes
 
 
+@pytest.mark.slow
 def test_a_source_that_is_forgotten_or_replaced_breaks_nothing(wh: Warehouse) -> None:
     wh.fuse(DATASET, NAMES, name="both")
     wh.ingest_run(DATASET, {"q": {"x": 1.0}}, name="one", replace=True)
@@ -111,6 +113,7 @@ def test_a_source_that_is_forgotten_or_replaced_breaks_nothing(wh: Warehouse) ->
     assert rows(wh, "from fused_runs") == []
 
 
+@pytest.mark.slow
 def test_the_same_again_another_content_and_a_new_version(wh: Warehouse) -> None:
     wh.fuse(DATASET, NAMES, "sum", name="both")
     again = wh.fuse(DATASET, NAMES, "sum", name="both")
@@ -140,6 +143,7 @@ def test_queries_that_only_some_runs_have(wh: Warehouse) -> None:
     assert common.notes == ("1 of 3 queries is in only some of the runs: left out",)
 
 
+@pytest.mark.slow
 def test_lists_that_the_highest_score_says_nothing_of_are_told(wh: Warehouse) -> None:
     """Distances are below 0 when they are turned round; divided by almost nothing they outdo all."""
     distances = {"q": {"x": 0.1, "y": 0.9}, "s": {"x": 0.0, "y": 0.5}}
@@ -168,6 +172,7 @@ def tied(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return shutil.copy(loaded(runs, qrels).path, tmp_path_factory.mktemp("tied") / "tied.duckdb")
 
 
+@pytest.mark.slow
 @pytest.mark.sample(4)
 @pytest.mark.core
 @pytest.mark.parametrize("method", ["condorcet", "bordafuse", "rrf", "max"])
@@ -193,6 +198,7 @@ def test_equal_scores_stand_in_the_order_of_the_default_protocol(
 # ------------------------------------------------------------------------- training and tuning
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("protocol", ["default", "rectools"])
 def test_a_trial_is_what_the_merged_run_is(tied: Path, tmp_path: Path, protocol: str) -> None:
@@ -209,6 +215,7 @@ def test_a_trial_is_what_the_merged_run_is(tied: Path, tmp_path: Path, protocol:
     assert values["even"] == tried["0.5,0.5"]
 
 
+@pytest.mark.slow
 def test_trained_on_some_queries_which_are_left_out_on_request(wh: Warehouse) -> None:
     made = wh.fuse(DATASET, NAMES, "posfuse", name="all", train_queries=["q", "s", "unjudged"])
     assert made.loaded.num_queries == 3
@@ -233,6 +240,7 @@ def test_trained_on_some_queries_which_are_left_out_on_request(wh: Warehouse) ->
     assert "; trained on 1 query of qrels v1" in shown
 
 
+@pytest.mark.slow
 def test_a_share_is_the_same_queries_each_time(wh: Warehouse) -> None:
     for name, share in (("a", 0.34), ("b", 0.34), ("c", 1)):
         wh.fuse(DATASET, NAMES, "mapfuse", name=name, train_share=share, replace=True)

@@ -170,6 +170,7 @@ def test_extreme_weights(two: duckdb.DuckDBPyConnection, weights: list[float]) -
     assert ours == {"z": 3, "x": 2, "y": 1}
 
 
+@pytest.mark.slow
 def test_ranks_beyond_what_was_trained_on() -> None:
     """Below rank 1,000 bayesfuse takes a document for absent; posfuse gives 0 to unseen ranks."""
     long = {f"d{n}": 2000.0 - n for n in range(1002)}

@@ -50,6 +50,7 @@ def judgments(wh: Warehouse) -> list[tuple]:
 # --------------------------------------------------------------------------- ArDoCo's own example
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("lists", "average_precision", "lag"),
@@ -217,6 +218,7 @@ def test_the_queries_are_those_of_the_current_runs_of_the_dataset(wh: Warehouse)
     assert judgments(wh) == [("q1", "A", 1), ("q1", "B", 0), ("q2", "A", 1), ("q2", "B", 0)]
 
 
+@pytest.mark.slow
 def test_it_is_said_to_be_global_and_is_the_content_that_counts(wh: Warehouse, put) -> None:
     truth, queries = put("truth.txt", TRUTH), put("queries.txt", "q1\nq2\n")
     wh.ingest_run("links", ranked(FIRST), name="one")
@@ -236,6 +238,7 @@ def test_it_is_said_to_be_global_and_is_the_content_that_counts(wh: Warehouse, p
     ]
 
 
+@pytest.mark.slow
 def test_with_normalise(wh: Warehouse, put) -> None:
     # ArDoCo turns the elements of lists and ground truth into strings by a function of the user
     wh.ingest_run(

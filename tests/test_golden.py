@@ -92,8 +92,8 @@ def keys() -> list[object]:
     What is held against the same scoring stands together: it is kept for the next. Quick are the values
     without options, of one run of the larger cases, and every option on the plain case. Slow are options
     on one run of each case, each option on another one, and pytrec_eval, which gives trec_eval's values;
-    the cases take turns, and so do the versions on other runs of the larger ones. All of them on all
-    runs are "long".
+    each takes every fourth case, or every sixth edge case, and the versions take turns on other runs of
+    the larger ones. All of them on all runs are "long".
     """
     made: list[object] = []
     core = {(f"{EDGES}/plain", "base"), (f"{EDGES}/ties_float32", "base"), (f"{EDGES}/tabs", "c")}
@@ -116,7 +116,7 @@ def keys() -> list[object]:
             # of one run the two versions of trec_eval take turns
             asked = run == turn and (len(runs) > 1 or version != "10.0" or opts in ("c", "cl2JM10"))
             if not is_plain:
-                asked = asked and (number + place) % (3 if is_edge else 2) == 0
+                asked = asked and (number + place) % (6 if is_edge else 4) == 0
             is_usual = opts == "base" and tool != PYTREC_EVAL
             if is_usual and data.name in LARGER and run != runs[0]:
                 is_usual = version == list(PROTOCOLS)[runs.index(run) % 2]
@@ -237,6 +237,7 @@ def test_ties_in_32_bits() -> None:
     assert values("ties_float32", "default")["map", "all"] == ten["map", "all"]
 
 
+@pytest.mark.slow
 def test_negative_judgments_count_as_unjudged() -> None:
     """Grades below 0 change what looks at judged non-relevant documents, and -J; nothing else."""
     both = case(f"{EDGES}/plain"), case(f"{EDGES}/negative_judgements")
@@ -256,6 +257,7 @@ def test_a_document_twice_is_refused() -> None:
         Warehouse.score(data.qrels, data.runs["run"], "map", protocol="trec_eval_9")
 
 
+@pytest.mark.slow
 def test_missing_queries() -> None:
     """trec_eval 10 stops without -c where 9 leaves the missing queries out; both agree with -c."""
     data = case(f"{EDGES}/missing_queries_in_run")
@@ -286,6 +288,7 @@ def test_what_missing_queries_count_as() -> None:
     assert found == {"NumRel(rel=2)": 0}
 
 
+@pytest.mark.slow
 def test_answers() -> None:
     """`answers.txt`: num_q/num_ret/map/recip_rank/ndcg_cut_10 of every edge case, tool by tool."""
     asked = {

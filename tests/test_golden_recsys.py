@@ -93,6 +93,7 @@ def test_pyxclib(run: str) -> None:
         assert math.isclose(value, wanted[name, "all"], rel_tol=tolerance), name
 
 
+@pytest.mark.slow
 def test_pyxclib_with_frequencies_from_an_attribute() -> None:
     names = ["PSP(frequency=train_frequency, instances=4880)@5", "PSP@5"]
     files = BIBTEX / "qrels.txt.gz", BIBTEX / "runs" / "prior.run.gz"
@@ -117,6 +118,7 @@ def test_worths_are_inverse_propensities() -> None:
     assert math.isclose(found, worths[0] / sum(worths), rel_tol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("run", ["als", "damped_mean", "itemknn", "pop"])
 def test_rectools(run: str) -> None:

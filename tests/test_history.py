@@ -155,6 +155,7 @@ def test_a_day_ends_at_midnight_utc() -> None:
             past.moment(wrong)
 
 
+@pytest.mark.slow
 @pytest.mark.core
 def test_as_of_a_day_is_its_last_board(wh: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was evaluated at the last microsecond of a day belongs to it, at midnight to the next."""
@@ -196,6 +197,7 @@ def test_as_of_a_day_is_its_last_board(wh: Warehouse, monkeypatch: pytest.Monkey
 # --------------------------------------------------------------------------- forgetting
 
 
+@pytest.mark.slow
 @pytest.mark.core
 def test_forgetting_leaves_a_tombstone_and_nothing_else(
     wh: Warehouse, counts: Callable[[Path], dict[str, int]]
@@ -308,6 +310,7 @@ def timed(wh: Warehouse, prepared: Prepared) -> Warehouse:
     return prepared(wh.path, _timed)
 
 
+@pytest.mark.slow
 @pytest.mark.core
 def test_the_best_so_far_and_the_records(timed: Warehouse) -> None:
     wh = timed
@@ -342,12 +345,13 @@ def test_the_best_so_far_and_the_records(timed: Warehouse) -> None:
         ("late1", 1.0, 1.0, True, -1.0),
         ("late3", 2.0, 1.0, False, None),
     ]
-    of_system = wh.history("tiny", "RR", system="old", runs=["same"])
+    of_system = wh.history("tiny", "RR", system="old", run=["same"])
     assert of_system.relation.project("run, is_record").fetchall() == [("same", True)]
     # neither more nor fewer documents is better
     assert {row[-3:] for row in wh.history("tiny", "NumRet").fetchall()} == {(None, False, None)}
 
 
+@pytest.mark.slow
 def test_no_record_and_no_place_by_the_last_bits(wh: Warehouse) -> None:
     """P@10 is 1/5 of both: in doubles (0.3 + 0.2 + 0.1) / 3, and a bit more, (0.1 + 0.2 + 0.3) / 3."""
     queries = ("q1", "q2", "q3")
@@ -367,6 +371,7 @@ def test_no_record_and_no_place_by_the_last_bits(wh: Warehouse) -> None:
     assert wh.query(sql).fetchall() == [("down", 1, "higher", 1), ("up", 1, "higher", 2)]
 
 
+@pytest.mark.slow
 def test_a_history_of_two_formulas_says_so(timed: Warehouse) -> None:
     wh = timed
     # another dataset has a version of its qrels more, and its values are of one formula, the older
@@ -395,6 +400,7 @@ def test_a_history_of_two_formulas_says_so(timed: Warehouse) -> None:
     assert "older formula" not in told("-m", "RR")
 
 
+@pytest.mark.slow
 def test_the_history_of_another_time_and_other_qrels(timed: Warehouse) -> None:
     wh = timed
     at = now()
@@ -404,11 +410,12 @@ def test_the_history_of_another_time_and_other_qrels(timed: Warehouse) -> None:
     assert [row[1] for row in wh.history("tiny", "RR", as_of=at).fetchall()] == [
         "early", "worse", "same", "late",
     ]  # fmt: skip
-    # against the first qrels, `more` is not evaluated; against the second it does not have x
-    assert (
-        wh.history("tiny", "RR", qrels=1).fetchall()
-        == wh.history("tiny", "RR", as_of=at).fetchall()
-    )
+    # against the first qrels, `more` is not evaluated but computed, and all others are as they were;
+    # against the second it does not have x
+    then = wh.history("tiny", "RR", as_of=at).relation.project("run, value").fetchall()
+    first = wh.history("tiny", "RR", qrels=1)
+    assert [(row.run, row.value) for row in first] == [then[0], ("more", 1.0), *then[1:]]
+    assert first.notes[-1].startswith("RR: computed for 1 run and not stored: RR; ")
     assert wh.history("tiny", "RR").relation.project("run, value").fetchall() == [
         ("early", 1.0), ("more", 0.0), ("worse", 1.0), ("same", 1.0), ("late", 1.0),
     ]  # fmt: skip
@@ -431,34 +438,32 @@ def test_a_history_says_what_it_leaves_out(wh: Warehouse) -> None:
         return len(out.splitlines()) - 2, err.splitlines()[1:]
 
     replaced = "RR: 3 replaced versions left out, without a value against qrels version 2"
-    current = "left out, without a value against qrels version 2"
     assert told() == (2, [
         f"{replaced}: against version 1 see --qrels 1",
         "RR: computed for 2 runs and not stored: RR; to store: warehouse evaluate -d tiny -m RR",
     ])  # fmt: skip
     wh.evaluate(metrics="RR", runs="nightly")
     assert told("--run", "nightly") == (1, [f"{replaced}: against version 1 see --qrels 1"])
-    assert told("--qrels", "1") == (4, [
-        "RR: 1 current version left out, without a value against qrels version 1: "
+    assert told("--qrels", "1") == (5, [
+        "RR: computed for 1 run and not stored: RR; to store: "
         "warehouse evaluate -d tiny -m RR --qrels 1",
     ])  # fmt: skip
-    # of what was then, nothing can be computed any more
-    assert told("--as-of", at.isoformat())[1][1:] == [
-        f"RR: 1 current version {current}: against version 1 see --qrels 1",
-        f"RR: 1 current version {current}",
-    ]
+    assert told("--as-of", at.isoformat()) == (2, [
+        f"{replaced}: against version 1 see --qrels 1",
+        "RR: computed for 2 runs and not stored: RR; by today's formulas, from what there was then",
+    ])  # fmt: skip
     wh.evaluate(metrics="RR")
     assert told("--run", "other") == (1, [])
     at = now()
     wh.forget("tiny", "other")
-    (note,) = wh.history("tiny", "RR", runs="nightly", as_of=at).notes[2:]
+    (note,) = wh.history("tiny", "RR", run="nightly", as_of=at).notes[2:]
     assert note.startswith("RR: other (version 1) of tiny was there, and was forgotten on ")
 
 
 def test_wrong_words_for_a_history(timed: Warehouse) -> None:
     for options, message in (
         ({"metric": "P.5,10"}, "stands for several metrics; name one"),
-        ({"metric": "RR", "runs": "erly"}, "erly … early"),
+        ({"metric": "RR", "run": "erly"}, "erly … early"),
         ({"metric": "RR", "system": "odd"}, "odd … old"),
         ({"metric": "RR", "qrels": 2}, "has no version 2 of its qrels; it has 1"),
     ):  # fmt: skip
@@ -498,6 +503,7 @@ def test_a_picture_of_names_that_are_no_formulas(here: Folder) -> None:
 # --------------------------------------------------------------------------- versions of the qrels
 
 
+@pytest.mark.slow
 @pytest.mark.core
 def test_what_differs_between_versions(wh: Warehouse) -> None:
     # the iteration of plain judgments means nothing
@@ -555,6 +561,7 @@ def test_what_differs_between_iterations_and_preferences(wh: Warehouse, tmp_path
     assert wh.qrels_diff("tiny", 3, 4).rows.fetchall() == [("q", "b", "ann 1", "changed", 1.5, 1.0)]
 
 
+@pytest.mark.slow
 def test_an_older_version_can_be_completed(here: Folder) -> None:
     wh = Warehouse()
     wh.ingest_qrels("tiny", QRELS)
@@ -567,7 +574,8 @@ def test_an_older_version_can_be_completed(here: Folder) -> None:
     assert wh.leaderboard("tiny", qrels=1).fetchall() == [(1, "one", None, 0.25, 1 + 1, 2)]
     code, _, told = command("leaderboard", "-d", "tiny", "-m", "RR", "--qrels", "1")
     assert code == 0
-    assert "1 value missing, 0 stale: warehouse evaluate -d tiny -m METRIC --qrels 1" in told
+    assert "computed for 1 run and not stored: RR; to store: " in told
+    assert "warehouse evaluate -d tiny -m RR --qrels 1" in told
     assert wh.qrels_diff("tiny", 1, 2).taus.fetchall() == [("RR", 1, None, 0)]
     _, _, told = command("qrels", "diff", "1", "2", "-d", "tiny", "--protocol", "trec_eval_9")
     assert told.endswith("warehouse evaluate -d tiny --qrels 1 --protocol trec_eval_9\n")

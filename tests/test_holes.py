@@ -97,6 +97,7 @@ def test_the_protocol_says_which_queries_and_documents_count(tiny: Warehouse, he
     assert (found.depth, found.total) == (2, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.core
 def test_random_runs_are_as_the_twin_says(wh: Warehouse) -> None:
     """Ties and gaps; without judgments below 0, the share is Judged@k, before and after judging."""

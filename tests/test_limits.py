@@ -36,6 +36,7 @@ def refusal(source: object, name: str = "a") -> str:
     return str(caught.value)
 
 
+@pytest.mark.slow
 def test_each_limit_is_kept_and_named(here: Path) -> None:
     Warehouse("w.duckdb").init()
     whole = RUN * 5

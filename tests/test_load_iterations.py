@@ -286,6 +286,7 @@ def test_a_run_beside_preferences_is_compared_with_their_queries(wh: Warehouse, 
     assert "1 of 2 judged queries has no line in the run" in second
 
 
+@pytest.mark.slow
 def test_metrics_of_judgments_are_refused_for_preferences(wh: Warehouse, put) -> None:
     path = put("p.txt", PREFS)
     wh.ingest_qrels("choices", path, format="prefs")
@@ -328,6 +329,7 @@ def in_scope(con: duckdb.DuckDBPyConnection) -> dict[str, Rows]:
     }
 
 
+@pytest.mark.slow
 def test_scopes_of_stored_qrels_one_after_the_other(wh: Warehouse, put) -> None:
     wh.ingest_qrels("plain", {"q": {"a": 2, "b": -1}})
     wh.ingest_qrels("subtopics", put("q.txt", TREC), iterations=True)

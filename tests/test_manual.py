@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from clusters import needs_spark
 from projects import Answer, invoked, words_of
 
 from warehouse.cli.application import examples
@@ -33,6 +34,8 @@ from warehouse.warehouse import Warehouse
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
+# The page whose commands need Spark.
+CLUSTER = "docs/how-to/cluster.md"
 DOCS = ROOT / "docs"
 GENERATED = ("metrics", "commands", "views")
 GENERATED_PAGES = ("curves.md", "fusion-methods.md", "protocol-rules.md", "project-file.md")
@@ -143,7 +146,15 @@ def demo_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("page", [name for name, page in PAGES.items() if blocks(page, "console")])
+@pytest.mark.sample(5)
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(name, marks=[pytest.mark.slow, needs_spark] if name == CLUSTER else [])
+        for name, page in PAGES.items()
+        if blocks(page, "console")
+    ],
+)
 def test_the_commands_of_a_page(
     page: str,
     tmp_path: Path,
@@ -235,6 +246,7 @@ def generated() -> dict[str, str]:
         return dict(importlib.import_module("generate").all_pages())
 
 
+@pytest.mark.slow
 def test_everything_has_its_page(generated: dict[str, str], wh: Warehouse) -> None:
     pages = {folder: set() for folder in GENERATED}
     for path in generated:

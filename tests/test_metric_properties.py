@@ -134,6 +134,7 @@ def test_every_twin_is_compared() -> None:
         assert missing - compared == set(), f"name it in METRICS of tests/{module.__name__}.py"
 
 
+@pytest.mark.slow
 @pytest.mark.core
 @given(
     data=COLLECTIONS,
@@ -164,6 +165,7 @@ def test_twins(
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @FEW
 @given(data=LARGE)
 def test_judged_documents_only_by_metric_or_by_protocol(data: tuple[Qrels, Run]) -> None:
@@ -181,6 +183,7 @@ def test_judged_documents_only_by_metric_or_by_protocol(data: tuple[Qrels, Run])
     assert {(names[m], q): value for (m, q), value in by_metric.items()} == by_protocol
 
 
+@pytest.mark.slow
 @FEW
 @given(data=LARGE)
 def test_identities(data: tuple[Qrels, Run]) -> None:
@@ -228,6 +231,7 @@ def test_the_best_order_is_1(data: tuple[Qrels, Run]) -> None:
         )
 
 
+@pytest.mark.slow
 @FEW
 @given(data=LARGE)
 def test_unjudged_documents_at_the_bottom_change_nothing(data: tuple[Qrels, Run]) -> None:
@@ -251,6 +255,7 @@ def shuffled(rng: random.Random, rows: list) -> list:
     return rng.sample(rows, len(rows))
 
 
+@pytest.mark.slow
 @pytest.mark.core
 @FEW
 @given(data=LARGE, rng=st.randoms(use_true_random=False))
@@ -274,6 +279,7 @@ def test_the_order_of_the_lines_and_the_threads_change_nothing(
     assert seen[0] == seen[1] == seen[2]
 
 
+@pytest.mark.slow
 def test_many_threads_to_the_bit() -> None:
     """Enough rows for DuckDB to share them out: sums must still go in one order."""
     rng = random.Random(7)
@@ -288,6 +294,7 @@ def test_many_threads_to_the_bit() -> None:
     assert one == two == four
 
 
+@pytest.mark.slow
 def test_a_wrong_twin_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """The comparison with the twins is able to fail."""
     right = oracles.ap

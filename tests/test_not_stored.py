@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable
 from pathlib import Path
 
@@ -33,6 +34,7 @@ def tiny(tmp_path: Path, prepared: Callable[..., Warehouse]) -> Warehouse:
     return prepared(tmp_path / "w.duckdb", two_runs)
 
 
+@pytest.mark.slow
 def test_a_board_computes_what_is_not_stored(tiny: Warehouse) -> None:
     """P@1 of one is (1 + 0) / 2, of two (0 + 1) / 2; RR of both is (1 + 1/2) / 2, and of late 1/2.
 
@@ -60,13 +62,14 @@ def test_a_board_computes_what_is_not_stored(tiny: Warehouse) -> None:
     assert again.notes == board.notes[:-1]
 
 
+@pytest.mark.slow
 def test_queries_history_and_sorting_compute_it_too(tiny: Warehouse) -> None:
     found = tiny.queries("tiny", "two", metrics="P@1")
     assert [(row.query_id, row["P@1"]) for row in found] == [("q1", 0.0), ("q2", 1.0)]
     assert found.notes == (
-        "computed for 2 runs and not stored: P@1; to store: warehouse evaluate -d tiny -m P@1",
+        "computed for 1 run and not stored: P@1; to store: warehouse evaluate -d tiny -m P@1",
     )
-    found = tiny.history("tiny", "P@2", runs="one")
+    found = tiny.history("tiny", "P@2", run="one")
     assert [(row.run, row.value) for row in found] == [("one", 0.5)]
     assert "computed for 1 run and not stored: P@2" in found.notes[-1]
     # NumRet counts 4 and 3 documents
@@ -74,6 +77,7 @@ def test_queries_history_and_sorting_compute_it_too(tiny: Warehouse) -> None:
     assert [(row.run, row.NumRet) for row in board] == [("one", 4.0), ("two", 3.0)]
 
 
+@pytest.mark.slow
 def test_a_comparison_computes_it_too(tiny: Warehouse) -> None:
     pytest.importorskip("scipy")
     tiny.ingest_run("tiny", LATE, name="late")
@@ -87,6 +91,7 @@ def test_a_comparison_computes_it_too(tiny: Warehouse) -> None:
     assert {row[values.columns.index("metric")] for row in values.fetchall()} == {"RR"}
 
 
+@pytest.mark.slow
 def test_without_anything_stored_the_usual_metrics_are_shown(tmp_path: Path) -> None:
     wh = Warehouse(tmp_path / "w.duckdb")
     wh.ingest_qrels("tiny", QRELS)
@@ -102,20 +107,14 @@ def test_without_anything_stored_the_usual_metrics_are_shown(tmp_path: Path) -> 
     assert (list(wh.leaderboard().metrics), row.RR) == (["RR"], 0.75)
 
 
+@pytest.mark.slow
 def test_several_datasets_and_what_cannot_be_computed(tiny: Warehouse) -> None:
     tiny.ingest_qrels("other", {"q": {"d": 1}})
     tiny.ingest_run("other", {"q": {"d": 1.0}}, name="one")
     (row,) = tiny.leaderboard(["tiny", "other"], metrics="P@1")
     assert (row.run, row["P@1"]) == ("one", 0.75)
-    for words, options in (
-        ("no values of P@1", {"as_of": "2100-01-01"}), ("no values of P@1", {"qrels": 1}),
-        ("no values of P@1 by size", {"slice": "size"}), ("needs a training set", {}),
-    ):  # fmt: skip
-        metric = "P@1" if options else "Popularity@1"
-        if "slice" in options:
-            tiny.evaluate("tiny", metrics="RR", slices="size = num_relevant")
-        with expect_refusal(words if options else "tiny"):
-            tiny.leaderboard("tiny", metrics=metric, **options)
+    with expect_refusal("tiny"):
+        tiny.leaderboard("tiny", metrics="Popularity@1")
     tiny.ingest_run("bare", ONE, name="one")
     with expect_refusal("bare … no qrels yet"):
         tiny.leaderboard("bare", metrics="P@1")
@@ -129,6 +128,7 @@ def test_the_command_says_so_once(tiny: Warehouse) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_the_name_that_was_asked_for_heads_the_column(tiny: Warehouse) -> None:
     """CSV has the metric's own name; --names says which it is."""
     asked = ("-m", "recip_rank", "-m", "first = P@1", "--db", str(tiny.path))
@@ -166,3 +166,123 @@ def test_it_is_computed_several_times_on_one_connection(tiny: Warehouse) -> None
         ("P@1", "one", 0.5), ("P@1", "two", 0.5), ("P@2", "one", 0.5), ("P@2", "two", 0.5),
         ("RR", "one", 0.75), ("RR", "two", 0.75),
     ]  # fmt: skip
+
+
+def test_a_slice_has_it_too(tiny: Warehouse) -> None:
+    """P@1 of one is 1 for q1 and 0 for q2, that of two the other way round; RR@1 too."""
+    tiny.evaluate("tiny", metrics="RR", slices="first = query_id = 'q1'")
+    board = tiny.leaderboard("tiny", metrics=["P@1", "RR"], slice="first")
+    assert [(row.part, row.run, row["P@1"], row.RR) for row in board] == [
+        ("false", "two", 1.0, 1.0), ("false", "one", 0.0, 0.5),
+        ("true", "one", 1.0, 1.0), ("true", "two", 0.0, 0.5),
+    ]  # fmt: skip
+    told = "computed for 2 runs and not stored: P@1; to store: "
+    assert board.notes[-1] == f"{told}warehouse evaluate -d tiny -m P@1 --slice first"
+    found = tiny.queries("tiny", "one", metrics="RR@1", slice="first")
+    assert [(row.part, row.query_id, row["RR@1"]) for row in found] == [
+        ("false", "q2", 0.0), ("true", "q1", 1.0),
+    ]  # fmt: skip
+    tiny.evaluate("tiny", metrics="P@1", slices="first")
+    again = tiny.leaderboard("tiny", metrics=["P@1", "RR"], slice="first")
+    assert again.fetchall() == board.fetchall()
+    with expect_refusal("firts … first"):
+        tiny.leaderboard("tiny", metrics="P@1", slice="firts")
+
+
+def test_a_slice_of_documents_whose_attributes_changed(tiny: Warehouse) -> None:
+    """The parts are those of now, and what was stored by the earlier ones is computed anew."""
+    tiny.ingest_attributes("tiny", {"a": {"g": "x"}, "c": {"g": "x"}}, of="docs", name="t")
+    tiny.evaluate("tiny", metrics="RR", slices="g")
+    changed = {"a": {"g": "y"}, "c": {"g": "x"}}
+    tiny.ingest_attributes("tiny", changed, of="docs", name="t", replace=True)
+    before = tiny.path.read_bytes()
+    board = tiny.leaderboard("tiny", metrics="RR P@1", slice="g")
+    assert tiny.path.read_bytes() == before
+    tiny.evaluate("tiny", metrics="RR P@1", slices="g")
+    assert tiny.leaderboard("tiny", metrics="RR P@1", slice="g").fetchall() == board.fetchall()
+    assert {row.part for row in board} >= {"x", "y"}
+
+
+def test_a_day_and_an_older_version_of_the_qrels_have_it_too(tiny: Warehouse) -> None:
+    """In the new judgments b and x are relevant: P@1 of one is (0 + 1) / 2, of two (1 + 0) / 2."""
+    then = dt.datetime.now(dt.UTC)
+    tiny.ingest_run("tiny", {"q1": {"b": 1.0}, "q2": {"c": 1.0}}, name="late")
+    tiny.ingest_qrels("tiny", {"q1": {"b": 1}, "q2": {"x": 1}}, replace=True)
+    tiny.evaluate("tiny", metrics="RR P@2")
+    old = [("one", 0.5), ("two", 0.5)]
+    board = tiny.leaderboard("tiny", metrics="P@1", as_of=then)
+    assert [(row.run, row["P@1"]) for row in board] == old
+    assert "by today's formulas, from what there was then" in board.notes[-1]
+    # P@2 has been stored since, for other judgments
+    board = tiny.leaderboard("tiny", metrics="RR P@2", as_of=then)
+    assert [(row.run, row.RR, row["P@2"]) for row in board] == [
+        ("one", 0.75, 0.5), ("two", 0.75, 0.5),
+    ]  # fmt: skip
+    board = tiny.leaderboard("tiny", metrics="P@1", qrels=1)
+    assert [(row.run, row["P@1"]) for row in board] == [("late", 0.5), *old]
+    assert board.notes[-1].endswith("warehouse evaluate -d tiny -m P@1 --qrels 1")
+    found = tiny.queries("tiny", "two", metrics="P@1", as_of=then)
+    assert [(row.query_id, row["P@1"]) for row in found] == [("q1", 0.0), ("q2", 1.0)]
+    found = tiny.history("tiny", "P@1", qrels=1)
+    assert [(row.run, row.value) for row in found] == [("one", 0.5), ("two", 0.5), ("late", 0.5)]
+    found = tiny.explain("tiny", "one", "q1", "P@1", qrels=1)
+    assert (found.value, found.recomputed) == (1.0, 1.0)
+    # a run that is gone has no values, and an empty day has none
+    tiny.forget("tiny", "one")
+    board = tiny.leaderboard("tiny", metrics="P@1", as_of=then)
+    assert [row.run for row in board] == ["two"]
+    assert any("one (version 1) of tiny was there" in note for note in board.notes)
+    with expect_refusal("no such dataset … 2001-01-01"):
+        tiny.leaderboard("tiny", metrics="P@1", as_of="2001-01-01")
+
+
+def test_a_value_that_is_not_stored_is_explained(tiny: Warehouse) -> None:
+    found = tiny.explain("tiny", "one", "q2", "P@2")
+    assert [(row.doc_id, row.part) for row in found] == [("x", 0.0), ("c", 0.5)]
+    assert (found.value, found.recomputed, found.is_stale) == (0.5, 0.5, False)
+    told = "computed for 1 run and not stored: P@2; to store: warehouse evaluate -d tiny -m P@2"
+    assert found.told(4)[-1] == told
+    code, _, told = command("explain", "one", "q2", "P@2", "--db", str(tiny.path))
+    assert (code, "warehouse explain one P@2 q2 -d tiny" in told) == (2, True)
+
+
+def test_runs_are_chosen_by_name_system_and_tag(tmp_path: Path) -> None:
+    """Three runs: of the systems S, S and T, with the stages first, second and first."""
+    wh = Warehouse(tmp_path / "w.duckdb")
+    wh.ingest_qrels("tiny", QRELS)
+    for name, source, system, stage in (
+        ("s_one", ONE, "S", "first"), ("s_two", TWO, "S", "second"), ("t", LATE, "T", "first"),
+    ):  # fmt: skip
+        wh.ingest_run("tiny", source, name=name, system=system, tags={"stage": stage})
+    for options, expected in (
+        ({"run": "s_*"}, ["s_one", "s_two"]), ({"run": ["t", "s_t*"]}, ["s_two", "t"]),
+        ({"system": "S"}, ["s_one", "s_two"]), ({"tag": {"stage": "f*"}}, ["s_one", "t"]),
+        ({"system": "S", "tag": "stage=first"}, ["s_one"]),
+        ({"tag": ["stage=first", "stage=second"], "run": "s_*"}, ["s_one", "s_two"]),
+    ):  # fmt: skip
+        board = wh.leaderboard("tiny", metrics="P@1", **options)
+        assert sorted(row.run for row in board) == expected
+        assert sorted(row.run for row in wh.history("tiny", "P@1", **options)) == expected
+    assert len(wh.agree("tiny", run="s_*")) == 1
+    assert [(row.run, row.other) for row in wh.agree("tiny", "t", system="S")] == [
+        ("t", "s_one"), ("t", "s_two"), ("s_one", "s_two"),
+    ]  # fmt: skip
+    # x is unjudged, and s_one alone has it
+    assert [row.doc_id for row in wh.holes("tiny", tag={"stage": "first"})] == ["x"]
+    assert len(wh.holes("tiny", "s_t*")) == 0
+    for words, options in (
+        ("s_on … s_one", {"run": "s_on"}), ("X* … S, T", {"system": "X*"}),
+        ("stage=frist … stage=first", {"tag": {"stage": "frist"}}),
+        ("no run fits all of run t, system S", {"run": "t", "system": "S"}),
+    ):  # fmt: skip
+        with expect_refusal(words):
+            wh.leaderboard("tiny", metrics="P@1", **options)
+    pytest.importorskip("scipy")
+    found = wh.compare("tiny", "t", "P@1", system="S")
+    assert [(row.base, row.run) for row in found] == [("t", "s_one"), ("t", "s_two")]
+    found = wh.compare("tiny", ["t", "s_*"], "P@1")
+    assert [(row.base, row.run) for row in found] == [("t", "s_one"), ("t", "s_two")]
+    code, out, _ = command(
+        "compare", "--tag", "stage=first", "-m", "P@1", "-f", "csv", "--db", str(wh.path)
+    )
+    assert (code, len(out.splitlines())) == (0, 2)

@@ -81,6 +81,7 @@ def test_a_name_that_promises_another_content_is_refused(
     assert not Path(name).exists()
 
 
+@pytest.mark.slow
 def test_every_way_to_write_takes_the_format_from_the_name(wh: Warehouse) -> None:
     Path("q.txt").write_text("q1 0 a 1\n")
     Path("r.run").write_text("q1 Q0 a 1 1 t\n")

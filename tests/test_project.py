@@ -197,6 +197,7 @@ def test_a_protocol_takes_from_another_what_it_does_not_say(here: Folder) -> Non
     assert protocols.get("roerei") == roerei
 
 
+@pytest.mark.slow
 def test_a_protocol_is_evaluated_and_shown(here: Folder, loaded: Warehouse) -> None:
     # only the first two documents of q1 count: the third, of grade 3, is not seen
     assert score("Best@3", protocol="top2") == {"Best@3": 0.5}
@@ -325,6 +326,7 @@ def test_values_of_a_protocol_that_is_gone_are_shown(here: Folder, loaded: Wareh
         loaded.leaderboard("tiny", protocol="top3")
 
 
+@pytest.mark.slow
 def test_what_is_gone_is_shown_of_several_datasets(here: Folder, loaded: Warehouse) -> None:
     here.metric(BEST.replace('"higher"', '"lower"'))
     loaded.ingest_qrels("more", QRELS)

@@ -509,6 +509,7 @@ def test_a_row_too_many_is_refused(here: Folder) -> None:
         score("Best@2")
 
 
+@pytest.mark.slow
 def test_a_broken_metric_fails_only_what_asks_for_it(here: Folder, loaded: Warehouse) -> None:
     loaded.evaluate(metrics="AP Best@2")
     here.write("warehouse.toml", SETTINGS + "params.Best.rel = 2\n")

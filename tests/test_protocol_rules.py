@@ -80,6 +80,7 @@ def test_every_query_of_the_run(metric: str, of_a: float, of_b: float | None, wh
         assert close(ours[query], wanted), query
 
 
+@pytest.mark.slow
 def test_queries_that_count_and_what_is_stored_of_them(wh: Warehouse) -> None:
     """By rule: which queries have a value; beside it, how many are judged and how many answered."""
     wh.ingest_qrels("tiny", JUDGED)
@@ -168,6 +169,7 @@ def test_depth_before_or_after(protocol: str, depth: int, wanted: tuple[float, .
     assert [ours[name, "q"] for name in NAMES.split()] == pytest.approx(wanted, rel=1e-12)
 
 
+@pytest.mark.slow
 @FEW
 @given(data=LARGE)
 def test_without_a_depth_the_order_is_nothing(data: tuple[Qrels, Run]) -> None:
@@ -209,6 +211,7 @@ def by_part(wh: Warehouse, slice: str) -> dict[tuple[str, str], float | None]:
     return {(part, m): value for part, m, value in wh.query(sql, slice=slice).fetchall()}
 
 
+@pytest.mark.slow
 def test_depth_in_a_part_of_the_documents(wh: Warehouse) -> None:
     """Counted in the part's own list where it counts judged documents, else in the whole list."""
     wh.ingest_qrels("tiny", GRADES)

@@ -159,6 +159,7 @@ def test_what_belongs_to_nothing(here: Folder, evaluated: Warehouse) -> None:
     assert told == "6 values up to date\n"
 
 
+@pytest.mark.slow
 def test_slices_and_curves_stand_too(wh: Warehouse) -> None:
     wh.ingest_qrels("tiny", QRELS)
     wh.ingest_run("tiny", ONE, name="one")
@@ -173,6 +174,7 @@ def test_slices_and_curves_stand_too(wh: Warehouse) -> None:
     assert [row[:2] for row in standing(wh)] == [("missing", "ROC"), ("missing", "AP by first")]
 
 
+@pytest.mark.slow
 def test_what_is_listed_is_what_evaluate_computes(here: Folder, evaluated: Warehouse) -> None:
     """Without metrics: what other runs have, what is stale; the usual ones in a new dataset."""
     evaluated.ingest_run("tiny", {"q1": {"c": 1.0}}, name="three")
@@ -298,6 +300,7 @@ def test_a_curve_that_is_proposed_is_quoted_as_a_shell_takes_it(wh: Warehouse) -
     assert "warehouse curve 'ROC(rel=2)' -d tiny" in wh.status().commands
 
 
+@pytest.mark.slow
 def test_a_slice_that_is_no_more_what_it_was_is_left_out_and_told(wh: Warehouse) -> None:
     wh.ingest_qrels("tiny", QRELS)
     wh.ingest_attributes(
@@ -496,7 +499,6 @@ def test_what_an_explanation_tells(here: Folder, evaluated: Warehouse) -> None:
     for words, message in (
         (("onee", "AP", "q1"), "onee … one"),
         (("one", "AP", "q11"), "q11 … q1"),
-        (("one", "RR", "q1"), "no values of RR under protocol default yet"),
         (("one", "P.5,10", "q1"), "stands for several metrics"),
     ):
         code, _, told = command("explain", *words, "-d", "tiny")
@@ -516,6 +518,7 @@ def test_hostile_names_are_explained_too(wh: Warehouse) -> None:
 # --------------------------------------------------------------------------- verify
 
 
+@pytest.mark.slow
 @pytest.mark.core
 def test_all_is_as_it_was(evaluated: Warehouse, counts: Callable[[Path], dict[str, int]]) -> None:
     """Other versions of runs and qrels, protocols, slices and curves are computed anew too."""
@@ -694,6 +697,7 @@ def several_times(wh: Warehouse) -> None:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("size", [1, 3, 4, 1_000])
 def test_long_tables_are_looked_through_in_stretches(

@@ -131,6 +131,7 @@ def test_again_and_for_older_clients(small: Warehouse) -> None:
     assert leftovers() == []
 
 
+@pytest.mark.slow
 @pytest.mark.core
 def test_parquet(small: Warehouse) -> None:
     for round in range(3):

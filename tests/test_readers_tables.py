@@ -7,12 +7,12 @@ import json
 from pathlib import Path
 
 import pytest
-from refusals import expect_refusal
+from refusals import expect_refusal, tells
 from shared_cases import CASES, needs_cases
 from staging import refused, rows
 
 from warehouse import readers
-from warehouse.errors import InputError, UsageError
+from warehouse.errors import InputError, UsageError, in_shell
 from warehouse.readers import batches, ranx
 from warehouse.readers.attributes import stage_attributes
 from warehouse.store import database
@@ -199,21 +199,65 @@ def test_columns_are_renamed(con, put):
 
 @pytest.mark.core
 def test_columns_that_are_missing(con, put):
-    path = put("userId,movieId,rating\n1,2,3\n", "a.csv")
+    path = put("viewerId,filmId,mark\n1,2,3\n", "a.csv")
     message = str(refused(con, path, "qrels"))
     assert "missing columns query_id, doc_id, relevance" in message
-    assert "userId, movieId, rating" in message
-    assert "--column query_id=" in message
+    assert "viewerId, filmId, mark" in message
+    assert "columns={'query_id': 'viewerId'}" in message
     # what is named already is no column of the others
-    message = str(refused(con, path, "qrels", columns={"query_id": "userId"}))
-    assert message.endswith("e.g. --column doc_id=movieId")
-    message = str(refused(con, path, "qrels", columns={"query_id": "userid"}))
-    assert "there is no column 'userid'" in message
-    assert "did you mean userId?" in message
+    with in_shell():
+        message = str(refused(con, path, "qrels", columns={"query_id": "viewerId"}))
+    assert message.endswith("e.g. --column doc_id=filmId")
+    message = str(refused(con, path, "qrels", columns={"query_id": "viewerid"}))
+    assert "there is no column 'viewerid'" in message
+    assert "did you mean viewerId?" in message
     with expect_refusal("queryid … query_id"):
-        readers.stage(con, path, "qrels", columns={"queryid": "userId"})
+        readers.stage(con, path, "qrels", columns={"queryid": "viewerId"})
     with pytest.raises(UsageError, match="a run has no column 'relevance'"):
         readers.stage(con, path, "run", columns={"relevance": "rating"})
+
+
+@pytest.mark.core
+@pytest.mark.parametrize(
+    ("header", "kind", "value"),
+    [
+        ("user_id,item_id,rating,timestamp", "qrels", 3.0),
+        ("userId,movieId,rating,timestamp", "training", 3.0),
+        ("uid,iid,est,time", "run", 3.0),
+        ("userID,itemID,prediction,rating", "run", 3.0),
+        ("qid,docno,label,iteration", "qrels", 3.0),
+        ("qid\tdocno\tscore\tquery", "run", 3.0),
+        ("query-id\tcorpus-id\tscore\tx", "qrels", 3.0),
+        ("q_id,doc_id,score,x", "run", 3.0),
+        ("user_id:token\titem_id:token\trating:float\ttimestamp:float", "qrels", 3.0),
+        ("user_idx,item_idx,timestamp,x", "training", 1.0),
+    ],
+)
+def test_headers_of_other_programs(con, put, header, kind, value):
+    mark = "\t" if "\t" in header else ","
+    readers.stage(con, put(f"{header}\n{mark.join(['u1', 'i1', '3', '9'])}\n", "a.txt"), kind)
+    assert rows(con)[0][:3] == ("u1", "i1", value)
+
+
+@pytest.mark.core
+@pytest.mark.parametrize(
+    ("header", "kind", "wanted"),
+    [
+        ("user_id,session_id,item,score", "run", "user_id … session_id … {'query_id': 'user_id'}"),
+        ("user,asin,parent_asin,rating", "qrels", "asin … parent_asin … {'doc_id': 'asin'}"),
+        ("uid,iid,label,rating", "qrels", "label … rating … {'relevance': 'label'}"),
+        ("uid,iid,rank,rating", "run", "rating … {'score': 'rating'} … {'rank': 'rank'}"),
+        ("query_id,item_id,score,x", "qrels", "this looks like a run … {'relevance': 'NAME'}"),
+        ("query,text,score,x", "run", "missing column doc_id … {'doc_id': 'text'}"),
+    ],
+)
+def test_columns_that_could_mean_two_things(con, put, header, kind, wanted):
+    """They are refused with the way out, never guessed."""
+    path = put(f"{header}\na,b,1,2\n", "a.csv")
+    assert tells(str(refused(con, path, kind)), wanted)
+    if "rank" in header:  # the way out
+        readers.stage(con, path, kind, columns={"rank": "rank"})
+        assert rows(con)[0] == ("a", "b", 1.0)
 
 
 def test_renamed_columns_of_a_run(con, put):

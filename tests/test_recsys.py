@@ -241,6 +241,7 @@ def test_what_no_double_holds_is_refused(given: str) -> None:
         parse(f"PSP({given})@1")
 
 
+@pytest.mark.slow
 def test_what_data_make_impossible_is_bad_input(tmp_path: Path, program) -> None:
     """Not SQL that fails: exit code 2, and of what is stored nothing changes."""
     wh = Warehouse(tmp_path / "films.duckdb")
@@ -268,6 +269,7 @@ def test_of_no_example_nothing_has_a_share(given: str) -> None:
     assert {value for _, _, value in found.relation.fetchall()} == {None}
 
 
+@pytest.mark.slow
 def test_only_what_reads_it_is_stale(wh: Warehouse) -> None:
     wh.ingest_training("films", SEEN)
     wh.ingest_attributes("films", FILMS, of="docs", name="facts")

@@ -62,6 +62,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_folder_that_cannot_be_written(bound: str, folder: Path, program) -> None:
     db = "--db readonly/w.duckdb"
     refused = {
@@ -340,6 +341,7 @@ def test_a_copy_made_while_the_database_was_written(tmp_path: Path) -> None:
     assert {first for first, _ in found} == {f"{copy.path}: {said}"}
 
 
+@pytest.mark.slow
 def test_a_good_log_is_not_blamed_for_too_little_memory(tmp_path: Path) -> None:
     """It has what was written last, and is read as soon as there is room."""
     wh = Warehouse(tmp_path / "w.duckdb")

@@ -13,9 +13,9 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from warehouse.analyze import board_intervals, explained_lists, significance
+from warehouse.analyze import board_intervals, explained_lists
 from warehouse.analyze.regressions import Limits
-from warehouse.errors import UsageError, visible
+from warehouse.errors import visible
 from warehouse.report.pages import contents, rendering
 from warehouse.report.pages.keys import keys
 from warehouse.sync import gates
@@ -207,6 +207,7 @@ def test_the_board_has_the_numbers_of_the_command(site: Site) -> None:
     assert board.to_latex() in page.text
 
 
+@pytest.mark.slow
 def test_a_run_has_its_values_and_what_proves_them(site: Site) -> None:
     for run in RUNS:
         page = site.pages[f"tiny/runs/{RUN_KEYS[run]}.html"]
@@ -275,7 +276,7 @@ def test_pairs_are_those_of_compare_in_one_family(site: Site) -> None:
 def test_history_is_that_of_the_command(site: Site) -> None:
     page = site.pages["tiny/history.html"]
     for metric, found in zip(METRICS, page.data, strict=True):
-        rows = site.warehouse.history("tiny", metric, runs=RUNS).fetchall()
+        rows = site.warehouse.history("tiny", metric, run=RUNS).fetchall()
         assert [(one["run"], one["value"], one["record"]) for one in found] == [
             (row[1], row[4], row[6]) for row in rows
         ]
@@ -412,6 +413,7 @@ def test_a_manifest_names_no_file_outside(site: Site, tmp_path: Path) -> None:
     assert (tmp_path / "thesis.tex").exists()
 
 
+@pytest.mark.slow
 def test_of_very_many_queries_those_that_differ_most_have_pages(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -428,20 +430,6 @@ def test_of_very_many_queries_those_that_differ_most_have_pages(
     assert len(list((tmp_path / "site" / "tiny" / "queries").iterdir())) == 3
     found = _script(tmp_path / "site" / "tiny" / "data" / f"{METRIC_KEYS['nDCG@3']}.js")
     assert len(found["values"]) == 2
-
-
-def test_without_scipy_there_are_boards_and_a_note(
-    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def lacks(what: str = "comparing runs") -> None:
-        raise UsageError(f"{what} needs SciPy")
-
-    monkeypatch.setattr(significance, "needs_scipy", lacks)
-    site.warehouse.report(tmp_path / "site", "tiny", metrics="RR")
-    page = Page((tmp_path / "site" / "tiny" / "index.html").read_text(encoding="utf-8"))
-    assert "needs SciPy" in page.text
-    assert "\u00b1" not in page.text
-    assert _script(tmp_path / "site" / "tiny" / "data" / f"{METRIC_KEYS['RR']}.js")["pairs"] == []
 
 
 @pytest.fixture(scope="module")

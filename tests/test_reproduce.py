@@ -293,6 +293,7 @@ def test_an_error_is_a_share_only_of_values_between_0_and_1(wh: Warehouse) -> No
     assert (row["rmse"], row["nrmse"]) == (pytest.approx(2 * math.log(2)), None)
 
 
+@pytest.mark.slow
 def test_it_is_told_over_which_queries_an_improvement_is(wh: Warehouse) -> None:
     """The base runs answer two of six queries: effect ratio and relative improvement are of these."""
     queries = [f"q{n}" for n in range(6)]
@@ -343,6 +344,7 @@ def test_one_query_of_a_replication_adds_nothing_to_the_variance(wh: Warehouse) 
     assert rows(found)["RR", "advanced"]["p"] == pytest.approx(theirs.pvalue, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_nothing_to_divide_by_is_undefined(wh: Warehouse) -> None:
     """Without an improvement there is no effect ratio; a base of 0 has no relative improvement."""
     lost = {"q1": {"x": 1.0}, "q2": {"x": 1.0}}
@@ -353,6 +355,7 @@ def test_nothing_to_divide_by_is_undefined(wh: Warehouse) -> None:
     assert (row["er"], row["dri"]) == (0.0, None)
 
 
+@pytest.mark.slow
 def test_one_query_is_no_test_and_a_steady_difference_is_beyond_doubt(wh: Warehouse) -> None:
     """P is undefined where there is one query, and 0 where all differ by the same."""
     both = {"protocol": "trec_eval_9"}  # only queries that a run answers
@@ -396,15 +399,12 @@ def test_values_that_are_missing_are_refused_with_the_command(demo: Warehouse) -
         demo.reproduce("dl19", "tasb", "late", metrics="AP(rel=2)")
 
 
-def test_the_command(demo: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command(demo: Warehouse) -> None:
     asked = ["reproduce", "tasb", "ada2", "-d", "dl19", "-f", "csv", "--db", str(demo.path)]
     code, out, told = command(*asked, "-m", "nDCG@10", "--base", "bm25", "bm25_rm3")
     assert (code, told, len(out.splitlines())) == (0, "", 3)
     code, out, _ = command(*asked, "--by-query")
     assert (code, len(out.splitlines())) == (0, 44)
-    monkeypatch.setattr("warehouse.analyze.reproduction.find_spec", lambda _: None)
-    code, out, told = command(*asked, "-m", "nDCG@10")
-    assert (code, told) == (0, "p needs SciPy: pip install 'ranking-warehouse[stats]'\n")
 
 
 def test_last_bits_are_no_difference(wh: Warehouse) -> None:

@@ -95,7 +95,7 @@ def test_names_of_temporary_tables(made: Path) -> None:
     )
     names = set(re.findall(r"temp (?:table|view) (\w+)", text))
     assert names & set(columns(made)) == {
-        "evaluation", "judgment", "query_score", "run_scores", "score", "slice",
+        "evaluation", "judgment", "query_score", "ranking", "run_scores", "score", "slice",
     }  # fmt: skip
 
 

@@ -142,6 +142,7 @@ def test_columns_that_say_the_same_go_before_texts_are_shortened() -> None:
     assert "…" in text
 
 
+@pytest.mark.slow
 def test_runs_that_differ_in_what_they_answer_keep_the_columns(tmp_path: Path, run) -> None:
     """Two queries are judged; the second run has documents for one of them."""
     wh = Warehouse(tmp_path / "w.duckdb")

@@ -62,6 +62,7 @@ def test_twins(
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_wrong_twin_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """The comparison with the twins is able to fail, for a query and for the pooled value."""
     data = collection(random.Random(1))
@@ -310,6 +311,7 @@ def test_bibtex_cut_lists() -> None:
             assert not close(ours[measure], theirs[measure], 1e-3), (run, measure)
 
 
+@pytest.mark.slow
 @needs_cases
 def test_bibtex_labels_of_score_0() -> None:
     """With the labels of score 0 put back, knn20 has the values of the whole matrix at 3 and 5 too."""

@@ -64,6 +64,7 @@ def test_the_command_for_missing_values_has_their_protocol(described: Warehouse)
         described.evaluate(metrics="P@1", slices="difficulty", protocol="trec_eval_9")
 
 
+@pytest.mark.slow
 def test_an_attribute_of_both_is_asked_back(wh: Warehouse) -> None:
     loaded(wh, *collection(9))
     wh.ingest_attributes("tiny", {"q1": {"kind": "a"}}, of="queries", name="w")
@@ -82,13 +83,12 @@ def test_an_id_is_no_partition(wh: Warehouse) -> None:
         wh.evaluate(metrics="P@1", slices="x = query_id")
 
 
+@pytest.mark.slow
 def test_boards_of_slices_that_are_not_there(wh: Warehouse) -> None:
     loaded(wh, *collection(10))
     wh.evaluate(metrics="P@1", slices="size = quantiles(num_relevant, 2)")
     with expect_refusal("sise … size"):
         wh.leaderboard("tiny", slice="sise")
-    with pytest.raises(UsageError, match=r"no values of AP by size .*-m AP --slice size"):
-        wh.leaderboard("tiny", metrics="AP", slice="size")
     wh.ingest_qrels("other", {"q": {"a": 1}})
     wh.ingest_run("other", {"q": {"a": 1.0}}, name="one")
     wh.evaluate("other", metrics="P@1")

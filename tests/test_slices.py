@@ -85,6 +85,7 @@ def check_against_scoring(
 # --------------------------------------------------------------------------- parts by themselves
 
 
+@pytest.mark.slow
 @pytest.mark.sample(3)
 @pytest.mark.core
 @pytest.mark.parametrize(("seed", "protocol"), [(1, "default"), (3, "trec_eval_9"), (4, "xclib")])
@@ -112,6 +113,7 @@ def test_a_part_of_the_queries_is_what_these_queries_alone_are(
     check_against_scoring(wh, "kind", cut, protocol)
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.core
 @pytest.mark.parametrize(("seed", "depth"), [(3, None), (4, 6)])
@@ -147,6 +149,7 @@ def test_a_part_of_the_documents_is_what_these_documents_alone_are(
     check_against_scoring(wh, "ending", cut, "default")
 
 
+@pytest.mark.slow
 def test_ranks_of_a_part_worked_by_hand(wh: Warehouse) -> None:
     """The run has a x b y c d; of the films (a, b, c) those stand at 1, 2, 3, in the whole at 1, 3, 5.
 
@@ -210,6 +213,7 @@ def test_parts_of_the_queries_add_up_to_the_whole(wh: Warehouse) -> None:
         assert (nums, judged, had) == (num, all_judged, all_had)
 
 
+@pytest.mark.slow
 def test_parts_of_the_documents_add_up_to_the_whole(wh: Warehouse) -> None:
     loaded(wh, *collection(6))
     metrics = ["NumRel", "NumRelRet", "NumRet", "NumRelRet(scope=global)", "P(scope=global)@5"]
@@ -229,6 +233,7 @@ def test_parts_of_the_documents_add_up_to_the_whole(wh: Warehouse) -> None:
     assert sum(v for (_, m), v in parts(wh, "ending").items() if m == "NumRel") == whole["NumRel"]
 
 
+@pytest.mark.slow
 @pytest.mark.core
 def test_parts_of_equal_number_and_of_equal_mass(wh: Warehouse) -> None:
     """Weights 5 3 2 1 1, 12 in all: before them are 0 5 8 10 11, 3 parts: 3-0 3-1 3-2 3-2 3-2."""
@@ -399,6 +404,7 @@ def test_each_protocol_and_version_of_the_qrels_has_its_members(wh: Warehouse) -
     assert lines == [[], []]
 
 
+@pytest.mark.slow
 @pytest.mark.core
 def test_boards_show_the_whole_or_a_slice(wh: Warehouse) -> None:
     qrels = {"q1": {"a": 1}, "q2": {"a": 1}, "q3": {"b": 1}}

@@ -89,6 +89,7 @@ def test_a_wrong_twin_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
 # --------------------------------------------------------------------------- identities
 
 
+@pytest.mark.slow
 @FEW
 @given(data=LARGE)
 def test_identities(data: tuple[Qrels, Run]) -> None:

@@ -84,6 +84,7 @@ def test_other_content_under_a_taken_name_is_refused(wh: Warehouse, counts: Coun
     assert counts(wh.path) == before
 
 
+@pytest.mark.slow
 def test_replace_makes_a_version_and_keeps_the_history(wh: Warehouse) -> None:
     wh.ingest_qrels("tiny", QRELS)
     wh.ingest_run("tiny", RUN, name="first")
@@ -167,6 +168,7 @@ def _ranx(folder: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_equal_scores_in_another_order(wh: Warehouse, tmp_path: Path) -> None:
     """They are the same predictions, but b above a makes the reciprocal rank of a 1/2 as it stands."""
     wh.ingest_qrels("tiny", {"q": {"a": 1}})
@@ -304,6 +306,7 @@ def test_warns_of_a_run_of_a_time_to_come(wh: Warehouse) -> None:
     )
 
 
+@pytest.mark.slow
 def test_warns_when_what_is_said_of_a_run_is_not_stored(wh: Warehouse) -> None:
     wh.ingest_qrels("tiny", QRELS)
     wh.ingest_run("tiny", RUN, name="r", system="one", tags={"k": "1"})
@@ -555,6 +558,7 @@ def test_a_held_lock_is_waited_for_and_then_reported(
     assert wh.ingest_run("tiny", RUN, name="r").status == "loaded"
 
 
+@pytest.mark.slow
 def test_a_result_holds_no_lock(wh: Warehouse, tmp_path: Path, program) -> None:
     wh.ingest_run("tiny", RUN, name="first")
     result = wh.query("select name from store.run")
@@ -576,6 +580,7 @@ def test_a_result_holds_no_lock(wh: Warehouse, tmp_path: Path, program) -> None:
 ODD = "x'; drop table store.run; --"
 
 
+@pytest.mark.slow
 def test_odd_names_come_back_as_data(wh: Warehouse) -> None:
     name, query, document = 'ünï "quoted" run', "query one; {{ 1 }}", "doc'\u2028 ñ 猫"
     wh.ingest_qrels(ODD, {query: {document: 1}}, label=ODD)

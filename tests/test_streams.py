@@ -54,6 +54,7 @@ def plain(
     return printed
 
 
+@pytest.mark.slow
 @pytest.mark.sample(4, 2)
 @pytest.mark.core
 @pytest.mark.parametrize(

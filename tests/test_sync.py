@@ -50,6 +50,7 @@ def test_a_sync_without_work_takes_no_lock(synced: Project) -> None:
         reader.communicate(b"\n")
 
 
+@pytest.mark.slow
 def test_a_new_file_is_loaded_alone(synced: Project) -> None:
     synced.sync()
     synced.write("runs/dense/two.run.gz", gzip.compress(BETTER.encode()))
@@ -59,6 +60,7 @@ def test_a_new_file_is_loaded_alone(synced: Project) -> None:
     assert [row[1:4] for row in rows] == [("two", "dense", 1.0), ("one", "bm25", 0.75)]
 
 
+@pytest.mark.slow
 def test_other_content_is_a_new_version(synced: Project) -> None:
     synced.sync()
     synced.write("runs/bm25/one.run", BETTER, age=60)
@@ -78,6 +80,7 @@ def test_other_content_is_a_new_version(synced: Project) -> None:
     assert synced.told() == []
 
 
+@pytest.mark.slow
 def test_the_same_content_with_another_time_is_read_and_left(synced: Project) -> None:
     synced.sync()
     synced.write("runs/bm25/one.run", "q2 Q0 c 9 1 t\n" + RUN[: RUN.index("q2")], age=60)
@@ -97,6 +100,7 @@ def test_what_has_neither_size_nor_time_changed_is_not_read(synced: Project) -> 
     assert synced.told() == []
 
 
+@pytest.mark.slow
 def test_a_file_that_is_gone_leaves_its_run(synced: Project) -> None:
     synced.sync()
     file = synced.path / "runs/bm25/one.run"
@@ -143,6 +147,7 @@ def test_a_file_that_is_asked_for_again_counts_again(synced: Project) -> None:
     assert synced.runs()[-1] == ("one", 5, "bm25")
 
 
+@pytest.mark.slow
 def test_what_is_known_of_a_file_is_of_one_dataset_and_kind(synced: Project) -> None:
     """Nothing is read again: neither what is declared twice, nor namesakes in other datasets."""
     synced.settings("[[runs]]", '''
@@ -179,6 +184,7 @@ def test_a_file_that_goes_while_a_sync_runs_is_no_error(
 # --------------------------------------------------------------------------- half-written
 
 
+@pytest.mark.slow
 def test_a_young_file_is_looked_at_twice(synced: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     slept: list[float] = []
 
@@ -203,6 +209,7 @@ def test_a_young_file_is_looked_at_twice(synced: Project, monkeypatch: pytest.Mo
     assert (command("sync")[0], slept) == (0, [60, 60, 60])
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("fails", [False, True])
 def test_a_file_that_changes_while_it_is_read_is_left(
@@ -277,6 +284,7 @@ def test_runs_that_are_read_at_once_are_one_transaction(
     assert synced.told() == [("failed", "runs/bm25/c.run")]
 
 
+@pytest.mark.slow
 def test_what_another_sync_has_taken_in_meanwhile_is_left(
     synced: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -299,6 +307,7 @@ def test_what_another_sync_has_taken_in_meanwhile_is_left(
     assert synced.told() == []
 
 
+@pytest.mark.slow
 def test_a_file_that_is_renamed_into_place_is_taken_at_once(synced: Project) -> None:
     synced.settings('"0.2s"', '"1h"')
     synced.sync()
@@ -311,6 +320,7 @@ def test_a_file_that_is_renamed_into_place_is_taken_at_once(synced: Project) -> 
 # --------------------------------------------------------------------------- problems
 
 
+@pytest.mark.slow
 def test_a_bad_file_stops_no_other_and_is_tried_again(synced: Project) -> None:
     synced.write("runs/bm25/bad.run", "q1 Q0 a 1 x t\n")
     code, out, err = command("sync")
@@ -336,6 +346,7 @@ def test_a_bad_file_stops_no_other_and_is_tried_again(synced: Project) -> None:
     assert command("sync") == (0, "", "")
 
 
+@pytest.mark.slow
 def test_two_files_of_one_name_are_refused_but_the_first_that_came(synced: Project) -> None:
     synced.write("runs/dense/one.run", BETTER)
     events = {event.file: event for event in synced.sync().events}
@@ -387,6 +398,7 @@ def test_patterns_that_nothing_matches_are_told_while_there_is_no_run(synced: Pr
     assert command("sync") == (0, "", "")
 
 
+@pytest.mark.slow
 def test_a_deleted_file_is_said_once(synced: Project) -> None:
     synced.write("runs/bm25/two.run", BETTER)
     synced.sync()
@@ -414,6 +426,7 @@ def test_a_deleted_file_is_said_once(synced: Project) -> None:
 MTIME = "select mtime_ns from source_file where path = $path"
 
 
+@pytest.mark.slow
 def test_the_run_of_a_deleted_file_is_forgotten_if_asked(synced: Project) -> None:
     synced.settings('dataset = "tiny"', 'dataset = "tiny"\nmissing = "forget"')
     synced.write("runs/bm25/two.run", BETTER)
@@ -431,6 +444,7 @@ def test_the_run_of_a_deleted_file_is_forgotten_if_asked(synced: Project) -> Non
     assert synced.told() == [("forgotten", "runs/bm25/two.run")]
 
 
+@pytest.mark.slow
 def test_a_renamed_file_renames_its_run(synced: Project) -> None:
     """With what was computed; other tags make a new version, other content another run."""
     synced.sync()
@@ -456,6 +470,7 @@ def test_a_renamed_file_renames_its_run(synced: Project) -> None:
     assert synced.runs() == [("second", 1, "bm25"), ("copy", 1, "bm25"), ("second", 2, "dense")]
 
 
+@pytest.mark.slow
 def test_content_that_changed_alone_is_found_if_asked(synced: Project) -> None:
     synced.sync()
     file = synced.path / "runs/bm25/one.run"
@@ -485,6 +500,7 @@ def test_a_dataset_from_the_path_has_to_be_declared(synced: Project) -> None:
     )
 
 
+@pytest.mark.slow
 def test_an_evaluation_that_fails_stops_no_other(synced: Project) -> None:
     synced.settings(
         '"qrels.txt"', '"qrels.txt"\nslices = ["genre"]\n[datasets.more]\nqrels = "qrels.txt"'
@@ -507,6 +523,7 @@ def test_a_database_that_cannot_be_used_is_no_fault_of_the_files(synced: Project
         synced.sync()
 
 
+@pytest.mark.slow
 def test_the_lock_is_waited_for_and_then_given_up(synced: Project) -> None:
     synced.sync()
     synced.write("runs/bm25/two.run", BETTER)
@@ -523,6 +540,7 @@ def test_the_lock_is_waited_for_and_then_given_up(synced: Project) -> None:
     assert len(synced.runs()) == 2
 
 
+@pytest.mark.slow
 def test_a_sync_needs_a_project_and_a_database(
     synced: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -543,6 +561,7 @@ def test_a_sync_needs_a_project_and_a_database(
 # --------------------------------------------------------------------------- dry
 
 
+@pytest.mark.slow
 def test_a_dry_run_says_and_does_nothing(synced: Project, counts) -> None:
     expected = ["tiny: qrels.txt would be read", "tiny: runs/bm25/one.run would be read"]
     code, out, _ = command("sync", "--dry-run")
@@ -606,6 +625,7 @@ def test_the_database_of_another_file_is_not_passed_over(
 # --------------------------------------------------------------------------- what was forgotten
 
 
+@pytest.mark.slow
 def test_what_was_forgotten_stays_away_however_new_its_file_is(synced: Project) -> None:
     synced.write("runs/bm25/two.run", BETTER)
     synced.sync()
@@ -691,6 +711,17 @@ def test_the_replica_follows_the_database(synced: Project) -> None:
     # what was written between two syncs
     synced.warehouse.forget("tiny", "one")
     assert synced.told() == [("published", "out/replica.duckdb")]
+    # pages too
+    synced.settings("settle = 0\n", 'settle = 0\nreport = "site"\n')
+    assert synced.told() == [("published", "site")]
+    assert synced.told() == []
+    first = (synced.path / "site/index.html").read_text()
+    synced.write("runs/bm25/two.run", RUN)
+    assert ("published", "site") in synced.told()
+    assert (synced.path / "site/index.html").read_text() != first
+    (synced.path / "site/report.json").unlink()
+    assert synced.told() == [("failed", "site")]
+    synced.settings('report = "site"\n', "")
     other = (synced.path / "w.duckdb").read_bytes()
     synced.write("kept.duckdb", other)  # no replica
     synced.settings("out/replica", "kept")

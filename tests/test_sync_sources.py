@@ -61,6 +61,7 @@ def test_what_only_one_of_the_patterns_has_counts_for_its_files(synced: Project)
     assert synced.told() == []
 
 
+@pytest.mark.slow
 def test_the_time_of_a_run_is_its_files(synced: Project) -> None:
     synced.sync()
     file = synced.path / "runs/bm25/one.run"
@@ -72,6 +73,7 @@ def test_the_time_of_a_run_is_its_files(synced: Project) -> None:
     assert time.time() - described(synced)["two"][2].timestamp() < 60
 
 
+@pytest.mark.slow
 def test_a_side_car_says_what_a_run_is(synced: Project) -> None:
     synced.settings(
         'dataset = "tiny"', 'dataset = "tiny"\nsidecar = true\ntags = { a = "1", b = "2" }'
@@ -116,6 +118,7 @@ def hold_wrong_side_cars(synced: Project, kind: str, wrong: list[tuple[str, str]
     assert (synced.runs("name"), done.exit_code) == ([("one",)], 2)
 
 
+@pytest.mark.slow
 def test_without_side_cars_a_file_of_their_name_is_a_run(synced: Project) -> None:
     synced.settings('{system}/{name}.run*"', '{system}/*"')
     synced.write("runs/bm25/one.run.json", '{"q1": {"a": 1}}')
@@ -180,6 +183,7 @@ def test_wrong_side_cars_in_yaml(synced: Project) -> None:
     hold_wrong_side_cars(synced, "yaml", wrong)
 
 
+@pytest.mark.slow
 def test_a_side_car_in_yaml(synced: Project) -> None:
     pytest.importorskip("yaml")
     synced.settings('dataset = "tiny"', 'dataset = "tiny"\nsidecar = true')
@@ -203,6 +207,7 @@ def git(folder: Path, *words: str, when: str = "2026-09-01T00:00:00Z") -> None:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_commit_says_when(synced: Project) -> None:
     synced.settings('dataset = "tiny"', 'dataset = "tiny"\ntime = "git"')
     git(synced.path, "init")
@@ -234,6 +239,7 @@ def test_a_commit_says_when(synced: Project) -> None:
 # --------------------------------------------------------------------------- other grounds
 
 
+@pytest.mark.slow
 def test_training_and_attributes(synced: Project) -> None:
     synced.settings('qrels = "qrels.txt"', 'qrels = "qrels.txt"\ntraining = "seen.txt"\n'
                   'metrics = ["Unseen@1"]\nslices = ["kind"]\n'
@@ -292,6 +298,7 @@ def test_global_judgments_follow_the_runs(synced: Project) -> None:
     assert synced.told() == [("loaded", "runs/bm25/three.run"), ("computed", None)]
 
 
+@pytest.mark.slow
 def test_what_is_said_of_a_source_counts_as_its_content(synced: Project) -> None:
     synced.sync()
     synced.settings('dataset = "tiny"', 'dataset = "tiny"\nlower_is_better = true')
@@ -302,6 +309,7 @@ def test_what_is_said_of_a_source_counts_as_its_content(synced: Project) -> None
     assert synced.told() == [("computed", None)]
 
 
+@pytest.mark.slow
 def test_several_protocols_and_formats(synced: Project) -> None:
     pytest.importorskip("pyarrow")
     synced.settings('metrics = ["RR"]', 'metrics = ["RR"]\nprotocols = ["default", "trec_eval_9"]')
@@ -326,6 +334,7 @@ def test_several_protocols_and_formats(synced: Project) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_each_source_of_runs_is_read_in_its_own_way(synced: Project) -> None:
     """Files of two sources could be read at once, in one way."""
     text = (synced.path / "warehouse.toml").read_text()

@@ -100,6 +100,7 @@ def test_no_more_files_are_open_than_the_system_lets_a_process_have(
     assert found.stderr.endswith("80 of 80 files loaded or unchanged\n")
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("protocol", ["default", "rectools"])
 def test_scores_are_those_of_each_run(
@@ -182,6 +183,7 @@ def test_warnings_are_of_the_run_that_they_are_true_of(write: Write) -> None:
     assert [read.staged.warnings for read in scores.read] == alone
 
 
+@pytest.mark.slow
 def test_the_first_bad_file_is_told_with_its_line(write: Write) -> None:
     bad = write("bad.run", [("q1", "a", 2.0), ("q1", "b", 1.0), ("q1", "a", 0.5)])
     with pytest.raises(InputError, match=r"bad\.run: 1 problem") as found:
@@ -259,6 +261,7 @@ def test_what_is_stored_is_what_each_run_stores(
     assert {done.status for done in again} == {"unchanged"}  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 def test_a_file_that_fails_undoes_no_other(write: Write, tmp_path: Path) -> None:
     wh = Warehouse(tmp_path / "w.duckdb")
     wh.ingest_run("d", write("taken.run", listed(1)))
@@ -330,6 +333,7 @@ def test_what_is_read_at_once_is_stored_whole_or_not_at_all(
     assert sorted(wh.query(runs).fetchall()) == [(1,), (2,)]
 
 
+@pytest.mark.slow
 def test_one_source_is_the_only_one(write: Write, tmp_path: Path) -> None:
     pd, pl, pa = (pytest.importorskip(name) for name in ("pandas", "polars", "pyarrow"))
     rows = {"query_id": ["q"], "doc_id": ["d"], "score": [1.0]}
@@ -352,6 +356,7 @@ def test_the_names_may_come_from_the_tags(write: Write, tmp_path: Path) -> None:
     assert [one.name for one in done] == ["one", "two"]  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("replace", [False, True])
 def test_one_name_twice_is_refused(write: Write, tmp_path: Path, replace: bool) -> None:
     """Which of them were the run, their order would say; the same file again is the same."""

@@ -69,6 +69,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return counted
 
 
+@pytest.mark.slow
 @pytest.mark.sample(3)
 @pytest.mark.core
 @pytest.mark.parametrize("suffix", [".parquet", ".csv", ".tsv"])
@@ -114,6 +115,7 @@ def test_only_tables_of_one_format_and_header_are_read_at_once(
     assert sizes(paths[-2:]) == [1, 1]  # a byte of Parquet counts for more than one of text
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("suffix", [".parquet", ".csv"])
 def test_columns_may_have_other_names_and_ranks_may_do(
@@ -159,6 +161,7 @@ def test_types_are_those_of_each_file(write: Write, monkeypatch: pytest.MonkeyPa
         Warehouse.score({"q1": {"7": 1}}, paths, "RR")
 
 
+@pytest.mark.slow
 @pytest.mark.core
 def test_a_column_may_have_the_name_that_tells_files_apart(
     write: Write, monkeypatch: pytest.MonkeyPatch
@@ -174,6 +177,7 @@ def test_a_column_may_have_the_name_that_tells_files_apart(
     assert read == [0, 2]
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("suffix", [".parquet", ".csv"])
 def test_the_bad_ones_are_told_and_undo_no_other(write: Write, tmp_path: Path, suffix: str) -> None:
@@ -261,6 +265,7 @@ def test_lines_may_end_in_several_ways(
     assert read == [2, 2]
 
 
+@pytest.mark.slow
 def test_columns_in_another_order_are_other_columns(
     write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -123,6 +123,7 @@ def test_ntcireval(metric: str, values: tuple[float, ...]) -> None:
 # --------------------------------------------------------------------------- the twins
 
 
+@pytest.mark.slow
 @pytest.mark.core
 @given(
     data=COLLECTIONS,

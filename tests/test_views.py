@@ -96,6 +96,7 @@ def test_rankings_on_random_runs(wh: Warehouse) -> None:
     assert len(found) == len(expected)
 
 
+@pytest.mark.slow
 def test_a_filter_reaches_the_predictions(wh: Warehouse) -> None:
     """No filter may stand above the window: every ranking would be made, to be thrown away."""
     wh.ingest_qrels("tiny", {"q1": {"a": 1}})
@@ -130,6 +131,7 @@ def test_a_filter_reaches_the_predictions(wh: Warehouse) -> None:
 # --------------------------------------------------------------------------- history
 
 
+@pytest.mark.slow
 def test_history_by_hand(wh: Warehouse) -> None:
     """RR is 1 over the rank of the relevant document; of MaxRank the lowest value is the best."""
     wh.ingest_qrels("tiny", {"q": {"a": 1}})
@@ -192,6 +194,7 @@ def test_history_does_not_mix_qrels_versions(wh: Warehouse) -> None:
 # --------------------------------------------------------------------------- superseded values
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "newer",
     [

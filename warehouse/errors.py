@@ -10,7 +10,9 @@ import difflib
 import re
 import shlex
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 _URL = re.compile("([a-z][a-z0-9+.-]+):/+(.*)", re.DOTALL)
@@ -28,6 +30,10 @@ NO_MEMORY = (
 )
 # The most names with the same prefix that are suggested together.
 _FEW = 6
+# Whether the reader of errors has typed a command; otherwise Python.
+_IN_SHELL = ContextVar("in_shell", default=False)
+# Options whose arguments in Python have another name.
+_ARGUMENTS = {"at": "run_at", "column": "columns", "from": "origin", "global": "is_global"}
 
 
 class WarehouseError(Exception):
@@ -165,6 +171,34 @@ def command(
     options += [] if qrels is None else ["--qrels", str(qrels)]
     options += [] if protocol == "default" else ["--protocol", protocol]
     return f"warehouse {words} {shlex.join(options)}"
+
+
+@contextmanager
+def in_shell() -> Iterator[None]:
+    """Let errors name the options of commands, not the arguments of Python, until the block ends."""
+    token = _IN_SHELL.set(True)
+    try:
+        yield
+    finally:
+        _IN_SHELL.reset(token)
+
+
+def option(name: str, value: object = True) -> str:
+    """Return an option as the reader of an error writes it: in Python, as an argument.
+
+    A value of two parts, as those of --column, is a pair. Without a value the option is a switch.
+
+    >>> option("replace"), option("column", ("score", "s")), option("lower-is-better")
+    ('replace=True', "columns={'score': 's'}", 'lower_is_better=True')
+    >>> with in_shell():
+    ...     option("replace"), option("column", ("score", "s")), option("from", "qrels")
+    ('--replace', '--column score=s', '--from qrels')
+    """
+    if _IN_SHELL.get():
+        shown = "=".join(map(str, value)) if isinstance(value, tuple) else str(value)
+        return f"--{name}" if value is True else f"--{name} {shown}".strip()
+    argument = _ARGUMENTS.get(name, name.replace("-", "_"))
+    return f"{argument}={dict([value]) if isinstance(value, tuple) else value!r}"
 
 
 def none_yet(what: str, dataset: str) -> str:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import duckdb
     import sqlalchemy as sa
 
-    from warehouse.analyze import across_datasets, past
+    from warehouse.analyze import across_datasets, past, run_choice
     from warehouse.errors import WarehouseError
     from warehouse.evaluate.stored_runs import Outcome
     from warehouse.fuse.fused_run import Fused
@@ -118,6 +118,7 @@ class Warehouse:
         columns: Mapping[str, str] | None = None,
         relevance: str | None = None,
         normalise: str | None = None,
+        where: str | None = None,
         is_global: bool = False,
         queries: object | None = None,
         iterations: bool = False,
@@ -126,7 +127,8 @@ class Warehouse:
         """Load judgments: a path, '-' for stdin, a dict, a data frame, Arrow table, relation or Result.
 
         Columns: `query_id, doc_id, relevance[, iteration]`; `columns` maps these to other names.
-        `relevance` is an SQL expression that gives the relevance, as in "rating >= 4". With
+        `relevance` is an SQL expression that gives the relevance, as in "rating >= 4", and `where` a
+        condition over the columns of a table that chooses its rows, as in "year >= 2020". With
         `iterations`, a document can be judged once per iteration (a subtopic or a judgment
         group). The format "prefs" reads preferences. With `is_global`, all `queries` (default: the
         queries of the loaded runs) share one set of judged documents. Raises InputError for bad
@@ -147,8 +149,8 @@ class Warehouse:
             lambda con, name: stage_qrels(
                 con, source, name,
                 label=label, format=format, columns=columns, relevance=relevance,
-                normalise=normalise, is_global=is_global, queries=queries, iterations=iterations,
-                replace=replace,
+                normalise=normalise, where=where, is_global=is_global, queries=queries,
+                iterations=iterations, replace=replace,
             ),
         )  # fmt: skip
 
@@ -162,12 +164,14 @@ class Warehouse:
         columns: Mapping[str, str] | None = None,
         relevance: str | None = None,
         normalise: str | None = None,
+        where: str | None = None,
         replace: bool = False,
     ) -> Loaded:
         """Load a training set: what a system was trained on, or what users had seen before.
 
         Sources and errors are those of `ingest_qrels`. Columns: `query_id, doc_id[, relevance]`;
-        without a relevance column, every relevance is 1. `relevance` is that of `ingest_qrels`.
+        without a relevance column, every relevance is 1. `relevance` and `where` are those of
+        `ingest_qrels`.
 
         >>> import tempfile
         >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
@@ -181,7 +185,7 @@ class Warehouse:
             lambda con, name: stage_training(
                 con, source, name,
                 label=label, format=format, columns=columns, relevance=relevance,
-                normalise=normalise, replace=replace,
+                normalise=normalise, where=where, replace=replace,
             ),
         )  # fmt: skip
 
@@ -199,11 +203,13 @@ class Warehouse:
         format: str | None = None,
         columns: Mapping[str, str] | None = None,
         normalise: str | None = None,
+        where: str | None = None,
         replace: bool = False,
     ) -> Loaded:
         """Load a run; sources are those of `ingest_qrels`.
 
-        Columns: `query_id, doc_id, score[, rank]`, or a rank without a score. `run_at` is when the
+        Columns: `query_id, doc_id, score[, rank]`, or a rank without a score. A row may have lists of
+        documents and scores, or a ranked list of documents alone. `run_at` is when the
         experiment was run (default: now); without a zone it is UTC. Raises InputError for bad
         content, and ConflictError if the name is taken by other content; `replace` loads a new
         version of the run, also if only its system, tags or time differ.
@@ -225,7 +231,7 @@ class Warehouse:
             dataset, source,
             lambda con, chosen: stage_run(
                 con, source, chosen, options,
-                format=format, columns=columns, normalise=normalise, replace=replace,
+                format=format, columns=columns, normalise=normalise, where=where, replace=replace,
             ),
         )  # fmt: skip
 
@@ -242,6 +248,7 @@ class Warehouse:
         format: str | None = None,
         columns: Mapping[str, str] | None = None,
         normalise: str | None = None,
+        where: str | None = None,
         replace: bool = False,
         on_run: Callable[[object, Loaded | WarehouseError], None] | None = None,
     ) -> list[Loaded | WarehouseError]:
@@ -268,7 +275,7 @@ class Warehouse:
         name = self._to_load(dataset, sources)
         return load_runs(
             self.file, batches.source_list(sources), name, options,
-            format=format, columns=columns, normalise=normalise, replace=replace,
+            format=format, columns=columns, normalise=normalise, where=where, replace=replace,
             on_run=on_run or (lambda source, done: None),
         )  # fmt: skip
 
@@ -279,15 +286,16 @@ class Warehouse:
         *,
         replace: bool = False,
         on_found: Callable[[Folder], None] | None = None,
-        on_file: Callable[[object, Loaded | WarehouseError], None] | None = None,
-    ) -> list[Loaded | WarehouseError]:
+        on_file: Callable[[object, Loaded | LoadedAttributes | WarehouseError], None] | None = None,
+    ) -> list[Loaded | LoadedAttributes | WarehouseError]:
         """Load the qrels and the runs below a folder, whatever their formats.
 
         What a file is, its beginning says: as what it can be read. If that is both, it is qrels if
         its name has qrel, judg, truth, rating or label in it, else a run. Runs are named after their
-        files. Returns the outcome of each source; `on_found` is called with the files before they
-        are loaded, `on_file` with each and its outcome. Raises UsageError if nothing in the folder
-        can be loaded, or if it has several qrels.
+        files. Of a folder of BEIR (`corpus.jsonl`, `queries.jsonl`, `qrels/test.tsv`), the qrels of the
+        test and the texts of the queries are loaded. Returns the outcome of each source; `on_found` is
+        called with the files before they are loaded, `on_file` with each and its outcome. Raises
+        UsageError if nothing in the folder can be loaded, or if it has several qrels.
 
         >>> import tempfile
         >>> folder = Path(tempfile.mkdtemp())
@@ -297,18 +305,26 @@ class Warehouse:
         >>> [(one.kind, one.name) for one in done]
         [('qrels', 'tiny'), ('run', 'one')]
         """
-        from warehouse.ingest.folder import look_into
+        from warehouse.ingest.folder import beside_texts, look_into
 
         name = self._to_load(dataset, folder)
         files = look_into(Path(folder or ""), name)
         if on_found is not None:
             on_found(files)
         tell = on_file or (lambda source, done: None)
-        done: list[Loaded | WarehouseError] = []
+        done: list[Loaded | LoadedAttributes | WarehouseError] = []
         if files.qrels is not None:
             done.append(self.ingest_qrels(name, files.qrels, replace=replace))
             tell(files.qrels, done[0])
-        return done + self.ingest_runs(name, files.runs, replace=replace, on_run=tell)
+        if files.queries is not None:
+            done.append(
+                self.ingest_attributes(
+                    name, files.queries, of="queries", leave_out=beside_texts(files.queries),
+                    replace=replace,
+                )
+            )  # fmt: skip
+            tell(files.queries, done[-1])
+        return [*done, *self.ingest_runs(name, files.runs, replace=replace, on_run=tell)]
 
     def ingest_attributes(
         self,
@@ -319,6 +335,7 @@ class Warehouse:
         name: str | None = None,
         id: str | None = None,
         split: Mapping[str, str] | None = None,
+        leave_out: Names = (),
         format: str | None = None,
         normalise: str | None = None,
         replace: bool = False,
@@ -326,7 +343,8 @@ class Warehouse:
         """Load attributes of documents or queries: any table with one row per id.
 
         `id` names the column with the ids; by default it is `doc_id` or `query_id`. A dict is
-        `{id: {attribute: value}}`. `split={"genres": "|"}` splits the text of a column into lists.
+        `{id: {attribute: value}}`. `split={"genres": "|"}` splits the text of a column into lists;
+        the columns of `leave_out` are not read.
 
         >>> import tempfile
         >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
@@ -339,7 +357,8 @@ class Warehouse:
             dataset, source,
             lambda con, chosen: stage_table(
                 con, source, chosen, of, name=name, id=id, split=split,
-                format=format, normalise=normalise, replace=replace,
+                leave_out=check_names("leave_out", leave_out), format=format,
+                normalise=normalise, replace=replace,
             ),
         )  # fmt: skip
 
@@ -767,11 +786,15 @@ class Warehouse:
         alpha: float = 0.05,
         as_of: past.Moment | None = None,
         qrels: int | None = None,
+        run: Names = (),
+        system: Names = (),
+        tag: run_choice.Tags = (),
     ) -> Result:
         """Return the board of a dataset, best first by `sort` (default: the first metric).
 
         Metrics that are not stored are computed from the stored hits, and not stored; the notes say
-        so. With `as_of`, `qrels` or `slice` only stored values are shown.
+        so. `run` and `system` are names or patterns, as in "tas*", and `tag` has them by the tag's
+        name, as in `{"stage": "first"}`: the board then has the runs that fit all of these.
 
         Columns: `place, run, system`, one per metric, and the number of queries `answered` and
         `judged`. With `slice`, which must have been evaluated, there is one board for each part;
@@ -792,16 +815,16 @@ class Warehouse:
         mean over the queries, at 1 - `alpha`. With `ties`, a column `group` numbers the runs that
         cannot be told apart: a group is its best run and the runs that do not differ from it by
         `sort`, in a paired t-test with Holm's correction over all pairs of the whole board, whatever
-        `top` is. Both work on one dataset, not on a slice, and need the extra "stats".
+        `top` is. Both work on one dataset, not on a slice.
         """
-        from warehouse.analyze import leaderboard
+        from warehouse.analyze import leaderboard, run_choice
         from warehouse.report import presentation
 
         with self.file.read() as con:
             found = leaderboard.leaderboard(
                 con, dataset, metrics=metrics, slice=slice, sort=sort, top=top, protocol=protocol,
                 weights=weights, by=by, each=each, ci=ci, ties=ties, alpha=alpha, as_of=as_of,
-                qrels=qrels,
+                qrels=qrels, runs=run_choice.choice(run, system, tag),
             )  # fmt: skip
             return presentation.leaderboard(found, protocol, top)
 
@@ -848,6 +871,8 @@ class Warehouse:
         qrels: int | None = None,
     ) -> Result:
         """Explain a current run's value for a query: where it came from, and each document's part.
+
+        A metric that is not stored is computed.
 
         Columns: `rank, doc_id, score, relevance, value_so_far, part`, and `text` if the dataset has
         texts of documents. A document's part is the value of the list cut after it, minus that of
@@ -915,8 +940,14 @@ class Warehouse:
         top: int | None = None,
         per_query: bool = False,
         protocol: str = protocols.DEFAULT,
+        run: Names = (),
+        system: Names = (),
+        tag: run_choice.Tags = (),
     ) -> Result:
         """List the unjudged documents that most `runs` (default: all) have among their first `depth`.
+
+        The `runs` can be patterns; those that fit `run`, `system` and `tag`, as in `leaderboard`,
+        come after them.
 
         Columns: `query_id, doc_id, runs, best_rank, mean_reciprocal_rank`; those that most runs
         have come first. There are at most `top`, or with `per_query` at most `top` for each query.
@@ -931,13 +962,14 @@ class Warehouse:
         >>> wh.holes("tiny", top=1).fetchall()
         [('q', 'b', 2, 1, 0.75)]
         """
-        from warehouse.analyze import holes
+        from warehouse.analyze import holes, run_choice
         from warehouse.report import presentation
 
         with self.file.read() as con:
             found = holes.holes(
-                con, dataset, runs, depth=depth, top=top, per_query=per_query, protocol=protocol
-            )
+                con, dataset, runs, depth=depth, top=top, per_query=per_query, protocol=protocol,
+                choice=run_choice.choice(run, system, tag),
+            )  # fmt: skip
             return presentation.holes(found)
 
     # -------------------------------------------------------------------------------- Compare
@@ -956,6 +988,7 @@ class Warehouse:
         interval: str = "t",
         resamples: int = 10_000,
         seed: int = 0,
+        family: str = "metric",
         judged_only: bool = False,
         judged: bool = True,
         all_relevant: bool = False,
@@ -963,25 +996,32 @@ class Warehouse:
         protocol: str = protocols.DEFAULT,
         as_of: past.Moment | None = None,
         qrels: int | None = None,
+        run: Names = (),
+        system: Names = (),
+        tag: run_choice.Tags = (),
         on_step: Callable[[str], None] | None = None,
     ) -> Result:
         """Compare runs with a base, on stored values that are joined by query.
 
         The base is the first run, or the `bases`, which need not be among the runs. With
         `all_pairs`, every run is compared with every other. A single run is compared with all
-        others of the dataset that have values. Every pair and metric is one hypothesis. `test` is
-        two-sided: "t", "wilcoxon", "sign", "randomisation" or "tukey" (all but the last two by
-        SciPy). `correction` is over all hypotheses: "holm", "bonferroni", "bh" or "none". For a
-        pair that differs in no query, "t" and "wilcoxon" have no p, and the pair is not a
-        hypothesis; the other tests have p = 1. `interval` is "t" or "bootstrap". Resampling is
-        repeated `resamples` times from `seed`, with the same bits on any number of threads.
+        others of the dataset that have values. The runs can be patterns, as in "tas*"; those that
+        fit `run`, `system` and `tag`, as in `leaderboard`, come after them.
+
+        Every pair and metric is one hypothesis, except of Judged, which says what is known and not
+        how good a run is. `test` is two-sided: "t", "wilcoxon" (extra "stats"), "sign",
+        "randomisation" or "tukey". `correction` is "holm", "bonferroni", "bh" or "none", over a
+        `family`: the pairs of one "metric", or "all" pairs and metrics. For a pair that differs in
+        no query, "t" and "wilcoxon" have no p, and the pair is not a hypothesis; the other tests
+        have p = 1. `interval` is "t" or "bootstrap". Resampling is repeated `resamples` times from
+        `seed`, with the same bits on any number of threads.
 
         `judged_only` removes unjudged documents from the lists first. `judged` adds the share of
         judged documents, and `all_relevant` the values that the runs would have if all unjudged
         documents had the highest grade: no bound for metrics such as nDCG that divide by the
         ideal. `store` keeps the comparison in the database, for the view `comparisons`.
-        `as_of` and `qrels` are those of `leaderboard`. Needs the extra "stats". Raises UsageError
-        for wrong names and missing values.
+        `as_of` and `qrels` are those of `leaderboard`. Raises UsageError for wrong names and
+        missing values.
 
         The result has a row for each hypothesis: `metric, base, run, base_value, value, difference,
         low, high, effect_size, wins, ties, losses, queries, left_out, statistic, p, p_adjusted,
@@ -998,14 +1038,15 @@ class Warehouse:
         >>> [(row.base, row.run, row.wins, row.ties, row.losses, row.p) for row in found]
         [('low', 'high', 2, 0, 1, 1.0)]
         """
-        from warehouse.analyze import compare, comparison
+        from warehouse.analyze import compare, comparison, run_choice
         from warehouse.report import presentation
 
-        how = compare.How(test, correction, alpha, interval, resamples, seed)
+        how = compare.How(test, correction, alpha, interval, resamples, seed, family)
         found = comparison.compare(
             self.file, dataset, runs, metrics, how, bases=bases, all_pairs=all_pairs,
             judged_only=judged_only, judged=judged, all_relevant=all_relevant, store=store,
             protocol=protocol, as_of=as_of, qrels=qrels, on_step=on_step,
+            choice=run_choice.choice(run, system, tag),
         )  # fmt: skip
         return presentation.compare(found)
 
@@ -1025,8 +1066,7 @@ class Warehouse:
         """Return the queries on which two runs differ most, with both lists down to `depth`.
 
         Columns: `place, query_id, base_value, value, difference, rank, base_document,
-        base_relevance, document, relevance`. `as_of` and `qrels` are those of `leaderboard`. Needs
-        the extra "stats", as `compare` does.
+        base_relevance, document, relevance`. `as_of` and `qrels` are those of `leaderboard`.
         """
         from warehouse.analyze import side_by_side
         from warehouse.report import presentation
@@ -1059,7 +1099,7 @@ class Warehouse:
         versions, or the name of a run. `group` is "system" or a tag: then only runs that have it in
         common are compared. A run of which a gate fired is left out until it is accepted. The run
         regresses if the value over all queries is worse by more than `max_drop`, if the queries'
-        values are worse with p < `alpha` in a two-sided paired t-test (extra "stats"), or if the
+        values are worse with p < `alpha` in a two-sided paired t-test, or if the
         value is below `min` or above `max`. Without any limit, any drop is a regression. Columns:
         `metric, run, against, value, their_value, difference, p, wins, ties, losses, verdict`.
         Attributes: `is_good, run, comparisons, verdicts`.
@@ -1169,6 +1209,9 @@ class Warehouse:
         p: float = 0.9,
         over: str = "intersection",
         protocol: str = protocols.DEFAULT,
+        run: Names = (),
+        system: Names = (),
+        tag: run_choice.Tags = (),
     ) -> Result:
         """Measure how much rankings agree: Kendall's tau-b, tau-AP and rank-biased overlap.
 
@@ -1182,7 +1225,8 @@ class Warehouse:
         the runs or, with several datasets, the orders in which each metric ranks them there. The
         columns are then `metric[, dataset], other, tau_b, tau_ap, tau_ap_b, rbo_ext, runs,
         swapped_pairs, left_out`. `against` names the run, metric or dataset to compare all others
-        with. Raises UsageError for wrong names and numbers.
+        with. The `runs` can be patterns; those that fit `run`, `system` and `tag`, as in `leaderboard`,
+        come after them. Raises UsageError for wrong names and numbers.
 
         >>> import tempfile
         >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
@@ -1191,13 +1235,13 @@ class Warehouse:
         >>> [(round(row.tau_b, 4), row.tau_ap, round(row.rbo_ext, 3)) for row in wh.agree("tiny")]
         [(0.3333, 0.5, 0.955)]
         """
-        from warehouse.analyze import agreement
+        from warehouse.analyze import agreement, run_choice
         from warehouse.report import presentation
 
         with self.file.read() as con:
             found = agreement.agree(
                 con, dataset, runs, of=of, metrics=metrics, against=against, depth=depth, p=p,
-                over=over, protocol=protocol,
+                over=over, protocol=protocol, choice=run_choice.choice(run, system, tag),
             )  # fmt: skip
             return presentation.agreement(found)
 
@@ -1217,7 +1261,7 @@ class Warehouse:
         """Measure how well a run reproduces another, as repro_eval does (Breuer and others, SIGIR 2020).
 
         For each of the `metrics` (default: all that have values): the means over the queries, the
-        root mean square error, and p of a paired t-test (extra "stats"). ktu and rbo compare the
+        root mean square error, and p of a paired t-test. ktu and rbo compare the
         lists, down to `depth`; the table `queries` has them for each query. `base` names the base
         runs of both sides, for er (effect ratio) and dri (delta relative improvement).
         `replicated_in` is the dataset of the reproduced runs, if it is another one; p is then from
@@ -1254,8 +1298,9 @@ class Warehouse:
         dataset: str | None = None,
         metric: str | Metric | None = None,
         *,
-        system: str | None = None,
-        runs: Names = (),
+        run: Names = (),
+        system: Names = (),
+        tag: run_choice.Tags = (),
         protocol: str = protocols.DEFAULT,
         as_of: past.Moment | None = None,
         qrels: int | None = None,
@@ -1265,7 +1310,8 @@ class Warehouse:
         Columns: `run_at, run, version, system, value, best_so_far, is_record, gain`, oldest first.
         A record is a value that is better than all before it; `gain` is the difference. The metric
         is by default the first that the dataset has values of. Values are against the current
-        qrels, or the version `qrels`. Attributes: `metric, direction, qrels_version`. Raises
+        qrels, or the version `qrels`. `run`, `system` and `tag` are those of `leaderboard`, here of each
+        version of a run. Attributes: `metric, direction, qrels_version`. Raises
         UsageError for wrong names.
 
         >>> import tempfile
@@ -1277,13 +1323,13 @@ class Warehouse:
         >>> [(row.run, row.value, row.best_so_far, row.gain) for row in wh.history("tiny", "RR")]
         [('first', 0.5, 0.5, None), ('second', 1.0, 1.0, 0.5)]
         """
-        from warehouse.analyze import history
+        from warehouse.analyze import history, run_choice
         from warehouse.report import presentation
 
         with self.file.read() as con:
             found = history.history(
-                con, dataset, metric, system=system, runs=runs, protocol=protocol, as_of=as_of,
-                qrels=qrels,
+                con, dataset, metric, protocol=protocol, as_of=as_of, qrels=qrels,
+                runs=run_choice.choice(run, system, tag, of_versions=True),
             )  # fmt: skip
             return presentation.history(found)
 
@@ -1505,8 +1551,8 @@ class Warehouse:
         have values of, their runs, queries, comparisons and history, and what each value was
         computed from. `metrics` are by default all that have values; what is not stored is computed
         for the pages. `depth` is how many documents of each list are shown. The folder must be new,
-        empty, or an earlier report, which is replaced. With the extra "stats", the boards have
-        intervals and groups of runs that cannot be told apart. Returns the path of the first page,
+        empty, or an earlier report, which is replaced. The boards have intervals and groups of runs
+        that cannot be told apart. Returns the path of the first page,
         and the number and size of the files. Raises UsageError for wrong names and for a folder
         that cannot be written.
 
@@ -1524,6 +1570,31 @@ class Warehouse:
         return folder.write(
             self.file, Path(path), check_names("datasets", datasets),
             metrics=metrics, depth=depth, on_dataset=on_dataset,
+        )  # fmt: skip
+
+    def serve(
+        self,
+        host: str = "127.0.0.1",
+        port: int = 8080,
+        *,
+        token: str | None = None,
+        allow_hosts: Names = (),
+        depth: int = 20,
+        say: Callable[[str], object] = lambda _: None,
+    ) -> None:
+        """Serve the pages of `report` live until the program is interrupted.
+
+        The pages are read from a replica: this file, if it is one, else a temporary one that is made
+        again when this file changes. Beyond this machine, readers need the `token`. Requests are
+        answered under addresses, localhost, the machine's name and `allow_hosts`. `say` is told the
+        address, and what goes wrong later. Needs the extra "web". Raises UsageError for a host or
+        port that cannot be opened.
+        """
+        from warehouse.report import server
+
+        server.serve(
+            self.file, host, port, token=token, names=check_names("allow_hosts", allow_hosts),
+            depth=depth, say=say,
         )  # fmt: skip
 
     # ------------------------------------------------------------------------------ Catalogue

@@ -32,6 +32,7 @@ create table store.qrels (
         -- 'preferences': rows of the table preference.
     normalise varchar,
     graded_by varchar,  -- SQL expression that made the grades (--relevance). Null if they are as given.
+    kept_where varchar,  -- SQL condition that chose the rows of the source (--where). Null if all were read.
     checksum ubigint
 );
 
@@ -84,6 +85,7 @@ create table store.run (
     ingested_at timestamptz not null,  -- When the run was loaded (UTC).
     program_version varchar not null,
     normalise varchar,
+    kept_where varchar,  -- SQL condition that chose the rows of the source (--where). Null if all were read.
     checksum ubigint
 );
 
@@ -141,6 +143,7 @@ create table store.forgotten_run (
     ingested_at timestamptz not null,
     program_version varchar not null,
     normalise varchar,
+    kept_where varchar,  -- SQL condition that chose the rows of the source (--where). Null if all were read.
     forgotten_at timestamptz not null,  -- When the run was removed (UTC).
     reason varchar,  -- Why, as given with --reason. Null if it was not given.
     checksum ubigint
@@ -163,6 +166,7 @@ create table store.training (
     program_version varchar not null,
     normalise varchar,
     graded_by varchar,  -- SQL expression that made the grades (--relevance). Null if they are as given.
+    kept_where varchar,  -- SQL condition that chose the rows of the source (--where). Null if all were read.
     checksum ubigint
 );
 
@@ -416,7 +420,8 @@ create table store.comparison (
     judged_only boolean not null,
     test varchar not null,
     correction varchar not null,
-        -- Correction for many tests, over all pairs and metrics: 'holm', 'bonferroni', 'bh' or 'none'.
+        -- Correction for many tests, over the family: 'holm', 'bonferroni', 'bh' or 'none'.
+    family varchar not null,  -- Which pairs are corrected together: those of a 'metric', or 'all'.
     alpha double not null,
     interval varchar not null,
         -- How the confidence interval of the difference was computed: 't' or 'bootstrap'.
@@ -835,8 +840,8 @@ select
     value,  -- Value of the run over all of its queries.
     difference, low, high, effect_size, wins, ties, losses, queries, left_out, comparison.test,
     comparison.correction,
-        -- Correction for many tests, over all pairs and metrics of the comparison: 'holm', 'bonferroni', 'bh'
-        -- or 'none'.
+        -- Correction for many tests, over the family: 'holm', 'bonferroni', 'bh' or 'none'.
+    comparison.family,  -- Which pairs are corrected together: those of a 'metric', or 'all'.
     statistic, p, p_adjusted, is_significant, comparison.alpha, comparison.judged_only,
     comparison.compared_at,
     run_version.is_current and base.is_current and qrels_version.is_current as is_current

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import duckdb
 
-from warehouse.analyze import ranked_lists, stored_metrics
-from warehouse.analyze.across_datasets import named_datasets
+from warehouse.analyze import past, ranked_lists, run_choice, stored_metrics
+from warehouse.analyze.run_choice import Choice
 from warehouse.errors import (
     UsageError,
     check_names,
@@ -60,26 +60,33 @@ def agree(
     p: float,
     over: str,
     protocol: str,
+    choice: Choice = run_choice.ALL,
 ) -> Agreement:
     """Compare rankings of documents or of runs; the arguments are those of `Warehouse.agree`."""
     check_word("kind of ranking", of, OF)
     rules = stored_metrics.stored_rules(con, protocol)
-    datasets = named_datasets(con, dataset)
     names, asked = check_names("runs", runs), check_several("metrics", metrics)
     if of == "runs":
         if depth is not None or over != "intersection":
             raise UsageError(
                 "depth and over: are for lists of documents; orders of runs are compared whole"
             )
-        chosen = stored_metrics.names(con, datasets, asked, rules)
-        return of_runs(con, datasets, chosen, rules, runs=names, against=against, p=p)
-    if asked:
+    elif asked:
         raise UsageError("metrics order runs, not documents: ask for the agreement of runs")
-    if len(datasets) > 1:
-        raise UsageError("documents are compared within one dataset; name one")
-    return of_documents(
-        con, datasets[0], names, rules, against=against, depth=depth, p=p, over=over
-    )
+    reads = replace(choice, named=(*names, *([] if against is None or of == "runs" else [against])))
+    with past.put(con, dataset, past.NOW, reads) as (datasets, _):
+        named = run_choice.expanded(con, datasets[0], names, rest=bool(names) and not choice.is_all)
+        if of == "runs":
+            chosen = stored_metrics.names(con, datasets, asked, rules)
+            made = stored_metrics.with_missing(con, datasets, chosen, rules)
+            found = of_runs(con, datasets, chosen, rules, runs=named, against=against, p=p)
+            told = stored_metrics.computed_notes(datasets, made, rules)
+            return replace(found, notes=(*found.notes, *told))
+        if len(datasets) > 1:
+            raise UsageError("documents are compared within one dataset; name one")
+        return of_documents(
+            con, datasets[0], named, rules, against=against, depth=depth, p=p, over=over
+        )
 
 
 def of_documents(

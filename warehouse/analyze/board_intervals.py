@@ -30,25 +30,17 @@ def with_intervals(
 ) -> Board:
     """Return a board with the half-width of each mean's t-interval in a column beside it."""
     compare.How(alpha=alpha)
-    significance.needs_scipy("an interval")
     runs = [str(row[0]) for row in shown.relation.project("run").fetchall()]
     rows = con.execute(
-        render("analyses/deviations"),
+        render("analyses/half_widths", alpha=alpha),
         {
             "dataset": shown.datasets[0],
             "protocol": protocol.name,
             "metrics": list(shown.metrics.values()),
             "runs": runs,
         },
-    ).fetchnumpy()
-    widths = significance.half_width(
-        rows["deviation"].astype(float), rows["num_queries"].astype(float), alpha
-    )
-    found = {
-        (str(run), str(metric)): float(width)
-        for run, metric, width in zip(rows["run"], rows["metric"], widths, strict=True)
-        if width == width
-    }
+    ).fetchall()
+    found = {(str(run), str(metric)): half_width for run, metric, half_width in rows}
     columns: dict[str, list[float | None]] = {
         width_of(column): [found.get((run, metric)) for run in runs]
         for column, metric in shown.metrics.items()
@@ -78,7 +70,6 @@ def groups(
     All pairs of runs are tested by the metric, or by the first of the board, with Holm's correction.
     """
     how = compare.How(alpha=alpha)
-    significance.needs_scipy("telling runs apart")
     metric = metric or next(iter(board.metrics))
     runs = [str(row[0]) for row in board.relation.project("run").fetchall()]
     if len(runs) > MOST:

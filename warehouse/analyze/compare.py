@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import duckdb
 
@@ -18,13 +16,9 @@ from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.templates import render
 from warehouse.store import database
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from warehouse.analyze.significance import Numbers
-
 INTERVALS: Mapping[str, str] = {"t": "t", "bootstrap": "bootstrap"}
+# which hypotheses are corrected together
+FAMILIES = ("metric", "all")
 
 
 @dataclass(frozen=True)
@@ -33,6 +27,7 @@ class How:
 
     `test` is one of `significance.TESTS`, `correction` one of `significance.CORRECTIONS` (None: Holm's,
     but none for Tukey's test, which is over all pairs already), `interval` "t" or "bootstrap".
+    `family` says which hypotheses are corrected together: the pairs of one "metric", or "all".
     """
 
     test: str = "t"
@@ -41,9 +36,11 @@ class How:
     interval: str = "t"
     resamples: int = 10_000
     seed: int = 0
+    family: str = "metric"
 
     def __post_init__(self) -> None:
         check_word("test", self.test, significance.TESTS)
+        check_word("family", self.family, FAMILIES)
         check_word("correction", self.corrected_by, significance.CORRECTIONS)
         check_word("interval", self.interval, INTERVALS)
         if not 0 < self.alpha < 1:
@@ -67,22 +64,27 @@ class How:
         """Whether anything depends on random numbers."""
         return self.test in significance.RESAMPLED or self.interval == "bootstrap"
 
+    def over(self, family: str) -> str:
+        """Say what p is corrected for, as in "Holm over the 3 pairs"."""
+        if self.test == "tukey":
+            return "over all pairs of runs of a metric"
+        correction = significance.CORRECTIONS[self.corrected_by]
+        return correction if self.corrected_by == "none" else f"{correction} over the {family}"
+
     def __str__(self) -> str:
         drawn = f"{self.resamples:,} {{}}, seed {self.seed}"
         permutations = ""
         if self.test in significance.RESAMPLED:
             permutations = f" ({drawn.format('permutations')})"
-        correction = significance.CORRECTIONS[self.corrected_by]
-        if self.test == "tukey":
-            correction = "over all pairs of runs of a metric"
+        return f"two-sided {significance.TESTS[self.test]}{permutations}"
+
+    @property
+    def interval_in_words(self) -> str:
+        """Say which interval it is, as in "t-interval of 95%"."""
         level = significance.level(self.alpha)
-        interval = f"t-interval of {level}"
         if self.interval == "bootstrap":
-            interval = f"bootstrap interval of {level} ({drawn.format('resamples')})"
-        return (
-            f"two-sided {significance.TESTS[self.test]}{permutations}, {correction}, "
-            f"alpha {self.alpha:g}; {interval}"
-        )
+            return f"bootstrap interval of {level} ({self.resamples:,} resamples, seed {self.seed})"
+        return f"t-interval of {level}"
 
 
 # The columns of `Compared.pairs` and `Compared.values`, with their types.
@@ -138,12 +140,10 @@ class Compared:
 
 @dataclass
 class Gathered:
-    """The values to compare, as the tables `compared_score` and `compared` and as arrays.
+    """The values to compare, which are in the tables `compared_score` and `compared`.
 
-    `queries` has, by the metric's number, an array of one row per run and one column per query;
-    undefined and missing values are NaN. `listed` says in the same way which queries a run is
-    listed with. Differences are whole numbers of a unit, of which `units` make 1. `silent` has, by
-    run, for how many of how many judged queries it has no document, if these count.
+    `silent` has, by run, for how many of how many judged queries it has no document, if these count.
+    `whole` has, by the metric's number, for how many of how many queries every run has a value.
     """
 
     runs: list[str]
@@ -153,10 +153,8 @@ class Gathered:
     scores: dict[tuple[int, int], float | None] = field(default_factory=dict)
     aggregates: dict[int, str] = field(default_factory=dict)
     directions: dict[int, str] = field(default_factory=dict)
-    queries: dict[int, Numbers] = field(default_factory=dict)
-    listed: dict[int, NDArray[np.bool_]] = field(default_factory=dict)
-    units: dict[int, float] = field(default_factory=dict)
     silent: dict[str, tuple[int, int]] = field(default_factory=dict)
+    whole: dict[int, tuple[int, int]] = field(default_factory=dict)
 
     def better(self, metric: int) -> int:
         """Return 1 if higher values of a metric are better, -1 if lower ones are, 0 for neither."""
@@ -226,8 +224,6 @@ def gather(
     protocol: Protocol,
 ) -> Gathered:
     """Read the values of current runs. Raises UsageError if one is missing or of an older formula."""
-    import numpy as np
-
     found = Gathered(list(runs), list(metrics))
     asked = {
         "dataset": dataset, "protocol": protocol.name, "runs": found.runs, "metrics": found.metrics,
@@ -252,18 +248,15 @@ def gather(
             f"same formula, under protocol {protocol.name} yet: {command}"
         )
     sql = render("analyses/compared_queries", scores="temp.main.compared_score")
-    rows = database.keep(con, sql, name="compared").fetchnumpy()
-    found.units |= resampling.put_units(con)
+    database.keep(con, sql, name="compared")
+    resampling.put_units(con)
+    rows = con.execute(
+        render("analyses/compared_counts", compared=resampling.COMPARED, num_runs=len(runs))
+    ).fetchall()
+    found.whole = {metric: (whole, listed) for metric, whole, listed in rows}
     for number, name in enumerate(found.metrics):
-        mine = rows["metric_number"] == number
-        if not mine.any():
+        if number not in found.whole:
             raise UsageError(f"{name}: has no values by query, so there is nothing to pair")
-        places, place = np.unique(rows["query_number"][mine], return_inverse=True)
-        values = np.full((len(found.runs), len(places)), np.nan)
-        values[rows["run_number"][mine], place] = np.ma.filled(rows["value"][mine], np.nan)
-        found.queries[number] = values
-        found.listed[number] = np.zeros(values.shape, dtype=bool)
-        found.listed[number][rows["run_number"][mine], place] = True
     return found
 
 
@@ -280,10 +273,9 @@ def compare(
         for metric in range(len(found.metrics))
         for base, run in pairs
     ]  # fmt: skip
-    rows = _paired(found, hypotheses, how)
+    _put_hypotheses(con, hypotheses)
+    rows = list(_paired(con, found, how))
     resampled = Resampling(how.resamples, how.seed, on_step)
-    if how.test in significance.RESAMPLED or how.interval == "bootstrap":
-        _put_hypotheses(con, hypotheses)
     chances: dict[int, Chance] = {}
     if how.test == "randomisation":
         differing = {n: row["wins"] + row["losses"] for n, row in enumerate(rows) if row["queries"]}
@@ -291,6 +283,8 @@ def compare(
     elif how.test == "tukey":
         for metric in range(len(found.metrics)):
             chances |= resampling.tukey(con, resampled, metric, len(found.runs))
+    elif how.test == "wilcoxon":
+        _test_by_ranks(con, rows)
     for number, chance in chances.items():
         rows[number] |= {"p": chance.p, "chance": chance}
     if how.interval == "bootstrap":
@@ -301,89 +295,38 @@ def compare(
     return rows
 
 
-def _paired(found: Gathered, hypotheses: Sequence[Hypothesis], how: How) -> list[dict[str, Any]]:
+def _paired(con: duckdb.DuckDBPyConnection, found: Gathered, how: How) -> Iterator[dict[str, Any]]:
     """Return everything about each pair that needs no resampling."""
-    import numpy as np
-
-    rows: list[dict[str, Any]] = [{} for _ in hypotheses]
-    groups: defaultdict[tuple[int, bytes], list[int]] = defaultdict(list)
-    masks: dict[tuple[int, bytes], Any] = {}
-    known = {metric: ~np.isnan(values) for metric, values in found.queries.items()}
-    for number, one in enumerate(hypotheses):
-        both = known[one.metric][one.base] & known[one.metric][one.run]
-        key = one.metric, both.tobytes()
-        groups[key].append(number)
-        masks[key] = both
-    for (metric, packed), members in groups.items():
-        both = masks[metric, packed]
-        other = ~both
-        values = found.queries[metric][:, both]
-        num_queries = int(both.sum())
-        # in batches, so that memory stays small
-        size = max(1, 2_000_000 // max(1, num_queries))
-        for start in range(0, len(members), size):
-            some = members[start : start + size]
-            ones = [hypotheses[number] for number in some]
-            differences = values[[one.run for one in ones]] - values[[one.base for one in ones]]
-            differences *= found.units[metric]
-            np.rint(differences, out=differences)
-            differences /= found.units[metric]
-            for number, row in zip(
-                some, _described(differences, found.better(metric), how), strict=True
-            ):
-                one = hypotheses[number]
-                listed = found.listed[metric][one.base] | found.listed[metric][one.run]
-                rows[number] = row | {
-                    "metric": found.metrics[metric],
-                    "base": found.runs[one.base],
-                    "run": found.runs[one.run],
-                    "base_value": found.scores[metric, one.base],
-                    "value": found.scores[metric, one.run],
-                    "queries": num_queries,
-                    "left_out": int(np.count_nonzero(listed & other)),
-                }
-    return rows
+    sql = render(
+        "analyses/paired",
+        compared=resampling.COMPARED, units=resampling.UNITS, hypotheses=resampling.HYPOTHESES,
+        test=how.test, alpha=how.alpha,
+    )  # fmt: skip
+    for row in database.records(con.sql(sql)):
+        metric, base, run = row["metric_number"], row["base_number"], row["run_number"]
+        is_worse = found.better(metric) < 0
+        yield row | {
+            "metric": found.metrics[metric],
+            "base": found.runs[base],
+            "run": found.runs[run],
+            "base_value": found.scores[metric, base],
+            "value": found.scores[metric, run],
+            "wins": row["below" if is_worse else "above"],
+            "losses": row["above" if is_worse else "below"],
+        }
 
 
-def _described(differences: Numbers, better: int, how: How) -> list[dict[str, Any]]:
-    """Return means, intervals, counts and tests of some rows of differences."""
-    import numpy as np
-
-    number = differences.shape[1]
-    if number == 0:
-        return [dict.fromkeys(_NUMBERS) | {"wins": 0, "ties": 0, "losses": 0} for _ in differences]
-    means, deviations = significance.moments(differences)
-    above, below = (differences > 0).sum(axis=1), (differences < 0).sum(axis=1)
-    statistics = ps = half = np.full(len(differences), np.nan)
-    if number > 1:
-        half = significance.half_width(deviations, np.full(len(differences), number), how.alpha)
-    if number > 1 or how.test == "sign":
-        formula = significance.FORMULAS.get(how.test)
-        if formula is not None:
-            statistics, ps = formula(differences)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        effects = means / deviations
-    columns = {
-        "difference": means, "low": means - half, "high": means + half, "effect_size": effects,
-        "statistic": statistics, "p": ps, "leaning": significance.leaning(how.test, differences),
-    }  # fmt: skip
-    rows = [
-        {name: _finite(values[place]) for name, values in columns.items()}
-        for place in range(len(differences))
-    ]
-    for place, row in enumerate(rows):
-        wins, losses = int(above[place]), int(below[place])
-        row["ties"] = number - wins - losses
-        row["wins"], row["losses"] = (losses, wins) if better < 0 else (wins, losses)
-    return rows
-
-
-_NUMBERS = ("difference", "low", "high", "effect_size", "statistic", "p", "leaning")
-
-
-def _finite(value: float) -> float | None:
-    """Return a number, or None if it is undefined."""
-    return None if math.isnan(value) else float(value)
+def _test_by_ranks(con: duckdb.DuckDBPyConnection, rows: list[dict[str, Any]]) -> None:
+    """Put the outcome of Wilcoxon's test into the rows."""
+    resampling.put_differences(con, list(range(len(rows))))
+    lists = con.execute(
+        "select hypothesis, list(quantity / units order by place) "
+        f"from {resampling.DIFFERENCES} group by hypothesis"
+    ).fetchall()
+    for number, differences in lists:
+        if len(differences) > 1:
+            statistic, p, leaning = significance.wilcoxon(differences)
+            rows[number] |= {"statistic": statistic, "p": p, "leaning": leaning}
 
 
 def _put_hypotheses(con: duckdb.DuckDBPyConnection, hypotheses: Sequence[Hypothesis]) -> None:
@@ -401,11 +344,14 @@ def _put_hypotheses(con: duckdb.DuckDBPyConnection, hypotheses: Sequence[Hypothe
 
 
 def adjust(con: duckdb.DuckDBPyConnection, rows: list[dict[str, Any]], how: How) -> None:
-    """Correct the p-values of all hypotheses as one family."""
+    """Correct the p-values of each family of hypotheses: those of a metric, or all."""
     con.execute(
         "create or replace temp table tested as select unnest(range(len($p))) as hypothesis, "
-        "unnest($p::double[]) as p",
-        {"p": [row["p"] for row in rows]},
+        "unnest($family::varchar[]) as family, unnest($p::double[]) as p",
+        {
+            "p": [row["p"] for row in rows],
+            "family": [row["metric"] if how.family == "metric" else "" for row in rows],
+        },
     )
     sql = render("analyses/adjusted", tested="temp.main.tested", correction=how.corrected_by)
     for number, p in con.execute(sql).fetchall():

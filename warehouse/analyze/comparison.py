@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from string import ascii_lowercase
@@ -9,7 +10,7 @@ from typing import Any
 
 import duckdb
 
-from warehouse.analyze import past, significance, stored_metrics
+from warehouse.analyze import past, run_choice, significance, stored_metrics
 from warehouse.analyze.compare import (
     PAIRS,
     VALUES,
@@ -21,6 +22,7 @@ from warehouse.analyze.compare import (
     pairs_of,
 )
 from warehouse.analyze.compare import compare as compare_pairs
+from warehouse.analyze.run_choice import Choice
 from warehouse.errors import UsageError, check_names, counted, listing
 from warehouse.evaluate import candidates, scope, what_if
 from warehouse.evaluate.candidates import Candidate
@@ -73,24 +75,33 @@ def compare(
     as_of: past.Moment | None,
     qrels: int | None,
     on_step: Callable[[str], None] | None,
+    choice: Choice = run_choice.ALL,
 ) -> Compared:
     """Compare runs with some bases; the arguments are those of `Warehouse.compare`."""
-    significance.needs_scipy()
     if judged_only and (as_of is not None or qrels is not None):
         raise UsageError(
             "judged_only: is computed from what there is now; leave as_of and qrels out"
         )
     named, against = check_names("runs", runs), check_names("bases", bases)
     state = past.state(as_of, qrels)
-    with file.read() as con, past.put_one(con, dataset, state) as (name, gone):
+    # what is named is read, whatever is chosen beside it
+    reads = replace(choice, named=(*named, *against))
+    with (
+        file.read() as con,
+        past.put_one(con, dataset, state, reads, stored_only=not metrics) as (name, gone),
+    ):
         rules = stored_metrics.stored_rules(con, protocol)
         wanted = stored_metrics.names(con, [name], metrics, rules)
         shown = wanted or stored_metrics.with_values(con, [name], rules)
-        made_here = stored_metrics.with_missing(con, [name], shown, rules) if state.is_now else {}
-        computed = stored_metrics.computed_notes([name], made_here, rules)
-        names = stored_metrics.choose(con, name, wanted, rules)
+        made_here = stored_metrics.with_missing(con, [name], shown, rules)
+        computed = stored_metrics.computed_notes(
+            [name], made_here, rules, qrels=qrels, is_past=as_of is not None
+        )
+        names, apart = _hypotheses(stored_metrics.choose(con, name, wanted, rules))
+        named = run_choice.expanded(con, name, named, rest=bool(named) and not choice.is_all)
         given = [*(base for base in against if base not in named), *named]
         chosen = current_runs(con, name, given, names, rules, with_others=not named)
+        significance.check(how.test)
         asked = candidates.find(con, name, chosen, qrels)
         known = [m for m in map(known_metric, names) if m is not None]
         if judged_only or all_relevant:
@@ -112,8 +123,28 @@ def compare(
             number = stored_comparisons.keep(connection, made)
         gone += (f"kept as comparison {number}: from comparisons where comparison_id = {number}",)
     return replace(
-        made, notes=(*made.notes, *computed, *gone), labels=stored_metrics.labels(metrics, rules)
+        made,
+        notes=(*made.notes, *(apart if wanted else ()), *computed, *gone),
+        labels=stored_metrics.labels(metrics, rules),
     )
+
+
+def _hypotheses(names: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the metrics to compare, and a note about those that are no hypothesis.
+
+    Judged says how much is known about the documents that a run ranks high, not how good it is.
+    """
+    metrics = {name: known_metric(name) for name in names}
+    judged = [name for name, metric in metrics.items() if metric and metric.name == "Judged"]
+    if len(judged) == len(names) > 0:
+        raise UsageError(
+            f"{listing(judged)}: says how much is judged, not how good a run is, so it is not "
+            "compared; it stands beside the values of other metrics"
+        )
+    left = [name for name in names if name not in judged]
+    return left, [
+        f"{listing(judged)}: stands beside the values, and is no hypothesis"
+    ] if judged else []
 
 
 def _check_known(names: Sequence[str], known: Sequence[Metric]) -> None:
@@ -225,15 +256,34 @@ def _places(found: Gathered) -> dict[tuple[int, int], int]:
 
 def _in_whole(found: Gathered) -> Iterator[str]:
     """Say where Tukey's test is over fewer queries than a pair: over those that every run has."""
-    for number, name in enumerate(found.metrics):
-        lacks = (found.queries[number] != found.queries[number]).any(
-            axis=0
-        )  # NaN is not equal to itself
-        if lacks.any():
+    for number, (whole, listed) in found.whole.items():
+        if whole < listed:
             yield (
-                f"{name}: the test is over the queries that all runs have values of, "
-                f"{int((~lacks).sum()):,} of {len(lacks):,}"
+                f"{found.metrics[number]}: the test is over the queries that all runs have values "
+                f"of, {whole:,} of {listed:,}"
             )
+
+
+def _caption(found: Gathered, rows: Sequence[Mapping[str, Any]], how: How) -> str:
+    """Say how many queries were compared by which test, and what its p is corrected for."""
+    sizes = sorted({row["queries"] for row in rows})
+    queries = _spread(sizes, "query")
+    tested = Counter(row["metric"] for row in rows if row["p"] is not None)
+    if how.family == "all":
+        family = f"{counted(sum(tested.values()), 'pair')} of all metrics"
+    else:
+        family = _spread(sorted(set(tested.values())), "pair")
+        family += " of each metric" if len(found.metrics) > 1 else ""
+    return f"{queries}; {how}, {how.over(family)}, alpha {how.alpha:g}; {how.interval_in_words}"
+
+
+def _spread(sizes: Sequence[int], noun: str) -> str:
+    """Return a number of things, or from which to which number there are."""
+    if not sizes:
+        return counted(0, noun)
+    if len(sizes) == 1:
+        return counted(sizes[0], noun)
+    return f"{sizes[0]:,} to {counted(sizes[-1], noun)}"
 
 
 def _notes(
@@ -241,9 +291,7 @@ def _notes(
 ) -> list[str]:
     """Return the notes that no column holds."""
     tested = sum(row["p"] is not None for row in rows)
-    hypotheses = "hypothesis" if tested == 1 else "hypotheses"
-    over = "" if how.corrected_by == "none" else f"; corrected over {tested:,} {hypotheses}"
-    notes = [f"{how}{over}"]
+    notes = [_caption(found, rows, how)]
     if judged_only:
         notes.append("unjudged documents were removed from the lists first")
     chances = [row["chance"] for row in rows if "chance" in row]

@@ -10,14 +10,16 @@ terms.
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import duckdb
 
 from warehouse.analyze import past, stored_metrics, texts
-from warehouse.errors import UsageError, check_at_least, listing, nearest
-from warehouse.evaluate import engine, requirements
+from warehouse.errors import UsageError, check_at_least, command, listing, nearest
+from warehouse.evaluate import engine, requirements, what_if
 from warehouse.evaluate.plan import Plan, plan, ranked_sql
 from warehouse.evaluate.scope import Scope, qrels_kind, stored_qrels
 from warehouse.metrics import protocols
@@ -32,11 +34,12 @@ TOP = 20
 
 @dataclass(frozen=True)
 class Explanation:
-    """A stored value of a query, its provenance, and the list behind it.
+    """A value of a query, its provenance, and the list behind it.
 
     `relation` has the columns `rank, doc_id, score, relevance, value_so_far, part`, and `text` if
     the dataset has texts of documents. `recomputed` is the value that today's formula gives for the
-    stored list, or None if metric or protocol are gone. `query_text` is that of the query.
+    stored list, or None if metric or protocol are gone. `query_text` is that of the query. `notes`
+    say whether the value was computed for this and is not stored.
     """
 
     relation: duckdb.DuckDBPyRelation
@@ -61,6 +64,7 @@ class Explanation:
     relevant_missed: tuple[str, ...]
     recomputed: float | None = None
     query_text: str | None = None
+    notes: tuple[str, ...] = ()
 
 
 def explain(
@@ -78,8 +82,51 @@ def explain(
     check_at_least(0, top=top)
     with past.put_one(con, dataset, past.state(None, qrels)) as (found, _):
         rules = stored_metrics.stored_rules(con, protocol)
-        name = stored_metrics.one_with_values(con, found, metric, rules)
-        return _explain(con, found, run, query, name, rules, top)
+        _check_order(con, found, run, query, metric)
+        asked = stored_metrics.first_name(con, found, metric, rules)
+        made = stored_metrics.with_missing(con, [found], asked, rules, runs=[run])
+        name = stored_metrics.choose(con, found, asked, rules)[0]
+        explained = _explain(con, found, run, query, name, rules, top)
+        told = stored_metrics.computed_notes([found], made, rules, qrels=qrels)
+        return replace(explained, notes=told)
+
+
+def _check_order(
+    con: duckdb.DuckDBPyConnection, dataset: str, run: str, query: str, metric: Asked | None
+) -> None:
+    """Refuse a run, a metric and a query that stand in each other's places."""
+    words = [run, query, *([metric] if isinstance(metric, str) else [])]
+    kinds = _kinds(con, dataset, words)
+    wanted = ["run", "query", *(["metric"] if isinstance(metric, str) else [])]
+    fitting = {kind: next((word for word in words if kind in kinds[word]), None) for kind in wanted}
+    in_place = all(kind in kinds[word] for kind, word in zip(wanted, words, strict=True))
+    if in_place or None in fitting.values() or len(set(fitting.values())) < len(words):
+        return
+    right = [str(fitting[kind]) for kind in ("run", "metric", "query") if kind in fitting]
+    told = ", ".join(f"{word} is a {kind}" for kind, word in fitting.items())
+    raise UsageError(
+        f"{told}: first comes the run, then the metric, then the query: "
+        f"{command(f'explain {shlex.join(right)}', dataset)}"
+    )
+
+
+def _kinds(
+    con: duckdb.DuckDBPyConnection, dataset: str, words: Sequence[str]
+) -> dict[str, set[str]]:
+    """Return what each word may be: a run, a metric or a query of the dataset."""
+    rows = con.execute(
+        "select run, 'run' from runs where dataset = $dataset and list_contains($words, run) "
+        "union select query_id, 'query' from judgments "
+        "where dataset = $dataset and list_contains($words, query_id)",
+        {"dataset": dataset, "words": list(words)},
+    ).fetchall()
+    found: dict[str, set[str]] = {word: set() for word in words}
+    for word, kind in rows:
+        found[word].add(kind)
+    for word in words:
+        if not found[word] and known_metric(word) is not None:
+            found[word].add("metric")
+    return found
 
 
 def _explain(
@@ -98,6 +145,7 @@ def _explain(
         top = TOP if known.depth is None else min(known.depth, 100)
     top = TOP if top is None else top
     is_known = known is not None and protocol.name in protocols.catalogue()
+    what_if.drop_views(con)
     scope = Scope(con)
     scope.runs([found["run_id"]])
     scope.stored_truth(found["qrels_id"])

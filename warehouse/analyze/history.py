@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 import duckdb
 
-from warehouse.analyze import datasets, past, stored_metrics
+from warehouse.analyze import datasets, past, run_choice, stored_metrics
 from warehouse.analyze.past import State
+from warehouse.analyze.run_choice import Choice
 from warehouse.errors import (
     UsageError,
     check_at_least,
-    check_names,
     command,
     counted,
     listing,
-    nearest,
 )
 from warehouse.metrics.notation import Asked, Metrics
 from warehouse.metrics.protocols import Protocol
@@ -29,7 +28,8 @@ class Timeline:
     """The values of a metric over time.
 
     `relation` has the columns `run_at, run, version, system, value, best_so_far, is_record, gain`.
-    `notes` are sentences on what is left out, and how to get it.
+    `notes` are sentences on what is left out, and how to get it; `labels` has the name that the
+    metric was asked for by.
     """
 
     relation: duckdb.DuckDBPyRelation
@@ -39,6 +39,7 @@ class Timeline:
     direction: str
     qrels_version: int
     notes: tuple[str, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 def history(
@@ -46,11 +47,10 @@ def history(
     dataset: str | None,
     metric: Asked | None,
     *,
-    system: str | None,
-    runs: str | Iterable[str],
     protocol: str,
     as_of: past.Moment | None,
     qrels: int | None,
+    runs: Choice = run_choice.ALL,
     compute: bool = True,
 ) -> Timeline:
     """Return the runs of a dataset over time; the arguments are those of `Warehouse.history`.
@@ -58,17 +58,20 @@ def history(
     Without `compute`, only stored values are in it.
     """
     wanted = past.state(as_of, qrels)
-    with past.put_one(con, dataset, wanted) as (name, gone):
+    stored_only = metric is None or not compute
+    with past.put_one(con, dataset, wanted, runs, stored_only=stored_only) as (name, gone):
         rules = stored_metrics.stored_rules(con, protocol)
-        names = check_names("runs", runs)
+        asked = stored_metrics.first_name(con, name, metric, rules)
         made: Mapping[str, int] = {}
-        if compute and wanted.is_now:
-            asked = [] if metric is None else stored_metrics.names(con, [name], [metric], rules)
-            made = stored_metrics.with_missing(con, [name], asked, rules, names)
-        chosen = stored_metrics.one_with_values(con, name, metric, rules)
-        found = _timeline(con, name, chosen, rules, system=system, runs=names, wanted=wanted)
-        told = stored_metrics.computed_notes([name], made, rules)
-        return replace(found, notes=(*found.notes, *told, *gone))
+        if compute:
+            made = stored_metrics.with_missing(con, [name], asked, rules)
+        chosen = asked[0] if asked else stored_metrics.choose(con, name, [], rules)[0]
+        found = _timeline(con, name, chosen, rules, wanted=wanted)
+        told = stored_metrics.computed_notes(
+            [name], made, rules, qrels=qrels, is_past=as_of is not None
+        )
+        labels = stored_metrics.labels([] if metric is None else [metric], rules)
+        return replace(found, notes=(*found.notes, *told, *gone), labels=labels)
 
 
 def _timeline(
@@ -77,8 +80,6 @@ def _timeline(
     name: str,
     protocol: Protocol,
     *,
-    system: str | None,
-    runs: Sequence[str],
     wanted: State,
 ) -> Timeline:
     """Return every version of the runs with a value against the current qrels, oldest first.
@@ -88,31 +89,26 @@ def _timeline(
     """
     asked = {"dataset": dataset, "metric": name, "protocol": protocol.name}
     rows = con.execute(
-        "select run, system, direction from run_scores where dataset = $dataset "
+        "select direction from run_scores where dataset = $dataset "
         "and metric = $metric and protocol = $protocol order by evaluated_at",
         asked,
     ).fetchall()
     if not rows:
         stored_metrics.choose(con, dataset, [name], protocol)
-    _check("run", runs, [str(row[0]) for row in rows])
-    _check(
-        "system", [] if system is None else [system], [str(s) for _, s, _ in rows if s is not None]
-    )
     ((qrels_version,),) = con.execute(
         "select any_value(qrels_version) from qrels_version where dataset = $dataset and is_current",
         {"dataset": dataset},
     ).fetchall()
-    direction = str(rows[-1][2])
-    chosen = {**asked, "system": system, "runs": list(runs)}
-    relation = keep(con, render("analyses/history", direction=direction), chosen)
+    direction = str(rows[-1][0])
+    relation = keep(con, render("analyses/history", direction=direction), asked)
     evaluate = None
     if wanted.as_of is None:
         evaluate = command(
             "evaluate", dataset, metrics=[name], qrels=wanted.qrels, protocol=protocol.name
         )
-    left_out = con.execute(render("analyses/history_left_out"), chosen).fetchall()
+    left_out = con.execute(render("analyses/history_left_out"), asked).fetchall()
     notes = tuple(_left_out(*row, against=qrels_version, evaluate=evaluate) for row in left_out)
-    ((older,),) = con.execute(render("analyses/history_formulas"), chosen).fetchall()
+    ((older,),) = con.execute(render("analyses/history_formulas"), asked).fetchall()
     if older:
         have = "has its value" if older == 1 else "have their values"
         notes += (f"{counted(older, 'version')} {have} by an older formula than the others",)
@@ -128,15 +124,6 @@ def _left_out(
     ways += [evaluate] if is_current and evaluate is not None else []
     told = f"{counted(number, which)} left out, without a value against qrels version {against}"
     return f"{told}: {'; '.join(ways)}" if ways else told
-
-
-def _check(what: str, asked: Sequence[str], known: Sequence[str]) -> None:
-    """Refuse a run or system without values, with the nearest that has some."""
-    for name in asked:
-        if name not in known:
-            there = dict.fromkeys(known)
-            hint = nearest(name, there) or f"; there are {listing(there) or 'none'}"
-            raise UsageError(f"{name}: no {what} of that name has a value{hint}")
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import duckdb
 
-from warehouse.analyze import datasets, ranked_lists, stored_metrics
+from warehouse.analyze import past, ranked_lists, run_choice, stored_metrics
+from warehouse.analyze.run_choice import Choice
 from warehouse.errors import UsageError, check_at_least, check_names, none_yet
 from warehouse.evaluate.plan import ranked_sql, relations_sql
 from warehouse.evaluate.scope import Scope
@@ -42,6 +43,7 @@ def holes(
     top: int | None,
     per_query: bool,
     protocol: str,
+    choice: Choice = run_choice.ALL,
 ) -> Holes:
     """List the unjudged documents among the first of runs, for the queries that count.
 
@@ -55,8 +57,11 @@ def holes(
         raise UsageError(
             f"protocol {rules.name} removes unjudged documents, so there are none to list"
         )
-    dataset = datasets.chosen(con, dataset)
-    found_runs = ranked_lists.current_runs(con, dataset, check_names("runs", runs))
+    names = check_names("runs", runs)
+    reads = replace(choice, named=tuple(names))
+    with past.put_one(con, dataset, past.NOW, reads) as (dataset, _):
+        named = run_choice.expanded(con, dataset, names, rest=bool(names) and not choice.is_all)
+        found_runs = ranked_lists.current_runs(con, dataset, named)
     depth = depth if rules.depth is None else min(depth, rules.depth)
     _put(con, dataset, found_runs, rules, depth)
     found = database.keep(con, render("analyses/holes", top=top, per_query=per_query), name="holes")

@@ -9,7 +9,7 @@ from typing import Literal
 
 import duckdb
 
-from warehouse.analyze import across_datasets, board, past, stored_metrics
+from warehouse.analyze import across_datasets, board, past, run_choice, stored_metrics
 from warehouse.analyze.board import Board
 from warehouse.errors import UsageError, check_at_least
 from warehouse.metrics import protocols
@@ -34,6 +34,7 @@ def leaderboard(
     alpha: float = 0.05,
     as_of: past.Moment | None = None,
     qrels: int | None = None,
+    runs: run_choice.Choice = run_choice.ALL,
     compute: bool = True,
 ) -> Board:
     """Return the board of some datasets; the arguments are those of `Warehouse.leaderboard`.
@@ -43,7 +44,8 @@ def leaderboard(
     check_at_least(1, top=top)
     across_datasets.check_by(by)
     state = past.state(as_of, qrels)
-    with past.put(con, dataset, state) as (datasets, gone):
+    stored_only = not compute or not metrics
+    with past.put(con, dataset, state, runs, stored_only=stored_only) as (datasets, gone):
         rules = stored_metrics.stored_rules(con, protocol)
         across_datasets.check_weights(weights, datasets)
         if (ci or ties) and (len(datasets) > 1 or slice is not None):
@@ -52,10 +54,12 @@ def leaderboard(
             raise UsageError(f"slice {slice}: a slice belongs to one dataset; name one")
         names, order = _names(con, datasets, metrics, sort, rules)
         made: Mapping[str, int] = {}
-        if compute and state.is_now and slice is None:
+        if compute:
+            if slice is not None:
+                stored_metrics.check_slice(con, datasets[0], slice)
             there = stored_metrics.with_values(con, datasets, rules)
             asked = [*names, *([order] if order is not None and order not in there else [])]
-            made = stored_metrics.with_missing(con, datasets, asked, rules)
+            made = stored_metrics.with_missing(con, datasets, asked, rules, slice)
         if len(datasets) == 1:
             with board.narrowed(con, datasets[0], rules):
                 make = partial(
@@ -74,7 +78,9 @@ def leaderboard(
             found = across_datasets.of_datasets(
                 con, datasets, names, rules, weights=weights, by=by, each=each, sort=order, top=top
             )
-    told = stored_metrics.computed_notes(datasets, made, rules)
+    told = stored_metrics.computed_notes(
+        datasets, made, rules, slice=slice, qrels=qrels, is_past=as_of is not None
+    )
     return replace(
         found, notes=(*found.notes, *told, *gone), computed=frozenset(made),
         labels=stored_metrics.labels(metrics, rules),

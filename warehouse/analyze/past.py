@@ -1,4 +1,4 @@
-"""The warehouse at an earlier moment, and against an older version of the qrels.
+"""The warehouse at an earlier moment, against an older version of the qrels, and with some runs.
 
 Readers need not know about it: views in place of the catalogue's tables cut them to what was there
 then, and the file's own views are made again above them.
@@ -14,11 +14,13 @@ from dataclasses import dataclass
 
 import duckdb
 
+from warehouse.analyze import run_choice
 from warehouse.analyze.across_datasets import named_datasets
+from warehouse.analyze.run_choice import Choice
 from warehouse.config import times
 from warehouse.errors import UsageError, check_at_least, command, listing
 from warehouse.sql_text.templates import render
-from warehouse.store import database
+from warehouse.store import database, own_views
 
 Moment = str | dt.date | dt.datetime
 
@@ -71,13 +73,19 @@ def state(as_of: Moment | None, qrels: int | None) -> State:
 
 @contextmanager
 def put(
-    con: duckdb.DuckDBPyConnection, datasets: str | Iterable[str] | None, wanted: State
+    con: duckdb.DuckDBPyConnection,
+    datasets: str | Iterable[str] | None,
+    wanted: State,
+    runs: Choice = run_choice.ALL,
+    *,
+    stored_only: bool = True,
 ) -> Iterator[tuple[list[str], tuple[str, ...]]]:
     """Make a connection read what was there then, for some datasets, patterns of names, or None.
 
-    None is the only dataset. Yields the datasets, and notes on what has gone since. Raises
-    UsageError if there was nothing yet, or if the qrels have no such version; errors inside name the
-    state and what has gone.
+    None is the only dataset. Of the runs, those that fit are read. Yields the datasets, and notes on
+    what has gone since. Raises UsageError if there was nothing yet, if the qrels have no such
+    version, or if no run fits; errors inside name the state and what has gone. With `stored_only`,
+    something must have been evaluated then.
     """
     gone: tuple[str, ...] = ()
     if wanted.as_of is not None:
@@ -87,8 +95,13 @@ def put(
     if wanted.qrels is not None:
         _check_qrels(con, found, wanted.qrels)
         _cut(con, wanted, found[0])
+    if not runs.is_all:
+        with _told(wanted):
+            run_choice.put(con, found, runs)
+        _cut(con, wanted, found[0], chosen=True)
     if wanted.as_of is not None:
-        _check_time(con, found, wanted.as_of)
+        if stored_only:
+            _check_time(con, found, wanted.as_of)
         gone = _gone(con, found, wanted.as_of)
     with _told(wanted, gone):
         yield found, gone
@@ -96,10 +109,15 @@ def put(
 
 @contextmanager
 def put_one(
-    con: duckdb.DuckDBPyConnection, dataset: str | None, wanted: State
+    con: duckdb.DuckDBPyConnection,
+    dataset: str | None,
+    wanted: State,
+    runs: Choice = run_choice.ALL,
+    *,
+    stored_only: bool = True,
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Make a connection read what was there then, for one dataset, as `put` does for several."""
-    with put(con, dataset, wanted) as (found, gone):
+    with put(con, dataset, wanted, runs, stored_only=stored_only) as (found, gone):
         if len(found) > 1:
             raise UsageError(f"{dataset}: stands for several datasets; name one")
         yield found[0], gone
@@ -116,8 +134,13 @@ def _told(wanted: State, gone: Sequence[str] = ()) -> Iterator[None]:
         raise UsageError("\n".join([f"{error} ({wanted})", *gone])) from None
 
 
-def _cut(con: duckdb.DuckDBPyConnection, wanted: State, dataset: str | None) -> None:
-    """Put views in place of the catalogue's tables, and the file's views above them."""
+def _cut(
+    con: duckdb.DuckDBPyConnection, wanted: State, dataset: str | None, *, chosen: bool = False
+) -> None:
+    """Put views in place of the catalogue's tables, and the file's views above them.
+
+    With `chosen`, they have the runs of the table `chosen_run` alone.
+    """
     con.execute(
         render(
             "statements/as_of",
@@ -125,9 +148,12 @@ def _cut(con: duckdb.DuckDBPyConnection, wanted: State, dataset: str | None) -> 
             as_of=wanted.as_of,
             qrels=wanted.qrels,
             dataset=dataset,
+            chosen=chosen,
         )
     )
-    views = con.execute(render("statements/file_views", file=database.ALIAS)).fetchall()
+    views = con.execute(
+        render("statements/file_views", file=database.ALIAS, names=own_views.names())
+    ).fetchall()
     for (statement,) in views:
         con.execute(statement)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import duckdb
 
@@ -32,13 +32,15 @@ def queries(
     """
     check_at_least(1, worst=worst)
     state = past.state(as_of, qrels)
-    with past.put_one(con, dataset, state) as (name, _):
+    with past.put_one(con, dataset, state, stored_only=not metrics) as (name, _):
         rules = stored_metrics.stored_rules(con, protocol)
         wanted = stored_metrics.names(con, [name], metrics, rules)
-        made: Mapping[str, int] = {}
-        if state.is_now and slice is None:
-            made = stored_metrics.with_missing(con, [name], wanted, rules)
-        told = stored_metrics.computed_notes([name], made, rules)
+        if slice is not None:
+            stored_metrics.check_slice(con, name, slice)
+        made = stored_metrics.with_missing(con, [name], wanted, rules, slice, [run])
+        told = stored_metrics.computed_notes(
+            [name], made, rules, slice=slice, qrels=qrels, is_past=as_of is not None
+        )
         return (
             _queries(con, name, run, wanted, rules, slice, worst),
             told,

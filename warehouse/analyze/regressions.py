@@ -11,7 +11,7 @@ from typing import Any, Literal
 import duckdb
 
 from warehouse.analyze import datasets, gate_results, stored_metrics
-from warehouse.analyze.significance import probability, two_sided
+from warehouse.analyze.significance import probability
 from warehouse.errors import (
     UsageError,
     check_several,
@@ -23,7 +23,7 @@ from warehouse.errors import (
     none_yet,
 )
 from warehouse.metrics import protocols
-from warehouse.metrics.notation import Metrics
+from warehouse.metrics.notation import Metrics, known_metric
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.templates import render
 from warehouse.store import database
@@ -255,9 +255,9 @@ def check_metrics(
     made = tuple(_judged(row, limits) for row in found)
     relation = database.keep(
         con,
-        "select metric, run, against, value, their_value, difference, p, wins, ties, losses, verdict "
-        f"from {database.RESULT} join (select unnest($metrics::varchar[]) as metric, "
-        "unnest($ps::double[]) as p, unnest($verdicts::varchar[]) as verdict) using (metric) "
+        "select metric, run, against, value, their_value, difference, judged.p, wins, ties, losses, "
+        f"verdict from {database.RESULT} join (select unnest($metrics::varchar[]) as metric, "
+        "unnest($ps::double[]) as p, unnest($verdicts::varchar[]) as verdict) as judged using (metric) "
         "order by list_position($metrics::varchar[], metric)",
         {
             "metrics": [one.metric for one in made],
@@ -350,6 +350,12 @@ def _check_values(
             f"formula, under protocol {protocol.name} yet: {evaluate}"
         )
     for row in rows:
+        metric = known_metric(row["metric"])
+        if limits.alpha is not None and metric is not None and metric.name == "Judged":
+            raise UsageError(
+                f"{row['metric']}: says how much is judged, not how good a run is, so it is not "
+                "tested: leave alpha out"
+            )
         if row["direction"] == "none" and not limits.are_bounds:
             raise UsageError(
                 f"{row['metric']}: neither higher nor lower is better, so no run is worse"
@@ -378,7 +384,7 @@ def _judged(row: dict[str, Any], limits: Limits) -> Comparison:
                     f"{row['metric']}: a test needs two queries that both runs have a value of; "
                     f"{row['run']} and {row['against']} have {row['num_pairs']}"
                 )
-            p = two_sided(row["t"], row["num_pairs"] - 1)
+            p = row["p"]
             worse_p = p if sign * row["mean_difference"] < 0 else None
     passed = limits.passed(row["value"], drop, worse_p)
     verdict: Verdict = "first" if row["against"] is None else "good"

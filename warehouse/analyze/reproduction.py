@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import Any
 
 import duckdb
 
 from warehouse.analyze import datasets, ranked_lists, stored_metrics
-from warehouse.analyze.significance import two_sided
 from warehouse.errors import UsageError, check_names, counted, listing
 from warehouse.metrics.notation import Metrics
 from warehouse.metrics.protocols import Protocol
@@ -124,7 +122,7 @@ def _reproduce(
     rows = database.keep(con, render("analyses/reproduce", replicated=sides.is_replication))
     found = database.records(rows)
     queries = None if sides.is_replication else _documents(con, sides, runs, protocol, depth, p)
-    relation = _with_tests(con, found, queries is not None)
+    relation = _with_lists(con, queries is not None)
     return Reproduction(relation, queries, _notes(found, queries))
 
 
@@ -192,14 +190,8 @@ def _documents(
     return database.keep(con, sql, asked, name="queries")
 
 
-def _with_tests(
-    con: duckdb.DuckDBPyConnection, found: Sequence[dict[str, Any]], has_lists: bool
-) -> duckdb.DuckDBPyRelation:
-    """Keep the rows with p-values of their t, and the means over the lists."""
-    tests = find_spec("scipy") is not None
-    ps = [
-        two_sided(row["t"], row["degrees"]) if tests and row["degrees"] else None for row in found
-    ]
+def _with_lists(con: duckdb.DuckDBPyConnection, has_lists: bool) -> duckdb.DuckDBPyRelation:
+    """Keep the rows with the means over the lists."""
     mean = "sum({0} order by query_id) / nullif(count({0}), 0) as {0}"
     lists = (
         f"select pair, {mean.format('ktu')}, {mean.format('rbo')} from queries group by pair"
@@ -208,15 +200,8 @@ def _with_tests(
     )
     return database.keep(
         con,
-        f"select {_COLUMNS} from {database.RESULT} join (select unnest($metrics::varchar[]) as metric, "
-        "unnest($pairs::varchar[]) as pair, unnest($ps::double[]) as p, "
-        "unnest(range(len($ps::double[]))) as place) using (metric, pair) "
-        f"left join ({lists}) using (pair) order by place",
-        {
-            "metrics": [row["metric"] for row in found],
-            "pairs": [row["pair"] for row in found],
-            "ps": ps,
-        },
+        f"select {_COLUMNS} from {database.RESULT} left join ({lists}) using (pair) "
+        "order by place, pair",
     )
 
 
@@ -237,8 +222,6 @@ def _notes(
             if row["rmse"] is not None and row["nrmse"] is None:
                 notes.append(f"{pair}: no nrmse, because not all values lie between 0 and 1")
     notes += _improvement_notes(found)
-    if find_spec("scipy") is None:
-        notes.append("p needs SciPy: pip install 'ranking-warehouse[stats]'")
     if queries is not None:
         of_pairs = queries.aggregate(
             "pair, count(*) as n, count(*) filter (where original_length <> reproduced_length) as out, "

@@ -20,7 +20,7 @@ from warehouse.store.database import keep
 
 COMPARED, UNITS = "temp.main.compared", "temp.main.compared_unit"
 HYPOTHESES = "temp.main.hypothesis"
-_DIFFERENCES, _SIGNS = "temp.main.paired_difference", "temp.main.random_sign"
+DIFFERENCES, _SIGNS = "temp.main.paired_difference", "temp.main.random_sign"
 # If at most so many queries differ, all choices of signs are tried: 2^20 is a million.
 EXACT = 20
 _MANY = 0
@@ -63,14 +63,13 @@ class Resampling:
             self.on_step(label)
 
 
-def put_units(con: duckdb.DuckDBPyConnection) -> dict[int, float]:
-    """Make the table of each metric's unit from the compared values; return how many units are 1.
+def put_units(con: duckdb.DuckDBPyConnection) -> None:
+    """Make the table of each metric's unit, which says how many units are 1, from the compared values.
 
     Differences become whole numbers of units. So they add up exactly, and are equal if they differ
     only in the last bits, as 0.7 - 0.6 and 0.3 - 0.2 do.
     """
-    sql = render("analyses/compared_units", compared=COMPARED)
-    return dict(keep(con, sql, name="compared_unit").fetchall())
+    keep(con, render("analyses/compared_units", compared=COMPARED), name="compared_unit")
 
 
 def randomisation(
@@ -97,8 +96,8 @@ def randomisation(
         con.execute(f"create or replace temp table random_sign as\n{signs}")
         size = max(1, _BATCH // (permutations * blocks * 8))
         for piece in _pieces(members, size):
-            _put_differences(con, piece, without_ties=True)
-            sql = render("analyses/randomised", differences=_DIFFERENCES, signs=_SIGNS)
+            put_differences(con, piece, without_ties=True)
+            sql = render("analyses/randomised", differences=DIFFERENCES, signs=_SIGNS)
             for hypothesis, tried, extreme in con.execute(sql).fetchall():
                 p = extreme / tried if is_exact else (1 + extreme) / (1 + tried)
                 found[hypothesis] = Chance(p, tried, is_exact)
@@ -139,10 +138,10 @@ def bootstrap(
             continue
         size = max(1, _BATCH // (how.resamples * number))
         for piece in _pieces(members, size):
-            _put_differences(con, piece)
+            put_differences(con, piece)
             sql = render(
                 "analyses/bootstrapped",
-                differences=_DIFFERENCES, key=how.key("resamples"), resamples=how.resamples,
+                differences=DIFFERENCES, key=how.key("resamples"), resamples=how.resamples,
                 num_queries=number, alpha=alpha,
             )  # fmt: skip
             for hypothesis, low, high in con.execute(sql).fetchall():
@@ -157,7 +156,7 @@ def _pieces(members: list[int], size: int) -> Iterator[list[int]]:
         yield members[start : start + size]
 
 
-def _put_differences(
+def put_differences(
     con: duckdb.DuckDBPyConnection, members: list[int], *, without_ties: bool = False
 ) -> None:
     """Make the table of differences of some hypotheses."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import duckdb
 
-from warehouse.analyze import compare, past, resampling, significance, stored_metrics, texts
+from warehouse.analyze import compare, past, resampling, stored_metrics, texts
 from warehouse.errors import UsageError, check_at_least
 from warehouse.evaluate.plan import ranked_sql
 from warehouse.evaluate.scope import Scope
@@ -48,18 +48,21 @@ def side_by_side(
     qrels: int | None,
 ) -> SideBySide:
     """Return two runs' lists for the queries that differ most; see `Warehouse.side_by_side`."""
-    significance.needs_scipy()
     check_at_least(1, queries=queries, depth=depth)
-    with past.put_one(con, dataset, past.state(as_of, qrels)) as (name, gone):
-        rules, names = stored_metrics.shown(con, name, [metric], protocol)
-        if len(names) != 1:
-            raise UsageError(f"{metric}: stands for several metrics; name one")
+    state = past.state(as_of, qrels)
+    with past.put_one(con, dataset, state, stored_only=False) as (name, gone):
+        rules = stored_metrics.stored_rules(con, protocol)
+        names = [stored_metrics.one_name(con, [name], metric, rules)]
+        made = stored_metrics.with_missing(con, [name], names, rules)
+        told = stored_metrics.computed_notes(
+            [name], made, rules, qrels=qrels, is_past=as_of is not None
+        )
         chosen = compare.current_runs(con, name, [base, run], names, rules)
         if base == run:
             raise UsageError(f"{run}: cannot be compared with itself; name another run")
         found = compare.gather(con, name, chosen, names, rules)
         lists = _lists(con, found, name, rules, queries=queries, depth=depth)
-        return replace(lists, notes=gone)
+        return replace(lists, notes=(*told, *gone))
 
 
 def _lists(

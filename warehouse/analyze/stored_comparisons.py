@@ -37,6 +37,7 @@ def keep(connection: sa.Connection, found: Compared) -> int:
             judged_only=found.judged_only,
             test=how.test,
             correction=how.corrected_by,
+            family=how.family,
             alpha=how.alpha,
             interval=how.interval,
             resamples=how.resamples if how.is_resampled else None,

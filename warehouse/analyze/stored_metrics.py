@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import duckdb
 
 from warehouse.analyze import datasets
+from warehouse.config import project
 from warehouse.config.settings import SHOWN_METRICS
 from warehouse.errors import (
     UsageError,
@@ -18,11 +19,13 @@ from warehouse.errors import (
     nearest,
     none_yet,
 )
-from warehouse.evaluate import candidates, what_if
+from warehouse.evaluate import candidates, requirements, scope, what_if
+from warehouse.evaluate.plan import plan
 from warehouse.metrics import notation, protocols
 from warehouse.metrics.notation import Asked, Metrics, known_metric, parse, split
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.templates import render
+from warehouse.store.database import ALIAS, STORE
 
 # Values that differ by less are equal: doubles of one number may differ in their last bits.
 DIGITS = 12
@@ -141,13 +144,15 @@ def names(
     asked: Metrics,
     protocol: Protocol,
 ) -> list[str]:
-    """Return the canonical names of requested metrics.
+    """Return the canonical names of requested metrics, or else of those that the project's file names.
 
-    A name with values is kept as it is if no metric has it any more.
+    They are empty if neither names any: then `with_missing` computes the usual metrics if nothing
+    is stored, and `chosen` takes what there is. A name with values is kept as it is if no metric has
+    it any more.
     """
     words = split(check_several("metrics", asked))
     if not words:
-        return []
+        return _of_project(con, datasets, protocol)
     stored = {name for dataset in datasets for name in _with_values(con, dataset, protocol)}
     gone = {
         one for one in words if isinstance(one, str) and one in stored and not known_metric(one)
@@ -163,9 +168,34 @@ def names(
     return list(found)
 
 
+def _of_project(
+    con: duckdb.DuckDBPyConnection, datasets: Sequence[str], protocol: Protocol
+) -> list[str]:
+    """Return the metrics that the project's file has for all of some datasets of this file."""
+    if protocol.name not in protocols.catalogue():
+        return []
+    ((path,),) = con.execute(
+        "select path from duckdb_databases() where database_name = $1", [ALIAS]
+    ).fetchall()
+    shared: list[str] = []
+    for place, dataset in enumerate(datasets):
+        words = project.current().metrics_of(dataset, str(path))
+        metrics = parse(*words, defaults=protocol.defaults()) if words else []
+        if metrics and _preferences(con, dataset):
+            fitting, _ = requirements.fitting(plan(metrics, protocol), scope.PREFERENCES)
+            metrics = list(fitting.queries)
+        found = [str(metric) for metric in metrics]
+        shared = found if place == 0 else [name for name in shared if name in found]
+    return shared
+
+
 def labels(asked: Metrics, protocol: Protocol) -> dict[str, str]:
-    """Return the names by which metrics were asked for, where they are not their own."""
-    return notation.labels(*check_several("metrics", asked), defaults=protocol.defaults())
+    """Return the names by which metrics were asked for, where they are not their own.
+
+    Those that nobody asked for have the project's own names, if there are any.
+    """
+    words = check_several("metrics", asked) or [*project.current().aliases]
+    return notation.labels(*words, defaults=protocol.defaults())
 
 
 def with_values(
@@ -180,13 +210,16 @@ def with_missing(
     datasets: Sequence[str],
     names: Sequence[str],
     protocol: Protocol,
+    slice: str | None = None,
     runs: Sequence[str] = (),
 ) -> Mapping[str, int]:
     """Compute the values of metrics that are not stored, for this connection; return runs by metric.
 
-    They are those of all runs of the datasets, or of some `runs`. Without names, and without
-    anything stored against the current qrels, they are the metrics that are stored against earlier
-    ones, or else the usual ones.
+    They are those of the runs that are read, or of some `runs` alone, in the parts of a slice if
+    there is one. Without names,
+    and without anything stored against the qrels that are read, they are the metrics that are stored
+    against others, or else the usual ones. What is gone, as the runs that were forgotten since, has
+    no values.
     """
     wanted = list(names)
     if not wanted and not any(_with_values(con, dataset, protocol) for dataset in datasets):
@@ -200,14 +233,30 @@ def with_missing(
     metrics = [metric for metric in map(known_metric, wanted) if metric is not None]
     if not metrics or protocol.name not in protocols.catalogue():
         return {}
-    found = [run for name in datasets for run in candidates.find(con, name, runs)]
-    return what_if.put_missing(con, metrics, protocol, [r for r in found if r.qrels_id is not None])
+    rows = con.execute(f"select run_id from {ALIAS}.{STORE}.run").fetchall()
+    there = {run_id for (run_id,) in rows}
+    found = [
+        run
+        for name in datasets
+        for run in candidates.find(con, name, runs)
+        if run.qrels_id is not None and run.run_id in there
+    ]
+    return what_if.put_missing(con, metrics, protocol, found, slice)
 
 
 def computed_notes(
-    datasets: Sequence[str], made: Mapping[str, int], protocol: Protocol
+    datasets: Sequence[str],
+    made: Mapping[str, int],
+    protocol: Protocol,
+    *,
+    slice: str | None = None,
+    qrels: int | None = None,
+    is_past: bool = False,
 ) -> tuple[str, ...]:
-    """Say which metrics were computed for how many runs, and how to store them."""
+    """Say which metrics were computed for how many runs, and how to store them.
+
+    What is computed for a day in the past cannot be stored as if it had been there.
+    """
     if not made:
         return ()
     runs = set(made.values())
@@ -216,8 +265,16 @@ def computed_notes(
     else:
         each = (f"{metric} for {counted(number, 'run')}" for metric, number in made.items())
         told = f"computed and not stored: {listing(each)}"
+    if is_past:
+        return (f"{told}; by today's formulas, from what there was then",)
     store = listing(
-        [command("evaluate", name, metrics=made, protocol=protocol.name) for name in datasets], 3
+        [
+            command(
+                "evaluate", name, metrics=made, slice=slice, qrels=qrels, protocol=protocol.name
+            )
+            for name in datasets
+        ],
+        3,
     )
     return (f"{told}; to store: {store}",)
 
@@ -232,13 +289,13 @@ def one_name(
     return found[0]
 
 
-def one_with_values(
+def first_name(
     con: duckdb.DuckDBPyConnection, dataset: str, asked: Asked | None, protocol: Protocol
-) -> str:
-    """Return the canonical name of one metric; by default the first that the dataset has values of."""
+) -> list[str]:
+    """Return the canonical name of one metric, or of the first of `names` if none is asked for."""
     if asked is None:
-        return choose(con, dataset, [], protocol)[0]
-    return one_name(con, [dataset], asked, protocol)
+        return names(con, [dataset], [], protocol)[:1]
+    return [one_name(con, [dataset], asked, protocol)]
 
 
 def chosen(

@@ -30,6 +30,7 @@ from typer.core import TyperGroup
 
 from warehouse.cli import commands, options
 from warehouse.config.settings import VERSION
+from warehouse.errors import in_shell
 
 SECTIONS = ("Begin", "Load", "Evaluate", "Look", "Compare", "History", "Share", "Catalogue")
 # More characters than a summary has: lines are wrapped, not cut.
@@ -183,8 +184,9 @@ def _version(wanted: bool) -> None:
 
 
 def _root(
+    ctx: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    pass
+    ctx.with_resource(in_shell())

@@ -64,7 +64,8 @@ def _systems(wh: Warehouse, params: dict[str, Any]) -> Iterable[object]:
 
 
 def _metrics(wh: Warehouse, params: dict[str, Any]) -> Iterable[object]:
-    """Return the metrics with values, then the names of all."""
+    """Return the project's own names, the metrics with values, then the names of all."""
+    from warehouse.config import project
     from warehouse.metrics.catalogue import catalogue
 
     stored: list[object] = []
@@ -74,7 +75,7 @@ def _metrics(wh: Warehouse, params: dict[str, Any]) -> Iterable[object]:
             "and ($dataset is null or dataset = $dataset) order by metric"
         )
         stored = [row.metric for row in wh.query(sql, {"dataset": _dataset(params)})]
-    return [*stored, *sorted(catalogue())]
+    return [*project.current().aliases, *stored, *sorted(catalogue())]
 
 
 def _protocols(wh: Warehouse, params: dict[str, Any]) -> Iterable[object]:

@@ -76,6 +76,32 @@ Protocol = Annotated[
         help="The rules of the evaluation; see: warehouse protocols.",
     ),
 ]
+# Which runs: options of the commands that show several.
+Runs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--run",
+        "-r",
+        autocompletion=completion.runs,
+        help="Only this run, or the runs of a pattern, as in 'tas*'; repeatable.",
+    ),
+]
+Systems = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--system",
+        autocompletion=completion.systems,
+        help="Only the runs of this system, or of a pattern; repeatable.",
+    ),
+]
+RunTags = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tag",
+        metavar="KEY=VALUE",
+        help="Only the runs with this tag; the value can be a pattern; repeatable.",
+    ),
+]
 Slice = Annotated[
     str | None,
     typer.Option(
@@ -254,6 +280,15 @@ Normalise = Annotated[
         metavar="SQL",
         help="Compute the document id by this SQL expression over a row's columns, as in "
         "'lower(trim(doc_id))'.",
+    ),
+]
+Where = Annotated[
+    str | None,
+    typer.Option(
+        "--where",
+        metavar="SQL",
+        help="Read only the rows for which this SQL condition over the file's columns is true, as in "
+        "'timestamp >= 1577836800'.",
     ),
 ]
 Relevance = Annotated[

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -54,6 +54,25 @@ class Project:
         """Return the tables of the project's own protocols."""
         found: Mapping[str, Any] = self.document.record.get("protocols", {})
         return found
+
+    @property
+    def aliases(self) -> Mapping[str, str]:
+        """Return the project's own names for metrics."""
+        found: Mapping[str, str] = self.document.record.get("aliases", {})
+        return found
+
+    def metrics_of(self, dataset: str, database: str) -> Sequence[str]:
+        """Return the names of metrics that the file has for a dataset of a database, or none."""
+        if self.file is None or not self._is_of(Path(database)):
+            return ()
+        found = self.contents.datasets.get(dataset)
+        return (found and found.metrics) or self.contents.evaluate.metrics or ()
+
+    def _is_of(self, database: Path) -> bool:
+        """Whether the file describes what is in a database."""
+        with suppress(OSError):
+            return self.database is None or self.database.samefile(database)
+        return False
 
     @property
     def contents(self) -> ProjectFile:

@@ -40,6 +40,7 @@ class Training(_Table, frozen=True, kw_only=True):
     columns: dict[str, str] | None = None
     relevance: str | None = None
     normalise: str | None = None
+    where: str | None = None
 
 
 class Qrels(Training, frozen=True, kw_only=True):
@@ -58,6 +59,7 @@ class Attributes(_Table, frozen=True, kw_only=True):
     name: str | None = None
     id: str | None = None
     split: Tags = {}
+    leave_out: list[Text] = []
     format: str | None = None
     normalise: str | None = None
 
@@ -83,6 +85,7 @@ class Runs(_Table, frozen=True, kw_only=True):
     format: str | None = None
     columns: dict[str, str] | None = None
     normalise: str | None = None
+    where: str | None = None
     lower_is_better: bool | None = None
     missing: Literal["keep", "forget"] = "keep"
 
@@ -155,7 +158,9 @@ class ProjectFile(_Table, frozen=True, kw_only=True):
     ) = None
     settle: str | int | float = "2s"
     publish: Text | None = None
+    report: Text | None = None
     on_fire: Text | None = None
+    aliases: dict[str, Text] = {}
     evaluate: Evaluate = Evaluate()
     datasets: dict[str, Dataset] = {}
     runs: list[Runs] = []
@@ -165,7 +170,7 @@ class ProjectFile(_Table, frozen=True, kw_only=True):
 
 
 _ABOVE = dict.fromkeys(
-    ("database", "settle", "publish", "on_fire"), "the lines above the first table"
+    ("database", "settle", "publish", "report", "on_fire"), "the lines above the first table"
 )
 _EVALUATE = dict.fromkeys(Evaluate.__struct_fields__, "[evaluate]")
 # By struct, the tables that have keys which are looked for in it.

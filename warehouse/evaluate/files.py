@@ -46,71 +46,54 @@ class Scored:
     training: readers.Staged | None = None
 
 
+@dataclass(frozen=True)
+class Truth:
+    """What runs are scored against, in temporary tables of a connection.
+
+    `rows` is the table of the judgments or preferences. Where one set of documents is the truth of
+    every query, it is made for each run, for the queries that the SQL `queries` gives.
+    """
+
+    qrels: readers.Staged
+    training: readers.Staged | None = None
+    rows: str = "given_qrels"
+    queries: str | None = None
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How runs are read: the options of `readers.stage`, and whether low scores are the best."""
+
+    format: str | None = None
+    columns: Mapping[str, str] | None = None
+    normalise: str | None = None
+    lower_is_better: bool = False
+
+
+@dataclass
+class Kept:
+    """What is kept from run to run: the tables of a plan that depend on what is judged alone.
+
+    None says that what is judged is not in scope yet.
+    """
+
+    tables: frozenset[str] | None = None
+
+
 def score(
     con: duckdb.DuckDBPyConnection,
     qrels: object,
     runs: Sequence[object],
     work: Plan,
     *,
-    qrels_format: str | None = None,
-    run_format: str | None = None,
-    columns: Mapping[str, str] | None = None,
-    attributes: Sequence[object] = (),
-    relevance: str | None = None,
-    normalise: str | None = None,
-    is_global: bool = False,
-    queries: object | None = None,
-    lower_is_better: bool = False,
-    iterations: bool = False,
-    training: object = None,
+    reading: Reading | None = None,
+    **truth: Any,
 ) -> Iterator[Scored]:
     """Yield values of a plan's metrics for runs and qrels, files or objects, many runs at a time.
 
-    Each step leaves the temporary tables `query_score (evaluation_id, query_id, value)`, `score`
-    and `pending` on the connection, with an evaluation for each of its runs and each metric.
+    `truth` are the options of `read_truth`; the rest is as in `score_runs`.
     """
-    how: Any = {"normalise": normalise, "hashed": False, "shared": True}
-    of_qrels = readers.qrels_kind(qrels_format, iterations=iterations)
-    columns_of = readers.columns_of(columns, of_qrels, "run")
-    truth = read_truth(
-        con, qrels, work, qrels_format=qrels_format, columns=columns, attributes=attributes,
-        relevance=relevance, normalise=normalise, is_global=is_global, queries=queries,
-        iterations=iterations, training=training,
-    )  # fmt: skip
-    for group in batches.groups(
-        runs, format=run_format, columns=columns_of["run"], single=is_global, **how
-    ):
-        for batch in group.read(con):
-            if isinstance(batch, batches.Refusal):
-                raise batch.error
-            truth.scope(con, batch.runs)
-            num_judged, scored = score_batch(con, work, batch, truth.qrels, lower_is_better)
-            yield Scored(batch.first, scored, truth.qrels, num_judged, truth.training)
-
-
-@dataclass(frozen=True)
-class Truth:
-    """What runs are scored against: qrels that were read into a table, `rows`, and a training set.
-
-    Where all queries share a set of documents, `asked` is SQL of the queries, or None for those of
-    each run.
-    """
-
-    qrels: readers.Staged
-    rows: str
-    training: readers.Staged | None
-    is_global: bool
-    asked: str | None
-
-    def scope(self, con: duckdb.DuckDBPyConnection, runs: Sequence[readers.Staged]) -> None:
-        """Put it in scope for the staged runs."""
-        num_rows = None
-        if self.is_global:
-            sql = self.asked or "select query_id from staged"
-            con.execute(f"create or replace temp table {self.rows} as\n{for_queries(sql)}")
-        else:
-            num_rows = self.qrels.rows + sum(run.rows for run in runs)
-        Scope(con).read_qrels(self.qrels, self.rows, num_rows)
+    yield from score_runs(con, read_truth(con, qrels, work, **truth), runs, work, reading)
 
 
 def read_truth(
@@ -118,7 +101,7 @@ def read_truth(
     qrels: object,
     work: Plan,
     *,
-    qrels_format: str | None = None,
+    format: str | None = None,
     columns: Mapping[str, str] | None = None,
     attributes: Sequence[object] = (),
     relevance: str | None = None,
@@ -128,11 +111,9 @@ def read_truth(
     iterations: bool = False,
     training: object = None,
 ) -> Truth:
-    """Read qrels, a training set and attributes; refuse metrics that need more than is given."""
+    """Read qrels, a training set and attributes; refuse metrics that read what is not there."""
     scope = Scope(con)
-    how: Any = {"normalise": normalise, "hashed": False, "shared": True}
-    of_qrels = readers.qrels_kind(qrels_format, iterations=iterations)
-    columns_of = readers.columns_of(columns, of_qrels, "run")
+    kind = readers.qrels_kind(format, iterations=iterations)
     names = scope_attributes(con, attributes, normalise=normalise)
     lacking = requirements.lacking(work, training is not None, names, requirements.OF_FILES)
     if lacking:
@@ -141,65 +122,127 @@ def read_truth(
     if training is not None:
         read_training = readers.stage(con, training, "training", normalise=normalise)
     scope.read_training(read_training)
-    rows = "given_qrels"
-    asked = None
+    how: Any = {"format": format, "relevance": relevance, "normalise": normalise}
     if is_global:
         if iterations:
             raise UsageError("--global: one set of documents has no iterations")
-        shared = {name: given for name, given in columns_of[of_qrels].items() if name == "doc_id"}
-        read_qrels = stage_everywhere(
-            con,
-            qrels,
-            format=qrels_format,
-            columns=shared,
-            relevance=relevance,
-            normalise=normalise,
-        )
-        rows = "expanded_qrels"
-        if queries is not None:
-            asked, *_ = stage_queries(con, queries)
-    elif queries is not None:
+        shared = {name: given for name, given in (columns or {}).items() if name == "doc_id"}
+        read = stage_everywhere(con, qrels, columns=shared, **how)
+        asked = None if queries is None else stage_queries(con, queries)[0]
+        of_run = asked or "select query_id from staged"
+        return Truth(read, read_training, rows="expanded_qrels", queries=of_run)
+    if queries is not None:
         raise UsageError("--queries: goes with --global, for judgments that name no query")
-    else:
-        read_qrels = readers.stage(
-            con,
-            qrels,
-            of_qrels,
-            format=qrels_format,
-            columns=columns_of[of_qrels],
-            relevance=relevance,
-            **how,
-        )
-        _, others = requirements.fitting(work, read_qrels.kind)
-        if others:
-            raise UsageError(requirements.unfit(read_qrels.source, others))
-        scope.rename_staged(rows)
-    return Truth(read_qrels, rows, read_training, is_global, asked)
+    read = readers.stage(con, qrels, kind, columns=columns, hashed=False, shared=True, **how)
+    _, others = requirements.fitting(work, read.kind)
+    if others:
+        raise UsageError(requirements.unfit(read.source, others))
+    truth = Truth(read, read_training)
+    scope.rename_staged(truth.rows)
+    return truth
 
 
-def score_batch(
+def score_runs(
     con: duckdb.DuckDBPyConnection,
+    truth: Truth,
+    runs: Sequence[object],
     work: Plan,
-    batch: batches.Batch,
-    qrels: readers.Staged,
-    lower_is_better: bool,
-    kept: frozenset[str] = frozenset(),
-) -> tuple[int, tuple[ScoredRun, ...]]:
-    """Compute the metrics of the staged runs; return the number of judged queries, and the runs.
+    reading: Reading | None = None,
+    kept: Kept | None = None,
+) -> Iterator[Scored]:
+    """Yield values of a plan's metrics for runs, files or objects, many at a time.
 
-    The tables of the plan that are `kept` are there already.
+    What is judged is put in scope for each batch, or once if it is `kept` from call to call.
+
+    Each step leaves the temporary tables `query_score (evaluation_id, query_id, value)`, `score`
+    and `pending` on the connection, with an evaluation for each of its runs and each metric.
     """
-    turned = lower_is_better or batch.runs[0].ranked_by == "rank"
+    how = reading or Reading()
+    for group in batches.groups(
+        runs, format=how.format, columns=how.columns, normalise=how.normalise, hashed=False,
+        shared=True, single=truth.queries is not None,
+    ):  # fmt: skip
+        for batch in group.read(con):
+            if isinstance(batch, batches.Refusal):
+                raise batch.error
+            turned = how.lower_is_better or batch.runs[0].ranked_by == "rank"
+            if turned and batch.runs[0].ranked_by == "score":
+                walk_staged(con, ranks=False, lowest_first=True)
+            is_kept = kept is not None and kept.tables is not None and not _has_new_queries(con)
+            counts = put_in_scope(
+                con, truth, work, range(batch.first, batch.first + len(batch.runs)),
+                first=batch.first, rows=sum(run.rows for run in batch.runs),
+                together=batch.together, lower_is_better=turned, is_kept=is_kept,
+            )  # fmt: skip
+            for run, count in zip(batch.runs, counts, strict=True):
+                check_answered(run.source, count, truth)
+            if kept is not None and not is_kept:
+                kept.tables = engine.keep(con, work)
+            engine.compute(con, work, kept=(kept and kept.tables) or frozenset())
+            scored = tuple(
+                ScoredRun(run, count.num_answered, count.num_unjudged_queries, count.num_hits)
+                for run, count in zip(batch.runs, counts, strict=True)
+            )
+            yield Scored(batch.first, scored, truth.qrels, counts[0].num_judged, truth.training)
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How a run and the qrels fit together.
+
+    How many queries are judged, how many of them the run answers, how many it answers beside, and how
+    many of its documents are judged for their query.
+    """
+
+    num_judged: int
+    num_answered: int
+    num_unjudged_queries: int
+    num_hits: int
+
+
+def put_in_scope(
+    con: duckdb.DuckDBPyConnection,
+    truth: Truth,
+    work: Plan,
+    runs: Sequence[int],
+    *,
+    first: int,
+    rows: int,
+    together: bool,
+    lower_is_better: bool,
+    is_kept: bool = False,
+) -> list[Counts]:
+    """Put the staged runs in scope, with all that their metrics read; return the counts of each.
+
+    `runs` are their ids in rising order, and `rows` is the number of their predictions; a run may
+    have none. The first one that is staged has the id `first`. Every metric is pending for each run.
+    If what is judged `is_kept`, it is in scope already.
+    """
     scope = Scope(con)
-    scope.read_runs(first=batch.first, together=batch.together, lower_is_better=turned)
-    if turned and batch.runs[0].ranked_by == "score":
-        walk_staged(con, ranks=False, lowest_first=True)
-    rows = sum(run.rows for run in batch.runs)
+    if truth.queries is not None:
+        expanded = for_queries(truth.queries)
+        con.execute(f"create or replace temp table {truth.rows} as\n{expanded}")
+    if not is_kept:
+        num_rows = None if truth.queries is not None else truth.qrels.rows + rows
+        scope.read_qrels(truth.qrels, truth.rows, num_rows)
+    scope.read_runs(runs, first=first, together=together, lower_is_better=lower_is_better)
     if hits.out_of_order(con, work.protocol):
         matched = hits.in_any_order(con, work.protocol)
     else:
         matched = hits.by_place(con, work.protocol, rows)
     scope.read_hits(matched)
+    make_pending(con, work)
+    return [Counts(*row) for row in con.execute(render("statements/score_counts")).fetchall()]
+
+
+def _has_new_queries(con: duckdb.DuckDBPyConnection) -> bool:
+    """Whether the staged runs have queries that the type of query ids does not know."""
+    sql = "select 1 from staged_ranking where try_cast(query_id as query_key) is null limit 1"
+    return bool(con.execute(sql).fetchall())
+
+
+def make_pending(con: duckdb.DuckDBPyConnection, work: Plan) -> None:
+    """Add an evaluation of each metric for each run in scope to `pending`."""
     con.execute(
         "insert into pending "
         "select run_id * len($kinds) + metric_number, run_id, metric_number, kind, aggregate "
@@ -210,17 +253,15 @@ def score_batch(
             "aggregates": [metric.aggregate for metric in work.queries],
         },
     )
-    counts = con.execute(render("statements/score_counts")).fetchall()
-    scored = []
-    for run, (_, answered, extra, found) in zip(batch.runs, counts, strict=True):
-        if answered == 0:
-            raise InputError(
-                f"{run.source}: no query of the run is judged in {qrels.source}; "
-                "do the two belong together, and are the query ids written the same way?"
-            )
-        scored.append(ScoredRun(run, answered, extra, found))
-    engine.compute(con, work, kept=kept)
-    return int(counts[0][0]), tuple(scored)
+
+
+def check_answered(source: str, counts: Counts, truth: Truth) -> None:
+    """Refuse a run that answers no judged query."""
+    if counts.num_answered == 0:
+        raise InputError(
+            f"{source}: no query of the run is judged in {truth.qrels.source}; "
+            "do the two belong together, and are the query ids written the same way?"
+        )
 
 
 def scope_attributes(

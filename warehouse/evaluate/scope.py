@@ -113,13 +113,17 @@ that sorts as the ids do, or text if there are very many |
         )
         return {"first": min(run_ids), "last": max(run_ids)}
 
-    def read_runs(self, *, first: int, together: bool, lower_is_better: bool) -> None:
-        """Put the staged runs in scope, numbered from `first`, with empty tables for the values."""
-        self._con.execute(
-            render(
-                "scope/read_runs", first=first, together=together, lower_is_better=lower_is_better
-            )
-        )
+    def read_runs(
+        self, runs: Sequence[int], *, first: int, together: bool, lower_is_better: bool
+    ) -> None:
+        """Put the staged runs in scope, with empty tables for the values.
+
+        `runs` are their ids; a run may have no prediction. The first one that is staged has the id
+        `first`.
+        """
+        self.runs(runs)
+        words = {"first": first, "together": together, "lower_is_better": lower_is_better}
+        self._con.execute(render("scope/read_runs", **words))
 
     def read_hits(self, matched: str) -> None:
         """Put the hits of the staged runs in scope; `matched` is the query that finds them."""
@@ -190,6 +194,13 @@ that sorts as the ids do, or text if there are very many |
     def whole_qrels(self, rows: str) -> None:
         """Put the documents and queries of the whole qrels in scope; `rows` is as of `qrels`."""
         self._con.execute(render("scope/whole_qrels", rows=rows))
+
+    def judged_documents(self, rows: str) -> None:
+        """Put the documents of the whole qrels in scope, where only some of their queries are."""
+        self._con.execute(
+            "create or replace temp view scope_document as select distinct doc_id "
+            f"from {ident(rows)}"
+        )
 
     def attributes(self, dataset: str) -> None:
         """Put the current attributes of a dataset's documents and queries in scope."""

@@ -5,14 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Any
 
 import duckdb
 
 from warehouse import readers
 from warehouse.config.project import request
 from warehouse.errors import UsageError, check_at_least
-from warehouse.evaluate import engine, files, scoring
+from warehouse.evaluate import files, scoring
 from warehouse.evaluate.scoring import Asked, Scores
 from warehouse.metrics import notation, protocols
 from warehouse.readers import batches
@@ -34,18 +33,15 @@ class Scorer:
         con: duckdb.DuckDBPyConnection,
         asked: Asked,
         truth: files.Truth,
-        *,
-        lower_is_better: bool,
-        run: Mapping[str, Any],
+        reading: files.Reading,
     ) -> None:
         self._con = con
         self._asked = asked
         self._truth = truth
-        self._lower_is_better = lower_is_better
-        self._how = run
+        self._reading = reading
+        self._kept = files.Kept()
         self._thread = threading.get_ident()
         self._is_open = True
-        self._kept: frozenset[str] | None = None
         self._calls = 0
         self._sql = render(
             "analyses/scored",
@@ -60,25 +56,19 @@ class Scorer:
     def __call__(self, run: object) -> Scores:
         """Score a run: a path, a dict, a data frame, an Arrow table or a DuckDB relation."""
         self._check()
-        con, work = self._con, self._asked.work
+        con, asked, truth = self._con, self._asked, self._truth
         con.execute(f"drop table if exists temp.{self._table}")
         self._calls += 1
-        staged = readers.stage(con, run, "run", **self._how)
-        if self._kept is None or self._has_new_queries():
-            self._truth.scope(con, (staged,))
-            self._kept = engine.keep(con, work)
-        batch = batches.Batch(0, (staged,), together=False)
         try:
-            num_judged, scored = files.score_batch(
-                con, work, batch, self._truth.qrels, self._lower_is_better, self._kept
-            )
+            (scored,) = files.score_runs(con, truth, [run], asked.work, self._reading, self._kept)
         except BaseException:
-            self._kept = None  # an error may have ended a transaction in the middle
+            self._kept.tables = None  # what is in scope may be only a part
             raise
         relation = database.keep(con, self._sql, name=self._table)
-        lines = tuple(self._asked.lines)
-        requested = tuple(self._asked.requested)
-        return Scores(relation, requested, self._truth.qrels, num_judged, scored, lines=lines)
+        return Scores(
+            relation, tuple(asked.requested), truth.qrels, scored.num_judged, scored.runs,
+            lines=tuple(asked.lines),
+        )  # fmt: skip
 
     def close(self) -> None:
         """Free the memory; the values of the last call are gone too."""
@@ -111,11 +101,6 @@ class Scorer:
             )
         if self._thread != threading.get_ident():
             raise UsageError("the scorer belongs to another thread: make one for each thread")
-
-    def _has_new_queries(self) -> bool:
-        """Whether the staged run has queries that the type of query ids does not know."""
-        sql = "select 1 from staged_ranking where try_cast(query_id as query_key) is null limit 1"
-        return bool(self._con.execute(sql).fetchall())
 
 
 @request()
@@ -166,14 +151,12 @@ def scorer(
     try:
         truth = files.read_truth(
             con, qrels, asked.work,
-            qrels_format=qrels_format, columns=columns, attributes=batches.source_list(attributes),
-            relevance=relevance, normalise=normalise, iterations=iterations, training=training,
+            format=qrels_format, columns=columns_of[of_qrels], relevance=relevance,
+            attributes=batches.source_list(attributes), normalise=normalise, iterations=iterations,
+            training=training,
         )  # fmt: skip
     except BaseException:
         con.close()
         raise
-    how = {
-        "format": run_format, "columns": columns_of["run"], "normalise": normalise,
-        "hashed": False, "shared": True,
-    }  # fmt: skip
-    return Scorer(con, asked, truth, lower_is_better=lower_is_better, run=how)
+    reading = files.Reading(run_format, columns_of["run"], normalise, lower_is_better)
+    return Scorer(con, asked, truth, reading)

@@ -6,12 +6,13 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import duckdb
 
 from warehouse import readers
 from warehouse.config.project import request
-from warehouse.errors import UsageError, check_at_least, check_several
+from warehouse.errors import UsageError, WarehouseError, check_at_least, check_several
 from warehouse.evaluate import files
 from warehouse.evaluate.plan import Plan, plan
 from warehouse.evaluate.zscores import standardise
@@ -26,7 +27,8 @@ from warehouse.store import database
 from warehouse.store.database import RESULT, keep
 from warehouse.store.engine_errors import at_the_edge
 
-_TOTALS = "totals"
+# The name of the temporary table of the values over all queries, a row for each run.
+TOTALS = "totals"
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,8 @@ class Scores:
     metrics as asked for, then the values over all queries under the query_id 'all'. Where a list of runs
     was given, it begins with the column `run`, and `names` are theirs. `read` is what was read of the
     runs, and `qrels` of the judgments. `lines` are the lines of trec_eval's layout: what was requested,
-    and its relstrings, whose texts are in `strings` by label and query.
+    and its relstrings, whose texts are in `strings` by label and query. `refused` has the errors of the
+    runs that an engine refused, by name; they have no values.
     """
 
     relation: duckdb.DuckDBPyRelation
@@ -49,6 +52,7 @@ class Scores:
     lines: tuple[notation.Line, ...] = field(default=(), repr=False)
     strings: Mapping[tuple[str, str], str] = field(default_factory=dict, repr=False)
     totals: duckdb.DuckDBPyRelation | None = None
+    refused: Mapping[str, WarehouseError] = field(default_factory=dict, repr=False)
 
     def means(self) -> dict[str, float | None]:
         """Return the value over all queries of each metric of the one run, by its canonical name."""
@@ -131,6 +135,10 @@ def score(
     zscores: str | os.PathLike[str] | None = None,
     memory_limit: str | None = None,
     threads: int | None = None,
+    engine: object = "local",
+    master: str | None = None,
+    by: Literal["run", "query"] = "run",
+    buckets: int | None = None,
 ) -> Scores:
     """Score a run against qrels without storing anything; the same templates as `evaluate`.
 
@@ -146,6 +154,12 @@ def score(
     its -R is `iterations` (qrels_jg, qrels_prefs) and `qrels_format="prefs"`. `training` is a
     training set. `attributes` is a source of attributes of documents, or of queries (column query_id),
     or a list of such.
+
+    `engine` says where the values are computed: "local" in this process, "spark" in the tasks of the
+    active session or of a new one on the `master`, or in those of an object with `map(function, parts)`,
+    such as a pool of processes. The values are the same to the bit. A run that is refused then does not
+    keep the others from their values: `refused` has its error. Work is divided `by` run or, for runs
+    that are too large for one task, by query, into a number of `buckets` (32).
 
     >>> score({"q": {"a": 1}}, {"q": {"b": 2.0, "a": 1.0}}, "RR P@1").means()
     {'RR': 0.5, 'P@1': 0.0}
@@ -167,45 +181,83 @@ def score(
     reference = None if zscores is None else read_zscores(zscores)
     several = run if isinstance(run, list | tuple) else None
     names = () if several is None else run_names(several)
-    if len(names) > 1:
+    if len(names) > 1 or engine != "local":
         _refuse_several(lines, reference is not None)
-    con = database.scratch(database.Resources(memory_limit, threads))
+    if engine != "local":
+        from warehouse.evaluate.engines import driver
+
+        driver.check(engine)
+        num_buckets = driver.num_buckets(work, by, buckets)
+        if several is None:
+            raise UsageError("engine: divides a list of runs, but one run was given; give a list")
+    resources = database.Resources(memory_limit, threads)
+    con = database.scratch(resources)
+    of_qrels = readers.qrels_kind(qrels_format, iterations=iterations)
+    columns_of = readers.columns_of(columns, of_qrels, "run")
+    truth = files.read_truth(
+        con, qrels, work, format=qrels_format, columns=columns_of[of_qrels],
+        attributes=batches.source_list(attributes), relevance=relevance, normalise=normalise,
+        is_global=is_global, queries=queries, iterations=iterations, training=training,
+    )  # fmt: skip
+    reading = files.Reading(run_format, columns_of["run"], normalise, lower_is_better)
+    if several is not None and engine != "local":
+        from warehouse.evaluate.engines import tasks
+
+        given = tasks.work(
+            con, work, truth, reading, resources,
+            per_query=per_query, num_runs=len(several), num_buckets=num_buckets,
+        )  # fmt: skip
+        with driver.opened(engine, master) as opened:
+            found = driver.score(con, opened, given, names, several)
+        names = tuple(name for name in names if name in found.runs)
+        return Scores(
+            con.table(f"temp.main.{RESULT}"), tuple(requested), truth.qrels, found.num_judged,
+            tuple(found.runs[name] for name in names), names, tuple(lines),
+            totals=con.table(f"temp.main.{TOTALS}"), refused=found.refused,
+        )  # fmt: skip
     read: list[files.ScoredRun] = []
     strings: dict[tuple[str, str], str] = {}
-    totals: duckdb.DuckDBPyRelation | None = None
-    for scored in files.score(
-        con, qrels, [run] if several is None else several, work,
-        qrels_format=qrels_format, run_format=run_format, columns=columns,
-        attributes=batches.source_list(attributes), relevance=relevance, normalise=normalise,
-        is_global=is_global, queries=queries, lower_is_better=lower_is_better,
-        iterations=iterations, training=training,
-    ):  # fmt: skip
+    num_judged = 0
+    for scored in files.score_runs(
+        con, truth, [run] if several is None else several, work, reading
+    ):
         if reference is not None:
             standardise(con, work, requested, rules.defaults(level), reference)
-        shown = {"metrics": [str(metric) for metric in work.queries], "runs": names}
-        how = {"per_query": per_query, "list_silent": rules.list_silent}
-        relation = _add(con, scored, render("analyses/scored", **shown, **how), RESULT)
-        if names:
-            totals = _add(con, scored, render("analyses/scored_board", **shown), _TOTALS)
+        keep_values(con, work, names, scored.first, per_query=per_query)
         read += scored.runs
+        num_judged = scored.num_judged
         for line in lines:
             if isinstance(line, notation.Relstring) and per_query:
                 for query_id, text in files.relstrings(con, rules, line.length):
                     strings[line.trec_name, query_id] = text
     return Scores(
-        relation, tuple(requested), scored.qrels, scored.num_judged, tuple(read), names,
-        tuple(lines), strings, totals,
+        con.table(f"temp.main.{RESULT}"), tuple(requested), truth.qrels, num_judged, tuple(read),
+        names, tuple(lines), strings, con.table(f"temp.main.{TOTALS}") if names else None,
     )  # fmt: skip
 
 
-def _add(
-    con: duckdb.DuckDBPyConnection, scored: files.Scored, sql: str, name: str
-) -> duckdb.DuckDBPyRelation:
-    """Append the rows of a query to those kept from earlier runs; return all."""
-    if scored.first == 0:
-        return keep(con, sql, name=name)
-    con.execute(f"insert into temp.{ident(name)}\n{sql}")
-    return con.table(f"temp.main.{name}")
+def keep_values(
+    con: duckdb.DuckDBPyConnection,
+    work: Plan,
+    names: Sequence[str],
+    first: int,
+    *,
+    per_query: bool,
+) -> None:
+    """Append the values of the runs in scope to the tables of the result, which the first one makes.
+
+    These are RESULT and, if the runs have `names`, TOTALS, with a row for each run.
+    """
+    shown = {"metrics": [str(metric) for metric in work.queries], "runs": names}
+    how = {"per_query": per_query, "list_silent": work.protocol.list_silent}
+    tables = {RESULT: render("analyses/scored", **shown, **how)}
+    if names:
+        tables[TOTALS] = render("analyses/scored_board", **shown)
+    for name, sql in tables.items():
+        if first == 0:
+            keep(con, sql, name=name)
+        else:
+            con.execute(f"insert into temp.{ident(name)}\n{sql}")
 
 
 def run_names(runs: Sequence[object]) -> tuple[str, ...]:
@@ -231,6 +283,6 @@ def run_names(runs: Sequence[object]) -> tuple[str, ...]:
 def _refuse_several(lines: Sequence[notation.Line], zscores: bool) -> None:
     """Refuse options that work for one run only."""
     if zscores:
-        raise UsageError("z-scores: need one run; score the runs one by one")
+        raise UsageError("z-scores: need one run; score the runs one by one, without an engine")
     if any(isinstance(line, notation.Relstring) for line in lines):
-        raise UsageError("relstring: needs one run; score the runs one by one")
+        raise UsageError("relstring: needs one run; score the runs one by one, without an engine")

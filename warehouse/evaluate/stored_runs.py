@@ -18,6 +18,7 @@ from warehouse.evaluate.place import Place
 from warehouse.evaluate.plan import Contents, Plan, plan, ranked_sql
 from warehouse.evaluate.scope import Scope, qrels_kind, stored_qrels
 from warehouse.sql_text.templates import render
+from warehouse.store.database import ALIAS
 
 # The most predictions whose ranked lists are kept at one time, for metrics that read whole lists.
 BATCH_LISTED = 5_000_000
@@ -313,7 +314,7 @@ def _find_pending(
         },
     )
     con.execute(
-        render("statements/pending"),
+        render("statements/pending", file=ALIAS),
         {"qrels_id": qrels_id, "slice_id": slice_id, "protocol": work.protocol.name},
     )
 

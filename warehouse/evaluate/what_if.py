@@ -20,8 +20,14 @@ from warehouse.metrics.notation import Metric
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.quoting import ident
 from warehouse.sql_text.templates import render
-from warehouse.store import database
+from warehouse.store import database, own_views
 
+# What says which runs and which truth are read; it stays cut while values are computed: see
+# analyze/past.py.
+_CATALOGUE = (
+    "dataset", "qrels", "run", "training", "attribute_set",
+    "run_version", "qrels_version", "training_version", "attribute_set_version",
+)  # fmt: skip
 # Values over all queries, by the metric's name and the run.
 Values = dict[tuple[str, str], float | None]
 
@@ -34,7 +40,9 @@ def put_judged_only(
 ) -> None:
     """Replace the stored values that are read by those of lists without unjudged documents."""
     _compute(con, metrics, replace(protocol, judged_only=True), runs)
-    views = con.execute(render("statements/file_views", file=database.ALIAS)).fetchall()
+    views = con.execute(
+        render("statements/file_views", file=database.ALIAS, names=own_views.names())
+    ).fetchall()
     for (statement,) in views:
         con.execute(statement)
 
@@ -44,37 +52,51 @@ def put_missing(
     metrics: Sequence[Metric],
     protocol: Protocol,
     runs: Sequence[Candidate],
+    slice: str | None = None,
 ) -> dict[str, int]:
     """Add the values that are not stored to those that are read; return the runs by metric.
 
-    They are computed from the stored hits, or from the predictions of runs that have none yet.
+    They are computed from the stored hits, or from the predictions of runs that have none yet. With
+    a slice, they are those of its parts.
     """
     lacking: defaultdict[tuple[Candidate, ...], list[Metric]] = defaultdict(list)
-    stored = _stored(con, metrics, protocol, runs)
+    stored = _stored(con, metrics, protocol, runs, slice)
     for metric in metrics:
         without = tuple(r for r in runs if (r.run_id, r.qrels_id, str(metric)) not in stored)
         if without:
             lacking[without].append(metric)
     if not lacking:
         return {}
+    if slice is not None:  # if the slice has changed, nothing by it is there any more
+        lacking = defaultdict(list, {tuple(runs): list(metrics)})
     needed = {(run.run_id, run.qrels_id) for some in lacking for run in some}
     with_hits = con.execute(
         "select run_id, qrels_id from hit_set where ordering = $1", [protocol.ordering]
     ).fetchall()
     ids = [] if needed <= set(with_hits) else sorted({run_id for run_id, _ in needed})
-    _drop_views(con)
     before = con.execute(
         "select 1 from duckdb_tables() where database_name = 'temp' and table_name = 'new_score'"
     ).fetchall()
-    con.execute(render("statements/shadow_new", file=database.ALIAS, runs=ids, again=bool(before)))
+    if before:
+        drop_views(con)
+    con.execute(
+        render(
+            "statements/shadow_new",
+            file=database.ALIAS, runs=ids, again=bool(before), slice=slice,
+            protocol=protocol.name, metrics=[str(metric) for metric in metrics],
+        )
+    )  # fmt: skip
+    drop_views(con)
     made: dict[str, set[str]] = {}
+    by, suffix = ([], "") if slice is None else ([slice], f" by {slice}")
     for some, those in lacking.items():
-        done = stored_runs.evaluate(con, stored_runs.Job(plan(those, protocol)), some)
+        done = stored_runs.evaluate(con, stored_runs.Job(plan(those, protocol), by=by), some)
         for dataset, run, name, _ in done.details:
-            made.setdefault(name, set()).add(f"{dataset}/{run}")
+            if name.endswith(suffix):
+                made.setdefault(name.removesuffix(suffix), set()).add(f"{dataset}/{run}")
     con.execute(render("statements/shadow_both", file=database.ALIAS))
     for (statement,) in con.execute(
-        render("statements/file_views", file=database.ALIAS)
+        render("statements/file_views", file=database.ALIAS, names=own_views.names())
     ).fetchall():
         con.execute(statement)
     return {str(metric): len(made[str(metric)]) for metric in metrics if str(metric) in made}
@@ -85,18 +107,22 @@ def _stored(
     metrics: Sequence[Metric],
     protocol: Protocol,
     runs: Sequence[Candidate],
+    slice: str | None,
 ) -> set[tuple[int, int, str]]:
     """Return the run, qrels and metric of values that are there."""
+    where = "evaluation where kind = 'metric' and slice_id is null"
+    asked = {
+        "protocol": protocol.name,
+        "metrics": [str(metric) for metric in metrics],
+        "runs": [run.run_id for run in runs],
+    }
+    if slice is not None:
+        where = "slice_scores where is_current and slice = $slice"
+        asked["slice"] = slice
     rows = con.execute(
-        "select run_id, qrels_id, metric from evaluation "
-        "semi join (select unnest($runs) as run_id) using (run_id) "
-        "where kind = 'metric' and slice_id is null and protocol = $protocol "
-        "and list_contains($metrics, metric)",
-        {
-            "protocol": protocol.name,
-            "metrics": [str(metric) for metric in metrics],
-            "runs": [run.run_id for run in runs],
-        },
+        f"select distinct run_id, qrels_id, metric from {where} and protocol = $protocol "
+        "and list_contains($metrics, metric) and list_contains($runs, run_id)",
+        asked,
     ).fetchall()
     return set(rows)
 
@@ -157,15 +183,17 @@ def _compute(
     protocol: Protocol,
     runs: Sequence[Candidate],
 ) -> None:
-    _drop_views(con)
+    drop_views(con)
     con.execute(render("statements/shadow_values", file=database.ALIAS))
     stored_runs.evaluate(con, stored_runs.Job(plan(metrics, protocol)), runs)
 
 
-def _drop_views(con: duckdb.DuckDBPyConnection) -> None:
-    """Drop views of what is read in the place of the file's own: the evaluation takes their names."""
+def drop_views(con: duckdb.DuckDBPyConnection) -> None:
+    """Drop views of values in the place of the file's own: an evaluation takes their names."""
     rows = con.execute(
-        "select view_name from duckdb_views() where database_name = 'temp' and not internal"
+        "select view_name from duckdb_views() where database_name = 'temp' and not internal "
+        "and not list_contains($kept, view_name)",
+        {"kept": list(_CATALOGUE)},
     ).fetchall()
     for (name,) in rows:
         con.execute(f"drop view temp.main.{ident(name)}")

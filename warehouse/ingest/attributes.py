@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
@@ -49,6 +49,7 @@ def stage_table(
     name: str | None = None,
     id: str | None = None,
     split: Mapping[str, str] | None = None,
+    leave_out: Sequence[str] = (),
     format: str | None = None,
     normalise: str | None = None,
     replace: bool = False,
@@ -59,8 +60,9 @@ def stage_table(
         steps.check_name("table of attributes", name)
     subject = subject_of(of)
     staged = stage_attributes(
-        con, source, subject, id=id, split=split, format=format, normalise=normalise
-    )
+        con, source, subject,
+        id=id, split=split, leave_out=leave_out, format=format, normalise=normalise,
+    )  # fmt: skip
     name = name or stem(staged.source)
     return partial(keep, staged=staged, dataset=dataset, name=name, replace=replace)
 

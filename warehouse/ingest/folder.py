@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,26 +25,41 @@ _NAMED = ("qrel", "judg", "truth", "rating", "label")
 
 @dataclass(frozen=True)
 class Folder:
-    """The files of a folder: its qrels, if it has any, its runs, and what is neither."""
+    """The files of a folder: its qrels, if it has any, its runs, and what is neither.
+
+    A folder of BEIR also has the texts of its queries, and those of its documents.
+    """
 
     qrels: Path | None
     runs: tuple[Path, ...]
     others: tuple[Path, ...]
+    queries: Path | None = None
+    corpus: Path | None = None
 
 
 def look_into(folder: Path, dataset: str) -> Folder:
     """Find the qrels and the runs below a folder, by the beginning of each file.
 
     Names that begin with a dot are not looked at. Raises UsageError if there is no such folder, if
-    nothing in it can be loaded, or if it has several qrels.
+    nothing in it can be loaded, or if it has several qrels. In a folder of BEIR the qrels are those of
+    the test, or the only ones; what is beside them is looked at as in any folder.
     """
     if not folder.is_dir():
         raise UsageError(f"{folder}: is not a folder")
+    splits = sorted((folder / "qrels").glob("*.tsv"))
+    texts = [folder / "queries.jsonl", folder / "corpus.jsonl"]
+    is_beir = bool(splits) and texts[0].is_file()
+    known = {*splits, *texts} if is_beir else set()
     found: dict[Kind | None, list[Path]] = {}
     with contextlib.closing(database.memory()) as con:
         for path in _files(folder):
-            found.setdefault(_kind(con, path), []).append(path)
+            if path not in known:
+                found.setdefault(_kind(con, path, folder), []).append(path)
     qrels, runs, others = (found.get(kind, []) for kind in ("qrels", "run", None))
+    if is_beir:
+        tests = [path for path in splits if path.stem == "test"] or splits
+        others = sorted({*others, *splits} - {*tests})
+        qrels += tests
     if len(qrels) > 1:
         names = ", ".join(map(str, qrels))
         how = command(f"ingest qrels {qrels[0]}", dataset)
@@ -53,7 +69,16 @@ def look_into(folder: Path, dataset: str) -> Folder:
             f"{folder}: has neither qrels nor runs; what is wrong with a file says: "
             f"{command('ingest run FILE', dataset)}"
         )
-    return Folder(qrels[0] if qrels else None, tuple(runs), tuple(others))
+    given, corpus = (path if is_beir and path.is_file() else None for path in texts)
+    return Folder(qrels[0] if qrels else None, tuple(runs), tuple(others), given, corpus)
+
+
+def beside_texts(file: Path) -> list[str]:
+    """Return the keys of BEIR's queries or documents beside their ids and texts, by the first one."""
+    with file.open(encoding="utf-8-sig") as lines, contextlib.suppress(ValueError):
+        first = json.loads(next(lines, ""))
+        return [key for key in first if key not in ("_id", "title", "text")]
+    return []
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -63,15 +88,19 @@ def _files(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def _kind(con: duckdb.DuckDBPyConnection, path: Path) -> Kind | None:
-    """Return what a file is: what its beginning can be read as, and if that is both, by its name."""
+def _kind(con: duckdb.DuckDBPyConnection, path: Path, folder: Path) -> Kind | None:
+    """Return what a file is: what its beginning can be read as, and if that is both, by its name.
+
+    The names of the folders that it is in count, too: qrels/test.tsv.
+    """
+    name = str(path.relative_to(folder))
     with contextlib.suppress(WarehouseError), open_file(path, hashed=False) as file:
         if file.suffix in _WHOLE or len(file.head) == file.size:
-            return _fitting(con, Path(file.path), path.name)
+            return _fitting(con, Path(file.path), name)
         with tempfile.TemporaryDirectory() as beside:
             part = Path(beside) / f"part{file.suffix}"
             part.write_bytes(file.head[: file.head.rfind(b"\n") + 1])
-            return _fitting(con, part, path.name)
+            return _fitting(con, part, name)
     return None
 
 

@@ -23,6 +23,7 @@ def load_runs(
     format: str | None,
     columns: Mapping[str, str] | None,
     normalise: str | None,
+    where: str | None,
     replace: bool,
     on_run: Callable[[object, Done], None],
 ) -> list[Done]:
@@ -36,7 +37,9 @@ def load_runs(
     file.ensure()
     every: list[Done] = []
     named: dict[str, str] = {}
-    for group in batches.groups(sources, format=format, columns=columns, normalise=normalise):
+    for group in batches.groups(
+        sources, format=format, columns=columns, normalise=normalise, where=where
+    ):
         with file.staging() as place:
             for batch in group.read(place.con):
                 if isinstance(batch, batches.Refusal):

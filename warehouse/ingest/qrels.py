@@ -15,7 +15,7 @@ import duckdb
 import sqlalchemy as sa
 
 from warehouse import readers
-from warehouse.errors import ConflictError, UsageError, counted
+from warehouse.errors import ConflictError, UsageError, counted, option
 from warehouse.ingest import steps
 from warehouse.ingest.global_qrels import LABEL, expand, stage_global
 from warehouse.sql_text.templates import render
@@ -77,6 +77,7 @@ def stage_qrels(
     columns: Mapping[str, str] | None = None,
     relevance: str | None = None,
     normalise: str | None = None,
+    where: str | None = None,
     iterations: bool = False,
     is_global: bool = False,
     queries: object | None = None,
@@ -87,6 +88,8 @@ def stage_qrels(
     With `is_global` the source is one set of documents, for every query of `queries` or of the runs.
     """
     steps.check_name("dataset", dataset)
+    if is_global and where is not None:
+        raise UsageError(f"{option('where', where)}: goes with judgments that name their queries")
     how: Any = {
         "format": format, "columns": columns, "relevance": relevance, "normalise": normalise,
     }  # fmt: skip
@@ -103,7 +106,7 @@ def stage_qrels(
     if queries is not None:
         raise UsageError("--queries: goes with --global, for judgments that name no query")
     kind = readers.qrels_kind(format, iterations=iterations)
-    staged = readers.stage(con, source, kind, **how)
+    staged = readers.stage(con, source, kind, where=where, **how)
     return partial(_store, staged=staged, dataset=dataset, label=label, replace=replace)
 
 
@@ -117,13 +120,14 @@ def stage_training(
     columns: Mapping[str, str] | None = None,
     relevance: str | None = None,
     normalise: str | None = None,
+    where: str | None = None,
     replace: bool = False,
 ) -> steps.Store[steps.Loaded]:
     """Stage the training set of a dataset; return what stores it."""
     steps.check_name("dataset", dataset)
     staged = readers.stage(
         con, source, "training",
-        format=format, columns=columns, relevance=relevance, normalise=normalise,
+        format=format, columns=columns, relevance=relevance, normalise=normalise, where=where,
     )  # fmt: skip
     return partial(_store, staged=staged, dataset=dataset, label=label, replace=replace)
 

@@ -68,12 +68,15 @@ def stage_run(
     format: str | None = None,
     columns: Mapping[str, str] | None = None,
     normalise: str | None = None,
+    where: str | None = None,
     replace: bool = False,
 ) -> steps.Store[steps.Loaded]:
     """Stage a run; return what stores it, as `store_run`."""
     options = options or RunOptions()
     check_names(dataset, options)
-    staged = readers.stage(con, source, "run", format=format, columns=columns, normalise=normalise)
+    staged = readers.stage(
+        con, source, "run", format=format, columns=columns, normalise=normalise, where=where
+    )
     return partial(store_run, staged=staged, dataset=dataset, options=options, replace=replace)
 
 

@@ -102,6 +102,7 @@ def common(staged: readers.Staged, content: Content, at: dt.datetime) -> dict[st
         "ingested_at": at,
         "program_version": VERSION,
         "normalise": staged.normalise,
+        "kept_where": staged.where,
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from warehouse.errors import UsageError, listing, nearest
 from warehouse.metrics.aggregates import AGGREGATE, POOLED, WEIGHT, WEIGHTED
@@ -60,6 +61,17 @@ class Metric:
     def has_pooled_row(self) -> bool:
         """Return whether its template returns a row without a query: the value over all queries."""
         return self.aggregate == POOLED or self.definition.pools == "always"
+
+    @property
+    def grain(self) -> Literal["query", "run", "all"]:
+        """Return what must be at hand for one value.
+
+        The list and the judgments of a query, all lists of a run that are put together, or the
+        judgments of all queries.
+        """
+        if self.has_pooled_row:
+            return "run"
+        return "all" if "documents" in self.definition.reads else "query"
 
     @property
     def direction(self) -> str:

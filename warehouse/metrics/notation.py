@@ -148,6 +148,7 @@ def _last_relstring(found: list[Line]) -> list[Line]:
 @project.request()
 def parse_one(text: str, *, defaults: Defaults | None = None, settle: bool = True) -> Requested:
     """Read a name that stands for one metric; with `settle=False`, required values may be missing."""
+    text = _meant(text)
     expanded = [
         one
         for one in _expand(text, defaults or Defaults(), complete=settle)
@@ -222,8 +223,29 @@ def split(asked: Iterable[Asked]) -> list[Asked]:
         elif given := _GIVEN.fullmatch(one):
             words.append(Given(given["metric"].strip(), given["label"]))
         else:
-            words += _WORD.findall(one)
+            words += map(_meant, _WORD.findall(one))
     return words
+
+
+def _meant(word: str) -> str:
+    """Return a word, or the notation that the project's file has for it."""
+    found = project.current()
+    if word not in found.aliases:
+        return word
+    meant, at = found.aliases[word], ("aliases", word)
+    try:
+        _expand(word, Defaults())
+    except UsageError:
+        pass
+    else:
+        raise found.document.error(at, "is a metric's own name; choose another")
+    try:
+        number = len(_expand(meant, Defaults()))
+    except UsageError as error:
+        raise found.document.error(at, str(error)) from None
+    if number != 1:
+        raise found.document.error(at, f"{meant} stands for several metrics; name one")
+    return Given(meant, word)
 
 
 def _expand(text: str, defaults: Defaults, *, complete: bool = True) -> Sequence[Line]:
@@ -306,7 +328,10 @@ def _file_hint(name: str) -> str:
 
 def _name_hint(text: str, name: str, defaults: Defaults) -> str:
     """Return `; did you mean nDCG@10?` for nDGC@10: the nearest name, with its suffix if allowed."""
-    known = [*_every_name(), *peer_names.trec_names(), *peer_names.ranx_names(), *TREC_SETS]
+    known = [
+        *project.current().aliases, *_every_name(), *peer_names.trec_names(),
+        *peer_names.ranx_names(), *TREC_SETS,
+    ]  # fmt: skip
     near = nearest_name(name, known)
     example = peer_names.example(name)
     if example is not None and not (near or "").startswith(name[: name.rindex("_") + 1]):

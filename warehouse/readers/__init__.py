@@ -15,7 +15,7 @@ from warehouse.config import limits
 from warehouse.errors import InputError
 from warehouse.readers import checks, registry, staging
 from warehouse.readers.files import LocalFile, check_file, open_file
-from warehouse.readers.formats import FileFormat, Format
+from warehouse.readers.formats import FileFormat, Format, Reading
 from warehouse.readers.kinds import (
     KEYS,
     ColumnNames,
@@ -43,6 +43,7 @@ def stage(
     columns: Mapping[str, str] | None = None,
     relevance: str | None = None,
     normalise: str | None = None,
+    where: str | None = None,
     hashed: bool = True,
     shared: bool = False,
 ) -> Staged:
@@ -54,8 +55,12 @@ def stage(
     of a table; if they are `shared`, they are meant for other sources too, and a format without named
     columns ignores them. `relevance` is an SQL expression over the columns of judgments, the relevance
     among them by our name or theirs; its value becomes the relevance. `normalise` is an SQL expression
-    over the columns of the table below; its value becomes the document id. `hashed` says whether the
-    bytes of a file are hashed.
+    over the columns of the table below; its value becomes the document id. `where` is an SQL condition
+    over the columns of the source, and what it is true for is read. `hashed` says whether the bytes of
+    a file are hashed.
+
+    A row may have lists in the columns of the document and its score, or one list of records: each of
+    its elements counts as a row. A list of documents alone is in the order of their ranks.
 
     The table, in the order of the source, is by kind (all ids are varchar):
 
@@ -96,14 +101,14 @@ def stage(
         with staging.file_order(con):
             if isinstance(source, str | os.PathLike):
                 with open_file(source, hashed=hashed) as file:
-                    staged = _stage(con, file, wanted, given, mapping, shared)
+                    staged = _stage(con, file, wanted, given, mapping, shared, where)
             else:
-                staged = _stage(con, source, wanted, given, mapping, shared)
+                staged = _stage(con, source, wanted, given, mapping, shared, where)
             if relevance is not None:
                 map_relevance(con, staged.source, relevance, mapping)
             if normalise is not None:
                 _normalise(con, staged, normalise)
-        return replace(staged, normalise=normalise, relevance=relevance)
+        return replace(staged, normalise=normalise, relevance=relevance, where=where)
     except BaseException:
         with staging.suppress_errors():
             clear(con)
@@ -123,6 +128,7 @@ def _stage(
     given: FileFormat | None,
     mapping: ColumnNames,
     shared: bool,
+    where: str | None,
 ) -> Staged:
     """Read a source in its format, warn about it as a whole, and drop service columns."""
     format: Format
@@ -134,7 +140,10 @@ def _stage(
     if not shared:
         registry.check_mapping(format, mapping)
     name = format.source_name(source)
-    reading = format.read(con, source, kind, mapping)
+    if where is None:
+        reading = format.read(con, source, kind, mapping)
+    else:
+        reading = _read_where(con, format, source, kind, mapping, where)
     rows = staging.row_count(con)
     if rows == 0 and not (kind == "run" and checks.any_empty(con)):
         raise InputError(f"{name}: is empty: there is no {format.unit} of data")
@@ -158,6 +167,18 @@ def _stage(
         tag=reading.tag,
         warnings=warnings,
     )
+
+
+def _read_where(
+    con: Connection, format: Format, source: Any, kind: Kind, mapping: ColumnNames, where: str
+) -> Reading:
+    """Fill `staged` from the rows of a source for which a condition is true."""
+    from warehouse.readers import reshaped
+
+    reshaped.check_condition(con, format, where)
+    ids = [name for name in registry.column_names(mapping) if name not in ("score", "relevance")]
+    table = format.read_table(con, source, "query_id", ids)
+    return reshaped.read(con, table, kind, mapping, where)
 
 
 def _normalise(con: Connection, staged: Staged, expression: str) -> None:

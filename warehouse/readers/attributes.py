@@ -12,8 +12,9 @@ from typing import Any
 from duckdb import DuckDBPyConnection as Connection
 
 from warehouse.config import limits
-from warehouse.errors import InputError, UsageError, listing, nearest
+from warehouse.errors import InputError, UsageError, listing, nearest, option
 from warehouse.readers import checks, registry, staging
+from warehouse.readers.columns import candidates
 from warehouse.readers.csv_tsv import Tsv
 from warehouse.readers.files import check_file, open_file
 from warehouse.readers.formats import Table
@@ -63,15 +64,17 @@ def stage_attributes(
     *,
     id: str | None = None,
     split: Mapping[str, str] | None = None,
+    leave_out: Sequence[str] = (),
     format: str | None = None,
     normalise: str | None = None,
 ) -> StagedAttributes:
     """Read attributes into `staged_attribute (subject_id, attribute, position, text, number)`.
 
-    The ids are in the column `doc_id` (of documents) or `query_id` (of queries), or in the column `id`;
-    every other column is an attribute. Without a `subject` they are of queries if there is a column
-    `query_id` and none `doc_id`, else of documents, whose ids alone `normalise` then makes. `split`
-    maps columns of text to the separator that makes lists of them. What is null, empty or NaN is
+    The ids are in the column `doc_id` (of documents) or `query_id` (of queries), under our name or one
+    of another program (`movieId`), or in the column `id`; every other column is an attribute. Without
+    a `subject` they are of queries if there is a column for these and none for documents, else of
+    documents, whose ids alone `normalise` then makes. `split` maps columns of text to the separator
+    that makes lists of them; the columns of `leave_out` are not read. What is null, empty or NaN is
     absent. Raises InputError and UsageError.
 
     >>> from warehouse.store import database
@@ -93,7 +96,7 @@ def stage_attributes(
                 key = IDS[subject]
                 normalise = normalise if subject == "document" else None
             column = _id_column(table, key, id)
-            columns = _columns(table, column, split or {})
+            columns = _columns(table, column, split or {}, leave_out)
             stage_rows(con, table, key, column, [column.name for column in columns])
             for one in columns:
                 if one.is_json:
@@ -115,8 +118,9 @@ def stage_attributes(
 
 
 def _subject(table: Table) -> Subject:
-    is_of_queries = IDS["query"] in table.columns and IDS["document"] not in table.columns
-    return "query" if is_of_queries else "document"
+    names = list(table.columns)
+    has = {of: key in names or bool(candidates("run", key, names)) for of, key in IDS.items()}
+    return "query" if has["query"] and not has["document"] else "document"
 
 
 @contextlib.contextmanager
@@ -157,10 +161,14 @@ def _id_column(table: Table, key: str, given: str | None) -> str:
     if given is None:
         if key in table.columns:
             return key
-        example = next(iter(table.columns))
+        named = [name for name in table.columns if name == "_id"]  # of BEIR
+        named = named or candidates("run", key, list(table.columns))
+        if len(named) == 1:
+            return named[0]
+        example = next(iter(named or table.columns))
         raise InputError(
             f"{table.source}: there is no column {key}; {has}. "
-            f"Say which one holds the ids, e.g. --id {example}"
+            f"Say which one holds the ids, e.g. {option('id', example)}"
         )
     if given not in table.columns:
         raise InputError(
@@ -174,8 +182,16 @@ def _id_column(table: Table, key: str, given: str | None) -> str:
     return given
 
 
-def _columns(table: Table, id: str, split: Mapping[str, str]) -> list[_Column]:
-    names = [name for name in table.columns if name != id]
+def _columns(
+    table: Table, id: str, split: Mapping[str, str], leave_out: Sequence[str]
+) -> list[_Column]:
+    for name in leave_out:
+        if name == id or name not in table.columns:
+            raise UsageError(
+                f"{option('leave-out', name)}: {table.source} has no attribute of that name"
+                f"{nearest(name, table.columns)} (it has: {listing(table.columns)})"
+            )
+    names = [name for name in table.columns if name != id and name not in leave_out]
     if not names:
         raise InputError(f"{table.source}: there is no attribute: {id} is its only column")
     for name, separator in split.items():
@@ -202,7 +218,8 @@ def _column(table: Table, name: str, separator: str | None) -> _Column:
     if is_nested(element):
         raise InputError(
             f"{table.source}: the column {name!r} holds records or lists of lists; "
-            "an attribute is a value or a list of values: take it apart, or leave it out"
+            "an attribute is a value or a list of values: take it apart, or leave it out: "
+            f"{option('leave-out', name)}"
         )
     inferred = not table.typed or element == "JSON"
     return _Column(name, found is not None, element == "JSON", None if inferred else _type(element))

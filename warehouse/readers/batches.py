@@ -103,6 +103,7 @@ def groups(
     format: str | None = None,
     columns: Mapping[str, str] | None = None,
     normalise: str | None = None,
+    where: str | None = None,
     hashed: bool = True,
     shared: bool = False,
     single: bool = False,
@@ -114,11 +115,11 @@ def groups(
     """
     mapping = column_mapping("run", columns)
     how = {
-        "format": format, "columns": mapping, "normalise": normalise, "hashed": hashed,
+        "format": format, "columns": mapping, "normalise": normalise, "where": where, "hashed": hashed,
         "shared": shared,
     }  # fmt: skip
     given = None if format is None else registry.find(format, "run")
-    can = normalise is None and not single
+    can = normalise is None and where is None and not single
     first = size = 0
     most = _most_files()
     group: list[object] = []

@@ -213,13 +213,16 @@ def in_words(found: Iterable[Problem], where: Callable[[int], int] = int) -> Pla
     ]
 
 
-def in_words_by_row(found: Iterable[Problem]) -> Places:
-    """Return the problems of a source without lines: the reason names the row."""
+def in_words_by_row(found: Iterable[Problem], row_of: Callable[[int], int] = int) -> Places:
+    """Return the problems of a source without lines: the reason names the row.
+
+    `row_of` converts a place to the number of a row.
+    """
     return [
         (
             None,
-            f"row {problem.place:,}: {problem.reason}"
-            + ("" if problem.earlier is None else f", first in row {problem.earlier:,}"),
+            f"row {row_of(problem.place):,}: {problem.reason}"
+            + ("" if problem.earlier is None else f", first in row {row_of(problem.earlier):,}"),
         )
         for problem in found
     ]

@@ -1,38 +1,117 @@
-"""Mapping the columns of a table to ours: choices, refusals, nearest names."""
+"""Mapping the columns of a table to ours: names of other programs, choices, refusals, nearest names."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from typing import NoReturn
 
-from warehouse.errors import InputError, listing, nearest
+from warehouse.errors import InputError, listing, nearest, option
 from warehouse.readers.kinds import COLUMNS, Kind, Ranking
+
+# How other programs call our columns, folded as by `_folded`. Of two lines the first one decides, as
+# docno, an id, where docid counts documents; two names of one line could each be the column.
+_QUERY = (
+    "queryid qid userid uid useridx sessionid reviewerid topicid",
+    "query user topic session",
+)
+_DOCUMENT = (
+    "docno",
+    "docid documentid corpusid passageid itemid iid itemidx movieid productid asin parentasin",
+    "doc document passage item movie product",
+)
+_GRADE = ("rel label grade judgment rating",)
+_NAMES: Mapping[Kind, Mapping[str, tuple[str, ...]]] = {
+    "run": {
+        "query_id": _QUERY,
+        "doc_id": _DOCUMENT,
+        "score": ("score", "prediction pred est", "rating"),
+        "rank": (),
+    },
+    "qrels": {"query_id": _QUERY, "doc_id": _DOCUMENT, "relevance": _GRADE},
+    "training": {"query_id": _QUERY, "doc_id": _DOCUMENT, "relevance": _GRADE},
+    "iterations": {"query_id": _QUERY, "doc_id": _DOCUMENT, "relevance": _GRADE},
+}
+# RecBole writes the type of a column after its name.
+_TYPED = re.compile(r":(token|float)(_seq)?\Z")
+
+
+def candidates(
+    kind: Kind, ours: str, available: Sequence[str], taken: Collection[str] = ()
+) -> list[str]:
+    """Return the columns that are ours by a name of another program; several could each be it.
+
+    >>> candidates("qrels", "doc_id", ["query-id", "corpus-id", "score"])
+    ['corpus-id']
+    >>> candidates("run", "doc_id", ["qid", "docid", "docno"]), candidates("run", "rank", ["place"])
+    (['docno'], [])
+    """
+    free = [name for name in dict.fromkeys(available) if name not in taken]
+    for line in _NAMES.get(kind, {}).get(ours, ()):
+        if found := [name for name in free if not _names(name).isdisjoint(line.split())]:
+            return found
+    return []
+
+
+def is_header(cells: Sequence[str]) -> bool:
+    """Whether cells name a query and a document in the way of another program.
+
+    >>> is_header(["userId", "movieId"]), is_header(["q1", "item"])
+    (True, False)
+    """
+    return all(candidates("run", ours, cells) for ours in ("query_id", "doc_id"))
+
+
+def _names(name: str) -> set[str]:
+    """Return a folded name, and its singular: a column of lists is called items."""
+    folded = _folded(name)
+    return {folded, folded.removesuffix("s")}
+
+
+def _folded(name: str) -> str:
+    """Return a name without case, separators and the type that RecBole adds.
+
+    >>> _folded("user_id:token"), _folded("query-id"), _folded("movieId")
+    ('userid', 'queryid', 'movieid')
+    """
+    return re.sub(r"[-_ ]", "", _TYPED.sub("", name.strip())).lower()
 
 
 def choose(
-    source: str, kind: Kind, available: Sequence[str], mapping: Mapping[str, str]
+    source: str,
+    kind: Kind,
+    available: Sequence[str],
+    mapping: Mapping[str, str],
+    *,
+    has_places: bool = False,
 ) -> tuple[dict[str, str], Ranking]:
     """Return `{our name: their name}` for the columns to read, and what ranks a run.
 
-    The value is under `value`: of a run its score, or its rank if it has no score. A training set
-    may lack a value; judgments by iteration must have their iteration. Raises InputError if a
-    requested or required column is missing.
+    A column is known by the mapping, by our name, or by one of another program (see `candidates`). The
+    value is under `value`: of a run its score, or its rank if it has no score. A training set may lack
+    a value, and so may a source whose lists have places (`has_places`); judgments by iteration must have
+    their iteration. Raises InputError if a requested or
+    required column is missing, or if two columns could each be one of ours.
+
+    >>> choose("ratings.csv", "qrels", ["userId", "movieId", "rating", "timestamp"], {})
+    ({'query_id': 'userId', 'doc_id': 'movieId', 'value': 'rating'}, 'rank')
     """
     for ours, theirs in mapping.items():
         if theirs not in available:
             raise InputError(
                 f"{source}: there is no column {theirs!r} (asked for as {ours})"
-                f"{nearest(theirs, available)} (the source has: {_names(available)})"
+                f"{nearest(theirs, available)} (the source has: {_listed(available)})"
             )
-    for name in available:
-        if list(available).count(name) > 1 and name in (*COLUMNS[kind], *mapping.values()):
-            raise InputError(f"{source}: the column {name!r} is there twice")
     found = {ours: mapping.get(ours, ours) for ours in COLUMNS[kind]}
     found = {ours: theirs for ours, theirs in found.items() if theirs in available}
+    _add_candidates(source, kind, available, mapping, found)
+    for name in available:
+        if list(available).count(name) > 1 and name in (*COLUMNS[kind], *found.values()):
+            raise InputError(f"{source}: the column {name!r} is there twice")
     ranking: Ranking = "score" if "score" in found else "rank"
     value = ranking if kind == "run" else "relevance"
     needed = ["query_id", "doc_id"]
-    needed += [value] if kind != "training" else []
+    needed += [value] if kind != "training" and not has_places else []
     needed += ["iteration"] if kind == "iterations" else []
     missing = [ours for ours in needed if ours not in found]
     if missing:
@@ -42,20 +121,52 @@ def choose(
     return found, ranking
 
 
+def _add_candidates(
+    source: str,
+    kind: Kind,
+    available: Sequence[str],
+    mapping: Mapping[str, str],
+    found: dict[str, str],
+) -> None:
+    """Add the columns that are known by a name of another program. Raises InputError if in doubt."""
+    for ours in COLUMNS[kind]:
+        if ours in found:
+            continue
+        named = candidates(kind, ours, available, {*mapping.values(), *found.values()})
+        if ours == "relevance" and not named and _folded(found.get("doc_id", "")) == "corpusid":
+            named = [name for name in available if name == "score"]  # as in qrels of BEIR
+        if ours == "score" and named and "rank" in found:
+            if "rank" in mapping:
+                continue
+            if _folded(named[0]) == "rating":
+                raise InputError(
+                    f"{source}: the column {named[0]!r} could be the score, or a rating beside the "
+                    f"rank: say what ranks: {option('column', ('score', named[0]))} or "
+                    f"{option('column', ('rank', found['rank']))}"
+                )
+        if len(named) > 1:
+            raise InputError(
+                f"{source}: {' and '.join(map(repr, named))} could each be the {ours}: say which "
+                f"one is, e.g. {option('column', (ours, named[0]))}"
+            )
+        if named:
+            found[ours] = named[0]
+
+
 def _refuse(
     source: str, kind: Kind, available: Sequence[str], missing: list[str], found: Mapping[str, str]
 ) -> NoReturn:
     if missing == ["rank"] and "relevance" in available:
         raise InputError(
-            f"{source}: this looks like qrels (columns {_names(available)}): "
+            f"{source}: this looks like qrels (columns {_listed(available)}): "
             "use 'warehouse ingest qrels', or say which column is the score: "
-            "'warehouse ingest run --column score=NAME'"
+            f"{option('column', ('score', 'NAME'))}"
         )
     if missing == ["relevance"] and ("score" in available or "rank" in available):
         raise InputError(
-            f"{source}: this looks like a run (columns {_names(available)}): "
+            f"{source}: this looks like a run (columns {_listed(available)}): "
             "use 'warehouse ingest run', or say which column is the grade: "
-            "'warehouse ingest qrels --column relevance=NAME'"
+            f"{option('column', ('relevance', 'NAME'))}"
         )
     if len(available) == 1 and ";" in available[0]:
         raise InputError(
@@ -67,8 +178,8 @@ def _refuse(
     theirs = _nearest_column(example, free) or (free[0] if free else "NAME")
     raise InputError(
         f"{source}: missing column{'s' if len(words) > 1 else ''} {', '.join(words)}; "
-        f"the source has: {_names(available)}. Rename them, or say which is which when you load it, "
-        f"e.g. --column {example}={theirs}"
+        f"the source has: {_listed(available)}. Rename them, or say which is which when you load it, "
+        f"e.g. {option('column', (example, theirs))}"
     )
 
 
@@ -78,5 +189,5 @@ def _nearest_column(ours: str, free: Sequence[str]) -> str:
     return hint.removeprefix("; did you mean ").removesuffix("?") if hint else ""
 
 
-def _names(available: Sequence[str]) -> str:
+def _listed(available: Sequence[str]) -> str:
     return listing(available) or "no columns"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from warehouse.errors import InputError
 from warehouse.readers import checks, staging, tables
-from warehouse.readers.columns import choose
+from warehouse.readers.columns import choose, is_header
 from warehouse.readers.files import LocalFile
 from warehouse.readers.formats import (
     Confidence,
@@ -54,7 +54,7 @@ class Delimited(FileFormat):
     def sniff(self, head: Head) -> Confidence:
         """Go by the names in the first line, then by the suffix."""
         cells = _cells(head.line, self.delimiter)
-        is_named = not set(cells).isdisjoint(head.names)
+        is_named = is_header(cells) or not set(cells).isdisjoint(head.names)
         # one set of documents needs one column only
         if is_named and (len(cells) > 1 or head.contents == "documents"):
             return Confidence.HEADER

@@ -89,9 +89,16 @@ class Table:
 
     def refuse(self, found: Iterable[checks.Problem], total: int) -> InputError:
         """Return the error for rows with problems, by line or by row."""
+        return checks.refuse(self.source, self.in_words(found), total)
+
+    def in_words(
+        self, found: Iterable[checks.Problem], row_of: Callable[[int], int] = int
+    ) -> checks.Places:
+        """Return the problems by line or by row; `row_of` converts a place to a row."""
         if self.line_of is None:
-            return checks.refuse(self.source, checks.in_words_by_row(found), total)
-        return checks.refuse(self.source, checks.in_words(found, self.line_of), total)
+            return checks.in_words_by_row(found, row_of)
+        line_of = self.line_of
+        return checks.in_words(found, lambda place: line_of(row_of(place)))
 
 
 Files = Sequence[LocalFile]

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 
 from warehouse.config import limits
 from warehouse.errors import InputError
-from warehouse.readers import checks, staging
+from warehouse.readers import checks, reshaped, staging
 from warehouse.readers.columns import choose
 from warehouse.readers.files import HEAD, LocalFile
 from warehouse.readers.formats import Confidence, FileFormat, Head, Reading, Table
 from warehouse.readers.kinds import ColumnNames, Kind
 from warehouse.readers.lines import insert_lines, refuse_if_not_text
+from warehouse.readers.reshaped import has_lists
 from warehouse.readers.tables import check_names, fill_table, table_errors
 from warehouse.sql_text.quoting import literal
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 # A single brace may be the id of a query.
 _OBJECT = re.compile(r'\{\s*("(?:[^"\\]|\\.)*"\s*:|\}\s*$)', re.DOTALL)
+_LIST = re.compile(r"\[\s*\{\s*\"")
 _HEAD_LINES = 100
 _JSON_PLACE = re.compile(
     r'^.*Malformed JSON in file ".*", at byte \d+ in (?:line|record/value) (\d+)'
@@ -37,6 +39,7 @@ _NO_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"|[^\[\]{}"]+', re.DOTALL)
 TOO_DEEP = "is nested too deeply: a value of a key is a text, a number or a list of these"
 # Types that DuckDB gives to texts.
 _WRITTEN = re.compile(r"(DATE|TIME|UUID)[^\[]*\Z")
+_WRITTEN_LIST = re.compile(r"(DATE|TIME|UUID)[^\[]*\[\]\Z")
 # How DuckDB calls the second of two keys that are alike, and 1.5 one without a name.
 _NUMBERED = re.compile(r"(.*_|C)\d+\Z", re.DOTALL)
 
@@ -51,17 +54,21 @@ class JsonLines(FileFormat):
     names_columns = True
 
     def sniff(self, head: Head) -> Confidence:
-        """Go by the first characters, then by the suffix; attributes may also be a list of objects."""
+        """Go by the first characters, then by the suffix; the objects may also be in a list."""
         text = head.text.lstrip()
-        if head.contents == "attributes" and text.startswith("["):
+        if text.startswith("[") and (head.contents == "attributes" or _LIST.match(text)):
             return Confidence.CERTAIN
         if _OBJECT.match(text):
             return Confidence.CONTENT
         return Confidence.SUFFIX if head.suffix in self.suffixes else Confidence.NONE
 
     def read(self, con: Connection, source: LocalFile, kind: Kind, mapping: ColumnNames) -> Reading:
-        """Read it line by line."""
-        available = _keys(source)
+        """Read it line by line, or as a table if it is a list or has lists of documents."""
+        types = _keys(source)
+        available = list(types)
+        if _LIST.match(source.text.lstrip()) or has_lists(kind, types, mapping):
+            ids = [name for name in available if name not in ("score", "relevance")]
+            return reshaped.read(con, self.read_table(con, source, "", ids), kind, mapping)
         if not available and not source.text.strip():
             raise InputError(f"{source.source}: is empty: there is no line of data")
         if not available:
@@ -105,6 +112,7 @@ def fill_from_json(con: Connection, source: str, path: str, ids: Collection[str]
             check_names(source, [str(name) for (name,) in keys])
     exact = [name for name in ids if types.get(name) == "DOUBLE"]
     types |= dict.fromkeys(exact, "VARCHAR")
+    types |= {name: "JSON[]" for name in ids if _WRITTEN_LIST.match(types.get(name, ""))}
     read_as = {name: "VARCHAR" if _WRITTEN.match(kind) else kind for name, kind in types.items()}
     read_as |= dict.fromkeys(exact, "JSON")
     sql = staging.render("ingest/json_table", given=given, columns=read_as, exact=exact)
@@ -175,9 +183,9 @@ def _pointer(name: str) -> str:
     return "/" + name.replace("~", "~0").replace("/", "~1")
 
 
-def _keys(file: LocalFile) -> list[str]:
-    """Return the keys of the first objects, each once, in order."""
-    keys: dict[str, None] = {}
+def _keys(file: LocalFile) -> dict[str, str]:
+    """Return the keys of the first objects, in order, with types as DuckDB calls them."""
+    keys: dict[str, str] = {}
     for number, line in enumerate(_first_lines(file), 1):
         try:
             value = json.loads(line)
@@ -186,8 +194,14 @@ def _keys(file: LocalFile) -> list[str]:
         except RecursionError:
             raise checks.refuse(file.source, [(number, TOO_DEEP)], 1) from None
         if isinstance(value, dict):
-            keys |= dict.fromkeys(value)
-    return list(keys)
+            keys = {name: _type(one) for name, one in value.items()} | keys
+    return keys
+
+
+def _type(value: object) -> str:
+    if not isinstance(value, list):
+        return "JSON"
+    return "STRUCT()[]" if value and isinstance(value[0], dict) else "JSON[]"
 
 
 def _first_lines(file: LocalFile) -> Iterator[str]:

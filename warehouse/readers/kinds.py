@@ -82,7 +82,8 @@ class Staged:
     of the bytes after decompression, None for objects; `ranked_by` says what a run's column `score`
     holds (with "rank" lower is better), None for the other kinds; `tag` is the tag on the last line
     of a TREC run; `warnings` are sentences about the whole file, with counts; `normalise` is the
-    expression that made the document ids, `relevance` that which made the grades.
+    expression that made the document ids, `relevance` that which made the grades, `where` the condition
+    that chose the rows.
     """
 
     kind: Kind
@@ -95,6 +96,7 @@ class Staged:
     warnings: tuple[str, ...]
     normalise: str | None = None
     relevance: str | None = None
+    where: str | None = None
 
 
 def canonical_kind(kind: str) -> Kind:

@@ -8,8 +8,9 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from warehouse.config import installation
 from warehouse.errors import InputError, UsageError, WarehouseError, first_line
-from warehouse.readers import tables
+from warehouse.readers import reshaped
 from warehouse.readers.formats import ObjectFormat, Reading, Table
 from warehouse.readers.kinds import ColumnNames, Kind, Query
 from warehouse.readers.staging import suppress_errors, types_of
@@ -61,7 +62,9 @@ class TableObject(ObjectFormat):
         name = self.source_name(source)
         _refuse_index(source, name, [mapping.get(id, id) for id in ("query_id", "doc_id")])
         with relation_of(con, source) as relation:
-            return tables.read(con, name, kind, relation, mapping, lambda: _column_names(source))
+            return reshaped.read_relation(
+                con, name, kind, relation, mapping, lambda: _column_names(source)
+            )
 
     def read_table(self, con: Connection, source: Any, key: str, ids: Collection[str]) -> Table:
         """Read all columns."""
@@ -187,7 +190,7 @@ def _arrow_table(relation: DuckDBPyRelation) -> Any:
         return relation.to_arrow_table()
     except ImportError:
         raise UsageError(
-            "reading the answer of a query needs pyarrow: pip install 'ranking-warehouse[arrow]'"
+            f"reading the answer of a query needs pyarrow: {installation.adding('arrow')}"
         ) from None
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warehouse.errors import InputError
-from warehouse.readers import staging, tables
+from warehouse.readers import reshaped, staging, tables
 from warehouse.readers.columns import choose
 from warehouse.readers.files import LocalFile
 from warehouse.readers.formats import (
@@ -53,7 +53,7 @@ class Parquet(FileFormat):
             return [str(name) for (name,) in rows]
 
         _refuse_damaged(con, source)
-        return tables.read(con, source.source, kind, _relation([source]), mapping, names)
+        return reshaped.read_relation(con, source.source, kind, _relation([source]), mapping, names)
 
     def read_table(
         self, con: Connection, source: LocalFile, key: str, ids: Collection[str]

@@ -96,6 +96,8 @@ def by_types(
 
 def by_type(source: str, name: str, type_name: str) -> tuple[str, str]:
     """Return a column's SQL and its family, from its DuckDB type. Raises InputError for lists."""
+    if type_name == "JSON":
+        return f"({ident(name)} ->> '$')", "text"
     if is_nested(type_name):
         raise InputError(
             f"{source}: the column {name!r} holds lists or records: give each document a row of its "

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warehouse.analyze.curves import Trace
+from warehouse.config import installation
 from warehouse.errors import UsageError, counted, visible
 from warehouse.report.formats import one_line
 
@@ -96,8 +97,7 @@ def check(format: str, path: Path | None) -> None:
         raise UsageError(f"-f {format} needs a file: -o FILE")
     if importlib.util.find_spec("matplotlib") is None:
         raise UsageError(
-            "pictures need matplotlib: pip install 'ranking-warehouse[plot]'; "
-            "the points alone do not: -f csv"
+            f"pictures need matplotlib: {installation.adding('plot')}; the points alone do not: -f csv"
         )
 
 

@@ -115,7 +115,8 @@ def queries(
 def history(found: Timeline) -> Result:
     """Return the runs over time."""
     titles = {
-        "run_at": "time", "value": found.metric, "best_so_far": "best so far", "is_record": "record",
+        "run_at": "time", "value": found.labels.get(found.metric, found.metric),
+        "best_so_far": "best so far", "is_record": "record",
     }  # fmt: skip
     better = {"higher": "higher is better", "lower": "lower is better"}
     direction = better.get(found.direction, "neither higher nor lower is better: no records")
@@ -167,6 +168,9 @@ def _value_and_origin(found: Explanation, places: int) -> Iterator[str]:
     source += "" if found.run_sha256 is None else f" (sha256 {found.run_sha256})"
     yield f"run: version {found.run_version}, loaded {_time(found.run_ingested_at)} from {source}"
     yield f"qrels: version {found.qrels_version}, from {found.qrels_source}"
+    if found.notes:
+        yield from found.notes
+        return
     yield (
         f"computed {_time(found.evaluated_at)} under protocol {found.protocol} by warehouse "
         f"{found.program_version} with DuckDB {found.engine_version}; fingerprint {found.fingerprint}"

@@ -85,6 +85,7 @@ def answer(
     format: str | formats.Writer = "csv",
     places: int = 4,
     output: Path | None = None,
+    spare: Spare | None = None,
 ) -> Answer:
     """Run a statement on a file as `Warehouse.stream` and `stream_parquet` do."""
     check_at_least(1, limit=limit)
@@ -92,16 +93,21 @@ def answer(
         file.existing(), check_text("sql", sql), database.bindable(params or {}), format, places,
         limit, output, file.resources, file.lock_timeout,
     )  # fmt: skip
-    return run(work, write, timeout)
+    return run(work, write, timeout, spare)
 
 
-def run(work: Work, write: Callable[[str], object], timeout: float | None) -> Answer:
+def run(
+    work: Work,
+    write: Callable[[str], object],
+    timeout: float | None,
+    spare: Spare | None = None,
+) -> Answer:
     """Do the work in another process and pass its text to `write`, piece by piece.
 
     `timeout` limits the seconds that the other process may take once it has opened the file.
     """
     left = None if timeout is None else seconds("timeout", timeout)
-    with _process(work) as frames:
+    with _process(work, spare) as frames:
         limited = False
         while True:
             since = time.monotonic()
@@ -129,10 +135,41 @@ def _error_of(error: str, text: str) -> WarehouseError:
 # ------------------------------------------------------------------ on the caller's side
 
 
+class Spare:
+    """An interpreter that is started and waits for work, because starting one takes half a second.
+
+    Each does one statement: nothing of it is left for the next one.
+    """
+
+    def __init__(self) -> None:
+        self._taking = threading.Lock()
+        self._waiting: _Started | None = _Started()
+
+    def take(self) -> _Started:
+        """Return the waiting process, and start the next one."""
+        with self._taking:
+            taken, self._waiting = self._waiting, _Started()
+        if taken is None or not taken.is_alive():
+            return _Started()
+        return taken
+
+    def close(self) -> None:
+        """End the waiting process."""
+        with self._taking:
+            if self._waiting is not None:
+                self._waiting.end()
+            self._waiting = None
+
+
 @contextmanager
-def _process(work: Work) -> Iterator[queue.Queue[tuple[bytes, bytes]]]:
+def _process(work: Work, spare: Spare | None) -> Iterator[queue.Queue[tuple[bytes, bytes]]]:
     """Start the process, yield its output, and end it when the block ends, whatever it is doing."""
-    child: _Forked | _Started = _Forked(work) if _may_fork() else _Started(work)
+    child: _Forked | _Started
+    if spare is None and _may_fork():
+        child = _Forked(work)
+    else:
+        child = _Started() if spare is None else spare.take()
+        child.give(work)
     frames: queue.Queue[tuple[bytes, bytes]] = queue.Queue(maxsize=4)
     over = threading.Event()
 
@@ -213,7 +250,7 @@ class _Forked:
 class _Started:
     """A new interpreter, which reads the work from stdin and ends when stdin is closed."""
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self) -> None:
         self._process = subprocess.Popen(
             [sys.executable, "-c", _START],
             stdin=subprocess.PIPE,
@@ -224,9 +261,19 @@ class _Started:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self.answers: BinaryIO = self._process.stdout  # type: ignore[assignment]
+        self._send(sys.path)
+
+    def _send(self, value: object) -> None:
+        assert self._process.stdin is not None
         with suppress(BrokenPipeError):
-            self._process.stdin.write(pickle.dumps(sys.path) + pickle.dumps(work))
+            self._process.stdin.write(pickle.dumps(value))
             self._process.stdin.flush()
+
+    def give(self, work: Work) -> None:
+        self._send(work)
+
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
 
     def wait_for_error(self) -> bytes:
         return _death_message(self._process.wait())

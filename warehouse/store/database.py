@@ -32,6 +32,7 @@ from warehouse.config.settings import LOCK_TIMEOUT, SCHEMA_REVISION
 from warehouse.errors import DatabaseError, UsageError, listing
 from warehouse.sql_text import functions
 from warehouse.sql_text.quoting import ident, literal
+from warehouse.store import own_views
 from warehouse.store.engine_errors import (
     at_the_edge,
     in_words,
@@ -349,6 +350,29 @@ def read(
         yield con
 
 
+def attached(path: Path, resources: Resources) -> duckdb.DuckDBPyConnection:
+    """Attach a file read-only to a database in memory of its own, for as long as that is open.
+
+    Nobody can write the file meanwhile: it is for replicas, which are replaced and never written.
+    """
+    with at_the_edge(path):
+        con = memory(resources)
+        try:
+            con.execute(f"attach {literal(str(path))} as {ident(ALIAS)} (type duckdb, read_only)")
+        except Exception as error:
+            con.close()
+            raise not_opened(error, path) from error
+        return con
+
+
+def another(con: duckdb.DuckDBPyConnection, resources: Resources) -> duckdb.DuckDBPyConnection:
+    """Return one more connection to what `attached` opened, with temporary tables of its own."""
+    made = con.cursor()
+    resources.apply(made)
+    _find_tables(made)
+    return made
+
+
 @contextmanager
 def _connected(resources: Resources, *, kept: bool) -> Iterator[duckdb.DuckDBPyConnection]:
     """Yield a connection to which one file can be attached, until the block ends.
@@ -399,7 +423,8 @@ def _attached(
                 _forget_shared()
             raise not_opened(error, path) from error
         try:
-            _find_tables(con)
+            if _find_tables(con) and _version(con, STORE) == SCHEMA_REVISION:
+                own_views.check(con, path, ALIAS, STORE)
             yield con
         except BaseException:
             with suppress(duckdb.Error):  # it is less specific than the first error
@@ -408,16 +433,19 @@ def _attached(
         _detach(con)
 
 
-def _find_tables(con: duckdb.DuckDBPyConnection) -> None:
+def _find_tables(con: duckdb.DuckDBPyConnection) -> bool:
     """Let SQL find temporary tables first, then those of the file, then the file's views for people.
 
     DuckDB's functions and those of the formulas come before all, so that no macro of the file can take
-    the name of one. A file that is no warehouse, or not yet, has no schema for tables.
+    the name of one. A file that is no warehouse, or not yet, has no schema for tables: returns whether
+    it has one.
     """
     try:
         con.execute(f"set search_path = '{_FUNCTIONS},{ALIAS}.{STORE},{ALIAS}.main'")
     except duckdb.CatalogException:
         find_views(con)
+        return False
+    return True
 
 
 def find_views(con: duckdb.DuckDBPyConnection) -> None:

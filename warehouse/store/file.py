@@ -16,6 +16,7 @@ from warehouse.config.settings import DATABASE_VARIABLE, LOCK_TIMEOUT, database_
 from warehouse.errors import UsageError, seconds
 from warehouse.store import checksums, database
 from warehouse.store.database import Resources
+from warehouse.store.engine_errors import at_the_edge
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
@@ -111,6 +112,30 @@ class WarehouseFile:
         """Open a connection for what is done before the file is written."""
         with database.staging(self.resources) as con:
             yield Staging(self, con)
+
+
+class OpenFile(WarehouseFile):
+    """A replica that stays open: reading it takes a connection, but opens no file.
+
+    When it is replaced, this one goes on reading what it opened.
+    """
+
+    def __init__(self, path: Path, resources: Resources | None = None) -> None:
+        super().__init__(path, resources)
+        self._con = database.attached(self.existing(), self.resources)
+        database.check_schema(self._con, self.path)
+
+    @contextmanager
+    def read(
+        self,
+        resources: Resources | None = None,
+        staged: duckdb.DuckDBPyConnection | None = None,
+    ) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Yield a connection for reading; the limits are those of the open file."""
+        if staged is not None:
+            raise ValueError("an open file is read on connections of its own")
+        with request(), at_the_edge(self.path):
+            yield database.another(self._con, self.resources)
 
 
 @dataclass(frozen=True)

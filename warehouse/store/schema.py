@@ -52,6 +52,7 @@ qrels = _table(
     kind=sa.String,
     normalise=sa.String,
     graded_by=sa.String,
+    kept_where=sa.String,
 )
 _RUN: dict[str, type[sa.types.TypeEngine[Any]]] = {
     "run_id": sa.Integer,
@@ -68,6 +69,7 @@ _RUN: dict[str, type[sa.types.TypeEngine[Any]]] = {
     "run_at": _Time,
     **_LOADED,
     "normalise": sa.String,
+    "kept_where": sa.String,
 }
 run = _table("run", **_RUN)
 forgotten_run = _table("forgotten_run", **_RUN, forgotten_at=_Time, reason=sa.String)
@@ -84,6 +86,7 @@ training = _table(
     **_LOADED,
     normalise=sa.String,
     graded_by=sa.String,
+    kept_where=sa.String,
 )
 attribute_set = _table(
     "attribute_set",
@@ -161,6 +164,7 @@ comparison = _table(
     judged_only=sa.Boolean,
     test=sa.String,
     correction=sa.String,
+    family=sa.String,
     alpha=sa.Double,
     interval=sa.String,
     resamples=sa.Integer,

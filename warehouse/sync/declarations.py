@@ -33,7 +33,7 @@ _LONGEST = 86_400
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)")
 
 # The keys of a source of runs that say how to load it.
-_LOADING = ("format", "columns", "normalise", "lower_is_better")
+_LOADING = ("format", "columns", "normalise", "where", "lower_is_better")
 
 
 @dataclass(frozen=True)
@@ -105,6 +105,7 @@ class Declarations:
     runs: tuple[Runs, ...] = ()
     gates: tuple[Gate, ...] = ()
     replica: Path | None = None
+    report: Path | None = None
     on_fire: str | None = None
 
     @property
@@ -149,12 +150,15 @@ def read_declarations() -> Declarations:
         settle = duration(said.settle)
     with _at("publish"):
         replica = None if said.publish is None else here.path(said.publish)
+    with _at("report"):
+        report = None if said.report is None else here.path(said.report)
     return Declarations(
         folder=here.folder,
         settle=settle,
         datasets=datasets,
         runs=tuple(_runs(given, n, datasets) for n, given in enumerate(said.runs, 1)),
         replica=replica,
+        report=report,
         gates=_unique(
             (gate for n, given in enumerate(said.gates, 1) for gate in _gates(given, n, datasets)),
             (),

@@ -16,6 +16,7 @@ import duckdb
 import sqlalchemy as sa
 
 from warehouse import readers
+from warehouse.config import installation
 from warehouse.errors import (
     DatabaseError,
     InputError,
@@ -74,7 +75,7 @@ class Store:
             from mlflow.tracking import MlflowClient
         except ImportError:
             raise UsageError(
-                "reading an MLflow store needs mlflow-skinny: pip install 'ranking-warehouse[mlflow]'"
+                f"reading an MLflow store needs mlflow-skinny: {installation.adding('mlflow')}"
             ) from None
         _check_local(uri)
         self.uri = uri

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from warehouse.config import times, toml
+from warehouse.config import installation, times, toml
 from warehouse.config.problems import word
 from warehouse.config.project_file import Tags
 from warehouse.errors import DefinitionError, InputError, UsageError
@@ -111,7 +111,7 @@ def _yaml(text: str, file: Path) -> object:
         import yaml
     except ImportError:
         raise UsageError(
-            f"{file}: reading YAML needs PyYAML: pip install 'ranking-warehouse[yaml]'; or write JSON"
+            f"{file}: reading YAML needs PyYAML: {installation.adding('yaml')}; or write JSON"
         ) from None
     try:
         found: object = yaml.safe_load(text)

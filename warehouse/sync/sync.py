@@ -339,11 +339,7 @@ def gates(work: _Sync) -> Iterator[Event]:
 def publish(work: _Sync) -> Iterator[Event]:
     """Make the project's replica anew if the database has changed since it was made."""
     target, source = work.asked.replica, work.database.path
-    if target is None or not source.exists():
-        return
-    changing = ("loaded", "replaced", "computed", "due")
-    changed = any(event.status in changing for event in work.events)
-    if not changed and target.exists() and _written_at(source) <= _written_at(target):
+    if target is None or not _is_due(work, target):
         return
     shown = work.shown(target)
     if work.dry_run:
@@ -359,6 +355,37 @@ def publish(work: _Sync) -> Iterator[Event]:
         yield Event("published", f"{shown}: published", file=shown)
 
 
+def report(work: _Sync) -> Iterator[Event]:
+    """Write the project's pages anew if the database has changed since they were written."""
+    target = work.asked.report
+    if target is None:
+        return
+    from warehouse.report.pages import folder as pages
+
+    if not _is_due(work, target / pages.MANIFEST):
+        return
+    shown = work.shown(target)
+    if work.dry_run:
+        yield Event("due", f"{shown} would be written", file=shown)
+        return
+    try:
+        made = pages.write(work.database, target, ())
+    except (WarehouseError, duckdb.Error, OSError) as error:
+        yield work.failed(error, path=target)
+    else:
+        yield Event("published", f"{shown}: {counted(made.num_files, 'file')} written", file=shown)
+
+
+def _is_due(work: _Sync, made: Path) -> bool:
+    """Whether the database has changed since something was made from it, in this sync or before."""
+    source = work.database.path
+    if not source.exists():
+        return False
+    changing = ("loaded", "replaced", "computed", "due")
+    changed = any(event.status in changing for event in work.events)
+    return changed or not made.exists() or _written_at(source) > _written_at(made)
+
+
 def _written_at(path: Path) -> int:
     """Return when a database was last written, in nanoseconds; its log may be newer than it is."""
     log = path.with_name(f"{path.name}.wal")
@@ -367,5 +394,5 @@ def _written_at(path: Path) -> int:
 
 # The steps of a sync, in order; each returns its events, and sees the earlier ones.
 STEPS: tuple[Callable[[_Sync], Iterator[Event]], ...] = (
-    take_in, look_for_missing, evaluate, gates, publish,
+    take_in, look_for_missing, evaluate, gates, publish, report,
 )  # fmt: skip

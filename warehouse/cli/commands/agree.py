@@ -79,6 +79,9 @@ def agree(
             "--p", help="Persistence of rank-biased overlap: how likely the next rank is looked at."
         ),
     ] = 0.9,
+    run: options.Runs = None,
+    system: options.Systems = None,
+    tag: options.RunTags = None,
     protocol: options.Protocol = "default",
     format: options.Format = "table",
     out: options.Output = None,
@@ -114,6 +117,9 @@ def agree(
             p=p,
             over=over,
             protocol=protocol,
+            run=run or (),
+            system=system or (),
+            tag=tag or (),
         )
     if by_query and found.queries is None:
         raise UsageError(

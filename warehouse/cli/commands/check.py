@@ -84,8 +84,7 @@ def check(
         typer.Option(
             "--alpha",
             help="Fail if the run is worse with p below this in a two-sided paired t-test over the "
-            "queries. "
-            'Needs the extra "stats".',
+            "queries.",
         ),
     ] = None,
     min: Annotated[

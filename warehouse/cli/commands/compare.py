@@ -59,10 +59,16 @@ def compare(
         typer.Option(
             "--correction",
             show_default="holm; with tukey none",
-            help="Correct p over all pairs and metrics: holm, bonferroni, bh (Benjamini-Hochberg) "
-            "or none.",
+            help="Correct p over a family: holm, bonferroni, bh (Benjamini-Hochberg) or none.",
         ),
     ] = None,
+    family: Annotated[
+        str,
+        typer.Option(
+            "--family",
+            help="Which hypotheses are corrected together: the pairs of one metric, or all.",
+        ),
+    ] = "metric",
     alpha: Annotated[
         float, typer.Option("--alpha", help="An adjusted p below this is significant.")
     ] = 0.05,
@@ -116,6 +122,9 @@ def compare(
         bool,
         typer.Option("--store", help="Store the pairs in the database; see the view comparisons."),
     ] = False,
+    runs: options.Runs = None,
+    system: options.Systems = None,
+    tag: options.RunTags = None,
     as_of: options.AsOf = None,
     qrels: options.QrelsVersion = None,
     protocol: options.Protocol = "default",
@@ -137,7 +146,7 @@ def compare(
 
     The table of pairs has the mean difference over the queries for which both runs have a value,
     its confidence interval, Cohen's d of the pairs, wins, ties and losses, and p before and after
-    the correction. Needs the extra "stats".
+    the correction. Judged is no hypothesis. --test wilcoxon needs the extra "stats".
     """
     from warehouse.warehouse import Warehouse
 
@@ -149,8 +158,10 @@ def compare(
         others = {
             "--base": base, "--all-pairs": all_pairs, "--judged-only": judged_only,
             "--all-relevant": all_relevant, "--only": only, "--store": store, "--test": test != "t",
-            "--correction": correction, "--alpha": alpha != 0.05, "--interval": interval != "t",
-            "--resamples": resamples != 10_000, "--seed": seed,
+            "--correction": correction, "--family": family != "metric",
+            "--alpha": alpha != 0.05, "--interval": interval != "t",
+            "--resamples": resamples != 10_000, "--seed": seed, "--run": runs, "--system": system,
+            "--tag": tag,
         }  # fmt: skip
         unfit = [name for name, value in others.items() if value]
         if unfit:
@@ -169,9 +180,9 @@ def compare(
         found = wh.compare(
             dataset, run or (), metric or (), bases=base or (), all_pairs=all_pairs, test=test,
             correction=correction, alpha=alpha, interval=interval, resamples=resamples, seed=seed,
-            judged_only=judged_only, judged=only != "pairs", all_relevant=all_relevant, store=store,
-            protocol=protocol, as_of=as_of, qrels=qrels,
-            on_step=step,
+            family=family, judged_only=judged_only, judged=only != "pairs",
+            all_relevant=all_relevant, store=store, protocol=protocol, as_of=as_of, qrels=qrels,
+            run=runs or (), system=system or (), tag=tag or (), on_step=step,
         )  # fmt: skip
     if format == "table" and only != "pairs":
         screen = output.screen_for(format, out)

@@ -30,21 +30,9 @@ def history(
             help="A metric, as in nDCG@10.",
         ),
     ] = None,
-    system: Annotated[
-        str | None,
-        typer.Option(
-            "--system", autocompletion=completion.systems, help="Only the runs of this system."
-        ),
-    ] = None,
-    run: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--run",
-            "-r",
-            autocompletion=completion.runs,
-            help="Only this run; repeatable. Default: all.",
-        ),
-    ] = None,
+    run: options.Runs = None,
+    system: options.Systems = None,
+    tag: options.RunTags = None,
     as_of: options.AsOf = None,
     qrels: options.QrelsVersion = None,
     protocol: options.Protocol = "default",
@@ -75,8 +63,9 @@ def history(
     if format in timelines.FORMATS:
         pictures.check(format, out)
     found = Warehouse(db, lock_timeout=lock_timeout).history(
-        dataset, metric, system=system, runs=run or (), protocol=protocol, as_of=as_of, qrels=qrels
-    )
+        dataset, metric, run=run or (), system=system or (), tag=tag or (), protocol=protocol,
+        as_of=as_of, qrels=qrels,
+    )  # fmt: skip
     if format not in timelines.FORMATS or out is None:
         output.show(found, format, out, places=places, wide=wide)
         return

@@ -43,6 +43,9 @@ def holes(
             help="Show what judging them would fill in each run, instead of the documents.",
         ),
     ] = False,
+    run: options.Runs = None,
+    system: options.Systems = None,
+    tag: options.RunTags = None,
     protocol: options.Protocol = "default",
     format: Annotated[
         str,
@@ -80,8 +83,9 @@ def holes(
     wh = Warehouse(db, lock_timeout=lock_timeout)
     with Progress("looking"):
         found = wh.holes(
-            dataset, runs or (), depth=depth, top=top, per_query=per_query, protocol=protocol
-        )
+            dataset, runs or (), depth=depth, top=top, per_query=per_query, protocol=protocol,
+            run=run or (), system=system or (), tag=tag or (),
+        )  # fmt: skip
     if format != "trec":
         output.show(found.filled if by_run else found, format, out, places=places, wide=wide)
         return

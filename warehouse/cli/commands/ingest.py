@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
@@ -14,7 +15,7 @@ from warehouse.config.settings import LOCK_TIMEOUT
 from warehouse.errors import UsageError, WarehouseError, command, counted, listing
 
 if TYPE_CHECKING:
-    from warehouse.ingest import Loaded
+    from warehouse.ingest import Loaded, LoadedAttributes
     from warehouse.ingest.folder import Folder
 
 SECTION, PLACE = "Load", 1
@@ -34,6 +35,8 @@ EXAMPLES = {
         "warehouse ingest qrels ratings.csv -d films --column query_id=user "
         "--column doc_id=item --relevance 'stars >= 4'",
         "warehouse ingest qrels links.txt -d links --global --queries queries.txt",
+        "warehouse ingest qrels ratings.csv -d films --column query_id=user "
+        "--column doc_id=item --column relevance=stars --where 'stars >= 4'",
     ),
     "ingest run": (
         "warehouse ingest run runs/*.run.gz --dataset dl19 --tag stage=first",
@@ -59,6 +62,9 @@ EXAMPLES = {
     ),
 }
 
+# What is in a folder beside qrels and runs; in one of BEIR, also the qrels of other splits.
+_OTHERS = ("neither qrels nor runs", "other splits or neither qrels nor runs")
+
 
 def folder(
     folder: Annotated[Path, typer.Argument(help="The folder; the folders in it are searched too.")],
@@ -74,10 +80,13 @@ def folder(
 
     'warehouse ingest FOLDER' is short for this. What a file is, its beginning says; what is neither
     qrels nor a run is left alone. Runs are named after their files. Of several qrels none is taken:
-    load the right ones with 'ingest qrels'. A file that fails is reported and makes the exit code 2;
+    load the right ones with 'ingest qrels'. Of a folder of BEIR, the qrels of the test and the texts of
+    the queries are loaded. A file that fails is reported and makes the exit code 2;
     the others are still loaded. Without -m, 'warehouse evaluate' says which metrics are computed.
     """
     from warehouse.cli.commands.evaluate import narrate
+    from warehouse.ingest import Loaded
+    from warehouse.ingest.folder import beside_texts
     from warehouse.warehouse import Warehouse
 
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
@@ -85,20 +94,29 @@ def folder(
     progress = Progress("loading", "file")
 
     def tell_found(files: Folder) -> None:
-        sources = [*([files.qrels] if files.qrels else []), *files.runs]
+        sources = [*filter(None, (files.qrels, files.queries)), *files.runs]
         progress.total, progress.sizes = len(sources), sizes(sources)
         say(f"qrels: {files.qrels or 'none'}")
         say(f"{counted(len(files.runs), 'run')}: {listing(map(str, files.runs), 6) or 'none'}")
         if files.others:
-            say(f"left alone, neither qrels nor runs: {listing(map(str, files.others), 6)}")
+            say(
+                f"left alone, {_OTHERS[files.queries is not None]}: {listing(map(str, files.others), 6)}"
+            )
+        if files.corpus:
+            words = ["ingest", "attributes", str(files.corpus), "--of", "docs"]
+            words += [f"--leave-out={name}" for name in beside_texts(files.corpus)]
+            how = command(shlex.join(words), dataset or "D")
+            say(f"left alone, the texts of the documents; to load them: {how}")
 
-    def tell(file: object, done: Loaded | WarehouseError) -> None:
+    def tell(file: object, done: Loaded | LoadedAttributes | WarehouseError) -> None:
         progress.step(str(file))
         if isinstance(done, WarehouseError):
             failed.append(done)
             say(f"warehouse: {done}")
-        else:
+        elif isinstance(done, Loaded):
             say_loaded(done)
+        else:
+            _say_attributes(done)
 
     with progress:
         outcomes = wh.ingest_folder(
@@ -115,6 +133,16 @@ def folder(
         raise typer.Exit(max(error.exit_code for error in failed))
 
 
+def _say_attributes(loaded: LoadedAttributes) -> None:
+    version = f", version {loaded.version}" if loaded.status == "replaced" else ""
+    subject = "document" if loaded.of == "docs" else "query"
+    columns = ", ".join(f"{column} {kind}" for column, kind in loaded.columns.items())
+    say(
+        f"{loaded.name}: {loaded.status}{version} ({counted(loaded.num_values, 'value')} of "
+        f"{counted(loaded.num_subjects, subject)}: {columns})"
+    )
+
+
 def qrels(
     file: Annotated[
         str, typer.Argument(help="The file; - is stdin. May be .gz, .bz2, .xz or .zst.")
@@ -127,6 +155,7 @@ def qrels(
     column: options.Columns = None,
     relevance: options.Relevance = None,
     normalise: options.Normalise = None,
+    where: options.Where = None,
     is_global: options.Global = False,
     queries: options.Queries = None,
     iterations: options.Iterations = False,
@@ -150,8 +179,8 @@ def qrels(
     with Progress("loading", "file", 1, sizes([file])):
         loaded = wh.ingest_qrels(
             dataset, file, label=label, format=format, columns=columns, relevance=relevance,
-            normalise=normalise, is_global=is_global, queries=queries, iterations=iterations,
-            replace=replace,
+            normalise=normalise, where=where, is_global=is_global, queries=queries,
+            iterations=iterations, replace=replace,
         )  # fmt: skip
     say_loaded(loaded)
     say_where(dataset, loaded.dataset)
@@ -169,6 +198,7 @@ def training(
     column: options.Columns = None,
     relevance: options.Relevance = None,
     normalise: options.Normalise = None,
+    where: options.Where = None,
     replace: options.Replace = False,
     db: options.Database = None,
     memory_limit: options.MemoryLimit = None,
@@ -188,7 +218,7 @@ def training(
     with Progress("loading", "file", 1, sizes([file])):
         loaded = wh.ingest_training(
             dataset, file, label=label, format=format, columns=columns, relevance=relevance,
-            normalise=normalise, replace=replace,
+            normalise=normalise, where=where, replace=replace,
         )  # fmt: skip
     say_loaded(loaded)
     say_where(dataset, loaded.dataset)
@@ -214,6 +244,7 @@ def run(
     format: Annotated[str | None, options.input_format("run")] = None,
     column: options.Columns = None,
     normalise: options.Normalise = None,
+    where: options.Where = None,
     replace: options.Replace = False,
     db: options.Database = None,
     memory_limit: options.MemoryLimit = None,
@@ -241,7 +272,7 @@ def run(
     about: dict[str, Any] = {
         "name_from": name_from, "system": system, "tags": tags, "run_at": run_at,
         "lower_is_better": lower_is_better, "format": format, "columns": columns,
-        "normalise": normalise, "replace": replace,
+        "normalise": normalise, "where": where, "replace": replace,
     }  # fmt: skip
     if name is not None:
         with Progress("loading", "file", 1, sizes(found)):
@@ -290,6 +321,10 @@ def attributes(
             help="Split the text of a column into lists, as in genres='|'; repeatable.",
         ),
     ] = None,
+    leave_out: Annotated[
+        list[str] | None,
+        typer.Option("--leave-out", metavar="COLUMN", help="Do not read this column; repeatable."),
+    ] = None,
     format: Annotated[str | None, options.input_format("attributes")] = None,
     normalise: options.Normalise = None,
     replace: options.Replace = False,
@@ -310,16 +345,10 @@ def attributes(
     with Progress("loading", "file", 1, sizes([file])):
         loaded = wh.ingest_attributes(
             dataset, file, of=cast(Literal["docs", "queries"], of), name=name, id=id,
-            split=options.pairs(split, "--split"), format=format, normalise=normalise,
-            replace=replace,
+            split=options.pairs(split, "--split"), leave_out=leave_out or (), format=format,
+            normalise=normalise, replace=replace,
         )  # fmt: skip
-    version = f", version {loaded.version}" if loaded.status == "replaced" else ""
-    subject = "document" if of == "docs" else "query"
-    columns = ", ".join(f"{column} {kind}" for column, kind in loaded.columns.items())
-    say(
-        f"{loaded.name}: {loaded.status}{version} ({counted(loaded.num_values, 'value')} of "
-        f"{counted(loaded.num_subjects, subject)}: {columns})"
-    )
+    _say_attributes(loaded)
     say_where(dataset, loaded.dataset)
 
 
@@ -399,7 +428,7 @@ def mlflow(
     A run gets the name of the MLflow run, its parameters and tags as tags, and its start time. If
     an MLflow run has several artifacts, each run's name also has the artifact's stem, or its path
     if stems are the same. A run that was loaded before keeps its name, and a forgotten run is not
-    loaded again. Needs mlflow-skinny: pip install 'ranking-warehouse[mlflow]'.
+    loaded again. Needs the extra "mlflow".
     """
     from warehouse.sync.events import left_away
     from warehouse.warehouse import Warehouse

@@ -75,6 +75,9 @@ def leaderboard(
         ),
     ] = False,
     alpha: Annotated[float, typer.Option("--alpha", help="The level of --ci and --ties.")] = 0.05,
+    runs: options.Runs = None,
+    system: options.Systems = None,
+    tag: options.RunTags = None,
     as_of: options.AsOf = None,
     qrels: options.QrelsVersion = None,
     protocol: options.Protocol = "default",
@@ -99,8 +102,7 @@ def leaderboard(
     time.
 
     With --ties, a group is its best run and the runs that do not differ from it significantly
-    (paired t-tests, Holm correction over all pairs of the whole board, also with --top). --ci and
-    --ties need the extra "stats".
+    (paired t-tests, Holm correction over all pairs of the whole board, also with --top).
     """
     from warehouse.analyze.stored_metrics import forgotten
     from warehouse.errors import command, counted
@@ -111,7 +113,7 @@ def leaderboard(
     board = wh.leaderboard(
         dataset, metrics=metric or (), slice=slice, sort=sort, top=top,
         protocol=protocol, weights=options.weights(weights), by=by, each=each, ci=ci, ties=ties,
-        alpha=alpha, as_of=as_of, qrels=qrels,
+        alpha=alpha, as_of=as_of, qrels=qrels, run=runs or (), system=system or (), tag=tag or (),
     )  # fmt: skip
     output.show(board, format, out, places=places, wide=wide)
     if names:

@@ -67,9 +67,9 @@ def reproduce(
     The measures are those of repro_eval (Breuer and others, SIGIR 2020). arp is the mean over a
     run's queries. rmse is the root mean square error over the queries of both runs, and nrmse its
     share of the largest error that the original's values allow. p is from a two-sided paired t-test
-    (extra "stats") and empty if nothing differs. ktu is Kendall's tau on the union: at each rank,
-    the places by id of the two documents are compared. rbo is rank-biased overlap down to the
-    depth, divided by that of equal lists of this depth.
+    and empty if nothing differs. ktu is Kendall's tau on the union: at each rank, the places by id
+    of the two documents are compared. rbo is rank-biased overlap down to the depth, divided by that
+    of equal lists of this depth.
 
     With --base: er is the mean improvement of the reproduced runs divided by that of the original
     ones (1 is best). dri is the relative improvement of the original runs minus that of the

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -30,6 +30,7 @@ EXAMPLES = {
         "warehouse score qrels.txt runs/bm25.run.gz AP --attributes sources.csv",
         "warehouse score links.txt links.run AP 'LAG(aggregate=pooled)' --global --protocol ardoco",
         "warehouse score subtopics.txt runs/web.run alpha_nDCG@10 map_avgjg -R qrels_jg",
+        "warehouse score qrels.txt runs/*.run.gz nDCG@10 --engine spark",
     )
 }
 _VERSION = "'warehouse --version' prints the version"
@@ -120,6 +121,7 @@ def score(
             "(query_id); repeatable.",
         ),
     ] = None,
+    column: options.Columns = None,
     relevance: options.Relevance = None,
     normalise: options.Normalise = None,
     is_global: options.Global = False,
@@ -136,6 +138,28 @@ def score(
     places: options.Places = 4,
     memory_limit: options.MemoryLimit = None,
     threads: options.Threads = None,
+    engine: Annotated[
+        str,
+        typer.Option(
+            "--engine", help="Where values are computed: local, or spark for many machines."
+        ),
+    ] = "local",
+    master: Annotated[
+        str | None,
+        typer.Option(
+            "--master",
+            metavar="URL",
+            show_default="all processors of this machine",
+            help="The cluster of --engine spark, as in spark://host:7077.",
+        ),
+    ] = None,
+    by: Annotated[
+        Literal["run", "query"],
+        typer.Option(
+            "--by",
+            help="What a task of --engine scores: whole runs or, for very large ones, queries.",
+        ),
+    ] = "run",
 ) -> None:
     """Score run files against a qrels file; nothing is stored.
 
@@ -143,9 +167,11 @@ def score(
     prefs). Name metrics as in ir_measures (nDCG@10, P(rel=2)@5), ranx (ndcg@10, map@100-l2) or
     trec_eval (ndcg_cut_10, P.5,10), after the files or with -m. -l, -c, -J, -M and -Z mean what
     they mean in trec_eval; -f trec prints its layout. Several runs are scored at once, and each
-    gets a line.
+    gets a line. With --engine spark, tasks of a cluster score the runs, each with one thread and 1 GB
+    of memory unless --threads and --memory-limit say otherwise; a run that is refused then does not
+    keep the others from their values, and the command ends with 2.
     """
-    from warehouse.errors import UsageError
+    from warehouse.errors import InputError, UsageError
     from warehouse.evaluate import scoring  # not the class, which loads every other verb
     from warehouse.metrics import notation, protocols
     from warehouse.report import trec
@@ -155,6 +181,12 @@ def score(
         raise UsageError(f"{out}: is one of the files to score; give the result a file of its own")
     if [qrels, *runs, training].count("-") > 1:
         raise UsageError("only one of the files can be read from stdin")
+    if master is not None and engine == "local":
+        raise UsageError("--master: goes with --engine spark")
+    if by != "run" and engine == "local":
+        raise UsageError("--by: goes with --engine spark")
+    if engine != "local" and format == "trec":
+        raise UsageError("-f trec: the layout is made by the local engine; leave out --engine")
     if format == "trec" and len(runs) > 1:
         raise UsageError("-f trec: trec_eval's layout has room for one run; use another format")
     if rel_info is not None:
@@ -165,7 +197,7 @@ def score(
     with Progress("scoring", "file", 1, sizes([qrels, *runs])):
         scores = scoring.score(
             qrels,
-            runs[0] if len(runs) == 1 else runs,
+            runs[0] if len(runs) == 1 and engine == "local" else runs,
             wanted,
             per_query=per_query,
             protocol=protocol,
@@ -176,6 +208,7 @@ def score(
             lower_is_better=lower_is_better,
             qrels_format=qrels_format,
             run_format=run_format,
+            columns=options.pairs(column, "--column"),
             attributes=attributes or (),
             relevance=relevance,
             normalise=normalise,
@@ -186,6 +219,9 @@ def score(
             zscores=zscores,
             memory_limit=memory_limit,
             threads=threads,
+            engine=engine,
+            master=master,
+            by=by,
         )
     counting = "judged" if complete else protocols.get(protocol).queries
     for warning in scores.qrels.warnings:
@@ -212,6 +248,8 @@ def score(
     output.show(
         shown, format, out, places=places, titles={"query_id": "query"}, counts=counts, wide=wide
     )
+    if scores.refused:
+        raise InputError("\n".join(str(error) for error in scores.refused.values()))
 
 
 def _runs(run: str, words: list[str]) -> tuple[list[str], list[str]]:

@@ -35,6 +35,7 @@ def shell(
     Writers do not have to wait for a replica. Needs the extra "shell"; without it, the command says
     what else can open the file.
     """
+    from warehouse.config import installation
     from warehouse.warehouse import Warehouse
 
     wh = Warehouse(db, lock_timeout=lock_timeout)
@@ -43,7 +44,7 @@ def shell(
         wh.schema()
         file = shlex.quote(str(replica or "replica.duckdb"))
         raise UsageError(
-            "the shell needs harlequin: pip install 'ranking-warehouse[shell]'\n"
+            f"the shell needs harlequin: {installation.adding('shell')}\n"
             f"or publish a replica and open it with the DuckDB shell:\n"
             f"  warehouse publish {file} --db {shlex.quote(str(wh.path))}\n"
             f"  duckdb -readonly {file}"

@@ -45,14 +45,16 @@ def watch(
 
     It treats files, problems and the lock as 'warehouse sync' does, but no problem ends it, and a
     problem is reported once until it changes. It also looks for changes every minute. Ctrl-C ends
-    it. Needs watchfiles: pip install 'ranking-warehouse[watch]'.
+    it. Needs the extra "watch".
     """
+    from warehouse.config import installation
+
     try:
         import watchfiles
     except ImportError:
         raise UsageError(
-            "'warehouse watch' needs watchfiles: pip install 'ranking-warehouse[watch]'; or call "
-            "'warehouse sync' from time to time"
+            f"'warehouse watch' needs watchfiles: {installation.adding('watch')}; or call 'warehouse "
+            "sync' from time to time"
         ) from None
 
     reported: set[str] = set()

@@ -85,7 +85,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class BoardRow:
-    """A run on the board, with a cell for each metric."""
+    """A run on the board, or on a part of a slice, with a cell for each metric."""
 
     run: str
     system: str | None
@@ -93,6 +93,7 @@ class BoardRow:
     answered: int
     judged: int
     cells: Mapping[str, Cell]
+    part: str | None = None
 
 
 @dataclass(frozen=True)
@@ -228,7 +229,7 @@ class Contents:
     def measures(self) -> tuple[Measure, ...]:
         """The metrics."""
         board, directions = self._board
-        return tuple(_measure(name, directions[name], board.rows) for name in self.names)
+        return tuple(measure_of(name, directions[name], board.rows) for name in self.names)
 
     @_once
     def versions(self) -> Mapping[str, Sequence[Record]]:
@@ -474,7 +475,7 @@ def metric_title(name: str) -> str:
     return name if metric is None else metric.definition.title
 
 
-def _measure(name: str, direction: str, rows: Sequence[BoardRow]) -> Measure:
+def measure_of(name: str, direction: str, rows: Sequence[BoardRow]) -> Measure:
     """Return a metric; bars of one without bounds end at its lowest and highest values."""
     metric = known_metric(name)
     definition = None if metric is None else metric.definition
@@ -502,7 +503,16 @@ def _places(
     apart = {
         frozenset((row["base"], row["run"])) for row in compared.pairs if row["is_significant"]
     }
-    groups = board_intervals.groups_of([run for run, _ in order], apart)
+    said = places_of_groups(order, board_intervals.groups_of([run for run, _ in order], apart))
+    return {run: (place, said[run]) for run, place in order}
+
+
+def places_of_groups(order: Sequence[tuple[str, int]], groups: Mapping[str, int]) -> dict[str, str]:
+    """Return the places of the group of each run, from the first to the last.
+
+    >>> places_of_groups([("a", 1), ("b", 2), ("c", 3)], {"a": 1, "b": 2, "c": 3})
+    {'a': '1', 'b': '2', 'c': '3'}
+    """
     sizes = Counter(groups.values())
     firsts: dict[int, int] = {}
     for run, place in order:
@@ -511,7 +521,7 @@ def _places(
         group: f"{first}{_TO}{first + sizes[group] - 1}" if sizes[group] > 1 else str(first)
         for group, first in firsts.items()
     }
-    return {run: (place, said[groups[run]]) for run, place in order}
+    return {run: said[groups[run]] for run, _ in order}
 
 
 def _board(
@@ -540,7 +550,7 @@ def _board(
         found, given = read(ci=False)
     tags = {run: tuple(f"{key}={one}" for key, one in (of or {}).items()) for run, of in given}
     records = database.records(found.relation)
-    best = {name: _best(name, found.directions[name], records) for name in names}
+    best = {name: best_runs(name, found.directions[name], records) for name in names}
     rows = tuple(
         BoardRow(
             run=row["run"],
@@ -569,7 +579,7 @@ def _board(
     return board, found.directions
 
 
-def _best(name: str, direction: str, rows: Sequence[Record]) -> set[str]:
+def best_runs(name: str, direction: str, rows: Sequence[Record]) -> set[str]:
     """Return the runs with the best value, as tables mark them; of a single run none."""
     sign = {"higher": 1, "lower": -1}.get(direction)
     values = {row["run"]: row[name] for row in rows if row[name] is not None}
@@ -584,7 +594,7 @@ def _timeline(
 ) -> Timeline:
     with file.read() as con:
         found = history.history(
-            con, dataset, metric, system=None, runs=(), protocol=protocol, as_of=None, qrels=None,
+            con, dataset, metric, protocol=protocol, as_of=None, qrels=None,
             compute=compute,
         )  # fmt: skip
     result = presentation.history(found)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
+from urllib.parse import urlencode
 
 from warehouse.analyze import metric_catalogue
 from warehouse.config.settings import VERSION
@@ -27,39 +28,62 @@ _ON_CARD, _NEWEST, _ENDS = 5, 20, 5
 # As many as tables show; and enough for differences of values, without the last bits of a double.
 _PLACES, _DIGITS = 4, 10
 ASSETS = ("report.css", "report.js", "charts.js")
+LIVE_ASSETS = ("live.js",)
 
 
 @dataclass(frozen=True)
 class About:
-    """What every page says about the whole: its title, the database, and when it was written."""
+    """What every page says about the whole: its title, the database, and when it was written.
+
+    Live pages come from a server, and have controls that need one.
+    """
 
     database: str
     written_at: dt.datetime
     title: str = "Ranking warehouse"
     version: str = VERSION
+    is_live: bool = False
+
+
+def folder_of(dataset: str, protocol: str) -> str:
+    """Return the folder of a dataset under a protocol."""
+    name = dataset if protocol == protocols.DEFAULT else f"{dataset}.{protocol}"
+    return keys([name])[name]
+
+
+def metric_path(name: str, protocol: str) -> str:
+    """Return where the page of a metric under a protocol is."""
+    under = "" if protocol == protocols.DEFAULT else f".{keys([protocol])[protocol]}"
+    return f"metrics/{keys([name])[name]}{under}.html"
 
 
 class Places:
-    """Where the pages of a dataset under a protocol are, from the first folder on."""
+    """Where the pages of a dataset under a protocol are, from the first folder on.
 
-    def __init__(self, dataset: str, protocol: str, contents: Contents) -> None:
+    Live pages of other metrics than the stored ones name them in each link.
+    """
+
+    def __init__(self, contents: Contents, *, is_live: bool = False) -> None:
+        dataset, protocol = contents.dataset, contents.protocol
         by_default = protocol == protocols.DEFAULT
         self.protocol = protocol
         self.title = dataset if by_default else f"{dataset}, {protocol}"
-        self.folder = keys([dataset if by_default else f"{dataset}.{protocol}"]).popitem()[1]
+        self.folder = folder_of(dataset, protocol)
         self.metric_keys = keys(contents.names)
         self.run_keys = keys(contents.runs)
         self.query_keys = keys(query["query_id"] for query in contents.queries)
-        self.board = f"{self.folder}/index.html"
-        self.queries = f"{self.folder}/queries/index.html"
-        self.comparisons = f"{self.folder}/compare.html"
-        self.history = f"{self.folder}/history.html"
-        self.agreement = f"{self.folder}/agreement.html"
-        self.holes = f"{self.folder}/judge-next.html"
-        self.to_judge = f"{self.folder}/judge-next.csv"
-        self.slices = f"{self.folder}/slices.html"
-        self.curves = f"{self.folder}/curves.html"
-        self.fusions = f"{self.folder}/fusion.html"
+        is_asked = is_live and contents.compute
+        self.asked = f"?{urlencode({'metric': contents.names}, doseq=True)}" if is_asked else ""
+        self.board = self._at("index.html")
+        self.queries = self._at("queries/index.html")
+        self.comparisons = self._at("compare.html")
+        self.history = self._at("history.html")
+        self.agreement = self._at("agreement.html")
+        self.holes = self._at("judge-next.html")
+        self.to_judge = self._at("judge-next.csv")
+        self.slices = self._at("slices.html")
+        self.curves = self._at("curves.html")
+        self.fusions = self._at("fusion.html")
         has = contents.kinds
         there = (
             ("Board", self.board, True), ("Queries", self.queries, True),
@@ -71,9 +95,12 @@ class Places:
         )  # fmt: skip
         self.tabs = tuple((name, path) for name, path, is_there in there if is_there)
 
+    def _at(self, path: str) -> str:
+        return f"{self.folder}/{path}{self.asked}"
+
     def run(self, name: str) -> str:
         """Return where the page of a run is."""
-        return f"{self.folder}/runs/{self.run_keys[name]}.html"
+        return self._at(f"runs/{self.run_keys[name]}.html")
 
     def file_of_run(self, name: str) -> str:
         """Return where the page of a run is, from the folder of the dataset on."""
@@ -89,13 +116,11 @@ class Places:
 
     def query(self, query: str) -> str:
         """Return where the page of a query is."""
-        return f"{self.folder}/queries/{self.query_keys[query]}.html"
+        return self._at(f"queries/{self.query_keys[query]}.html")
 
     def metric(self, name: str) -> str:
         """Return where the page of a metric is, with its SQL under this protocol."""
-        key = self.metric_keys[name]
-        plain = self.protocol == protocols.DEFAULT
-        return f"metrics/{key if plain else f'{key}.{keys([self.protocol])[self.protocol]}'}.html"
+        return f"{metric_path(name, self.protocol)}{self.asked}"
 
     def compare(self, base: str, run: str, metric: str) -> str:
         """Return the link to the comparison of two runs."""
@@ -104,7 +129,7 @@ class Places:
 
     def pairs(self, metric: str) -> str:
         """Return where the script with the values of a metric is."""
-        return f"{self.folder}/data/{self.metric_keys[metric]}.js"
+        return self._at(f"data/{self.metric_keys[metric]}.js")
 
 
 # The path of a page or script, and what makes its text: a report writes all, a server one.
@@ -113,10 +138,8 @@ Files = Iterator[tuple[str, Callable[[], str]]]
 
 def files(about: About, state: State, found: Sequence[Contents]) -> Files:
     """Yield the path of every page and script with what makes it, the first page last."""
-    places = [
-        (contents, Places(contents.dataset, contents.protocol, contents)) for contents in found
-    ]
-    for name in ASSETS:
+    places = [(contents, Places(contents, is_live=about.is_live)) for contents in found]
+    for name in (*ASSETS, *(LIVE_ASSETS if about.is_live else ())):
         path = f"assets/{name}"
         yield path, partial((rendering.FOLDER / path).read_text, encoding="utf-8")
     for contents, at in places:
@@ -523,6 +546,12 @@ def _catalogue() -> list[dict[str, str]]:
         }
         for found in catalogue().values()
     ]
+
+
+def metric_page(about: About, name: str, protocol: str) -> str:
+    """Return the page of a metric."""
+    values = partial(_metric, name, protocol)
+    return _Writer(about).page(metric_path(name, protocol), "metric.html", "Metrics", values)[1]()
 
 
 def _metric(name: str, protocol: str) -> dict[str, Any]:

@@ -103,9 +103,9 @@
   }
 
   /* ------------------------------------------------------------ the board */
-  const board = one("#board");
-  if (board) {
-    const form = one('form[data-for="board"]'), fields = form.elements, heads = all("thead th", board);
+  const board = one("#board"), boardForm = one('form[data-for="board"]');
+  if (board && boardForm) {
+    const form = boardForm, fields = form.elements, heads = all("thead th", board);
     const metrics = all('[name="metric"]', form);
     const initial = heads.find((head) => head.hasAttribute("aria-sort"));
     const rank = () => {
@@ -179,7 +179,7 @@
     const index = (select) => found.runs.findIndex(([, key]) => key === select.value);
     const load = (key, then) => {
       if (window.warehouse?.[key]) return then(window.warehouse[key]);
-      const script = element("script", { src: `data/${key}.js` });
+      const script = element("script", { src: `data/${key}.js${location.search}` });
       script.addEventListener("load", () => then(window.warehouse[key]));
       document.head.append(script);
       return undefined;
@@ -201,7 +201,7 @@
         const [baseName, baseKey] = found.runs[base], [runName, runKey] = found.runs[run];
         const items = found.queries.map(([name, key], n) => ({ name, key, x: read.values[n][base], y: read.values[n][run] }))
           .filter((item) => item.x !== null && item.y !== null)
-          .map((item) => ({ ...item, value: Math.round((item.y - item.x) * 1e9) / 1e9, go: `queries/${item.key}.html#lists=${baseKey}+${runKey}` }));
+          .map((item) => ({ ...item, value: Math.round((item.y - item.x) * 1e9) / 1e9, go: `queries/${item.key}.html${location.search}#lists=${baseKey}+${runKey}` }));
         for (const item of items) item.text = `query ${item.name}\n${baseName} ${places(item.x)}\n${runName} ${places(item.y)}\ndifference ${signed(item.value)}`;
         items.sort((a, b) => b.value - a.value);
         const test = pair(read, base, run), box = one("#verdict");
@@ -341,7 +341,7 @@
         const name = one("h2", section).textContent, items = JSON.parse(one("script", section).textContent);
         for (const item of items) {
           item.text = `${item.run}${item.system === item.run ? "" : ` (${item.system})`}\n${places(item.value)}${item.record ? ", a record" : ""}`;
-          item.go = item.key && `runs/${item.key}.html`;
+          item.go = item.key && `runs/${item.key}.html${location.search}`;
         }
         charts.lines(one("figure", section), items, { label: `${name}; the table has the same values` });
       }

@@ -1,0 +1,131 @@
+"""Engines: what is computed in parts, here or elsewhere, is to the bit what one process computes."""
+
+from __future__ import annotations
+
+import warnings
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import pytest
+from engines import InTurn, Older, bits, computable, first_files
+from refusals import expect_refusal
+from shared_cases import needs_cases
+
+from warehouse import Warehouse
+from warehouse.errors import EngineError, InputError, UsageError
+
+METRICS = ("nDCG@10", "AP", "Coverage(catalogue=41)@5", "P(aggregate=weighted, weight=relevant)@2")
+QRELS = {f"q{q}": {f"d{n}": (q * n) % 3 for n in range(0, 40, 1 + q)} for q in range(6)}
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[Path]:
+    """Write three runs, the second of which has a line without a score."""
+    paths = [tmp_path / f"run{n}.run" for n in range(3)]
+    for n, path in enumerate(paths):
+        lines = [
+            f"q{q} Q0 d{(7 * d + n) % 41} {d} {(30 - d) // 2} run{n}"
+            for q in range(n, 7)
+            for d in range(30)
+        ]
+        path.write_text("\n".join(lines) + "\n")
+    with paths[1].open("a") as file:
+        file.write("q9 Q0 d1 1 high run1\n")
+    return paths
+
+
+def test_parts_are_scored_as_the_whole(files: list[Path]) -> None:
+    good = [files[0], files[2]]
+    plain = Warehouse.score(QRELS, good, METRICS)
+    engine = InTurn()
+    found = Warehouse.score(QRELS, files, METRICS, engine=engine)
+    assert engine.num_parts == 3
+    assert bits(found.relation) == bits(plain.relation)
+    assert bits(found.board()) == bits(plain.board())
+    assert (found.names, found.read, found.num_judged) == (plain.names, plain.read, 6)
+    assert list(found.refused) == ["run1"]
+    assert "line 181: score 'high' is not a number" in str(found.refused["run1"])
+    with expect_refusal("run1.run", InputError):
+        Warehouse.score(QRELS, [files[1]], METRICS, engine=engine)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "num_buckets", "every"),
+    [
+        ("trec_eval_9", 3, 8),
+        *(
+            pytest.param(name, count, 1, marks=mark)
+            for name, count, mark in (
+                ("default", 5, pytest.mark.slow),
+                ("ranx", 1, pytest.mark.long),
+                ("trec_eval_c", 32, pytest.mark.long),
+            )
+        ),
+    ],
+)
+def test_buckets_of_queries_are_scored_as_the_whole(
+    files: list[Path], tmp_path: Path, protocol: str, num_buckets: int, every: int
+) -> None:
+    """With ties, a run by rank, a list without a document, queries that only some runs answer."""
+    ranked, empty, alone = (tmp_path / name for name in ("ranked.csv", "empty.json", "alone.run"))
+    ranked.write_text("query_id,doc_id,rank\n" + "".join(f"q5,d{n},{n}\n" for n in range(1, 9)))
+    empty.write_text('{"q1": {"d7": 1.5, "d1": 1.5}, "q2": {}}')
+    alone.write_text("zz Q0 d1 1 1 alone\n")
+    good = [files[0], files[2], ranked, empty]
+    metrics = computable(protocol, pooled=False)[::every]
+    plain = Warehouse.score(QRELS, good, metrics, protocol=protocol)
+    engine = InTurn()
+    found = Warehouse.score(
+        QRELS, [*good, files[1], alone], metrics, protocol=protocol, engine=engine, by="query",
+        buckets=num_buckets,
+    )  # fmt: skip
+    assert bits(found.relation) == bits(plain.relation)
+    assert bits(found.board()) == bits(plain.board())
+    assert (found.names, found.read, found.num_judged) == (plain.names, plain.read, 6)
+    assert list(found.refused) == ["run1", "alone"]
+    assert "no query of the run is judged" in str(found.refused["alone"])
+    assert engine.num_parts == 6 + num_buckets + 1
+
+
+@pytest.mark.long
+@needs_cases
+def test_buckets_of_a_real_case() -> None:
+    for case, protocol in (("ml_latest_small", "default"), ("dl19_passage", "trec_eval_c")):
+        qrels, runs = first_files(case)
+        metrics = computable(protocol, pooled=False)
+        plain = Warehouse.score(qrels, runs[:2], metrics, protocol=protocol)
+        found = Warehouse.score(
+            qrels, runs[:2], metrics, protocol=protocol, engine=InTurn(), by="query", buckets=3
+        )
+        assert bits(found.relation) == bits(plain.relation)
+        assert bits(found.board()) == bits(plain.board())
+
+
+def test_versions_are_not_mixed(files: list[Path]) -> None:
+    with pytest.raises(EngineError, match=r"1 task ran .*DuckDB 1\.4\.0, and this process runs"):
+        Warehouse.score(QRELS, [files[0], files[2]], METRICS, engine=Older())
+
+
+def test_refusals_before_any_task(files: list[Path]) -> None:
+    for options, words in (
+        ({"engine": "sprak"}, "sprak … spark"),
+        ({"engine": 3}, "map"),
+        ({"engine": InTurn(), "is_global": True}, "--global"),
+        ({"engine": InTurn(), "by": "query"}, "Coverage(catalogue=41)@5"),
+        ({"engine": InTurn(), "by": "querry"}, "querry … query"),
+    ):
+        qrels = {"d1"} if "is_global" in options else QRELS
+        with expect_refusal(words, UsageError):
+            Warehouse.score(qrels, files, METRICS, **options)
+    with expect_refusal("a list", UsageError):
+        Warehouse.score(QRELS, files[0], METRICS, engine=InTurn())
+
+
+@pytest.mark.slow
+def test_a_pool_of_processes(files: list[Path]) -> None:
+    good = [files[0], files[2]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # the tests have threads, and it forks
+        with ProcessPoolExecutor(2) as pool:
+            found = Warehouse.score(QRELS, good, METRICS, engine=pool)
+    assert bits(found.relation) == bits(Warehouse.score(QRELS, good, METRICS).relation)

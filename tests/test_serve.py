@@ -1,0 +1,382 @@
+"""The pages from a server: their numbers are the commands', and only who may ask is answered."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from refusals import expect_refusal
+from test_report import METRICS, RUNS, SCRIPT, Page, _fill
+
+pytest.importorskip("starlette", reason="the extra web is not installed")
+pytest.importorskip("uvicorn", reason="the extra web is not installed")
+
+from warehouse.errors import WarehouseError
+from warehouse.report.pages.keys import keys
+from warehouse.report.server import api, application, console, guard, replicas
+from warehouse.store.database import Resources
+from warehouse.store.file import WarehouseFile
+from warehouse.warehouse import Warehouse
+
+TOKEN = "a token of twenty-four c"
+
+
+@dataclass
+class Answer:
+    """What the server answers."""
+
+    code: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def text(self) -> str:
+        return self.body.decode()
+
+    @property
+    def page(self) -> Page:
+        return Page(self.text)
+
+    @property
+    def data(self) -> Any:
+        return json.loads(self.body)
+
+
+@dataclass
+class Server:
+    """A server in this process, without a network."""
+
+    app: Any
+    replicas: replicas.Replicas
+    warehouse: Warehouse
+
+    def ask(self, address: str, *words: tuple[str, str], method: str = "GET",
+            body: bytes = b"", **headers: str) -> Answer:  # fmt: skip
+        path, _, query = address.partition("?")
+        given = {"host": "localhost:8080"} | {k.replace("_", "-"): v for k, v in headers.items()}
+        scope = {
+            "type": "http", "method": method, "path": path, "raw_path": path.encode(),
+            "query_string": (query or urlencode(self._whole(path, words))).encode(), "headers": [
+                (key.encode(), value.encode()) for key, value in given.items()
+            ], "scheme": "http", "server": ("localhost", 8080), "http_version": "1.1", "root_path": "",
+        }  # fmt: skip
+        sent: list[dict[str, Any]] = []
+
+        async def receive() -> dict[str, Any]:
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        async def send(message: dict[str, Any]) -> None:
+            sent.append(message)
+
+        asyncio.run(self.app(scope, receive, send))
+        headers = {key.decode(): value.decode() for key, value in sent[0]["headers"]}
+        return Answer(sent[0]["status"], headers, b"".join(m.get("body", b"") for m in sent[1:]))
+
+    def _whole(self, path: str, words: tuple[tuple[str, str], ...]) -> list[tuple[str, str]]:
+        """Name the dataset where data have one."""
+        has = any(one.path == path and "dataset" in one.parameters for one in api.ENDPOINTS)
+        is_named = any(key == "dataset" for key, _ in words)
+        return [*words, *([("dataset", "tiny")] if has and not is_named else [])]
+
+    def get(self, address: str, *words: tuple[str, str]) -> Answer:
+        answer = self.ask(address, *words)
+        assert answer.code == 200, answer.text
+        return answer
+
+
+class _NoConsole(console.Console):
+    def __init__(self) -> None:
+        super().__init__()
+        self.close()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Server:
+    folder = tmp_path_factory.mktemp("serve")
+    wh = Warehouse(folder / "tiny.duckdb")
+    _fill(wh)
+    (folder / "own").mkdir()
+    found = replicas.Replicas(WarehouseFile(wh.path), folder / "own", Resources(threads=1), depth=3)
+    return Server(application.application(found, _NoConsole(), None, ["wh.test"]), found, wh)
+
+
+def test_boards_have_the_numbers_of_the_command(server: Server) -> None:
+    asked = [("metric", "P@2"), ("metric", "RR")]
+    cases: list[tuple[list[tuple[str, str]], dict[str, Any]]] = [
+        ([], {}),
+        ([("sort", "RR")], {"sort": "RR"}),
+        (asked, {"metrics": ["P@2", "RR"]}),
+        ([("metric", "recip_rank"), ("qrels", "1")], {"metrics": "RR", "qrels": 1}),
+    ]
+    for words, options in cases:
+        found = server.get("/api/board", *words).data
+        board = server.warehouse.leaderboard("tiny", ci=True, ties=True, **options)
+        shown = found["rows"]
+        assert [row["run"] for row in shown] == [row.run for row in board]
+        for row, wanted in zip(shown, board, strict=True):
+            metrics = {name: wanted[name] for name in found["metrics"]}
+            assert row["values"] == metrics
+            assert row["half_widths"] == {name: wanted[f"{name} \u00b1"] for name in metrics}
+            assert row["place"] == wanted.place
+        page = server.get("/tiny/", *words).page
+        cells = [row[1].split("system of")[0] for row in page.cells[1:]]
+        assert cells == [row.run for row in board]
+        last = found["metrics"][-1]
+        wanted_cells = [
+            f"{row[last]:.0f}" if last == "NumRelRet" else f"{row[last]:.4f}" for row in board
+        ]
+        column = [row[1 + len(found["metrics"])] for row in page.cells[1:]]
+        assert [one.partition("\u00b1")[0].replace(" (best)", "") for one in column] == wanted_cells
+        assert page.wrong == []
+
+
+def test_a_board_is_filtered_ordered_and_cut_to_pages(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = server.get("/api/board", ("text", "BM25"), ("sort", "run"), ("reverse", "1")).data
+    assert [row["run"] for row in found["rows"]] == ["bm25", "BM25"]
+    assert (found["num_runs"], found["num_found"]) == (4, 2)
+    found = server.get("/api/board", ("system", "system of ../up"), ("tag", f"kind={SCRIPT}")).data
+    assert [row["run"] for row in found["rows"]] == ["../up"]
+    monkeypatch.setattr("warehouse.report.server.live_board.ROWS", 3)
+    whole = [row.run for row in server.warehouse.leaderboard("tiny")]
+    pages = [server.get("/api/board", ("page", number)).data["rows"] for number in "12"]
+    assert [[row["run"] for row in rows] for rows in pages] == [whole[:3], whole[3:]]
+    assert "Page 2 of 2" in server.get("/tiny/", ("page", "2"), ("groups", "off")).page.text
+    for words, told in (
+        ([("page", "3")], "there are 2 pages"), ([("page", "x")], "whole number"),
+        ([("sort", "AP")], "is not on this board"), ([("metric", "nDGC@3")], "did you mean nDCG"),
+        ([("as_of", "2020-01-01")], "as of the end of 2020-01-01"), ([("qrels", "7")], "no version 7"),
+        ([("slice", "x")], "no slice of that name"), ([("sord", "RR")], "did you mean sort"),
+    ):  # fmt: skip
+        for address in ("/api/board", "/tiny/"):
+            answer = server.ask(address, *words)
+            assert (answer.code, told in answer.text.replace("&#39;", "'")) == (400, True), (
+                answer.text
+            )
+
+
+@pytest.mark.slow
+def test_data_is_that_of_the_commands(server: Server) -> None:
+    wh = server.warehouse
+    run = server.get("/api/run", ("run", SCRIPT)).data
+    (version,) = wh.show("tiny", SCRIPT)
+    assert run["versions"][0]["content_hash"] == version.content_hash
+    for row in wh.queries("tiny", SCRIPT, metrics=METRICS):
+        assert run["queries"][row.query_id] == {name: row[name] for name in METRICS}
+    query = server.get("/api/query", ("query", "q&<b>6</b>")).data
+    told = wh.explain("tiny", SCRIPT, "q&<b>6</b>", "nDCG@3", top=3)
+    shown = query["lists"][SCRIPT]
+    assert [(one["doc_id"], one["relevance"]) for one in shown] == [
+        (row.doc_id, row.relevance) for row in told if row.doc_id
+    ]
+    assert query["values"][SCRIPT] == run["queries"]["q&<b>6</b>"]
+    pairs = server.get("/api/compare", *(("run", name) for name in RUNS[:3])).data["pairs"]
+    wanted = wh.compare("tiny", RUNS[:3], METRICS, all_pairs=True, judged=False)
+    names = ("base", "run", "difference", "low", "high", "p", "p_adjusted", "wins")
+    assert [[row[name] for name in names] for row in pairs] == [
+        [row[name] for name in names] for row in wanted
+    ]
+    history = server.get("/api/history", ("metric", "RR")).data["rows"]
+    assert [(row["run"], row["value"]) for row in history] == [
+        (row.run, row.value) for row in wh.history("tiny", "RR")
+    ]
+    # other metrics than the stored ones lead through all pages
+    words = [("metric", "P@2")]
+    page = server.get(f"/tiny/runs/{keys(RUNS)[SCRIPT]}.html", *words).page
+    (value,) = [row["P@2"] for row in wh.leaderboard("tiny", metrics="P@2") if row.run == SCRIPT]
+    assert repr(value) in page.text
+    linked = [link.replace("../", "") for link in page.links if "?metric=P%402" in link]
+    assert {link.partition("/")[0] for link in linked} == {"tiny", "metrics"}
+    for link in linked[:8]:
+        server.get("/" + link.partition("#")[0])
+
+
+def test_every_address_is_described(server: Server) -> None:
+    described = server.get("/api/openapi.json").data["paths"]
+    assert set(described) == {*(one.path for one in api.ENDPOINTS), "/api/sql"}
+    words = {
+        "/api/run": [("run", "bm25")], "/api/query": [("query", "q0")],
+        "/api/compare": [("run", "bm25"), ("run", "BM25")],
+    }  # fmt: skip
+    for one in api.ENDPOINTS:
+        asked = words.get(one.path, [])
+        assert list(server.get(one.path, *asked).data) == list(one.keys)
+    answer = server.ask("/api/board", ("dataset", "tinny"))
+    assert (answer.code, answer.data) == (
+        400, {"error": "tinny: no such dataset; did you mean tiny?"}
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+def test_pages_are_those_of_the_report(server: Server, tmp_path: Path) -> None:
+    server.warehouse.report(tmp_path / "site", depth=3)
+    compared = 0
+    for path in sorted((tmp_path / "site").rglob("*")):
+        name = path.relative_to(tmp_path / "site").as_posix()
+        if path.is_dir() or name == "report.json":
+            continue
+        answer = server.get(f"/{name}")
+        if path.suffix != ".html":
+            assert answer.text == path.read_text(encoding="utf-8")
+        elif not name.endswith("/index.html") or "queries" in name:
+            found, wanted = answer.page, Page(path.read_text(encoding="utf-8"))
+            assert found.cells == wanted.cells
+            assert found.data == wanted.data
+            compared += 1
+    assert compared > 15
+
+
+@pytest.mark.slow
+def test_what_a_reader_has_is_not_sent_again_until_the_warehouse_changes(server: Server) -> None:
+    first = server.get("/api/home")
+    again = server.ask("/api/home", if_none_match=first.headers["etag"])
+    assert (again.code, again.body) == (304, b"")
+    assert not server.replicas.refresh()
+    server.warehouse.ingest_run("tiny", {"q0": {"b": 1.0}}, name="late")
+    assert server.replicas.refresh()
+    other = server.ask("/api/home", if_none_match=first.headers["etag"])
+    assert other.code == 200
+    assert "late" in other.text
+    assert "late" in server.get("/").page.text
+    server.warehouse.forget("tiny", "late")
+    server.replicas.refresh()
+
+
+@pytest.mark.slow
+def test_a_replica_is_opened_again_when_it_is_replaced(server: Server, tmp_path: Path) -> None:
+    path = tmp_path / "replica.duckdb"
+    server.warehouse.publish(path)
+    found = replicas.Replicas(WarehouseFile(path), tmp_path, Resources(threads=1))
+    before = found.snapshot
+    assert not found.is_own
+    assert not found.refresh()
+    server.warehouse.publish(path)
+    assert found.refresh()
+    assert found.snapshot.stamp != before.stamp
+    # whoever still reads the one before is not disturbed
+    assert before.page("index.html")
+    path.write_bytes(b"broken")
+    with pytest.raises(WarehouseError):
+        found.refresh()
+    assert found.snapshot.page("index.html")
+
+
+def test_only_names_of_this_server_are_answered(server: Server) -> None:
+    for host, code in (
+        ("localhost", 200), ("127.0.0.1:8080", 200), ("[::1]:8080", 200), ("192.168.1.7", 200),
+        ("WH.test:80", 200), ("evil.example", 421), ("localhost.evil.example", 421), ("", 421),
+    ):  # fmt: skip
+        assert server.ask("/api/home", host=host).code == code, host
+    answer = server.ask("/nothing.html")
+    assert answer.code == 404
+    assert answer.headers["content-security-policy"] == guard.POLICY
+    assert "unsafe" not in guard.POLICY
+    assert "set-cookie" not in answer.headers
+    for method in ("POST", "PUT", "DELETE"):
+        assert server.ask("/tiny/", method=method).code == 405
+
+
+def test_a_token_is_a_password(server: Server) -> None:
+    locked = Server(
+        application.application(server.replicas, _NoConsole(), TOKEN),
+        server.replicas,
+        server.warehouse,
+    )
+
+    def basic(word: str) -> str:
+        return "Basic " + base64.b64encode(f"me:{word}".encode()).decode()
+
+    for given, code in (
+        ("", 401), (f"Bearer {TOKEN}", 200), (f"bearer {TOKEN}", 200), (basic(TOKEN), 200),
+        (f"Bearer {TOKEN[:-1]}", 401), (basic(TOKEN + "x"), 401), ("Basic !", 401), ("Basic 4A==", 401),
+        (TOKEN, 401), ("Bearer \u00e9", 401),
+    ):  # fmt: skip
+        answer = locked.ask("/api/home", authorization=given)
+        assert answer.code == code, given
+        assert ("www-authenticate" in answer.headers) == (code == 401)
+    assert locked.ask("/api/home", ("token", TOKEN)).code == 401
+    with expect_refusal("0.0.0.0 … --token"):
+        guard.check_token("0.0.0.0", None)
+    with expect_refusal("16 characters"):
+        guard.check_token("0.0.0.0", "short")
+    for host in ("127.0.0.1", "localhost", "::1"):
+        guard.check_token(host, None)
+
+
+def test_only_pages_of_this_server_and_programs_run_sql(server: Server) -> None:
+    body = b'{"sql": "select 1"}'
+    refused = [
+        {"content_type": "text/plain"},
+        {"content_type": "application/x-www-form-urlencoded"},
+        {"content_type": "application/json", "origin": "http://evil.example"},
+        {"content_type": "application/json", "sec_fetch_site": "cross-site"},
+    ]
+    for headers in refused:
+        answer = server.ask("/api/sql", method="POST", body=body, **headers)
+        assert answer.code == 415, headers
+    assert server.ask("/api/sql").code == 404
+    for wrong in (b"", b"[]", b'{"sql": 1}', b'"x"'):
+        answer = server.ask("/api/sql", method="POST", body=wrong, content_type="application/json")
+        assert answer.code == 400
+    page = server.get("/sql", ("sql", "select '</textarea><script>' as x")).page
+    assert "</textarea><script>" in page.text
+    assert "rankings" in page.text
+
+
+def test_a_port_in_use_and_a_missing_file_are_told_in_a_line(
+    run: Any, server: Server, tmp_path: Path
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        answer = run("serve", "--db", str(server.warehouse.path), "--port", port)
+    assert answer.code == 2
+    assert f"127.0.0.1:{port}: cannot be opened" in answer.err
+    assert "--port" in answer.err
+    answer = run("serve", "--db", str(tmp_path / "none.duckdb"))
+    assert (answer.code, "no such database" in answer.err) == (2, True)
+    answer = run("serve", "--db", str(server.warehouse.path), "--host", "0.0.0.0")
+    assert (answer.code, "--token" in answer.err) == (2, True)
+
+
+@pytest.fixture
+def sql(server: Server) -> Iterator[Any]:
+    runs = console.Console()
+    yield lambda text, format="json": runs.run(server.replicas.snapshot, text, format).content
+    runs.close()
+
+
+@pytest.mark.slow
+def test_sql_has_the_rows_of_the_command_and_its_limits(
+    server: Server, sql: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import duckdb
+
+    text = "select run, value from leaderboard where metric = 'RR' order by run"
+    rows = server.warehouse.query(text).fetchall()
+    assert [tuple(row.values()) for row in json.loads(sql(text))["rows"]] == rows
+    pieces: list[str] = []
+    server.warehouse.stream(text, write=pieces.append, format="csv")
+    assert sql(text, "csv").decode() == "".join(pieces)
+    (tmp_path / "rows.parquet").write_bytes(sql(text, "parquet"))
+    assert duckdb.sql(f"from '{tmp_path}/rows.parquet'").fetchall() == rows
+    found = json.loads(sql("select range as n from range(5000)"))
+    assert (len(found["rows"]), found["is_cut_off"], found["limit"]) == (1000, True, 1000)
+    for wrong, told in (
+        ("from leaderbord", "leaderboard"), ("delete from store.run", "returns rows"),
+        ("from read_text('/etc/passwd')", "disabled"), ("from runs; from runs", "one statement"),
+    ):  # fmt: skip
+        with pytest.raises(WarehouseError, match=told):
+            sql(wrong)
+    monkeypatch.setattr(console, "TIMEOUT", 0.3)
+    with pytest.raises(WarehouseError, match=r"0\.3"):
+        sql("select count(*) from range(1e12::bigint) as a, range(1e12::bigint) as b")
+    assert json.loads(sql("select 1 as x"))["rows"] == [{"x": 1}]

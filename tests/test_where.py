@@ -1,0 +1,101 @@
+"""Loading some rows of a source: --where, an SQL condition over the columns of the file."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from projects import command
+from refusals import expect_refusal
+from staging import nothing_left, rows
+
+from warehouse import readers
+from warehouse.errors import InputError
+from warehouse.warehouse import Warehouse
+
+RATINGS = (
+    "userId,movieId,rating,timestamp\n"
+    "1,10,4.5,100\n1,11,3.5,200\n2,10,5,150\n2,12,1,50\n\n1,10,2,300\n3,007,0.5,\n"
+)
+LAST = "row_number() over (partition by userId order by timestamp desc) = 1"
+
+
+@pytest.mark.core
+@pytest.mark.parametrize(
+    ("where", "kept"),
+    [
+        ("timestamp < 200", [("1", "10", 4.5), ("2", "10", 5), ("2", "12", 1)]),
+        ("rating >= 3.5 and timestamp <> 100", [("1", "11", 3.5), ("2", "10", 5)]),
+        (LAST, [("2", "10", 5), ("1", "10", 2), ("3", "007", 0.5)]),
+        ("movieId = 7", [("3", "007", 0.5)]),
+        ('"userId" in (2, 3) and timestamp is not null', [("2", "10", 5), ("2", "12", 1)]),
+    ],
+)
+def test_rows_of_csv(con, put, where, kept):
+    """Numbers are compared as such, ids stay as they are written, and an empty cell is null."""
+    result = readers.stage(con, put(RATINGS, "a.csv"), "qrels", where=where)
+    assert [row[:3] for row in rows(con)] == kept
+    assert (result.where, result.rows) == (where, len(kept))
+
+
+@pytest.mark.core
+@pytest.mark.parametrize(
+    ("where", "wanted"),
+    [
+        ("stamp > 3", "where='stamp > 3' … timestamp"),
+        ("timestamp > 999", "true for none of 6 rows"),
+        ("sum(rating) > 3", "sum() is an aggregate"),
+        ("true, true", "gives a list or a record"),
+        ("(select true)", "holds a subquery"),
+        ("read_text('x') is null", "read_text() gives a table, or reads a file"),
+        ("rating >= 4; drop table staged", "syntax error"),
+        ("userId || 'x'", "Could not convert string '1x' to BOOL"),
+        ("random() < 0.5", "random() does not give the same value each time"),
+        (" ", "is empty"),
+    ],
+)
+def test_what_is_no_condition(con, put, where, wanted):
+    with expect_refusal(wanted, Exception):
+        readers.stage(con, put(RATINGS, "a.csv"), "qrels", where=where)
+    assert nothing_left(con)
+
+
+@pytest.mark.core
+def test_problems_are_told_with_their_lines(con, put):
+    """The rows that are left out count as lines, and what is wrong in them does not matter."""
+    path = put(RATINGS + "3,8,bad,5\n3,,1,999\n3,9,bad,999\n3,9,1,999\n", "a.csv")
+    with pytest.raises(InputError) as caught:
+        readers.stage(con, path, "qrels", where="timestamp >= 300")
+    assert caught.value.problems == (
+        (10, "the document id is empty"),
+        (11, "relevance 'bad' is not a number"),
+        (12, "document '9' is there twice for query '3', first on line 11"),
+    )
+    lines = [{"user": 1, "item": 2**60 + n, "score": n, "day": f"2026-01-0{n}"} for n in (1, 2)]
+    path = put("\n".join(map(json.dumps, lines)), "a.jsonl")
+    readers.stage(con, path, "run", where="day > '2026-01-01'")
+    assert rows(con) == [("1", str(2**60 + 2), 2.0)]
+    with expect_refusal("format trec"):
+        readers.stage(con, put("q Q0 d 1 2 t\n"), "run", where="rank = 1")
+
+
+def test_a_split_by_time(tmp_path, monkeypatch):
+    """The condition stands with what was loaded, in all three kinds of sources."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "r.csv").write_text(RATINGS)
+    common = ("-d", "films", "--db", "w.duckdb", "--where")
+    assert command("ingest", "training", "r.csv", *common, "timestamp < 150")[0] == 0
+    assert command("ingest", "qrels", "r.csv", *common, LAST, "--relevance", "rating >= 2")[0] == 0
+    assert command("ingest", "run", "r.csv", "--name", "old", *common, "timestamp = 50")[0] == 0
+    stored = Warehouse("w.duckdb").query(
+        "select qrels.kept_where, training.kept_where as trained, run.kept_where as of_run, "
+        "qrels.num_judgments, num_examples, num_predictions from store.qrels, store.training, store.run"
+    )
+    assert stored.fetchall() == [(LAST, "timestamp < 150", "timestamp = 50", 3, 2, 1)]
+    (tmp_path / "s.csv").write_text("reader,movieId,score\n1,11,0.5\n")
+    some = ("--column", "query_id=reader", "--normalise", "ltrim(doc_id, '0')", "-f", "csv")
+    (tmp_path / "q.csv").write_text("reader,movieId,rating\n1,011,4\n")
+    told = command("score", "q.csv", "s.csv", "RR", "--relevance", "rating - 3", *some)
+    assert (told[0], told[1]) == (0, "metric,value\nRR,1.0\n")
+    told = command("ingest", "qrels", "r.csv", *common, "x", "--global")
+    assert (told[0], told[2]) == (2, "--where x: goes with judgments that name their queries")

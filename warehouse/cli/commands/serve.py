@@ -1,0 +1,58 @@
+"""`warehouse serve`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from warehouse.cli import options, output
+from warehouse.config.settings import LOCK_TIMEOUT
+
+SECTION, PLACE = "Share", 3
+EXAMPLES = {"serve": ("warehouse serve", "warehouse serve --db replica.duckdb --port 9000")}
+
+
+def serve(
+    host: Annotated[
+        str, typer.Option("--host", help="The address to listen on; 0.0.0.0 is all of them.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, help="The port; 0 takes a free one.")
+    ] = 8080,
+    token: Annotated[
+        str | None,
+        typer.Option(
+            "--token",
+            envvar="WAREHOUSE_TOKEN",
+            help="The password of readers, with any user name; needed beyond this machine.",
+        ),
+    ] = None,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allow-host", metavar="NAME", help="Another name of this server; repeatable."
+        ),
+    ] = None,
+    depth: Annotated[
+        int, typer.Option("--depth", min=1, help="Show so many documents of each list.")
+    ] = 20,
+    db: options.Database = None,
+    memory_limit: options.MemoryLimit = None,
+    threads: options.Threads = None,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+) -> None:
+    """Serve the pages of 'report' live, with more controls, SQL and JSON. Ctrl-C ends it.
+
+    It reads a replica: the one that 'publish' writes, or a temporary one that it makes of a warehouse
+    and keeps fresh, so that nobody who writes waits for readers. It writes nothing, and runs SQL in
+    closed processes. Other machines reach it only with a token. Needs the extra "web": pip install
+    'ranking-warehouse[web]'.
+    """
+    from warehouse.warehouse import Warehouse
+
+    wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
+    try:
+        wh.serve(host, port, token=token, allow_hosts=allow_host or (), depth=depth, say=output.say)
+    except KeyboardInterrupt:
+        output.say("stopped")

@@ -1,0 +1,187 @@
+"""What the driver does: divide the work, have an engine do it, and put the replies together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import duckdb
+
+from warehouse.errors import UsageError, WarehouseError, check_at_least, nearest
+from warehouse.evaluate import engine as evaluate
+from warehouse.evaluate import scoring
+from warehouse.evaluate.engines import Engine, is_session, queries, runs, tasks
+from warehouse.evaluate.files import Counts, ScoredRun, check_answered, make_pending
+from warehouse.evaluate.plan import Plan
+from warehouse.evaluate.scope import Scope
+from warehouse.readers import Staged
+from warehouse.sql_text.quoting import ident
+from warehouse.sql_text.templates import render
+from warehouse.store.database import RESULT
+
+NAMES = ("local", "spark")
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What was read of the runs that were scored, and why others were refused, by their names."""
+
+    runs: Mapping[str, ScoredRun]
+    refused: Mapping[str, WarehouseError]
+    num_judged: int
+
+
+def check(engine: object) -> None:
+    """Refuse what is no engine."""
+    if isinstance(engine, str):
+        if engine not in NAMES:
+            raise UsageError(
+                f"unknown engine {engine!r}{nearest(engine, NAMES)} (known: {', '.join(NAMES)})"
+            )
+    elif not (hasattr(engine, "map") or is_session(engine)):
+        raise UsageError(
+            f"engine: {type(engine).__name__} is none: give 'spark', a session of Spark, or an object "
+            "with map(function, parts)"
+        )
+
+
+def num_buckets(plan: Plan, by: str, buckets: int | None) -> int:
+    """Return into how many buckets the queries are divided, 0 if the work is divided by run."""
+    if by not in queries.BY:
+        raise UsageError(f"by {by}: is one of {' and '.join(queries.BY)}{nearest(by, queries.BY)}")
+    check_at_least(1, buckets=buckets)
+    if by == "run":
+        if buckets is not None:
+            raise UsageError("buckets: goes with a division by query")
+        return 0
+    queries.check(plan)
+    return buckets or queries.BUCKETS
+
+
+@contextmanager
+def opened(engine: Any, master: str | None = None) -> Iterator[Engine]:
+    """Open an engine by its name, or wrap a session of Spark, for the block."""
+    if isinstance(engine, str):
+        from warehouse.evaluate.engines import spark
+
+        with spark.connected(master) as found:
+            yield found
+    elif is_session(engine):
+        from warehouse.evaluate.engines import spark
+
+        yield spark.Spark(engine)
+    else:
+        yield engine
+
+
+def score(
+    con: duckdb.DuckDBPyConnection,
+    engine: Engine,
+    work: tasks.Work,
+    names: Sequence[str],
+    sources: Sequence[object],
+) -> Collected:
+    """Score runs; leave their values on the connection as `scoring.keep_values` does.
+
+    The work is divided by query if it has a number of buckets, else by run.
+    """
+    parts = tasks.parts(names, sources)
+    if work.num_buckets:
+        return _by_query(con, engine, work, names, parts)
+    replies = list(engine.map(partial(runs.score, work), parts))
+    tasks.check_versions(replies)
+    whole = runs.joined(replies)
+    if not whole.runs:
+        raise next(iter(whole.refused.values()))
+    _keep(con, {RESULT: whole.values, scoring.TOTALS: whole.totals})
+    return Collected(whole.runs, whole.refused, whole.num_judged)
+
+
+def _by_query(
+    con: duckdb.DuckDBPyConnection,
+    engine: Engine,
+    work: tasks.Work,
+    names: Sequence[str],
+    parts: Sequence[tasks.RunFiles],
+) -> Collected:
+    if hasattr(engine, "by_bucket"):
+        replies = engine.by_bucket(
+            partial(queries.read, work), partial(queries.score, work), parts, queries.COLUMNS
+        )
+    else:
+        buckets = queries.buckets(work, engine.map(partial(queries.read_all, work), parts))
+        replies = list(engine.map(partial(queries.score, work), buckets))
+    tasks.check_versions(replies)
+    read: dict[int, ScoredRun] = {}
+    refused: dict[str, WarehouseError] = {}
+    num_judged = sum(_first(reply).num_judged for reply in replies if reply.counts)
+    for place, name, found in sorted(_notes(replies), key=lambda note: note[0]):
+        counts = [reply.counts[place] for reply in replies if reply.counts]
+        whole = Counts(
+            num_judged,
+            sum(count.num_answered for count in counts),
+            sum(count.num_unjudged_queries for count in counts),
+            sum(count.num_hits for count in counts),
+        )
+        try:
+            if isinstance(found, WarehouseError):
+                raise found
+            check_answered(found.source, whole, work.truth)
+        except WarehouseError as error:
+            refused[name] = error
+        else:
+            read[place] = ScoredRun(
+                found, whole.num_answered, whole.num_unjudged_queries, whole.num_hits
+            )
+    if not read:
+        raise next(iter(refused.values()))
+    _put_together(con, work, names, list(read), replies)
+    return Collected({names[place]: run for place, run in read.items()}, refused, num_judged)
+
+
+def _first(reply: tasks.Reply) -> Counts:
+    return next(iter(reply.counts.values()))
+
+
+def _notes(replies: Sequence[tasks.Reply]) -> list[tuple[int, str, Staged | WarehouseError]]:
+    return [note for reply in replies for note in reply.notes]
+
+
+def _put_together(
+    con: duckdb.DuckDBPyConnection,
+    work: tasks.Work,
+    names: Sequence[str],
+    places: Sequence[int],
+    replies: Sequence[tasks.Reply],
+) -> None:
+    """Combine the values of the queries, as if the runs at these places had been read here."""
+    import pyarrow as pa
+
+    plan = work.plan
+    given = {"given_value": "values", "given_list": "lists"}
+    _keep(
+        con,
+        {
+            table: pa.concat_tables([getattr(r, name) for r in replies if r.counts])
+            for table, name in given.items()
+        },
+    )
+    con.execute(render("statements/divided_scope"))
+    scope = Scope(con)
+    scope.read_qrels(work.truth.qrels, work.truth.rows)
+    scope.read_runs(places, first=0, together=True, lower_is_better=False)
+    make_pending(con, plan)
+    con.execute(render("statements/divided_values", num_metrics=len(plan.queries)))
+    evaluate.compute(con, plan, ready=frozenset(range(len(plan.queries))))
+    scoring.keep_values(con, plan, names, 0, per_query=work.per_query)
+
+
+def _keep(con: duckdb.DuckDBPyConnection, tables: Mapping[str, Any]) -> None:
+    """Make temporary tables of Arrow tables."""
+    for name, rows in tables.items():
+        con.register("given", rows)
+        con.execute(f"create or replace temp table {ident(name)} as from given")
+        con.unregister("given")

@@ -1,0 +1,181 @@
+"""Scoring by query: runs are read in tasks, divided by the hash of the query, and scored in others.
+
+For runs that are too large for one task. A bucket has the lists that all runs give for its queries,
+with their positions in the source, so that protocols that keep the order of the file have it.
+"""
+
+from __future__ import annotations
+
+import pickle
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from warehouse.errors import UsageError, WarehouseError, listing
+from warehouse.evaluate import engine, files
+from warehouse.evaluate.engines.tasks import Reply, RunFiles, Work, arrow
+from warehouse.evaluate.plan import Plan
+from warehouse.evaluate.scope import Scope
+from warehouse.readers import batches, checks
+from warehouse.readers.staging import row_count
+from warehouse.sql_text.quoting import ident
+from warehouse.sql_text.templates import render
+from warehouse.store import database
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+BUCKETS = 32
+# The columns of a row between the two kinds of tasks. A row without a run makes sure that its bucket
+# is there; a note is about a run, and its bucket is none of those that are scored.
+COLUMNS = (
+    "bucket int, run int, is_turned boolean, position long, query_id string, doc_id string, "
+    "score double, note binary"
+)
+
+
+BY = ("run", "query")
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """The rows of some queries."""
+
+    number: int
+    rows: pa.Table
+
+
+def bucket_of(query_id: str, num_buckets: int) -> int:
+    """Return the bucket of a query.
+
+    >>> bucket_of("q1", 32)
+    7
+    """
+    return zlib.crc32(query_id.encode()) % num_buckets
+
+
+def check(plan: Plan) -> None:
+    """Refuse metrics whose values need more than one query."""
+    whole = [str(metric) for metric in plan.queries if metric.grain != "query"]
+    if whole:
+        raise UsageError(
+            f"--by query: a value of {listing(whole)} needs all queries at once; divide the work by "
+            "run, or leave the metric out"
+        )
+
+
+def read(work: Work, part: RunFiles) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of the runs of a part, and a note about each run."""
+    if part.first == 0:
+        for number in range(work.num_buckets):
+            yield _batch(bucket=number)
+    for place, (name, source) in enumerate(zip(part.names, part.sources, strict=True), part.first):
+        try:
+            yield from _read(work, place, name, source)
+        except WarehouseError as error:
+            yield _batch(bucket=work.num_buckets, note=pickle.dumps((place, name, error)))
+
+
+def _batch(**values: object) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    types = {"int": pa.int32(), "long": pa.int64(), "string": pa.string(), "double": pa.float64()}
+    types |= {"boolean": pa.bool_(), "binary": pa.binary()}
+    columns = (column.split() for column in COLUMNS.split(", "))
+    schema = pa.schema([(name, types[kind]) for name, kind in columns])
+    return pa.RecordBatch.from_pylist([values], schema=schema)
+
+
+def _read(work: Work, place: int, name: str, source: object) -> Iterator[pa.RecordBatch]:
+    how = work.reading
+    con = database.memory(work.resources)
+    try:
+        for group in batches.groups(
+            [source], format=how.format, columns=how.columns, normalise=how.normalise,
+            hashed=False, shared=True, single=True,
+        ):  # fmt: skip
+            for batch in group.read(con):
+                if isinstance(batch, batches.Refusal):
+                    raise batch.error
+                (staged,) = batch.runs
+                turned = how.lower_is_better or staged.ranked_by == "rank"
+                ids = con.execute("select query_id from staged_ranking").fetchall()
+                numbers = [bucket_of(query_id, work.num_buckets) for (query_id,) in ids]
+                con.execute(
+                    "create or replace temp table query_bucket as "
+                    "select unnest($ids::varchar[]) as query_id, unnest($numbers::integer[]) as bucket",
+                    {"ids": [query_id for (query_id,) in ids], "numbers": numbers},
+                )
+                rows: Any = con.sql(render("statements/bucket_rows", run=place, is_turned=turned))
+                schema = _batch().schema
+                for some in rows.to_arrow_reader(200_000):
+                    yield some.cast(schema)
+                yield _batch(bucket=work.num_buckets, note=pickle.dumps((place, name, staged)))
+    finally:
+        con.close()
+
+
+def read_all(work: Work, part: RunFiles) -> pa.Table:
+    """Return the rows of the runs of a part, and a note about each run."""
+    import pyarrow as pa
+
+    return pa.Table.from_batches(read(work, part))
+
+
+def buckets(work: Work, tables: Iterable[pa.Table]) -> list[Bucket]:
+    """Divide rows by their buckets, the last of which has the notes."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    rows = pa.concat_tables(tables)
+    numbers = rows.column("bucket")
+    return [Bucket(n, rows.filter(pc.equal(numbers, n))) for n in range(work.num_buckets + 1)]
+
+
+def score(work: Work, bucket: Bucket) -> Reply:
+    """Score the lists of a bucket; a run that answers none of its queries gets their values too."""
+    import pyarrow as pa
+
+    if bucket.number == work.num_buckets:
+        return Reply(notes=[pickle.loads(n.as_py()) for n in bucket.rows.column("note")])
+    reply = Reply()
+    plan = work.plan
+    judged = [q for q in work.judged if bucket_of(q, work.num_buckets) == bucket.number]
+    values, lists = [], []
+    with work.connected() as con:
+        con.register("given", bucket.rows)
+        con.execute("create temp table bucket_row as from given where run is not null")
+        con.unregister("given")
+        con.execute(
+            f"create temp table bucket_qrels as from {ident(work.truth.rows)} "
+            "where query_id in (select unnest($judged::varchar[]))",
+            {"judged": judged},
+        )
+        truth = replace(work.truth, rows="bucket_qrels")
+        rows = con.execute("select distinct run from bucket_row where is_turned").fetchall()
+        turned = sorted(run for (run,) in rows)
+        others = sorted({*range(work.num_runs)} - {*turned})
+        for is_turned, runs in ((False, others), (True, turned)):
+            if not runs:
+                continue
+            con.execute(render("statements/bucket_staged", is_turned=is_turned))
+            checks.make_rankings(con, together=True)
+            checks.walk_staged(con, ranks=False, lowest_first=is_turned)
+            con.execute(render("statements/bucket_empty", is_turned=is_turned))
+            counts = files.put_in_scope(
+                con, truth, plan, runs, first=0, rows=row_count(con), together=True,
+                lower_is_better=is_turned,
+            )  # fmt: skip
+            Scope(con).judged_documents(work.truth.rows)
+            engine.compute(con, plan)
+            values.append(arrow(con, render("statements/bucket_values")))
+            lists.append(
+                arrow(
+                    con,
+                    "select run_id as run, query_id::varchar as query_id, num_ret from scope_ranking",
+                )
+            )
+            reply.counts |= dict(zip(runs, counts, strict=True))
+    reply.values, reply.lists = pa.concat_tables(values), pa.concat_tables(lists)
+    return reply

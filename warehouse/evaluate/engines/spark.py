@@ -1,0 +1,156 @@
+"""Spark as an engine: a part is a task, and its reply comes back as one row."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from warehouse.errors import EngineError, UsageError, first_line
+from warehouse.evaluate.engines.queries import Bucket
+
+_Part = TypeVar("_Part")
+_Result = TypeVar("_Result")
+
+_REPLY = "place long, reply binary"
+_LOCAL = "local[*]"
+# Buckets are of the right size: joined ones would be one task for one processor.
+_SHUFFLE = {
+    "spark.sql.adaptive.coalescePartitions.enabled": "false",
+    "spark.sql.shuffle.partitions": "64",
+}
+
+
+class Spark:
+    """An engine over a session of Spark, or of Spark Connect."""
+
+    def __init__(self, session: Any) -> None:
+        self.session = session
+
+    def map(self, function: Callable[[_Part], _Result], parts: Iterable[_Part]) -> list[_Result]:
+        """Call the function for each part, in a task of its own."""
+        given = list(parts)
+
+        def tasks(batches: Iterable[Any]) -> Iterator[Any]:
+            import pyarrow as pa
+
+            for batch in batches:
+                for place in batch.column("id").to_pylist():
+                    reply = pickle.dumps(function(given[place]))
+                    yield pa.record_batch({"place": [place], "reply": [reply]})
+
+        places = self.session.range(0, len(given), 1, len(given))
+        with failures():
+            frame = places.mapInArrow(tasks, _REPLY)
+        return self.replies(frame)
+
+    def by_bucket(
+        self,
+        read: Callable[[_Part], Iterable[Any]],
+        score: Callable[[Bucket], _Result],
+        parts: Iterable[_Part],
+        columns: str,
+    ) -> list[_Result]:
+        """Read each part in a task, shuffle its rows by their bucket, and score each bucket in one."""
+        given = list(parts)
+
+        def rows(batches: Iterable[Any]) -> Iterator[Any]:
+            for batch in batches:
+                for place in batch.column("id").to_pylist():
+                    yield from read(given[place])
+
+        def reply(rows: Any) -> Any:
+            import pyarrow as pa
+
+            number = rows.column("bucket")[0].as_py()
+            found = pickle.dumps(score(Bucket(number, rows)))
+            return pa.table({"place": pa.array([number], pa.int64()), "reply": [found]})
+
+        conf = self.session.conf
+        before = {name: conf.get(name, None) for name in _SHUFFLE}
+        try:
+            for name, value in _SHUFFLE.items():
+                conf.set(name, value)
+            places = self.session.range(0, len(given), 1, len(given))
+            with failures():
+                frame = places.mapInArrow(rows, columns)
+                frame = frame.groupBy("bucket").applyInArrow(reply, _REPLY)
+            return self.replies(frame)
+        finally:
+            for name, old in before.items():
+                if old is not None:
+                    conf.set(name, old)
+
+    def replies(self, frame: Any) -> list[Any]:
+        """Run a frame with the columns `place, reply`; return the replies by place."""
+        with failures():
+            found = frame.toArrow()
+        rows = zip(found.column("place").to_pylist(), found.column("reply"), strict=True)
+        return [pickle.loads(reply.as_py()) for _, reply in sorted(rows, key=lambda row: row[0])]
+
+
+@contextmanager
+def connected(master: str | None) -> Iterator[Spark]:
+    """Use the active session; if there is none, open one for the block."""
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise UsageError(
+            "the engine spark needs pyspark: pip install 'ranking-warehouse[spark]'"
+        ) from None
+    active = SparkSession.getActiveSession()
+    if active is not None and master is None:
+        yield Spark(active)
+        return
+    session = _open(SparkSession.builder, master or os.environ.get("SPARK_MASTER") or _LOCAL)
+    try:
+        yield Spark(session)
+    finally:
+        session.stop()
+
+
+def _open(builder: Any, master: str) -> Any:
+    if master.startswith("sc://"):
+        builder = builder.remote(master)
+    else:
+        builder = builder.master(master).config("spark.ui.enabled", "false")
+        shown = str(sys.stderr.isatty()).lower()
+        builder = builder.config("spark.ui.showConsoleProgress", shown)
+        builder = builder.config("spark.log.level", "ERROR")
+        if master.startswith("local"):
+            # tasks on this machine run on the Python that has this package
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+            os.environ.setdefault("SPARK_LOCAL_HOSTNAME", "localhost")
+    with failures():
+        return builder.appName("warehouse").getOrCreate()
+
+
+@contextmanager
+def failures() -> Iterator[None]:
+    """Say in our words why a job of Spark failed, and not which pandas it would like."""
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
+            yield
+    except Exception as error:
+        if not type(error).__module__.startswith(("pyspark", "py4j")):
+            raise
+        text = str(error)
+        if "No module named 'warehouse'" in text:
+            raise UsageError(
+                "spark: the Python of the workers does not have this package: install "
+                "'ranking-warehouse[spark]' on each, in the same version, and name that Python in "
+                "PYSPARK_PYTHON"
+            ) from error
+        if "JAVA_GATEWAY" in text or "Java" in text.split("\n")[0]:
+            raise UsageError(
+                f"spark: {first_line(error)}: Spark needs Java 17 or newer; JAVA_HOME names its folder"
+            ) from error
+        causes = [
+            line.strip() for line in text.splitlines() if "Error: " in line or "Caused by" in line
+        ]
+        raise EngineError(f"spark: {causes[-1] if causes else first_line(error)}") from error

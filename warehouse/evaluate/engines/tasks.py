@@ -1,0 +1,212 @@
+"""What tasks get and give back: the work, its parts and the replies, all of which can be pickled."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from warehouse.config.settings import VERSION
+from warehouse.errors import EngineError, UsageError, WarehouseError, counted, listing
+from warehouse.evaluate.files import Counts, Reading, ScoredRun, Truth
+from warehouse.evaluate.plan import Plan, plan
+from warehouse.evaluate.scope import ATTRIBUTES
+from warehouse.metrics import notation
+from warehouse.metrics.protocols import Protocol
+from warehouse.readers.kinds import Staged
+from warehouse.sql_text.quoting import ident
+from warehouse.store import database
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# What DuckDB may take in a task: several tasks share a machine.
+_MEMORY = "1GB"
+_THREADS = 1
+# The most runs and bytes of a part, and the number of parts that there are at least, if there are as
+# many runs.
+_RUNS = 200
+_BYTES = 1 << 27
+_PARTS = 32
+
+
+@dataclass(frozen=True)
+class Versions:
+    """The programs that compute."""
+
+    warehouse: str
+    duckdb: str
+
+    def __str__(self) -> str:
+        return f"ranking-warehouse {self.warehouse} with DuckDB {self.duckdb}"
+
+
+def versions() -> Versions:
+    """Return the versions of this process."""
+    return Versions(VERSION, duckdb.__version__)
+
+
+@dataclass(frozen=True)
+class Work:
+    """What every task needs, besides its part: the metrics, their rules and the ground truth."""
+
+    metrics: tuple[str, ...]
+    protocol: Protocol
+    truth: Truth
+    tables: dict[str, pa.Table]
+    """The temporary tables of the ground truth."""
+    reading: Reading
+    per_query: bool
+    resources: database.Resources
+    num_runs: int = 0
+    num_buckets: int = 0
+
+    @property
+    def plan(self) -> Plan:
+        """The plan of the metrics."""
+        return plan(notation.parse(*self.metrics), self.protocol)
+
+    @cached_property
+    def judged(self) -> list[str]:
+        """The ids of the judged queries."""
+        return list(self.tables[self.truth.rows].column("query_id").unique().to_pylist())
+
+    @contextmanager
+    def connected(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Open a database in memory that has the ground truth."""
+        con = database.memory(self.resources)
+        try:
+            for name, rows in self.tables.items():
+                con.register("given", rows)
+                con.execute(f"create temp table {ident(name)} as from given")
+                con.unregister("given")
+            yield con
+        finally:
+            con.close()
+
+
+def work(
+    con: duckdb.DuckDBPyConnection,
+    asked: Plan,
+    truth: Truth,
+    reading: Reading,
+    resources: database.Resources,
+    *,
+    per_query: bool,
+    num_runs: int,
+    num_buckets: int,
+) -> Work:
+    """Return the work of the tasks, with the ground truth that was read on a connection."""
+    own = [str(metric) for metric in asked.queries if metric.definition.is_own]
+    if own:
+        raise UsageError(
+            f"{listing(own)}: a metric of the project, whose file tasks elsewhere do not have; "
+            "leave out --engine, or the metric"
+        )
+    if truth.queries is not None:
+        raise UsageError(
+            "--global: the judgments are made anew for each run, which only the local engine does; "
+            "leave out --engine"
+        )
+    names = [truth.rows, *ATTRIBUTES.values(), "scope_training"]
+    return Work(
+        tuple(str(metric) for metric in asked.queries),
+        asked.protocol,
+        truth,
+        {name: arrow(con, f"from {ident(name)}") for name in names},
+        reading,
+        per_query,
+        database.Resources(resources.memory_limit or _MEMORY, resources.threads or _THREADS),
+        num_runs,
+        num_buckets,
+    )
+
+
+@dataclass(frozen=True)
+class RunFiles:
+    """Runs that one task reads, the first of them at place `first`."""
+
+    first: int
+    names: tuple[str, ...]
+    sources: tuple[object, ...]
+
+
+@dataclass
+class Reply:
+    """What a task gives back, and which programs computed it.
+
+    By run, `values` and `totals` are as `scoring.keep_values` makes them; `runs` and `refused` are by
+    the names of the runs. By query, `values` has the columns `run, query_id, metric, value`, with
+    numbers for runs and metrics, and `lists` the lengths of the lists; `counts` are by the numbers of
+    the runs, and a note has the number and the name of a run, and what was read of it or why it is
+    refused.
+    """
+
+    values: pa.Table | None = None
+    totals: pa.Table | None = None
+    num_judged: int = 0
+    runs: dict[str, ScoredRun] = field(default_factory=dict)
+    refused: dict[str, WarehouseError] = field(default_factory=dict)
+    lists: pa.Table | None = None
+    counts: dict[int, Counts] = field(default_factory=dict)
+    notes: list[tuple[int, str, Staged | WarehouseError]] = field(default_factory=list)
+    versions: Versions = field(default_factory=versions)
+
+
+def parts(names: Sequence[str], runs: Sequence[object]) -> list[RunFiles]:
+    """Divide runs into parts of about the same size, in order."""
+    most = min(_RUNS, -(-len(runs) // _PARTS))
+    found: list[RunFiles] = []
+    first = size = 0
+    for place, run in enumerate(runs):
+        bytes_ = _size(run)
+        if place > first and (place - first == most or size + bytes_ > _BYTES):
+            found.append(RunFiles(first, tuple(names[first:place]), tuple(runs[first:place])))
+            first, size = place, 0
+        size += bytes_
+    found.append(RunFiles(first, tuple(names[first:]), tuple(runs[first:])))
+    return found
+
+
+def _size(run: object) -> int:
+    try:
+        return Path(str(run)).stat().st_size
+    except OSError:  # the task says so
+        return 0
+
+
+def check_versions(replies: Iterable[Reply]) -> None:
+    """Refuse values that other versions computed than those of this process."""
+    ours = versions()
+    others = [reply.versions for reply in replies if reply.versions != ours]
+    if others:
+        found = listing(sorted({str(other) for other in others}))
+        raise EngineError(
+            f"{counted(len(others), 'task')} ran {found}, and this process runs {ours}: values of "
+            "several versions are not mixed; install the same versions on every machine"
+        )
+
+
+def arrow(con: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
+    """Return the rows of a query as an Arrow table."""
+    check_arrow()
+    found: Any = con.sql(sql)
+    return found.to_arrow_table()
+
+
+def check_arrow() -> None:
+    """Refuse to go on without pyarrow."""
+    if "pyarrow" in sys.modules:
+        return
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError:
+        raise UsageError(
+            "engines pass tables as Arrow, which needs pyarrow: pip install 'ranking-warehouse[arrow]'"
+        ) from None

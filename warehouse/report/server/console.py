@@ -1,0 +1,123 @@
+"""SQL from readers: one statement, closed to everything else, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from warehouse.errors import UsageError, WarehouseError, check_word
+from warehouse.report import query_process
+from warehouse.report.server.snapshot import Snapshot
+from warehouse.store.database import Resources
+from warehouse.store.scratch_folders import scratch_folder
+
+SHOWN = 1000
+MOST = 1_000_000
+TIMEOUT = 10.0
+MEMORY = "1GiB"
+# At the same time; others wait for so many seconds.
+_AT_ONCE, _PATIENCE = 2, 30.0
+FORMATS = {
+    "json": "application/json",
+    "csv": "text/csv; charset=utf-8",
+    "parquet": "application/vnd.apache.parquet",
+}
+# Bytes of an answer that a page shows.
+_MOST_SHOWN = 8 << 20
+
+
+@dataclass(frozen=True)
+class Found:
+    """The rows of a statement, as bytes in a format."""
+
+    content: bytes
+    kind: str
+
+
+class Console:
+    """Runs the statements of readers, a few at a time, each in an interpreter that is started."""
+
+    def __init__(self) -> None:
+        self._spare = query_process.Spare()
+        self._turns = threading.BoundedSemaphore(_AT_ONCE)
+
+    def close(self) -> None:
+        """End the process that waits."""
+        self._spare.close()
+
+    def run(self, snapshot: Snapshot, sql: str, format: str) -> Found:
+        """Run a statement on a snapshot. Raises WarehouseError for a wrong or too long one."""
+        check_word("format", format, FORMATS)
+        if not self._turns.acquire(timeout=_PATIENCE):
+            raise WarehouseError("too many statements run at the same time; try again later")
+        try:
+            return self._run(snapshot, sql, format)
+        finally:
+            self._turns.release()
+
+    def _run(self, snapshot: Snapshot, sql: str, format: str) -> Found:
+        from warehouse.store.file import WarehouseFile
+
+        file = WarehouseFile(snapshot.file.path, Resources(MEMORY, 2))
+        since = time.monotonic()
+        if format == "parquet":
+            with scratch_folder() as folder:
+                path = Path(folder) / "rows.parquet"
+                query_process.answer(
+                    file, sql, {}, timeout=TIMEOUT, limit=MOST, output=path, spare=self._spare
+                )
+                return Found(path.read_bytes(), FORMATS[format])
+        pieces: list[str] = []
+        size = 0
+
+        def write(piece: str) -> None:
+            nonlocal size
+            size += len(piece)
+            if format == "json" and size > _MOST_SHOWN:
+                raise UsageError("the rows are too many to show; select less, or download them")
+            pieces.append(piece)
+
+        limit = SHOWN if format == "json" else MOST
+        answer = query_process.answer(
+            file, sql, {}, write, timeout=TIMEOUT, limit=limit, format=format, spare=self._spare
+        )
+        if format == "csv":
+            return Found("".join(pieces).encode("utf-8", "replace"), FORMATS[format])
+        told = {
+            "rows": json.loads("".join(pieces)),
+            "is_cut_off": answer.truncated,
+            "limit": SHOWN,
+            "seconds": round(time.monotonic() - since, 3),
+        }
+        return Found(
+            json.dumps(told, ensure_ascii=False).encode("utf-8", "replace"), FORMATS[format]
+        )
+
+
+def schema(snapshot: Snapshot) -> list[dict[str, Any]]:
+    """Return the views for people, in their order: name, comment, example and columns."""
+
+    def read() -> list[dict[str, Any]]:
+        from warehouse.analyze import listings
+
+        with snapshot.file.read() as con:
+            rows = listings.schema(con).fetchall()
+        views: dict[str, dict[str, Any]] = {}
+        for kind, relation, column, type, comment, example in rows:
+            if kind != "view" or "." in relation:
+                continue
+            if column is None:
+                views[relation] = {
+                    "view": relation, "comment": comment, "example": example, "columns": [],
+                }  # fmt: skip
+            elif relation in views:
+                views[relation]["columns"].append(
+                    {"column": column, "type": type, "comment": comment}
+                )
+        return list(views.values())
+
+    return snapshot.kept.get("schema", read)

@@ -1,0 +1,117 @@
+"""The replica that the pages are read from: the given one, or one of our own that is kept fresh."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from warehouse.errors import LockedError, WarehouseError
+from warehouse.report import replica
+from warehouse.report.server.snapshot import Snapshot
+from warehouse.store import database
+from warehouse.store.database import Resources
+from warehouse.store.file import WarehouseFile
+from warehouse.store.scratch_folders import scratch_folder
+
+# Seconds between two looks, and the most of the time that copying and reading may take.
+_BETWEEN_LOOKS = 1.0
+_SHARE_OF_TIME = 0.25
+_Stamp = tuple[int, ...]
+
+
+def _stamp(path: Path) -> _Stamp | None:
+    """Return what changes when a file is written or replaced; None if it is not there."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+class Replicas:
+    """The newest state of a warehouse, for many readers.
+
+    A replica is opened again when another one takes its place. Of a warehouse, a replica is made in
+    a temporary folder, and again when the warehouse has changed, so that nobody who writes to it
+    waits for a reader.
+    """
+
+    def __init__(
+        self, file: WarehouseFile, folder: Path, resources: Resources, depth: int = 20
+    ) -> None:
+        self._file, self._resources, self._depth = file, resources, depth
+        with file.read() as con:
+            self.is_own = database.replica_of(con) is None
+        self._path = folder / "replica.duckdb" if self.is_own else file.path
+        self._seen: tuple[_Stamp | None, ...] = ()
+        self._opened: _Stamp | None = None
+        self._snapshot: Snapshot | None = None
+        self._refreshing = threading.Lock()
+        self.refresh()
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The newest state that is ready."""
+        assert self._snapshot is not None
+        return self._snapshot
+
+    def refresh(self) -> bool:
+        """Copy and open what is new, and return whether anything is. Readers do not wait for it."""
+        with self._refreshing:
+            if self.is_own:
+                self._publish()
+            stamp = _stamp(self._path)
+            if stamp is None or stamp == self._opened:
+                return False
+            made = Snapshot(self._path, self._file.path.name, stamp, self._resources, self._depth)
+            made.warm()
+            self._snapshot, self._opened = made, stamp
+        return True
+
+    def _publish(self) -> None:
+        path = self._file.path
+        seen = _stamp(path), _stamp(path.with_name(path.name + ".wal"))
+        if seen == self._seen or seen[0] is None:
+            return
+        with self._file.read() as con:
+            replica.publish(con, path, self._path, lock_timeout=self._file.lock_timeout)
+        self._seen = seen
+
+    def follow(self, until: threading.Event, say: Callable[[str], object]) -> None:
+        """Refresh again and again; a problem is told once, and what was there goes on being shown."""
+        told = ""
+        self.snapshot.read_ahead()
+        pause = _BETWEEN_LOOKS
+        while not until.wait(pause):
+            since = time.monotonic()
+            try:
+                if self.refresh():
+                    self.snapshot.read_ahead()
+                told = ""
+            except LockedError:
+                pass  # somebody writes for long: next time
+            except WarehouseError as error:
+                if str(error) != told:
+                    told = str(error)
+                    say(f"the pages stay as they are: {told}")
+            pause = max(_BETWEEN_LOOKS, (time.monotonic() - since) / _SHARE_OF_TIME)
+
+
+@contextmanager
+def followed(
+    file: WarehouseFile, resources: Resources, depth: int, say: Callable[[str], object]
+) -> Iterator[Replicas]:
+    """Yield the newest state of a warehouse, which is kept fresh until the block ends."""
+    with scratch_folder() as folder:
+        found = Replicas(file, folder, resources, depth)
+        over = threading.Event()
+        thread = threading.Thread(target=found.follow, args=(over, say), daemon=True)
+        thread.start()
+        try:
+            yield found
+        finally:
+            over.set()
+            thread.join(timeout=5)
