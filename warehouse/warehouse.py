@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from warehouse.analyze import sql_query
+from warehouse.analyze import meant_metrics, sql_query
 from warehouse.config.settings import LOCK_TIMEOUT
 from warehouse.errors import UsageError, check_at_least, check_names, check_several, check_text
 from warehouse.evaluate import scoring
@@ -1424,7 +1424,10 @@ class Warehouse:
         """
         given = database.bindable({**(params or {}), **named})
         with self.file.read(sql_query.caps(self.file.resources)) as con:
-            return Result(sql_query.query(con, check_text("sql", sql), given, timeout))
+            found = sql_query.query(con, check_text("sql", sql), given, timeout)
+            words = [] if len(found) else meant_metrics.words(sql, given)
+            meant = meant_metrics.told(con, words) if words else ""
+            return Result(found, [meant] if meant else [])
 
     def stream(
         self,
@@ -1543,6 +1546,7 @@ class Warehouse:
         *,
         metrics: Metrics = (),
         depth: int = 20,
+        with_text: bool = False,
         on_dataset: Callable[[str], None] | None = None,
     ) -> Report:
         """Write a folder of plain HTML pages that open in a browser, without a server or a network.
@@ -1550,7 +1554,8 @@ class Warehouse:
         The pages show the boards of the `datasets` (default: all) under every protocol that they
         have values of, their runs, queries, comparisons and history, and what each value was
         computed from. `metrics` are by default all that have values; what is not stored is computed
-        for the pages. `depth` is how many documents of each list are shown. The folder must be new,
+        for the pages. `depth` is how many documents of each list are shown, and `with_text` shows the
+        texts of queries and documents; their licences have to allow it. The folder must be new,
         empty, or an earlier report, which is replaced. The boards have intervals and groups of runs
         that cannot be told apart. Returns the path of the first page,
         and the number and size of the files. Raises UsageError for wrong names and for a folder
@@ -1569,7 +1574,7 @@ class Warehouse:
 
         return folder.write(
             self.file, Path(path), check_names("datasets", datasets),
-            metrics=metrics, depth=depth, on_dataset=on_dataset,
+            metrics=metrics, depth=depth, with_text=with_text, on_dataset=on_dataset,
         )  # fmt: skip
 
     def serve(

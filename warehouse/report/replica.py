@@ -11,12 +11,11 @@ from pathlib import Path
 
 import duckdb
 
-from warehouse.analyze import view_examples
+from warehouse.analyze import listings
 from warehouse.config.settings import LOCK_TIMEOUT, SCHEMA_REVISION, VERSION
 from warehouse.errors import UsageError
 from warehouse.report.file_replacement import new_version, replace_file, replace_folder
 from warehouse.sql_text.quoting import ident, literal
-from warehouse.sql_text.templates import render
 from warehouse.store import database
 
 # Clients of the last two years read it.
@@ -183,10 +182,11 @@ def publish_parquet(
 
 def _describe(con: duckdb.DuckDBPyConnection) -> dict[str, dict[str, object]]:
     """Return the manifest's entry for each table and view."""
-    sql = render("analyses/schema", database=database.ALIAS, examples=view_examples.EXAMPLES)
     found: dict[str, dict[str, object]] = {}
     columns: dict[str, list[dict[str, str]]] = {}
-    for kind, name, column, type, comment, _ in con.execute(sql).fetchall():
+    for kind, name, column, type, comment, _ in listings.schema(con).fetchall():
+        if kind == "macro":  # Parquet files have none
+            continue
         if column is None:
             columns[name] = []
             found[name] = {"kind": kind, "comment": comment, "columns": columns[name]}

@@ -14,6 +14,7 @@ EXAMPLES = {
     "leaderboard": (
         "warehouse leaderboard -d dl19",
         "warehouse leaderboard -d dl19 -m AP -m nDCG@10 --sort nDCG@10 --top 3",
+        "warehouse leaderboard -d dl19 -m AP --run 'bm25*' --run tasb",
         "warehouse leaderboard -d dl19 -f latex -o board.tex",
         "warehouse leaderboard -d dl19 -d dl20 -m AP --weights relevant --each",
         "warehouse leaderboard -d 'dl*' -m nDCG@10 --weights dl19=2,dl20=1",
@@ -36,7 +37,7 @@ def leaderboard(
             help="Name of the dataset; for several repeat it, or write a pattern, as in 'proj*'.",
         ),
     ] = None,
-    metric: options.Metrics = None,
+    metric: options.ShownMetrics = None,
     slice: options.Slice = None,
     sort: Annotated[
         str | None,
@@ -94,12 +95,12 @@ def leaderboard(
     An arrow shows which direction is better. A query is answered if the run has a document for it;
     under the protocol default, the other judged queries count as 0. How many are answered is said
     below the table, or run by run if the runs differ. A metric that is not stored is computed for
-    the board; 'warehouse evaluate' stores it.
+    the board; 'warehouse evaluate' stores it. --run, --system and --tag choose the runs.
 
     With several datasets, the board has the runs that have values in all of them, and a value is
     the mean over the datasets. With --slice there is a board for each part. With --as-of the board
     is as it was then: the run versions, qrels and values that had been loaded and computed by that
-    time.
+    time. A metric that was not, and that -m names, is computed by today's formula.
 
     With --ties, a group is its best run and the runs that do not differ from it significantly
     (paired t-tests, Holm correction over all pairs of the whole board, also with --top).

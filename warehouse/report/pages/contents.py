@@ -22,6 +22,7 @@ from warehouse.analyze import (
     leaderboard,
     listings,
     stored_metrics,
+    texts,
 )
 from warehouse.analyze.board import Board as LibraryBoard
 from warehouse.errors import UsageError, counted
@@ -29,6 +30,7 @@ from warehouse.evaluate import status
 from warehouse.metrics.aggregates import WORDS
 from warehouse.metrics.catalogue import ARROWS, MetricTemplate
 from warehouse.metrics.notation import Metrics, known_metric
+from warehouse.readers.kinds import Subject
 from warehouse.report import presentation
 from warehouse.report.pages import analyses
 from warehouse.sql_text.templates import render
@@ -151,7 +153,7 @@ class Contents:
 
     `names` are the metrics. With `compute`, values that are not stored are computed. A report needs
     everything, so that it reads the values of all runs and queries at once; with `one_by_one`, each
-    page reads its own.
+    page reads its own. Texts of queries and documents are shown `with_text`.
     """
 
     def __init__(
@@ -164,7 +166,9 @@ class Contents:
         compute: bool,
         depth: int,
         one_by_one: bool = False,
+        with_text: bool = False,
     ) -> None:
+        self.with_text = with_text
         self.file, self.dataset, self.protocol = file, dataset, protocol
         self.names, self.compute, self.depth = tuple(names), compute, depth
         self.one_by_one = one_by_one
@@ -265,6 +269,15 @@ class Contents:
         return self._lists([query["query_id"] for query in self.queries])
 
     @_once
+    def query_texts(self) -> Mapping[str, texts.Text]:
+        """The texts of the queries, if they are shown."""
+        return self._texts("query", [query["query_id"] for query in self.queries])
+
+    @_once
+    def _all_document_texts(self) -> Mapping[str, texts.Text]:
+        return {} if self.one_by_one else self._texts("document", _documents(self._all_lists))
+
+    @_once
     def timelines(self) -> tuple[Timeline, ...]:
         """The values of each metric over time."""
         return tuple(
@@ -357,6 +370,12 @@ class Contents:
         found = self._lists([query]) if self.one_by_one else self._all_lists
         return found.get(query, {})
 
+    def document_texts(self, query: str) -> Mapping[str, texts.Text]:
+        """Return the texts of the listed documents of a query, if they are shown."""
+        if self.one_by_one:
+            return self._texts("document", _documents({query: self.lists(query)}))
+        return self._all_document_texts
+
     @property
     def num_queries(self) -> int:
         """Return how many queries have values, of which `queries` may be only some."""
@@ -382,6 +401,12 @@ class Contents:
             for query, run, *of_run in con.execute(sql, asked).fetchall():
                 values[query][run] = tuple(of_run)
         return values
+
+    def _texts(self, subject: Subject, ids: Sequence[str]) -> Mapping[str, texts.Text]:
+        if not self.with_text:
+            return {}
+        with self.file.read() as con:
+            return texts.texts(con, self.dataset, subject, ids)
 
     def _lists(self, queries: Sequence[str]) -> Mapping[str, Lists]:
         lists: dict[str, dict[str, list[Listed]]] = defaultdict(dict)
@@ -444,6 +469,7 @@ def contents(
     metrics: Metrics = (),
     depth: int = 20,
     one_by_one: bool = False,
+    with_text: bool = False,
 ) -> Contents | None:
     """Return what the pages of a dataset under a protocol show; None if it has no current values."""
     with file.read() as con:
@@ -454,9 +480,22 @@ def contents(
         return None
     # what is asked for is computed where it is missing, by each call for a connection of its own
     found = Contents(
-        file, dataset, protocol, names, compute=bool(metrics), depth=depth, one_by_one=one_by_one
+        file,
+        dataset,
+        protocol,
+        names,
+        compute=bool(metrics),
+        depth=depth,
+        one_by_one=one_by_one,
+        with_text=with_text,
     )
     return found if found.runs else None
+
+
+def _documents(lists: Mapping[str, Lists]) -> list[str]:
+    """Return the documents of some lists, each once."""
+    found = (document for of in lists.values() for one in of.values() for document, *_ in one)
+    return list(dict.fromkeys(found))
 
 
 def _records(con: duckdb.DuckDBPyConnection, template: str, asked: Record) -> list[dict[str, Any]]:
