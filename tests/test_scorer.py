@@ -11,6 +11,7 @@ from tests.refusals import expect_refusal
 from warehouse import Warehouse
 from warehouse.errors import InputError
 from warehouse.evaluate.scoring import Scores
+from warehouse.store import database
 
 QRELS = {
     "q1": {"a": 2, "b": 0, "c": 1},
@@ -93,3 +94,33 @@ def test_what_is_refused() -> None:
             call()
     with expect_refusal("relstring"):
         Warehouse.scorer(QRELS, "relstring_3")
+
+
+class Counting:
+    """A connection that counts what it executes."""
+
+    def __init__(self, con: Any) -> None:
+        self._con = con
+        self.count = 0
+
+    def __getattr__(self, name: str) -> Any:
+        self.count += name == "execute"
+        return getattr(self._con, name)
+
+
+def test_how_many_statements_a_small_call_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Counting] = []
+    open_ = database.scratch
+
+    def scratch(resources: database.Resources) -> Counting:
+        made.append(Counting(open_(resources)))
+        return made[-1]
+
+    monkeypatch.setattr(database, "scratch", scratch)
+    Warehouse.score(QRELS, RUNS["all queries judged"], METRICS)
+    assert made[0].count <= 54
+    with Warehouse.scorer(QRELS, METRICS) as scorer:
+        scorer(RUNS["all queries judged"])
+        before = made[1].count
+        scorer(RUNS["all queries judged"])
+    assert made[1].count - before <= 38
