@@ -12,6 +12,7 @@ from warehouse.analyze import meant_metrics, sql_query
 from warehouse.config.settings import LOCK_TIMEOUT
 from warehouse.errors import UsageError, check_at_least, check_names, check_several, check_text
 from warehouse.evaluate import scoring
+from warehouse.evaluate.scorer import Scorer, scorer
 from warehouse.evaluate.scoring import Scores
 from warehouse.metrics import protocols
 from warehouse.metrics.notation import Metric, Metrics
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from warehouse.report.query_process import Answer
     from warehouse.sync.events import Event, Synced
 
-__all__ = ["Result", "Scores", "Warehouse"]
+__all__ = ["Result", "Scorer", "Scores", "Warehouse"]
 
 Names = str | Iterable[str]
 _T = TypeVar("_T")
@@ -94,6 +95,7 @@ class Warehouse:
     # ---------------------------------------------------------------------------------- Begin
 
     score = staticmethod(scoring.score)
+    scorer = staticmethod(scorer)
 
     def init(self, *, own: bool = False) -> bool:
         """Make the database, or upgrade its schema; return whether anything changed.

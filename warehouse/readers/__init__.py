@@ -120,8 +120,8 @@ def stage(
 
 def clear(con: Connection) -> None:
     """Remove what was staged last."""
-    for table in ("staged", "staged_ranking", "staged_empty", "list_step"):
-        con.execute(f"drop table if exists temp.{table}")
+    tables = ("staged", "staged_ranking", "staged_empty", "list_step")
+    con.execute("; ".join(f"drop table if exists temp.{table}" for table in tables))
 
 
 def _stage_nothing(con: Connection, source: str, given: FileFormat | None) -> Staged:
