@@ -6,8 +6,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-import duckdb
-
 from warehouse.errors import InputError, UsageError, counted, option
 from warehouse.readers import checks, staging, tables
 from warehouse.readers.columns import candidates, choose
@@ -111,6 +109,8 @@ def _keep(con: Connection, table: Table, where: str | None) -> None:
     typed = _typed(con, table, expressions.read(con, given, where, _ONE, windows=True))
     relation = f"(\n{typed}\n) as rows"
     expressions.bind(con, given, where, _ONE, table=relation, column="source_row")
+    import duckdb  # the help of a command reads this module, and does without the engine
+
     try:
         with in_words():
             staging.run(con, "ingest/kept", expression=where, typed=typed)
