@@ -276,8 +276,8 @@ def test_method_file(name: str) -> None:
     """What a header declares is what the SQL uses."""
     found = fusion.methods()[name]
     text = found.body
-    for path in sorted((resource_folder("sql") / "fusing").iterdir()):
-        if f"fusing/{path.name}" in text:
+    for path in sorted((resource_folder("sql") / "fusion_relations").iterdir()):
+        if f"fusion_relations/{path.name}" in text:
             text += path.read_text(encoding="utf-8")
     used = templates.variables(text)
     params = {p.name for p in found.parameters}

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 from warehouse.config.settings import VERSION
 
 if TYPE_CHECKING:
+    from warehouse.ingest.logged_run import log_run
     from warehouse.report.result import Result
     from warehouse.warehouse import Warehouse
 
 __version__ = VERSION
-__all__ = ["Result", "Warehouse", "__version__"]
+__all__ = ["Result", "Warehouse", "__version__", "log_run"]
 
 
 def __getattr__(name: str) -> Any:
@@ -29,4 +30,8 @@ def __getattr__(name: str) -> Any:
         from warehouse.report.result import Result
 
         return Result
+    if name == "log_run":
+        from warehouse.ingest.logged_run import log_run
+
+        return log_run
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -98,6 +98,16 @@ GOALS = (
     ),
     *(
         Goal(
+            f"the same with a prepared scorer, {kind}",
+            "objects-deep",
+            works.prepared(kind),
+            limit,
+            works.PYTREC_CALL,
+        )
+        for kind, limit in (("dict", 2), ("arrow", 1.4))
+    ),
+    *(
+        Goal(
             "from Python, dict, deep, second call on",
             "objects-deep",
             works.called("dict"),

@@ -41,6 +41,7 @@ BOARD_OPEN = "leaderboard on an open connection"
 PYTREC_CALL = "pytrec_eval, dict"
 RANX_CALL = "ranx, dict"
 KINDS = ("dict", "pandas", "polars", "arrow")
+PREPARED = ("dict", "arrow")
 
 # in order, for the last bit
 _MEANS = "select metric, avg(value order by run) from run_scores {where} group by metric"
@@ -58,6 +59,11 @@ class Benchmark:
 def called(kind: str) -> str:
     """Return the name of the contender that scores objects of a kind."""
     return f"Warehouse.score, {kind}"
+
+
+def prepared(kind: str) -> str:
+    """Return the name of the contender that scores objects of a kind with a prepared scorer."""
+    return f"Warehouse.scorer, {kind}"
 
 
 def _scored(name: str, qrels: Path, run: Path, *options: str) -> Contender:
@@ -240,12 +246,14 @@ def _objects(calls: int) -> Callable[[Path, Sequence[str]], Everybody]:
         files = (folder / "qrels.txt", folder / "run00.parquet")
 
         def timed(name: str, program: str, kind: str) -> Contender:
-            known_as = "ranx" if program == "ranx_built" else program
+            known_as = program.removesuffix("_built").removesuffix("_prepared")
             asked = repeated("--metric", metrics.pairs(known_as))
             command = script("objects", program, kind, *files, "--calls", calls, *asked)
-            return Contender(name, (command,), ours=program == "warehouse", times_itself=True)
+            return Contender(name, (command,), ours=known_as == "warehouse", times_itself=True)
 
         found = [timed(called(kind), "warehouse", kind) for kind in KINDS]
+        if calls > 1:
+            found += [timed(prepared(kind), "warehouse_prepared", kind) for kind in PREPARED]
         missing = []
         if "pytrec_eval" in wanted:
             if importlib.util.find_spec("pytrec_eval"):

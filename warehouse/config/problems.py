@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
 
-from warehouse.config.toml import Path, place
+from warehouse.config.key_paths import KeyPath, place
 from warehouse.errors import nearest
 
 _WORDS: dict[type, str] = {
@@ -30,10 +30,10 @@ _BOUNDS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
 # By struct, the tables that have keys which are looked for in it.
 Elsewhere = Mapping[type, Mapping[str, str]]
 # Where it is, the table that is named, and the problem.
-_Problem = tuple[Path, Path, str]
+_Problem = tuple[KeyPath, KeyPath, str]
 
 
-def problems(value: Any, kind: Any, path: Path, elsewhere: Elsewhere) -> Iterator[_Problem]:
+def problems(value: Any, kind: Any, path: KeyPath, elsewhere: Elsewhere) -> Iterator[_Problem]:
     """Yield what is wrong with a value; msgspec itself stops at the first problem."""
     for one in _options(kind):
         bare = get_origin(one) or one
@@ -61,7 +61,7 @@ def problems(value: Any, kind: Any, path: Path, elsewhere: Elsewhere) -> Iterato
 
 
 def _in_table(
-    value: Mapping[Any, Any], kind: type[msgspec.Struct], path: Path, elsewhere: Elsewhere
+    value: Mapping[Any, Any], kind: type[msgspec.Struct], path: KeyPath, elsewhere: Elsewhere
 ) -> Iterator[_Problem]:
     fields = {one.encode_name: one for one in msgspec.structs.fields(kind)}
     unknown = [key for key in value if key not in fields]
@@ -77,7 +77,7 @@ def _in_table(
             yield path, path, f"the key {key!r} is missing"
 
 
-def _wrong(value: Any, kind: Any, path: Path) -> str:
+def _wrong(value: Any, kind: Any, path: KeyPath) -> str:
     """Say what is wrong with one value: its type, its bounds, or that it is none of the words."""
     key = f"item {path[-1]}" if isinstance(path[-1], int) else path[-1]
     quoted = key if isinstance(path[-1], int) else repr(key)

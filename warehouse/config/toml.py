@@ -14,10 +14,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
+from warehouse.config.key_paths import KeyPath, place
 from warehouse.errors import DefinitionError
 
-# The keys that lead to a value; tables of a list are numbered from 1.
-Path = tuple[str | int, ...]
 _T = TypeVar("_T")
 _PLACE = re.compile(r"(?P<what>.*?)\s*\(at (?:line (?P<line>\d+).*|end of document)\)", re.DOTALL)
 
@@ -33,7 +32,7 @@ class Document:
     record: Mapping[str, Any] = field(default_factory=dict)
     text: str = ""
     first_line: int = 1
-    inside: Path = ()
+    inside: KeyPath = ()
 
     def convert(
         self, kind: type[_T], elsewhere: Mapping[type, Mapping[str, str]] | None = None
@@ -64,16 +63,16 @@ class Document:
             said = [self._said(*one) for one in found] or [f"{self.where}: {error}"]
             raise DefinitionError("\n".join(said)) from None
 
-    def error(self, path: Path, problem: str, table: Path | None = None) -> DefinitionError:
+    def error(self, path: KeyPath, problem: str, table: KeyPath | None = None) -> DefinitionError:
         """Return the error about what is at a path, which is named unless `table` is."""
         return DefinitionError(self._said(path, path if table is None else table, problem))
 
-    def _said(self, at: Path, table: Path, problem: str) -> str:
+    def _said(self, at: KeyPath, table: KeyPath, problem: str) -> str:
         line = self._line(at)
         parts = [self.where, "" if line is None else f"line {line}", place(table), problem]
         return ": ".join(filter(None, parts))
 
-    def _line(self, path: Path) -> int | None:
+    def _line(self, path: KeyPath) -> int | None:
         """Return the first line that sets something at a path, in a table or in one around it."""
         whole = self.inside + path
         for length in range(len(whole), len(self.inside), -1):
@@ -83,12 +82,12 @@ class Document:
         return None
 
     @cached_property
-    def lines(self) -> dict[Path, int]:
+    def lines(self) -> dict[KeyPath, int]:
         """Return the line on which each value is set, by the keys from the top of the TOML.
 
         Each prefix of the text that is valid TOML ends a statement: its new values were set there.
         """
-        found: dict[Path, int] = {}
+        found: dict[KeyPath, int] = {}
         lines = self.text.splitlines()
         first = 1
         for last in range(1, len(lines) + 1):
@@ -114,7 +113,7 @@ def read(text: str, where: str, *, what: str = "not TOML", first_line: int = 1) 
         raise DefinitionError(f"{where}: line {first_line + line - 1}: {what}: {reason}") from None
 
 
-def leaves(value: object, path: Path = ()) -> Iterator[tuple[Path, object]]:
+def leaves(value: object, path: KeyPath = ()) -> Iterator[tuple[KeyPath, object]]:
     """Yield the values in nested tables with their paths; an empty table counts as a value."""
     tables: Mapping[Any, object] | None = value if isinstance(value, dict) else None
     if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
@@ -124,16 +123,3 @@ def leaves(value: object, path: Path = ()) -> Iterator[tuple[Path, object]]:
         return
     for key, inner in tables.items():
         yield from leaves(inner, (*path, key))
-
-
-def place(path: Path) -> str:
-    """Return the name of a table or a key, as errors show it.
-
-    >>> place(("datasets", "films", "attributes", 2, "file"))
-    'datasets.films.attributes 2: file'
-    """
-    text = ""
-    for key, before in zip(path, ("", *path), strict=False):
-        between = "" if not text else ": " if isinstance(before, int) else "."
-        text += f" {key}" if isinstance(key, int) else f"{between}{key}"
-    return text

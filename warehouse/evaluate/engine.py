@@ -35,6 +35,8 @@ _POOLED = "pooled_score"
 _VALUES = 4_000_000
 _METRICS = 100
 _NAME = re.compile(r"\w+")
+# What is in scope of runs, and may differ from run to run.
+_OF_RUNS = re.compile(r"\b(scope_(run|ranking|hit|prediction|member|part)|list_\w+)\b")
 
 
 def compute(
@@ -43,12 +45,13 @@ def compute(
     *,
     part: str | None = None,
     ready: frozenset[int] = frozenset(),
+    kept: frozenset[str] = frozenset(),
     on_metric: Callable[[str], None] | None = None,
 ) -> None:
     """Compute the pending evaluations of a plan's metrics; `metric_number` counts them from 0.
 
     If only a `part` of a slice is in scope, the values are those of the part. For the metrics in
-    `ready`, the values of the queries are there already.
+    `ready`, the values of the queries are there already, and so are the tables in `kept`.
 
     Only what is pending is computed, and only the relations that it reads are made.
     """
@@ -58,7 +61,7 @@ def compute(
     missing = [(n, m) for n, m in pending if n not in ready]
     needed = {table for _, metric in missing for table in work.below(metric)}
     needed |= {table for _, metric in pending for table in work.weighing(metric)}
-    tables = [table for table in work.tables if table in needed]
+    tables = [table for table in work.tables if table in needed - kept]
     made: list[_Scratch] = []
     try:
         _make(con, work, tables, [work.queries[metric] for _, metric in missing], made)
@@ -85,6 +88,17 @@ def compute(
     finally:
         for scratch in reversed(made):
             _drop_quietly(con, scratch)
+
+
+def keep(con: duckdb.DuckDBPyConnection, work: Plan) -> frozenset[str]:
+    """Make the tables of a plan that do not depend on the runs in scope, for `compute` to keep."""
+    kept: list[str] = []
+    for table in work.tables:
+        below = work.read[table].tables
+        if not _OF_RUNS.search(work.tables[table]) and all(name in kept for name in below):
+            con.execute(f"create or replace temp table {ident(table)} as\n{work.tables[table]}")
+            kept.append(table)
+    return frozenset(kept)
 
 
 # A table or view by its name.

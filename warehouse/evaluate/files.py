@@ -70,6 +70,16 @@ class Reading:
     lower_is_better: bool = False
 
 
+@dataclass
+class Kept:
+    """What is kept from run to run: the tables of a plan that depend on what is judged alone.
+
+    None says that what is judged is not in scope yet.
+    """
+
+    tables: frozenset[str] | None = None
+
+
 def score(
     con: duckdb.DuckDBPyConnection,
     qrels: object,
@@ -138,8 +148,11 @@ def score_runs(
     runs: Sequence[object],
     work: Plan,
     reading: Reading | None = None,
+    kept: Kept | None = None,
 ) -> Iterator[Scored]:
     """Yield values of a plan's metrics for runs, files or objects, many at a time.
+
+    What is judged is put in scope for each batch, or once if it is `kept` from call to call.
 
     Each step leaves the temporary tables `query_score (evaluation_id, query_id, value)`, `score`
     and `pending` on the connection, with an evaluation for each of its runs and each metric.
@@ -147,7 +160,7 @@ def score_runs(
     how = reading or Reading()
     for group in batches.groups(
         runs, format=how.format, columns=how.columns, normalise=how.normalise, hashed=False,
-        shared=True, single=truth.queries is not None,
+        shared=True, single=truth.queries is not None, empty=truth.queries is None,
     ):  # fmt: skip
         for batch in group.read(con):
             if isinstance(batch, batches.Refusal):
@@ -155,14 +168,17 @@ def score_runs(
             turned = how.lower_is_better or batch.runs[0].ranked_by == "rank"
             if turned and batch.runs[0].ranked_by == "score":
                 walk_staged(con, ranks=False, lowest_first=True)
+            is_kept = kept is not None and kept.tables is not None and not _has_new_queries(con)
             counts = put_in_scope(
                 con, truth, work, range(batch.first, batch.first + len(batch.runs)),
                 first=batch.first, rows=sum(run.rows for run in batch.runs),
-                together=batch.together, lower_is_better=turned,
+                together=batch.together, lower_is_better=turned, is_kept=is_kept,
             )  # fmt: skip
             for run, count in zip(batch.runs, counts, strict=True):
                 check_answered(run.source, count, truth)
-            engine.compute(con, work)
+            if kept is not None and not is_kept:
+                kept.tables = engine.keep(con, work)
+            engine.compute(con, work, kept=(kept and kept.tables) or frozenset())
             scored = tuple(
                 ScoredRun(run, count.num_answered, count.num_unjudged_queries, count.num_hits)
                 for run, count in zip(batch.runs, counts, strict=True)
@@ -194,18 +210,21 @@ def put_in_scope(
     rows: int,
     together: bool,
     lower_is_better: bool,
+    is_kept: bool = False,
 ) -> list[Counts]:
     """Put the staged runs in scope, with all that their metrics read; return the counts of each.
 
     `runs` are their ids in rising order, and `rows` is the number of their predictions; a run may
     have none. The first one that is staged has the id `first`. Every metric is pending for each run.
+    If what is judged `is_kept`, it is in scope already.
     """
     scope = Scope(con)
     if truth.queries is not None:
         expanded = for_queries(truth.queries)
         con.execute(f"create or replace temp table {truth.rows} as\n{expanded}")
-    num_rows = None if truth.queries is not None else truth.qrels.rows + rows
-    scope.read_qrels(truth.qrels, truth.rows, num_rows)
+    if not is_kept:
+        num_rows = None if truth.queries is not None else truth.qrels.rows + rows
+        scope.read_qrels(truth.qrels, truth.rows, num_rows)
     scope.read_runs(runs, first=first, together=together, lower_is_better=lower_is_better)
     if hits.out_of_order(con, work.protocol):
         matched = hits.in_any_order(con, work.protocol)
@@ -214,6 +233,12 @@ def put_in_scope(
     scope.read_hits(matched)
     make_pending(con, work)
     return [Counts(*row) for row in con.execute(render("statements/score_counts")).fetchall()]
+
+
+def _has_new_queries(con: duckdb.DuckDBPyConnection) -> bool:
+    """Whether the staged runs have queries that the type of query ids does not know."""
+    sql = "select 1 from staged_ranking where try_cast(query_id as query_key) is null limit 1"
+    return bool(con.execute(sql).fetchall())
 
 
 def make_pending(con: duckdb.DuckDBPyConnection, work: Plan) -> None:
@@ -231,8 +256,8 @@ def make_pending(con: duckdb.DuckDBPyConnection, work: Plan) -> None:
 
 
 def check_answered(source: str, counts: Counts, truth: Truth) -> None:
-    """Refuse a run that answers no judged query."""
-    if counts.num_answered == 0:
+    """Refuse a run that answers queries, but none that is judged."""
+    if counts.num_answered == 0 and counts.num_unjudged_queries > 0:
         raise InputError(
             f"{source}: no query of the run is judged in {truth.qrels.source}; "
             "do the two belong together, and are the query ids written the same way?"

@@ -17,8 +17,10 @@ from warehouse.evaluate import files
 from warehouse.evaluate.plan import Plan, plan
 from warehouse.evaluate.zscores import standardise
 from warehouse.metrics import notation, protocols
+from warehouse.metrics.protocols import Protocol
 from warehouse.readers import batches
 from warehouse.readers.files import default_name
+from warehouse.readers.records import is_records
 from warehouse.readers.zscores import read as read_zscores
 from warehouse.sql_text.quoting import ident
 from warehouse.sql_text.templates import render
@@ -57,7 +59,13 @@ class Scores:
         """Return the value over all queries of each metric of the one run, by its canonical name."""
         if self.names:
             raise UsageError("means: needs one run, but a list was given; use board")
-        rows = self.relation.filter("query_id = 'all'").fetchall()
+        try:
+            rows = self.relation.filter("query_id = 'all'").fetchall()
+        except (duckdb.CatalogException, duckdb.ConnectionException):
+            raise UsageError(
+                "the values are gone: the scorer has scored another run since, or is closed; take "
+                "them before that"
+            ) from None
         return {str(metric): value for _, metric, value in rows}
 
     def board(self) -> duckdb.DuckDBPyRelation:
@@ -65,6 +73,40 @@ class Scores:
         if self.totals is None:
             raise UsageError("board: needs a list of runs, but one run was given; use means")
         return self.totals
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked for: the lines of metrics, and the plan that computes them under some rules."""
+
+    rules: Protocol
+    lines: list[notation.Line]
+    requested: list[notation.Requested]
+    work: Plan
+
+
+def ask(
+    metrics: notation.Metrics,
+    protocol: str,
+    *,
+    level: int | None,
+    complete: bool,
+    judged_only: bool,
+    depth: int | None,
+) -> Asked:
+    """Return what metrics are, under a protocol whose rules may be changed."""
+    rules = protocols.get(protocol)
+    rules = replace(
+        rules,
+        queries="judged" if complete else rules.queries,
+        judged_only=judged_only or rules.judged_only,
+        depth=rules.depth if depth is None else depth,
+    )
+    lines = notation.lines(*check_several("metrics", metrics), defaults=rules.defaults(level))
+    if not lines:
+        raise UsageError("metrics: name one at least, as in nDCG@10")
+    requested = [line for line in lines if isinstance(line, notation.Requested)]
+    return Asked(rules, lines, requested, plan((r.metric for r in requested), rules))
 
 
 @request()
@@ -133,21 +175,12 @@ def score(
     <BLANKLINE>
     """
     check_at_least(1, level=level, depth=depth, threads=threads)
-    rules = protocols.get(protocol)
-    rules = replace(
-        rules,
-        queries="judged" if complete else rules.queries,
-        judged_only=judged_only or rules.judged_only,
-        depth=rules.depth if depth is None else depth,
+    asked = ask(
+        metrics, protocol, level=level, complete=complete, judged_only=judged_only, depth=depth
     )
-    defaults = rules.defaults(level)
-    lines = notation.lines(*check_several("metrics", metrics), defaults=defaults)
-    if not lines:
-        raise UsageError("metrics: name one at least, as in nDCG@10")
-    requested = [line for line in lines if isinstance(line, notation.Requested)]
-    work = plan((r.metric for r in requested), rules)
+    rules, work, lines, requested = asked.rules, asked.work, asked.lines, asked.requested
     reference = None if zscores is None else read_zscores(zscores)
-    several = run if isinstance(run, list | tuple) else None
+    several = run if isinstance(run, list | tuple) and not is_records(run) else None
     names = () if several is None else run_names(several)
     if len(names) > 1 or engine != "local":
         _refuse_several(lines, reference is not None)
@@ -190,7 +223,7 @@ def score(
         con, truth, [run] if several is None else several, work, reading
     ):
         if reference is not None:
-            standardise(con, work, requested, defaults, reference)
+            standardise(con, work, requested, rules.defaults(level), reference)
         keep_values(con, work, names, scored.first, per_query=per_query)
         read += scored.runs
         num_judged = scored.num_judged

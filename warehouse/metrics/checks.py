@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from warehouse.config import toml
+from warehouse.config.key_paths import KeyPath
 from warehouse.errors import DefinitionError, nearest
 from warehouse.metrics.aggregates import AGGREGATE, WEIGHT
 from warehouse.metrics.header import RanxTable, TrecTable
@@ -35,7 +36,7 @@ def check_header(found: Template, document: toml.Document) -> None:
     for p in found.parameters:
         _check_parameter(p, names, document)
     for trec in found.trec_names:
-        path: toml.Path = ("trec_eval", trec.name)
+        path: KeyPath = ("trec_eval", trec.name)
         for key in ("numbers", "named"):
             for name in getattr(trec, key):
                 check_known(document, (*path, key), name, names)
@@ -54,7 +55,7 @@ def check_header(found: Template, document: toml.Document) -> None:
             raise document.error(("other", key), "is a parameter here; it is one or the other")
 
 
-def check_range(document: toml.Document, path: toml.Path, bounds: tuple[float, float]) -> None:
+def check_range(document: toml.Document, path: KeyPath, bounds: tuple[float, float]) -> None:
     """Refuse a range whose lowest value is not below its highest."""
     low, high = bounds
     if not low < high:
@@ -72,7 +73,7 @@ def check_reads(names: Iterable[str], document: toml.Document) -> None:
 
 
 def check_known(
-    document: toml.Document, path: toml.Path, name: str | None, names: Iterable[str]
+    document: toml.Document, path: KeyPath, name: str | None, names: Iterable[str]
 ) -> None:
     """Refuse the name of a parameter that does not exist."""
     known = list(names)
@@ -81,7 +82,7 @@ def check_known(
 
 
 def _check_values(
-    peer: TrecTable | RanxTable, found: Template, document: toml.Document, path: toml.Path
+    peer: TrecTable | RanxTable, found: Template, document: toml.Document, path: KeyPath
 ) -> None:
     """Refuse a peer's name with an unknown parameter, or with values that it cannot have."""
     check_known(document, (*path, "param"), peer.param, (p.name for p in found.parameters))

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from warehouse.config import project, toml
+from warehouse.config.key_paths import KeyPath
 from warehouse.errors import DefinitionError, check_word, listing, nearest
 from warehouse.metrics.catalogue import broken
 from warehouse.metrics.catalogue import catalogue as metrics
@@ -148,11 +149,9 @@ def is_own(name: str) -> bool:
     return name in project.current().protocols
 
 
-def _error(
-    name: str, path: toml.Path, problem: str, table: toml.Path | None = None
-) -> DefinitionError:
+def _error(name: str, path: KeyPath, problem: str, table: KeyPath | None = None) -> DefinitionError:
     if is_own(name):
-        above: toml.Path = ("protocols", name)
+        above: KeyPath = ("protocols", name)
         document = project.current().document
     else:
         above, document = (name,), _built_in()

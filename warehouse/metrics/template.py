@@ -9,6 +9,7 @@ from msgspec import Struct, convert
 from msgspec.structs import asdict
 
 from warehouse.config import toml
+from warehouse.config.key_paths import KeyPath
 from warehouse.metrics import checks
 from warehouse.metrics.header import Header, ParametrisedHeader, RanxTable, TrecTable
 from warehouse.metrics.parameters import Declaration, Parameter, Value, parameter, take
@@ -167,7 +168,7 @@ def template(
 
 def _peer_table(
     document: toml.Document,
-    path: toml.Path,
+    path: KeyPath,
     table: TrecTable | RanxTable,
     parameters: Iterable[Parameter],
 ) -> dict[str, Any]:
@@ -177,7 +178,7 @@ def _peer_table(
 
 def _values(
     document: toml.Document,
-    path: toml.Path,
+    path: KeyPath,
     given: Mapping[str, Any],
     parameters: Iterable[Parameter],
 ) -> dict[str, Value]:

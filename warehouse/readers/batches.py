@@ -21,6 +21,7 @@ from warehouse.readers.files import LocalFile, open_file
 from warehouse.readers.formats import FileFormat, Reading
 from warehouse.readers.kinds import RUN_NUMBER, ColumnNames, Staged, column_mapping
 from warehouse.readers.objects import is_table
+from warehouse.readers.records import is_records
 
 # The most bytes of text at once, which bounds the memory, and the most files, which stay open; some
 # of the open files that the system allows are for the program, its libraries and the database.
@@ -94,7 +95,10 @@ def source_list(sources: object) -> list[object]:
     (['one.run'], ['one.run', 'other.run'])
     """
     is_one = isinstance(sources, str | os.PathLike | Mapping) or is_table(sources)
-    return list(sources) if isinstance(sources, Iterable) and not is_one else [sources]
+    if is_one or not isinstance(sources, Iterable):
+        return [sources]
+    several = list(sources)
+    return [several] if is_records(several) else several
 
 
 def groups(
@@ -107,6 +111,7 @@ def groups(
     hashed: bool = True,
     shared: bool = False,
     single: bool = False,
+    empty: bool = False,
 ) -> Iterator[Group]:
     """Open the sources and yield those that can be staged together, in order, the others singly.
 
@@ -116,7 +121,7 @@ def groups(
     mapping = column_mapping("run", columns)
     how = {
         "format": format, "columns": mapping, "normalise": normalise, "where": where, "hashed": hashed,
-        "shared": shared,
+        "shared": shared, "empty": empty,
     }  # fmt: skip
     given = None if format is None else registry.find(format, "run")
     can = normalise is None and where is None and not single

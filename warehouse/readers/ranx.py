@@ -29,6 +29,7 @@ from warehouse.readers.jsonl import TOO_DEEP, fill_from_json, is_deep
 from warehouse.readers.kinds import ColumnNames, Contents, Kind
 from warehouse.readers.lines import LIMIT, refuse_if_not_text
 from warehouse.readers.objects import relation_of
+from warehouse.readers.records import Records, hits_of, joined_splits
 from warehouse.sql_text.quoting import literal
 from warehouse.store.scratch_folders import scratch_folder
 
@@ -122,8 +123,12 @@ class Dict(ObjectFormat):
         return f"<{type(source).__name__}>"
 
     def read(self, con: Connection, source: Any, kind: Kind, mapping: ColumnNames) -> Reading:
-        """Read it through Arrow if that is there, else as JSON."""
-        return read_dict(con, source, self.source_name(source), kind)
+        """Read it through Arrow if that is there, else as JSON; lists of hits as records."""
+        name = self.source_name(source)
+        hits = hits_of(source)
+        if hits is not None:
+            return Records().read(con, hits, kind, mapping)
+        return read_dict(con, joined_splits(name, source), name, kind)
 
     def read_table(self, con: Connection, source: Any, key: str, ids: Collection[str]) -> Table:
         """Read {id: {name: value}}."""

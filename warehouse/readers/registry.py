@@ -16,6 +16,7 @@ from warehouse.readers.objects import TableObject
 from warehouse.readers.parquet import Parquet
 from warehouse.readers.prefs import Preferences
 from warehouse.readers.ranx import Dict, NestedJson
+from warehouse.readers.records import Records
 from warehouse.readers.text import Text
 from warehouse.readers.trec import Trec
 
@@ -24,7 +25,7 @@ FORMATS: list[FileFormat] = [
     Trec(), Csv(), Tsv(), JsonLines(), Parquet(), NestedJson(), Preferences(), Text(),
 ]  # fmt: skip
 # Of sources in memory, the first one that takes an object reads it.
-IN_MEMORY: list[ObjectFormat] = [Dict(), TableObject()]
+IN_MEMORY: list[ObjectFormat] = [Dict(), Records(), TableObject()]
 
 # The names of all of our columns.
 _COLUMN_NAMES = {name for columns in COLUMNS.values() for name in columns}

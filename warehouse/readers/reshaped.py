@@ -143,6 +143,12 @@ def _unnest(
     if record is None:
         found, _ = choose(table.source, kind, list(types), mapping, has_places=True)
         lists = [name for name in found.values() if _LIST.fullmatch(types[name])]
+        value = found.get("value", lists[0])
+        if value not in lists:
+            raise InputError(
+                f"{table.source}: {value!r} holds one value for the list of documents in {lists[0]!r}: "
+                "give a list of values, or leave it out"
+            )
     else:
         lists = [record]
     query = _named(kind, "query_id", types, mapping)

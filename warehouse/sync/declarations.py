@@ -13,7 +13,8 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from warehouse.analyze.regressions import Limits
-from warehouse.config import project, project_file, toml
+from warehouse.config import project, project_file
+from warehouse.config.key_paths import KeyPath, place
 from warehouse.config.settings import DEFAULT_METRICS
 from warehouse.errors import UsageError, listing, nearest
 from warehouse.metrics import notation, protocols
@@ -230,7 +231,7 @@ def _given(table: msgspec.Struct, *without: str) -> dict[str, Any]:
     return {key: value for key, value in said.items() if value is not None and key not in without}
 
 
-def _evaluation(given: project_file.Evaluate, path: toml.Path, usual: Evaluation) -> Evaluation:
+def _evaluation(given: project_file.Evaluate, path: KeyPath, usual: Evaluation) -> Evaluation:
     found = Evaluation(
         metrics=_unique(given.metrics, usual.metrics),
         protocols=_unique(given.protocols, usual.protocols) or usual.protocols,
@@ -244,7 +245,7 @@ def _evaluation(given: project_file.Evaluate, path: toml.Path, usual: Evaluation
     return found
 
 
-def _dataset(given: project_file.Dataset, path: toml.Path, usual: Evaluation) -> Dataset:
+def _dataset(given: project_file.Dataset, path: KeyPath, usual: Evaluation) -> Dataset:
     if not str(path[-1]).strip():
         raise project.current().document.error(path, "the name of the dataset is empty")
     grounds: list[Ground] = []
@@ -267,7 +268,7 @@ def _dataset(given: project_file.Dataset, path: toml.Path, usual: Evaluation) ->
     return Dataset(tuple(grounds), _evaluation(given, path, usual))
 
 
-def _judgments(kind: GroundKind, given: project_file.Training, path: toml.Path) -> Ground:
+def _judgments(kind: GroundKind, given: project_file.Training, path: KeyPath) -> Ground:
     """Return a file with qrels or a training set."""
     options = _given(given, "file", "is_global", "queries")
     queries: str | None = None
@@ -328,7 +329,7 @@ def _runs(given: project_file.Runs, number: int, datasets: Mapping[str, Dataset]
     with _at(*here):
         _check_reading(options, "run")
     return Runs(
-        f"{project.current().where}: {toml.place(here)}",
+        f"{project.current().where}: {place(here)}",
         patterns,
         said["dataset"],
         said["name"],

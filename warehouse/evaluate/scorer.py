@@ -1,0 +1,162 @@
+"""Scoring one run after another against the same qrels, as in a training loop."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from types import TracebackType
+
+import duckdb
+
+from warehouse import readers
+from warehouse.config.project import request
+from warehouse.errors import UsageError, check_at_least
+from warehouse.evaluate import files, scoring
+from warehouse.evaluate.scoring import Asked, Scores
+from warehouse.metrics import notation, protocols
+from warehouse.readers import batches
+from warehouse.sql_text.templates import render
+from warehouse.store import database
+from warehouse.store.engine_errors import at_the_edge
+
+
+class Scorer:
+    """Qrels and metrics that are ready to score runs: see `scorer`.
+
+    A call scores one run and returns the `Scores` of `score`, with the same values. They are there
+    until the next call, or until the scorer is closed; take what you need of them before. A scorer
+    belongs to the thread that made it.
+    """
+
+    def __init__(
+        self,
+        con: duckdb.DuckDBPyConnection,
+        asked: Asked,
+        truth: files.Truth,
+        reading: files.Reading,
+    ) -> None:
+        self._con = con
+        self._asked = asked
+        self._truth = truth
+        self._reading = reading
+        self._kept = files.Kept()
+        self._thread = threading.get_ident()
+        self._is_open = True
+        self._calls = 0
+        self._sql = render(
+            "analyses/scored",
+            metrics=[str(metric) for metric in asked.work.queries],
+            runs=(),
+            per_query=True,
+            list_silent=asked.rules.list_silent,
+        )
+
+    @request()
+    @at_the_edge()
+    def __call__(self, run: object) -> Scores:
+        """Score a run: a path, a dict, a data frame, an Arrow table or a DuckDB relation."""
+        self._check()
+        con, asked, truth = self._con, self._asked, self._truth
+        con.execute(f"drop table if exists temp.{self._table}")
+        self._calls += 1
+        try:
+            (scored,) = files.score_runs(con, truth, [run], asked.work, self._reading, self._kept)
+        except BaseException:
+            self._kept.tables = None  # what is in scope may be only a part
+            raise
+        relation = database.keep(con, self._sql, name=self._table)
+        return Scores(
+            relation, tuple(asked.requested), truth.qrels, scored.num_judged, scored.runs,
+            lines=tuple(asked.lines),
+        )  # fmt: skip
+
+    def close(self) -> None:
+        """Free the memory; the values of the last call are gone too."""
+        if self._is_open:
+            self._is_open = False
+            self._con.close()
+
+    def __enter__(self) -> Scorer:
+        """Return the scorer."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
+        """Close it."""
+        self.close()
+
+    @property
+    def _table(self) -> str:
+        """The table of the last call's values. Its name changes, so that no old relation reads it."""
+        return f"scored_{self._calls}"
+
+    def _check(self) -> None:
+        if not self._is_open:
+            raise UsageError(
+                "the scorer is closed: score inside its with block, or make another one"
+            )
+        if self._thread != threading.get_ident():
+            raise UsageError("the scorer belongs to another thread: make one for each thread")
+
+
+@request()
+@at_the_edge()
+def scorer(
+    qrels: object,
+    metrics: notation.Metrics = ("official",),
+    *,
+    protocol: str = protocols.DEFAULT,
+    level: int | None = None,
+    complete: bool = False,
+    judged_only: bool = False,
+    depth: int | None = None,
+    lower_is_better: bool = False,
+    qrels_format: str | None = None,
+    run_format: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    attributes: object = (),
+    relevance: str | None = None,
+    normalise: str | None = None,
+    iterations: bool = False,
+    training: object = None,
+    memory_limit: str | None = None,
+    threads: int | None = None,
+) -> Scorer:
+    """Read qrels once, to score one run after another against them, as in a training loop.
+
+    The arguments are those of `score`, and so are the values, to the bit. Qrels, ideal rankings and
+    SQL are kept in memory; a call reads only its run. Use it in a `with` block, which frees the
+    memory. Values are there until the next call. A scorer belongs to the thread that made it.
+
+    >>> qrels = {"q": {"a": 1}}
+    >>> with scorer(qrels, "RR P@1") as score_run:
+    ...     for run in ({"q": {"b": 2.0, "a": 1.0}}, {"q": {"a": 3.0}}):
+    ...         print(score_run(run).means())
+    {'RR': 0.5, 'P@1': 0.0}
+    {'RR': 1.0, 'P@1': 1.0}
+    """
+    check_at_least(1, level=level, depth=depth, threads=threads)
+    asked = scoring.ask(
+        metrics, protocol, level=level, complete=complete, judged_only=judged_only, depth=depth
+    )
+    if any(isinstance(line, notation.Relstring) for line in asked.lines):
+        raise UsageError("relstring: is no metric; a scorer computes metrics only")
+    of_qrels = readers.qrels_kind(qrels_format, iterations=iterations)
+    columns_of = readers.columns_of(columns, of_qrels, "run")
+    con = database.scratch(database.Resources(memory_limit, threads))
+    try:
+        truth = files.read_truth(
+            con, qrels, asked.work,
+            format=qrels_format, columns=columns_of[of_qrels], relevance=relevance,
+            attributes=batches.source_list(attributes), normalise=normalise, iterations=iterations,
+            training=training,
+        )  # fmt: skip
+    except BaseException:
+        con.close()
+        raise
+    reading = files.Reading(run_format, columns_of["run"], normalise, lower_is_better)
+    return Scorer(con, asked, truth, reading)
