@@ -432,7 +432,10 @@ def schema_reference() -> Iterator[tuple[str, str]]:
         warehouse.init()
         rows = warehouse.schema().fetchall()
     found = {key: list(group) for key, group in groupby(rows, key=lambda row: (row[0], row[1]))}
-    views = {name: group for (_, name), group in found.items() if "." not in name}
+    views = {
+        name: group for (kind, name), group in found.items() if kind == "view" and "." not in name
+    }
+    macros = {name: group for (kind, name), group in found.items() if kind == "macro"}
     tables = {name: group for (_, name), group in found.items() if "." in name}
     listed = [
         (f"[{escaped(name)}]({name}.md)", escaped(group[0][4])) for name, group in views.items()
@@ -444,7 +447,7 @@ def schema_reference() -> Iterator[tuple[str, str]]:
             "Begin with the views: they have names in place of numbers. `warehouse schema NAME` prints "
             "what is on these pages.\n",
             table(("view", "rows"), listed),
-            contents([*views, "tables"]),
+            contents([*views, "macros", "tables"]),
         ),
     )
     for name, group in views.items():
@@ -458,6 +461,22 @@ def schema_reference() -> Iterator[tuple[str, str]]:
                 code(example, "console"),
             ),
         )
+    asked = [
+        part
+        for name, group in macros.items()
+        for part in (
+            f"## {escaped(name)}\n",
+            relation_part(group),
+            code(f'$ warehouse query "{group[0][5]}"', "console"),
+        )
+    ]
+    about = (
+        "Common questions, written as functions that give rows. Arguments with a default are given by "
+        "their names: `metric_name := 'AP'`, `protocol_name := 'trec_eval_9'`. Without a metric, all "
+        "are shown. A replica has the macros too; an attached one is made the current database first "
+        "(`use replica`).\n"
+    )
+    yield "views/macros.md", sections("# Macros\n", about, *asked)
     below = [
         part
         for name, group in tables.items()

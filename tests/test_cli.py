@@ -21,6 +21,7 @@ import duckdb
 import pytest
 import typer
 from clusters import needs_spark
+from lakes import needs_lake
 from projects import Answer, invoked, words_of
 from refusals import tells
 
@@ -82,6 +83,7 @@ RUN_EXAMPLES = [
         marks=[
             *([] if line == EXAMPLES[name][0] and name != "ingest mlflow" else [pytest.mark.slow]),
             *([needs_spark] if "spark" in line else []),
+            *([needs_lake] if "--lake" in line else []),
         ],
     )
     for name, line in ALL_EXAMPLES
@@ -218,6 +220,8 @@ def test_every_example_runs_as_printed(
         (folder / "warehouse.toml").write_text(PROJECT.replace("max_drop = 1", "min = 1"))
         monkeypatch.chdir(folder)
         Warehouse(folder / "warehouse.duckdb").check(new=True)
+    if "--lake" in line and name != "push":
+        Warehouse(folder / "warehouse.duckdb").push(folder / "lake")
     if name == "shell":
         program.other("harlequin", 'echo "$@"')
     words = words_of(line)
@@ -237,12 +241,14 @@ def test_every_example_runs_as_printed(
         name
         in (
             "init",
+            "collect",
             "deciles make",
             "evaluate",
             "forget",
             "fuse",
             "gates accept",
             "publish",
+            "push",
             "report",
             "watch",
         )

@@ -670,10 +670,36 @@ def test_marks_in_each_format(four: Warehouse, tmp_path: Path) -> None:
             "--db", str(four.path),
         )  # fmt: skip
         text = out.read_text()
-        for words in marks:
+        for words in (*marks, "4 queries; two-sided paired t-test, no correction, alpha 0.2"):
             assert words in text, format
         assert not re.search("[\ufdd0-\ufdef]", text), format
-    compiles((tmp_path / "latex").read_text(), tmp_path)
+
+
+def test_a_table_has_its_caption(four: Warehouse, tmp_path: Path) -> None:
+    board = four.leaderboard("tiny", metrics="RR MaxRank", ci=True)
+    words = "Runs on tiny by RR, MaxRank; the best values are bold. Mean over queries; 4 of 4"
+    markdown, html, latex = (board.text(format) for format in ("markdown", "html", "latex"))
+    assert markdown.count(words) == html.count(f"<caption>{words}") == 1
+    assert rf"\caption{{{words}" in latex
+    assert [line for line in latex.splitlines() if "table" in line or "label" in line] == [
+        r"\begin{table*}", r"\label{tab:tiny-board}", r"\end{table*}",
+    ]  # fmt: skip
+    assert r"\begin{table}" in four.leaderboard("tiny", metrics="RR").to_latex()
+    assert "aption" not in board.text("table") + board.text("csv")
+    # in a notebook it is a part of a page, as a file a page that says how it is encoded
+    assert board._repr_html_().startswith("<table>")
+    board.save(tmp_path / "board.html")
+    page = (tmp_path / "board.html").read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>")
+    assert '<meta charset="utf-8">' in page
+    assert page.count(words) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex, with booktabs")
+def test_tables_are_compiled(four: Warehouse, tmp_path: Path) -> None:
+    found = four.compare("tiny", ["old", "new"], "RR MaxRank")
+    compiles(found.to_latex() + four.leaderboard("tiny", ci=True).to_latex(), tmp_path)
 
 
 def compiles(text: str, folder: Path) -> None:

@@ -25,6 +25,7 @@ from pathlib import Path
 
 import pytest
 from clusters import needs_spark
+from lakes import needs_lake
 from projects import Answer, invoked, words_of
 
 from warehouse.cli.application import examples
@@ -34,8 +35,11 @@ from warehouse.warehouse import Warehouse
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
-# The page whose commands need Spark.
-CLUSTER = "docs/how-to/cluster.md"
+# What the commands of some pages need.
+NEEDS = {
+    "docs/how-to/cluster.md": [pytest.mark.slow, needs_spark],
+    "docs/how-to/lake.md": [pytest.mark.slow, needs_lake],
+}
 DOCS = ROOT / "docs"
 GENERATED = ("metrics", "commands", "views")
 GENERATED_PAGES = ("curves.md", "fusion-methods.md", "protocol-rules.md", "project-file.md")
@@ -150,7 +154,7 @@ def demo_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     "page",
     [
-        pytest.param(name, marks=[pytest.mark.slow, needs_spark] if name == CLUSTER else [])
+        pytest.param(name, marks=NEEDS.get(name, []))
         for name, page in PAGES.items()
         if blocks(page, "console")
     ],

@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from warehouse.analyze import view_examples
@@ -137,7 +138,7 @@ def test_queries_won_and_hard_queries(wh: Warehouse) -> None:
 
 
 def test_every_view_has_an_example(wh: Warehouse) -> None:
-    found = wh.schema().relation.filter("example is not null").fetchall()
+    found = wh.schema().relation.filter("example is not null and kind = 'view'").fetchall()
     assert [row[1] for row in found] == list(view_examples.EXAMPLES)
     for _, relation, _, _, comment, example in found:
         assert re.match(r"One row per ", comment), relation
@@ -154,6 +155,48 @@ def test_the_examples_of_the_views_answer(
     if relation.startswith(("slice", "curve", "comparison", "fused")):
         wh = small_with_parts
     assert wh.query(view_examples.EXAMPLES[relation]).fetchall()
+
+
+def test_macros_answer_as_the_commands_do(wh: Warehouse, tmp_path: Path) -> None:
+    """In a replica too, for any program; each has an example, and a comment for each argument."""
+    described = wh.schema().relation.filter("kind = 'macro'").fetchall()
+    examples = {row[1]: row[5] for row in described if row[2] is None}
+    assert (list(examples), examples) == (list(view_examples.MACROS), view_examples.MACROS)
+    assert all(row[4] for row in described)
+    replica = wh.publish(tmp_path / "replica.duckdb").path
+    with duckdb.connect(str(replica), read_only=True) as con:
+        for name, example in examples.items():
+            found = rows(wh, example)
+            assert found, name
+            assert con.execute(example).fetchall() == found
+    for run, system, place, value in rows(
+        wh, "select run, system, place, value from board('dl19', 'AP(rel=2)')"
+    ):
+        (asked,) = wh.leaderboard("dl19", metrics="AP(rel=2)", run=run)
+        assert (asked.run, asked.system, asked["AP(rel=2)"]) == (run, system, value)
+        (at,) = [row.place for row in wh.leaderboard("dl19", metrics="AP(rel=2)") if row.run == run]
+        assert at == place
+    steps = "select run, value, best_so_far, is_record from history('dl19', 'nDCG@10')"
+    timeline = wh.history("dl19", "nDCG@10")
+    assert rows(wh, steps) == [(r.run, r.value, r.best_so_far, r.is_record) for r in timeline]
+    assert rows(wh, "from compare('dl19', 'bm25', 'nobody', 'nDCG@10')") == []
+    pytest.importorskip("scipy")
+    (pair,) = wh.compare("dl19", ["bm25", "tasb"], "nDCG@10")
+    (found,) = rows(wh, "from compare('dl19', 'bm25', 'tasb', 'nDCG@10')")
+    assert found[4:] == (pair.wins, pair.ties, pair.losses, pair.queries)
+    wanted = (pair.base_value, pair.value, pair.difference, pair.effect_size)
+    assert found[:4] == pytest.approx(wanted, abs=1e-12)
+
+
+def test_a_query_without_rows_says_which_metric_is_meant(wh: Warehouse) -> None:
+    meant = "'ndcg@10' is stored as 'nDCG@10'"
+    for sql in ("from leaderboard where metric = 'ndcg@10'", "from board('dl19', $m)"):
+        params = {"m": "ndcg@10"} if "$m" in sql else {}
+        assert wh.query(sql, params).notes == (meant,)
+    answer = wh.stream("from leaderboard where metric in ('ndcg@10', 'x')", write=lambda _: None)
+    assert (answer.rows, answer.told) == (0, meant)
+    for sql in ("from leaderboard where run = 'ndcg@10'", "from board('dl19', 'AP')"):
+        assert wh.query(sql).notes == ()
 
 
 def test_the_example_of_gates_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -156,6 +156,26 @@ def test_empty_dict(con, way):
             readers.stage(con, given, kind)
 
 
+def test_a_run_without_anything_is_scored(put) -> None:
+    qrels = {"q1": {"a": 1}, "q2": {"b": 1}}
+    files = [
+        put(text, name)
+        for name, text in {
+            "a.run": "", "b.run": "\n\n", "c.csv": "query_id,doc_id,score\n", "d.json": "{}",
+            "e.jsonl": "\n",
+        }.items()
+    ]  # fmt: skip
+    frame = duckdb.sql("select 'q1' as query_id, 'a' as doc_id, 1.0 as score where false")
+    for given in ({}, frame, *files):
+        assert Warehouse.score(qrels, given, "RR P@5").means() == {"RR": 0.0, "P@5": 0.0}
+    one = {"q1": {"a": 1.0}}
+    both = Warehouse.score(qrels, [one, *files], ["RR"])
+    means = both.relation.filter("query_id = 'all'").project("value").fetchall()
+    assert [value for (value,) in means] == [0.5, 0.0, 0.0, 0.0, 0.0, 0.0]
+    with pytest.raises(InputError, match="no query of the run is judged"):
+        Warehouse.score(qrels, {"q9": {}}, "RR")
+
+
 @pytest.mark.slow
 def test_a_list_without_documents_is_an_answer(wh: Warehouse) -> None:
     """pytrec_eval gives such a query 0, and averages over it."""
@@ -369,9 +389,7 @@ def test_an_answer_of_the_warehouse_is_a_source(
     found = wh.query("select score from rankings where run = 'double' order by rank")
     assert found.fetchall() == [(2.0,), (1.0,)]
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(
-        UsageError, match=r"needs pyarrow: pip install 'ranking-warehouse\[arrow\]'"
-    ):
+    with pytest.raises(UsageError, match=r"needs pyarrow: .*install .*\[arrow\]"):
         Warehouse.score({"q": {"a": 1}}, answer, "AP")
 
 

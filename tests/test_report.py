@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -496,3 +498,32 @@ def test_pages_in_a_browser(
         assert f"Difference{sign * row.difference:+.4f}" in page.text
         assert f"{row.losses if sign < 0 else row.wins} / {row.ties} / " in page.text
         assert page.source.count('class="hit"') == 7
+
+
+# Runs axe on the page around it, which loads this as a script of its own folder.
+AXE = """axe.run().then(({violations}) => {
+  document.title = JSON.stringify(violations.map(({id, nodes}) => [id, nodes[0].html]));
+});"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name",
+    [
+        "index.html", "tiny/index.html", f"tiny/runs/{RUN_KEYS[SCRIPT]}.html",
+        "tiny/queries/q1.html", "tiny/compare.html", "rich/slices.html", "rich/agreement.html",
+        "rich/judge-next.html",
+    ],
+)  # fmt: skip
+def test_pages_are_accessible(site: Site, chromium: str, tmp_path: Path, name: str) -> None:
+    given = os.environ.get("AXE", "node_modules/axe-core/axe.min.js")
+    if not Path(given).is_file():
+        pytest.skip("axe is not there (npm install --no-save axe-core, or AXE=…/axe.min.js)")
+    folder = shutil.copytree(site.folder, tmp_path / "site")
+    (folder / "assets" / "axe.js").write_text(Path(given).read_text(encoding="utf-8") + AXE)
+    script = f'<script src="{"../" * name.count("/")}assets/axe.js" defer></script></head>'
+    source = (folder / name).read_text(encoding="utf-8")
+    (folder / name).write_text(source.replace("</head>", script), encoding="utf-8")
+    page, _ = _drawn(chromium, folder / name, tmp_path / "profile")
+    (said,) = re.findall("<title>(.*)</title>", page.source)
+    assert json.loads(html.unescape(said)) == []

@@ -116,7 +116,7 @@ def test_it_shows_itself_on_a_page_of_100_columns(wh: Warehouse) -> None:
     ("name", "begins"),
     [
         ("b.csv", "place,run,"), ("b.tsv", "place\trun"), ("b.json", "[\n"), ("b.jsonl", '{"place": 1'),
-        ("b.md", "| "), ("b.tex", "\\begin{tabular}"), ("b.html", "<table>"), ("b.TXT", "  #  run"),
+        ("b.md", "| "), ("b.tex", "\\begin{table"), ("b.html", "<!doctype html>"), ("b.TXT", "  #  run"),
     ],
 )  # fmt: skip
 def test_a_suffix_names_the_format(board: Result, tmp_path: Path, name: str, begins: str) -> None:

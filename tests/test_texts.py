@@ -10,6 +10,7 @@ import pytest
 
 from tests.refusals import expect_refusal
 from warehouse.errors import ConflictError, InputError
+from warehouse.report.pages.keys import keys
 from warehouse.warehouse import Warehouse
 
 QUOTED = 'a "quote, and an é'
@@ -125,3 +126,22 @@ def test_texts_are_shown_and_left_out_of_replicas(tmp_path: Path, prepared, run)
         folder = wh.publish_parquet(tmp_path / name, with_text=bool(wanted)).path
         rows = duckdb.read_parquet(str(folder / "query_text.parquet")).fetchall()
         assert len(rows) == wanted
+
+
+def test_pages_show_texts_only_when_asked(tmp_path: Path, prepared) -> None:
+    wh = prepared(tmp_path / "warehouse.duckdb", _fill)
+    wh.ingest_text("tiny", {"1": {"text": "a <b>zebra</b>"}}, of="queries", name="queries")
+    wh.ingest_text("tiny", {"7": {"title": "Zebras", "text": "zebra"}}, of="docs", name="pages")
+
+    def said(**how: bool) -> dict[str, str]:
+        wh.report(tmp_path / "site", **how)
+        files = (tmp_path / "site").rglob("*.*")
+        found = {path.name: path.read_text() for path in files if path.parent.name == "queries"}
+        return {name: text for name, text in found.items() if "zebra" in text.lower()}
+
+    assert said() == {}
+    found = said(with_text=True)
+    key = keys(["1"])["1"]
+    assert found.keys() == {"index.html", f"{key}.html", f"{key}.js"}
+    assert "a &lt;b&gt;zebra&lt;/b&gt;" in found[f"{key}.html"]
+    assert found[f"{key}.js"].endswith('["texts"] = ["Zebras\\nzebra",null];\n')

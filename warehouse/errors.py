@@ -91,6 +91,14 @@ class InputError(WarehouseError):
         return "\n".join(lines)
 
 
+class EmptyError(InputError):
+    """A source without any data; `source` is its name."""
+
+    def __init__(self, source: str, unit: str) -> None:
+        super().__init__(f"{source}: is empty: there is no {unit} of data")
+        self.source = source
+
+
 class ConflictError(WarehouseError):
     """A name that is taken by other content. Exit code 2."""
 

@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from warehouse.analyze import sql_query
+from warehouse.analyze import meant_metrics, sql_query
 from warehouse.config.settings import LOCK_TIMEOUT
 from warehouse.errors import UsageError, check_at_least, check_names, check_several, check_text
 from warehouse.evaluate import scoring
 from warehouse.evaluate.scoring import Scores
 from warehouse.metrics import protocols
 from warehouse.metrics.notation import Metric, Metrics
-from warehouse.report import replica
+from warehouse.report import replica, shared_lake
 from warehouse.report.result import Result
 from warehouse.store import database
 from warehouse.store.file import WarehouseFile
@@ -1422,7 +1422,10 @@ class Warehouse:
         """
         given = database.bindable({**(params or {}), **named})
         with self.file.read(sql_query.caps(self.file.resources)) as con:
-            return Result(sql_query.query(con, check_text("sql", sql), given, timeout))
+            found = sql_query.query(con, check_text("sql", sql), given, timeout)
+            words = [] if len(found) else meant_metrics.words(sql, given)
+            meant = meant_metrics.told(con, words) if words else ""
+            return Result(found, [meant] if meant else [])
 
     def stream(
         self,
@@ -1513,6 +1516,25 @@ class Warehouse:
                 lock_timeout=timeout,
             )  # fmt: skip
 
+    def push(self, lake: str | os.PathLike[str]) -> Mapping[str, int]:
+        """Add the runs and values that a lake does not have; return the numbers of rows by table.
+
+        A lake is a folder, or a URL as s3://bucket/lake, of Delta tables to which many may push at
+        once. Predictions, judgments, slices and curves are not pushed. The same push twice changes
+        nothing, and nobody sees an evaluation by half. Needs the extra "lake". Raises UsageError and
+        DatabaseError.
+        """
+        return shared_lake.push(self.file, os.fspath(lake))
+
+    def collect(self, lake: str | os.PathLike[str]) -> replica.Published:
+        """Make this file of what was pushed into a lake.
+
+        The file is a replica, with runs and values and without predictions and judgments; it must
+        be new, or from an earlier collect, which is replaced. Needs the extra "lake". Raises
+        UsageError and DatabaseError.
+        """
+        return shared_lake.collect(os.fspath(lake), self.path, lock_timeout=self.file.lock_timeout)
+
     def publish_parquet(
         self, folder: str | os.PathLike[str], *, with_text: bool = False
     ) -> replica.Published:
@@ -1541,6 +1563,7 @@ class Warehouse:
         *,
         metrics: Metrics = (),
         depth: int = 20,
+        with_text: bool = False,
         on_dataset: Callable[[str], None] | None = None,
     ) -> Report:
         """Write a folder of plain HTML pages that open in a browser, without a server or a network.
@@ -1548,7 +1571,8 @@ class Warehouse:
         The pages show the boards of the `datasets` (default: all) under every protocol that they
         have values of, their runs, queries, comparisons and history, and what each value was
         computed from. `metrics` are by default all that have values; what is not stored is computed
-        for the pages. `depth` is how many documents of each list are shown. The folder must be new,
+        for the pages. `depth` is how many documents of each list are shown, and `with_text` shows the
+        texts of queries and documents; their licences have to allow it. The folder must be new,
         empty, or an earlier report, which is replaced. The boards have intervals and groups of runs
         that cannot be told apart. Returns the path of the first page,
         and the number and size of the files. Raises UsageError for wrong names and for a folder
@@ -1567,7 +1591,7 @@ class Warehouse:
 
         return folder.write(
             self.file, Path(path), check_names("datasets", datasets),
-            metrics=metrics, depth=depth, on_dataset=on_dataset,
+            metrics=metrics, depth=depth, with_text=with_text, on_dataset=on_dataset,
         )  # fmt: skip
 
     def serve(

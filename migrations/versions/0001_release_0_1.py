@@ -168,7 +168,8 @@ def upgrade() -> None:
     sql = Path(__file__).with_suffix(".sql").read_text(encoding="utf-8")
     for comment, kind, name, body in _RELATION.findall(sql):
         execute(f"create {kind} {name} {body}")
-        execute(f"comment on {kind} {name} is {_quoted(' '.join(comment.split()))}")
+        what = "macro table" if kind == "macro" and " as table" in body else kind
+        execute(f"comment on {what} {name} is {_quoted(' '.join(comment.split()))}")
         if kind == "macro":
             continue
         said = _column_comments(kind, body)

@@ -763,7 +763,7 @@ select
     version  -- Version of the table of texts.
 from store.text
 join store.text_set_version using (text_set_id)
-where subject = 'query' and is_current
+where subject <> 'document' and is_current
 qualify row_number() over (partition by dataset, subject_id order by recency desc) = 1;
 
 /* One row per document of a dataset with a text. Of several tables of texts with the same document, the newest one
@@ -921,3 +921,80 @@ window newest_first as (
     partition by gate_result.run_id, metric, protocol, grouped_by, against, limits
     order by gate_result.checked_at desc
 );
+
+-- The macros for people: the common questions, as in from board('dl19') --------------------------------------
+-- No column has the name of an argument: in the views that a macro reads, DuckDB would take one for the other.
+
+/* One row per metric and current run with a value against the current qrels, best first: the leaderboard of a
+   dataset. All metrics are shown if none is named. */
+create macro board (dataset_name, metric_name := null, protocol_name := 'default') as table
+select metric, place, run, system, value, num_answered, num_judged
+from leaderboard
+where dataset = dataset_name
+    and protocol = protocol_name
+    and (metric_name is null or metric = metric_name)
+order by metric, place, run;
+
+/* One row if two current runs have values of the metric for a query in common: the mean difference, run minus base,
+   over these queries, Cohen's d of the pairs, and how many of them are won, tied and lost. */
+create macro compare (dataset_name, base_name, run_name, metric_name, protocol_name := 'default') as table
+with
+valued as (
+    select run, query_id, value, direction
+    from query_scores
+    where is_current
+        and dataset = dataset_name
+        and metric = metric_name
+        and protocol = protocol_name
+        and value is not null
+),
+differing as (
+    select
+        valued.value - base.value as difference,
+        round(if(direction = 'lower', -1, 1) * (valued.value - base.value), 12) as gain
+    from valued
+    join (from valued where run = base_name) as base using (query_id, direction)
+    where valued.run = run_name
+),
+scored as (
+    select
+        any_value(value) filter (where run = base_name) as base_value,
+        any_value(value) filter (where run = run_name) as value
+    from run_scores
+    where is_current and dataset = dataset_name and metric = metric_name and protocol = protocol_name
+),
+summed as (
+    select
+        avg(difference) as difference,
+        stddev_samp(difference) as deviation,
+        count(*) filter (where gain > 0) as wins,
+        count(*) filter (where gain = 0) as ties,
+        count(*) filter (where gain < 0) as losses,
+        count(*) as queries
+    from differing
+)
+select
+    base_value, value, difference,
+    if(deviation > 0, difference / deviation, null) as effect_size,
+    wins, ties, losses, queries
+from summed
+cross join scored
+where queries > 0;
+
+/* One row per metric and version of a run with a value against the current qrels, oldest first, with the best value
+   so far. All metrics are shown if none is named. */
+create macro history (dataset_name, metric_name := null, protocol_name := 'default') as table
+select metric, run_at, run, run_version, system, value, best_so_far, is_record
+from history
+semi join (from store.qrels_version where is_current) using (dataset, qrels_version)
+where dataset = dataset_name
+    and protocol = protocol_name
+    and (metric_name is null or metric = metric_name)
+order by metric, step;
+
+/* One row per document in the list of a current run for a query, best first, with its grade in the current qrels. */
+create macro ranked_list (dataset_name, run_name, query_name) as table
+select rank, doc_id, score, relevance
+from rankings
+where is_current and dataset = dataset_name and run = run_name and query_id = query_name
+order by rank;

@@ -24,7 +24,7 @@ from warehouse.analyze.compare import (
 from warehouse.analyze.compare import compare as compare_pairs
 from warehouse.analyze.run_choice import Choice
 from warehouse.errors import UsageError, check_names, counted, listing
-from warehouse.evaluate import candidates, scope, what_if
+from warehouse.evaluate import candidates, scope, stored_hits, what_if
 from warehouse.evaluate.candidates import Candidate
 from warehouse.evaluate.what_if import Values
 from warehouse.metrics.notation import Metric, Metrics, known_metric, parse_one
@@ -164,6 +164,8 @@ def _judged(
     if any(
         r.qrels_id is None or scope.qrels_kind(con, r.qrels_id) == scope.PREFERENCES for r in runs
     ):
+        return {}
+    if stored_hits.without_lists(con, runs):
         return {}
     cutoffs = {str(metric): metric.depth for metric in metrics}
     names = {c: "Judged" if c is None else f"Judged@{c}" for c in cutoffs.values()}

@@ -51,5 +51,11 @@ def run_versions(
 
 def schema(con: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
     """Return every view and table with its columns and their meaning; see `Warehouse.schema`."""
-    examples = view_examples.EXAMPLES
-    return database.keep(con, render("analyses/schema", database=database.ALIAS, examples=examples))
+    sql = render(
+        "analyses/schema",
+        database=database.ALIAS,
+        examples=view_examples.EXAMPLES,
+        macros=view_examples.MACROS,
+        arguments=view_examples.ARGUMENTS,
+    )
+    return database.keep(con, sql)

@@ -1,4 +1,4 @@
-"""The views for people: an example of each, and pages about the contents of a database."""
+"""The views and macros for people: an example of each, and pages about the contents of a database."""
 
 from __future__ import annotations
 
@@ -41,6 +41,23 @@ EXAMPLES: dict[str, str] = {
     "where is_current order by p_adjusted, metric, base, run",
 }
 
+# Macros that give rows, in the order of display, each with an example; tests run them.
+MACROS: dict[str, str] = {
+    "board": "from board('dl19', metric_name := 'nDCG@10')",
+    "compare": "from compare('dl19', 'bm25', 'tasb', 'nDCG@10')",
+    "history": "from history('dl19') where is_record",
+    "ranked_list": "from ranked_list('dl19', 'bm25', '19335') limit 10",
+}
+# What the arguments of the macros mean.
+ARGUMENTS = {
+    "dataset_name": "Name of the dataset.",
+    "metric_name": "Name of the metric, as it is stored.",
+    "protocol_name": "Name of the protocol.",
+    "base_name": "Name of the run that the other run is compared with.",
+    "run_name": "Name of the run.",
+    "query_name": "Id of the query.",
+}
+
 Row = Sequence[object]
 
 
@@ -50,7 +67,7 @@ def known_relation(rows: Iterable[Row], relation: str) -> str:
     for name in (relation, f"{STORE}.{relation}"):
         if name in known:
             return name
-    raise UsageError(f"{relation}: no such table or view{nearest(relation, known)}")
+    raise UsageError(f"{relation}: no such table, view or macro{nearest(relation, known)}")
 
 
 def page(rows: Iterable[Row]) -> str:
@@ -65,7 +82,7 @@ def page(rows: Iterable[Row]) -> str:
     <BLANKLINE>
         warehouse query "from v"
     """
-    return "\n".join(_about(list(group)) for _, group in groupby(rows, key=lambda row: row[1]))
+    return "\n".join(_about(list(group)) for _, group in groupby(rows, key=lambda row: row[:2]))
 
 
 def _about(rows: list[Row]) -> str:

@@ -58,14 +58,29 @@ AnyDataset = Annotated[
         help="Name of the dataset; default: all.",
     ),
 ]
+_METRIC = (
+    "A metric, as in nDCG@10, P(rel=2)@5, map or ndcg_cut_10, or under a name of your own, as in "
+    "'gain = nDCG(dcg=exp-log2)@10'; repeatable."
+)
 Metrics = Annotated[
     list[str] | None,
     typer.Option(
         "--metric",
         "-m",
         autocompletion=completion.metrics,
-        help="A metric, as in nDCG@10, P(rel=2)@5, map or ndcg_cut_10, or under a name of your own, "
-        "as in 'gain = nDCG(dcg=exp-log2)@10'; repeatable.",
+        help=_METRIC,
+    ),
+]
+# Metrics to show: what is not stored is computed.
+SHOWN_BY_DEFAULT = "those that warehouse.toml names, else those stored, else nDCG@10 AP P@10 RR"
+ShownMetrics = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--metric",
+        "-m",
+        autocompletion=completion.metrics,
+        show_default=SHOWN_BY_DEFAULT,
+        help=_METRIC,
     ),
 ]
 Protocol = Annotated[
@@ -83,7 +98,7 @@ Runs = Annotated[
         "--run",
         "-r",
         autocompletion=completion.runs,
-        help="Only this run, or the runs of a pattern, as in 'tas*'; repeatable.",
+        help="Only the run of this name, or the runs that fit a pattern, as in 'tas*'; repeatable.",
     ),
 ]
 Systems = Annotated[
@@ -91,7 +106,7 @@ Systems = Annotated[
     typer.Option(
         "--system",
         autocompletion=completion.systems,
-        help="Only the runs of this system, or of a pattern; repeatable.",
+        help="Only the runs of this system, or of those that fit a pattern; repeatable.",
     ),
 ]
 RunTags = Annotated[
@@ -99,7 +114,7 @@ RunTags = Annotated[
     typer.Option(
         "--tag",
         metavar="KEY=VALUE",
-        help="Only the runs with this tag; the value can be a pattern; repeatable.",
+        help="Only the runs with this tag, as in stage=rerank; the value can be a pattern; repeatable.",
     ),
 ]
 Slice = Annotated[
@@ -107,7 +122,7 @@ Slice = Annotated[
     typer.Option(
         "--slice",
         autocompletion=completion.slices,
-        help="Show each part of this slice, which must have been evaluated.",
+        help="Show each part of this slice, which must have been evaluated; see: warehouse slices.",
     ),
 ]
 AsOf = Annotated[
@@ -190,7 +205,7 @@ Wide = Annotated[
 ]
 Names = Annotated[
     bool,
-    typer.Option("--names", help="Say which metric each name stands for that was asked for."),
+    typer.Option("--names", help="Say which metric each name in the head of the table stands for."),
 ]
 Places = Annotated[
     int, typer.Option("--places", min=0, max=17, help="Digits after the point in tables.")

@@ -160,7 +160,7 @@ def show(
         with new_file(parquet_file(output)) as path:
             result.write(path, format)
     else:
-        emit(result.text(format, places), output, format)
+        emit(result.document(format, places), output, format)
     for note in result.told(places):
         say(note, screen)
     if screen is not None and screen.told():

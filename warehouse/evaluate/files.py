@@ -147,7 +147,7 @@ def score_runs(
     how = reading or Reading()
     for group in batches.groups(
         runs, format=how.format, columns=how.columns, normalise=how.normalise, hashed=False,
-        shared=True, single=truth.queries is not None,
+        shared=True, single=truth.queries is not None, empty=truth.queries is None,
     ):  # fmt: skip
         for batch in group.read(con):
             if isinstance(batch, batches.Refusal):
@@ -231,8 +231,8 @@ def make_pending(con: duckdb.DuckDBPyConnection, work: Plan) -> None:
 
 
 def check_answered(source: str, counts: Counts, truth: Truth) -> None:
-    """Refuse a run that answers no judged query."""
-    if counts.num_answered == 0:
+    """Refuse a run that answers queries, but none that is judged."""
+    if counts.num_answered == 0 and counts.num_unjudged_queries > 0:
         raise InputError(
             f"{source}: no query of the run is judged in {truth.qrels.source}; "
             "do the two belong together, and are the query ids written the same way?"

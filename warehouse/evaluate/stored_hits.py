@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import duckdb
 
+from warehouse.errors import UsageError, listing
 from warehouse.evaluate import hits
 from warehouse.evaluate.candidates import Candidate, in_batches
 from warehouse.evaluate.scope import Scope
@@ -30,6 +31,8 @@ def make(
     ).fetchall()
     ids = {row[0] for row in rows}
     missing = [run for run in runs if run.run_id in ids]
+    if missing:
+        _check_lists(con, missing)
     for table, lower_is_better, some in _stored_alike(con, missing):
         for batch in in_batches(some, BATCH_PREDICTIONS):
             for matched in _matched(con, protocol, batch, table, lower_is_better):
@@ -41,6 +44,26 @@ def make(
     ).fetchall()
     num_hits = dict(found)
     return {run: num_hits[run.run_id] for run in missing}
+
+
+def without_lists(con: duckdb.DuckDBPyConnection, runs: Sequence[Candidate]) -> list[Candidate]:
+    """Return the runs whose predictions are not in the file, as after collecting from a lake."""
+    rows = con.execute(
+        "select run_id from (select unnest($ids::integer[]) as run_id) semi join ranking using (run_id)",
+        {"ids": [run.run_id for run in runs]},
+    ).fetchall()
+    there = {run_id for (run_id,) in rows}
+    return [run for run in runs if run.num_predictions and run.run_id not in there]
+
+
+def _check_lists(con: duckdb.DuckDBPyConnection, runs: Sequence[Candidate]) -> None:
+    without = without_lists(con, runs)
+    if without:
+        raise UsageError(
+            f"{listing(sorted(run.run for run in without), 5)}: the file has values of the run, but no "
+            "predictions, as it was made from a lake; compute what is missing in the file into which "
+            "the run was loaded, and push that file"
+        )
 
 
 def _stored_alike(

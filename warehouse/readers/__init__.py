@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from warehouse.config import limits
-from warehouse.errors import InputError
+from warehouse.errors import EmptyError
 from warehouse.readers import checks, registry, staging
 from warehouse.readers.files import LocalFile, check_file, open_file
 from warehouse.readers.formats import FileFormat, Format, Reading
@@ -46,6 +46,7 @@ def stage(
     where: str | None = None,
     hashed: bool = True,
     shared: bool = False,
+    empty: bool = False,
 ) -> Staged:
     """Read a source into the temporary table `staged` of the connection, replacing the one before.
 
@@ -57,7 +58,7 @@ def stage(
     among them by our name or theirs; its value becomes the relevance. `normalise` is an SQL expression
     over the columns of the table below; its value becomes the document id. `where` is an SQL condition
     over the columns of the source, and what it is true for is read. `hashed` says whether the bytes of
-    a file are hashed.
+    a file are hashed, `empty` whether a run may have nothing at all.
 
     A row may have lists in the columns of the document and its score, or one list of records: each of
     its elements counts as a row. A list of documents alone is in the order of their ranks.
@@ -109,9 +110,11 @@ def stage(
             if normalise is not None:
                 _normalise(con, staged, normalise)
         return replace(staged, normalise=normalise, relevance=relevance, where=where)
-    except BaseException:
+    except BaseException as error:
         with staging.suppress_errors():
             clear(con)
+        if empty and wanted == "run" and isinstance(error, EmptyError):
+            return _stage_nothing(con, error.source, given)
         raise
 
 
@@ -119,6 +122,15 @@ def clear(con: Connection) -> None:
     """Remove what was staged last."""
     for table in ("staged", "staged_ranking", "staged_empty", "list_step"):
         con.execute(f"drop table if exists temp.{table}")
+
+
+def _stage_nothing(con: Connection, source: str, given: FileFormat | None) -> Staged:
+    """Stage a run without any query."""
+    staged = _stage(con, {}, "run", None, {}, True, None, empty=True)
+    told = f"{source}: is empty: the run answers no query"
+    return replace(
+        staged, source=source, format=given.name if given else staged.format, warnings=(told,)
+    )
 
 
 def _stage(
@@ -129,6 +141,8 @@ def _stage(
     mapping: ColumnNames,
     shared: bool,
     where: str | None,
+    *,
+    empty: bool = False,
 ) -> Staged:
     """Read a source in its format, warn about it as a whole, and drop service columns."""
     format: Format
@@ -145,8 +159,8 @@ def _stage(
     else:
         reading = _read_where(con, format, source, kind, mapping, where)
     rows = staging.row_count(con)
-    if rows == 0 and not (kind == "run" and checks.any_empty(con)):
-        raise InputError(f"{name}: is empty: there is no {format.unit} of data")
+    if rows == 0 and not (kind == "run" and (empty or checks.any_empty(con))):
+        raise EmptyError(name, format.unit)
     limits.current().check_rows(name, rows)
     warnings = reading.warnings
     if kind == "run":

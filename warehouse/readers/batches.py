@@ -111,6 +111,7 @@ def groups(
     hashed: bool = True,
     shared: bool = False,
     single: bool = False,
+    empty: bool = False,
 ) -> Iterator[Group]:
     """Open the sources and yield those that can be staged together, in order, the others singly.
 
@@ -120,7 +121,7 @@ def groups(
     mapping = column_mapping("run", columns)
     how = {
         "format": format, "columns": mapping, "normalise": normalise, "where": where, "hashed": hashed,
-        "shared": shared,
+        "shared": shared, "empty": empty,
     }  # fmt: skip
     given = None if format is None else registry.find(format, "run")
     can = normalise is None and where is None and not single

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from warehouse.errors import InputError
+from warehouse.errors import EmptyError, InputError
 from warehouse.readers import checks, staging, tables
 from warehouse.readers.columns import choose, is_header
 from warehouse.readers.files import LocalFile
@@ -242,7 +242,7 @@ def _header(file: LocalFile, delimiter: str) -> tuple[list[str], int]:
     for line, record in _records(file, delimiter):
         if _has_content(record):
             return record, line - 1
-    raise InputError(f"{file.source}: is empty: there is no line of data")
+    raise EmptyError(file.source, "line")
 
 
 def _has_content(record: Sequence[str]) -> bool:

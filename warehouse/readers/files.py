@@ -25,7 +25,7 @@ from functools import cached_property
 from pathlib import Path, PurePath
 from typing import BinaryIO
 
-from warehouse.errors import InputError, is_utf8, url
+from warehouse.errors import EmptyError, InputError, is_utf8, url
 from warehouse.readers.compression import BLOCK, LONGEST_MAGIC, compression_of, plain_blocks
 from warehouse.store.scratch_folders import scratch_folder
 
@@ -361,7 +361,7 @@ def default_name(source: str) -> str:
 def check_file(file: LocalFile) -> None:
     """Refuse an empty file, an archive of files, and text in UTF-16."""
     if not file.head:
-        raise InputError(f"{file.source}: is empty: there is no line of data")
+        raise EmptyError(file.source, "line")
     if file.head.startswith(_UTF16):
         raise InputError(f"{file.source}: is UTF-16 text: convert it to UTF-8")
     for start, what in _NOT_READ.items():

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warehouse.config import limits
-from warehouse.errors import InputError
+from warehouse.errors import EmptyError, InputError
 from warehouse.readers import checks, reshaped, staging
 from warehouse.readers.columns import choose
 from warehouse.readers.files import HEAD, LocalFile
@@ -70,7 +70,7 @@ class JsonLines(FileFormat):
             ids = [name for name in available if name not in ("score", "relevance")]
             return reshaped.read(con, self.read_table(con, source, "", ids), kind, mapping)
         if not available and not source.text.strip():
-            raise InputError(f"{source.source}: is empty: there is no line of data")
+            raise EmptyError(source.source, "line")
         if not available:
             raise InputError(
                 f"{source.source}: not JSON Lines: the first line is not a JSON object"

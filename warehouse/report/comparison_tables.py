@@ -8,6 +8,7 @@ from warehouse.analyze.compare import Compared
 from warehouse.analyze.side_by_side import SideBySide
 from warehouse.analyze.significance import level, probability
 from warehouse.analyze.texts import in_short
+from warehouse.errors import counted
 from warehouse.metrics.notation import known_metric
 from warehouse.report.formats import Mark, Writer, marked, one_line
 from warehouse.store.database import records
@@ -43,7 +44,14 @@ def values(found: Compared, writer: Writer) -> str:
     columns += judged.values()
     numeric += [True] * len(judged)
     rows = list(zip(*columns, strict=True))
-    return writer.table(heads, rows, numeric, list(judged))
+    caption = (
+        f"{', '.join(found.labels.get(metric, metric) for metric in found.metrics)} of "
+        f"{counted(len(found.runs), 'run')} on {found.dataset}. The best value is bold, the second "
+        "underlined; letters name the runs that a value is significantly better than. "
+        f"{found.notes[0]}."
+    )
+    text = writer.table(heads, rows, numeric, list(judged))
+    return writer.captioned(text, caption, f"{found.dataset}-values")
 
 
 def _judged_name(metric: str) -> str:
@@ -86,7 +94,12 @@ def pairs(found: Compared, writer: Writer) -> str:
         ])  # fmt: skip
     numeric = [False] * 3 + [True] * 4 + [False] * (2 if by_test else 1)
     several = len({row[1] for row in rows}) > 1
-    return writer.table(heads, rows, numeric, ["d", "W/T/L", *([] if several else ["base"])])
+    caption = (
+        f"Differences between runs on {found.dataset}: run minus base, Cohen's d, and queries won, tied "
+        f"and lost (W/T/L). A significant p is bold. {found.notes[0]}."
+    )
+    text = writer.table(heads, rows, numeric, ["d", "W/T/L", *([] if several else ["base"])])
+    return writer.captioned(text, caption, f"{found.dataset}-pairs")
 
 
 def _p(p: float | None, is_significant: bool) -> str:

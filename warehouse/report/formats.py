@@ -76,6 +76,11 @@ _MARKDOWN = re.compile(r"[|`*~$]|(?<![^\W_])_(?=.*_(?![^\W_]))|(?<=\])[(\[]|\\(?
 _LATEX = re.compile(r"^(?=[\[*])|(?<=-)(?=-)|(?<=')(?=')|(?<=[`?!])(?=`)|(?<=,)(?=,)")
 # An empty group prevents that. It is a mark here, because braces would be escaped.
 _NOTHING = "\ufdd8"
+# A command of LaTeX and its braces, which take no room on paper.
+_LATEX_MARKUP = re.compile(r"\\[A-Za-z]+|[{}\\$]")
+_NO_LABEL = re.compile(r"[^A-Za-z0-9]+")
+# The most signs of a row that fit into one of two columns of a page.
+_ONE_COLUMN = 60
 _LATEX_SIGNS = {
     "↑": r"$\uparrow$",
     "↓": r"$\downarrow$",
@@ -145,6 +150,10 @@ class Writer:
     ) -> str:
         """Write rows as a table; what is too narrow for it lacks the `spare` columns first."""
         return table(heads, rows, numeric, self.format, places=self.places)
+
+    def captioned(self, text: str, caption: str, label: str) -> str:
+        """Return a table with its caption, in the formats of papers and pages."""
+        return captioned(text, caption, label, self.format)
 
 
 def text(
@@ -336,6 +345,46 @@ def table(
             text = text.replace(sign, written)
     text = _with_marks(text, format)
     return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
+
+
+def captioned(text: str, caption: str, label: str, format: str) -> str:
+    r"""Return a table of `table` with its caption; in plain text it has none.
+
+    In LaTeX it floats, over both columns of a page if it is wide, and has a label for `\ref`.
+
+    >>> print(captioned("| AP |\n", "AP of 2 runs", "dl19", "markdown"), end="")
+    | AP |
+    <BLANKLINE>
+    AP of 2 runs
+    """
+    caption = one_line(caption)
+    if format == "markdown":
+        return f"{text}\n{_escape_markdown(caption)}\n"
+    if format == "html":
+        return text.replace("<table>", f"<table>\n<caption>{escape(caption)}</caption>", 1)
+    if format != "latex":
+        return text
+    from tabulate import LATEX_ESCAPE_RULES
+
+    caption = "".join(LATEX_ESCAPE_RULES.get(sign, sign) for sign in caption)
+    for sign, written in _LATEX_SIGNS.items():
+        caption = caption.replace(sign, written)
+    widest = max(len(_LATEX_MARKUP.sub("", line)) for line in text.splitlines())
+    place = "table*" if widest > _ONE_COLUMN else "table"
+    label = _NO_LABEL.sub("-", label).strip("-")
+    return (
+        f"\\begin{{{place}}}\n\\centering\n\\caption{{{caption}}}\n\\label{{tab:{label}}}\n"
+        "\\smallskip\n"
+        f"{text}\\end{{{place}}}\n"
+    )
+
+
+def page(body: str) -> str:
+    """Return HTML as a whole page, which names its encoding."""
+    return (
+        '<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<title>Table</title>\n'
+        f"{body}</html>\n"
+    )
 
 
 def _with_marks(text: str, format: str) -> str:

@@ -72,9 +72,15 @@ def leaderboard(found: Board, protocol: str, top: int | None = None) -> Result:
     footer = "; ".join([found.over_queries, *answered])
     footer += " shown" if answered and top is not None else ""
     notes = [footer, *found.notes, *_forgotten(found.metrics.values(), protocol)]
+    metrics = ", ".join(found.labels.get(column, column) for column in found.metrics)
+    datasets = ", ".join(found.datasets)
+    told = "; ".join(notes)
+    caption = (
+        f"Runs on {datasets} by {metrics}; the best values are bold. {told[:1].upper()}{told[1:]}."
+    )
     return Result(
         found.relation, notes, titles=titles, counts=counts, best=best, unneeded=unneeded,
-        details=found,
+        caption=(caption, f"{datasets}-board"), details=found,
     )  # fmt: skip
 
 

@@ -20,14 +20,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO, NoReturn
 
 import duckdb
 
 from warehouse import errors
-from warehouse.analyze import sql_query
+from warehouse.analyze import meant_metrics, sql_query
 from warehouse.config.settings import LOCK_TIMEOUT
 from warehouse.errors import WarehouseError, check_at_least, check_text, seconds
 from warehouse.report import exact_values, formats
@@ -67,7 +67,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Answer:
-    """The number of rows written, whether there were more than the limit, and what is not shown."""
+    """The number of rows written, whether there were more, and what is not shown, or was meant."""
 
     rows: int
     truncated: bool = False
@@ -93,7 +93,12 @@ def answer(
         file.existing(), check_text("sql", sql), database.bindable(params or {}), format, places,
         limit, output, file.resources, file.lock_timeout,
     )  # fmt: skip
-    return run(work, write, timeout, spare)
+    found = run(work, write, timeout, spare)
+    words = [] if found.rows else meant_metrics.words(work.sql, work.params)
+    if not words:
+        return found
+    with file.read() as con:
+        return replace(found, told=meant_metrics.told(con, words))
 
 
 def run(

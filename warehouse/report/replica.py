@@ -11,12 +11,11 @@ from pathlib import Path
 
 import duckdb
 
-from warehouse.analyze import view_examples
+from warehouse.analyze import listings
 from warehouse.config.settings import LOCK_TIMEOUT, SCHEMA_REVISION, VERSION
 from warehouse.errors import UsageError
 from warehouse.report.file_replacement import new_version, replace_file, replace_folder
 from warehouse.sql_text.quoting import ident, literal
-from warehouse.sql_text.templates import render
 from warehouse.store import database
 
 # Clients of the last two years read it.
@@ -50,11 +49,12 @@ def publish(
     *,
     with_text: bool = False,
     storage_version: str = STORAGE_VERSION,
+    called: str | None = None,
     lock_timeout: float = LOCK_TIMEOUT,
 ) -> Published:
     """Copy what a reading connection sees to a new file, which then replaces the target.
 
-    A link stays a link.
+    A link stays a link. The replica says that it is one of `source`, or of what is `called` so.
     """
     if not re.fullmatch(r"v\d+\.\d+\.\d+", storage_version):
         raise UsageError(
@@ -73,7 +73,7 @@ def publish(
             raise UsageError(f"{storage_version}: no storage version: {error}") from None
         try:
             _copy(con, storage_version, with_text)
-            _mark_as_replica(con, source)
+            _mark_as_replica(con, called or _stored(source))
             count = con.execute(
                 "select count(*) from (from duckdb_tables() select database_name, internal "
                 "union all from duckdb_views() select database_name, internal) "
@@ -124,13 +124,13 @@ def _check(source: Path, target: Path, lock_timeout: float) -> None:
         )
 
 
-def _mark_as_replica(con: duckdb.DuckDBPyConnection, source: Path) -> None:
+def _mark_as_replica(con: duckdb.DuckDBPyConnection, source: str) -> None:
     table = f"replica.{database.STORE}.{database.PUBLICATION}"
     con.execute(
         # the warehouse may be a replica itself
         f"create or replace table {table} as select $1::varchar as source, now() as published_at, "
         "$2::varchar as schema_revision, $3::varchar as program_version",
-        [_stored(source), SCHEMA_REVISION, VERSION],
+        [source, SCHEMA_REVISION, VERSION],
     )
     for column, comment in _COMMENTS.items():
         what = f"column {table}.{column}" if column else f"table {table}"
@@ -183,10 +183,11 @@ def publish_parquet(
 
 def _describe(con: duckdb.DuckDBPyConnection) -> dict[str, dict[str, object]]:
     """Return the manifest's entry for each table and view."""
-    sql = render("analyses/schema", database=database.ALIAS, examples=view_examples.EXAMPLES)
     found: dict[str, dict[str, object]] = {}
     columns: dict[str, list[dict[str, str]]] = {}
-    for kind, name, column, type, comment, _ in con.execute(sql).fetchall():
+    for kind, name, column, type, comment, _ in listings.schema(con).fetchall():
+        if kind == "macro":  # Parquet files have none
+            continue
         if column is None:
             columns[name] = []
             found[name] = {"kind": kind, "comment": comment, "columns": columns[name]}

@@ -86,6 +86,7 @@ class Result:
         shown: Mapping[str, Callable[[Any], str]] | None = None,
         nothing: str = "",
         page: Page | None = None,
+        caption: tuple[str, str] | None = None,
         tables: Mapping[str, Result | None] | None = None,
         details: Any = None,
     ) -> None:
@@ -94,6 +95,7 @@ class Result:
         self.tables = dict(tables or {})
         self._notes = notes
         self._page = page
+        self._caption = caption
         self._nothing = nothing
         self._style: dict[str, Any] = {
             "titles": titles or {}, "counts": counts, "best": best or {}, "unneeded": unneeded,
@@ -176,7 +178,13 @@ class Result:
         if self._nothing and writer.format == "table" and not len(self):
             return f"{self._nothing}\n"
         shown = self.relation if rows is None else self.relation.limit(rows)
-        return formats.text(shown, writer, **self._style)
+        text = formats.text(shown, writer, **self._style)
+        return text if self._caption is None else writer.captioned(text, *self._caption)
+
+    def document(self, format: str, places: int = 4) -> str:
+        """Return the text of a file: of HTML a whole page."""
+        text = self.text(format, places)
+        return formats.page(text) if format == "html" else text
 
     def to_latex(self, places: int = 4) -> str:
         """Return a LaTeX table, for the package booktabs, with the best values in bold."""
@@ -209,4 +217,4 @@ class Result:
         if format == "parquet":
             formats.write_parquet(self.relation, path)
         else:
-            path.write_text(self.text(format, places), encoding="utf-8", newline="")
+            path.write_text(self.document(format, places), encoding="utf-8", newline="")

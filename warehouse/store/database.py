@@ -52,6 +52,8 @@ ALIAS = "warehouse"
 STORE = "store"
 # The table that a replica has in addition, with one row: the id of its warehouse.
 PUBLICATION = "publication"
+# What the source of a replica begins with if it is a lake.
+LAKE = "lake "
 # The default name of the temporary table of a result.
 RESULT = "result"
 # Where functions are: DuckDB's own, and those of the formulas.
@@ -587,7 +589,10 @@ def check_schema(con: duckdb.DuckDBPyConnection, path: Path) -> None:
     if found != SCHEMA_REVISION:
         source = replica_of(con)
         if source is not None:
-            again = shlex.join(["warehouse", "publish", str(path), "--db", source])
+            words = ["publish", str(path), "--db", source]
+            if source.startswith(LAKE):
+                words = ["collect", "--lake", source.removeprefix(LAKE), "--db", str(path)]
+            again = shlex.join(["warehouse", *words])
             raise UsageError(f"{path}: a replica with an older schema; make it anew: {again}")
         what = "not a warehouse yet" if found is None else "has an older schema"
         raise UsageError(f"{path}: {what}; run: warehouse init --db {shlex.quote(str(path))}")

@@ -23,7 +23,11 @@ EXAMPLES = {
 def agree(
     runs: Annotated[
         list[str] | None,
-        typer.Argument(autocompletion=completion.runs, metavar="RUN", help="Runs; default: all."),
+        typer.Argument(
+            autocompletion=completion.runs,
+            metavar="RUN",
+            help="Runs, or patterns, as in 'tas*'; default: all.",
+        ),
     ] = None,
     dataset: Annotated[
         list[str] | None,

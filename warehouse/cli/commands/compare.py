@@ -15,6 +15,7 @@ SECTION, PLACE = "Compare", 1
 EXAMPLES = {
     "compare": (
         "warehouse compare bm25 tasb -d dl19",
+        "warehouse compare bm25 -d dl19 --run 't*'",
         "warehouse compare bm25 tasb -d dl19 -m nDCG@10 -m AP --test randomisation --interval "
         "bootstrap",
         "warehouse compare -d dl19 -m AP --all-pairs --correction bonferroni --only pairs -f csv",
@@ -34,12 +35,12 @@ def compare(
         typer.Argument(
             autocompletion=completion.runs,
             show_default=False,
-            help="The base, then the runs to compare with it; without further runs, all others. "
-            "Without any run, the base is the first that was loaded.",
+            help="The base, then the runs to compare with it, or patterns, as in 'tas*'; without "
+            "further runs, all others. Without any run, the base is the first that was loaded.",
         ),
     ] = None,
     dataset: options.OneDataset = None,
-    metric: options.Metrics = None,
+    metric: options.ShownMetrics = None,
     base: Annotated[
         list[str] | None,
         typer.Option(
@@ -136,7 +137,9 @@ def compare(
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
-    """Compare runs with a base, query by query, on stored values.
+    """Compare runs with a base, query by query.
+
+    A metric that is not stored is computed; 'warehouse evaluate' stores it.
 
     In the table of values, the best value of a metric is bold (* in plain text) and the second
     underlined (+); letters after a value name the runs that it is significantly better than. Judged

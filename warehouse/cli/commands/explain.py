@@ -22,9 +22,9 @@ def explain(
     run: Annotated[str, typer.Argument(autocompletion=completion.runs, help="Name of the run.")],
     metric: Annotated[
         str,
-        typer.Argument(autocompletion=completion.metrics, help="A metric that has been evaluated."),
+        typer.Argument(autocompletion=completion.metrics, help="A metric, as in nDCG@10."),
     ],
-    query: Annotated[str, typer.Argument(help="A query.")],
+    query: Annotated[str, typer.Argument(help="Id of the query.")],
     dataset: options.OneDataset = None,
     top: Annotated[
         int | None,
@@ -51,6 +51,7 @@ def explain(
     value. The parts add up to the value; if the metric is a sum over the documents, as AP and nDCG
     are, they are its terms. A document without a relevance is not judged. The last line, without a
     document, stands for all documents that are not shown. Where the value came from goes to stderr.
+    A metric that is not stored is computed.
     """
     from warehouse.warehouse import Warehouse
 

@@ -13,6 +13,7 @@ SECTION, PLACE = "History", 1
 EXAMPLES = {
     "history": (
         "warehouse history -d dl19 -m nDCG@10",
+        "warehouse history -d dl19 -m AP --run 'bm25*'",
         "warehouse history -d dl19 -m AP --run bm25 --run tasb -o history.svg",
     )
 }
@@ -26,7 +27,7 @@ def history(
             "--metric",
             "-m",
             autocompletion=completion.metrics,
-            show_default="the first that the dataset has values of",
+            show_default=f"the first of {options.SHOWN_BY_DEFAULT}",
             help="A metric, as in nDCG@10.",
         ),
     ] = None,
@@ -50,12 +51,13 @@ def history(
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
-    """Show values over time, the best so far and the records.
+    """Show the values of runs over time, the best so far and the records.
 
-    The time is that of the experiment (--at when the run was loaded), else that of the load. The
-    history has every version of a run that was evaluated against these qrels; the number of the
-    others goes to stderr. After new judgments, only current versions are evaluated; use --qrels to
-    see the others. A picture needs the extra "plot".
+    The time is that of the experiment (--at when the run was loaded), else that of the load. A metric
+    that is not stored is computed for the current versions of the runs. The history also has their
+    replaced versions that were evaluated against these qrels; how many were not goes to stderr. After
+    new judgments only current versions are evaluated; --qrels shows the others. A
+    picture needs the extra "plot".
     """
     from warehouse.report import pictures, timelines
     from warehouse.warehouse import Warehouse

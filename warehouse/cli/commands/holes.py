@@ -24,7 +24,11 @@ def holes(
     dataset: options.OneDataset = None,
     runs: Annotated[
         list[str] | None,
-        typer.Argument(autocompletion=completion.runs, metavar="RUN", help="Runs; default: all."),
+        typer.Argument(
+            autocompletion=completion.runs,
+            metavar="RUN",
+            help="Runs, or patterns, as in 'tas*'; default: all.",
+        ),
     ] = None,
     depth: Annotated[
         int, typer.Option("--depth", min=1, help="Look at the documents down to this rank.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Annotated, Literal
 
 import typer
@@ -14,6 +15,7 @@ EXAMPLES = {
     "leaderboard": (
         "warehouse leaderboard -d dl19",
         "warehouse leaderboard -d dl19 -m AP -m nDCG@10 --sort nDCG@10 --top 3",
+        "warehouse leaderboard -d dl19 -m AP --run 'bm25*' --run tasb",
         "warehouse leaderboard -d dl19 -f latex -o board.tex",
         "warehouse leaderboard -d dl19 -d dl20 -m AP --weights relevant --each",
         "warehouse leaderboard -d 'dl*' -m nDCG@10 --weights dl19=2,dl20=1",
@@ -21,6 +23,7 @@ EXAMPLES = {
         'warehouse leaderboard -d dl19 --as-of "$(date -u +%F)"',
         "warehouse leaderboard -d dl19 --qrels 1 -m AP",
         "warehouse leaderboard -d dl19 -m nDCG@10 --ci --ties --alpha 0.01",
+        "warehouse leaderboard -d dl19 --lake lake",
     )
 }
 
@@ -36,7 +39,7 @@ def leaderboard(
             help="Name of the dataset; for several repeat it, or write a pattern, as in 'proj*'.",
         ),
     ] = None,
-    metric: options.Metrics = None,
+    metric: options.ShownMetrics = None,
     slice: options.Slice = None,
     sort: Annotated[
         str | None,
@@ -86,6 +89,14 @@ def leaderboard(
     wide: options.Wide = False,
     names: options.Names = False,
     places: options.Places = 4,
+    lake: Annotated[
+        str | None,
+        typer.Option(
+            "--lake",
+            metavar="URL",
+            help="Show what a team has pushed into this lake, not the database.",
+        ),
+    ] = None,
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
@@ -94,30 +105,38 @@ def leaderboard(
     An arrow shows which direction is better. A query is answered if the run has a document for it;
     under the protocol default, the other judged queries count as 0. How many are answered is said
     below the table, or run by run if the runs differ. A metric that is not stored is computed for
-    the board; 'warehouse evaluate' stores it.
+    the board; 'warehouse evaluate' stores it. --run, --system and --tag choose the runs.
 
     With several datasets, the board has the runs that have values in all of them, and a value is
     the mean over the datasets. With --slice there is a board for each part. With --as-of the board
     is as it was then: the run versions, qrels and values that had been loaded and computed by that
-    time.
+    time. A metric that was not, and that -m names, is computed by today's formula.
 
     With --ties, a group is its best run and the runs that do not differ from it significantly
-    (paired t-tests, Holm correction over all pairs of the whole board, also with --top).
+    (paired t-tests, Holm correction over all pairs of the whole board, also with --top). With --lake
+    the board is of all that was pushed into it, and shows stored values only.
     """
     from warehouse.analyze.stored_metrics import forgotten
     from warehouse.errors import command, counted
     from warehouse.metrics.notation import parse_one
+    from warehouse.store.scratch_folders import scratch_folder
     from warehouse.warehouse import Warehouse
 
-    wh = Warehouse(db, lock_timeout=lock_timeout)
-    board = wh.leaderboard(
-        dataset, metrics=metric or (), slice=slice, sort=sort, top=top,
-        protocol=protocol, weights=options.weights(weights), by=by, each=each, ci=ci, ties=ties,
-        alpha=alpha, as_of=as_of, qrels=qrels, run=runs or (), system=system or (), tag=tag or (),
-    )  # fmt: skip
-    output.show(board, format, out, places=places, wide=wide)
-    if names:
-        output.say_names(board)
+    with contextlib.ExitStack() as stack:
+        if lake is not None:
+            db = stack.enter_context(scratch_folder()) / "lake.duckdb"
+            Warehouse(db).collect(lake)
+        wh = Warehouse(db, lock_timeout=lock_timeout)
+        board = wh.leaderboard(
+            dataset, metrics=metric or (), slice=slice, sort=sort, top=top,
+            protocol=protocol, weights=options.weights(weights), by=by, each=each, ci=ci, ties=ties,
+            alpha=alpha, as_of=as_of, qrels=qrels, run=runs or (), system=system or (), tag=tag or (),
+        )  # fmt: skip
+        output.show(board, format, out, places=places, wide=wide)
+        if names:
+            output.say_names(board)
+    if lake is not None:
+        return
     stored = list(dict.fromkeys(board.metrics.values()))
     gone = forgotten(stored, protocol)
     known = [name for name in stored if name not in gone and name not in board.computed]

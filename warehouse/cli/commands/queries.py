@@ -22,7 +22,7 @@ EXAMPLES = {
 def queries(
     run: Annotated[str, typer.Argument(autocompletion=completion.runs, help="Name of the run.")],
     dataset: options.OneDataset = None,
-    metric: options.Metrics = None,
+    metric: options.ShownMetrics = None,
     slice: options.Slice = None,
     worst: Annotated[
         int | None, typer.Option("--worst", min=1, help="Only the N worst by the first metric.")

@@ -25,6 +25,9 @@ def report(
     depth: Annotated[
         int, typer.Option("--depth", min=1, help="Show so many documents of each list.")
     ] = 20,
+    with_text: Annotated[
+        bool, typer.Option("--with-text", help="Show the texts of queries and documents.")
+    ] = False,
     open_it: Annotated[
         bool, typer.Option("--open", help="Open the first page in a browser.")
     ] = False,
@@ -43,7 +46,10 @@ def report(
 
     wh = Warehouse(db, lock_timeout=lock_timeout)
     with Progress("writing", "dataset") as step:
-        made = wh.report(folder, dataset or (), metrics=metric or (), depth=depth, on_dataset=step)
+        made = wh.report(
+            folder, dataset or (), metrics=metric or (), depth=depth, with_text=with_text,
+            on_dataset=step,
+        )  # fmt: skip
     output.say(f"{made.path}: written, {made.num_files:,} files, {made.size / 1e6:,.1f} MB")
     if open_it:
         import webbrowser

@@ -294,7 +294,7 @@ def _run_warnings(read: ScoredRun, num_judged: int, counting: str) -> Iterator[s
     from warehouse.evaluate.hits import NO_HITS
 
     yield from read.staged.warnings
-    if not read.num_hits:
+    if read.staged.rows and not read.num_hits:
         yield NO_HITS
     if read.num_answered < num_judged:
         treated = "counts as 0" if counting == "judged" else "is left out"

@@ -109,7 +109,11 @@ def _by_query(
 ) -> Collected:
     if hasattr(engine, "by_bucket"):
         replies = engine.by_bucket(
-            partial(queries.read, work), partial(queries.score, work), parts, queries.COLUMNS
+            partial(queries.read, work),
+            partial(queries.score, work),
+            parts,
+            queries.COLUMNS,
+            work.num_buckets + 1,
         )
     else:
         buckets = queries.buckets(work, engine.map(partial(queries.read_all, work), parts))

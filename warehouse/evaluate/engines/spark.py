@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from warehouse.config.installation import adding
 from warehouse.errors import EngineError, UsageError, first_line
 from warehouse.evaluate.engines.queries import Bucket
 
@@ -18,11 +19,6 @@ _Result = TypeVar("_Result")
 
 _REPLY = "place long, reply binary"
 _LOCAL = "local[*]"
-# Buckets are of the right size: joined ones would be one task for one processor.
-_SHUFFLE = {
-    "spark.sql.adaptive.coalescePartitions.enabled": "false",
-    "spark.sql.shuffle.partitions": "64",
-}
 
 
 class Spark:
@@ -54,6 +50,7 @@ class Spark:
         score: Callable[[Bucket], _Result],
         parts: Iterable[_Part],
         columns: str,
+        num_buckets: int,
     ) -> list[_Result]:
         """Read each part in a task, shuffle its rows by their bucket, and score each bucket in one."""
         given = list(parts)
@@ -71,9 +68,14 @@ class Spark:
             return pa.table({"place": pa.array([number], pa.int64()), "reply": [found]})
 
         conf = self.session.conf
-        before = {name: conf.get(name, None) for name in _SHUFFLE}
+        # joined, buckets would be one task for one processor
+        settings = {
+            "spark.sql.adaptive.coalescePartitions.enabled": "false",
+            "spark.sql.shuffle.partitions": str(num_buckets),
+        }
+        before = {name: conf.get(name, None) for name in settings}
         try:
-            for name, value in _SHUFFLE.items():
+            for name, value in settings.items():
                 conf.set(name, value)
             places = self.session.range(0, len(given), 1, len(given))
             with failures():
@@ -99,9 +101,7 @@ def connected(master: str | None) -> Iterator[Spark]:
     try:
         from pyspark.sql import SparkSession
     except ImportError:
-        raise UsageError(
-            "the engine spark needs pyspark: pip install 'ranking-warehouse[spark]'"
-        ) from None
+        raise UsageError(f"the engine spark needs pyspark: {adding('spark')}") from None
     active = SparkSession.getActiveSession()
     if active is not None and master is None:
         yield Spark(active)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from warehouse.config.installation import adding
 from warehouse.config.settings import VERSION
 from warehouse.errors import EngineError, UsageError, WarehouseError, counted, listing
 from warehouse.evaluate.files import Counts, Reading, ScoredRun, Truth
@@ -208,5 +209,5 @@ def check_arrow() -> None:
         import pyarrow  # noqa: F401
     except ImportError:
         raise UsageError(
-            "engines pass tables as Arrow, which needs pyarrow: pip install 'ranking-warehouse[arrow]'"
+            f"engines pass tables as Arrow, which needs pyarrow: {adding('arrow')}"
         ) from None

@@ -22,6 +22,7 @@ from warehouse.analyze import (
     leaderboard,
     listings,
     stored_metrics,
+    texts,
 )
 from warehouse.analyze.board import Board as LibraryBoard
 from warehouse.errors import UsageError, counted
@@ -29,6 +30,7 @@ from warehouse.evaluate import status
 from warehouse.metrics.aggregates import WORDS
 from warehouse.metrics.catalogue import ARROWS, MetricTemplate
 from warehouse.metrics.notation import Metrics, known_metric
+from warehouse.readers.kinds import Subject
 from warehouse.report import presentation
 from warehouse.report.pages import analyses
 from warehouse.sql_text.templates import render
@@ -151,7 +153,7 @@ class Contents:
 
     `names` are the metrics. With `compute`, values that are not stored are computed. A report needs
     everything, so that it reads the values of all runs and queries at once; with `one_by_one`, each
-    page reads its own.
+    page reads its own. Texts of queries and documents are shown `with_text`.
     """
 
     def __init__(
@@ -164,7 +166,9 @@ class Contents:
         compute: bool,
         depth: int,
         one_by_one: bool = False,
+        with_text: bool = False,
     ) -> None:
+        self.with_text = with_text
         self.file, self.dataset, self.protocol = file, dataset, protocol
         self.names, self.compute, self.depth = tuple(names), compute, depth
         self.one_by_one = one_by_one
@@ -203,12 +207,18 @@ class Contents:
     @_once
     def _orders(self) -> Mapping[str, list[tuple[str, int]]]:
         """The runs with their places, in the order of each metric."""
-        return {name: self._order(name) for name in self.names}
+        return {self.names[0]: self._first_order} | {
+            name: self._order(name) for name in self.names[1:]
+        }
+
+    @_once
+    def _first_order(self) -> list[tuple[str, int]]:
+        return self._order(self.names[0])
 
     @_once
     def runs(self) -> list[str]:
         """The runs in the order of the board."""
-        return [run for run, _ in self._orders[self.names[0]]]
+        return [run for run, _ in self._first_order]
 
     @_once
     def _board(self) -> tuple[Board, Mapping[str, str]]:
@@ -218,7 +228,10 @@ class Contents:
             )
             for name, order in self._orders.items()
         }  # fmt: skip
-        return _board(self.file, self.dataset, self.protocol, self.names, places, self.compute)
+        is_long = self.one_by_one and len(self.runs) > MOST_COMPARED
+        return _board(
+            self.file, self.dataset, self.protocol, self.names, places, self.compute, is_long
+        )
 
     @_once
     def board(self) -> Board:
@@ -265,12 +278,31 @@ class Contents:
         return self._lists([query["query_id"] for query in self.queries])
 
     @_once
+    def query_texts(self) -> Mapping[str, texts.Text]:
+        """The texts of the queries, if they are shown."""
+        return self._texts("query", [query["query_id"] for query in self.queries])
+
+    @_once
+    def _all_document_texts(self) -> Mapping[str, texts.Text]:
+        return {} if self.one_by_one else self._texts("document", _documents(self._all_lists))
+
+    @_once
     def timelines(self) -> tuple[Timeline, ...]:
         """The values of each metric over time."""
-        return tuple(
-            _timeline(self.file, self.dataset, name, self.protocol, self.compute)
-            for name in self.names
-        )
+        return tuple(self.timeline(name) for name in self.names)
+
+    @_once
+    def _kept_timelines(self) -> dict[str, Timeline]:
+        return {}
+
+    def timeline(self, metric: str) -> Timeline:
+        """Return the values of a metric over time."""
+        with self.reading:
+            if metric not in self._kept_timelines:
+                self._kept_timelines[metric] = _timeline(
+                    self.file, self.dataset, metric, self.protocol, self.compute
+                )
+            return self._kept_timelines[metric]
 
     @_once
     def _comparisons(self) -> dict[str, Comparison]:
@@ -357,6 +389,12 @@ class Contents:
         found = self._lists([query]) if self.one_by_one else self._all_lists
         return found.get(query, {})
 
+    def document_texts(self, query: str) -> Mapping[str, texts.Text]:
+        """Return the texts of the listed documents of a query, if they are shown."""
+        if self.one_by_one:
+            return self._texts("document", _documents({query: self.lists(query)}))
+        return self._all_document_texts
+
     @property
     def num_queries(self) -> int:
         """Return how many queries have values, of which `queries` may be only some."""
@@ -382,6 +420,12 @@ class Contents:
             for query, run, *of_run in con.execute(sql, asked).fetchall():
                 values[query][run] = tuple(of_run)
         return values
+
+    def _texts(self, subject: Subject, ids: Sequence[str]) -> Mapping[str, texts.Text]:
+        if not self.with_text:
+            return {}
+        with self.file.read() as con:
+            return texts.texts(con, self.dataset, subject, ids)
 
     def _lists(self, queries: Sequence[str]) -> Mapping[str, Lists]:
         lists: dict[str, dict[str, list[Listed]]] = defaultdict(dict)
@@ -444,6 +488,7 @@ def contents(
     metrics: Metrics = (),
     depth: int = 20,
     one_by_one: bool = False,
+    with_text: bool = False,
 ) -> Contents | None:
     """Return what the pages of a dataset under a protocol show; None if it has no current values."""
     with file.read() as con:
@@ -454,9 +499,22 @@ def contents(
         return None
     # what is asked for is computed where it is missing, by each call for a connection of its own
     found = Contents(
-        file, dataset, protocol, names, compute=bool(metrics), depth=depth, one_by_one=one_by_one
+        file,
+        dataset,
+        protocol,
+        names,
+        compute=bool(metrics),
+        depth=depth,
+        one_by_one=one_by_one,
+        with_text=with_text,
     )
     return found if found.runs else None
+
+
+def _documents(lists: Mapping[str, Lists]) -> list[str]:
+    """Return the documents of some lists, each once."""
+    found = (document for of in lists.values() for one in of.values() for document, *_ in one)
+    return list(dict.fromkeys(found))
 
 
 def _records(con: duckdb.DuckDBPyConnection, template: str, asked: Record) -> list[dict[str, Any]]:
@@ -531,8 +589,9 @@ def _board(
     names: Sequence[str],
     places: Mapping[str, Mapping[str, tuple[int, str]]],
     compute: bool,
+    is_long: bool,
 ) -> tuple[Board, Mapping[str, str]]:
-    """Return the board, and the better direction of each metric."""
+    """Return the board, and the better direction of each metric; a long one without intervals."""
 
     def read(ci: bool) -> tuple[LibraryBoard, list[tuple[str, Mapping[str, str] | None]]]:
         with file.read() as con:
@@ -544,7 +603,7 @@ def _board(
 
     notes: tuple[str, ...] = ()
     try:
-        found, given = read(ci=True)
+        found, given = read(ci=not is_long)
     except UsageError as error:
         notes = (f"no intervals: {error}",)
         found, given = read(ci=False)
@@ -571,11 +630,11 @@ def _board(
         for row in records
     )
     result = presentation.leaderboard(found, protocol)
-    texts = {
+    texts = {} if is_long else {
         "LaTeX": result.to_latex(), "Markdown": result.to_markdown(), "CSV": result.to_csv(),
     }  # fmt: skip
     has_groups = any(_TO in cell.places for row in rows for cell in row.cells.values())
-    board = Board(rows, has_groups, not notes, (*result.notes, *notes), texts)
+    board = Board(rows, has_groups, not notes and not is_long, (*result.notes, *notes), texts)
     return board, found.directions
 
 
@@ -586,7 +645,8 @@ def best_runs(name: str, direction: str, rows: Sequence[Record]) -> set[str]:
     if sign is None or len(values) < 2:
         return set()
     rounded = {run: round(sign * value, stored_metrics.DIGITS) for run, value in values.items()}
-    return {run for run, value in rounded.items() if value == max(rounded.values())}
+    best = max(rounded.values())
+    return {run for run, value in rounded.items() if value == best}
 
 
 def _timeline(

@@ -40,6 +40,7 @@ def write(
     *,
     metrics: Metrics = (),
     depth: int = 20,
+    with_text: bool = False,
     on_dataset: Callable[[str], None] | None = None,
 ) -> Report:
     """Write the pages of some datasets, or of all; the arguments are those of `Warehouse.report`."""
@@ -54,7 +55,14 @@ def write(
             if on_dataset is not None:
                 on_dataset(f"{row['dataset']}, {protocol}")
             try:
-                read = contents(file, row["dataset"], protocol, metrics=metrics, depth=depth)
+                read = contents(
+                    file,
+                    row["dataset"],
+                    protocol,
+                    metrics=metrics,
+                    depth=depth,
+                    with_text=with_text,
+                )
                 if read is not None:
                     read.read_all()
             except UsageError as error:  # of several datasets and protocols, some lack the metrics

@@ -19,7 +19,7 @@ from warehouse.metrics.aggregates import WORDS
 from warehouse.metrics.catalogue import MetricTemplate, catalogue
 from warehouse.metrics.notation import known_metric
 from warehouse.report.pages import rendering
-from warehouse.report.pages.contents import Contents, State, metric_title
+from warehouse.report.pages.contents import Contents, Lists, State, metric_title
 from warehouse.report.pages.keys import keys
 
 # How many runs a card on the first page shows, how many runs are called new, and how many queries
@@ -27,6 +27,8 @@ from warehouse.report.pages.keys import keys
 _ON_CARD, _NEWEST, _ENDS = 5, 20, 5
 # As many as tables show; and enough for differences of values, without the last bits of a double.
 _PLACES, _DIGITS = 4, 10
+# As much of a document's text as its page shows.
+_MOST_TEXT = 4_000
 ASSETS = ("report.css", "report.js", "charts.js")
 LIVE_ASSETS = ("live.js",)
 
@@ -118,6 +120,10 @@ class Places:
         """Return where the page of a query is."""
         return self._at(f"queries/{self.query_keys[query]}.html")
 
+    def texts(self, query: str) -> str:
+        """Return where the script with the texts of a query's documents is."""
+        return self._at(f"queries/{self.query_keys[query]}.js")
+
     def metric(self, name: str) -> str:
         """Return where the page of a metric is, with its SQL under this protocol."""
         return f"{metric_path(name, self.protocol)}{self.asked}"
@@ -181,7 +187,7 @@ def _home(state: State, places: Sequence[tuple[Contents, Places]]) -> dict[str, 
             told += f", {counted(row['queries'], 'query')}"
         mine = [(c, at) for c, at in places if c.dataset == row["dataset"]]
         for contents, at in mine:
-            records = [row for row in contents.timelines[0].rows if row["is_record"]]
+            records = [row for row in contents.timeline(contents.names[0]).rows if row["is_record"]]
             cards.append(
                 {
                     "record": records[-1] if records else None,
@@ -225,6 +231,8 @@ def _of_dataset(writer: _Writer, contents: Contents, others: Sequence[Places]) -
             at.query(query["query_id"]), "query.html", "Queries",
             partial(_query, contents, at, number),
         )  # fmt: skip
+        if contents.with_text:
+            yield at.texts(query["query_id"]), partial(_texts, contents, query["query_id"])
     yield writer.page(at.comparisons, "compare.html", "Compare", partial(_compare, contents, at))
     for place, name in enumerate(contents.names):
         yield at.pairs(name), partial(_pairs, contents, at, name, place)
@@ -441,14 +449,9 @@ def _query(contents: Contents, at: Places, number: int) -> dict[str, Any]:
     rows = [
         (run, values[run]) for run in sorted(filter(values.__contains__, contents.runs), key=order)
     ]
-    documents: dict[str, int] = {}
-    grades: list[float | None] = []
+    documents, grades = _numbered(contents.lists(name))
     lists: dict[str, Any] = {}
     for run, found in contents.lists(name).items():
-        for document, relevance, _ in found:
-            if document not in documents:
-                documents[document] = len(documents)
-                grades.append(relevance)
         if run in at.run_keys:
             lists[at.run_keys[run]] = [
                 [documents[document] for document, _, _ in found],
@@ -466,6 +469,7 @@ def _query(contents: Contents, at: Places, number: int) -> dict[str, Any]:
             else None
             for side, place in beside.items()
         },
+        "text": contents.query_texts.get(name),
         "rows": rows,
         "explain": how,
         "data": {
@@ -474,8 +478,31 @@ def _query(contents: Contents, at: Places, number: int) -> dict[str, Any]:
             "grades": grades,
             "lists": lists,
             "start": [at.run_keys[run] for run in _ends(rows)],
+            "texts": at.texts(name).rpartition("/")[2] if contents.document_texts(name) else None,
         },
     }
+
+
+def _numbered(lists: Lists) -> tuple[dict[str, int], list[float | None]]:
+    """Return the number of each document of some lists, and their grades in this order."""
+    documents: dict[str, int] = {}
+    grades: list[float | None] = []
+    for found in lists.values():
+        for document, relevance, _ in found:
+            if document not in documents:
+                documents[document] = len(documents)
+                grades.append(relevance)
+    return documents, grades
+
+
+def _texts(contents: Contents, query: str) -> str:
+    """Return a script with the texts of a query's documents, by their numbers on its page."""
+    known = contents.document_texts(query)
+    documents, _ = _numbered(contents.lists(query))
+    found = [known.get(document) for document in documents]
+    return rendering.script(
+        "texts", [one and visible(one.whole[:_MOST_TEXT], lines=True) for one in found]
+    )
 
 
 def _ends(rows: Sequence[tuple[str, Any]]) -> list[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+from warehouse.config.installation import adding
 from warehouse.errors import UsageError, check_at_least
 from warehouse.report.server.guard import check_token
 from warehouse.store.file import WarehouseFile
@@ -32,7 +33,7 @@ def serve(
         from warehouse.report.server import application
     except ImportError:
         raise UsageError(
-            "'warehouse serve' needs Starlette and uvicorn: pip install 'ranking-warehouse[web]'"
+            f"'warehouse serve' needs Starlette and uvicorn: {adding('web')}"
         ) from None
     from warehouse.report.server import console, replicas
 

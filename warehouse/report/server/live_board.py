@@ -28,7 +28,7 @@ from warehouse.sql_text.templates import render
 from warehouse.store import database
 
 # Rows of a page, and of the longest board that can be copied from its page.
-ROWS = 200
+ROWS = 100
 _ORDERS = ("run", "answered")
 _OFF = "off"
 

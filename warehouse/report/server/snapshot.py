@@ -104,7 +104,7 @@ class Snapshot:
             ("contents", dataset, protocol, metrics),
             lambda: contents(
                 self.file, dataset, protocol, metrics=metrics, depth=self.depth,
-                one_by_one=is_large or bool(metrics),
+                one_by_one=is_large or bool(metrics), with_text=True,
             ),
         )  # fmt: skip
 

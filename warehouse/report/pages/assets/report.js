@@ -265,6 +265,25 @@
       if (before === 0) return "new";
       return before === rank ? "=" : before > rank ? `↑${before - rank}` : `↓${rank - before}`;
     };
+    /* Texts are in a script of their own, loaded when the first one is asked for. */
+    const texts = (then) => {
+      if (window.warehouse?.texts) { then(window.warehouse.texts); return; }
+      const script = element("script", { src: found.texts });
+      script.addEventListener("load", () => then(window.warehouse.texts));
+      document.head.append(script);
+    };
+    const reader = (number) => {
+      const button = element("button", { type: "button", textContent: found.documents[number] });
+      button.setAttribute("aria-expanded", "false");
+      button.addEventListener("click", () => texts((known) => {
+        const item = button.closest("li"), shown = one(".body", item);
+        button.setAttribute("aria-expanded", shown ? "false" : "true");
+        if (shown) { shown.remove(); return; }
+        const body = element("p", { className: "body", textContent: known[number] ?? "No text of it is loaded.", tabIndex: 0 });
+        item.append(body);
+      }));
+      return button;
+    };
     const draw = () => {
       const chosen = boxes.filter((box) => box.checked).map((box) => box.value);
       const lead = found.lists[chosen[0]]?.[0] ?? [];
@@ -274,7 +293,7 @@
         const list = element("ol", {}, ...documents.map((document, n) => {
           const item = element("li", {},
             element("span", { textContent: n + 1 }), grade(found.grades[document]),
-            element("span", { className: "id", textContent: found.documents[document] }),
+            element("span", { className: "id" }, found.texts ? reader(document) : found.documents[document]),
             element("span", { className: "moved", textContent: place ? moved(n + 1, lead.indexOf(document) + 1) : "", title: place ? "rank against the first list; new: not among its documents here" : "" }),
             element("span", { className: `part${parts[n] ? "" : " zero"}`, textContent: n < parts.length ? (parts[n] ? signed(parts[n]) : "0") : "" }));
           if (n === parts.length - 1 && n < documents.length - 1) item.classList.add("cut");

@@ -1,0 +1,47 @@
+"""`warehouse push`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from warehouse.cli import options, output
+from warehouse.config.settings import LOCK_TIMEOUT
+
+SECTION, PLACE = "Share", 5
+EXAMPLES = {"push": ("warehouse push --lake lake",)}
+
+
+def push(
+    lake: Annotated[
+        str,
+        typer.Option(
+            "--lake", metavar="URL", help="The lake: a folder, or a URL as s3://bucket/lake."
+        ),
+    ],
+    db: options.Database = None,
+    memory_limit: options.MemoryLimit = None,
+    threads: options.Threads = None,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+) -> None:
+    """Push runs and values into a lake that a team shares.
+
+    A lake is a folder of Delta tables, which many may write at once. Only what it does not have is
+    added: the same push twice changes nothing. Values come before the row that makes them visible,
+    so that nobody sees an evaluation by half. Predictions and judgments stay in the file. Needs the
+    extra "lake".
+    """
+    from warehouse.errors import counted
+    from warehouse.warehouse import Warehouse
+
+    wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
+    added = wh.push(lake)
+    if not any(added.values()):
+        output.say(f"{lake}: has all of it")
+        return
+    values = added["score"] + added["query_score"]
+    output.say(
+        f"{lake}: pushed {counted(added['run'], 'run')}, {counted(added['evaluation'], 'evaluation')} "
+        f"with {counted(values, 'value')}"
+    )
