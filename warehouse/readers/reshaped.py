@@ -12,12 +12,13 @@ from warehouse.readers.columns import candidates, choose
 from warehouse.readers.formats import Format, Reading, Table
 from warehouse.readers.kinds import ColumnNames, Kind
 from warehouse.readers.lines import LIMIT
-from warehouse.sql_text import expressions
 from warehouse.sql_text.quoting import ident
 from warehouse.store.engine_errors import in_words
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
+
+    from warehouse.sql_text import expressions
 
 _ONE = "write one condition over the columns of the file, as in rating >= 4"
 _LIST = re.compile(r".*\[\d*\]", re.DOTALL)
@@ -57,6 +58,9 @@ def read_relation(
 
 def check_condition(con: Connection, format: Format, where: str) -> None:
     """Refuse what is no condition over a row, and a format whose columns have no names."""
+    # the help of commands names the formats, and does without the engine
+    from warehouse.sql_text import expressions
+
     given = option("where", where)
     expressions.read(con, given, where, _ONE, windows=True)
     if not format.names_columns:
@@ -105,6 +109,10 @@ def _keep(con: Connection, table: Table, where: str | None) -> None:
     if where is None:
         staging.run(con, "ingest/kept", expression=None)
         return
+    import duckdb
+
+    from warehouse.sql_text import expressions
+
     given = option("where", where)
     typed = _typed(con, table, expressions.read(con, given, where, _ONE, windows=True))
     relation = f"(\n{typed}\n) as rows"
