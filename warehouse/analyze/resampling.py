@@ -1,4 +1,4 @@
-"""Resampling in SQL: Fisher's randomisation test, Tukey's HSD test and the bootstrap.
+"""Resampling in SQL: Fisher's randomisation test, Tukey's HSD test, the bootstrap, ranks of runs.
 
 Random words are made from counters and a key (Philox), and sums are those of whole numbers, so that a
 result is the same to the bit on any number of threads, machine and version of the engine. The tables
@@ -21,11 +21,14 @@ from warehouse.store.database import keep
 COMPARED, UNITS = "temp.main.compared", "temp.main.compared_unit"
 HYPOTHESES = "temp.main.hypothesis"
 DIFFERENCES, _SIGNS = "temp.main.paired_difference", "temp.main.random_sign"
+_LISTS, _RANKS = "temp.main.quantity_list", "temp.main.drawn_rank"
 # If at most so many queries differ, all choices of signs are tried: 2^20 is a million.
 EXACT = 20
 _MANY = 0
 # The most random choices, of eight queries each, that one statement looks up.
 _BATCH = 40_000_000
+# The most drawn values that one statement keeps.
+_DRAWN = 8_000_000
 
 
 @dataclass(frozen=True)
@@ -148,6 +151,50 @@ def bootstrap(
                 found[hypothesis] = (low, high)
             how.step("bootstrap")
     return found
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """The ranks of a run over resamples: from `low` to `high`, and the share in which it is first."""
+
+    low: int
+    high: int
+    p_first: float
+
+
+def rank_intervals(
+    con: duckdb.DuckDBPyConnection,
+    how: Resampling,
+    metric_number: int,
+    alpha: float,
+    *,
+    lower_is_better: bool,
+) -> dict[int, Ranks]:
+    """Return the ranks of each run by its mean over resampled queries, the same draws for all runs.
+
+    The queries are drawn as in `bootstrap`. Equal means share the best rank, so that several runs may
+    be first in one resample. Of the ranks, alpha / 2 are cut off at either end.
+    """
+    sql = render("analyses/quantity_lists", compared=COMPARED, units=UNITS)
+    keep(con, sql, {"metric_number": metric_number}, name="quantity_list")
+    ((num_runs, num_queries),) = con.execute(
+        f"select count(*), any_value(len(quantities)) from {_LISTS}"
+    ).fetchall()
+    con.execute(
+        "create or replace temp table drawn_rank (run_number integer, rank bigint, times bigint)"
+    )
+    size = max(1, _DRAWN // (num_runs * num_queries))
+    for first in range(0, how.resamples, size):
+        sql = render(
+            "analyses/drawn_ranks",
+            lists=_LISTS, key=how.key("resamples"), first=first,
+            last=min(first + size, how.resamples), num_queries=num_queries,
+            lower_is_better=lower_is_better,
+        )  # fmt: skip
+        con.execute(f"insert into {_RANKS}\n{sql}")
+        how.step("ranks")
+    rows = con.execute(render("analyses/rank_intervals", ranks=_RANKS, alpha=alpha)).fetchall()
+    return {run: Ranks(low, high, p_first) for run, low, high, p_first in rows}
 
 
 def _pieces(members: list[int], size: int) -> Iterator[list[int]]:
