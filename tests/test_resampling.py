@@ -265,7 +265,7 @@ def ranks_anew(
 def test_ranks_worked_anew(
     monkeypatch: pytest.MonkeyPatch, queries: int, lower_is_better: bool
 ) -> None:
-    """Quarters, which tie often, and a run without values for some queries; in one piece and many."""
+    """Quarters, which tie often, and a run without some values; all at once and in pieces."""
     rng = random.Random(queries)
     runs: list[list[float | None]] = [
         [rng.randrange(5) / 4 for _ in range(queries)] for _ in range(4)
@@ -276,8 +276,8 @@ def test_ranks_worked_anew(
     }
     how = Resampling(200, 9)
     wanted = ranks_anew(runs, how, 0.1, -1 if lower_is_better else 1)
-    for most in (8_000_000, 80 * 4 * queries):
-        monkeypatch.setattr(resampling, "_DRAWN", most)
+    for most in (100, 3):
+        monkeypatch.setattr(resampling, "_SIDE_BY_SIDE", most)
         with connection(values, [(0, 0)]) as con:
             found = resampling.rank_intervals(con, how, 0, 0.1, lower_is_better=lower_is_better)
         assert {n: (one.low, one.high, one.p_first) for n, one in found.items()} == wanted

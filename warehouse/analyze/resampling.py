@@ -21,14 +21,14 @@ from warehouse.store.database import keep
 COMPARED, UNITS = "temp.main.compared", "temp.main.compared_unit"
 HYPOTHESES = "temp.main.hypothesis"
 DIFFERENCES, _SIGNS = "temp.main.paired_difference", "temp.main.random_sign"
-_LISTS, _RANKS = "temp.main.quantity_list", "temp.main.drawn_rank"
+_MEANS = "temp.main.drawn_mean"
 # If at most so many queries differ, all choices of signs are tried: 2^20 is a million.
 EXACT = 20
 _MANY = 0
 # The most random choices, of eight queries each, that one statement looks up.
 _BATCH = 40_000_000
-# The most drawn values that one statement keeps.
-_DRAWN = 8_000_000
+# The most runs whose means one statement takes.
+_SIDE_BY_SIDE = 100
 
 
 @dataclass(frozen=True)
@@ -175,30 +175,31 @@ def rank_intervals(
     The queries are drawn as in `bootstrap`. Equal means share the best rank, so that several runs may
     be first in one resample. Of the ranks, alpha / 2 are cut off at either end.
     """
-    sql = render("analyses/quantity_lists", compared=COMPARED, units=UNITS)
-    keep(con, sql, {"metric_number": metric_number}, name="quantity_list")
-    ((num_runs, num_queries),) = con.execute(
-        f"select count(*), any_value(len(quantities)) from {_LISTS}"
+    ((num_queries, runs),) = con.execute(
+        "select count(distinct query_number), list(distinct run_number) "
+        f"from {COMPARED} where metric_number = $metric_number",
+        {"metric_number": metric_number},
     ).fetchall()
     con.execute(
-        "create or replace temp table drawn_rank (run_number integer, rank bigint, times bigint)"
+        "create or replace temp table drawn_mean (resample bigint, run_number integer, mean double)"
     )
-    size = max(1, _DRAWN // (num_runs * num_queries))
-    for first in range(0, how.resamples, size):
+    for piece in _pieces(sorted(runs), _SIDE_BY_SIDE):
         sql = render(
-            "analyses/drawn_ranks",
-            lists=_LISTS, key=how.key("resamples"), first=first,
-            last=min(first + size, how.resamples), num_queries=num_queries,
-            lower_is_better=lower_is_better,
+            "analyses/drawn_means",
+            compared=COMPARED, units=UNITS, key=how.key("resamples"), resamples=how.resamples,
+            num_queries=num_queries, runs=piece,
         )  # fmt: skip
-        con.execute(f"insert into {_RANKS}\n{sql}")
+        con.execute(f"insert into {_MEANS}\n{sql}", {"metric_number": metric_number})
         how.step("ranks")
-    rows = con.execute(render("analyses/rank_intervals", ranks=_RANKS, alpha=alpha)).fetchall()
+    sql = render(
+        "analyses/rank_intervals", means=_MEANS, alpha=alpha, lower_is_better=lower_is_better
+    )
+    rows = con.execute(sql).fetchall()
     return {run: Ranks(low, high, p_first) for run, low, high, p_first in rows}
 
 
 def _pieces(members: list[int], size: int) -> Iterator[list[int]]:
-    """Divide a list of hypotheses into pieces of at most so many."""
+    """Divide a list into pieces of at most so many."""
     for start in range(0, len(members), size):
         yield members[start : start + size]
 
