@@ -167,6 +167,8 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, demo_data: Path) -> Path:
         "movie,title,genres\n1,Alien,Horror|Sci-Fi\n2,Up,Animation\n"
     )
     (folder / "users.jsonl").write_text('{"query_id": "ann", "age": 30}\n')
+    (folder / "queries.jsonl").write_text('{"query_id": "19335", "text": "anthropological"}\n')
+    (folder / "collection.tsv").write_text("7067032\tA passage of the collection.\n")
     (folder / "links.txt").write_text("A\nB\n")
     (folder / "queries.txt").write_text("q1\nq2\n")
     (folder / "train.txt").write_text("19335\n47923\n")
@@ -181,6 +183,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, demo_data: Path) -> Path:
     for path in sorted((folder / "runs").glob("*.gz")):
         wh.ingest_run("dl19", str(path))
     wh.ingest_attributes("dl19", str(folder / "sources.csv"), of="docs")
+    wh.ingest_text("dl19", str(folder / "collection.tsv"), of="docs", name="corpus")
     shutil.copy(folder / "evaluated", folder / "loaded")
     wh.ingest_qrels("dl20", str(folder / "qrels.txt"))
     wh.ingest_run("dl20", str(folder / "runs" / "bm25.run.gz"))
@@ -210,6 +213,10 @@ def test_every_example_runs_as_printed(
     if name == "watch":
         watchfiles = pytest.importorskip("watchfiles")
         monkeypatch.setattr(watchfiles, "watch", interrupted_after_a_look)
+    if name == "serve":
+        uvicorn = pytest.importorskip("uvicorn")
+        monkeypatch.setattr(uvicorn.Server, "run", lambda *_, **__: None)
+        shutil.copy(folder / "evaluated", folder / "replica.duckdb")
     if name == "demo":  # it is made from nothing by the README's first command
         shutil.copy(demo_file, folder / "demo.duckdb")
     if name == "ingest mlflow":
@@ -250,6 +257,7 @@ def test_every_example_runs_as_printed(
             "publish",
             "push",
             "report",
+            "serve",
             "watch",
         )
         or ingests

@@ -397,13 +397,16 @@ def test_times_and_numbers_are_read_where_trec_is_asked_for(con, put):
 
 
 def test_types_behind_the_names_of_columns_make_a_header(con, put):
+    """RecBole's columns have types; those that are known are found with them."""
     text = "user_id:token\titem_id:token\trating:float\ttimestamp:float\n1\t25\t5\t978824351\n"
-    names = {"query_id": "user_id:token", "doc_id": "item_id:token", "relevance": "rating:float"}
-    error = refused(con, put(text, "ml.inter"), "qrels")
-    assert "missing columns query_id, doc_id, relevance; the source has: user_id:token" in str(
-        error
-    )
-    assert readers.stage(con, put(text, "ml.inter"), "qrels", columns=names).format == "tsv"
+    assert readers.stage(con, put(text, "ml.inter"), "qrels").format == "tsv"
+    rows = con.execute("select query_id, doc_id, relevance from staged").fetchall()
+    assert rows == [("1", "25", 5)]
+    other = text.replace("user_id", "who")
+    error = refused(con, put(other, "ml.inter"), "qrels")
+    assert "missing column query_id; the source has: who:token" in str(error)
+    names = {"query_id": "who:token"}
+    assert readers.stage(con, put(other, "ml.inter"), "qrels", columns=names).format == "tsv"
 
 
 @pytest.mark.core

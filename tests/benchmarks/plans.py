@@ -20,7 +20,7 @@ from warehouse.store import database
 
 FORBIDDEN = frozenset({"prediction_by_text", "prediction_by_number"})
 # What EXPLAIN does not take, and what reads no rows.
-_UNEXPLAINED = ("ATTACH", "DETACH", "TRANSACTION", "SET")
+_UNEXPLAINED = ("ATTACH", "DETACH", "EXPLAIN", "TRANSACTION", "SET")
 _PASSED_ON = ("begin", "close", "commit", "fetchall", "rollback", "table")
 
 
@@ -60,13 +60,13 @@ def _tables(nodes: list[dict[str, Any]]) -> Iterator[str]:
 def scanned(path: str, dataset: str, metric: str) -> set[str]:
     """Evaluate a metric for all runs and return the stored tables that were scanned."""
     found: set[str] = set()
-    ways = {"read": database.read, "transaction": database.transaction}
+    ways = {name: getattr(database, name) for name in ("read", "transaction", "staging")}
 
     def watched(way: Callable[..., Any]) -> Callable[..., Any]:
         @contextmanager
-        def opened(*of: Any, **how: Any) -> Iterator[Watched]:
+        def opened(*of: Any, **how: Any) -> Iterator[Any]:
             with way(*of, **how) as con:
-                yield Watched(con, found)
+                yield con if isinstance(con, Watched) else Watched(con, found)
 
         return opened
 

@@ -381,7 +381,7 @@ def text(
     threads: options.Threads = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
-    """Load the texts of queries or documents, to be shown beside their ids.
+    """Load texts of queries or documents, to be shown with them.
 
     The file is JSON Lines or Parquet with the columns of BEIR (_id, title, text), MS MARCO or
     others; or CSV or TSV with a header; or TSV without one: id and text, or for documents also id,
