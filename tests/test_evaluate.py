@@ -12,6 +12,7 @@ import time
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from projects import stored
@@ -19,7 +20,7 @@ from refusals import expect_refusal
 from shared_cases import CASES, needs_cases
 
 from warehouse.errors import UsageError
-from warehouse.evaluate import engine, plan, scope
+from warehouse.evaluate import engine, plan, scope, stored_runs
 from warehouse.metrics.notation import parse
 from warehouse.warehouse import Warehouse
 
@@ -661,3 +662,23 @@ def test_what_changes_again_and_again_is_computed_with_the_lock(tiny: Warehouse)
     assert tiny.evaluate("tiny", metrics="RR", on_metric=change).computed == 4
     assert len(seen) == 3
     assert tiny.verify().num_verified == 4
+
+
+def test_values_of_several_datasets_are_computed_ahead(
+    wh: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is computed for one dataset does not look like a change to the next."""
+    for dataset in ("one", "two"):
+        wh.ingest_qrels(dataset, {"q": {"a": 1}})
+        wh.ingest_run(dataset, {"q": {"a": 1.0}}, name="run")
+    places = []
+    compute = stored_runs.evaluate
+
+    def noted(con: Any, job: Any, *args: Any, place: Any = None, **options: Any) -> Any:
+        places.extend([place] if job.whole and not options.get("dry_run") else [])
+        return compute(con, job, *args, place=place, **options)
+
+    monkeypatch.setattr(stored_runs, "evaluate", noted)
+    wh.evaluate(metrics="RR")
+    assert len(places) == 1
+    assert places[0] is not None

@@ -634,3 +634,10 @@ def test_carriage_returns_end_lines_too(con, put):
     rows = [f"q{n // 1000},d{n},{n % 1000}" for n in range(250_000)]
     result = readers.stage(con, put("\r".join(["query_id,doc_id,score", *rows]), "a.csv"), "run")
     assert result.rows == 250_000
+
+
+def test_ranks_with_gaps_are_refused_with_a_way_out(con, put):
+    path = put("query_id,doc_id,rank\nq,a,5\nq,b,9\n", "a.csv")
+    assert "--column score=rank --lower-is-better" in str(refused(con, path, "run"))
+    result = readers.stage(con, path, "run", columns={"score": "rank"})
+    assert (result.rows, result.ranked_by, result.warnings) == (2, "score", ())

@@ -49,8 +49,11 @@ class Ahead(Place):
         self.open()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
         self.close()
+        if kind is not None:  # else what was not finished would be read in place of the file's own
+            for table in (*_VALUES, *_COPIES):
+                self._staging.con.execute(f"drop table if exists temp.{table}")
 
     def open(self) -> None:
         """Open the file for reading, unless it is open. Raises ChangedError."""
@@ -140,4 +143,5 @@ class Ahead(Place):
 def _state(con: duckdb.DuckDBPyConnection, runs: Sequence[Candidate]) -> list[Any]:
     """Return what the values of the datasets of some runs depend on, to be compared."""
     names = sorted({run.dataset for run in runs})
-    return con.execute(render("statements/state"), {"datasets": names}).fetchall()
+    state = render("statements/state", file=database.ALIAS)
+    return con.execute(state, {"datasets": names}).fetchall()

@@ -169,7 +169,7 @@ def _stage(
     if kind == "run":
         if reading.ranked_by == "rank":
             checks.refuse_gaps(con, name)
-        ranks = "rank" in staging.types_of(con)
+        ranks = "rank" in staging.types_of(con) and mapping.get("score") != "rank"
         found = checks.run_warnings(con, ranks=ranks, ranked_by=reading.ranked_by)
         warnings = (*found.get(0, ()), *warnings)
         checks.add_empty(con)

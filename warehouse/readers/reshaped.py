@@ -117,7 +117,6 @@ def _keep(con: Connection, table: Table, where: str | None) -> None:
     typed = _typed(con, table, expressions.read(con, given, where, _ONE, windows=True))
     relation = f"(\n{typed}\n) as rows"
     expressions.bind(con, given, where, _ONE, table=relation, column="source_row")
-    import duckdb  # the help of a command reads this module, and does without the engine
 
     try:
         with in_words():
