@@ -56,10 +56,8 @@ def shown(
 @pytest.mark.parametrize("width", [80, 120])
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_table_fits_the_terminal(shown, name: str, width: int) -> None:
-    if name == "compare":
-        pytest.importorskip("scipy")
     text = shown(COMMANDS[name], width)
-    sentences = re.compile("--wide shows everything|corrected over")
+    sentences = re.compile("--wide shows everything|queries; two-sided")
     assert all(len(line) <= width for line in text.splitlines() if not sentences.search(line))
     kept = KEPT.get(name, 1000)
     text = "".join(line[:kept].rstrip() + "\n" for line in text.splitlines())

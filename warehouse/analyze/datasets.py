@@ -14,10 +14,16 @@ def _known(con: duckdb.DuckDBPyConnection) -> list[str]:
     return [str(row[0]) for row in rows]
 
 
+def check_one(dataset: str | None) -> str | None:
+    """Refuse what is not the name of one dataset; None stands for the only one, or all."""
+    return None if dataset is None else check_text("dataset", dataset, _FIRST)
+
+
 def check(con: duckdb.DuckDBPyConnection, dataset: str | None) -> None:
     """Refuse an unknown dataset with the nearest known one; None stands for all."""
-    if dataset is not None:
-        check_word("dataset", check_text("dataset", dataset, _FIRST), _known(con))
+    name = check_one(dataset)
+    if name is not None:
+        check_word("dataset", name, _known(con))
 
 
 def chosen(con: duckdb.DuckDBPyConnection, dataset: str | None) -> str:

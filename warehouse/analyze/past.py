@@ -16,6 +16,7 @@ import duckdb
 
 from warehouse.analyze import run_choice
 from warehouse.analyze.across_datasets import named_datasets
+from warehouse.analyze.datasets import check_one
 from warehouse.analyze.run_choice import Choice
 from warehouse.config import times
 from warehouse.errors import UsageError, check_at_least, command, listing
@@ -117,7 +118,8 @@ def put_one(
     stored_only: bool = True,
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Make a connection read what was there then, for one dataset, as `put` does for several."""
-    with put(con, dataset, wanted, runs, stored_only=stored_only) as (found, gone):
+    one = check_one(dataset)
+    with put(con, one, wanted, runs, stored_only=stored_only) as (found, gone):
         if len(found) > 1:
             raise UsageError(f"{dataset}: stands for several datasets; name one")
         yield found[0], gone

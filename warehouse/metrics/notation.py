@@ -110,6 +110,7 @@ def parse(*asked: Asked, defaults: Defaults | None = None) -> list[Metric]:
     return [r.metric for r in request(*asked, defaults=defaults)]
 
 
+@project.request()
 def request(*asked: Asked, defaults: Defaults | None = None) -> list[Requested]:
     """Read metric names like `parse`, and keep trec_eval's names for them."""
     for text in split(asked):
