@@ -122,7 +122,7 @@ ANSWERS: dict[str, Callable[[Warehouse], object]] = {
         wh.check("mine", "AP MaxRank", run="two", against=against) for against in ("best", "one")
     ],
     "check of the run as it was": lambda wh: wh.check("mine", "AP", run="one", against="last"),
-    "leaderboard": lambda wh: wh.leaderboard("mine", ci=True, ties=True),
+    "leaderboard": lambda wh: wh.leaderboard("mine", ci=True, ties=True, ranks=True),
     "leaderboard, part by part": lambda wh: wh.leaderboard("mine", slice="some"),
     "leaderboard, older qrels": lambda wh: wh.leaderboard("mine", metrics="AP", qrels=1),
     "queries": lambda wh: wh.queries("mine", "two"),

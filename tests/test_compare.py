@@ -861,3 +861,45 @@ def test_boards_that_have_no_intervals(four: Warehouse) -> None:
     four.evaluate(metrics="RR")
     with pytest.raises(UsageError, match="need one dataset, and no slice"):
         four.leaderboard(["tiny", "other"], metrics="RR", ci=True)
+
+
+def test_ranks_on_a_board(four: Warehouse) -> None:
+    """By hand: `new` is never above `old`, and equal to it if query 3 is drawn four times."""
+    board = four.leaderboard("tiny", metrics="NumRet RR", sort="RR", ranks=True, ties=True)
+    assert board.columns[:7] == [
+        "place", "group", "rank_low", "rank_high", "p_first", "run", "system",
+    ]  # fmt: skip
+    old, new = board
+    assert (old.run, old.rank_low, old.rank_high, old.p_first) == ("old", 1, 1, 1.0)
+    assert (new.rank_low, new.rank_high) == (2, 2)
+    # in 1 of 256 draws, within four standard errors of 2,000
+    assert new.p_first == pytest.approx(1 / 256, abs=0.0056)
+    top = four.leaderboard(
+        "tiny", metrics="RR", ranks=True, top=1, resamples=300, seed=4, alpha=0.1
+    )
+    assert [row.p_first for row in top] == [1.0]
+    assert any("90% of 300 resamples of the queries (seed 4)" in note for note in top.notes)
+    # lower is better
+    assert next(iter(four.leaderboard("tiny", metrics="MaxRank", ranks=True))).p_first == 1
+
+
+def test_boards_that_have_no_ranks(four: Warehouse) -> None:
+    with expect_refusal("NumRet … sum"):
+        four.leaderboard("tiny", metrics="NumRet", ranks=True)
+    with expect_refusal("resamples … 100 … 99"):
+        four.leaderboard("tiny", metrics="RR", ranks=True, resamples=99)
+    with expect_refusal("one dataset … no slice"):
+        four.leaderboard("tiny", metrics="RR", ranks=True, slice="some")
+
+
+@needs_cases
+def test_the_leader_of_a_board_may_be_another(dl19: Warehouse) -> None:
+    """As numpy's own draws have it, within sampling error."""
+    board = dl19.leaderboard("dl19", metrics="nDCG@10", ranks=True)
+    values = np.array([per_query(dl19, row.run, "nDCG@10") for row in board])
+    picks = np.random.default_rng(0).integers(0, values.shape[1], (20_000, values.shape[1]))
+    means = values[:, picks].mean(axis=2)
+    is_first = np.isclose(means, means.max(axis=0), rtol=0, atol=1e-12)
+    shares = [row.p_first for row in board]
+    assert shares == pytest.approx(is_first.mean(axis=1), abs=0.05)
+    assert 0 < shares[1] < shares[0] < 1

@@ -1,11 +1,12 @@
-"""Resampling in SQL: the generator, exact tests, and the error of looking at some permutations."""
+"""Resampling in SQL: the generator, exact tests, the error of looking at some permutations, ranks."""
 
 from __future__ import annotations
 
 import itertools
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from math import sqrt
+from fractions import Fraction
+from math import inf, sqrt
 
 import duckdb
 import pytest
@@ -18,7 +19,7 @@ from warehouse.store import database
 pytestmark = pytest.mark.core
 
 # by metric, run and query
-Values = Mapping[tuple[int, int, int], float]
+Values = Mapping[tuple[int, int, int], float | None]
 
 
 def connection(
@@ -203,6 +204,17 @@ def test_tukey_leaves_out_queries_that_one_run_lacks() -> None:
 # --------------------------------------------------------------------------- bootstrap
 
 
+def resampled(how: Resampling, queries: int) -> Iterator[list[int]]:
+    """Restate which queries each resample draws."""
+    for resample in range(how.resamples):
+        words = [
+            word
+            for slot in range((queries + 1) // 2)
+            for word in philox(resample, slot, how.key("resamples"))
+        ]
+        yield [word * queries >> 32 for word in words[:queries]]
+
+
 @pytest.mark.parametrize("queries", [5, 6])
 def test_the_bootstrap_worked_anew(queries: int) -> None:
     """Resample by resample in Python; the ends are quantiles between neighbours, as numpy's are."""
@@ -211,15 +223,9 @@ def test_the_bootstrap_worked_anew(queries: int) -> None:
     one, other = ([round(x * 64) / 64 for x in values] for values in drawn(3, queries=queries))
     differences = [b - a for a, b in zip(one, other, strict=True)]
     how = Resampling(100, 5)
-    means = []
-    for resample in range(100):
-        words = [
-            word
-            for slot in range((queries + 1) // 2)
-            for word in philox(resample, slot, how.key("resamples"))
-        ]
-        picks = [word * queries >> 32 for word in words[:queries]]
-        means.append(sum(differences[pick] for pick in picks) / queries)
+    means = [
+        sum(differences[pick] for pick in picks) / queries for picks in resampled(how, queries)
+    ]
     with connection(of_runs(one, other), [(0, 1)]) as con:
         found = resampling.bootstrap(con, how, {0: queries}, 0.1)[0]
     assert found == pytest.approx(tuple(np.quantile(means, [0.05, 0.95])), abs=1e-12)
@@ -229,6 +235,69 @@ def test_the_bootstrap_worked_anew(queries: int) -> None:
         means[4] + low * (means[5] - means[4]),
         means[94] + high * (means[95] - means[94]),
     )
+
+
+# --------------------------------------------------------------------------- ranks of runs
+
+
+def ranks_anew(
+    runs: Sequence[Sequence[float | None]], how: Resampling, alpha: float, better: int
+) -> dict[int, tuple[int, int, float]]:
+    """Restate the ranks of runs resample by resample, with means as fractions."""
+    ranks: list[list[int]] = []
+    for picks in resampled(how, len(runs[0])):
+        means = []
+        for run in runs:
+            drawn = [Fraction(v) for v in (run[pick] for pick in picks) if v is not None]
+            means.append(better * sum(drawn) / len(drawn) if drawn else -inf)
+        ranks.append([1 + sum(other > mean for other in means) for mean in means])
+    cut = alpha / 2 * len(ranks)
+    found = {}
+    for number, of_run in enumerate(zip(*ranks, strict=True)):
+        among = range(1, len(runs) + 1)
+        low = min(r for r in among if sum(x <= r for x in of_run) >= cut and r in of_run)
+        high = min(r for r in among if sum(x > r for x in of_run) <= cut and r in of_run)
+        found[number] = low, high, of_run.count(1) / len(of_run)
+    return found
+
+
+@pytest.mark.parametrize(("queries", "lower_is_better"), [(1, False), (4, True), (7, False)])
+def test_ranks_worked_anew(
+    monkeypatch: pytest.MonkeyPatch, queries: int, lower_is_better: bool
+) -> None:
+    """Quarters, which tie often, and a run without some values; all at once and in pieces."""
+    rng = random.Random(queries)
+    runs: list[list[float | None]] = [
+        [rng.randrange(5) / 4 for _ in range(queries)] for _ in range(4)
+    ]
+    runs[3][1:] = [None] * (queries - 1)
+    values = {
+        (0, run, query): v for run, of_run in enumerate(runs) for query, v in enumerate(of_run)
+    }
+    how = Resampling(200, 9)
+    wanted = ranks_anew(runs, how, 0.1, -1 if lower_is_better else 1)
+    for most in (100, 3):
+        monkeypatch.setattr(resampling, "_SIDE_BY_SIDE", most)
+        with connection(values, [(0, 0)]) as con:
+            found = resampling.rank_intervals(con, how, 0, 0.1, lower_is_better=lower_is_better)
+        assert {n: (one.low, one.high, one.p_first) for n, one in found.items()} == wanted
+
+
+def test_ranks_of_two_runs_on_two_queries() -> None:
+    """By hand, the four draws 11, 12, 21, 22 are equally likely.
+
+    The means of 1, 1/4 are 1, 5/8, 5/8, 1/4 and those of 1/2, 1/2 are 1/2: first in 3 of 4. Those of
+    1, 1/4 and of 1/4, 1 are equal in 12 and 21, so that each is first in 3 of 4.
+    """
+    for other, share in (([0.5, 0.5], 1 / 4), ([0.25, 1.0], 3 / 4)):
+        with connection(of_runs([1.0, 0.25], other), [(0, 1)]) as con:
+            found = resampling.rank_intervals(
+                con, Resampling(10_000, 0), 0, 0.05, lower_is_better=False
+            )
+        # four standard errors of 10,000 draws
+        assert found[0].p_first == pytest.approx(3 / 4, abs=0.0174)
+        assert found[1].p_first == pytest.approx(share, abs=0.0174)
+        assert [(one.low, one.high) for one in found.values()] == [(1, 2), (1, 2)]
 
 
 # --------------------------------------------------------------------------- the same bits
@@ -244,6 +313,7 @@ def results(threads: int, order: Sequence[int]) -> Iterator[object]:
         yield resampling.randomisation(con, how, dict.fromkeys(range(3), 150))
         yield resampling.tukey(con, how, 0, 4)
         yield resampling.bootstrap(con, how, dict.fromkeys(range(3), 150), 0.05)
+        yield resampling.rank_intervals(con, how, 0, 0.05, lower_is_better=False)
 
 
 @pytest.mark.slow

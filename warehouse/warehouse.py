@@ -785,7 +785,10 @@ class Warehouse:
         each: bool = False,
         ci: bool = False,
         ties: bool = False,
+        ranks: bool = False,
         alpha: float = 0.05,
+        resamples: int = 2000,
+        seed: int = 0,
         as_of: past.Moment | None = None,
         qrels: int | None = None,
         run: Names = (),
@@ -817,7 +820,28 @@ class Warehouse:
         mean over the queries, at 1 - `alpha`. With `ties`, a column `group` numbers the runs that
         cannot be told apart: a group is its best run and the runs that do not differ from it by
         `sort`, in a paired t-test with Holm's correction over all pairs of the whole board, whatever
-        `top` is. Both work on one dataset, not on a slice.
+        `top` is.
+
+        With `ranks`, the columns `rank_low, rank_high, p_first` say how far the ranks by `sort`, a
+        mean, depend on the choice of queries. The queries are drawn with replacement `resamples`
+        times from `seed`, and each time all runs are ranked by their means over the drawn queries;
+        equal means share the best rank. Leaving out `alpha` / 2 of the draws at either end, the run
+        ranks from `rank_low` to `rank_high`. `p_first` is the share of draws in which it is first,
+        alone or tied, so that the shares may add up to more than 1. Sources: Goldstein and
+        Spiegelhalter 1996, League tables and their limitations; Sakai 2006, Evaluating evaluation
+        metrics based on the bootstrap.
+
+        `ci`, `ties` and `ranks` work on one dataset, not on a slice.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_qrels("tiny", {"p": {"a": 1}, "q": {"a": 1}})
+        >>> for name, score in (("good", 2.0), ("bad", 0.0)):
+        ...     one = {"a": score, "b": 1.0}
+        ...     _ = wh.ingest_run("tiny", {"p": one, "q": one}, name=name)
+        >>> board = wh.leaderboard("tiny", metrics="RR", ranks=True)
+        >>> [(row.run, row.rank_low, row.rank_high, row.p_first) for row in board]
+        [('good', 1, 1, 1.0), ('bad', 2, 2, 0.0)]
         """
         from warehouse.analyze import leaderboard, run_choice
         from warehouse.report import presentation
@@ -825,8 +849,9 @@ class Warehouse:
         with self.file.read() as con:
             found = leaderboard.leaderboard(
                 con, dataset, metrics=metrics, slice=slice, sort=sort, top=top, protocol=protocol,
-                weights=weights, by=by, each=each, ci=ci, ties=ties, alpha=alpha, as_of=as_of,
-                qrels=qrels, runs=run_choice.choice(run, system, tag),
+                weights=weights, by=by, each=each, ci=ci, ties=ties, ranks=ranks, alpha=alpha,
+                resamples=resamples, seed=seed, as_of=as_of, qrels=qrels,
+                runs=run_choice.choice(run, system, tag),
             )  # fmt: skip
             return presentation.leaderboard(found, protocol, top)
 

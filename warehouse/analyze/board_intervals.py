@@ -1,4 +1,4 @@
-"""The certainty of a board: intervals beside its values, and groups of runs that do not differ."""
+"""The certainty of a board: intervals of values and ranks, and groups of runs that do not differ."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import duckdb
 
-from warehouse.analyze import compare, significance
+from warehouse.analyze import compare, resampling, significance
 from warehouse.analyze.board import Board
 from warehouse.errors import UsageError, command, counted
 from warehouse.metrics.protocols import Protocol
@@ -18,6 +18,17 @@ from warehouse.store import database
 # The most runs whose pairs are all tested.
 MOST = 200
 GROUP = "group"
+RANK_LOW, RANK_HIGH, P_FIRST = "rank_low", "rank_high", "p_first"
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column to add to a board: its name, type and values, and the column that it comes after."""
+
+    name: str
+    type: str
+    values: Sequence[float | None]
+    after: str
 
 
 def width_of(metric: str) -> str:
@@ -41,13 +52,12 @@ def with_intervals(
         },
     ).fetchall()
     found = {(str(run), str(metric)): half_width for run, metric, half_width in rows}
-    columns: dict[str, list[float | None]] = {
-        width_of(column): [found.get((run, metric)) for run in runs]
+    columns = [
+        _Column(width_of(column), "double", [found.get((run, metric)) for run in runs], column)
         for column, metric in shown.metrics.items()
-    }
+    ]
     note = f"±: t-interval of the mean at {significance.level(alpha)}"
-    after = {column: width_of(column) for column in shown.metrics}
-    return _wider(con, shown, runs, columns, "double", after, note, "board_intervals")
+    return _wider(con, shown, runs, columns, note, "board_intervals")
 
 
 @dataclass(frozen=True)
@@ -94,10 +104,59 @@ def groups(
 def with_groups(con: duckdb.DuckDBPyConnection, shown: Board, found: Groups) -> Board:
     """Return a board, or the top of it, with the group of each run in a column after its place."""
     runs = [str(row[0]) for row in shown.relation.project("run").fetchall()]
-    numbers: dict[str, list[float | None]] = {GROUP: [found.numbers[run] for run in runs]}
-    return _wider(
-        con, shown, runs, numbers, "integer", {"place": GROUP}, found.note, "board_groups"
+    numbers = _Column(GROUP, "integer", [found.numbers[run] for run in runs], "place")
+    return _wider(con, shown, runs, [numbers], found.note, "board_groups")
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """The ranks of each run over resampled queries, and a note about them."""
+
+    ranks: Mapping[str, resampling.Ranks]
+    note: str
+
+
+def rank_intervals(
+    con: duckdb.DuckDBPyConnection,
+    board: Board,
+    protocol: Protocol,
+    metric: str | None,
+    how: compare.How,
+) -> Ranked:
+    """Return the ranks of the runs of a whole board by the metric, or by the first of the board.
+
+    The queries are resampled with replacement, all runs have the same draws, and in each draw the
+    runs are ranked by their means (Goldstein and Spiegelhalter 1996; bootstrap of topics: Sakai 2006).
+    """
+    metric = metric or next(iter(board.metrics))
+    runs = [str(row[0]) for row in board.relation.project("run").fetchall()]
+    found = compare.gather(con, board.datasets[0], runs, [metric], protocol)
+    aggregate = found.aggregates[0]
+    if aggregate != "mean":
+        raise UsageError(
+            f"ranks: need a metric that is the mean over the queries, but {metric} is their "
+            f"{aggregate.replace('_', ' ')}; sort by another one"
+        )
+    drawn = resampling.Resampling(how.resamples, how.seed)
+    ranks = resampling.rank_intervals(con, drawn, 0, how.alpha, lower_is_better=found.better(0) < 0)
+    return Ranked(
+        {run: ranks[number] for number, run in enumerate(runs)},
+        f"from, to: the run's ranks by {metric} in the middle {significance.level(how.alpha)} of "
+        f"{how.resamples:,} resamples of the queries (seed {how.seed}); P(first): the share of "
+        "resamples in which it is first, alone or tied",
     )
+
+
+def with_ranks(con: duckdb.DuckDBPyConnection, shown: Board, found: Ranked) -> Board:
+    """Return a board, or the top of it, with the ranks of each run in columns after its place."""
+    runs = [str(row[0]) for row in shown.relation.project("run").fetchall()]
+    ranks = [found.ranks[run] for run in runs]
+    columns = [
+        _Column(RANK_LOW, "integer", [one.low for one in ranks], "place"),
+        _Column(RANK_HIGH, "integer", [one.high for one in ranks], "place"),
+        _Column(P_FIRST, "double", [one.p_first for one in ranks], "place"),
+    ]
+    return _wider(con, shown, runs, columns, found.note, "board_ranks")
 
 
 def groups_of(runs: Sequence[str], apart: Collection[frozenset[str]]) -> dict[str, int]:
@@ -120,9 +179,7 @@ def _wider(
     con: duckdb.DuckDBPyConnection,
     shown: Board,
     runs: list[str],
-    columns: Mapping[str, list[float | None]],
-    kind: str,
-    after: Mapping[str, str],
+    columns: Sequence[_Column],
     note: str,
     name: str,
 ) -> Board:
@@ -130,15 +187,14 @@ def _wider(
     wanted = [
         wide
         for column in shown.relation.columns
-        for wide in (column, after.get(column))
-        if wide is not None
+        for wide in (column, *(added.name for added in columns if added.after == column))
     ]
     lists = ", ".join(
-        f"unnest($added_{number}::{kind}[]) as {ident(column)}"
+        f"unnest($added_{number}::{column.type}[]) as {ident(column.name)}"
         for number, column in enumerate(columns)
     )
     numbered = "unnest($runs::varchar[]) as run, unnest($rows::integer[]) as row_on_board"
-    given = {f"added_{number}": values for number, values in enumerate(columns.values())}
+    given = {f"added_{number}": column.values for number, column in enumerate(columns)}
     relation = database.keep(
         con,
         f"select {', '.join(map(ident, wanted))} from {shown.relation.alias} "

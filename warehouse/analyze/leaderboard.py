@@ -31,7 +31,10 @@ def leaderboard(
     each: bool = False,
     ci: bool = False,
     ties: bool = False,
+    ranks: bool = False,
     alpha: float = 0.05,
+    resamples: int = 2000,
+    seed: int = 0,
     as_of: past.Moment | None = None,
     qrels: int | None = None,
     runs: run_choice.Choice = run_choice.ALL,
@@ -48,8 +51,8 @@ def leaderboard(
     with past.put(con, dataset, state, runs, stored_only=stored_only) as (datasets, gone):
         rules = stored_metrics.stored_rules(con, protocol)
         across_datasets.check_weights(weights, datasets)
-        if (ci or ties) and (len(datasets) > 1 or slice is not None):
-            raise UsageError("ci and ties: need one dataset, and no slice")
+        if (ci or ties or ranks) and (len(datasets) > 1 or slice is not None):
+            raise UsageError("ci, ties and ranks: need one dataset, and no slice")
         if len(datasets) > 1 and slice is not None:
             raise UsageError(f"slice {slice}: a slice belongs to one dataset; name one")
         names, order = _names(con, datasets, metrics, sort, rules)
@@ -65,11 +68,17 @@ def leaderboard(
                 make = partial(
                     board.of_dataset, con, datasets[0], names, rules, slice=slice, sort=order
                 )
-                if ci or ties:
-                    from warehouse.analyze import board_intervals
-                # groups are those of the whole board, also if only its top is shown
+                if ci or ties or ranks:
+                    from warehouse.analyze import board_intervals, compare
+                # groups and ranks are those of the whole board, also if only its top is shown
                 groups = board_intervals.groups(con, make(), rules, order, alpha) if ties else None
+                ranked = None
+                if ranks:
+                    how = compare.How(alpha=alpha, resamples=resamples, seed=seed)
+                    ranked = board_intervals.rank_intervals(con, make(), rules, order, how)
                 found = make(top=top)
+                if ranked is not None:
+                    found = board_intervals.with_ranks(con, found, ranked)
                 if groups is not None:
                     found = board_intervals.with_groups(con, found, groups)
                 if ci:

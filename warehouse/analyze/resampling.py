@@ -1,4 +1,4 @@
-"""Resampling in SQL: Fisher's randomisation test, Tukey's HSD test and the bootstrap.
+"""Resampling in SQL: Fisher's randomisation test, Tukey's HSD test, the bootstrap, ranks of runs.
 
 Random words are made from counters and a key (Philox), and sums are those of whole numbers, so that a
 result is the same to the bit on any number of threads, machine and version of the engine. The tables
@@ -21,11 +21,14 @@ from warehouse.store.database import keep
 COMPARED, UNITS = "temp.main.compared", "temp.main.compared_unit"
 HYPOTHESES = "temp.main.hypothesis"
 DIFFERENCES, _SIGNS = "temp.main.paired_difference", "temp.main.random_sign"
+_MEANS = "temp.main.drawn_mean"
 # If at most so many queries differ, all choices of signs are tried: 2^20 is a million.
 EXACT = 20
 _MANY = 0
 # The most random choices, of eight queries each, that one statement looks up.
 _BATCH = 40_000_000
+# The most runs whose means one statement takes.
+_SIDE_BY_SIDE = 100
 
 
 @dataclass(frozen=True)
@@ -150,8 +153,53 @@ def bootstrap(
     return found
 
 
+@dataclass(frozen=True)
+class Ranks:
+    """The ranks of a run over resamples: from `low` to `high`, and the share in which it is first."""
+
+    low: int
+    high: int
+    p_first: float
+
+
+def rank_intervals(
+    con: duckdb.DuckDBPyConnection,
+    how: Resampling,
+    metric_number: int,
+    alpha: float,
+    *,
+    lower_is_better: bool,
+) -> dict[int, Ranks]:
+    """Return the ranks of each run by its mean over resampled queries, the same draws for all runs.
+
+    The queries are drawn as in `bootstrap`. Equal means share the best rank, so that several runs may
+    be first in one resample. Of the ranks, alpha / 2 are cut off at either end.
+    """
+    ((num_queries, runs),) = con.execute(
+        "select count(distinct query_number), list(distinct run_number) "
+        f"from {COMPARED} where metric_number = $metric_number",
+        {"metric_number": metric_number},
+    ).fetchall()
+    con.execute(
+        "create or replace temp table drawn_mean (resample bigint, run_number integer, mean double)"
+    )
+    for piece in _pieces(sorted(runs), _SIDE_BY_SIDE):
+        sql = render(
+            "analyses/drawn_means",
+            compared=COMPARED, units=UNITS, key=how.key("resamples"), resamples=how.resamples,
+            num_queries=num_queries, runs=piece,
+        )  # fmt: skip
+        con.execute(f"insert into {_MEANS}\n{sql}", {"metric_number": metric_number})
+        how.step("ranks")
+    sql = render(
+        "analyses/rank_intervals", means=_MEANS, alpha=alpha, lower_is_better=lower_is_better
+    )
+    rows = con.execute(sql).fetchall()
+    return {run: Ranks(low, high, p_first) for run, low, high, p_first in rows}
+
+
 def _pieces(members: list[int], size: int) -> Iterator[list[int]]:
-    """Divide a list of hypotheses into pieces of at most so many."""
+    """Divide a list into pieces of at most so many."""
     for start in range(0, len(members), size):
         yield members[start : start + size]
 

@@ -58,7 +58,7 @@ class Labels:
 
 def leaderboard(found: Board, protocol: str, top: int | None = None) -> Result:
     """Return a board: an arrow shows which direction is better, and best values are marked."""
-    titles = {"place": "#"}
+    titles = {"place": "#", "rank_low": "from", "rank_high": "to", "p_first": "P(first)"}
     counts: set[str] = set()
     for column, name in found.metrics.items():
         shown = found.labels.get(column, column)

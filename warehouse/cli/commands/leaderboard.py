@@ -23,6 +23,7 @@ EXAMPLES = {
         'warehouse leaderboard -d dl19 --as-of "$(date -u +%F)"',
         "warehouse leaderboard -d dl19 --qrels 1 -m AP",
         "warehouse leaderboard -d dl19 -m nDCG@10 --ci --ties --alpha 0.01",
+        "warehouse leaderboard -d dl19 -m nDCG@10 --ranks --top 3",
         "warehouse leaderboard -d dl19 --lake lake",
     )
 }
@@ -77,7 +78,21 @@ def leaderboard(
             "--ties", help="Number the groups of runs that cannot be told apart at alpha."
         ),
     ] = False,
-    alpha: Annotated[float, typer.Option("--alpha", help="The level of --ci and --ties.")] = 0.05,
+    ranks: Annotated[
+        bool,
+        typer.Option(
+            "--ranks",
+            help="Show the ranks that each run has if the queries are resampled, at 1 - alpha, and "
+            "how often it is first.",
+        ),
+    ] = False,
+    alpha: Annotated[
+        float, typer.Option("--alpha", help="The level of --ci, --ties and --ranks.")
+    ] = 0.05,
+    resamples: Annotated[
+        int, typer.Option("--resamples", help="How often --ranks resamples the queries.")
+    ] = 2000,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the random numbers.")] = 0,
     runs: options.Runs = None,
     system: options.Systems = None,
     tag: options.RunTags = None,
@@ -113,7 +128,9 @@ def leaderboard(
     time. A metric that was not, and that -m names, is computed by today's formula.
 
     With --ties, a group is its best run and the runs that do not differ from it significantly
-    (paired t-tests, Holm correction over all pairs of the whole board, also with --top). With --lake
+    (paired t-tests, Holm correction over all pairs of the whole board, also with --top). With
+    --ranks the queries are drawn anew with replacement, 2,000 times, and each time the runs are
+    ranked by their means; equal means share the best rank, so several runs may be first. With --lake
     the board is of all that was pushed into it, and shows stored values only.
     """
     from warehouse.analyze.stored_metrics import forgotten
@@ -130,7 +147,8 @@ def leaderboard(
         board = wh.leaderboard(
             dataset, metrics=metric or (), slice=slice, sort=sort, top=top,
             protocol=protocol, weights=options.weights(weights), by=by, each=each, ci=ci, ties=ties,
-            alpha=alpha, as_of=as_of, qrels=qrels, run=runs or (), system=system or (), tag=tag or (),
+            ranks=ranks, alpha=alpha, resamples=resamples, seed=seed, as_of=as_of, qrels=qrels,
+            run=runs or (), system=system or (), tag=tag or (),
         )  # fmt: skip
         output.show(board, format, out, places=places, wide=wide)
         if names:
