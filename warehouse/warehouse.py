@@ -126,6 +126,8 @@ class Warehouse:
     ) -> Loaded:
         """Load judgments: a path, '-' for stdin, a dict, a data frame, Arrow table, relation or Result.
 
+        "ir_datasets:NAME" is the collection of that name in ir_datasets (extra ir).
+
         Columns: `query_id, doc_id, relevance[, iteration]`; `columns` maps these to other names.
         `relevance` is an SQL expression that gives the relevance, as in "rating >= 4", and `where` a
         condition over the columns of a table that chooses its rows, as in "year >= 2020". With
@@ -647,7 +649,7 @@ class Warehouse:
         The database is made if it does not exist, unless the source does not exist either: both
         names may be wrong.
         """
-        from warehouse.readers.files import missing
+        from warehouse.readers.registry import missing
 
         name = self._to_load(dataset, source)
         error = None if self.path.exists() else missing(source)

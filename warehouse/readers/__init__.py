@@ -16,6 +16,7 @@ from warehouse.errors import EmptyError
 from warehouse.readers import checks, registry, staging
 from warehouse.readers.files import LocalFile, check_file, open_file
 from warehouse.readers.formats import FileFormat, Format, Reading
+from warehouse.readers.ir_datasets import by_name
 from warehouse.readers.kinds import (
     KEYS,
     ColumnNames,
@@ -50,8 +51,9 @@ def stage(
 ) -> Staged:
     """Read a source into the temporary table `staged` of the connection, replacing the one before.
 
-    `source` is a path (plain, .gz, .bz2, .xz or .zst), `-` for standard input, a file that is open, a
-    dict of dicts, a pandas or polars data frame, an Arrow table, a DuckDB relation or a `Query`.
+    `source` is a path (plain, .gz, .bz2, .xz or .zst), `-` for standard input, a file that is open,
+    the name of a dataset (`ir_datasets:…`), a dict of dicts, a pandas or polars data frame, an Arrow
+    table, a DuckDB relation or a `Query`.
     `format`, one of `registry.names`, is guessed unless given. `columns` maps our column names to those
     of a table; if they are `shared`, they are meant for other sources too, and a format without named
     columns ignores them. `relevance` is an SQL expression over the columns of judgments, the relevance
@@ -94,6 +96,7 @@ def stage(
 
         columns = with_relevance(con, relevance, columns)
     mapping = column_mapping(wanted, columns)
+    source = by_name(source, wanted)
     given = None if format is None else registry.find(format, wanted)
     if given is not None:
         wanted = given.kind_of(wanted)

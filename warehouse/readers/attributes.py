@@ -18,6 +18,7 @@ from warehouse.readers.columns import candidates
 from warehouse.readers.csv_tsv import Tsv
 from warehouse.readers.files import check_file, open_file
 from warehouse.readers.formats import Table
+from warehouse.readers.ir_datasets import by_name
 from warehouse.readers.kinds import IDS, Subject
 from warehouse.readers.lines import LIMIT
 from warehouse.readers.normalise import normalise as normalise_ids
@@ -140,6 +141,7 @@ def open_table(
     """
     given = None if format is None else registry.find(format, "attributes")
     ids = [key, *hints]
+    source = by_name(source, "attributes")
     try:
         if isinstance(source, str | os.PathLike):
             with open_file(source) as file:

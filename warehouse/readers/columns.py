@@ -30,7 +30,12 @@ _NAMES: Mapping[Kind, Mapping[str, tuple[str, ...]]] = {
     },
     "qrels": {"query_id": _QUERY, "doc_id": _DOCUMENT, "relevance": _GRADE},
     "training": {"query_id": _QUERY, "doc_id": _DOCUMENT, "relevance": _GRADE},
-    "iterations": {"query_id": _QUERY, "doc_id": _DOCUMENT, "relevance": _GRADE},
+    "iterations": {
+        "query_id": _QUERY,
+        "doc_id": _DOCUMENT,
+        "relevance": _GRADE,
+        "iteration": ("subtopicid",),
+    },
 }
 # RecBole writes the type of a column after its name.
 _TYPED = re.compile(r":(token|float)(_seq)?\Z")

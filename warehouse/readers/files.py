@@ -35,6 +35,8 @@ BOM = codecs.BOM_UTF8
 _INNER = 2 * len(BOM) - 1
 # An error of writing files, never of reading them.
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+# Sources with this prefix are datasets of the package ir_datasets, and no files.
+BY_NAME = "ir_datasets:"
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _ZIP = b"PK\x03\x04"
@@ -347,11 +349,13 @@ def _copy(
 
 
 def default_name(source: str) -> str:
-    """Return the name that a run gets from its file.
+    """Return the name that a run gets from its file, or from the dataset that is its source.
 
-    >>> default_name("runs/bm25.run.gz")
-    'bm25'
+    >>> default_name("runs/bm25.run.gz"), default_name("ir_datasets:beir/fiqa/dev")
+    ('bm25', 'beir/fiqa/dev')
     """
+    if source.startswith(BY_NAME):
+        return source.removeprefix(BY_NAME)
     path = PurePath(source)
     if path.suffix.lower() in COMPRESSED:
         path = path.with_suffix("")

@@ -53,18 +53,27 @@ class Records(ObjectFormat):
         return reshaped.read(con, table, kind, mapping)
 
     def read_table(self, con: Connection, source: Any, key: str, ids: Collection[str]) -> Table:
-        """Read all fields, as JSON Lines."""
-        name = self.source_name(source)
-        with scratch_folder() as folder:
-            path = folder / "records.jsonl"
-            with path.open("w", encoding="utf-8") as file:
-                empty = True
-                for number, record in enumerate(_records(name, source), 1):
-                    file.write(_line(name, number, record))
-                    empty = False
-            if empty:
-                raise InputError(f"{name}: is empty: there is no record in it")
-            return Table(name, self.name, None, fill_from_json(con, name, str(path), ids))
+        """Read all fields."""
+        return read_records(con, self.source_name(source), self.name, source, ids)
+
+
+def read_records(
+    con: Connection, name: str, format: str, source: Any, ids: Collection[str]
+) -> Table:
+    """Fill `staged_table` with the fields of records, which go to the engine as JSON Lines.
+
+    `name` is that of the source in messages; the columns of `ids` keep all their digits.
+    """
+    with scratch_folder() as folder:
+        path = folder / "records.jsonl"
+        with path.open("w", encoding="utf-8") as file:
+            empty = True
+            for number, record in enumerate(_records(name, source), 1):
+                file.write(_line(name, number, record))
+                empty = False
+        if empty:
+            raise InputError(f"{name}: is empty: there is no record in it")
+        return Table(name, format, None, fill_from_json(con, name, str(path), ids))
 
 
 def is_records(source: object) -> bool:

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 from typing import Any
 
-from warehouse.errors import InputError, UsageError, nearest
+from warehouse.errors import InputError, UsageError, WarehouseError, nearest
+from warehouse.readers import files, ir_datasets
 from warehouse.readers.csv_tsv import Csv, Tsv
 from warehouse.readers.files import COMPRESSED, LocalFile
 from warehouse.readers.formats import FileFormat, Format, Head, ObjectFormat
@@ -25,7 +26,7 @@ FORMATS: list[FileFormat] = [
     Trec(), Csv(), Tsv(), JsonLines(), Parquet(), NestedJson(), Preferences(), Text(),
 ]  # fmt: skip
 # Of sources in memory, the first one that takes an object reads it.
-IN_MEMORY: list[ObjectFormat] = [Dict(), Records(), TableObject()]
+IN_MEMORY: list[ObjectFormat] = [ir_datasets.IrDatasets(), Dict(), Records(), TableObject()]
 
 # The names of all of our columns.
 _COLUMN_NAMES = {name for columns in COLUMNS.values() for name in columns}
@@ -90,6 +91,12 @@ def in_memory(source: Any, contents: Contents) -> ObjectFormat:
     if contents not in format.contents:
         raise UsageError(f"{name}: {_refusal(format, contents)}")
     return format
+
+
+def missing(source: Any) -> WarehouseError | None:
+    """Return the error for a source that names no file and no dataset, before it is read."""
+    named = ir_datasets.by_name(source, "qrels")
+    return files.missing(source) if named is source else ir_datasets.missing(named)
 
 
 def qrels_kind(format: str | None, *, iterations: bool) -> Kind:

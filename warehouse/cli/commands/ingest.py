@@ -169,8 +169,9 @@ def qrels(
 
     With --iterations a document can be judged once per iteration (a subtopic or a judgment group).
     --format prefs reads preferences, with query, group, subgroup, document and level on each line.
-    Loading the same judgments again does nothing ("unchanged"); other judgments need --replace and
-    become a new version.
+    ir_datasets:NAME in the place of a file is a public collection (extra ir), as in
+    ir_datasets:msmarco-passage/trec-dl-2019/judged. Loading the same judgments again does nothing
+    ("unchanged"); other judgments need --replace and become a new version.
     """
     from warehouse.warehouse import Warehouse
 
@@ -255,7 +256,8 @@ def run(
 
     A file that fails is reported and makes the exit code 2; the other files are still loaded. Two
     files of one call cannot be the same run. Loading the same content again does nothing
-    ("unchanged"). Many files are read at once.
+    ("unchanged"). Many files are read at once. ir_datasets:NAME in the place of a file is what a
+    public collection (extra ir) gives to rerank.
     """
     from warehouse.warehouse import Warehouse
 
@@ -385,8 +387,9 @@ def text(
 
     The file is JSON Lines or Parquet with the columns of BEIR (_id, title, text), MS MARCO or
     others; or CSV or TSV with a header; or TSV without one: id and text, or for documents also id,
-    title and text, or id, URL, title and text. 'queries', 'explain' and 'compare --queries' show
-    the texts; 'publish' leaves them out without --with-text, and 'forget --text' removes them.
+    title and text, or id, URL, title and text; or ir_datasets:NAME, a public collection.
+    'queries', 'explain' and 'compare --queries' show the texts; 'publish' leaves them out without
+    --with-text, and 'forget --text' removes them.
     """
     from warehouse.warehouse import Warehouse
 
