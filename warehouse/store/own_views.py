@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
@@ -64,15 +65,23 @@ def check(con: duckdb.DuckDBPyConnection, path: Path, alias: str, store: str) ->
     _check_macros(con, path, alias)
 
 
+# Which words the engine was asked about are its own, and the plans of the macros as they should be:
+# neither changes while the program runs, and files are opened often.
+_keywords: dict[str, bool] = {}
+_plans: dict[str, list[Any]] = {}
+
+
 def _harmless(con: duckdb.DuckDBPyConnection, found: set[str]) -> set[str]:
     """Return which words are the engine's own for SQL, or name functions that give single values."""
-    rows = con.execute(
-        "select keyword_name from duckdb_keywords() "
-        "where list_contains($words, keyword_name) and keyword_name <> 'glob'",
-        {"words": sorted(found)},
-    ).fetchall()
-    known = {str(word) for (word,) in rows}
-    if found - known:  # which takes a while
+    if new := sorted(found - _keywords.keys()):
+        rows = con.execute(
+            "select keyword_name from duckdb_keywords() "
+            "where list_contains($words, keyword_name) and keyword_name <> 'glob'",
+            {"words": new},
+        ).fetchall()
+        _keywords.update(dict.fromkeys(new, False) | {str(word): True for (word,) in rows})
+    known = {word for word in found if _keywords[word]}
+    if found - known:  # which takes a while, and depends on the file
         rows = con.execute(
             "select function_name from duckdb_functions() where list_contains($words, function_name) "
             "group by function_name having bool_and(function_type in ('scalar', 'aggregate'))",
@@ -84,18 +93,17 @@ def _harmless(con: duckdb.DuckDBPyConnection, found: set[str]) -> set[str]:
 
 def _check_macros(con: duckdb.DuckDBPyConnection, path: Path, alias: str) -> None:
     for found in _MACRO.finditer(_schema()):
-        expected = f"expected_{found['name']}"
-        con.execute(f"create or replace temp macro {expected} {found['rest']}")
-        named = f"{ident(alias)}.{found['schema']}.{found['name']}"
+        name = found["name"]
+        if name not in _plans:
+            con.execute(f"create or replace temp macro expected_{name} {found['rest']}")
+            _plans[name] = con.execute(_CALL.format(f"expected_{name}")).fetchall()
+        named = f"{ident(alias)}.{found['schema']}.{name}"
         try:
-            is_ours = (
-                con.execute(_CALL.format(named)).fetchall()
-                == con.execute(_CALL.format(expected)).fetchall()
-            )
+            is_ours = con.execute(_CALL.format(named)).fetchall() == _plans[name]
         except duckdb.Error:
             is_ours = False
         if not is_ours:
-            raise _refusal(path, f"macro {found['schema']}.{found['name']}")
+            raise _refusal(path, f"macro {found['schema']}.{name}")
 
 
 def _refusal(path: Path, what: str) -> DatabaseError:
