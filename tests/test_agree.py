@@ -362,7 +362,7 @@ def test_the_order_is_the_protocols(wh: Warehouse) -> None:
     assert wh.agree("tiny", depth=1).relation.project(tau).fetchall() == [(None, 0.0)]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_batches_change_nothing(demo: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = ["bm25", "tasb", "ada2"]
     whole = demo.agree("dl19", runs).queries.fetchall()

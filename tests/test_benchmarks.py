@@ -181,7 +181,7 @@ def test_a_history_is_what_many_runs_leave(history: Path) -> None:
     assert all(0 < found[f"run000{n}", "AP"] < 1 for n in range(3))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_what_is_measured_is_taken_out_again(history: Path) -> None:
     path = history / stored.FILE
     wh = Warehouse(path)

@@ -153,7 +153,7 @@ ANSWERS: dict[str, Callable[[Warehouse], object]] = {
 
 
 @pytest.mark.slow
-@pytest.mark.sample(len(ANSWERS), 2)
+@pytest.mark.sample(len(ANSWERS), 4)
 @pytest.mark.parametrize("answer", ANSWERS)
 def test_another_dataset_changes_no_answer(files: Files, answer: str) -> None:
     alone, beside = (told(ANSWERS[answer](wh)) for wh in files)

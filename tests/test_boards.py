@@ -255,7 +255,7 @@ def test_a_text_stays_a_text(wh: Warehouse) -> None:
     assert board.fetchall() == [(1, "x'y\"", "s;--", 1.0, 1.0, 1.0, 2, 2)]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_columns_that_differ_only_in_case_are_refused(wh: Warehouse) -> None:
     """To SQL they are one column: the board had the value in one of the datasets under both names."""
     for dataset, relevance in (("DL", 1), ("dl", 0)):
@@ -281,7 +281,7 @@ def test_columns_that_differ_only_in_case_are_refused(wh: Warehouse) -> None:
 # --------------------------------------------------------------------------- queries without a value
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_mean_over_fewer_queries_says_so(wh: Warehouse) -> None:
     """AUC has no value without a pair: q2 retrieves nothing that is not relevant."""
     wh.ingest_qrels("tiny", {"q1": {"a": 1}, "q2": {"a": 1}, "q3": {"a": 1}})

@@ -82,6 +82,7 @@ RUN_EXAMPLES = [
         name, line, id=line,
         marks=[
             *([] if line == EXAMPLES[name][0] and name != "ingest mlflow" else [pytest.mark.slow]),
+            *([pytest.mark.long] if line in EXAMPLES[name][2::2] else []),
             *([needs_spark] if "spark" in line else []),
             *([needs_lake] if "--lake" in line else []),
         ],
@@ -620,7 +621,7 @@ def test_ctrl_c_during_a_load(tmp_path: Path, program, counts: Counts) -> None:
     assert wh.ingest_run("tiny", {"q1": {"a": 2.0}}, name="second").status == "loaded"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_closed_pipe_leaves_no_traceback(tmp_path: Path, program) -> None:
     """The exit code is the one that a shell gives of a program that SIGPIPE has ended."""
     Warehouse(tmp_path / "warehouse.duckdb").init()

@@ -35,7 +35,7 @@ def board(wh: Warehouse) -> list[tuple]:
     ).fetchall()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.usefixtures("stopped")
 def test_times_grow_while_the_clock_stands_still(wh: Warehouse, tmp_path: Path) -> None:
     """Whatever is written later is newer: qrels, versions of a run and evaluations."""
@@ -62,7 +62,7 @@ def test_times_grow_while_the_clock_stands_still(wh: Warehouse, tmp_path: Path) 
     assert len({*times}) == 1 + 2 + (3 + 8) + 10
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_clock_that_is_set_back(wh: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     """Past boards stay as they were, whatever is loaded, computed and removed by the wrong clock."""
     start = NOON - dt.timedelta(days=2)

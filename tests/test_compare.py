@@ -335,7 +335,7 @@ def test_several_bases_and_all_others(dl19: Warehouse) -> None:
     assert len(pairs(dl19.compare("dl19", (), "AP", all_pairs=True))) == 10
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_undefined_values_are_counted_and_left_out(wh: Warehouse) -> None:
     """LAG is undefined where nothing relevant is retrieved: q2 of two, and q3 of both."""
     wh.ingest_qrels("tiny", {q: {"a": 1} for q in ("q1", "q2", "q3", "q4")})
@@ -535,7 +535,7 @@ def test_a_cutoff_that_counts_other_than_ranks_is_no_depth(wh: Warehouse) -> Non
     assert len(wh.explain("tiny", "one", "q", "PartialAUC@1").relation.fetchall()) == 3
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @needs_cases
 def test_all_relevant_and_judged_only_are_those_of_files(dl19: Warehouse, tmp_path: Path) -> None:
     data = case("dl19_passage")
@@ -594,7 +594,7 @@ def test_queries_side_by_side(dl19: Warehouse) -> None:
 # --------------------------------------------------------------------------- kept, shown
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.core
 def test_a_comparison_is_kept(four: Warehouse) -> None:
     found = four.compare("tiny", ["old", "new"], "RR MaxRank", test="randomisation", store=True)
@@ -746,7 +746,7 @@ def test_the_command_side_by_side(four: Warehouse) -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_side_by_side_as_it_was(four: Warehouse) -> None:
     """The judgments and the run of then: RR of q1 was 1 and 1/2, and is 0 and 1."""
     then = dt.datetime.now(dt.UTC)

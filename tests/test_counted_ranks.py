@@ -241,7 +241,7 @@ RISING = {"q1": {"9": 2.0, "8": 3.0}}
 RUNS = {"words": WORDS, "numbers": NUMBERS, "distances": DISTANCES, "rising": RISING}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("batch", "names", "sorted_runs"),

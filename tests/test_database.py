@@ -104,7 +104,7 @@ def test_a_file_beside_another_has_a_database_of_its_own(
     assert len(opened) == 5
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_threads_read_at_once(files: tuple[Warehouse, Warehouse]) -> None:
     together = threading.Barrier(4)
     found: dict[int, set[object]] = {}

@@ -318,7 +318,7 @@ def load(wh: Warehouse, data: Data) -> None:
 @pytest.mark.parametrize(
     "names",
     [
-        pytest.param(("knn20",), marks=pytest.mark.slow),
+        pytest.param(("knn20",), marks=pytest.mark.long),
         pytest.param(("prior", "knn20", "ridge"), marks=pytest.mark.long),
     ],
 )
@@ -342,7 +342,7 @@ def test_bibtex_by_slice(wh: Warehouse, names: tuple[str, ...]) -> None:
     assert compare_by_slice(wh, every, "label_deciles") >= 3 * len(names) * 10 * 27
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.sample(3, 2)
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_random_data_by_slice(

@@ -458,7 +458,7 @@ def test_the_demo_is_what_its_files_say(demo: Warehouse, demo_data: Path) -> Non
         assert row[3] == pytest.approx(sum(values) / len(values), abs=1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_totals_are_summed_in_the_order_of_the_queries(tmp_path: Path) -> None:
     """With two threads DuckDB's plain sum over this many rows differs in its last bits by chance."""
     chance, wh = random.Random(5), Warehouse(tmp_path / "w.duckdb", threads=2)

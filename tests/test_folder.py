@@ -29,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_folder_is_loaded_and_evaluated(folder: Path, run, tmp_path: Path) -> None:
     """One has the relevant document first, two does not have it: RR is 1 and 0."""
     db = str(tmp_path / "w.duckdb")

@@ -115,7 +115,7 @@ def test_whole_output(version: str, expected: str, arguments: str) -> None:
     assert result.stdout.splitlines() == theirs.splitlines()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_whole_output_of_real_runs() -> None:
     """What all_trec lists under trec_eval_9 is what 9.0.8 prints of dl19_passage, label for label."""
     data = case("dl19_passage")

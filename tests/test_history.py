@@ -155,7 +155,7 @@ def test_a_day_ends_at_midnight_utc() -> None:
             past.moment(wrong)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.core
 def test_as_of_a_day_is_its_last_board(wh: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was evaluated at the last microsecond of a day belongs to it, at midnight to the next."""
@@ -197,7 +197,7 @@ def test_as_of_a_day_is_its_last_board(wh: Warehouse, monkeypatch: pytest.Monkey
 # --------------------------------------------------------------------------- forgetting
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.core
 def test_forgetting_leaves_a_tombstone_and_nothing_else(
     wh: Warehouse, counts: Callable[[Path], dict[str, int]]
@@ -310,7 +310,7 @@ def timed(wh: Warehouse, prepared: Prepared) -> Warehouse:
     return prepared(wh.path, _timed)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.core
 def test_the_best_so_far_and_the_records(timed: Warehouse) -> None:
     wh = timed
@@ -371,7 +371,7 @@ def test_no_record_and_no_place_by_the_last_bits(wh: Warehouse) -> None:
     assert wh.query(sql).fetchall() == [("down", 1, "higher", 1), ("up", 1, "higher", 2)]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_history_of_two_formulas_says_so(timed: Warehouse) -> None:
     wh = timed
     # another dataset has a version of its qrels more, and its values are of one formula, the older
@@ -561,7 +561,7 @@ def test_what_differs_between_iterations_and_preferences(wh: Warehouse, tmp_path
     assert wh.qrels_diff("tiny", 3, 4).rows.fetchall() == [("q", "b", "ann 1", "changed", 1.5, 1.0)]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_an_older_version_can_be_completed(here: Folder) -> None:
     wh = Warehouse()
     wh.ingest_qrels("tiny", QRELS)

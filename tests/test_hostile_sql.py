@@ -90,9 +90,9 @@ def ask_all(program, statements: list[tuple[str, float]]) -> list[tuple[str, str
     return [tuple(answer) for answer in json.loads(Path("answers.json").read_text())]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.core
-@pytest.mark.sample(4)
+@pytest.mark.sample(4, 3)
 @pytest.mark.parametrize("part", range(4))
 def test_each_is_refused_and_nothing_changes(asked: Warehouse, program, part: int) -> None:
     assert len(REFUSED) > 100
@@ -134,7 +134,7 @@ def refused(wh: Warehouse, sql: str) -> str | None:
     return None
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("part", range(4))
 def test_in_this_process_too(asked: Warehouse, part: int) -> None:

@@ -102,7 +102,7 @@ def kill_often(folder: Folder, kills: int, seed: int, *, measured: int, synced: 
     return fell
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_killed_at_any_moment(folder: Folder) -> None:
     seed = random.randrange(1 << 32)
     print("seed", seed)

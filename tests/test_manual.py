@@ -250,7 +250,7 @@ def generated() -> dict[str, str]:
         return dict(importlib.import_module("generate").all_pages())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_everything_has_its_page(generated: dict[str, str], wh: Warehouse) -> None:
     pages = {folder: set() for folder in GENERATED}
     for path in generated:

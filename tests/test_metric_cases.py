@@ -146,7 +146,7 @@ def expected(case: dict[str, Any]) -> dict[tuple[str, str], Number | None]:
 ALL = [
     pytest.param(
         name, number, id=f"{name}-{number}",
-        marks=pytest.mark.core if number == 1 else pytest.mark.slow,
+        marks=pytest.mark.core if number == 1 else pytest.mark.long if number % 2 else pytest.mark.slow,
     )
     for name in catalogue()
     for number in range(1, len(read(FOLDER / f"{name}.toml")) + 1)

@@ -165,7 +165,7 @@ def test_twins(
     )  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @FEW
 @given(data=LARGE)
 def test_judged_documents_only_by_metric_or_by_protocol(data: tuple[Qrels, Run]) -> None:
@@ -255,7 +255,7 @@ def shuffled(rng: random.Random, rows: list) -> list:
     return rng.sample(rows, len(rows))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.core
 @FEW
 @given(data=LARGE, rng=st.randoms(use_true_random=False))

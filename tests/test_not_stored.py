@@ -91,7 +91,7 @@ def test_a_comparison_computes_it_too(tiny: Warehouse) -> None:
     assert {row[values.columns.index("metric")] for row in values.fetchall()} == {"RR"}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_without_anything_stored_the_usual_metrics_are_shown(tmp_path: Path) -> None:
     wh = Warehouse(tmp_path / "w.duckdb")
     wh.ingest_qrels("tiny", QRELS)
@@ -107,7 +107,7 @@ def test_without_anything_stored_the_usual_metrics_are_shown(tmp_path: Path) -> 
     assert (list(wh.leaderboard().metrics), row.RR) == (["RR"], 0.75)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_several_datasets_and_what_cannot_be_computed(tiny: Warehouse) -> None:
     tiny.ingest_qrels("other", {"q": {"d": 1}})
     tiny.ingest_run("other", {"q": {"d": 1.0}}, name="one")

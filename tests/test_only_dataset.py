@@ -75,14 +75,14 @@ def test_without_any_it_is_said_how_to_load_one(tmp_path: Path) -> None:
     assert command("leaderboard", "--db", str(path)) == (2, "", told)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_what_removes_takes_none_for_granted(filled: Path) -> None:
     code, out, told = command("forget", "bm25", "--db", str(filled))
     assert (code, out) == (2, "")
     assert "Missing option '--dataset'" in told
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_methods_mean_the_only_dataset_too(filled: Path) -> None:
     wh = Warehouse(filled)
     for verb, rest in (

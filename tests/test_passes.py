@@ -51,7 +51,7 @@ def of(asked: str) -> list[tuple[int, float | None, str]]:
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_values_are_those_of_each_by_itself() -> None:
     """Of runs that are silent on queries, with each of the metrics' values asked of both at once."""
     (qrels, run), (_, other) = collection(1), collection(2)

@@ -326,7 +326,7 @@ def test_values_of_a_protocol_that_is_gone_are_shown(here: Folder, loaded: Wareh
         loaded.leaderboard("tiny", protocol="top3")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_what_is_gone_is_shown_of_several_datasets(here: Folder, loaded: Warehouse) -> None:
     here.metric(BEST.replace('"higher"', '"lower"'))
     loaded.ingest_qrels("more", QRELS)

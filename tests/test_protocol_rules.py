@@ -169,7 +169,7 @@ def test_depth_before_or_after(protocol: str, depth: int, wanted: tuple[float, .
     assert [ours[name, "q"] for name in NAMES.split()] == pytest.approx(wanted, rel=1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @FEW
 @given(data=LARGE)
 def test_without_a_depth_the_order_is_nothing(data: tuple[Qrels, Run]) -> None:
@@ -177,7 +177,7 @@ def test_without_a_depth_the_order_is_nothing(data: tuple[Qrels, Run]) -> None:
     assert values(*data, names, protocol=JUDGED_FIRST) == values(*data, names, judged_only=True)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @FEW
 @given(data=LARGE)
 def test_a_depth_of_judged_documents_is_that_of_lists_without_others(

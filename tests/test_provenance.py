@@ -518,7 +518,7 @@ def test_hostile_names_are_explained_too(wh: Warehouse) -> None:
 # --------------------------------------------------------------------------- verify
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.core
 def test_all_is_as_it_was(evaluated: Warehouse, counts: Callable[[Path], dict[str, int]]) -> None:
     """Other versions of runs and qrels, protocols, slices and curves are computed anew too."""

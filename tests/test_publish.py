@@ -131,7 +131,7 @@ def test_again_and_for_older_clients(small: Warehouse) -> None:
     assert leftovers() == []
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.core
 def test_parquet(small: Warehouse) -> None:
     for round in range(3):
@@ -333,7 +333,7 @@ def kills(small: Warehouse, program, rounds: int) -> None:
     assert len(left) <= 2
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_killed_half_way(small: Warehouse, program) -> None:
     kills(small, program, 4)
 

@@ -19,7 +19,7 @@ QRELS = {"q1": {"a": 0.5, "b": 4.5, "c": 3, "d": 2.5}, "q2": {"a": True, "b": -0
 RUN = {"q1": {"a": 5, "b": 4, "c": 3, "x": 2.5, "d": 2}, "q2": {"a": 1, "b": 2}}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_stored_and_scored_alike(tmp_path: Path) -> None:
     metrics = [
         "nDCG", "nDCG@2", "DCG", "G", "nDCGrel", "Rndcg", "P(rel=3.5)@2", "AP", "ERR(max_rel=5)@5",

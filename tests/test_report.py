@@ -209,7 +209,7 @@ def test_the_board_has_the_numbers_of_the_command(site: Site) -> None:
     assert board.to_latex() in page.text
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_run_has_its_values_and_what_proves_them(site: Site) -> None:
     for run in RUNS:
         page = site.pages[f"tiny/runs/{RUN_KEYS[run]}.html"]
@@ -415,7 +415,7 @@ def test_a_manifest_names_no_file_outside(site: Site, tmp_path: Path) -> None:
     assert (tmp_path / "thesis.tex").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_of_very_many_queries_those_that_differ_most_have_pages(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

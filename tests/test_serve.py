@@ -300,7 +300,9 @@ def test_a_replica_is_opened_again_when_it_is_replaced(server: Server, tmp_path:
     assert found.snapshot.stamp != before.stamp
     # whoever still reads the one before is not disturbed
     assert before.page("index.html")
-    path.write_bytes(b"broken")
+    broken = tmp_path / "broken.duckdb"
+    broken.write_bytes(b"broken")
+    broken.replace(path)
     with pytest.raises(WarehouseError):
         found.refresh()
     assert found.snapshot.page("index.html")

@@ -62,7 +62,7 @@ def test_twins(
     )  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_wrong_twin_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """The comparison with the twins is able to fail, for a query and for the pooled value."""
     data = collection(random.Random(1))

@@ -85,7 +85,7 @@ def check_against_scoring(
 # --------------------------------------------------------------------------- parts by themselves
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.sample(3)
 @pytest.mark.core
 @pytest.mark.parametrize(("seed", "protocol"), [(1, "default"), (3, "trec_eval_9"), (4, "xclib")])
@@ -113,7 +113,7 @@ def test_a_part_of_the_queries_is_what_these_queries_alone_are(
     check_against_scoring(wh, "kind", cut, protocol)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.sample(2)
 @pytest.mark.core
 @pytest.mark.parametrize(("seed", "depth"), [(3, None), (4, 6)])
@@ -233,7 +233,7 @@ def test_parts_of_the_documents_add_up_to_the_whole(wh: Warehouse) -> None:
     assert sum(v for (_, m), v in parts(wh, "ending").items() if m == "NumRel") == whole["NumRel"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.core
 def test_parts_of_equal_number_and_of_equal_mass(wh: Warehouse) -> None:
     """Weights 5 3 2 1 1, 12 in all: before them are 0 5 8 10 11, 3 parts: 3-0 3-1 3-2 3-2 3-2."""
@@ -328,7 +328,7 @@ def test_a_slice_is_made_from_values_that_the_same_call_computes(wh: Warehouse) 
 # --------------------------------------------------------------------------- versions and staleness
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_only_what_changed_is_computed_again(wh: Warehouse) -> None:
     qrels, run = collection(7)
     loaded(wh, qrels, run)
@@ -371,7 +371,7 @@ def test_only_what_changed_is_computed_again(wh: Warehouse) -> None:
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.core
 def test_each_protocol_and_version_of_the_qrels_has_its_members(wh: Warehouse) -> None:
     # the run lacks q2: its AP is 0 under the protocol default, and null under the other

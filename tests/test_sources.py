@@ -148,7 +148,7 @@ def test_identities(data: tuple[Qrels, Run]) -> None:
                 assert of(f"PAtRecall@{r}") <= of(f"IPrec@{r}") + 1e-15
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @FEW
 @given(data=SEEDS.map(lambda seed: collection(random.Random(seed), 135)))
 def test_bounds(data: tuple[Qrels, Run]) -> None:

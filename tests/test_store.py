@@ -518,7 +518,7 @@ sys.stdin.readline()
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_processes_that_load_at_once_wait_for_each_other(
     wh: Warehouse, tmp_path: Path, program
 ) -> None:
@@ -558,7 +558,7 @@ def test_a_held_lock_is_waited_for_and_then_reported(
     assert wh.ingest_run("tiny", RUN, name="r").status == "loaded"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_result_holds_no_lock(wh: Warehouse, tmp_path: Path, program) -> None:
     wh.ingest_run("tiny", RUN, name="first")
     result = wh.query("select name from store.run")

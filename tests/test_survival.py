@@ -18,7 +18,14 @@ COMMAND = [sys.executable, "-m", "tests.survival"]
 FEW = {"mutations": 100, "faults": 5, "kills": 3, "crowd": 2}
 
 
-@pytest.mark.parametrize("suite", FEW)
+@pytest.mark.parametrize(
+    "suite",
+    [
+        # a disk that is full, and a crowd, take longest
+        pytest.param(name, marks=[pytest.mark.long] if name in ("faults", "crowd") else [])
+        for name in FEW
+    ],
+)
 def test_a_few(suite: str) -> None:
     seed = 1
     done = subprocess.run(

@@ -59,7 +59,7 @@ def many(synced: Project) -> Project:
     return synced
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_four_at_once_on_one_folder(many: Project, program) -> None:
     working = [start(program, many.path) for _ in range(4)]
     said = [process.communicate(timeout=100) for process in working]
@@ -72,7 +72,7 @@ def test_four_at_once_on_one_folder(many: Project, program) -> None:
     assert many.told() == []
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_what_is_killed_is_finished_by_the_next(many: Project, program) -> None:
     chance = random.Random(7)
     database = many.path / "w.duckdb"

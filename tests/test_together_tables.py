@@ -69,7 +69,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return counted
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.sample(3)
 @pytest.mark.core
 @pytest.mark.parametrize("suffix", [".parquet", ".csv", ".tsv"])
