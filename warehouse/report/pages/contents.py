@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf, isinf
@@ -582,6 +582,40 @@ def places_of_groups(order: Sequence[tuple[str, int]], groups: Mapping[str, int]
     return {run: said[groups[run]] for run, _ in order}
 
 
+def board_rows(
+    records: Sequence[Mapping[str, Any]],
+    names: Sequence[str],
+    tags: Mapping[str, tuple[str, ...]],
+    place_of: Callable[[str, Mapping[str, Any]], tuple[int, str]],
+    best: Mapping[str, Collection[str]],
+) -> tuple[BoardRow, ...]:
+    """Return the rows of a board, from records of `leaderboard`.
+
+    `place_of` gives the place of a row by a metric, as a number and as it is shown; `best` has the
+    runs that are marked, by metric.
+    """
+    return tuple(
+        BoardRow(
+            run=row["run"],
+            system=row["system"],
+            tags=tags.get(row["run"], ()),
+            answered=row["answered"],
+            judged=row["judged"],
+            cells={
+                name: Cell(
+                    row[name],
+                    row.get(board_intervals.width_of(name)),
+                    *place_of(name, row),
+                    row["run"] in best[name],
+                )
+                for name in names
+            },
+            part=row.get("part"),
+        )
+        for row in records
+    )
+
+
 def _board(
     file: WarehouseFile,
     dataset: str,
@@ -610,25 +644,7 @@ def _board(
     tags = {run: tuple(f"{key}={one}" for key, one in (of or {}).items()) for run, of in given}
     records = database.records(found.relation)
     best = {name: best_runs(name, found.directions[name], records) for name in names}
-    rows = tuple(
-        BoardRow(
-            run=row["run"],
-            system=row["system"],
-            tags=tags.get(row["run"], ()),
-            answered=row["answered"],
-            judged=row["judged"],
-            cells={
-                name: Cell(
-                    row[name],
-                    row.get(board_intervals.width_of(name)),
-                    *places[name][row["run"]],
-                    row["run"] in best[name],
-                )
-                for name in names
-            },
-        )
-        for row in records
-    )
+    rows = board_rows(records, names, tags, lambda name, row: places[name][row["run"]], best)
     result = presentation.leaderboard(found, protocol)
     texts = {} if is_long else {
         "LaTeX": result.to_latex(), "Markdown": result.to_markdown(), "CSV": result.to_csv(),

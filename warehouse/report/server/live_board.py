@@ -16,10 +16,10 @@ from warehouse.report import presentation
 from warehouse.report.pages.contents import (
     Board,
     BoardRow,
-    Cell,
     Contents,
     Measure,
     best_runs,
+    board_rows,
     measure_of,
     places_of_groups,
 )
@@ -249,7 +249,7 @@ def _read(snapshot: Snapshot, contents: Contents, view: View, by: str) -> _Whole
         try:
             with contents.file.read() as con:
                 found = read(con, certain=True)
-        except UsageError as error:  # SciPy is not there; what else is wrong is told below
+        except UsageError as error:  # what is wrong with more than the intervals is told below
             notes, has_certainty = (f"no intervals: {error}",), False
     elif not view.slice:
         most = board_intervals.MOST
@@ -259,31 +259,18 @@ def _read(snapshot: Snapshot, contents: Contents, view: View, by: str) -> _Whole
             found = read(con, certain=False)
     tags = _tags(snapshot, contents.dataset)
     records = database.records(found.relation)
-    best = {name: best_runs(name, found.directions[name], records) for name in names}
+    best = {
+        name: set() if view.slice else best_runs(name, found.directions[name], records)
+        for name in names
+    }
     groups = {row["run"]: row[board_intervals.GROUP] for row in records} if has_certainty else {}
     order = [(row["run"], row["place"]) for row in records]
     said = places_of_groups(order, groups) if groups else {}
-    rows = tuple(
-        BoardRow(
-            run=row["run"],
-            system=row["system"],
-            tags=tags.get(row["run"], ()),
-            answered=row["answered"],
-            judged=row["judged"],
-            cells={
-                name: Cell(
-                    row[name],
-                    row.get(board_intervals.width_of(name)),
-                    row["place"],
-                    said.get(row["run"], str(row["place"])),
-                    not view.slice and row["run"] in best[name],
-                )
-                for name in names
-            },
-            part=row.get("part"),
-        )
-        for row in records
-    )
+
+    def place_of(_: str, row: Mapping[str, Any]) -> tuple[int, str]:
+        return row["place"], said.get(row["run"], str(row["place"]))
+
+    rows = board_rows(records, names, tags, place_of, best)
     result = presentation.leaderboard(found, contents.protocol)
     texts = {}
     if len(rows) <= ROWS:
