@@ -680,7 +680,7 @@ def _timeline(
 def _comparison(
     file: WarehouseFile, dataset: str, runs: Sequence[str], metric: str, protocol: str
 ) -> Comparison:
-    """Compare every two of the runs, in one family; without SciPy there are no pairs."""
+    """Compare every two of the runs, in one family; a metric that is no hypothesis has no pairs."""
     notes: tuple[str, ...] = ()
     compared = runs[:MOST_COMPARED]
     if len(runs) > MOST_COMPARED:
