@@ -288,7 +288,7 @@ def test_what_missing_queries_count_as() -> None:
     assert found == {"NumRel(rel=2)": 0}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_answers() -> None:
     """`answers.txt`: num_q/num_ret/map/recip_rank/ndcg_cut_10 of every edge case, tool by tool."""
     asked = {

@@ -153,7 +153,7 @@ def named(lists: Run, name: Callable[[str], str]) -> Run:
     lower=st.booleans(),
     in_pieces=st.booleans(),
 )
-@examples(25)
+@examples(12)
 def test_ranks_do_not_depend_on_the_order_of_the_lines(
     tmp_path_factory: pytest.TempPathFactory,
     seed: int,

@@ -255,7 +255,7 @@ EVERYTHING = [
 @pytest.mark.parametrize(
     "protocol",
     [
-        pytest.param(OF_RUN_RELEVANT, marks=pytest.mark.slow),
+        pytest.param(OF_RUN_RELEVANT, marks=pytest.mark.long),
         pytest.param("judged_first_3", marks=pytest.mark.long),
     ],
 )

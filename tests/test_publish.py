@@ -343,7 +343,7 @@ def test_killed_half_way_often(small: Warehouse, program) -> None:
     kills(small, program, 40)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_two_at_once(small: Warehouse, program) -> None:
     code = (
         "from warehouse.warehouse import Warehouse\nwh = Warehouse('w.duckdb')\n"
