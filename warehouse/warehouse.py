@@ -933,10 +933,14 @@ class Warehouse:
         *,
         runs: Names = (),
         query: str | None = None,
+        store: bool = False,
         protocol: str = protocols.DEFAULT,
         on_curve: Callable[[str], None] | None = None,
     ) -> Result:
-        """Return the points of a curve over all queries or of one; missing curves are computed first.
+        """Return the points of a curve over all queries or of one.
+
+        Missing and stale points are computed from the stored hits. They are not stored, unless
+        `store` is true, and the notes say so.
 
         Columns: `run, position, x, y`, with the runs in the given order, else by name. If not every
         query has a point at every x, a column `queries` says how many have one. Attributes:
@@ -954,7 +958,7 @@ class Warehouse:
 
         found = curves.curve(
             self.file, dataset, _given("curve", curve),
-            runs=runs, query=query, protocol=protocol, on_curve=on_curve,
+            runs=runs, query=query, store=store, protocol=protocol, on_curve=on_curve,
         )  # fmt: skip
         return presentation.curve(found)
 
