@@ -66,7 +66,14 @@ def test_pytrec_eval_gives_the_same_keys_and_values() -> None:
         run |= {query: {} for query in random.Random(seed).sample(sorted(qrels), 3)}
         run["all"] = qrels["all"] = {"a": 1, "b": 2}  # a query may be called so
         qrels["judges nothing"] = {}
-        names = {"all_trec", "P_7", "ndcg_cut.3,20", "set_F.2.0", "11pt_avg.0.25,0.5", "relstring.5"}
+        names = {
+            "all_trec",
+            "P_7",
+            "ndcg_cut.3,20",
+            "set_F.2.0",
+            "11pt_avg.0.25,0.5",
+            "relstring.5",
+        }
         how = {"relevance_level": level, "judged_docs_only_flag": judged_only}
         expected = theirs.RelevanceEvaluator(qrels, names, **how).evaluate(run)
         found = ours.RelevanceEvaluator(qrels, names, **how).evaluate(run)
