@@ -341,7 +341,7 @@ def test_pages_of_analyses_and_of_past_days_have_the_numbers_of_the_commands(
     ]
     (curve,) = server.get("/api/curves", *asked).data["curves"]
     assert set(curve["points"]) == {"both", SCRIPT}  # of these the curve is stored
-    points = wh.curve("rich", "PrecisionByRank@3", ["both", SCRIPT]).fetchall()
+    points = wh.curve("rich", "PrecisionByRank@3", runs=["both", SCRIPT]).fetchall()
     assert sorted((run, *point) for run, of in curve["points"].items() for point in of) == sorted(
         (run, x, y) for run, _, x, y, *_ in points
     )
