@@ -54,7 +54,7 @@
     const sign = down ? -1 : 1;
     if (metric) {
       const better = metric.lower === down ? -1 : 1;
-      rows.sort((a, b) => (metric.values[a] === null) - (metric.values[b] === null) || better * (metric.places[a] - metric.places[b]) || a - b);
+      rows.sort((a, b) => (metric.values[a] === null) - (metric.values[b] === null) || better * (metric.places[a] - metric.places[b]) || (found.runs[a] < found.runs[b] ? -1 : 1));
     } else if (column === 1) rows.sort((a, b) => sign * found.runs[a].localeCompare(found.runs[b], undefined, { numeric: true }));
     else rows.sort((a, b) => sign * ((found.answered[a] ?? 0) - (found.answered[b] ?? 0)) || a - b);
     return rows;
