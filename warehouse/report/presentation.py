@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from warehouse.analyze.side_by_side import SideBySide
     from warehouse.evaluate.status import Status
     from warehouse.evaluate.verify import Verified
+    from warehouse.report.charts import Spec
     from warehouse.report.formats import Writer
     from warehouse.sync.gates import GateCheck
 
@@ -146,9 +147,16 @@ def history(found: Timeline) -> Result:
     metric = known_metric(found.metric)
     counts = ("value", "best_so_far", "gain") if metric is not None and metric.is_count else ()
     notes += _forgotten([found.metric], found.protocol)
+
+    def chart() -> Spec:
+        from warehouse.report import charts
+
+        return charts.history(found)
+
     return Result(
-        found.relation, notes, titles=titles, counts=counts, spare=["version"], details=found
-    )
+        found.relation, notes, titles=titles, counts=counts, spare=["version"], chart=chart,
+        details=found,
+    )  # fmt: skip
 
 
 def curve(found: Trace) -> Result:
@@ -170,9 +178,16 @@ def curve(found: Trace) -> Result:
     notes += [f"{run}: {found.curve.area} {area:.4f}" for run, area in found.areas.items()]
     titles = {"x": found.curve.x.name, "y": found.curve.y.name}
     counts = ("x",) if found.curve.x.name == "rank" else ()
+
+    def chart() -> Spec:
+        from warehouse.report import charts
+
+        return charts.curve(found)
+
     return Result(
-        found.relation, [*notes, *found.notes], titles=titles, counts=counts, details=found
-    )
+        found.relation, [*notes, *found.notes], titles=titles, counts=counts, chart=chart,
+        details=found,
+    )  # fmt: skip
 
 
 def explanation(found: Explanation) -> Result:
