@@ -11,7 +11,7 @@ from unittest import mock
 from warehouse.config.settings import SCHEMA_REVISION, resource_folder
 from warehouse.store import database, schema
 
-REVISION = "r0002"
+REVISION = "r0003"
 # A table, a column, and a view that is made anew.
 STATEMENTS = (
     "create table store.note (run_id integer)",
@@ -31,7 +31,7 @@ def installed(folder: Path, statements: tuple[str, ...] = STATEMENTS) -> Iterato
     """Let this process be that program; its migrations are written to a new folder."""
     if not folder.exists():
         shutil.copytree(resource_folder("migrations"), folder)
-        (folder / "versions" / "0002_next.py").write_text(
+        (folder / "versions" / "0003_next.py").write_text(
             "from alembic import op\n"
             f"revision, down_revision = {REVISION!r}, {SCHEMA_REVISION!r}\n"
             "def upgrade():\n"

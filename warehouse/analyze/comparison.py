@@ -104,6 +104,10 @@ def compare(
         significance.check(how.test)
         asked = candidates.find(con, name, chosen, qrels)
         known = [m for m in map(known_metric, names) if m is not None]
+        if rules.is_imported and (judged_only or all_relevant):
+            raise UsageError(
+                "judged_only and all_relevant: need metrics that are computed here, not imported values"
+            )
         if judged_only or all_relevant:
             _check_known(names, known)
         if judged_only:
@@ -111,7 +115,8 @@ def compare(
         found = gather(con, name, chosen, names, rules)
         pairs = pairs_of(chosen, against or chosen[:1], all_pairs=all_pairs)
         rows = compare_pairs(con, found, pairs, how, on_step)
-        shares = _judged(con, known, rules, asked) if judged and as_of is None else {}
+        judged = judged and as_of is None and not rules.is_imported
+        shares = _judged(con, known, rules, asked) if judged else {}
         supposed = what_if.all_relevant(con, known, rules, asked) if all_relevant else {}
         made = compared(
             con, found, rows, name, rules, how, shares, supposed, judged_only=judged_only

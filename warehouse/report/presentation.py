@@ -13,6 +13,7 @@ from warehouse.analyze.texts import in_short
 from warehouse.errors import command, counted, listing
 from warehouse.metrics.catalogue import ARROWS
 from warehouse.metrics.notation import known_metric
+from warehouse.metrics.protocols import is_imported
 from warehouse.report.formats import one_line
 from warehouse.report.result import Result
 
@@ -408,5 +409,7 @@ def verified(found: Verified, seed: int | None) -> Result:
 
 def _forgotten(metrics: Iterable[str], protocol: str) -> list[str]:
     """Say which values have a definition that is gone."""
+    if is_imported(protocol):
+        return [f"{protocol}: computed by another program, under its names"]
     gone = forgotten(list(dict.fromkeys(metrics)), protocol)
     return [f"no longer defined, so these are the stored values: {listing(gone)}"] if gone else []
