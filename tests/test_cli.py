@@ -84,7 +84,7 @@ RUN_EXAMPLES = [
             *([] if line == EXAMPLES[name][0] and name != "ingest mlflow" else [pytest.mark.slow]),
             *([pytest.mark.long] if line in EXAMPLES[name][2::2] else []),
             *([needs_spark] if "spark" in line else []),
-            *([needs_lake] if "--lake" in line else []),
+            *([needs_lake] if "--lake" in line or name == "lake optimize" else []),
         ],
     )
     for name, line in ALL_EXAMPLES
@@ -234,7 +234,7 @@ def test_every_example_runs_as_printed(
         (folder / "warehouse.toml").write_text(PROJECT.replace("max_drop = 1", "min = 1"))
         monkeypatch.chdir(folder)
         Warehouse(folder / "warehouse.duckdb").check(new=True)
-    if "--lake" in line and name != "push":
+    if ("--lake" in line and name != "push") or name == "lake optimize":
         Warehouse(folder / "warehouse.duckdb").push(folder / "lake")
     if name == "shell":
         program.other("harlequin", 'echo "$@"')
@@ -261,6 +261,7 @@ def test_every_example_runs_as_printed(
             "forget",
             "fuse",
             "gates accept",
+            "lake optimize",
             "publish",
             "push",
             "report",

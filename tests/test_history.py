@@ -207,7 +207,7 @@ def test_forgetting_leaves_a_tombstone_and_nothing_else(
     before = counts(wh.path)
     wh.ingest_run("tiny", TWO, name="two", tags={"stage": "first"})
     wh.evaluate(metrics="AP AUC(ties=half)", slices="first = query_id = 'q1'")
-    wh.curve("tiny", "ROC", runs="two")
+    wh.curve("tiny", "ROC", runs="two", store=True)
     gone = wh.forget("tiny", "two", reason="trained on the test set")
     assert (gone.versions, gone.num_predictions, gone.num_evaluations) == ((1,), 4, 5)
     assert gone.current is None

@@ -231,7 +231,7 @@ def small_with_parts(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     wh.ingest_qrels("tiny", {"q1": {"a": 1, "b": 0}, "q2": {"b": 1}})
     wh.ingest_run("tiny", {"q1": {"a": 1.0, "b": 0.5}, "q2": {"a": 1.0}}, name="one")
     wh.evaluate(metrics="nDCG@10", slices="first = query_id = 'q1'")
-    wh.curve("tiny", "ROC")
+    wh.curve("tiny", "ROC", store=True)
     wh.ingest_run("tiny", {"q1": {"a": 1.0}}, name="two")
     wh.fuse("tiny", ["one", "two"], name="both")
     wh.evaluate(metrics="nDCG@10")

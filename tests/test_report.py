@@ -60,7 +60,7 @@ def _fill_rich(wh: Warehouse) -> None:
         wh.ingest_run("rich", found, name=name, system="S")
     wh.fuse("rich", ["one", SCRIPT], "wsum", name="both", weights=[0.25, 0.75])
     wh.evaluate("rich", metrics=["nDCG@3", "AP"], slices="kind")
-    wh.curve("rich", "PrecisionByRank@3")
+    wh.curve("rich", "PrecisionByRank@3", store=True)
     gate = Gate("rich", "AP", "system", "best", Limits(0.0, min=0.95), "default")
     with wh.file.transaction() as con:
         checked = gates.check(con, gates.find(con, [gate], "newest"))

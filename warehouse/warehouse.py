@@ -1015,10 +1015,14 @@ class Warehouse:
         *,
         runs: Names = (),
         query: str | None = None,
+        store: bool = False,
         protocol: str = protocols.DEFAULT,
         on_curve: Callable[[str], None] | None = None,
     ) -> Result:
-        """Return the points of a curve over all queries or of one; missing curves are computed first.
+        """Return the points of a curve over all queries or of one.
+
+        Missing and stale points are computed from the stored hits. They are not stored, unless
+        `store` is true, and the notes say so.
 
         Columns: `run, position, x, y`, with the runs in the given order, else by name. If not every
         query has a point at every x, a column `queries` says how many have one. Attributes:
@@ -1036,7 +1040,7 @@ class Warehouse:
 
         found = curves.curve(
             self.file, dataset, _given("curve", curve),
-            runs=runs, query=query, protocol=protocol, on_curve=on_curve,
+            runs=runs, query=query, store=store, protocol=protocol, on_curve=on_curve,
         )  # fmt: skip
         return presentation.curve(found)
 
@@ -1713,21 +1717,22 @@ class Warehouse:
         token: str | None = None,
         allow_hosts: Names = (),
         depth: int = 20,
+        lake: str | os.PathLike[str] | None = None,
         say: Callable[[str], object] = lambda _: None,
     ) -> None:
         """Serve the pages of `report` live until the program is interrupted.
 
         The pages are read from a replica: this file, if it is one, else a temporary one that is made
-        again when this file changes. Beyond this machine, readers need the `token`. Requests are
-        answered under addresses, localhost, the machine's name and `allow_hosts`. `say` is told the
-        address, and what goes wrong later. Needs the extra "web". Raises UsageError for a host or
-        port that cannot be opened.
+        again when this file changes, or of what was pushed into a `lake`. Beyond this machine, readers
+        need the `token`. Requests are answered under addresses, localhost, the machine's name and
+        `allow_hosts`. `say` is told the address, and what goes wrong later. Needs the extra "web".
+        Raises UsageError for a host or port that cannot be opened.
         """
         from warehouse.report import server
 
         server.serve(
             self.file, host, port, token=token, names=check_names("allow_hosts", allow_hosts),
-            depth=depth, say=say,
+            depth=depth, say=say, lake=None if lake is None else os.fspath(lake),
         )  # fmt: skip
 
     # ------------------------------------------------------------------------------ Catalogue

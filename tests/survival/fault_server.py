@@ -70,7 +70,7 @@ OPERATIONS: dict[str, Callable[[Warehouse], object]] = {
     "deciles make": lambda wh: wh.make_deciles("tiny", parts=2),
     "evaluate": lambda wh: wh.evaluate(metrics="AP P@3"),
     "evaluate --slice": lambda wh: wh.evaluate(metrics="RR", slices=["year"]),
-    "curve": lambda wh: wh.curve("tiny", "PrecisionByRank@3"),
+    "curve": lambda wh: wh.curve("tiny", "PrecisionByRank@3", store=True),
     "compare --store": lambda wh: wh.compare(
         "tiny", ["two"], metrics="RR", bases="one", store=True
     ),

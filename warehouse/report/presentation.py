@@ -142,7 +142,16 @@ def curve(found: Trace) -> Result:
     notes = []
     if found.computed:
         stale = f" ({found.stale} of them stale)" if found.stale else ""
-        notes.append(f"computed {found.metric} for {counted(found.computed, 'run')}{stale}")
+        runs = counted(found.computed, "run")
+        if found.is_stored:
+            notes.append(f"computed {found.metric} for {runs}{stale}")
+        else:
+            protocol = found.protocol.name
+            words = shlex.join(["curve", str(found.metric), "--store"])
+            how = command(words, found.dataset, protocol=protocol)
+            notes.append(
+                f"computed for {runs}{stale} and not stored: {found.metric}; to store: {how}"
+            )
     notes.append(f"{found.metric}: {found.over}; protocol {found.protocol.name}")
     notes += [f"{run}: {found.curve.area} {area:.4f}" for run, area in found.areas.items()]
     titles = {"x": found.curve.x.name, "y": found.curve.y.name}

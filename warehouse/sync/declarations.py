@@ -106,6 +106,7 @@ class Declarations:
     runs: tuple[Runs, ...] = ()
     gates: tuple[Gate, ...] = ()
     replica: Path | None = None
+    lake: str | None = None
     report: Path | None = None
     on_fire: str | None = None
 
@@ -151,6 +152,9 @@ def read_declarations() -> Declarations:
         settle = duration(said.settle)
     with _at("publish"):
         replica = None if said.publish is None else here.path(said.publish)
+    lake = said.lake
+    if lake is not None and "://" not in lake:
+        lake = str(here.path(lake))
     with _at("report"):
         report = None if said.report is None else here.path(said.report)
     return Declarations(
@@ -159,6 +163,7 @@ def read_declarations() -> Declarations:
         datasets=datasets,
         runs=tuple(_runs(given, n, datasets) for n, given in enumerate(said.runs, 1)),
         replica=replica,
+        lake=lake,
         report=report,
         gates=_unique(
             (gate for n, given in enumerate(said.gates, 1) for gate in _gates(given, n, datasets)),

@@ -131,6 +131,15 @@ class Timeline:
     notes: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class PlainBoard:
+    """A board as the library has it, its rows, and the places of each run by each metric."""
+
+    board: LibraryBoard
+    records: tuple[Record, ...]
+    places: Mapping[str, tuple[int, ...]]
+
+
 _T = TypeVar("_T")
 
 
@@ -205,44 +214,84 @@ class Contents:
             return _row(listings.listing(con, "qrels", self.dataset), is_current=True)
 
     @_once
-    def _orders(self) -> Mapping[str, list[tuple[str, int]]]:
-        """The runs with their places, in the order of each metric."""
-        return {self.names[0]: self._first_order} | {
-            name: self._order(name) for name in self.names[1:]
-        }
-
-    @_once
-    def _first_order(self) -> list[tuple[str, int]]:
-        return self._order(self.names[0])
+    def _plain_board(self) -> PlainBoard:
+        """The stored values of the runs, without intervals, and their places by each metric."""
+        with self.file.read() as con:
+            found = leaderboard.leaderboard(
+                con, self.dataset, metrics=self.names, sort=self.names[0], protocol=self.protocol,
+                compute=self.compute,
+            )  # fmt: skip
+            sql = render(
+                "analyses/board_places", board=found.relation.alias,
+                metrics=[(name, found.directions[name] == "lower") for name in self.names],
+            )  # fmt: skip
+            places = {str(run): tuple(of) for run, *of in con.execute(sql).fetchall()}
+            return PlainBoard(found, tuple(database.records(found.relation)), places)
 
     @_once
     def runs(self) -> list[str]:
         """The runs in the order of the board."""
-        return [run for run, _ in self._first_order]
+        return list(self._plain_board.places)
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the board is so long that a server shows it without intervals and groups."""
+        return self.one_by_one and len(self.runs) > MOST_COMPARED
 
     @_once
-    def _board(self) -> tuple[Board, Mapping[str, str]]:
-        places = {
-            name: _places(
-                order, self.comparison(name) if len(order) <= MOST_COMPARED else None
-            )
-            for name, order in self._orders.items()
-        }  # fmt: skip
-        is_long = self.one_by_one and len(self.runs) > MOST_COMPARED
-        return _board(
-            self.file, self.dataset, self.protocol, self.names, places, self.compute, is_long
-        )
+    def places(self) -> Mapping[str, Mapping[str, tuple[int, str]]]:
+        """By metric and run: its place, and the places of those that it cannot be told apart from."""
+        found = {}
+        for number, name in enumerate(self.names):
+            order = sorted((of[number], run) for run, of in self._plain_board.places.items())
+            compared = self.comparison(name) if len(order) <= MOST_COMPARED else None
+            found[name] = _places([(run, place) for place, run in order], compared)
+        return found
+
+    @_once
+    def _board(self) -> Board:
+        plain = self._plain_board
+        if self.is_long:
+            return _board_of(self, plain.board, plain.records, ())
+        try:
+            with self.file.read() as con:
+                found = leaderboard.leaderboard(
+                    con, self.dataset, metrics=self.names, ci=True, protocol=self.protocol,
+                    compute=self.compute,
+                )  # fmt: skip
+                return _board_of(self, found, database.records(found.relation), ())
+        except UsageError as error:
+            return _board_of(self, plain.board, plain.records, (f"no intervals: {error}",))
 
     @_once
     def board(self) -> Board:
         """The board in the order of the first metric."""
-        return self._board[0]
+        return self._board
 
     @_once
     def measures(self) -> tuple[Measure, ...]:
         """The metrics."""
-        board, directions = self._board
-        return tuple(measure_of(name, directions[name], board.rows) for name in self.names)
+        board = self._plain_board
+        values = {
+            name: [row[name] for row in board.records if row[name] is not None]
+            for name in self.names
+        }
+        return tuple(
+            measure_of(
+                name, board.board.directions[name],
+                min(values[name], default=None), max(values[name], default=None),
+            )
+            for name in self.names
+        )  # fmt: skip
+
+    @_once
+    def tags(self) -> Mapping[str, tuple[str, ...]]:
+        """The tags of the runs that have any."""
+        with self.file.read() as con:
+            given = con.execute(
+                "select run, tags from runs where dataset = $1 and tags is not null", [self.dataset]
+            ).fetchall()
+        return {run: tuple(f"{key}={one}" for key, one in of.items()) for run, of in given}
 
     @_once
     def versions(self) -> Mapping[str, Sequence[Record]]:
@@ -400,15 +449,6 @@ class Contents:
         """Return how many queries have values, of which `queries` may be only some."""
         return int(self.queries[0]["num_queries"]) if self.queries else 0
 
-    def _order(self, metric: str) -> list[tuple[str, int]]:
-        with self.file.read() as con:
-            found = leaderboard.leaderboard(
-                con, self.dataset, metrics=self.names, sort=metric, protocol=self.protocol,
-                compute=self.compute,
-            )  # fmt: skip
-            rows = found.relation.project("run, place").fetchall()
-        return [(str(run), int(place)) for run, place in rows]
-
     def _values(
         self, queries: Sequence[str], runs: Sequence[str] | None
     ) -> Mapping[str, Mapping[str, Values]]:
@@ -533,14 +573,15 @@ def metric_title(name: str) -> str:
     return name if metric is None else metric.definition.title
 
 
-def measure_of(name: str, direction: str, rows: Sequence[BoardRow]) -> Measure:
+def measure_of(
+    name: str, direction: str, lowest: float | None, highest: float | None
+) -> Measure:
     """Return a metric; bars of one without bounds end at its lowest and highest values."""
     metric = known_metric(name)
     definition = None if metric is None else metric.definition
     low, high = definition.range if isinstance(definition, MetricTemplate) else (-inf, inf)
-    values = [value for row in rows if (value := row.cells[name].value) is not None]
-    low = min(values, default=0.0) if isinf(low) else low
-    high = max(values, default=1.0) if isinf(high) else high
+    low = (0.0 if lowest is None else lowest) if isinf(low) else low
+    high = (1.0 if highest is None else highest) if isinf(high) else high
     return Measure(
         name=name,
         title=metric_title(name),
@@ -616,42 +657,22 @@ def board_rows(
     )
 
 
-def _board(
-    file: WarehouseFile,
-    dataset: str,
-    protocol: str,
-    names: Sequence[str],
-    places: Mapping[str, Mapping[str, tuple[int, str]]],
-    compute: bool,
-    is_long: bool,
-) -> tuple[Board, Mapping[str, str]]:
-    """Return the board, and the better direction of each metric; a long one without intervals."""
-
-    def read(ci: bool) -> tuple[LibraryBoard, list[tuple[str, Mapping[str, str] | None]]]:
-        with file.read() as con:
-            found = leaderboard.leaderboard(
-                con, dataset, metrics=names, ci=ci, protocol=protocol, compute=compute
-            )
-            sql = "select run, tags from runs where dataset = $1"
-            return found, con.execute(sql, [dataset]).fetchall()
-
-    notes: tuple[str, ...] = ()
-    try:
-        found, given = read(ci=not is_long)
-    except UsageError as error:
-        notes = (f"no intervals: {error}",)
-        found, given = read(ci=False)
-    tags = {run: tuple(f"{key}={one}" for key, one in (of or {}).items()) for run, of in given}
-    records = database.records(found.relation)
+def _board_of(
+    contents: Contents, found: LibraryBoard, records: Sequence[Record], notes: tuple[str, ...]
+) -> Board:
+    """Return the board that a reading of the library is shown as; a long one without texts."""
+    names, places = contents.names, contents.places
     best = {name: best_runs(name, found.directions[name], records) for name in names}
-    rows = board_rows(records, names, tags, lambda name, row: places[name][row["run"]], best)
-    result = presentation.leaderboard(found, protocol)
-    texts = {} if is_long else {
+    rows = board_rows(
+        records, names, contents.tags, lambda name, row: places[name][row["run"]], best
+    )
+    result = presentation.leaderboard(found, contents.protocol)
+    texts = {} if contents.is_long else {
         "LaTeX": result.to_latex(), "Markdown": result.to_markdown(), "CSV": result.to_csv(),
     }  # fmt: skip
-    has_groups = any(_TO in cell.places for row in rows for cell in row.cells.values())
-    board = Board(rows, has_groups, not notes and not is_long, (*result.notes, *notes), texts)
-    return board, found.directions
+    has_groups = any(_TO in said for of in places.values() for _, said in of.values())
+    has_intervals = board_intervals.width_of(names[0]) in found.relation.columns
+    return Board(rows, has_groups, has_intervals, (*result.notes, *notes), texts)
 
 
 def best_runs(name: str, direction: str, rows: Sequence[Record]) -> set[str]:

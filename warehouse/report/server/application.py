@@ -185,7 +185,10 @@ def _board(snapshot: Snapshot, dataset: str, protocol: str, words: Words) -> Mad
     )
     if contents is None:
         return None
-    at = site.Places(contents, is_live=True)
+    at = snapshot.kept.get(
+        ("places", dataset, protocol, contents.names, contents.compute),
+        lambda: site.Places(contents, is_live=True),
+    )
     live = live_board.live_board(snapshot, contents, view)
     given = {
         "contents": contents,
