@@ -179,6 +179,46 @@ def test_what_cannot_be_kept_stores_nothing(wh: Warehouse, put: Put) -> None:
     assert wh.query("select count(*) from store.imported_score").fetchall() == [(0,)]
 
 
+def test_anova_by_hand(wh: Warehouse) -> None:
+    """Residuals in thirtieths: 1, 1, -2; -2, -2, 4; 1, 1, -2. Their squares add up to 36/900 = 0.04.
+
+    With (3-1)(3-1) = 4 degrees of freedom the mean square is 0.01, and a mean has the standard error
+    sqrt(0.01/3). In tables, q at 5 % is 5.04 for 3 groups and 4 degrees of freedom, and 8.12 at 1 %.
+    """
+    pytest.importorskip("scipy")
+    values = {"a": (0.0, 0.2, 0.4), "b": (0.2, 0.4, 0.9), "c": (0.4, 0.6, 0.8)}
+    wh.ingest_qrels("anova", {query: {"d": 1} for query in "xyz"})
+    for run in values:
+        wh.ingest_run("anova", {query: {"d": 1.0} for query in "xyz"}, name=run)
+    rows = [
+        {"run": run, "query_id": query, "metric": "m", "value": value}
+        for run, of_run in values.items()
+        for query, value in zip("xyz", of_run, strict=True)
+    ]
+    wh.ingest_scores("anova", rows)
+    found = wh.compare(
+        "anova", ["a", "b", "c"], "m", all_pairs=True, test="tukey-anova", protocol="imported"
+    )
+    error = (0.01 / 3) ** 0.5
+    pairs = {(row.base, row.run): row for row in found}
+    for pair, difference, is_significant in (
+        ("ab", 0.3, True),
+        ("ac", 0.4, True),
+        ("bc", 0.1, False),
+    ):
+        row = pairs[tuple(pair)]
+        assert row.difference == pytest.approx(difference)
+        assert row.statistic == pytest.approx(difference / error)
+        assert row.effect_size == pytest.approx(difference / 0.1)
+        assert (row.low + row.high) / 2 == pytest.approx(difference)
+        assert (row.high - row.low) / 2 == pytest.approx(5.04 * error, rel=1e-3)
+        assert row.is_significant == is_significant
+    assert pairs["a", "c"].p > 0.01
+    # 3 (0.2333^2 + 0.0667^2 + 0.1667^2) / 2 = 0.13 of the runs, by 0.01
+    told = [note for note in found.notes if "squared error" in note]
+    assert "mean squared error 0.01, 4 degrees of freedom; F = 13, p" in told[0]
+
+
 @needs_cases
 def test_what_trec_eval_printed_is_what_is_computed(tmp_path: Path) -> None:
     suite = CASES / "trec_eval_suite"

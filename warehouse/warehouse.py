@@ -1123,10 +1123,11 @@ class Warehouse:
 
         Every pair and metric is one hypothesis, except of Judged, which says what is known and not
         how good a run is. `test` is two-sided: "t", "wilcoxon" (extra "stats"), "sign",
-        "randomisation" or "tukey". `correction` is "holm", "bonferroni", "bh" or "none", over a
-        `family`: the pairs of one "metric", or "all" pairs and metrics. For a pair that differs in
-        no query, "t" and "wilcoxon" have no p, and the pair is not a hypothesis; the other tests
-        have p = 1. `interval` is "t" or "bootstrap". Resampling is repeated `resamples` times from
+        "randomisation", "tukey" or "tukey-anova" (extra "stats"), which has simultaneous intervals
+        and effect sizes by the error of a two-way analysis of variance. `correction` is "holm",
+        "bonferroni", "bh" or "none", over a `family`: the pairs of one "metric", or "all" pairs and
+        metrics. For a pair that differs in no query, "t" and "wilcoxon" have no p, and the pair is
+        not a hypothesis; the other tests have p = 1. `interval` is "t" or "bootstrap". Resampling is repeated `resamples` times from
         `seed`, with the same bits on any number of threads.
 
         `judged_only` removes unjudged documents from the lists first. `judged` adds the share of
