@@ -13,6 +13,7 @@ from warehouse.analyze.texts import in_short
 from warehouse.errors import command, counted, listing
 from warehouse.metrics.catalogue import ARROWS
 from warehouse.metrics.notation import known_metric
+from warehouse.metrics.protocols import is_imported
 from warehouse.report.formats import one_line
 from warehouse.report.layout import PLAIN, Layout, chosen, of_board, of_comparison
 from warehouse.report.result import Result
@@ -59,9 +60,7 @@ class Labels:
     labels: Mapping[str, str]
 
 
-def leaderboard(
-    board: Board, protocol: str, top: int | None = None, how: Layout = PLAIN
-) -> Result:
+def leaderboard(board: Board, protocol: str, top: int | None = None, how: Layout = PLAIN) -> Result:
     """Return a board: an arrow shows which direction is better, and best values are marked."""
     found = of_board(board, how)
     titles = {"place": "#", "rank_low": "from", "rank_high": "to", "p_first": "P(first)"}
@@ -459,5 +458,7 @@ def verified(found: Verified, seed: int | None) -> Result:
 
 def _forgotten(metrics: Iterable[str], protocol: str) -> list[str]:
     """Say which values have a definition that is gone."""
+    if is_imported(protocol):
+        return [f"{protocol}: computed by another program, under its names"]
     gone = forgotten(list(dict.fromkeys(metrics)), protocol)
     return [f"no longer defined, so these are the stored values: {listing(gone)}"] if gone else []

@@ -7,7 +7,6 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from warehouse.errors import UsageError, WarehouseError, check_word
 from warehouse.report import query_process
