@@ -720,4 +720,6 @@ def test_windows_of_runs_are_stored_one_after_another(
         ("second", "RR", 0.5),
     ]
     assert stored(wh, "select count(*) from slice_scores") == [(10,)]
+    # AP of run 0 and RR are gone with it; numbers are not used again, and none is left out
+    assert stored(wh, "select max(evaluation_id) from store.evaluation") == [(4 + 8 + 10,)]
     assert wh.verify().is_good

@@ -80,8 +80,9 @@ class Ahead(Place):
         self._runs, self._state = runs, _state(con, runs)
         ids = sorted({run.run_id for run in runs})
         con.execute(render("statements/ahead", file=database.ALIAS, runs=ids))
+        # new ones are numbered after the file's last, also if that is of other runs
         ((self._last_id,),) = con.execute(
-            "select coalesce(max(evaluation_id), 0) from evaluation"
+            f"select coalesce(max(evaluation_id), 0) from {database.ALIAS}.store.evaluation"
         ).fetchall()
 
     def batches(self, work: Plan, group: Sequence[Candidate]) -> Iterator[Sequence[Candidate]]:
