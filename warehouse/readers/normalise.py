@@ -28,6 +28,7 @@ def normalise(
     Raises UsageError unless it is one scalar expression over the table's columns, and InputError if
     a result is empty or two rows that agree in `within` get the same id; `staged` is then unusable.
 
+    >>> import duckdb
     >>> con = duckdb.connect()
     >>> con.execute("create temp table staged as select 'q' as query_id, ' D1' as doc_id").fetchall()
     [(1,)]

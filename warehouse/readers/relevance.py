@@ -23,6 +23,7 @@ def with_relevance(
 
     Raises UsageError for what is not one scalar expression, and for two columns of the source.
 
+    >>> import duckdb
     >>> with_relevance(duckdb.connect(), "rating >= 4", {"doc_id": "item"})
     {'doc_id': 'item', 'relevance': 'rating'}
     """
@@ -52,6 +53,7 @@ def map_relevance(
     expression that does not fit, and InputError if a result is no finite number; `staged` is then
     unusable.
 
+    >>> import duckdb
     >>> con = duckdb.connect()
     >>> row = "select 'q' as query_id, 'd' as doc_id, 4.5e0 as relevance"
     >>> con.execute(f"create temp table staged as {row}").fetchall()
