@@ -95,8 +95,8 @@ class WarehouseFile:
                 staged=staged,
             ) as con,
         ):
-            yield con
-            checksums.complete(con)
+            with checksums.kept(con):
+                yield con
 
     @contextmanager
     def write(self, staged: duckdb.DuckDBPyConnection | None = None) -> Iterator[sa.Connection]:
@@ -104,8 +104,8 @@ class WarehouseFile:
         with database.write(
             self.path, resources=self.resources, lock_timeout=self.lock_timeout, staged=staged
         ) as connection:
-            yield connection
-            checksums.complete(database.raw(connection))
+            with checksums.kept(database.raw(connection)):
+                yield connection
 
     @contextmanager
     def staging(self) -> Iterator[Staging]:
