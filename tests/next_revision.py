@@ -11,7 +11,7 @@ from unittest import mock
 from warehouse.config.settings import SCHEMA_REVISION, resource_folder
 from warehouse.store import database, schema
 
-REVISION = "r0002"
+REVISION = "r0003"
 # A table, a column, and a view that is made anew.
 STATEMENTS = (
     "create table store.note (run_id integer)",
@@ -53,7 +53,7 @@ def installed(
 
     Each of `later` are the statements of one more revision.
     """
-    revisions = [SCHEMA_REVISION, REVISION, *(f"r{n:04}" for n in range(3, 3 + len(later)))]
+    revisions = [SCHEMA_REVISION, REVISION, *(f"r{n:04}" for n in range(4, 4 + len(later)))]
     if not folder.exists():
         shutil.copytree(resource_folder("migrations"), folder)
         for before, revision, steps in zip(

@@ -186,7 +186,7 @@ OPERATIONS: dict[str, Operation] = {
     "evaluate": Operation(lambda wh: wh.evaluate("tiny", metrics="P@3 R@3")),
     "evaluate, whole lists": Operation(lambda wh: wh.evaluate("tiny", metrics="PSP@3 Coverage@3")),
     "evaluate --slice": Operation(lambda wh: wh.evaluate("tiny", metrics="RR", slices=["year"])),
-    "curve": Operation(lambda wh: wh.curve("tiny", "PrecisionByRank@3")),
+    "curve": Operation(lambda wh: wh.curve("tiny", "PrecisionByRank@3", store=True)),
     "deciles make": Operation(lambda wh: wh.make_deciles("tiny", parts=2)),
     "compare --store": Operation(
         lambda wh: wh.compare("tiny", ["two"], metrics="RR", bases="one", store=True)

@@ -10,7 +10,6 @@ import duckdb
 from warehouse.sql_text.templates import render
 from warehouse.store import database
 
-
 _MODULUS = 1 << 64
 
 
