@@ -70,6 +70,8 @@ def test_what_is_pushed_is_collected(tmp_path: Path, run: Callable[..., Answer])
         "select dataset, run, version, tags, run_at from runs order by all",
     ):
         assert rows(team, sql) == rows(one, sql)
+    verified = team.verify()
+    assert (verified.is_good, verified.num_verified, sum(verified.skipped.values())) == (True, 0, 6)
     # another file has one run in common, one of its own, and the same names in another dataset
     two = filled(tmp_path / "two.duckdb", "both", "last")
     other = filled(tmp_path / "other.duckdb", "half", dataset="other")

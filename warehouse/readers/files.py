@@ -10,7 +10,6 @@ from __future__ import annotations
 import codecs
 import contextlib
 import difflib
-import errno
 import hashlib
 import io
 import os
@@ -28,14 +27,13 @@ from typing import BinaryIO
 from warehouse.errors import EmptyError, InputError, is_utf8, url
 from warehouse.readers import remote
 from warehouse.readers.compression import BLOCK, LONGEST_MAGIC, compression_of, plain_blocks
-from warehouse.store.scratch_folders import scratch_folder
+from warehouse.store.scratch_folders import NO_ROOM, scratch_folder
 
 HEAD = 1 << 16
 BOM = codecs.BOM_UTF8
 # Of two marks that follow each other, the most bytes in one block that do not show it.
 _INNER = 2 * len(BOM) - 1
 # An error of writing files, never of reading them.
-_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 # Sources with this prefix are datasets of the package ir_datasets, and no files.
 BY_NAME = "ir_datasets:"
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
@@ -226,7 +224,7 @@ def open_file(given: str | os.PathLike[str], *, hashed: bool = True) -> Iterator
 
 
 def _unreadable(source: str, error: OSError) -> InputError:
-    if error.errno in _NO_ROOM:
+    if error.errno in NO_ROOM:
         return InputError(
             f"{source}: there is no room for a plain copy of it in {tempfile.gettempdir()}: "
             f"{error.strerror}; the variable TMPDIR names another folder"

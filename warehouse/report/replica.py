@@ -101,6 +101,7 @@ def _copy(con: duckdb.DuckDBPyConnection, storage_version: str, with_text: bool)
                 con.execute(
                     f"insert into replica.{stored} from {ident(database.ALIAS)}.{stored}"
                 ).fetchall()
+        con.execute("delete from replica.store.table_total where relation = 'text_set'").fetchall()
     except duckdb.BinderException as error:
         if "compression type" not in str(error):
             raise
