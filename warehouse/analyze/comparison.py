@@ -145,7 +145,9 @@ def _best_first(
     """Return the runs in the order of a metric that they are compared by, best first."""
     by = stored_metrics.one_name(con, [dataset], sort, rules)
     if by not in metrics:
-        raise UsageError(f"{sort}: runs are sorted by a metric that is compared: {listing(metrics)}")
+        raise UsageError(
+            f"{sort}: runs are sorted by a metric that is compared: {listing(metrics)}"
+        )
     rows = con.execute(
         "select run, value from run_scores where is_current and dataset = $dataset "
         "and protocol = $protocol and metric = $metric",

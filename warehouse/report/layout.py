@@ -180,6 +180,8 @@ def _times_100(
     """Return a relation with some columns times 100, in the rows of some metrics or in all."""
     if not columns:
         return relation
-    which = "true" if metrics is None else f"list_contains({literal(list(metrics))}::varchar[], metric)"
+    which = (
+        "true" if metrics is None else f"list_contains({literal(list(metrics))}::varchar[], metric)"
+    )
     made = (f"if({which}, 100 * {ident(one)}, {ident(one)}) as {ident(one)}" for one in columns)
     return relation.project(f"* replace ({', '.join(made)})")

@@ -58,9 +58,7 @@ class Labels:
     labels: Mapping[str, str]
 
 
-def leaderboard(
-    board: Board, protocol: str, top: int | None = None, how: Layout = PLAIN
-) -> Result:
+def leaderboard(board: Board, protocol: str, top: int | None = None, how: Layout = PLAIN) -> Result:
     """Return a board: an arrow shows which direction is better, and best values are marked."""
     found = of_board(board, how)
     titles = {"place": "#", "rank_low": "from", "rank_high": "to", "p_first": "P(first)"}

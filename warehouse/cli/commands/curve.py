@@ -58,7 +58,8 @@ def curve(
 ) -> None:
     """Show a curve of some runs: its points, or a picture of it.
 
-    What is missing or stale is computed, and not stored without --store. A picture needs the extra "plot".
+    What is missing or stale is computed, and not stored without --store. A picture needs the
+    extra "plot".
     """
     from warehouse.errors import UsageError
     from warehouse.report import pictures
@@ -70,7 +71,13 @@ def curve(
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     with Progress("computing", "curve", 1) as step:
         found = wh.curve(
-            dataset, name, runs=run or (), query=query, store=store, protocol=protocol, on_curve=step
+            dataset,
+            name,
+            runs=run or (),
+            query=query,
+            store=store,
+            protocol=protocol,
+            on_curve=step,
         )
     if not drawn or out is None:
         output.show(found, format, out, places=places, wide=wide)
