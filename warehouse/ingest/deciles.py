@@ -9,7 +9,7 @@ from typing import Literal
 import duckdb
 import sqlalchemy as sa
 
-from warehouse.errors import UsageError, command, counted, listing, nearest
+from warehouse.errors import UsageError, command, counted, listing, nearest, option
 from warehouse.ingest import steps
 from warehouse.ingest.attributes import LoadedAttributes, keep
 from warehouse.readers.attributes import StagedAttributes
@@ -43,15 +43,18 @@ def make_deciles(
     """
     steps.check_name("deciles", name)
     if by not in BY:
-        raise UsageError(f"--by {by}: deciles are by {' or by '.join(BY)}{nearest(by, BY)}")
+        raise UsageError(
+            f"{option('by', by)}: deciles are by {' or by '.join(BY)}{nearest(by, BY)}"
+        )
     if parts < 2:
-        raise UsageError(f"--parts {parts}: must be at least 2")
+        raise UsageError(f"{option('parts', parts)}: must be at least 2")
     versions = _versions(con, dataset)
     if origin is None:
         origin = "training" if "training" in versions else "qrels"
     if origin in (name, frequency_of(name)):
         raise UsageError(
-            f"--from {origin}: the deciles themselves are called so; give another --name"
+            f"{option('from', origin)}: the deciles themselves are called so; give another "
+            f"{option('name', None)}"
         )
     _refuse_missing(con, dataset, origin, versions)
     counts = render("ingest/label_counts", dataset=dataset, origin=origin)
@@ -152,7 +155,8 @@ def _checked(con: duckdb.DuckDBPyConnection, dataset: str, origin: str, parts: i
         raise UsageError(f"dataset {dataset}: no label occurs in what is counted ({origin})")
     if labels < parts:
         raise UsageError(
-            f"--parts {parts}: what is counted ({origin}) has {counted(labels, 'label')}, fewer than "
+            f"{option('parts', parts)}: what is counted ({origin}) has "
+            f"{counted(labels, 'label')}, fewer than "
             f"parts; ask for at most {labels}"
         )
     return int(labels)
