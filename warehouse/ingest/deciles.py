@@ -117,7 +117,8 @@ def _refuse_missing(
     if origin == "training":
         raise UsageError(
             f"dataset {dataset} has no training set; load it with: "
-            f"{command('ingest training FILE', dataset)}, or count in the judgments: --from qrels"
+            f"{command('ingest training FILE', dataset)}, or count in the judgments: "
+            f"{option('from', 'qrels')}"
         )
     if origin == "qrels":
         raise UsageError(
@@ -130,12 +131,12 @@ def _refuse_missing(
         return
     if origin in types:
         raise UsageError(
-            f"--from {origin}: this attribute is a {types[origin]}; occurrences are a number"
+            f"{option('from', origin)}: this attribute is a {types[origin]}; occurrences are a number"
         )
     hint = nearest(origin, ["training", "qrels", *types])
     known = f"; it has {listing(types) or 'none'}"
     raise UsageError(
-        f"--from {origin}: dataset {dataset} has no attribute of the documents of that name"
+        f"{option('from', origin)}: dataset {dataset} has no attribute of the documents of that name"
         f"{hint or known}"
     )
 
@@ -149,7 +150,8 @@ def _checked(con: duckdb.DuckDBPyConnection, dataset: str, origin: str, parts: i
     ).fetchall()
     if wrong is not None:
         raise UsageError(
-            f"--from {origin}: the document {wrong} has a number below 0, or one too great for a count"
+            f"{option('from', origin)}: the document {wrong} has a number below 0, or one too great for "
+            "a count"
         )
     if total == 0:
         raise UsageError(f"dataset {dataset}: no label occurs in what is counted ({origin})")
