@@ -401,7 +401,9 @@ def test_wrong_options_are_refused(con, wh: Warehouse, put) -> None:
         stage_attributes(con, path, "document", split={"genres": 5})
     with pytest.raises(UsageError, match="the separator is empty"):
         stage_attributes(con, path, "document", split={"genres": ""})
-    with pytest.raises(UsageError, match=r"split={'year': '\|'}: this column of <dict> is not text"):
+    with pytest.raises(
+        UsageError, match=r"split={'year': '\|'}: this column of <dict> is not text"
+    ):
         stage_attributes(con, FILMS, "document", split={"year": "|"})
     with pytest.raises(UsageError, match="not from trec"):
         stage_attributes(con, path, "document", format="trec")

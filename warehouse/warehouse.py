@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from warehouse.ingest import Loaded, LoadedAttributes
     from warehouse.ingest.folder import Folder
     from warehouse.ingest.forget import Forgotten
+    from warehouse.ingest.scores import ForgottenScores, LoadedScores
     from warehouse.ingest.texts import ForgottenTexts, LoadedTexts
     from warehouse.report.formats import Writer
     from warehouse.report.pages.folder import Report
@@ -403,6 +404,55 @@ class Warehouse:
             ),
         )  # fmt: skip
 
+    def ingest_scores(
+        self,
+        dataset: str | None = None,
+        source: object = None,
+        *,
+        name: str | None = None,
+        judge: str | None = None,
+        metrics: Names = (),
+        lower_is_better: Names = (),
+        format: str | None = None,
+        columns: Mapping[str, str] | None = None,
+        replace: bool = False,
+    ) -> LoadedScores:
+        """Load values by query that another program computed.
+
+        `source` is a file with the lines of `trec_eval -q` or `ir_measures -q`, or a table with the
+        columns `run, query_id, metric, value`, also in memory. Without a column of runs, the values are
+        of the run `name`, or of the run that is called as the file. They stand under the protocol
+        `imported`, or `imported:JUDGE` with a `judge`, and against the current qrels, and keep the names
+        that the other program gave them. `metrics` takes some of them. Higher values are better, unless
+        a metric is in `lower_is_better`, or a metric of its name has another direction here. Raises
+        ConflictError if other values are there, unless `replace` puts these in their place.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_qrels("tiny", {"q1": {"a": 1}, "q2": {"b": 1}})
+        >>> _ = wh.ingest_run("tiny", {"q1": {"a": 1.0}, "q2": {"b": 1.0}}, name="first")
+        >>> rows = [{"query_id": "q1", "metric": "nuggets", "value": 0.5},
+        ...         {"query_id": "q2", "metric": "nuggets", "value": 0.25}]
+        >>> wh.ingest_scores("tiny", rows, name="first", judge="human").protocol
+        'imported:human'
+        >>> wh.leaderboard("tiny", protocol="imported:human").fetchall()
+        [(1, 'first', None, 0.375, 2, 2)]
+        """
+        from warehouse.ingest import scores
+
+        chosen = self._to_load(dataset, source)
+        self.file.ensure()
+        with self.file.staging() as staging:
+            with staging.read() as con:
+                store = scores.stage(
+                    con, source, chosen, run=name, judge=judge,
+                    metrics=check_names("metrics", metrics),
+                    lower_is_better=check_names("lower_is_better", lower_is_better),
+                    format=format, columns=columns, replace=replace,
+                )  # fmt: skip
+            with staging.write() as connection:
+                return store(connection)
+
     def ingest_mlflow(
         self,
         dataset: str | None = None,
@@ -567,6 +617,38 @@ class Warehouse:
             return found
         with self.file.transaction() as con:
             return forget(con, run, dataset, version=version, reason=reason)
+
+    def forget_scores(
+        self,
+        dataset: str | None = None,
+        run: str | None = None,
+        *,
+        judge: str | None = None,
+        dry_run: bool = False,
+    ) -> ForgottenScores:
+        """Remove the imported values of a run, of one judge or of all; the run stays.
+
+        Raises UsageError if there are none.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_qrels("tiny", {"q1": {"a": 1}})
+        >>> _ = wh.ingest_run("tiny", {"q1": {"a": 1.0}}, name="first")
+        >>> _ = wh.ingest_scores("tiny", [{"query_id": "q1", "metric": "m", "value": 1}], name="first")
+        >>> wh.forget_scores("tiny", "first").metrics
+        ('m',)
+        """
+        from warehouse.analyze import datasets
+        from warehouse.ingest import scores
+
+        run = _given("run", run)
+        with self.file.read() as con:
+            dataset = datasets.chosen(con, dataset)
+            found = scores.forget(con, run, dataset, judge=judge, dry_run=True)
+        if dry_run:
+            return found
+        with self.file.transaction() as con:
+            return scores.forget(con, run, dataset, judge=judge)
 
     def forget_text(
         self,
@@ -1057,11 +1139,12 @@ class Warehouse:
 
         Every pair and metric is one hypothesis, except of Judged, which says what is known and not
         how good a run is. `test` is two-sided: "t", "wilcoxon" (extra "stats"), "sign",
-        "randomisation" or "tukey". `correction` is "holm", "bonferroni", "bh" or "none", over a
-        `family`: the pairs of one "metric", or "all" pairs and metrics. For a pair that differs in
-        no query, "t" and "wilcoxon" have no p, and the pair is not a hypothesis; the other tests
-        have p = 1. `interval` is "t" or "bootstrap". Resampling is repeated `resamples` times from
-        `seed`, with the same bits on any number of threads.
+        "randomisation", "tukey" or "tukey-anova" (extra "stats"), which has simultaneous intervals
+        and effect sizes by the error of a two-way analysis of variance. `correction` is "holm",
+        "bonferroni", "bh" or "none", over a `family`: the pairs of one "metric", or "all" pairs and
+        metrics. For a pair that differs in no query, "t" and "wilcoxon" have no p, and the pair is
+        not a hypothesis; the other tests have p = 1. `interval` is "t" or "bootstrap". Resampling is
+        repeated `resamples` times from `seed`, with the same bits on any number of threads.
 
         `judged_only` removes unjudged documents from the lists first. `judged` adds the share of
         judged documents, and `all_relevant` the values that the runs would have if all unjudged
@@ -1660,21 +1743,22 @@ class Warehouse:
         token: str | None = None,
         allow_hosts: Names = (),
         depth: int = 20,
+        lake: str | os.PathLike[str] | None = None,
         say: Callable[[str], object] = lambda _: None,
     ) -> None:
         """Serve the pages of `report` live until the program is interrupted.
 
         The pages are read from a replica: this file, if it is one, else a temporary one that is made
-        again when this file changes. Beyond this machine, readers need the `token`. Requests are
-        answered under addresses, localhost, the machine's name and `allow_hosts`. `say` is told the
-        address, and what goes wrong later. Needs the extra "web". Raises UsageError for a host or
-        port that cannot be opened.
+        again when this file changes, or of what was pushed into a `lake`. Beyond this machine, readers
+        need the `token`. Requests are answered under addresses, localhost, the machine's name and
+        `allow_hosts`. `say` is told the address, and what goes wrong later. Needs the extra "web".
+        Raises UsageError for a host or port that cannot be opened.
         """
         from warehouse.report import server
 
         server.serve(
             self.file, host, port, token=token, names=check_names("allow_hosts", allow_hosts),
-            depth=depth, say=say,
+            depth=depth, say=say, lake=None if lake is None else os.fspath(lake),
         )  # fmt: skip
 
     # ------------------------------------------------------------------------------ Catalogue

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, groupby
+from operator import itemgetter
 from typing import Any
 
 import duckdb
@@ -47,12 +48,16 @@ class How:
         check_word("family", self.family, FAMILIES)
         check_word("correction", self.corrected_by, significance.CORRECTIONS)
         check_word("interval", self.interval, INTERVALS)
+        if self.test == "tukey-anova" and self.interval != "t":
+            raise UsageError(
+                f"the intervals of tukey-anova hold for all pairs together: leave {self.interval} out"
+            )
         if not 0 < self.alpha < 1:
             raise UsageError(f"alpha lies between 0 and 1, not {self.alpha}")
         check_at_least(1, resamples=self.resamples)
         if not 100 <= self.resamples <= 1_000_000:
             raise UsageError(f"resamples are 100 to 1,000,000, not {self.resamples:,}")
-        if self.test == "tukey" and self.corrected_by != "none":
+        if self.test in significance.OVER_ALL_PAIRS and self.corrected_by != "none":
             raise UsageError(
                 f"Tukey's test is over all pairs of runs already; {self.correction} on top of it "
                 "would correct twice: leave the correction out"
@@ -61,7 +66,14 @@ class How:
     @property
     def corrected_by(self) -> str:
         """Return the correction, given or default."""
-        return self.correction or ("none" if self.test == "tukey" else "holm")
+        if self.correction is None and self.test in significance.OVER_ALL_PAIRS:
+            return "none"
+        return self.correction or "holm"
+
+    @property
+    def interval_by(self) -> str:
+        """Return what the intervals are by: those after an analysis of variance hold together."""
+        return "simultaneous" if self.test == "tukey-anova" else self.interval
 
     @property
     def is_resampled(self) -> bool:
@@ -70,7 +82,7 @@ class How:
 
     def over(self, family: str) -> str:
         """Say what p is corrected for, as in "Holm over the 3 pairs"."""
-        if self.test == "tukey":
+        if self.test in significance.OVER_ALL_PAIRS:
             return "over all pairs of runs of a metric"
         correction = significance.CORRECTIONS[self.corrected_by]
         return correction if self.corrected_by == "none" else f"{correction} over the {family}"
@@ -95,6 +107,8 @@ class How:
     def interval_in_words(self) -> str:
         """Say which interval it is, as in "t-interval of 95%"."""
         level = significance.level(self.alpha)
+        if self.interval_by == "simultaneous":
+            return f"simultaneous intervals of {level}"
         if self.interval == "bootstrap":
             return f"bootstrap interval of {level} ({self.resamples:,} resamples, seed {self.seed})"
         return f"t-interval of {level}"
@@ -302,6 +316,8 @@ def compare(
     elif how.test == "tukey":
         for metric in range(len(found.metrics)):
             chances |= resampling.tukey(con, resampled, metric, len(found.runs))
+    elif how.test == "tukey-anova":
+        _test_by_variance(con, rows, how, len(found.runs))
     elif how.test == "wilcoxon":
         _test_by_ranks(con, rows)
     for number, chance in chances.items():
@@ -352,6 +368,41 @@ def _put_power(con: duckdb.DuckDBPyConnection, rows: list[dict[str, Any]], how: 
     sql = render("analyses/power", tested="temp.main.tested", alpha=how.alpha, power=POWER)
     for number, detectable, needed in con.execute(sql).fetchall():
         rows[number] |= {"detectable": detectable, "queries_needed": needed}
+
+
+def _test_by_variance(
+    con: duckdb.DuckDBPyConnection, rows: list[dict[str, Any]], how: How, num_runs: int
+) -> None:
+    """Put the outcome of Tukey's test after a two-way analysis of variance into the rows.
+
+    The means, the differences and the error are over the queries for which every run has a value.
+    """
+    sql = render(
+        "analyses/anova",
+        compared=resampling.COMPARED, units=resampling.UNITS, hypotheses=resampling.HYPOTHESES,
+        num_runs=num_runs,
+    )  # fmt: skip
+    found = database.records(con.sql(sql))
+    for _, of_metric in groupby(found, key=itemgetter("metric_number")):
+        some = [one for one in of_metric if one["degrees"] > 0]
+        if not some:
+            continue
+        first = some[0]
+        ranges = [one["studentised_range"] for one in some]
+        known = [one or 0.0 for one in ranges]
+        ps, bound = significance.studentised_range(known, num_runs, first["degrees"], how.alpha)
+        ratio = first["variance_ratio"]
+        p_of_runs = None
+        if ratio is not None:
+            p_of_runs = significance.variance_ratio(ratio, num_runs, first["degrees"])
+        for one, p in zip(some, ps, strict=True):
+            half = bound * one["standard_error"]
+            rows[one["hypothesis"]] |= {
+                "difference": one["difference"], "low": one["difference"] - half,
+                "high": one["difference"] + half, "effect_size": one["effect_size"],
+                "statistic": one["studentised_range"], "leaning": one["difference"],
+                "p": p, "variance": one | {"p_of_runs": p_of_runs},
+            }  # fmt: skip
 
 
 def _test_by_ranks(con: duckdb.DuckDBPyConnection, rows: list[dict[str, Any]]) -> None:

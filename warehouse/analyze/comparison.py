@@ -106,6 +106,10 @@ def compare(
         significance.check(how.test)
         asked = candidates.find(con, name, chosen, qrels)
         known = [m for m in map(known_metric, names) if m is not None]
+        if rules.is_imported and (judged_only or all_relevant):
+            raise UsageError(
+                "judged_only and all_relevant: need metrics that are computed here, not imported values"
+            )
         if judged_only or all_relevant:
             _check_known(names, known)
         if judged_only:
@@ -116,7 +120,8 @@ def compare(
         found = gather(con, name, chosen, names, rules)
         pairs = pairs_of(chosen, bases_, all_pairs=all_pairs)
         rows = compare_pairs(con, found, pairs, how, on_step)
-        shares = _judged(con, known, rules, asked) if judged and as_of is None else {}
+        judged = judged and as_of is None and not rules.is_imported
+        shares = _judged(con, known, rules, asked) if judged else {}
         supposed = what_if.all_relevant(con, known, rules, asked) if all_relevant else {}
         made = compared(
             con, found, rows, name, rules, how, shares, supposed, judged_only=judged_only
@@ -297,6 +302,19 @@ def _in_whole(found: Gathered) -> Iterator[str]:
             )
 
 
+def _variances(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Say of each metric what the analysis of variance found, from which its tests follow."""
+    found = {row["metric"]: row["variance"] for row in rows if "variance" in row}
+    for metric, one in found.items():
+        ratio, p = one["variance_ratio"], one["p_of_runs"]
+        told = "" if ratio is None else f"; F = {ratio:.4g}, p {significance.equal_or_below(p)}"
+        yield (
+            f"{metric}: two-way ANOVA of {one['num_runs']:,} runs and {one['num_queries']:,} queries: "
+            f"mean squared error {one['mean_square']:.5g}, {one['degrees']:,} degrees of freedom"
+            f"{told}; d: differences by the square root of this error"
+        )
+
+
 def _caption(found: Gathered, rows: Sequence[Mapping[str, Any]], how: How) -> str:
     """Say how many queries were compared by which test, and what its p is corrected for."""
     sizes = sorted({row["queries"] for row in rows})
@@ -362,6 +380,7 @@ def _notes(
     errors = [chance.standard_error for chance in chances]
     if any(errors):
         notes.append(f"standard error of p: at most {max(errors):.1g}")
+    notes += _variances(rows)
     exact = sum(chance.is_exact for chance in chances)
     if exact:
         of = "p is" if exact == len(rows) else f"{exact} of {len(rows)} p are"
@@ -375,10 +394,10 @@ def _notes(
             "no query differs, or fewer than two queries have values of both; the correction leaves "
             "them out"
         )
-        if how.test == "tukey":
+        if how.test in significance.OVER_ALL_PAIRS:
             why = "no query has values of all runs"
         notes.append(f"p is undefined for {undefined} of {len(rows)}: {why}")
-    if how.test == "tukey":
+    if how.test in significance.OVER_ALL_PAIRS:
         notes += _in_whole(found)
     if found.silent:
         told = [f"{run} {silent:,} of {judged:,}" for run, (silent, judged) in found.silent.items()]

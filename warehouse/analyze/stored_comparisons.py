@@ -40,7 +40,7 @@ def keep(connection: sa.Connection, found: Compared) -> int:
             correction=how.corrected_by,
             family=how.family,
             alpha=how.alpha,
-            interval=how.interval,
+            interval=how.interval_by,
             resamples=how.resamples if how.is_resampled else None,
             seed=how.seed if how.is_resampled else None,
             compared_at=Clock(con).now(),

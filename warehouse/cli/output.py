@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warehouse.errors import UsageError, counted, is_utf8, visible
-from warehouse.report import file_replacement, formats, screens
+from warehouse.report import file_replacement, formats, pictures, screens
 from warehouse.report.result import Result
 from warehouse.report.screens import Screen
 from warehouse.sql_text.quoting import ident, literal
@@ -60,6 +60,8 @@ def choose_format(
         format = named if named in known else "table"
     if formats.check(format, known) == "parquet":
         parquet_file(output)
+    elif format in pictures.FORMATS:
+        pictures.check(format, output)
     if safe and format not in formats.SAFE:
         raise UsageError(f"--safe-csv is for -f csv and -f tsv, not for {format}")
     return formats.SAFE[format] if safe else format
@@ -160,6 +162,9 @@ def show(
     elif format == "parquet":
         with new_file(parquet_file(output)) as path:
             result.write(path, format, digits)
+    elif output is not None and format in pictures.FORMATS:
+        with new_file(output) as path:
+            result.write(path, format)
     else:
         emit(result.document(format, digits), output, format)
     for note in result.told(digits):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import duckdb
 from duckdb import DuckDBPyConnection as Connection
 
 from warehouse.errors import InputError, UsageError, counted, option
@@ -39,13 +38,9 @@ def normalise(
     _check(con, expression, id)
     rows = row_count(con)
     sql = templates.render("ingest/normalised", expression=expression, id=id)
-    try:
-        with in_words():
-            con.execute(sql).fetchall()
-    except duckdb.Error as error:
-        raise InputError(
-            f"{source}: {option('normalise', expression)}: {expressions.words(error)}"
-        ) from error
+    given = option("normalise", expression)
+    with expressions.errors_of(f"{source}: {given}", InputError), in_words():
+        con.execute(sql).fetchall()
     con.execute("drop table staged")
     con.execute("alter table staged_normalised rename to staged")
     if row_count(con) != rows:

@@ -13,6 +13,7 @@ from warehouse.analyze.texts import in_short
 from warehouse.errors import command, counted, listing, option
 from warehouse.metrics.catalogue import ARROWS
 from warehouse.metrics.notation import known_metric
+from warehouse.metrics.protocols import is_imported
 from warehouse.report.formats import one_line
 from warehouse.report.layout import PLAIN, Layout, chosen, of_board, of_comparison
 from warehouse.report.result import Result
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from warehouse.analyze.side_by_side import SideBySide
     from warehouse.evaluate.status import Status
     from warehouse.evaluate.verify import Verified
+    from warehouse.report.charts import Spec
     from warehouse.report.formats import Writer
     from warehouse.sync.gates import GateCheck
 
@@ -144,9 +146,16 @@ def history(found: Timeline) -> Result:
     metric = known_metric(found.metric)
     counts = ("value", "best_so_far", "gain") if metric is not None and metric.is_count else ()
     notes += _forgotten([found.metric], found.protocol)
+
+    def chart() -> Spec:
+        from warehouse.report import charts
+
+        return charts.history(found)
+
     return Result(
-        found.relation, notes, titles=titles, counts=counts, spare=["version"], details=found
-    )
+        found.relation, notes, titles=titles, counts=counts, spare=["version"], chart=chart,
+        details=found,
+    )  # fmt: skip
 
 
 def curve(found: Trace) -> Result:
@@ -168,9 +177,16 @@ def curve(found: Trace) -> Result:
     notes += [f"{run}: {found.curve.area} {area:.4f}" for run, area in found.areas.items()]
     titles = {"x": found.curve.x.name, "y": found.curve.y.name}
     counts = ("x",) if found.curve.x.name == "rank" else ()
+
+    def chart() -> Spec:
+        from warehouse.report import charts
+
+        return charts.curve(found)
+
     return Result(
-        found.relation, [*notes, *found.notes], titles=titles, counts=counts, details=found
-    )
+        found.relation, [*notes, *found.notes], titles=titles, counts=counts, chart=chart,
+        details=found,
+    )  # fmt: skip
 
 
 def explanation(found: Explanation) -> Result:
@@ -442,5 +458,7 @@ def verified(found: Verified, seed: int | None) -> Result:
 
 def _forgotten(metrics: Iterable[str], protocol: str) -> list[str]:
     """Say which values have a definition that is gone."""
+    if is_imported(protocol):
+        return [f"{protocol}: computed by another program, under its names"]
     gone = forgotten(list(dict.fromkeys(metrics)), protocol)
     return [f"no longer defined, so these are the stored values: {listing(gone)}"] if gone else []

@@ -56,13 +56,15 @@ def compare(
     ] = False,
     test: Annotated[
         str,
-        typer.Option("--test", help="t, wilcoxon, sign, randomisation or tukey; all two-sided."),
+        typer.Option(
+            "--test", help="t, wilcoxon, sign, randomisation, tukey or tukey-anova; all two-sided."
+        ),
     ] = "t",
     correction: Annotated[
         str | None,
         typer.Option(
             "--correction",
-            show_default="holm; with tukey none",
+            show_default="holm; with tukey and tukey-anova none",
             help="Correct p over a family: holm, bonferroni, bh (Benjamini-Hochberg) or none.",
         ),
     ] = None,
@@ -171,7 +173,7 @@ def compare(
 
     The table of pairs has the mean difference over the queries for which both runs have a value,
     its confidence interval, Cohen's d of the pairs, wins, ties and losses, and p before and after
-    the correction. Judged is no hypothesis. --test wilcoxon needs the extra "stats".
+    the correction. Judged is no hypothesis. --test wilcoxon and tukey-anova need the extra "stats".
     """
     from warehouse.report import formats
     from warehouse.warehouse import Warehouse

@@ -141,6 +141,7 @@ def leaderboard(
     from warehouse.analyze.stored_metrics import forgotten
     from warehouse.errors import command, counted
     from warehouse.metrics.notation import parse_one
+    from warehouse.metrics.protocols import is_imported
     from warehouse.store.scratch_folders import scratch_folder
     from warehouse.warehouse import Warehouse
 
@@ -159,7 +160,7 @@ def leaderboard(
         output.show(board, format, out, wide=wide)
         if names:
             output.say_names(board)
-    if lake is not None:
+    if lake is not None or is_imported(protocol):
         return
     stored = list(dict.fromkeys(board.metrics.values()))
     gone = forgotten(stored, protocol)
