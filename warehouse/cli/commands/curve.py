@@ -68,7 +68,13 @@ def curve(
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     with Progress("computing", "curve", 1) as step:
         found = wh.curve(
-            dataset, name, runs=run or (), query=query, store=store, protocol=protocol, on_curve=step
+            dataset,
+            name,
+            runs=run or (),
+            query=query,
+            store=store,
+            protocol=protocol,
+            on_curve=step,
         )
     if format != "html" or out is None:
         output.show(found, format, out, places=places, wide=wide)

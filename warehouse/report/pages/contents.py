@@ -573,9 +573,7 @@ def metric_title(name: str) -> str:
     return name if metric is None else metric.definition.title
 
 
-def measure_of(
-    name: str, direction: str, lowest: float | None, highest: float | None
-) -> Measure:
+def measure_of(name: str, direction: str, lowest: float | None, highest: float | None) -> Measure:
     """Return a metric; bars of one without bounds end at its lowest and highest values."""
     metric = known_metric(name)
     definition = None if metric is None else metric.definition

@@ -202,8 +202,7 @@ def live_board(snapshot: Snapshot, contents: Contents, view: View) -> LiveBoard:
         raise UsageError(f"page={view.page}: there are {counted(num_pages, 'page')}")
     tags = {row["run"]: tuple(row["page_tags"] or ()) for row in records}
     best = {
-        name: {row["run"] for row in records if name in row["page_best"]}
-        for name in contents.names
+        name: {row["run"] for row in records if name in row["page_best"]} for name in contents.names
     }
 
     def place_of(_: str, row: Mapping[str, Any]) -> tuple[int, str]:
