@@ -105,8 +105,12 @@ def _timeline(
     relation = keep(con, render("analyses/history", direction=direction), asked)
     evaluate = None
     if wanted.as_of is None:
-        evaluate = command(
-            "evaluate", dataset, metrics=[name], qrels=wanted.qrels, protocol=protocol.name
+        evaluate = (
+            stored_metrics.evaluate_command(con, dataset, [name], protocol)
+            if protocol.is_imported
+            else command(
+                "evaluate", dataset, metrics=[name], qrels=wanted.qrels, protocol=protocol.name
+            )
         )
     left_out = con.execute(render("analyses/history_left_out"), asked).fetchall()
     notes = tuple(_left_out(*row, against=qrels_version, evaluate=evaluate) for row in left_out)

@@ -94,9 +94,11 @@ class Result:
         tables: Mapping[str, Result | None] | None = None,
         chart: Callable[[], Spec] | None = None,
         details: Any = None,
+        places: int = 4,
     ) -> None:
         self.relation = relation
         self.details = details
+        self.places = places
         self.tables = dict(tables or {})
         self._notes = notes
         self._page = page
@@ -113,9 +115,10 @@ class Result:
         """Return what people have to know beside the table."""
         return self.told()
 
-    def told(self, places: int = 4) -> tuple[str, ...]:
+    def told(self, places: int | None = None) -> tuple[str, ...]:
         """Return the notes with so many digits after the point."""
-        return tuple(self._notes(places) if callable(self._notes) else self._notes)
+        digits = self.places if places is None else places
+        return tuple(self._notes(digits) if callable(self._notes) else self._notes)
 
     @property
     def columns(self) -> list[str]:
@@ -168,7 +171,7 @@ class Result:
 
     def __repr__(self) -> str:
         notes = [visible(note, lines=True) for note in self.notes]
-        screen = Screen(width=WIDTH, hint="")
+        screen = Screen(places=self.places, width=WIDTH, hint="")
         text = self.on(screen, ROWS)
         left = len(self) - ROWS if self._page is None else 0
         more = [f"… {left:,} more rows"] if left > 0 else []
@@ -198,10 +201,10 @@ class Result:
         except UsageError:  # there is nothing to draw
             return None
 
-    def text(self, format: str, places: int = 4) -> str:
+    def text(self, format: str, places: int | None = None) -> str:
         """Return the table as text in a format: table, json, jsonl, csv, tsv, markdown, latex, html."""
         if formats.check(format) in formats.FOR_PEOPLE:
-            return self.on(formats.Writer(format, places))
+            return self.on(formats.Writer(format, self.places if places is None else places))
         return formats.text(self.relation, format)
 
     def on(self, writer: formats.Writer, rows: int | None = None) -> str:
@@ -214,16 +217,16 @@ class Result:
         text = formats.text(shown, writer, **self._style)
         return text if self._caption is None else writer.captioned(text, *self._caption)
 
-    def document(self, format: str, places: int = 4) -> str:
+    def document(self, format: str, places: int | None = None) -> str:
         """Return the text of a file: of HTML a whole page."""
         text = self.text(format, places)
         return formats.page(text) if format == "html" else text
 
-    def to_latex(self, places: int = 4) -> str:
+    def to_latex(self, places: int | None = None) -> str:
         """Return a LaTeX table, for the package booktabs, with the best values in bold."""
         return self.text("latex", places)
 
-    def to_markdown(self, places: int = 4) -> str:
+    def to_markdown(self, places: int | None = None) -> str:
         """Return a Markdown table with the best values in bold."""
         return self.text("markdown", places)
 
@@ -235,7 +238,7 @@ class Result:
         """Return the rows as a JSON array of objects."""
         return self.text("json")
 
-    def save(self, path: str | Path, places: int = 4) -> None:
+    def save(self, path: str | Path, places: int | None = None) -> None:
         """Write a file whose suffix names the format: .csv, .tsv, .json, .parquet, .md, .tex, .html …
 
         A result with a chart can also be a picture: .svg, .png or .pdf, with the extra "plot". The
@@ -248,7 +251,7 @@ class Result:
         with new_file(path) as part:
             self.write(part, format, places)
 
-    def write(self, path: Path, format: str, places: int = 4) -> None:
+    def write(self, path: Path, format: str, places: int | None = None) -> None:
         """Write the table, or the chart as a picture, to a file in a format."""
         if format in pictures.FORMATS and self._chart is not None:
             path.write_bytes(pictures.picture(self._chart(), format))

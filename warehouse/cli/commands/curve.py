@@ -58,7 +58,8 @@ def curve(
 ) -> None:
     """Show a curve of some runs: its points, or a picture of it.
 
-    What is missing or stale is computed, and not stored without --store. A picture needs the extra "plot".
+    What is missing or stale is computed, and not stored without --store. A picture needs the extra
+    "plot".
     """
     from warehouse.report import pictures
     from warehouse.warehouse import Warehouse
