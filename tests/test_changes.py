@@ -60,7 +60,7 @@ def everything(wh: Warehouse) -> None:
     wh.ingest_run("tiny", {"q1": {"b": 1.0}}, name="gone")
     wh.forget("tiny", "gone", reason="why not")
     wh.evaluate("tiny", metrics="AP RR", slices="each = query_id")
-    wh.curve("tiny", "ROC")
+    wh.curve("tiny", "ROC", store=True)
     wh.fuse("tiny", ["one", "two"], "wsum", name="both", tune="AP", train_queries=["q1"])
     wh.compare("tiny", ["one", "two", "numbered"], "AP", store=True)
     gate = Gate("tiny", "AP", "system", "best", Limits(0.0, min=1.0), "default")

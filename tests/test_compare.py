@@ -204,6 +204,32 @@ def test_p_values_are_scipys(dl19: Warehouse, test: str) -> None:
         assert row["value"] - row["base_value"] == pytest.approx(row["difference"], abs=1e-12)
 
 
+@needs_cases
+@pytest.mark.slow
+def test_the_analysis_of_variance_is_statsmodels(dl19: Warehouse) -> None:
+    formula = pytest.importorskip("statsmodels.formula.api")
+    pd = pytest.importorskip("pandas")
+    anova = pytest.importorskip("statsmodels.stats.anova")
+    found = dl19.compare("dl19", RUNS, "nDCG@10", all_pairs=True, test="tukey-anova", alpha=0.01)
+    of_run = {run: per_query(dl19, run, "nDCG@10") for run in RUNS}
+    rows = [(run, q, value) for run, some in of_run.items() for q, value in enumerate(some)]
+    columns = dict(zip(("run", "query", "value"), zip(*rows, strict=True), strict=True))
+    fitted = formula.ols("value ~ C(run) + C(query)", pd.DataFrame(columns)).fit()
+    error = math.sqrt(fitted.mse_resid / 43)
+    bound = stats.studentized_range.isf(0.01, 5, 168)
+    for row in pairs(found):
+        difference = of_run[row["run"]].mean() - of_run[row["base"]].mean()
+        assert row["difference"] == pytest.approx(difference, rel=1e-9)
+        assert row["p"] == pytest.approx(
+            stats.studentized_range.sf(abs(difference) / error, 5, 168), abs=1e-9
+        )
+        assert row["high"] - row["difference"] == pytest.approx(bound * error, rel=1e-6)
+        assert row["effect_size"] == pytest.approx(difference / fitted.mse_resid**0.5, rel=1e-9)
+    (told,) = [note for note in found.notes if "squared error" in note]
+    ratio = anova.anova_lm(fitted).loc["C(run)", "F"]
+    assert f"squared error {fitted.mse_resid:.5g}, 168 degrees of freedom; F = {ratio:.4g}," in told
+
+
 def of_tenths(wh: Warehouse, one: list[int], other: list[int]) -> None:
     """Load two runs whose P@10 of each query are so many tenths."""
     wh.ingest_qrels("tenths", {f"q{n}": {f"r{k}": 1 for k in range(10)} for n in range(len(one))})

@@ -128,6 +128,16 @@ def first_line(error: Exception) -> str:
     return str(error).strip().split("\n")[0]
 
 
+def is_fault(error: Exception) -> bool:
+    """Whether an error is of the engine itself, of memory, files or transactions, whatever the SQL.
+
+    >>> is_fault(MemoryError())
+    False
+    """
+    faults = {"OperationalError", "InternalError", "FatalException", "InterruptException"}
+    return bool(faults & {kind.__name__ for kind in type(error).__mro__})
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
     """Return `; did you mean X?` for the nearest known word, or an empty string.
 

@@ -33,6 +33,7 @@ from warehouse.store.database import keep
 
 GONE = "of a metric or protocol that is gone"
 STALE = "stale or superseded"
+IMPORTED = "computed by another program"
 OTHERWISE = "of a slice that has other members now, or that can no longer be made"
 # The long tables, each with the id by which its rows are ordered, and how many rows are checked at
 # a time: memory is bounded.
@@ -194,6 +195,8 @@ def _computable(
 ) -> tuple[list[_Stored], dict[str, int]]:
     """Return a group's evaluations that are still computed in the same way, and count the others."""
     first, others = group[0], {GONE: 0, STALE: 0}
+    if first.fingerprint == protocols.IMPORTED:
+        return [], {IMPORTED: len(group)}
     rules = _rules(first.protocol)
     if rules is None:
         return [], {GONE: len(group)}

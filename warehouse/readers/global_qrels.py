@@ -195,7 +195,7 @@ def _collapse(con: Connection, source: str) -> None:
             total=total,
         )
     staging.run(con, "ingest/documents_once")
-    staging.drop(con, "staged")
+    con.execute("drop table staged")
     con.execute("alter table staged_once rename to staged")
     if not staging.row_count(con):
         raise InputError(f"{source}: is empty: there is no document in it")

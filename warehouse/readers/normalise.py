@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import duckdb
 from duckdb import DuckDBPyConnection as Connection
 
 from warehouse.errors import InputError, UsageError, counted
@@ -39,13 +38,8 @@ def normalise(
     _check(con, expression, id)
     rows = row_count(con)
     sql = templates.render("ingest/normalised", expression=expression, id=id)
-    try:
-        with in_words():
-            con.execute(sql).fetchall()
-    except duckdb.Error as error:
-        raise InputError(
-            f"{source}: --normalise {expression}: {expressions.words(error)}"
-        ) from error
+    with expressions.errors_of(f"{source}: --normalise {expression}", InputError), in_words():
+        con.execute(sql).fetchall()
     con.execute("drop table staged")
     con.execute("alter table staged_normalised rename to staged")
     if row_count(con) != rows:

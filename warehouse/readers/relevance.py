@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import duckdb
 from duckdb import DuckDBPyConnection as Connection
 
 from warehouse.errors import InputError, UsageError, counted, listing
@@ -72,13 +71,8 @@ def map_relevance(
         con, given, expression, _ONE, table=f"(\n{named}\n) as judged", column="judged.relevance"
     )
     rows = row_count(con)
-    try:
-        with in_words():
-            con.execute(
-                templates.render("ingest/relevance_mapped", named=named, **words)
-            ).fetchall()
-    except duckdb.Error as error:
-        raise InputError(f"{source}: {given}: {expressions.words(error)}") from error
+    with expressions.errors_of(f"{source}: {given}", InputError), in_words():
+        con.execute(templates.render("ingest/relevance_mapped", named=named, **words)).fetchall()
     con.execute("drop table staged")
     con.execute("alter table staged_mapped rename to staged")
     if row_count(con) != rows:

@@ -130,6 +130,14 @@ source_file = _table(
     program_version=sa.String,
     missing_since=_Time,
 )
+imported_score = _table(
+    "imported_score",
+    evaluation_id=sa.Integer,
+    source=sa.String,
+    source_sha256=sa.String,
+    format=sa.String,
+    judge=sa.String,
+)
 gate_due = _table("gate_due", run_id=sa.Integer)
 fusion = _table(
     "fusion",
