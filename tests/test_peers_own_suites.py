@@ -24,14 +24,18 @@ pytestmark = pytest.mark.slow
 SUITES = Path(__file__).parent / "peer_suites"
 
 
-def load(path: Path, changes: dict[str, str]) -> ModuleType:
-    """Run a suite's file after some changes of its text, each of which must be in it."""
+def load(path: Path, changes: dict[str, str], **names: object) -> ModuleType:
+    """Run a suite's file after some changes of its text, each of which must be in it.
+
+    It knows `names` from the start.
+    """
     text = path.read_text(encoding="utf-8")
     for old, new in changes.items():
         assert old in text, f"{path}: has no {old!r}"
         text = text.replace(old, new)
     module = ModuleType(path.stem)
     module.__file__ = str(path)
+    vars(module).update(names)
     exec(compile(text, str(path), "exec"), module.__dict__)
     return module
 
@@ -288,3 +292,80 @@ def test_trec_eval_gives_its_exit_codes(tmp_path: Path) -> None:
         found, printed, problem = command("trec-eval", *given)
         assert found == code, (words, problem)
         assert bool(printed) == (code == 0 and words not in ("-m map -n qrels run", "-v"))
+
+
+# --------------------------------------------------------------------------- ir_measures
+
+# Each names a provider of its own, and is run with ours in its place. Those of two others are left out:
+# gdeval means 2^grade - 1 by every nDCG and rounds to five digits, and Accuracy passes over queries.
+_OURS = "__import__('warehouse.compat.ir_measures').compat.ir_measures.provider"
+_BASE = load(SUITES / "ir_measures" / "base.py", {})
+_PROVIDERS = {
+    "pytrec_eval": {
+        "from .base import BaseMeasureTest": "",
+        "ir_measures.providers.PytrecEvalProvider()": _OURS,
+    },
+    "judged": {},
+    "pyndeval": {},
+}
+for _name, _changes in _PROVIDERS.items():
+    _changes[f"provider = ir_measures.{_name}\n"] = f"provider = {_OURS}\n"
+    _path = SUITES / "ir_measures" / f"test_{_name}.py"
+    _suite_of = load(_path, _changes, BaseMeasureTest=_BASE.BaseMeasureTest)
+    (_class,) = (thing for name, thing in vars(_suite_of).items() if name.startswith("Test"))
+    globals()[f"TestIrMeasures_{_name}"] = _class
+    if _name == "pytrec_eval":
+        for _name in vars(_class).keys() - {"test_P", "test_nDCG", "test_infAP"}:
+            if _name.startswith("test_"):
+                setattr(_class, _name, pytest.mark.long(vars(_class)[_name]))
+
+
+def test_ir_measures_gets_the_same_values_from_our_provider() -> None:
+    """For every measure that it has, on data without equal scores; and metrics that it has not."""
+    theirs = peer("ir_measures")
+    from test_peers_ir_measures import CWL_EVAL, IN_PYTHON, JUDGED_ONLY, PYTREC_EVAL
+
+    from warehouse.compat.ir_measures import WarehouseProvider, install, measure, provider
+
+    qrels, run = random_collection(8, queries=25, ties=False, grades=(0, 1, 2, 3))
+    names = [
+        name
+        for name in (*PYTREC_EVAL, *IN_PYTHON, *JUDGED_ONLY)
+        if "judged_only" not in name or "@" in name
+    ]
+    # cwl_eval passes over what is not retrieved, and counts undefined queries in its own way
+    measures = [theirs.parse_measure(name) for name in (*names, *CWL_EVAL[:1])]
+    silent = qrels.keys() - run.keys()
+    expected, found = theirs.calc(measures, qrels, run), provider.calc(measures, qrels, run)
+    assert found.aggregated.keys() == expected.aggregated.keys()
+    for one, value in expected.aggregated.items():
+        if one.NAME != "NumRel":
+            assert math.isclose(found.aggregated[one], value, abs_tol=1e-9), one
+    values = {(row.query_id, row.measure): row.value for row in expected.per_query}
+    assert {(row.query_id, row.measure) for row in found.per_query} == values.keys()
+    for row in found.per_query:
+        if row.query_id not in silent:
+            value = values[row.query_id, row.measure]
+            assert math.isclose(row.value, value, abs_tol=1e-9), row
+
+    lrap, pooled = measure("LRAP"), measure("PSP@5")
+    assert not theirs.DefaultPipeline.supports(lrap)
+    install()
+    try:
+        both = theirs.calc_aggregate(
+            [lrap, theirs.P @ 5], {"q": {"a": 1}}, {"q": {"b": 2.0, "a": 1.0}}
+        )
+        assert both == {lrap: 0.5, theirs.P @ 5: 0.2}
+        with expect_refusal("PSP@5 … training set"):
+            provider.calc_aggregate([pooled, lrap], qrels, run)
+        with expect_refusal("PSP@5 … pooled"):  # where other providers take part
+            pooled.aggregator()
+    finally:
+        theirs.DefaultPipeline.providers.remove(provider)
+    trained = WarehouseProvider(training={"t": {"a": 1}, "u": {"a": 1, "b": 1}})
+    (value,) = trained.calc_aggregate(
+        [measure("PSP@1")], {"q": {"a": 1}}, {"q": {"a": 2.0}}
+    ).values()
+    assert value == 1.0
+    with expect_refusal("nDGC@5 … nDCG@5"):
+        measure("nDGC@5")
