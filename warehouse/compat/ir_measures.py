@@ -4,15 +4,11 @@ Importing this module registers the provider `warehouse`; `install` puts it into
 of providers, where it serves what no other one does. `measure` makes a measure of any metric here.
 
 >>> import ir_measures
->>> from warehouse.compat.ir_measures import install, measure, provider
+>>> from warehouse.compat.ir_measures import measure, provider
 >>> qrels, run = {"q": {"a": 1, "b": -1, "c": 1}}, {"q": {"b": 3.0, "a": 2.0, "c": 1.0}}
->>> provider.calc_aggregate([ir_measures.infAP, ir_measures.Compat], qrels, run).keys()
-dict_keys([infAP, Compat])
->>> install()
->>> lrap = measure("LRAP")
->>> found = ir_measures.calc_aggregate([lrap, ir_measures.P @ 1], qrels, run)
->>> found[lrap], found[ir_measures.P @ 1]
-(0.5833333333333333, 0.0)
+>>> found = provider.calc_aggregate([ir_measures.RR, measure("LRAP")], qrels, run)
+>>> found[ir_measures.RR], found[measure("LRAP")]
+(0.5, 0.5833333333333333)
 """
 
 from __future__ import annotations
