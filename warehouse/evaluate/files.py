@@ -21,6 +21,10 @@ from warehouse.readers.kinds import IDS, Subject
 from warehouse.sql_text.templates import render
 
 
+class NothingInCommonError(InputError):
+    """A run that answers queries, but none that is judged."""
+
+
 @dataclass(frozen=True)
 class ScoredRun:
     """What was read of a scored run."""
@@ -260,7 +264,7 @@ def make_pending(con: duckdb.DuckDBPyConnection, work: Plan) -> None:
 def check_answered(source: str, counts: Counts, truth: Truth) -> None:
     """Refuse a run that answers queries, but none that is judged."""
     if counts.num_answered == 0 and counts.num_unjudged_queries > 0:
-        raise InputError(
+        raise NothingInCommonError(
             f"{source}: no query of the run is judged in {truth.qrels.source}; "
             "do the two belong together, and are the query ids written the same way?"
         )
