@@ -1127,8 +1127,8 @@ class Warehouse:
         and effect sizes by the error of a two-way analysis of variance. `correction` is "holm",
         "bonferroni", "bh" or "none", over a `family`: the pairs of one "metric", or "all" pairs and
         metrics. For a pair that differs in no query, "t" and "wilcoxon" have no p, and the pair is
-        not a hypothesis; the other tests have p = 1. `interval` is "t" or "bootstrap". Resampling is repeated `resamples` times from
-        `seed`, with the same bits on any number of threads.
+        not a hypothesis; the other tests have p = 1. `interval` is "t" or "bootstrap". Resampling is
+        repeated `resamples` times from `seed`, with the same bits on any number of threads.
 
         `judged_only` removes unjudged documents from the lists first. `judged` adds the share of
         judged documents, and `all_relevant` the values that the runs would have if all unjudged
@@ -1204,6 +1204,7 @@ class Warehouse:
         alpha: float | None = None,
         min: float | None = None,
         max: float | None = None,
+        sequential: bool = False,
         protocol: str = protocols.DEFAULT,
         new: bool = False,
     ) -> Result:
@@ -1213,9 +1214,12 @@ class Warehouse:
         versions, or the name of a run. `group` is "system" or a tag: then only runs that have it in
         common are compared. A run of which a gate fired is left out until it is accepted. The run
         regresses if the value over all queries is worse by more than `max_drop`, if the queries'
-        values are worse with p < `alpha` in a two-sided paired t-test, or if the
-        value is below `min` or above `max`. Without any limit, any drop is a regression. Columns:
-        `metric, run, against, value, their_value, difference, p, wins, ties, losses, verdict`.
+        values are worse with p < `alpha` in a two-sided paired t-test, or if the value is below
+        `min` or above `max`. With `sequential`, p is of a one-sided test that may be repeated as
+        judgments of more queries come in: if the run is not worse, p is ever below `alpha` with a
+        chance of at most `alpha`. It needs a metric whose range is known. Without any limit, any
+        drop is a regression. Columns: `metric, run, against, value, their_value, difference, p, wins,
+        ties, losses, verdict`.
         Attributes: `is_good, run, comparisons, verdicts`.
 
         Without `metrics`, the gates of warehouse.toml check the `run`, or the newest run of each
@@ -1238,7 +1242,7 @@ class Warehouse:
         from warehouse.report import presentation
         from warehouse.sync import gates
 
-        limits = regressions.Limits(max_drop, alpha, min, max)
+        limits = regressions.Limits(max_drop, alpha, min, max, sequential=sequential)
         asked = check_several("metrics", metrics)
         if not asked:
             if (against, group, limits, protocol) != (
