@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import shutil
 from pathlib import Path
 from types import ModuleType
 
@@ -102,3 +103,127 @@ def test_pytrec_eval_refuses_what_is_no_run() -> None:
         ours.parse_run(["q Q0 a 1 2.5 x\n", "q Q0 a 2 2.5 x\n"])
     with expect_refusal("line 1 … 3 fields, not 4", InputError):
         ours.parse_qrel(["q 0 a\n"])
+
+
+# --------------------------------------------------------------------------- ranx
+
+# What these ask for is not there, by design: lists for numba, and files of LZ4.
+LEFT_OUT = {
+    "qrels_test.test_to_typed_list",
+    "run_test.test_to_typed_list",
+    "run_test.test_save_load_lz4",
+}
+USUAL = {
+    "from ranx import": "from warehouse.compat.ranx import",
+    "from numba.typed import List": "List = list",  # numba takes seconds to compile its own
+}
+CHANGES = {
+    "evaluate_test": USUAL,
+    "qrels_test": USUAL
+    | {
+        "from ranx.data_structures.qrels import": "from warehouse.compat.ranx.lists import",
+    },
+    "run_test": USUAL
+    | {
+        "from ranx.data_structures.run import": "from warehouse.compat.ranx.lists import",
+    },
+    # fewer queries, so that the six comparisons take less time
+    "report_test": {"from ranx import": USUAL["from ranx import"], "return 1_000": "return 40"},
+}
+LONG = "report_test.test_stat_test"
+for _file, _changes in CHANGES.items():
+    for _name, _thing in vars(load(SUITES / "ranx" / f"{_file}.py", _changes)).items():
+        _whole = f"{_file}.{_name}"
+        if _name.startswith("test_") and _whole not in LEFT_OUT:
+            _marked = pytest.mark.long(_thing) if _whole == LONG else _thing
+            globals()[f"test_ranx_{_file}_{_name[5:]}"] = _marked
+        elif type(_thing).__name__ == "FixtureFunctionDefinition":
+            globals()[_name] = _thing
+
+
+@pytest.fixture(autouse=True)
+def ranx_data(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Give ranx's tests a copy of their files, some of which they write over."""
+    if request.function.__module__ in CHANGES:
+        shutil.copytree(SUITES / "ranx" / "test_data", tmp_path / "tests/unit/ranx/test_data")
+        monkeypatch.chdir(tmp_path)
+
+
+METRICS = [
+    "hits@3", "hits", "hit_rate@2", "precision@5", "precision", "recall@4", "recall", "f1@5", "f1",
+    "r-precision", "mrr", "mrr@2", "map", "map@3", "dcg@4", "dcg", "ndcg", "ndcg@5", "ndcg@3-l2",
+    "dcg_burges@4", "ndcg_burges@4", "ndcg_burges", "rbp.80", "map@100-l2", "bpref",
+]  # fmt: skip
+
+
+@pytest.mark.long
+def test_ranx_gives_the_same_values_and_tests() -> None:
+    """Of each query and over all, beside means, deviations and p; scores without ties."""
+    ranx = peer("ranx")
+    from warehouse.compat import ranx as here
+
+    qrels, one = random_collection(5, ties=False, gaps=False, grades=(0, 1, 2, 3))
+    _, two = random_collection(5, ties=False, gaps=False, grades=(0, 1, 2, 3), longest=12)
+    two = {query: two[query] for query in qrels}
+    for judged in qrels.values():
+        judged["judged as bad"] = 0  # without one, bpref is NaN in ranx
+    runs = {"one": one, "two": two}
+    theirs = [ranx.Run(run, name=name) for name, run in runs.items()]
+    mine = [here.Run(run, name=name) for name, run in runs.items()]
+    judged_there, judged_here = ranx.Qrels(qrels), here.Qrels(qrels)
+    for there, ours_ in zip(theirs, mine, strict=True):
+        expected = ranx.evaluate(judged_there, there, METRICS, return_std=True)
+        found = here.evaluate(judged_here, ours_, METRICS, return_std=True)
+        for name in METRICS:
+            for key in ("mean", "std"):
+                assert math.isclose(found[name][key], expected[name][key], abs_tol=1e-9), name
+            assert ours_.scores[name] == pytest.approx(there.scores[name], abs=1e-9)
+    names = ["map@10", "ndcg@5"]
+    report, known = (
+        here.compare(judged_here, mine, names),
+        ranx.compare(judged_there, theirs, names),
+    )
+    assert report.metrics == names
+    for name in names:
+        p = known.comparisons[{"one", "two"}][name]["p_value"]
+        assert math.isclose(report.p_value(name, "one", "two"), p, rel_tol=1e-6)
+        assert report.win_tie_loss(name, "one", "two") == known.win_tie_loss["one", "two"][name]
+    assert str(report) == str(known)
+    for how in (
+        {"norm": "min-max", "method": "sum"},
+        {"norm": None, "method": "rrf", "params": {"k": 10}},
+        {"norm": "zmuv", "method": "wsum", "params": {"weights": (0.3, 0.7)}},
+        {"norm": "rank", "method": "rbc", "params": {"phi": 0.6}},
+    ):
+        fused, merged = here.fuse(mine, **how), ranx.fuse(theirs, **how)
+        for query in qrels:
+            assert fused[query] == pytest.approx(dict(merged.run[query]), abs=1e-9), how
+
+
+def test_ranx_refuses_what_does_not_fit(tmp_path: Path) -> None:
+    from warehouse.compat import ranx as here
+
+    qrels, run = (
+        here.Qrels({"q": {"a": 1}, "r": {"a": 1}}),
+        here.Run({"q": {"a": 1}, "s": {"a": 2}}),
+    )
+    with expect_refusal("r … s … make_comparable=True"):
+        here.evaluate(qrels, run, "map")
+    assert here.evaluate(qrels, run, "map", make_comparable=True) == 0.5
+    assert run.run == {"q": {"a": 1.0}, "r": {}}
+    with expect_refusal("ndgc@5 … nDCG@5"):
+        here.evaluate(qrels, run, "ndgc@5")
+    with expect_refusal("0.5 … whole number", InputError):
+        here.Qrels({"q": {"a": 0.5}})
+    with expect_refusal("LZ4"):
+        here.Run.from_file("run.lz4")
+    bad = tmp_path / "bad.trec"
+    bad.write_text("q Q0 a 1 2.0 x\nq Q0 b\n", encoding="utf-8")
+    with expect_refusal("bad.trec … line 2", InputError):
+        here.Run.from_file(str(bad))
+    with expect_refusal("bayesfuse … trained"):
+        here.fuse([run, here.Run(run.run, name="other")], method="bayesfuse")
+    with expect_refusal("same … two runs"):
+        here.compare(qrels, [here.Run(run.run, "same"), here.Run(run.run, "same")], "map")

@@ -47,10 +47,10 @@ def _fill(wh: Warehouse) -> None:
     wh.evaluate("tiny", metrics=METRICS, runs=RUNS)
     wh.evaluate("tiny", metrics="AP", runs=RUNS, protocol="trec_eval_9")
     wh.ingest_qrels("empty <b>", {"q": {"a": 1}})
-    _fill_rich(wh)
+    fill_rich(wh)
 
 
-def _fill_rich(wh: Warehouse) -> None:
+def fill_rich(wh: Warehouse) -> None:
     """Fill a dataset with slices, curves, a merged run, gates and unjudged documents."""
     wh.ingest_qrels("rich", {f"q{n}": {"a": 1, "b": 2} for n in range(4)})
     kinds = {f"q{n}": {"kind": "<i>odd</i>" if n % 2 else "even"} for n in range(4)}

@@ -876,6 +876,10 @@ class Warehouse:
         run: Names = (),
         system: Names = (),
         tag: run_choice.Tags = (),
+        columns: Names = (),
+        label: Mapping[str, str] | None = None,
+        percent: bool = False,
+        places: int | None = None,
     ) -> Result:
         """Return the board of a dataset, best first by `sort` (default: the first metric).
 
@@ -915,6 +919,10 @@ class Warehouse:
 
         `ci`, `ties` and `ranks` work on one dataset, not on a slice.
 
+        For a paper, `columns` names those to show, in their order, `label` has names to show in
+        place of those of runs, `percent` shows values of metrics between -1 and 1 times 100, and
+        `places` are the digits after the point in tables (default: 4, or 2 in percent).
+
         >>> import tempfile
         >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
         >>> _ = wh.ingest_qrels("tiny", {"p": {"a": 1}, "q": {"a": 1}})
@@ -926,8 +934,9 @@ class Warehouse:
         [('good', 1, 1, 1.0), ('bad', 2, 2, 0.0)]
         """
         from warehouse.analyze import leaderboard, run_choice
-        from warehouse.report import presentation
+        from warehouse.report import layout, presentation
 
+        how = layout.layout(columns, label, percent=percent, places=places)
         with self.file.read() as con:
             found = leaderboard.leaderboard(
                 con, dataset, metrics=metrics, slice=slice, sort=sort, top=top, protocol=protocol,
@@ -935,7 +944,8 @@ class Warehouse:
                 resamples=resamples, seed=seed, as_of=as_of, qrels=qrels,
                 runs=run_choice.choice(run, system, tag),
             )  # fmt: skip
-            return presentation.leaderboard(found, protocol, top)
+            layout.check_label(con, found.datasets, how.label)
+            return presentation.leaderboard(found, protocol, top, how)
 
     def queries(
         self,
@@ -1102,6 +1112,7 @@ class Warehouse:
         resamples: int = 10_000,
         seed: int = 0,
         family: str = "metric",
+        power: bool = False,
         judged_only: bool = False,
         judged: bool = True,
         all_relevant: bool = False,
@@ -1112,6 +1123,11 @@ class Warehouse:
         run: Names = (),
         system: Names = (),
         tag: run_choice.Tags = (),
+        sort: str | None = None,
+        columns: Names = (),
+        label: Mapping[str, str] | None = None,
+        percent: bool = False,
+        places: int | None = None,
         on_step: Callable[[str], None] | None = None,
     ) -> Result:
         """Compare runs with a base, on stored values that are joined by query.
@@ -1139,8 +1155,13 @@ class Warehouse:
 
         The result has a row for each hypothesis: `metric, base, run, base_value, value, difference,
         low, high, effect_size, wins, ties, losses, queries, left_out, statistic, p, p_adjusted,
-        is_significant`. Its table `values` has a row for each metric and run: `metric, run, letter,
-        value, place, better_than, judged, if_all_relevant`.
+        is_significant`. With `power`, `detectable` is the smallest difference that a paired t-test
+        over as many queries finds significant in 80 % of cases, and `queries_needed` the number of
+        queries for a difference as large as this one, both before the correction (Sakai 2016, Topic
+        set size design). Its table `values` has a row for each metric and run: `metric, run, letter,
+        value, place, better_than, judged, if_all_relevant`. With `sort`, a metric, the runs stand
+        best first. `columns`, `label`, `percent` and `places` are those of `leaderboard`; each of the
+        two tables has those of the columns that are its own.
 
         >>> import tempfile
         >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
@@ -1153,16 +1174,20 @@ class Warehouse:
         [('low', 'high', 2, 0, 1, 1.0)]
         """
         from warehouse.analyze import compare, comparison, run_choice
-        from warehouse.report import presentation
+        from warehouse.report import layout, presentation
 
-        how = compare.How(test, correction, alpha, interval, resamples, seed, family)
+        shown = layout.layout(columns, label, percent=percent, places=places)
+        how = compare.How(test, correction, alpha, interval, resamples, seed, family, power)
         found = comparison.compare(
             self.file, dataset, runs, metrics, how, bases=bases, all_pairs=all_pairs,
             judged_only=judged_only, judged=judged, all_relevant=all_relevant, store=store,
             protocol=protocol, as_of=as_of, qrels=qrels, on_step=on_step,
-            choice=run_choice.choice(run, system, tag),
+            choice=run_choice.choice(run, system, tag), sort=sort,
         )  # fmt: skip
-        return presentation.compare(found)
+        if shown.label:
+            with self.file.read() as con:
+                layout.check_label(con, [found.dataset], shown.label)
+        return presentation.compare(found, shown)
 
     def side_by_side(
         self,

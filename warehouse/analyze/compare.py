@@ -18,6 +18,8 @@ from warehouse.sql_text.templates import render
 from warehouse.store import database
 
 INTERVALS: Mapping[str, str] = {"t": "t", "bootstrap": "bootstrap"}
+# the share of cases in which a detectable difference is found significant
+POWER = 0.8
 # which hypotheses are corrected together
 FAMILIES = ("metric", "all")
 
@@ -28,7 +30,8 @@ class How:
 
     `test` is one of `significance.TESTS`, `correction` one of `significance.CORRECTIONS` (None: Holm's,
     but none for Tukey's test, which is over all pairs already), `interval` "t" or "bootstrap".
-    `family` says which hypotheses are corrected together: the pairs of one "metric", or "all".
+    `family` says which hypotheses are corrected together: the pairs of one "metric", or "all". With
+    `power`, it is computed how large a difference has to be to be found.
     """
 
     test: str = "t"
@@ -38,6 +41,7 @@ class How:
     resamples: int = 10_000
     seed: int = 0
     family: str = "metric"
+    power: bool = False
 
     def __post_init__(self) -> None:
         check_word("test", self.test, significance.TESTS)
@@ -91,6 +95,15 @@ class How:
         return f"two-sided {significance.TESTS[self.test]}{permutations}"
 
     @property
+    def power_in_words(self) -> str:
+        """Say what is detectable and needed."""
+        return (
+            f"detectable: the smallest difference that these queries find significant in {POWER:.0%} "
+            f"of cases; needed: how many queries find a difference of this size as often (paired "
+            f"t-test, alpha {self.alpha:g} before any correction)"
+        )
+
+    @property
     def interval_in_words(self) -> str:
         """Say which interval it is, as in "t-interval of 95%"."""
         level = significance.level(self.alpha)
@@ -109,6 +122,8 @@ PAIRS: Mapping[str, str] = {
     "queries": "integer", "left_out": "integer", "statistic": "double", "p": "double",
     "p_adjusted": "double", "is_significant": "boolean",
 }  # fmt: skip
+# Those of `Compared.pairs` that are there on request.
+POWERS: Mapping[str, str] = {"detectable": "double", "queries_needed": "bigint"}
 VALUES: Mapping[str, str] = {
     "metric": "varchar", "run": "varchar", "letter": "varchar", "value": "double",
     "place": "integer", "better_than": "varchar[]", "judged": "double", "if_all_relevant": "double",
@@ -125,7 +140,8 @@ class Compared:
     which may not be that of the mean in the sign test and Wilcoxon's. `place` is 1 for the best.
     `judged` is the share of judged documents down to the metric's cutoff (`Judged@k`).
     `if_all_relevant` is the value if all unjudged documents that the run retrieved were relevant, or
-    null if not requested. `labels` has the names that metrics were asked for by.
+    null if not requested. `labels` has the names that metrics were asked for by. `in_percent` says
+    which values are shown times 100, if any are.
 
     `pairs` has a row for each hypothesis: `metric, base, run, base_value, value, difference, low,
     high, effect_size, wins, ties, losses, queries, left_out, statistic, p, p_adjusted,
@@ -134,7 +150,9 @@ class Compared:
     the metric's greatest value, so that 0.7 - 0.6 and 0.3 - 0.2 are equal. `effect_size` is the
     mean divided by the standard deviation of the differences (Cohen's d for pairs). wins are
     queries for which the run is better. `left_out` counts the queries that are undefined or missing
-    for one of the two.
+    for one of the two. On request there are also `detectable`, the smallest difference that a paired
+    t-test over as many queries finds significant in 80 % of cases, and `queries_needed`, how many
+    queries a difference as large as this one needs for that.
     """
 
     values: duckdb.DuckDBPyRelation
@@ -148,6 +166,7 @@ class Compared:
     run_ids: Mapping[str, int]
     qrels_id: int
     judged_only: bool = False
+    in_percent: str = ""
     notes: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
 
@@ -308,6 +327,8 @@ def compare(
         for number, interval in resampling.bootstrap(con, resampled, numbers, how.alpha).items():
             rows[number]["low"], rows[number]["high"] = interval
     adjust(con, rows, how)
+    if how.power:
+        _put_power(con, rows, how)
     return rows
 
 
@@ -330,6 +351,23 @@ def _paired(con: duckdb.DuckDBPyConnection, found: Gathered, how: How) -> Iterat
             "wins": row["below" if is_worse else "above"],
             "losses": row["above" if is_worse else "below"],
         }
+
+
+def _put_power(con: duckdb.DuckDBPyConnection, rows: list[dict[str, Any]], how: How) -> None:
+    """Put into the rows what their queries detect, and how many their differences need."""
+    con.execute(
+        "create or replace temp table tested as select unnest(range(len($n))) as hypothesis, "
+        "unnest($n::bigint[]) as queries, unnest($difference::double[]) as difference, "
+        "unnest($deviation::double[]) as deviation",
+        {
+            "n": [row["queries"] for row in rows],
+            "difference": [row["difference"] for row in rows],
+            "deviation": [row["deviation"] for row in rows],
+        },
+    )
+    sql = render("analyses/power", tested="temp.main.tested", alpha=how.alpha, power=POWER)
+    for number, detectable, needed in con.execute(sql).fetchall():
+        rows[number] |= {"detectable": detectable, "queries_needed": needed}
 
 
 def _test_by_variance(

@@ -28,8 +28,9 @@ class Timeline:
     """The values of a metric over time.
 
     `relation` has the columns `run_at, run, version, system, value, best_so_far, is_record, gain`.
-    `notes` are sentences on what is left out, and how to get it; `labels` has the name that the
-    metric was asked for by.
+    `red` are the versions of runs of which a gate fired, unless they were accepted. `notes` are
+    sentences on what is left out, and how to get it; `labels` has the name that the metric was asked
+    for by.
     """
 
     relation: duckdb.DuckDBPyRelation
@@ -40,6 +41,7 @@ class Timeline:
     qrels_version: int
     notes: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
+    red: frozenset[tuple[str, int]] = frozenset()
 
 
 def history(
@@ -116,7 +118,11 @@ def _timeline(
     if older:
         have = "has its value" if older == 1 else "have their values"
         notes += (f"{counted(older, 'version')} {have} by an older formula than the others",)
-    return Timeline(relation, name, dataset, protocol.name, direction, qrels_version, notes)
+    red = con.execute(render("analyses/history_red"), asked | {"as_of": wanted.as_of}).fetchall()
+    return Timeline(
+        relation, name, dataset, protocol.name, direction, qrels_version, notes,
+        red=frozenset((str(run), int(version)) for run, version in red),
+    )  # fmt: skip
 
 
 def _left_out(

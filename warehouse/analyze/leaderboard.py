@@ -91,7 +91,7 @@ def leaderboard(
         datasets, made, rules, slice=slice, qrels=qrels, is_past=as_of is not None
     )
     return replace(
-        found, notes=(*found.notes, *told, *gone), computed=frozenset(made),
+        found, told=(*told, *gone), computed=frozenset(made),
         labels=stored_metrics.labels(metrics, rules),
     )  # fmt: skip
 

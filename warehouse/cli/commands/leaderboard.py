@@ -17,6 +17,8 @@ EXAMPLES = {
         "warehouse leaderboard -d dl19 -m AP -m nDCG@10 --sort nDCG@10 --top 3",
         "warehouse leaderboard -d dl19 -m AP --run 'bm25*' --run tasb",
         "warehouse leaderboard -d dl19 -f latex -o board.tex",
+        "warehouse leaderboard -d dl19 -m AP,nDCG@10 --columns run,nDCG@10,AP --label tasb=TAS-B "
+        "--percent --places 1 -f latex",
         "warehouse leaderboard -d dl19 -d dl20 -m AP --weights relevant --each",
         "warehouse leaderboard -d 'dl*' -m nDCG@10 --weights dl19=2,dl20=1",
         "warehouse leaderboard -d dl19 -m AP --slice size --top 1",
@@ -103,7 +105,10 @@ def leaderboard(
     out: options.Output = None,
     wide: options.Wide = False,
     names: options.Names = False,
-    places: options.Places = 4,
+    columns: options.ShownColumns = None,
+    label: options.Label = None,
+    percent: options.Percent = False,
+    places: options.LaidOutPlaces = None,
     lake: Annotated[
         str | None,
         typer.Option(
@@ -149,9 +154,10 @@ def leaderboard(
             dataset, metrics=metric or (), slice=slice, sort=sort, top=top,
             protocol=protocol, weights=options.weights(weights), by=by, each=each, ci=ci, ties=ties,
             ranks=ranks, alpha=alpha, resamples=resamples, seed=seed, as_of=as_of, qrels=qrels,
-            run=runs or (), system=system or (), tag=tag or (),
+            run=runs or (), system=system or (), tag=tag or (), columns=columns or (),
+            label=options.pairs(label, "--label"), percent=percent, places=places,
         )  # fmt: skip
-        output.show(board, format, out, places=places, wide=wide)
+        output.show(board, format, out, wide=wide)
         if names:
             output.say_names(board)
     if lake is not None or is_imported(protocol):

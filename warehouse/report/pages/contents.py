@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf, isinf
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypedDict, TypeVar
 
 import duckdb
 
@@ -32,7 +32,8 @@ from warehouse.metrics.catalogue import ARROWS, MetricTemplate
 from warehouse.metrics.notation import Metrics, known_metric
 from warehouse.readers.kinds import Subject
 from warehouse.report import presentation
-from warehouse.report.pages import analyses
+from warehouse.report.pages import analyses, reference
+from warehouse.report.pages.past_file import NOW, PastFile, Then
 from warehouse.sql_text.templates import render
 from warehouse.store import database
 from warehouse.store.file import WarehouseFile
@@ -140,6 +141,13 @@ class PlainBoard:
     places: Mapping[str, tuple[int, ...]]
 
 
+class Past(TypedDict):
+    """What the calls of the library are asked for, to show a state."""
+
+    as_of: str | None
+    qrels: int | None
+
+
 _T = TypeVar("_T")
 
 
@@ -162,7 +170,8 @@ class Contents:
 
     `names` are the metrics. With `compute`, values that are not stored are computed. A report needs
     everything, so that it reads the values of all runs and queries at once; with `one_by_one`, each
-    page reads its own. Texts of queries and documents are shown `with_text`.
+    page reads its own. Texts of queries and documents are shown `with_text`. The state is that of
+    `then`; `days` are those on which a board changed, if others can be asked for.
     """
 
     def __init__(
@@ -176,8 +185,11 @@ class Contents:
         depth: int,
         one_by_one: bool = False,
         with_text: bool = False,
+        then: Then = NOW,
+        days: Sequence[str] = (),
     ) -> None:
-        self.with_text = with_text
+        self.with_text, self.then, self.days = with_text, then, days
+        self.past: Past = {"as_of": then.as_of or None, "qrels": then.qrels}
         self.file, self.dataset, self.protocol = file, dataset, protocol
         self.names, self.compute, self.depth = tuple(names), compute, depth
         self.one_by_one = one_by_one
@@ -219,7 +231,7 @@ class Contents:
         with self.file.read() as con:
             found = leaderboard.leaderboard(
                 con, self.dataset, metrics=self.names, sort=self.names[0], protocol=self.protocol,
-                compute=self.compute,
+                compute=self.compute, **self.past,
             )  # fmt: skip
             sql = render(
                 "analyses/board_places", board=found.relation.alias,
@@ -257,7 +269,7 @@ class Contents:
             with self.file.read() as con:
                 found = leaderboard.leaderboard(
                     con, self.dataset, metrics=self.names, ci=True, protocol=self.protocol,
-                    compute=self.compute,
+                    compute=self.compute, **self.past,
                 )  # fmt: skip
                 return _board_of(self, found, database.records(found.relation), ())
         except UsageError as error:
@@ -349,7 +361,7 @@ class Contents:
         with self.reading:
             if metric not in self._kept_timelines:
                 self._kept_timelines[metric] = _timeline(
-                    self.file, self.dataset, metric, self.protocol, self.compute
+                    self.file, self.dataset, metric, self.protocol, self.compute, self.past
                 )
             return self._kept_timelines[metric]
 
@@ -414,7 +426,7 @@ class Contents:
         with self.reading:
             if metric not in self._comparisons:
                 self._comparisons[metric] = _comparison(
-                    self.file, self.dataset, self.runs, metric, self.protocol
+                    self.file, self.dataset, self.runs, metric, self.protocol, self.past
                 )
             return self._comparisons[metric]
 
@@ -480,7 +492,10 @@ class Contents:
 
 @dataclass(frozen=True)
 class State:
-    """What the database holds: datasets, newest runs, what is stale; `evaluated` has protocols."""
+    """What the database holds: datasets, newest runs, what is stale; `evaluated` has protocols.
+
+    `relations` are its views and tables.
+    """
 
     datasets: tuple[Record, ...]
     runs: tuple[Record, ...]
@@ -488,6 +503,7 @@ class State:
     commands: tuple[str, ...]
     evaluated: Mapping[str, tuple[str, ...]]
     gates: tuple[analyses.Gate, ...]
+    relations: tuple[reference.Relation, ...]
 
 
 def state(con: duckdb.DuckDBPyConnection, wanted: Sequence[str]) -> State:
@@ -517,6 +533,7 @@ def state(con: duckdb.DuckDBPyConnection, wanted: Sequence[str]) -> State:
         commands=tuple(command for one in found for command in one.commands),
         evaluated={name: tuple(evaluated[name]) for name in names},
         gates=analyses.gates(con, runs),
+        relations=reference.relations(con),
     )
 
 
@@ -529,12 +546,21 @@ def contents(
     depth: int = 20,
     one_by_one: bool = False,
     with_text: bool = False,
+    then: Then = NOW,
+    days: Sequence[str] = (),
 ) -> Contents | None:
-    """Return what the pages of a dataset under a protocol show; None if it has no current values."""
+    """Return what the pages of a dataset under a protocol show; None if it has no current values.
+
+    Raises UsageError for a past state without values.
+    """
+    if not then.is_now:
+        file = PastFile(file, dataset, then)
     with file.read() as con:
         rules = stored_metrics.stored_rules(con, protocol)
         names = stored_metrics.names(con, [dataset], metrics, rules)
         names = names or stored_metrics.with_values(con, [dataset], rules)
+        if not names and not then.is_now:  # says what is missing
+            stored_metrics.evaluated_metrics(con, dataset, rules)
     if not names:
         return None
     # what is asked for is computed where it is missing, by each call for a connection of its own
@@ -547,6 +573,8 @@ def contents(
         depth=depth,
         one_by_one=one_by_one,
         with_text=with_text,
+        then=then,
+        days=days,
     )
     return found if found.runs else None
 
@@ -685,19 +713,23 @@ def best_runs(name: str, direction: str, rows: Sequence[Record]) -> set[str]:
 
 
 def _timeline(
-    file: WarehouseFile, dataset: str, metric: str, protocol: str, compute: bool
+    file: WarehouseFile, dataset: str, metric: str, protocol: str, compute: bool, then: Past
 ) -> Timeline:
     with file.read() as con:
         found = history.history(
-            con, dataset, metric, protocol=protocol, as_of=None, qrels=None,
-            compute=compute,
+            con, dataset, metric, protocol=protocol, compute=compute, **then
         )  # fmt: skip
     result = presentation.history(found)
     return Timeline(metric, tuple(database.records(found.relation)), result.notes)
 
 
 def _comparison(
-    file: WarehouseFile, dataset: str, runs: Sequence[str], metric: str, protocol: str
+    file: WarehouseFile,
+    dataset: str,
+    runs: Sequence[str],
+    metric: str,
+    protocol: str,
+    then: Past,
 ) -> Comparison:
     """Compare every two of the runs, in one family; a metric that is no hypothesis has no pairs."""
     notes: tuple[str, ...] = ()
@@ -710,7 +742,7 @@ def _comparison(
         found = comparison.compare(
             file, dataset, compared, [metric], compare.How(), bases=(), all_pairs=True,
             judged_only=False, judged=False, all_relevant=False, store=False, protocol=protocol,
-            as_of=None, qrels=None, on_step=None,
+            on_step=None, **then,
         )  # fmt: skip
     except UsageError as error:
         return Comparison(metric, tuple(compared), (), (*notes, f"no tests: {error}"))

@@ -26,6 +26,7 @@ from warehouse.report.pages.contents import (
     measure_of,
     places_of_groups,
 )
+from warehouse.report.pages.past_file import Then
 from warehouse.report.server.snapshot import Snapshot
 from warehouse.sql_text.quoting import ident
 from warehouse.sql_text.templates import render
@@ -86,9 +87,9 @@ class View:
         return whole("qrels", self.qrels)
 
     @property
-    def is_now(self) -> bool:
-        """Whether the values are the current ones."""
-        return not (self.as_of or self.qrels)
+    def then(self) -> Then:
+        """The state that is shown."""
+        return Then(self.as_of, self.version)
 
 
 def whole(what: str, given: str) -> int | None:
@@ -98,6 +99,12 @@ def whole(what: str, given: str) -> int | None:
     if not given.isdecimal() or len(given) > 9 or not int(given):
         raise UsageError(f"{what}={given}: write a whole number from 1 on")
     return int(given)
+
+
+def then(words: Sequence[tuple[str, str]]) -> Then:
+    """Return the state that the words of an address ask for."""
+    given = dict(words)
+    return Then(given.get("as_of", "").strip(), whole("qrels", given.get("qrels", "").strip()))
 
 
 @dataclass(frozen=True)
@@ -158,14 +165,12 @@ def choices(snapshot: Snapshot, contents: Contents) -> Choices:
     """Return what can be chosen for a dataset."""
 
     def read() -> Choices:
-        with contents.file.read() as con:
-            days = con.execute(render("analyses/changed_days"), {"dataset": contents.dataset})
-            shown = tuple(day.isoformat() for (day,) in days.fetchall())
+        with snapshot.file.read() as con:
             qrels = database.records(listings.listing(con, "qrels", contents.dataset))
             slices = database.records(listings.slices(con, contents.dataset, None))
         default = snapshot.contents(contents.dataset, contents.protocol)
         return Choices(
-            days=shown,
+            days=snapshot.days(contents.dataset),
             qrels=tuple(sorted(qrels, key=lambda row: -row["version"])),
             slices=tuple(dict.fromkeys(row["slice"] for row in slices)),
             metrics=() if default is None else default.names,
