@@ -917,7 +917,14 @@ class Warehouse:
         Spiegelhalter 1996, League tables and their limitations; Sakai 2006, Evaluating evaluation
         metrics based on the bootstrap.
 
-        `ci`, `ties` and `ranks` work on one dataset, not on a slice.
+        With `ranks` and several datasets, `mean_rank, borda, standard_score` take their place: the
+        mean of the ranks by `sort` in the datasets, how often the run is better than another in a
+        dataset (a tie counts half), and the mean of its values less the runs' mean in the dataset, by
+        their deviation. The board is then ordered by the mean rank, and notes have Friedman's test and
+        Nemenyi's critical difference at `alpha`. Source: Demšar 2006, Statistical comparisons of
+        classifiers over multiple data sets.
+
+        `ci` and `ties` work on one dataset, and with `ranks` not on a slice.
 
         For a paper, `columns` names those to show, in their order, `label` has names to show in
         place of those of runs, `percent` shows values of metrics between -1 and 1 times 100, and
