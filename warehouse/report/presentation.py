@@ -64,6 +64,7 @@ def leaderboard(board: Board, protocol: str, top: int | None = None, how: Layout
     """Return a board: an arrow shows which direction is better, and best values are marked."""
     found = of_board(board, how)
     titles = {"place": "#", "rank_low": "from", "rank_high": "to", "p_first": "P(first)"}
+    titles |= {"mean_rank": "mean rank", "borda": "Borda", "standard_score": "z"}
     counts: set[str] = set()
     for column, name in found.metrics.items():
         shown = found.labels.get(column, column)
