@@ -261,6 +261,15 @@ def add_empty(con: Connection) -> None:
         )
 
 
+def add_untrained(con: Connection) -> None:
+    """Add a row for each query of a training set that is there without a document: they count."""
+    if any_empty(con):
+        con.execute(
+            "insert into staged by name "
+            "select distinct query_id from staged_empty anti join staged using (query_id)"
+        ).fetchall()
+
+
 def walk_staged(con: Connection, *, ranks: bool, lowest_first: bool) -> None:
     """Make the table `list_step` in one walk down the staged lists, checking `ranks` on request.
 
