@@ -6,6 +6,7 @@ import json
 import math
 import subprocess
 import sys
+from pathlib import Path
 
 import duckdb
 import pytest
@@ -186,6 +187,10 @@ def test_a_list_without_documents_is_an_answer(wh: Warehouse) -> None:
         assert scores.means() == pytest.approx({"RR": mean})
         none = Warehouse.score(qrels, {"q1": {}, "q2": {}}, ["RR", "nDCG@10"], protocol=protocol)
         assert none.means() == {"RR": 0.0, "nDCG@10": 0.0}
+    # a run without a query: with -c, trec_eval gives 0; without, it ends as no query counts, and
+    # pytrec_eval gives none
+    for protocol, value in (("default", 0.0), ("trec_eval_c", 0.0), ("trec_eval_9", None)):
+        assert Warehouse.score(qrels, {}, ["RR"], protocol=protocol).means() == {"RR": value}
     wh.ingest_qrels("d", qrels)
     wh.ingest_run("d", {"q1": run["q1"]}, name="one")
     loaded = wh.ingest_run("d", run, name="two")
