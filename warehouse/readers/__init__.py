@@ -76,7 +76,8 @@ def stage(
       `(query_id, doc_id, relevance double, iteration varchar)`
     - preferences: `(query_id, judgment_group, judgment_subgroup, doc_id, level double)`; qrels whose
       format is prefs are these
-    - training: `(query_id, doc_id, relevance double)`, 1 in a table without that column
+    - training: `(query_id, doc_id, relevance double)`, 1 in a table without that column; a query that
+      is there without a document has one row without these
 
     Raises InputError, with the first ten problems and their lines, when the source cannot be taken
     as it is, and UsageError for an unknown format or column of ours; then no `staged` is left.
@@ -112,6 +113,8 @@ def stage(
                 map_relevance(con, staged.source, relevance, mapping)
             if normalise is not None:
                 _normalise(con, staged, normalise)
+            if wanted == "training":
+                checks.add_untrained(con)
         return replace(staged, normalise=normalise, relevance=relevance, where=where)
     except BaseException as error:
         with staging.suppress_errors():

@@ -195,7 +195,7 @@ def check_staged(
     if kind == "qrels" and run(con, "checks/iterations_differ"):
         message += (
             "; documents are judged again under another iteration: "
-            f"{option('iterations')} loads the judgments of each"
+            "--iterations loads the judgments of each"
         )
     places = [*(words or in_words)(found), *(bad.problems if bad else ())]
     raise refuse(source, places, total, opening=message)
@@ -259,6 +259,15 @@ def add_empty(con: Connection) -> None:
             "insert into staged_ranking by name "
             "select query_id, 0 as num_ret, true as is_together from staged_empty"
         )
+
+
+def add_untrained(con: Connection) -> None:
+    """Add a row for each query of a training set that is there without a document: they count."""
+    if any_empty(con):
+        con.execute(
+            "insert into staged by name "
+            "select distinct query_id from staged_empty anti join staged using (query_id)"
+        ).fetchall()
 
 
 def walk_staged(con: Connection, *, ranks: bool, lowest_first: bool) -> None:
@@ -363,7 +372,7 @@ def refuse_gaps(con: Connection, source: str) -> None:
         source, places, total,
         opening=f"the ranks leave places out in {counted(total, 'query')}, and there are no scores: "
         "give every place its document, or, if only the order counts, read the ranks as scores "
-        f"({option('column', ('score', 'rank'))} {option('lower-is-better')})",
+        f"({option('column', ('score', 'rank'))} and {option('lower-is-better')})",
     )  # fmt: skip
 
 
