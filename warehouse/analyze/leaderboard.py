@@ -73,8 +73,8 @@ def leaderboard(
                 # groups and ranks are those of the whole board, also if only its top is shown
                 groups = None
                 if ties:
-                    by = board_intervals.tested([order, *make().metrics])
-                    groups = board_intervals.groups(con, make(sort=by), rules, by, alpha)
+                    test = board_intervals.tested([order, *make().metrics])
+                    groups = board_intervals.groups(con, make(sort=test), rules, test, alpha)
                 ranked = None
                 if ranks:
                     how = compare.How(alpha=alpha, resamples=resamples, seed=seed)
