@@ -110,6 +110,7 @@ def read_truth(
     attributes: Sequence[object] = (),
     relevance: str | None = None,
     normalise: str | None = None,
+    where: str | None = None,
     is_global: bool = False,
     queries: object | None = None,
     iterations: bool = False,
@@ -128,6 +129,8 @@ def read_truth(
     scope.read_training(read_training)
     how: Any = {"format": format, "relevance": relevance, "normalise": normalise}
     if is_global:
+        if where is not None:
+            readers.refuse_where(where)
         if iterations:
             raise UsageError(f"{option('global')}: one set of documents has no iterations")
         shared = {name: given for name, given in (columns or {}).items() if name == "doc_id"}
@@ -139,7 +142,9 @@ def read_truth(
         raise UsageError(
             f"{option('queries', None)} goes with {option('global')}, for judgments that name no query"
         )
-    read = readers.stage(con, qrels, kind, columns=columns, hashed=False, shared=True, **how)
+    read = readers.stage(
+        con, qrels, kind, columns=columns, where=where, hashed=False, shared=True, **how
+    )
     _, others = requirements.fitting(work, read.kind)
     if others:
         raise UsageError(requirements.unfit(read.source, others))

@@ -121,6 +121,7 @@ def scorer(
     attributes: object = (),
     relevance: str | None = None,
     normalise: str | None = None,
+    where: str | None = None,
     iterations: bool = False,
     training: object = None,
     memory_limit: str | None = None,
@@ -148,7 +149,7 @@ def scorer(
     return prepare(
         asked, qrels, lower_is_better=lower_is_better, qrels_format=qrels_format,
         run_format=run_format, columns=columns, attributes=attributes, relevance=relevance,
-        normalise=normalise, iterations=iterations, training=training,
+        normalise=normalise, where=where, iterations=iterations, training=training,
         resources=database.Resources(memory_limit, threads),
     )  # fmt: skip
 
@@ -164,6 +165,7 @@ def prepare(
     attributes: object = (),
     relevance: str | None = None,
     normalise: str | None = None,
+    where: str | None = None,
     iterations: bool = False,
     training: object = None,
     resources: database.Resources | None = None,
@@ -176,8 +178,8 @@ def prepare(
         truth = files.read_truth(
             con, qrels, asked.work,
             format=qrels_format, columns=columns_of[of_qrels], relevance=relevance,
-            attributes=batches.source_list(attributes), normalise=normalise, iterations=iterations,
-            training=training,
+            attributes=batches.source_list(attributes), normalise=normalise, where=where,
+            iterations=iterations, training=training,
         )  # fmt: skip
     except BaseException:
         con.close()

@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from warehouse.config import limits
-from warehouse.errors import EmptyError
+from warehouse.errors import EmptyError, UsageError, option
 from warehouse.readers import checks, registry, staging
 from warehouse.readers.files import LocalFile, check_file, open_file
 from warehouse.readers.formats import FileFormat, Format, Reading
@@ -122,6 +122,11 @@ def stage(
         if empty and wanted == "run" and isinstance(error, EmptyError):
             return _stage_nothing(con, error.source, given)
         raise
+
+
+def refuse_where(where: str) -> NoReturn:
+    """Refuse a condition for one set of documents, which are judged for all queries."""
+    raise UsageError(f"{option('where', where)}: goes with judgments that name their queries")
 
 
 def clear(con: Connection) -> None:

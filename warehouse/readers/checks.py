@@ -195,7 +195,7 @@ def check_staged(
     if kind == "qrels" and run(con, "checks/iterations_differ"):
         message += (
             "; documents are judged again under another iteration: "
-            "--iterations loads the judgments of each"
+            f"{option('iterations')} loads the judgments of each"
         )
     places = [*(words or in_words)(found), *(bad.problems if bad else ())]
     raise refuse(source, places, total, opening=message)
