@@ -296,7 +296,11 @@ def _rows(contents: Contents, at: Places) -> str:
     cells = [[row.cells[name] for row in rows] for name in contents.names]
     found = {
         "runs": [visible(row.run) for row in rows],
-        "keys": {place: key for place, row in enumerate(rows) if (key := at.run_keys[row.run]) != row.run},
+        "keys": {
+            place: key
+            for place, row in enumerate(rows)
+            if (key := at.run_keys[row.run]) != row.run
+        },
         "systems": [visible(system) for system in systems],
         "system": [places.get(row.system or "") for row in rows],
         "tags": [visible(tag) for tag in tags],

@@ -18,6 +18,8 @@
   };
   const data = () => { const found = one("#data"); return found && JSON.parse(found.textContent); };
 
+  one(".top nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest", behavior: "instant" });
+
   /* ------------------------------------------------------------ copying */
   const copy = async (text, button) => {
     try {
