@@ -18,6 +18,7 @@ from warehouse.readers import batches
 from warehouse.sql_text.templates import render
 from warehouse.store import database
 from warehouse.store.engine_errors import at_the_edge
+from warehouse.store.parsed import remembering
 
 
 class Scorer:
@@ -62,7 +63,7 @@ class Scorer:
         try:
             (scored,) = files.score_runs(con, truth, [run], asked.work, self._reading, self._kept)
         except BaseException:
-            self._kept.tables = None  # what is in scope may be only a part
+            self._kept.forget()
             raise
         relation = database.keep(con, self._sql, name=self._table)
         return Scores(
@@ -173,7 +174,7 @@ def prepare(
     """Read qrels for metrics that were asked for; the other arguments are those of `scorer`."""
     of_qrels = readers.qrels_kind(qrels_format, iterations=iterations)
     columns_of = readers.columns_of(columns, of_qrels, "run")
-    con = database.scratch(resources or database.Resources())
+    con = remembering(database.scratch(resources or database.Resources()))
     try:
         truth = files.read_truth(
             con, qrels, asked.work,

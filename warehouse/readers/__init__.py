@@ -174,14 +174,15 @@ def _stage(
         raise EmptyError(name, format.unit)
     limits.current().check_rows(name, rows)
     warnings = reading.warnings
+    columns = staging.types_of(con)
     if kind == "run":
         if reading.ranked_by == "rank":
             checks.refuse_gaps(con, name)
-        ranks = "rank" in staging.types_of(con) and mapping.get("score") != "rank"
+        ranks = "rank" in columns and mapping.get("score") != "rank"
         found = checks.run_warnings(con, ranks=ranks, ranked_by=reading.ranked_by)
         warnings = (*found.get(0, ()), *warnings)
         checks.add_empty(con)
-    checks.drop_service_columns(con, kind)
+    checks.drop_service_columns(con, kind, columns)
     return Staged(
         kind=kind,
         source=name,
