@@ -917,7 +917,14 @@ class Warehouse:
         Spiegelhalter 1996, League tables and their limitations; Sakai 2006, Evaluating evaluation
         metrics based on the bootstrap.
 
-        `ci`, `ties` and `ranks` work on one dataset, not on a slice.
+        With `ranks` and several datasets, `mean_rank, borda, standard_score` take their place: the
+        mean of the ranks by `sort` in the datasets, how often the run is better than another in a
+        dataset (a tie counts half), and the mean of its values less the runs' mean in the dataset, by
+        their deviation. The board is then ordered by the mean rank, and notes have Friedman's test and
+        Nemenyi's critical difference at `alpha`. Source: Demšar 2006, Statistical comparisons of
+        classifiers over multiple data sets.
+
+        `ci` and `ties` work on one dataset, and with `ranks` not on a slice.
 
         For a paper, `columns` names those to show, in their order, `label` has names to show in
         place of those of runs, `percent` shows values of metrics between -1 and 1 times 100, and
@@ -1229,6 +1236,7 @@ class Warehouse:
         alpha: float | None = None,
         min: float | None = None,
         max: float | None = None,
+        sequential: bool = False,
         protocol: str = protocols.DEFAULT,
         new: bool = False,
     ) -> Result:
@@ -1238,9 +1246,12 @@ class Warehouse:
         versions, or the name of a run. `group` is "system" or a tag: then only runs that have it in
         common are compared. A run of which a gate fired is left out until it is accepted. The run
         regresses if the value over all queries is worse by more than `max_drop`, if the queries'
-        values are worse with p < `alpha` in a two-sided paired t-test, or if the
-        value is below `min` or above `max`. Without any limit, any drop is a regression. Columns:
-        `metric, run, against, value, their_value, difference, p, wins, ties, losses, verdict`.
+        values are worse with p < `alpha` in a two-sided paired t-test, or if the value is below
+        `min` or above `max`. With `sequential`, p is of a one-sided test that may be repeated as
+        judgments of more queries come in: if the run is not worse, p is ever below `alpha` with a
+        chance of at most `alpha`. It needs a metric whose range is known. Without any limit, any
+        drop is a regression. Columns: `metric, run, against, value, their_value, difference, p, wins,
+        ties, losses, verdict`.
         Attributes: `is_good, run, comparisons, verdicts`.
 
         Without `metrics`, the gates of warehouse.toml check the `run`, or the newest run of each
@@ -1263,7 +1274,7 @@ class Warehouse:
         from warehouse.report import presentation
         from warehouse.sync import gates
 
-        limits = regressions.Limits(max_drop, alpha, min, max)
+        limits = regressions.Limits(max_drop, alpha, min, max, sequential=sequential)
         asked = check_several("metrics", metrics)
         if not asked:
             if (against, group, limits, protocol) != (

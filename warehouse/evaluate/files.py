@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 
 from warehouse import readers
-from warehouse.errors import InputError, UsageError
+from warehouse.errors import InputError, UsageError, option
 from warehouse.evaluate import engine, hits, requirements
 from warehouse.evaluate.plan import Plan, relations_sql
 from warehouse.evaluate.scope import ATTRIBUTES, Scope
@@ -119,7 +119,7 @@ def read_truth(
     scope = Scope(con)
     kind = readers.qrels_kind(format, iterations=iterations)
     names = scope_attributes(con, attributes, normalise=normalise)
-    lacking = requirements.lacking(work, training is not None, names, requirements.OF_FILES)
+    lacking = requirements.lacking(work, training is not None, names, requirements.of_files())
     if lacking:
         raise UsageError("\n".join(lacking))
     read_training = None
@@ -129,14 +129,16 @@ def read_truth(
     how: Any = {"format": format, "relevance": relevance, "normalise": normalise}
     if is_global:
         if iterations:
-            raise UsageError("--global: one set of documents has no iterations")
+            raise UsageError(f"{option('global')}: one set of documents has no iterations")
         shared = {name: given for name, given in (columns or {}).items() if name == "doc_id"}
         read = stage_everywhere(con, qrels, columns=shared, **how)
         asked = None if queries is None else stage_queries(con, queries)[0]
         of_run = asked or "select query_id from staged"
         return Truth(read, read_training, rows="expanded_qrels", queries=of_run)
     if queries is not None:
-        raise UsageError("--queries: goes with --global, for judgments that name no query")
+        raise UsageError(
+            f"{option('queries', None)} goes with {option('global')}, for judgments that name no query"
+        )
     read = readers.stage(con, qrels, kind, columns=columns, hashed=False, shared=True, **how)
     _, others = requirements.fitting(work, read.kind)
     if others:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from warehouse.analyze.significance import probability
 from warehouse.analyze.stored_metrics import forgotten
 from warehouse.analyze.texts import in_short
-from warehouse.errors import command, counted, listing
+from warehouse.errors import command, counted, listing, option
 from warehouse.metrics.catalogue import ARROWS
 from warehouse.metrics.notation import known_metric
 from warehouse.metrics.protocols import is_imported
@@ -64,6 +64,7 @@ def leaderboard(board: Board, protocol: str, top: int | None = None, how: Layout
     """Return a board: an arrow shows which direction is better, and best values are marked."""
     found = of_board(board, how)
     titles = {"place": "#", "rank_low": "from", "rank_high": "to", "p_first": "P(first)"}
+    titles |= {"mean_rank": "mean rank", "borda": "Borda", "standard_score": "z"}
     counts: set[str] = set()
     for column, name in found.metrics.items():
         shown = found.labels.get(column, column)
@@ -442,7 +443,7 @@ def verified(found: Verified, seed: int | None) -> Result:
         f"{relation}: {problem} ({counted(number, 'row')})"
         for relation, problem, number in found.problems.fetchall()
     ]
-    of_all = "" if seed is None else f", the sample of --seed {seed}"
+    of_all = "" if seed is None else f", the sample of {option('seed', seed)}"
     notes.append(
         f"recomputed: {found.num_verified:,} of {counted(found.num_stored, 'evaluation')}{of_all}"
     )

@@ -21,6 +21,7 @@ EXAMPLES = {
         "--percent --places 1 -f latex",
         "warehouse leaderboard -d dl19 -d dl20 -m AP --weights relevant --each",
         "warehouse leaderboard -d 'dl*' -m nDCG@10 --weights dl19=2,dl20=1",
+        "warehouse leaderboard -d dl19 -d dl20 -m AP --ranks",
         "warehouse leaderboard -d dl19 -m AP --slice size --top 1",
         'warehouse leaderboard -d dl19 --as-of "$(date -u +%F)"',
         "warehouse leaderboard -d dl19 --qrels 1 -m AP",
@@ -85,7 +86,7 @@ def leaderboard(
         typer.Option(
             "--ranks",
             help="Show the ranks that each run has if the queries are resampled, at 1 - alpha, and "
-            "how often it is first.",
+            "how often it is first; with several datasets its mean rank over them.",
         ),
     ] = False,
     alpha: Annotated[
@@ -128,9 +129,10 @@ def leaderboard(
     the board; 'warehouse evaluate' stores it. --run, --system and --tag choose the runs.
 
     With several datasets, the board has the runs that have values in all of them, and a value is
-    the mean over the datasets. With --slice there is a board for each part. With --as-of the board
-    is as it was then: the run versions, qrels and values that had been loaded and computed by that
-    time. A metric that was not, and that -m names, is computed by today's formula.
+    the mean over the datasets. --ranks then orders them by their mean rank in the datasets. With
+    --slice there is a board for each part. With --as-of the board is as it was then: the run
+    versions, qrels and values that had been loaded and computed by that time. A metric that was
+    not, and that -m names, is computed by today's formula.
 
     With --ties, a group is its best run and the runs that do not differ from it significantly
     (paired t-tests, Holm correction over all pairs of the whole board, also with --top). With
