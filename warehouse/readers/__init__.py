@@ -192,6 +192,7 @@ def _stage(
         ranked_by=reading.ranked_by if kind == "run" else None,
         tag=reading.tag,
         warnings=warnings,
+        about=reading.about,
     )
 
 
