@@ -227,7 +227,7 @@ def test_no_run_in_common(wh: Warehouse) -> None:
     wh.evaluate(metrics="AP")
     board = wh.leaderboard(["A", "B"])
     assert board.relation.fetchall() == []
-    assert board.notes[-1].endswith("match them otherwise: --by system")
+    assert board.notes[-1].endswith("match them otherwise: by='system'")
     assert wh.leaderboard(["A", "B"], by="system").fetchall() == [(1, "s", 1.0, 2, 2)]
 
 

@@ -57,7 +57,8 @@ class Outcome:
             yield
         except Exception as error:
             self.failures.append((name, f"{type(error).__name__}: {error}"))
-            print(f"not survived: {name}", file=sys.stderr, flush=True)
+            said = f"{type(error).__name__}: {error}".splitlines()[0][:300]
+            print(f"not survived: {name}: {said}", file=sys.stderr, flush=True)
 
     def _head(self) -> str:
         ends = ", ".join(f"{number:,} {end}" for end, number in sorted(self.ends.items()))

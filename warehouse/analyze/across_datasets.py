@@ -11,7 +11,7 @@ import duckdb
 from warehouse.analyze import column_names, datasets, significance
 from warehouse.analyze.board import Board, put_together, undefined_notes
 from warehouse.analyze.stored_metrics import Valued, chosen, directions
-from warehouse.errors import UsageError, check_names, counted, listing, nearest
+from warehouse.errors import UsageError, check_names, counted, listing, nearest, option
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.templates import render
 from warehouse.store.database import keep, records
@@ -237,7 +237,7 @@ def _left_out(
     if ambiguous:
         raise UsageError(
             f"{listing(ambiguous)}: more than one run of that system in a dataset; "
-            "match the runs by name: --by run"
+            f"match the runs by name: {option('by', 'run')}"
         )
     lacking = [
         f"{name} (not in {listing([d for d in datasets if d not in has], 3)})"
@@ -251,6 +251,6 @@ def _left_out(
     if len(lacking) == len(rows):
         other = BY[1 - BY.index(by)]
         notes.append(
-            f"no {by} has values in all of the datasets; match them otherwise: --by {other}"
+            f"no {by} has values in all of the datasets; match them otherwise: {option('by', other)}"
         )
     return notes

@@ -64,8 +64,9 @@ def leaderboard(
         if compute:
             if slice is not None:
                 stored_metrics.check_slice(con, datasets[0], slice)
-            there = stored_metrics.with_values(con, datasets, rules)
-            asked = [*names, *([order] if order is not None and order not in there else [])]
+            asked = list(names)
+            if order is not None and order not in stored_metrics.with_values(con, datasets, rules):
+                asked.append(order)
             made = stored_metrics.with_missing(con, datasets, asked, rules, slice)
         if len(datasets) == 1:
             with board.narrowed(con, datasets[0], rules):

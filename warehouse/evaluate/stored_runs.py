@@ -268,7 +268,8 @@ class _Evaluation:
         self.con.execute(
             render(
                 "statements/evaluations",
-                follows_source=work.protocol.ties == "input",
+                protocol_follows=work.protocol.ties == "input",
+                following=[str(m) for m in work.queries if work.follows_source(m)],
                 ordering=work.protocol.ordering,
             ),
             {

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from warehouse.analyze.significance import probability
 from warehouse.analyze.stored_metrics import forgotten
 from warehouse.analyze.texts import in_short
-from warehouse.errors import command, counted, listing
+from warehouse.errors import command, counted, listing, option
 from warehouse.metrics.catalogue import ARROWS
 from warehouse.metrics.notation import known_metric
 from warehouse.metrics.protocols import is_imported
@@ -443,7 +443,7 @@ def verified(found: Verified, seed: int | None) -> Result:
         f"{relation}: {problem} ({counted(number, 'row')})"
         for relation, problem, number in found.problems.fetchall()
     ]
-    of_all = "" if seed is None else f", the sample of --seed {seed}"
+    of_all = "" if seed is None else f", the sample of {option('seed', seed)}"
     notes.append(
         f"recomputed: {found.num_verified:,} of {counted(found.num_stored, 'evaluation')}{of_all}"
     )

@@ -193,6 +193,8 @@ def _board(snapshot: Snapshot, dataset: str, protocol: str, words: Words) -> Mad
     given = {
         "contents": contents,
         "board": live.board,
+        "leaderboard": site.leaderboard_command(contents),
+        "rows": live.board.rows,
         "live": live,
         "view": view,
         "choices": live_board.choices(snapshot, contents),

@@ -19,6 +19,7 @@ from warehouse.metrics import protocols
 from warehouse.metrics.catalogue import catalogue
 from warehouse.report import presentation
 from warehouse.report.pages.contents import (
+    ROWS,
     Board,
     Contents,
     Measure,
@@ -32,8 +33,6 @@ from warehouse.sql_text.quoting import ident
 from warehouse.sql_text.templates import render
 from warehouse.store import database
 
-# Rows of a page, and of the longest board that can be copied from its page.
-ROWS = 100
 _ORDERS = ("run", "answered")
 # The tables that hold a board, and the tags of its runs, on a connection.
 _BOARD, _TAGGED = "temp.main.live_board", "temp.main.tagged_run"
