@@ -126,6 +126,7 @@ def test_ranks_on_a_board_of_several_datasets(projects: Warehouse) -> None:
         (1, 1.25, 1.5, pytest.approx(z), "one"),
         (2, 1.75, 0.5, pytest.approx(-z), "two"),
     ]
+    assert board.wins.fetchall() == [("one", "two", 1, 1, 0), ("two", "one", 0, 1, 1)]
     # squares of ranks: 1.5^2 twice, 1 and 4, less 2 * 2 * 1.5^2: 0.5; above: 4 * 2 * 0.25^2 = 0.5
     told = " ".join(board.notes)
     assert "chi-squared 1, 1 degrees of freedom, p = 0.317" in told
