@@ -97,6 +97,7 @@ def leaderboard(board: Board, protocol: str, top: int | None = None, how: Layout
     return Result(
         relation, notes, titles=titles, counts=counts, best=best, unneeded=unneeded,
         caption=(caption, f"{datasets}-board"), details=found, places=how.digits,
+        tables={} if found.wins is None else {"wins": Result(found.wins, notes)},
     )  # fmt: skip
 
 
