@@ -423,4 +423,4 @@ def test_the_lists_of_curves() -> None:
 def test_that_the_extra_is_declared() -> None:
     path = Path(__file__).resolve().parents[1] / "pyproject.toml"
     extras = tomllib.loads(path.read_text())["project"]["optional-dependencies"]
-    assert [name.partition(">")[0] for name in extras["plot"]] == ["matplotlib"]
+    assert [name.partition(">")[0] for name in extras["plot"]] == ["vl-convert-python"]

@@ -161,6 +161,10 @@ def test_the_examples_of_the_views_answer(
         wh.ingest_text("dl19", tmp_path / "docs.tsv", of="docs")
     if relation.startswith(("slice", "curve", "comparison", "fused")):
         wh = small_with_parts
+    if relation == "imported_scores":
+        wh = Warehouse(shutil.copy(wh.path, tmp_path / "with_scores.duckdb"))
+        rows = [{"query_id": "19335", "metric": "nuggets", "value": 0.5}]
+        wh.ingest_scores("dl19", rows, name="bm25")
     assert wh.query(view_examples.EXAMPLES[relation]).fetchall()
 
 

@@ -161,7 +161,7 @@ create table store.training (
     source_sha256 varchar,
     format varchar not null,
     num_queries integer not null,  -- Number of training queries, such as users or instances.
-    num_examples bigint not null,  -- Number of rows in example.
+    num_examples bigint not null,  -- Number of rows in example that have a document.
     ingested_at timestamptz not null,
     program_version varchar not null,
     normalise varchar,
@@ -170,12 +170,13 @@ create table store.training (
     checksum ubigint
 );
 
-/* One row per training set, query and document: what a system was trained on, or what a user had seen before. */
+/* One row per training set, query and document: what a system was trained on, or what a user had seen before; one
+   without a document for each query that has none. */
 create table store.example (
     training_id integer not null,
     query_id varchar not null,  -- Id of the training query, such as a user or an instance.
-    doc_id varchar not null,  -- Id of the document, such as an item or a label.
-    relevance double not null  -- Grade of relevance; 1 and above is relevant.
+    doc_id varchar,  -- Id of the document, such as an item or a label. Null if the query has none.
+    relevance double  -- Grade of relevance; 1 and above is relevant. Null if the query has no document.
 );
 
 /* One row per version of a table of attributes of a dataset's documents or queries. Of each dataset, subject
@@ -496,6 +497,14 @@ create table store.clock_behind (
     stored_at timestamptz not null,  -- The first time that was stored instead (UTC).
     clock_at timestamptz not null,  -- What the clock said (UTC).
     checksum ubigint
+);
+
+/* One row per table with checksums that has had rows. Each transaction adds what it has written and takes off what
+   it has removed; `warehouse verify` counts again, and so finds rows that were removed or added by others. */
+create table store.table_total (
+    relation varchar not null,  -- Name of the table.
+    num_rows bigint not null,  -- Number of its rows.
+    total ubigint not null  -- Sum of their checksums, modulo 2 to the power of 64.
 );
 
 -- Below the views for people --------------------------------------------------------------------------------

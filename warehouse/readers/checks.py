@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from warehouse.errors import InputError, counted
+from warehouse.errors import InputError, counted, option
 from warehouse.readers.kinds import KEYS, RUN_NUMBER, Kind, Ranking
 from warehouse.readers.lines import LIMIT, BadLines
 from warehouse.readers.staging import render, row_count, run, types_of
@@ -195,7 +195,7 @@ def check_staged(
     if kind == "qrels" and run(con, "checks/iterations_differ"):
         message += (
             "; documents are judged again under another iteration: "
-            "--iterations loads the judgments of each"
+            f"{option('iterations')} loads the judgments of each"
         )
     places = [*(words or in_words)(found), *(bad.problems if bad else ())]
     raise refuse(source, places, total, opening=message)
@@ -259,6 +259,15 @@ def add_empty(con: Connection) -> None:
             "insert into staged_ranking by name "
             "select query_id, 0 as num_ret, true as is_together from staged_empty"
         )
+
+
+def add_untrained(con: Connection) -> None:
+    """Add a row for each query of a training set that is there without a document: they count."""
+    if any_empty(con):
+        con.execute(
+            "insert into staged by name "
+            "select distinct query_id from staged_empty anti join staged using (query_id)"
+        ).fetchall()
 
 
 def walk_staged(con: Connection, *, ranks: bool, lowest_first: bool) -> None:
@@ -363,13 +372,13 @@ def refuse_gaps(con: Connection, source: str) -> None:
         source, places, total,
         opening=f"the ranks leave places out in {counted(total, 'query')}, and there are no scores: "
         "give every place its document, or, if only the order counts, read the ranks as scores "
-        "(--column score=rank --lower-is-better)",
+        f"({option('column', ('score', 'rank'))} and {option('lower-is-better')})",
     )  # fmt: skip
 
 
-def drop_service_columns(con: Connection, kind: Kind) -> None:
-    """Keep only the columns of the contract; dropping a column moves no data."""
+def drop_service_columns(con: Connection, kind: Kind, columns: Iterable[str]) -> None:
+    """Keep only those `columns` that are of the contract; dropping a column moves no data."""
     names = (*_SERVICE_COLUMNS, "iteration") if kind == "training" else _SERVICE_COLUMNS
-    for name in types_of(con):
+    for name in columns:
         if name in names:
             con.execute(f"alter table staged drop column {name}")

@@ -365,12 +365,19 @@ def _gates(
     evaluated = datasets[given.dataset].evaluation.protocols
     protocol = given.protocol or evaluated[0]
     with _at(*here, "protocol"):
-        if protocol not in evaluated:
+        if protocol not in evaluated and not protocols.is_imported(protocol):
             hint = nearest(protocol, evaluated) or f"; it is by {listing(evaluated)}"
             raise UsageError(f"{given.dataset} is not evaluated by {protocol}{hint}")
     with _at(*here):
-        limits = Limits(given.max_drop, given.alpha, given.min, given.max)
+        limits = Limits(
+            given.max_drop, given.alpha, given.min, given.max, sequential=given.sequential
+        )
     with _at(*here, "metric"):
+        if protocols.is_imported(protocol):
+            # metrics are called what the other program called them
+            for name in notation.split(_several(given.metric)):
+                yield Gate(given.dataset, str(name), given.group, given.against, limits, protocol)
+            return
         defaults = protocols.get(protocol).defaults()
         for metric in notation.parse(*_several(given.metric), defaults=defaults):
             if metric.direction == "none" and not limits.are_bounds:

@@ -58,14 +58,13 @@ def curve(
 ) -> None:
     """Show a curve of some runs: its points, or a picture of it.
 
-    What is missing or stale is computed, and not stored without --store. A picture needs the extra "plot".
+    What is missing or stale is computed, and not stored without --store. A picture needs the extra
+    "plot".
     """
-    from warehouse.errors import UsageError
     from warehouse.report import pictures
     from warehouse.warehouse import Warehouse
 
-    drawn = format in pictures.FORMATS
-    if drawn:
+    if format == "html":
         pictures.check(format, out)
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     with Progress("computing", "curve", 1) as step:
@@ -78,19 +77,10 @@ def curve(
             protocol=protocol,
             on_curve=step,
         )
-    if not drawn or out is None:
+    if format != "html" or out is None:
         output.show(found, format, out, places=places, wide=wide)
         return
+    with output.new_file(out) as path:
+        path.write_bytes(pictures.page(found, f"{found.metric} of {found.dataset}"))
     for note in found.notes:
         output.say(note)
-    shown = list(found.runs)
-    if not shown:
-        raise UsageError(f"{found.metric}: there is nothing to draw")
-    if not run and len(shown) > pictures.MOST_LINES:
-        best = set(found.best(pictures.MOST_LINES))
-        output.say(
-            f"the picture has the best {len(best)} of {len(shown)} runs; choose others with --run"
-        )
-        shown = [one for one in shown if one in best]
-    with output.new_file(out) as path:
-        pictures.draw(found.details, shown, path, format)
