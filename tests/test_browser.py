@@ -307,7 +307,11 @@ def test_keys_alone_reach_everything(files: Tab, live: Tab) -> None:
             assert set(page.evaluate(USABLE)) <= set(stops), path
 
 
-def test_keys_alone_work_the_controls(files: Tab, live: Tab) -> None:
+def test_keys_alone_work_the_controls(
+    files: Tab,
+    live: Tab,
+    site: Site,  # noqa: F811
+) -> None:
     page = files.open("tiny/index.html")
     files.keys("Tab")
     assert page.locator(".skip").evaluate("it => it.getBoundingClientRect().left >= 0")
@@ -332,6 +336,26 @@ def test_keys_alone_work_the_controls(files: Tab, live: Tab) -> None:
     files.keys("ArrowDown")
     assert f"metric={METRIC_KEYS['RR']}" in page.url
     page.wait_for_selector("#verdict:has-text('RR of')")
+    page.focus("select[name=add]")
+    for _ in RUNS:
+        files.keys("Tab", "Enter", "Shift+Tab", "ArrowDown")
+    rows = page.locator("#against tbody tr")
+    pairs = site.warehouse.compare("tiny", RUNS, "RR", all_pairs=True, judged=False)
+    base = page.locator("select[name=base] option:checked").inner_text()
+    differences = {row.run: row.difference for row in pairs if row.base == base}
+    differences |= {row.base: -row.difference for row in pairs if row.run == base}
+    assert {
+        row.locator("th").inner_text(): row.locator("td").nth(1).inner_text() for row in rows.all()
+    } == {run: f"{one:+.4f}" if one else "0.0000" for run, one in differences.items()}
+    address = page.url
+    files.open(address.removeprefix(files.origin))
+    assert rows.count() == 3
+    page.focus("#against button[aria-pressed=false]")
+    files.keys("Enter")
+    assert rows.count() == 3
+    page.focus("#against button[aria-label^=Remove]")
+    files.keys("Enter")
+    assert rows.count() == 2
     page.focus("button[name=swap]")
     runs = page.input_value("select[name=base]"), page.input_value("select[name=run]")
     files.keys("Enter")
